@@ -1,0 +1,54 @@
+package schemas
+
+import (
+	"slices"
+	"sync"
+)
+
+// declared builds the declarations once, so that a dataset or table is the same
+// pointer wherever it is asked for.
+var declared = sync.OnceValue(func() []*Dataset {
+	return []*Dataset{
+		districts(),
+		schools(),
+		districtSchools(),
+		students(),
+		studentDetails(),
+		testResults(),
+		academicYears(),
+		studentSchoolAssociations(),
+		schoolClasses(),
+		schoolClassDetails(),
+		studentSchoolClasses(),
+		educatorSchoolClasses(),
+		educatorSchoolAssociations(),
+		educatorSchoolAssociationDetails(),
+	}
+})
+
+// Datasets returns every dataset, in the order in which they are documented.
+// The slice is the caller's; what it points at is shared and must not be
+// changed.
+func Datasets() []*Dataset {
+	return slices.Clone(declared())
+}
+
+// Find returns the dataset of that name.
+func Find(name string) (*Dataset, bool) {
+	all := declared()
+	i := slices.IndexFunc(all, func(d *Dataset) bool { return d.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	return all[i], true
+}
+
+// Tables returns the tables of every dataset, in the order of tables.csv. The
+// slice is the caller's; what it points at is shared and must not be changed.
+func Tables() []*Table {
+	var tables []*Table
+	for _, d := range declared() {
+		tables = append(tables, d.Tables...)
+	}
+	return tables
+}

@@ -1,0 +1,273 @@
+package schemas
+
+// Enrollment lists (specification 4.7 to 4.9, 4.11 to 4.13). Every operation
+// reads through a perspective; where the specification does not show a record,
+// the documentation of its columns says whether they were observed or are
+// presumed from the service's other records.
+
+// enrollmentFilters are the optional parameters of every enrollment list.
+func enrollmentFilters() []string {
+	return []string{"effective-date", "modified-since", "include-removed"}
+}
+
+func academicYears() *Dataset {
+	return &Dataset{
+		Name:    "academic_years",
+		Doc:     "The academic years of each school in each perspective, with their enrollment sessions.",
+		Default: true,
+		Per:     PerSchool,
+		Operation: Operation{
+			Section: "4.7",
+			Path:    "/enrollments/v1/academic-years",
+			Query:   []string{"perspective-bid", "school-bid"},
+			Filters: enrollmentFilters(),
+			Records: "academicYears",
+			Paged:   true,
+		},
+		Tables: []*Table{
+			{
+				Name: "academic_years",
+				Doc:  "One row per perspective, school and academic year.",
+				Columns: []Column{
+					requested("perspective_bid", "Perspective that the call asked for. Specification 4.7."),
+					requested("school_bid", "School that the call asked for. Specification 4.7."),
+					str("academic_year_bid", "academicYearBid", "Identifier of the academic year. Specification 4.7.", key),
+					str("perspective_bid", "perspectiveBid", "Perspective of the record. Specification 4.7."),
+					str("school_bid", "schoolBid", "School of the academic year. Specification 4.7."),
+					date("begin_date", "beginDate", "First day of the academic year. Specification 4.7."),
+					date("end_date", "endDate", "Last day of the academic year. Specification 4.7."),
+					str("description", "description", "Name of the academic year. Specification 4.7."),
+					timestamp("modified_date_time", "modifiedDateTime", "When the academic year was last changed, UTC. Specification 4.7."),
+					extra(),
+				},
+			},
+			{
+				Name: "enrollment_sessions",
+				Each: "enrollmentSessions",
+				Doc:  "One row per enrollment session (term) of an academic year.",
+				Columns: []Column{
+					requested("perspective_bid", "Perspective that the call asked for. Specification 4.7."),
+					requested("school_bid", "School that the call asked for. Specification 4.7."),
+					parent("academic_year_bid", "academicYearBid", "Academic year that the session belongs to. Specification 4.7."),
+					ordinal("enrollmentSessions"),
+					str("enrollment_session_bid", "enrollmentSessionBid", "Identifier of the session. Specification 4.7. Observed: the term_bid of test_results."),
+					str("description", "description", "Name of the session. Specification 4.7."),
+					date("begin_date", "beginDate", "First day of the session. Specification 4.7."),
+					date("end_date", "endDate", "Last day of the session. Specification 4.7."),
+					extra(),
+				},
+			},
+		},
+	}
+}
+
+func studentSchoolAssociations() *Dataset {
+	return &Dataset{
+		Name:    "student_school_associations",
+		Doc:     "Which students are enrolled at each school, in each perspective.",
+		Default: true,
+		Per:     PerSchool,
+		Operation: Operation{
+			Section: "4.8",
+			Path:    "/enrollments/v1/student-school-associations",
+			Query:   []string{"perspective-bid", "school-bid"},
+			Filters: enrollmentFilters(),
+		},
+		Tables: []*Table{{
+			Name: "student_school_associations",
+			Doc:  "One row per perspective, school and association. Observed: about one association per student and term.",
+			Columns: []Column{
+				requested("perspective_bid", "Perspective that the call asked for. Specification 4.8."),
+				requested("school_bid", "School that the call asked for. Specification 4.8."),
+				str("student_school_association_bid", "studentSchoolAssociationBid", "Identifier of the association. Specification 4.8.", key),
+				str("student_bid", "studentBid", "Student of the association. Observed.", id),
+				str("perspective_bid", "perspectiveBid", "Perspective of the record. Observed."),
+				str("school_bid", "schoolBid", "School of the association. Observed."),
+				str("district_student_id", "districtStudentId", "The student's id with the district. Observed.", id),
+				str("state_student_id", "stateStudentId", "The student's id with the state: the student_id of students. Presumed.", id),
+				str("grade", "grade", "Grade of the student, as text. Observed.", quasi),
+				str("first_name", "firstName", "First name of the student. Observed.", direct),
+				str("middle_name", "middleName", "Middle name of the student. Observed.", direct),
+				str("last_name", "lastName", "Last name of the student. Observed.", direct),
+				date("date_of_birth", "dateOfBirth", "Date of birth of the student. Observed.", quasi),
+				date("begin_date", "beginDate", "First day of the association. Observed."),
+				date("end_date", "endDate", "Last day of the association. Observed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last changed, UTC. Observed."),
+				extra(),
+			},
+		}},
+	}
+}
+
+func schoolClasses() *Dataset {
+	return &Dataset{
+		Name:    "school_classes",
+		Doc:     "The classes of each school in each perspective, with their educators and students.",
+		Default: true,
+		Per:     PerSchool,
+		Operation: Operation{
+			Section: "4.9",
+			Path:    "/enrollments/v1/school-classes",
+			Query:   []string{"perspective-bid", "school-bid"},
+			Filters: enrollmentFilters(),
+			Records: "schoolClasses",
+			Paged:   true,
+		},
+		Tables: []*Table{
+			{
+				Name: "school_classes",
+				Doc:  "One row per perspective, school and class.",
+				Columns: []Column{
+					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
+					requested("school_bid", "School that the call asked for. Specification 4.9."),
+					str("school_class_bid", "schoolClassBid", "Identifier of the class. Specification 4.9.", key),
+					str("class_name", "className", "Name of the class. Specification 4.9."),
+					str("perspective_bid", "perspectiveBid", "Perspective of the record. Specification 4.9."),
+					str("school_bid", "schoolBid", "School of the class. Specification 4.9."),
+					date("begin_date", "beginDate", "First day of the class. Specification 4.9."),
+					date("end_date", "endDate", "Last day of the class. Specification 4.9."),
+					str("class_subject", "classSubject", "Subject of the class. Specification 4.9."),
+					timestamp("modified_date_time", "modifiedDateTime", "When the class was last changed, UTC. Specification 4.9."),
+					extra(),
+				},
+			},
+			{
+				Name: "school_class_educators",
+				Each: "educators",
+				Doc:  "One row per educator of a class.",
+				Columns: []Column{
+					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
+					requested("school_bid", "School that the call asked for. Specification 4.9."),
+					parent("school_class_bid", "schoolClassBid", "Class that the educator teaches. Specification 4.9."),
+					ordinal("educators"),
+					str("educator_bid", "educatorBid", "Identifier of the educator. Specification 4.9.", id),
+					str("first_name", "firstName", "First name of the educator. Specification 4.9.", direct),
+					str("middle_name", "middleName", "Middle name of the educator. Specification 4.9.", direct),
+					str("last_name", "lastName", "Last name of the educator. Specification 4.9.", direct),
+					extra(),
+				},
+			},
+			{
+				Name: "school_class_students",
+				Each: "students",
+				Doc:  "One row per student of a class. The specification shows only an empty array, so that what the columns do not take stands in _extra.",
+				Columns: []Column{
+					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
+					requested("school_bid", "School that the call asked for. Specification 4.9."),
+					parent("school_class_bid", "schoolClassBid", "Class that the student attends. Specification 4.9."),
+					ordinal("students"),
+					str("student_bid", "studentBid", "Identifier of the student. Presumed.", id),
+					str("first_name", "firstName", "First name of the student. Presumed.", direct),
+					str("middle_name", "middleName", "Middle name of the student. Presumed.", direct),
+					str("last_name", "lastName", "Last name of the student. Presumed.", direct),
+					extra(),
+				},
+			},
+		},
+	}
+}
+
+func studentSchoolClasses() *Dataset {
+	return &Dataset{
+		Name: "student_school_classes",
+		Doc:  "The classes of each student of each school, in every perspective of the school; one call per student and perspective.",
+		Per:  PerStudent,
+		Feed: "students",
+		Operation: Operation{
+			Section: "4.11",
+			Path:    "/enrollments/v1/student-school-classes",
+			Query:   []string{"perspective-bid", "school-bid", "student-bid"},
+			Filters: enrollmentFilters(),
+		},
+		WholeRecordDuplicates: true,
+		Tables: []*Table{{
+			Name: "student_school_classes",
+			Doc:  "One row per perspective, school, student and class. The specification does not show the record, so that only records equal in every member are duplicates.",
+			Columns: []Column{
+				requested("perspective_bid", "Perspective that the call asked for. Specification 4.11."),
+				requested("school_bid", "School that the call asked for. Specification 4.11."),
+				requested("student_bid", "Student that the call asked for. Specification 4.11.", id),
+				str("school_class_bid", "schoolClassBid", "Identifier of the class. Presumed.", key),
+				str("student_bid", "studentBid", "Student of the record. Presumed.", id),
+				str("class_name", "className", "Name of the class. Presumed."),
+				str("class_subject", "classSubject", "Subject of the class. Presumed."),
+				str("perspective_bid", "perspectiveBid", "Perspective of the record. Presumed."),
+				str("school_bid", "schoolBid", "School of the class. Presumed."),
+				date("begin_date", "beginDate", "First day of the student in the class. Presumed."),
+				date("end_date", "endDate", "Last day of the student in the class. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the record was last changed, UTC. Presumed."),
+				extra(),
+			},
+		}},
+	}
+}
+
+func educatorSchoolClasses() *Dataset {
+	return &Dataset{
+		Name: "educator_school_classes",
+		Doc: "The classes of each educator of each school, in the perspectives that named the educator; one call per educator and perspective. " +
+			"Educators come from educator_school_associations and from the educators of school_classes.",
+		Per:  PerEducator,
+		Feed: "educator_school_associations",
+		Operation: Operation{
+			Section: "4.12",
+			Path:    "/enrollments/v1/educator-school-classes",
+			Query:   []string{"perspective-bid", "school-bid", "educator-bid"},
+			Filters: enrollmentFilters(),
+		},
+		WholeRecordDuplicates: true,
+		Tables: []*Table{{
+			Name: "educator_school_classes",
+			Doc:  "One row per perspective, school, educator and class. The specification does not show the record, so that only records equal in every member are duplicates.",
+			Columns: []Column{
+				requested("perspective_bid", "Perspective that the call asked for. Specification 4.12."),
+				requested("school_bid", "School that the call asked for. Specification 4.12."),
+				requested("educator_bid", "Educator that the call asked for. Specification 4.12.", id),
+				str("school_class_bid", "schoolClassBid", "Identifier of the class. Presumed.", key),
+				str("educator_bid", "educatorBid", "Educator of the record. Presumed.", id),
+				str("class_name", "className", "Name of the class. Presumed."),
+				str("class_subject", "classSubject", "Subject of the class. Presumed."),
+				str("perspective_bid", "perspectiveBid", "Perspective of the record. Presumed."),
+				str("school_bid", "schoolBid", "School of the class. Presumed."),
+				date("begin_date", "beginDate", "First day of the educator in the class. Presumed."),
+				date("end_date", "endDate", "Last day of the educator in the class. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the record was last changed, UTC. Presumed."),
+				extra(),
+			},
+		}},
+	}
+}
+
+func educatorSchoolAssociations() *Dataset {
+	return &Dataset{
+		Name:    "educator_school_associations",
+		Doc:     "Which educators work at each school, in each perspective.",
+		Default: true,
+		Per:     PerSchool,
+		Operation: Operation{
+			Section: "4.13",
+			Path:    "/enrollments/v1/educator-school-associations",
+			Query:   []string{"perspective-bid", "school-bid"},
+			Filters: enrollmentFilters(),
+		},
+		Tables: []*Table{{
+			Name: "educator_school_associations",
+			Doc:  "One row per perspective, school and association.",
+			Columns: []Column{
+				requested("perspective_bid", "Perspective that the call asked for. Specification 4.13."),
+				requested("school_bid", "School that the call asked for. Specification 4.13."),
+				str("educator_school_association_bid", "educatorSchoolAssociationBid", "Identifier of the association. Presumed.", key),
+				str("educator_bid", "educatorBid", "Educator of the association. Presumed.", id),
+				str("perspective_bid", "perspectiveBid", "Perspective of the record. Presumed."),
+				str("school_bid", "schoolBid", "School of the association. Presumed."),
+				str("first_name", "firstName", "First name of the educator. Presumed.", direct),
+				str("middle_name", "middleName", "Middle name of the educator. Presumed.", direct),
+				str("last_name", "lastName", "Last name of the educator. Presumed.", direct),
+				date("begin_date", "beginDate", "First day of the association. Presumed."),
+				date("end_date", "endDate", "Last day of the association. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last changed, UTC. Presumed."),
+				extra(),
+			},
+		}},
+	}
+}

@@ -1,0 +1,135 @@
+package schemas
+
+// Lookups: districts, schools and students (specification 4.1 to 4.5).
+
+func districts() *Dataset {
+	return &Dataset{
+		Name:    "districts",
+		Doc:     "The districts that the app may access.",
+		Default: true,
+		Per:     Once,
+		Operation: Operation{
+			Section: "4.2",
+			Path:    "/organizations/v1/districts/",
+		},
+		Tables: []*Table{{
+			Name: "districts",
+			Doc:  "One row per district.",
+			Columns: []Column{
+				str("district_bid", "districtBid", "Identifier of the district, which is also its perspective-bid. Specification 4.2.", key),
+				str("district_name", "districtName", "Name of the district. Observed."),
+				extra(),
+			},
+		}},
+	}
+}
+
+func schools() *Dataset {
+	return &Dataset{
+		Name:    "schools",
+		Doc:     "The schools that the app may access through data sharing agreements; the service can list its vendor's sample district too.",
+		Default: true,
+		Per:     Once,
+		Operation: Operation{
+			Section: "4.1",
+			Path:    "/organizations/v1/schools",
+		},
+		Tables: []*Table{{
+			Name: "schools",
+			Doc:  "One row per school, those without an identifier included.",
+			Columns: []Column{
+				str("school_bid", "schoolBid", "Identifier of the school. Specification 4.1.", key),
+				str("name", "name", "Name of the school. Specification 4.1."),
+				str("district_bid", "districtBid", "District of the school. Specification 4.1."),
+				extra(),
+			},
+		}},
+	}
+}
+
+func districtSchools() *Dataset {
+	return &Dataset{
+		Name:    "district_schools",
+		Doc:     "The schools of each district: which perspectives name a school.",
+		Default: true,
+		Per:     PerDistrict,
+		Operation: Operation{
+			Section: "4.3",
+			Path:    "/organizations/v1/districts/{district_bid}/schools",
+		},
+		Tables: []*Table{{
+			Name: "district_schools",
+			Doc:  "One row per district and school of its list.",
+			Columns: []Column{
+				requested("district_bid", "District that the call asked for. Specification 4.3."),
+				str("school_bid", "schoolBid", "Identifier of the school. Specification 4.3.", key),
+				str("name", "name", "Name of the school. Observed."),
+				str("district_bid", "districtBid", "District of the school. Observed."),
+				extra(),
+			},
+		}},
+	}
+}
+
+func students() *Dataset {
+	return &Dataset{
+		Name:    "students",
+		Doc:     "The students of each school.",
+		Default: true,
+		Per:     PerSchool,
+		Operation: Operation{
+			Section: "4.4",
+			Path:    "/organizations/v1/schools/{school_bid}/students",
+		},
+		Tables: []*Table{{
+			Name: "students",
+			Doc:  "One row per school and student; a student of several schools has several rows.",
+			Columns: []Column{
+				requested("school_bid", "School that the call asked for. Specification 4.4."),
+				str("student_bid", "studentBid", "Identifier of the student; it may be missing. Observed.", key, id),
+				str("student_id", "studentId", "The student's own id, which the enrollment operations call state-student-id. Specification 4.4.", id),
+				str("first_name", "firstName", "First name of the student. Observed.", direct),
+				str("last_name", "lastName", "Last name of the student. Observed.", direct),
+				extra(),
+			},
+		}},
+	}
+}
+
+func studentDetails() *Dataset {
+	return &Dataset{
+		Name: "student_details",
+		Doc:  "The details of each student of each school, one call per student.",
+		Per:  PerStudent,
+		Feed: "students",
+		Operation: Operation{
+			Section: "4.5",
+			Path:    "/students/v2/{student_bid}",
+			Single:  true,
+		},
+		Known: []string{"personalNeedsProfile", "englishLearner", "individualizedPrograms"},
+		Tables: []*Table{{
+			Name: "student_details",
+			Doc:  "One row per school and student of its list.",
+			Columns: []Column{
+				requested("school_bid", "School whose list of students named the student. Specification 4.4."),
+				requested("student_bid", "Student that the call asked for. Specification 4.5.", id),
+				str("student_bid", "studentBid", "Identifier of the student. Observed.", id),
+				str("student_id", "studentId", "The student's own id, which the enrollment operations call state-student-id. Observed.", id),
+				str("state_student_id", "stateStudentId", "The student's id with the state. Observed.", id),
+				str("district_bid", "districtBid", "District of the student. Observed."),
+				str("school_bid", "schoolBid", "School of the student, which may differ from the one asked for. Observed."),
+				str("first_name", "firstName", "First name of the student. Observed.", direct),
+				str("middle_name", "middleName", "Middle name of the student. Observed.", direct),
+				str("last_name", "lastName", "Last name of the student. Observed.", direct),
+				date("date_of_birth", "dateOfBirth", "Date of birth of the student. Observed.", quasi),
+				str("gender", "gender", "Gender of the student. Observed.", sensitive),
+				str("ethnicity", "ethnicity", "Ethnicity of the student. Observed.", sensitive),
+				str("ethnicity_custom", "ethnicityCustom", "Ethnicity of the student in the district's own words. Observed.", sensitive),
+				str("grade", "grade", "Grade of the student, as text. Observed.", quasi),
+				str("grade_custom", "gradeCustom", "Grade of the student in the district's own words. Observed.", quasi),
+				extra("personalNeedsProfile", "englishLearner", "individualizedPrograms"),
+			},
+		}},
+	}
+}

@@ -1,0 +1,181 @@
+package schemas
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Type is the type of a column, as tables.csv names it.
+type Type uint8
+
+// The types of columns. Dates are days since 1970-01-01; timestamps are
+// microseconds since then in UTC; JSON is text with Parquet's JSON type.
+const (
+	String Type = iota + 1
+	Int32
+	Int64
+	Double
+	Boolean
+	Date
+	Timestamp
+	JSON
+)
+
+var typeNames = [...]string{
+	String: "string", Int32: "int32", Int64: "int64", Double: "double",
+	Boolean: "boolean", Date: "date", Timestamp: "timestamp", JSON: "json",
+}
+
+// String returns the type's name as tables.csv writes it.
+func (t Type) String() string {
+	if int(t) < len(typeNames) && typeNames[t] != "" {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("Type(%d)", uint8(t))
+}
+
+// Class says what a column tells of a person.
+type Class string
+
+// The classes of columns, from what says nothing of a person to what names
+// one. Extra is the class of _extra, which may hold anything.
+const (
+	None      Class = "none"
+	ID        Class = "id"
+	Direct    Class = "direct"
+	Quasi     Class = "quasi"
+	Sensitive Class = "sensitive"
+	Extra     Class = "extra"
+)
+
+// The sources of a column that are not a path in the record.
+const (
+	// SourceOrdinal is the 0-based position of the element in its array.
+	SourceOrdinal = "#"
+	// SourceExtra is every member that no column took.
+	SourceExtra = "*"
+	// SourceParam starts a parameter of the call, such as $school_bid.
+	SourceParam = '$'
+	// SourceParent starts a member of the parent record, such as ^testResultBid.
+	SourceParent = '^'
+)
+
+// Column is one column of a table.
+type Column struct {
+	Name string
+	Type Type
+	// Key marks the columns that together identify a row and order a file.
+	Key bool
+	// Required columns are never null.
+	Required bool
+	// Source is a JSON path in the record such as items.shown, ^name in the
+	// parent record, $name a parameter of the call, SourceOrdinal or
+	// SourceExtra.
+	Source string
+	Class  Class
+	// Doc is one sentence: meaning, unit, the specification's section.
+	Doc string
+}
+
+// Table is one Parquet table.
+type Table struct {
+	Name string
+	// Each names the array of the parent record whose elements make this
+	// table's rows; empty for a dataset's first table, whose rows are the
+	// records themselves.
+	Each    string
+	Doc     string
+	Columns []Column
+}
+
+// Column returns the position of the column of that name, or -1.
+func (t *Table) Column(name string) int {
+	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
+}
+
+// KeyColumns returns the positions of the key columns in the order in which a
+// file is sorted: requested_school_bid first, then the others as declared.
+func (t *Table) KeyColumns() []int {
+	var keys []int
+	for i, c := range t.Columns {
+		switch {
+		case !c.Key:
+		case c.Name == "requested_school_bid":
+			keys = slices.Insert(keys, 0, i)
+		default:
+			keys = append(keys, i)
+		}
+	}
+	return keys
+}
+
+// FanOut is what a dataset's calls are made for.
+type FanOut uint8
+
+// The fan-outs. Datasets of a school may further be asked once per
+// perspective (Operation.Query names perspective-bid) and once per student,
+// educator or record of another dataset.
+const (
+	Once FanOut = iota
+	PerDistrict
+	PerSchool
+	PerStudent
+	PerEducator
+	PerRecord
+)
+
+// String returns the fan-out as the data dictionary writes it.
+func (f FanOut) String() string {
+	return [...]string{"run", "district", "school", "student", "educator", "record"}[f]
+}
+
+// Operation is one operation of the service (specification, Endpoints).
+type Operation struct {
+	// Section is the specification's section, such as 4.6.
+	Section string
+	// Path is the route template below the base URL; {name} is the call's
+	// parameter of that name.
+	Path string
+	// Query names the parameters that every call sends, such as school-bid,
+	// whose value is the call's parameter school_bid.
+	Query []string
+	// Filters names the optional parameters that the operation accepts of
+	// effective-date, modified-since and include-removed.
+	Filters []string
+	// Records is the member that holds the records in the documented wrapper;
+	// empty where the container is a bare array or not documented.
+	Records string
+	// Paged operations are documented to answer with a pagination object: a
+	// page without a readable hasNextPage is an error.
+	Paged bool
+	// Single operations answer with one object rather than a list.
+	Single bool
+}
+
+// Dataset is one operation of the service and the tables that it fills.
+type Dataset struct {
+	Name string
+	Doc  string
+	// Default datasets are part of --datasets default.
+	Default bool
+	Per     FanOut
+	// Feed names the dataset whose records give the ids of a fan-out per
+	// student, educator or record.
+	Feed      string
+	Operation Operation
+	// Tables are the tables the dataset fills, the one of its records first.
+	Tables []*Table
+	// Known names documented members that no column takes: they stay in
+	// _extra and are not drift.
+	Known []string
+	// WholeRecordDuplicates is set where the specification does not show the
+	// record, so that a key is a guess: only records equal in every member
+	// are duplicates.
+	WholeRecordDuplicates bool
+}
+
+// TakesPerspective tells whether the dataset's operation reads through a
+// perspective (specification, What the service does, 6).
+func (d *Dataset) TakesPerspective() bool {
+	return slices.Contains(d.Operation.Query, "perspective-bid")
+}

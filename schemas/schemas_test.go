@@ -1,0 +1,301 @@
+package schemas
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"flag"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// Nothing of this package is generated; the flag is accepted so that
+// `go test ./schemas/... -update` can name both packages.
+var _ = flag.Bool("update", false, "accepted and ignored")
+
+//go:embed tables.csv
+var tablesCSV string
+
+func TestDeclarationsEqualTablesCSV(t *testing.T) {
+	t.Parallel()
+	want, err := csv.NewReader(strings.NewReader(tablesCSV)).ReadAll()
+	require.NoError(t, err)
+
+	got := [][]string{{"table", "dataset", "each", "position", "column", "type", "key", "null", "source", "class"}}
+	for _, d := range Datasets() {
+		for _, table := range d.Tables {
+			for i, c := range table.Columns {
+				key, null := "", "optional"
+				if c.Key {
+					key = "key"
+				}
+				if c.Required {
+					null = "required"
+				}
+				got = append(got, []string{
+					table.Name, d.Name, table.Each, strconv.Itoa(i + 1), c.Name,
+					c.Type.String(), key, null, c.Source, string(c.Class),
+				})
+			}
+		}
+	}
+	require.Empty(t, cmp.Diff(want, got), "-tables.csv +declarations")
+}
+
+// TestOperations repeats the operations as the specification and the contract
+// write them, independently of how they are declared.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Section, Path, Query, Records, Per, Feed string
+		Default, Filters, Paged, Single          bool
+	}
+	want := map[string]row{
+		"districts":                           {"4.2", "/organizations/v1/districts/", "", "", "run", "", true, false, false, false},
+		"schools":                             {"4.1", "/organizations/v1/schools", "", "", "run", "", true, false, false, false},
+		"district_schools":                    {"4.3", "/organizations/v1/districts/{district_bid}/schools", "", "", "district", "", true, false, false, false},
+		"students":                            {"4.4", "/organizations/v1/schools/{school_bid}/students", "", "", "school", "", true, false, false, false},
+		"student_details":                     {"4.5", "/students/v2/{student_bid}", "", "", "student", "students", false, false, false, true},
+		"test_results":                        {"4.6", "/test-results/v1/growth", "school-bid", "testResults", "school", "", true, false, true, false},
+		"academic_years":                      {"4.7", "/enrollments/v1/academic-years", "perspective-bid school-bid", "academicYears", "school", "", true, true, true, false},
+		"student_school_associations":         {"4.8", "/enrollments/v1/student-school-associations", "perspective-bid school-bid", "", "school", "", true, true, false, false},
+		"school_classes":                      {"4.9", "/enrollments/v1/school-classes", "perspective-bid school-bid", "schoolClasses", "school", "", true, true, true, false},
+		"school_class_details":                {"4.10", "/enrollments/v1/school-classes/{school_class_bid}", "perspective-bid", "", "record", "school_classes", false, false, false, true},
+		"student_school_classes":              {"4.11", "/enrollments/v1/student-school-classes", "perspective-bid school-bid student-bid", "", "student", "students", false, true, false, false},
+		"educator_school_classes":             {"4.12", "/enrollments/v1/educator-school-classes", "perspective-bid school-bid educator-bid", "", "educator", "educator_school_associations", false, true, false, false},
+		"educator_school_associations":        {"4.13", "/enrollments/v1/educator-school-associations", "perspective-bid school-bid", "", "school", "", true, true, false, false},
+		"educator_school_association_details": {"4.14", "/enrollments/v1/educator-school-associations/{educator_school_association_bid}", "perspective-bid", "", "record", "educator_school_associations", false, false, false, true},
+	}
+	got := map[string]row{}
+	for _, d := range Datasets() {
+		op := d.Operation
+		if len(op.Filters) > 0 {
+			require.Equal(t, []string{"effective-date", "modified-since", "include-removed"}, op.Filters, d.Name)
+		}
+		got[d.Name] = row{
+			op.Section, op.Path, strings.Join(op.Query, " "), op.Records, d.Per.String(), d.Feed,
+			d.Default, len(op.Filters) > 0, op.Paged, op.Single,
+		}
+	}
+	require.Empty(t, cmp.Diff(want, got), "-specification +declarations")
+}
+
+func TestKnownMembersAndDuplicates(t *testing.T) {
+	t.Parallel()
+	known, whole := map[string][]string{}, []string{}
+	for _, d := range Datasets() {
+		if len(d.Known) > 0 {
+			known[d.Name] = d.Known
+		}
+		if d.WholeRecordDuplicates {
+			whole = append(whole, d.Name)
+		}
+		// A known member stays in _extra, so no column or child may take it.
+		for _, table := range d.Tables {
+			require.NotContains(t, d.Known, table.Each, table.Name)
+			for _, c := range table.Columns {
+				member, _, _ := strings.Cut(c.Source, ".")
+				require.NotContains(t, d.Known, member, "%s.%s", table.Name, c.Name)
+			}
+		}
+	}
+	require.Equal(t, map[string][]string{
+		"student_details":      {"personalNeedsProfile", "englishLearner", "individualizedPrograms"},
+		"test_results":         {"accommodations"},
+		"school_class_details": {"educators", "students"},
+	}, known)
+	require.Equal(t, []string{"student_school_classes", "educator_school_classes"}, whole)
+}
+
+// placeholder finds the parameters of a path template.
+var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// params returns the names of a call's parameters: what its path and query
+// carry, and the school whose list fed a fan-out below it.
+func params(d *Dataset) []string {
+	var names []string
+	for _, m := range placeholder.FindAllStringSubmatch(d.Operation.Path, -1) {
+		names = append(names, m[1])
+	}
+	for _, q := range d.Operation.Query {
+		names = append(names, strings.ReplaceAll(q, "-", "_"))
+	}
+	if d.Feed != "" && !slices.Contains(names, "school_bid") {
+		names = append(names, "school_bid")
+	}
+	return names
+}
+
+func TestParametersAreRequestedColumns(t *testing.T) {
+	t.Parallel()
+	for _, d := range Datasets() {
+		require.True(t, strings.HasPrefix(d.Operation.Path, "/"), d.Name)
+		require.NotContains(t, placeholder.ReplaceAllString(d.Operation.Path, ""), "{", d.Name)
+		for _, table := range d.Tables {
+			var requested []string
+			for _, c := range table.Columns {
+				name, ok := strings.CutPrefix(c.Source, string(SourceParam))
+				if !ok {
+					continue
+				}
+				require.Equal(t, "requested_"+name, c.Name, table.Name)
+				requested = append(requested, name)
+			}
+			require.ElementsMatch(t, params(d), requested, table.Name)
+		}
+	}
+}
+
+func TestFeedsAndPerspectives(t *testing.T) {
+	t.Parallel()
+	for _, d := range Datasets() {
+		require.Equal(t, d.Per == PerStudent || d.Per == PerEducator || d.Per == PerRecord, d.Feed != "", d.Name)
+		require.Equal(t, strings.HasPrefix(d.Operation.Path, "/enrollments/"), d.TakesPerspective(), d.Name)
+		if d.Feed == "" {
+			continue
+		}
+		feed, ok := Find(d.Feed)
+		require.True(t, ok, d.Name)
+		require.Equal(t, PerSchool, feed.Per, d.Name)
+		// What the call needs beyond school and perspective is a column of the
+		// records that feed it.
+		for _, p := range params(d) {
+			if p != "school_bid" && p != "perspective_bid" {
+				require.GreaterOrEqual(t, feed.Tables[0].Column(p), 0, "%s needs %s", d.Name, p)
+			}
+		}
+	}
+}
+
+func TestNamesAreUnique(t *testing.T) {
+	t.Parallel()
+	datasets, tables, operations := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, d := range Datasets() {
+		require.False(t, datasets[d.Name], d.Name)
+		require.False(t, operations[d.Operation.Section], d.Operation.Section)
+		datasets[d.Name], operations[d.Operation.Section] = true, true
+		require.NotEmpty(t, d.Tables, d.Name)
+		require.Equal(t, d.Name, d.Tables[0].Name, "a dataset's first table has its name")
+		for _, table := range d.Tables {
+			require.False(t, tables[table.Name], table.Name)
+			tables[table.Name] = true
+			columns, sources := map[string]bool{}, map[string]bool{}
+			for _, c := range table.Columns {
+				require.False(t, columns[c.Name], "%s.%s", table.Name, c.Name)
+				require.False(t, sources[c.Source], "%s: source %s", table.Name, c.Source)
+				columns[c.Name], sources[c.Source] = true, true
+			}
+		}
+	}
+	require.Len(t, datasets, 14)
+	require.Len(t, tables, len(Tables()))
+}
+
+// source is what a column's source may be.
+var source = regexp.MustCompile(`^(\*|#|\$[a-z]+(_[a-z]+)*|\^[a-z][A-Za-z]*|[a-z][A-Za-z]*(\.[a-z][A-Za-z]*)?)$`)
+
+func TestColumnsAreSound(t *testing.T) {
+	t.Parallel()
+	for _, d := range Datasets() {
+		for i, table := range d.Tables {
+			require.Equal(t, i > 0, table.Each != "", "%s: only the first table holds the records", table.Name)
+			last := len(table.Columns) - 1
+			for j, c := range table.Columns {
+				name := table.Name + "." + c.Name
+				require.Regexp(t, source, c.Source, name)
+				require.NotEqual(t, "Type(", c.Type.String()[:min(5, len(c.Type.String()))], name)
+				require.Contains(t, []Class{None, ID, Direct, Quasi, Sensitive, Extra}, c.Class, name)
+
+				required := strings.HasPrefix(c.Name, "requested_") || c.Name == "ordinal"
+				require.Equal(t, required, c.Required, "%s: required are requested_* and ordinal", name)
+				require.False(t, c.Required && !c.Key, "%s: what the call asked for is part of the key", name)
+
+				require.Equal(t, c.Name == "_extra", j == last, "%s: _extra is last", name)
+				for what, is := range map[string]bool{
+					"source": c.Source == SourceExtra, "type": c.Type == JSON, "class": c.Class == Extra,
+				} {
+					require.Equal(t, j == last, is, "%s: %s of _extra", name, what)
+				}
+				require.Equal(t, c.Name == "ordinal", c.Source == SourceOrdinal, name)
+				if parent, ok := strings.CutPrefix(c.Source, string(SourceParent)); ok {
+					require.NotEmpty(t, table.Each, name)
+					of := slices.IndexFunc(d.Tables[0].Columns, func(p Column) bool { return p.Source == parent })
+					require.GreaterOrEqual(t, of, 0, "%s: no column of the parent", name)
+					require.Equal(t, d.Tables[0].Columns[of].Type, c.Type, name)
+					require.Equal(t, d.Tables[0].Columns[of].Name, c.Name, name)
+				}
+			}
+			require.Equal(t, table.Each != "", table.Column("ordinal") >= 0, table.Name)
+		}
+	}
+}
+
+// origin is what a column's documentation says of where it comes from.
+var origin = regexp.MustCompile(`(Specification 4\.\d+[.,]|Observed[.:]|Presumed\.)`)
+
+func TestDocumentation(t *testing.T) {
+	t.Parallel()
+	sentence := func(doc, of string) {
+		require.Regexp(t, `^[A-Z][^\n]*\.$`, doc, of)
+		require.NotContains(t, doc, "  ", of)
+	}
+	for _, d := range Datasets() {
+		sentence(d.Doc, d.Name)
+		for _, table := range d.Tables {
+			sentence(table.Doc, table.Name)
+			for _, c := range table.Columns {
+				name := table.Name + "." + c.Name
+				sentence(c.Doc, name)
+				if c.Source == SourceExtra || c.Source == SourceOrdinal {
+					continue
+				}
+				require.Regexp(t, origin, c.Doc, name)
+				sections := regexp.MustCompile(`Specification (4\.\d+)`).FindStringSubmatch(c.Doc)
+				if sections == nil || (c.Name == "requested_school_bid" && d.Feed != "") {
+					continue
+				}
+				require.Equal(t, d.Operation.Section, sections[1], name)
+			}
+		}
+	}
+}
+
+func TestKeyColumnsOrder(t *testing.T) {
+	t.Parallel()
+	for table, want := range map[string][]string{
+		"districts":              {"district_bid"},
+		"test_results":           {"requested_school_bid", "test_result_bid"},
+		"test_result_norms":      {"requested_school_bid", "test_result_bid", "ordinal"},
+		"enrollment_sessions":    {"requested_school_bid", "requested_perspective_bid", "academic_year_bid", "ordinal"},
+		"student_school_classes": {"requested_school_bid", "requested_perspective_bid", "requested_student_bid", "school_class_bid"},
+	} {
+		i := slices.IndexFunc(Tables(), func(x *Table) bool { return x.Name == table })
+		require.GreaterOrEqual(t, i, 0, table)
+		var got []string
+		for _, k := range Tables()[i].KeyColumns() {
+			got = append(got, Tables()[i].Columns[k].Name)
+		}
+		require.Equal(t, want, got, table)
+	}
+}
+
+func TestDeclarationsAreShared(t *testing.T) {
+	t.Parallel()
+	for _, d := range Datasets() {
+		found, ok := Find(d.Name)
+		require.True(t, ok, d.Name)
+		require.Same(t, d, found)
+	}
+	_, ok := Find("test-results")
+	require.False(t, ok)
+
+	// A caller that cuts or sorts its slice leaves the declarations alone.
+	mine := Datasets()
+	slices.Reverse(mine)
+	require.Equal(t, "districts", Datasets()[0].Name)
+}
