@@ -1,0 +1,69 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"example.org/growthexport/schemas"
+)
+
+const duckDBHeader = `-- Tables of growth-export as DuckDB sees them. Generated from the declarations in schemas: edit those.
+--
+-- Names, types and order are those of
+--   DESCRIBE SELECT * FROM read_parquet('DEST/<table>/**/*.parquet', hive_partitioning = true);
+-- which shows every column of a Parquet file as nullable; the comments name the columns that never are.
+-- To fill a table:
+--   INSERT INTO <table> BY NAME SELECT * FROM read_parquet('DEST/<table>/**/*.parquet', hive_partitioning = true);
+-- A destination written with --partition-by district shows one column more in the tables of per-school datasets,
+-- district, before snapshot_date; read it with hive_types = {'district': VARCHAR}, since bids are text.
+`
+
+// DuckDB writes a CREATE TABLE statement for every table, with comments, in
+// DuckDB's dialect.
+func DuckDB(w io.Writer) error {
+	return flush(w, "DuckDB tables", duckDB(schemas.Tables()))
+}
+
+func duckDB(tables []*schemas.Table) []byte {
+	var b bytes.Buffer
+	b.WriteString(duckDBHeader)
+	for _, t := range tables {
+		fmt.Fprintf(&b, "\nCREATE TABLE %s (\n", duckDBName(t.Name))
+		for _, c := range t.Columns {
+			fmt.Fprintf(&b, "    %s %s,\n", duckDBName(c.Name), duckDBType(c.Type))
+		}
+		fmt.Fprintf(&b, "    %s %s\n);\n", duckDBName(partitionColumn), duckDBType(partitionType))
+
+		fmt.Fprintf(&b, "COMMENT ON TABLE %s IS %s;\n", duckDBName(t.Name), duckDBText(t.Doc))
+		column := func(name, doc string) {
+			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", duckDBName(t.Name), duckDBName(name), duckDBText(doc))
+		}
+		for _, c := range t.Columns {
+			column(c.Name, comment(c))
+		}
+		column(partitionColumn, partitionDoc)
+	}
+	return b.Bytes()
+}
+
+// duckDBType returns the type as DuckDB's DESCRIBE shows it for a column of our
+// Parquet files.
+func duckDBType(t schemas.Type) string {
+	return [...]string{
+		schemas.String:    "VARCHAR",
+		schemas.Int32:     "INTEGER",
+		schemas.Int64:     "BIGINT",
+		schemas.Double:    "DOUBLE",
+		schemas.Boolean:   "BOOLEAN",
+		schemas.Date:      "DATE",
+		schemas.Timestamp: "TIMESTAMP WITH TIME ZONE",
+		schemas.JSON:      "JSON",
+	}[t]
+}
+
+// duckDBName quotes a name, so that none can be taken for a keyword.
+func duckDBName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+
+func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

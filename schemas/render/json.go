@@ -1,0 +1,114 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"example.org/growthexport/schemas"
+)
+
+// The JSON description. Its names are part of what the command promises: add,
+// do not rename.
+type (
+	jsonDocument struct {
+		// Partitions are the columns that folders give to every table.
+		Partitions []jsonPartition `json:"partitions"`
+		Datasets   []jsonDataset   `json:"datasets"`
+	}
+
+	jsonPartition struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+		Doc  string `json:"doc"`
+	}
+
+	jsonDataset struct {
+		Name      string        `json:"name"`
+		Doc       string        `json:"doc"`
+		Default   bool          `json:"default"`
+		Per       string        `json:"per"`
+		Feed      string        `json:"feed,omitempty"`
+		Operation jsonOperation `json:"operation"`
+		// KeptInExtra names documented members that no column takes.
+		KeptInExtra           []string    `json:"kept_in_extra,omitempty"`
+		WholeRecordDuplicates bool        `json:"whole_record_duplicates"`
+		Tables                []jsonTable `json:"tables"`
+	}
+
+	jsonOperation struct {
+		Section string   `json:"section"`
+		Path    string   `json:"path"`
+		Query   []string `json:"query,omitempty"`
+		Filters []string `json:"filters,omitempty"`
+		Records string   `json:"records,omitempty"`
+		Paged   bool     `json:"paged"`
+		Single  bool     `json:"single"`
+	}
+
+	jsonTable struct {
+		Name string `json:"name"`
+		Doc  string `json:"doc"`
+		// Each names the array of the parent record, for a child table.
+		Each string `json:"each,omitempty"`
+		// SortedBy names the key columns in the order in which files are sorted.
+		SortedBy []string     `json:"sorted_by"`
+		Columns  []jsonColumn `json:"columns"`
+		// SparkSchema is the table as spark.read.schema takes it.
+		SparkSchema string `json:"spark_schema"`
+	}
+
+	jsonColumn struct {
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		DuckDB   string `json:"duckdb_type"`
+		Spark    string `json:"spark_type"`
+		Key      bool   `json:"key"`
+		Required bool   `json:"required"`
+		Source   string `json:"source"`
+		Class    string `json:"class"`
+		Doc      string `json:"doc"`
+	}
+)
+
+// JSON writes one JSON object that describes every dataset, table and column.
+func JSON(w io.Writer) error {
+	doc := jsonDocument{
+		Partitions: []jsonPartition{{Name: partitionColumn, Type: partitionType.String(), Doc: partitionDoc}},
+	}
+	for _, d := range schemas.Datasets() {
+		doc.Datasets = append(doc.Datasets, describe(d))
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(doc); err != nil {
+		return fmt.Errorf("encode tables: %w", err)
+	}
+	return flush(w, "tables as JSON", b.Bytes())
+}
+
+func describe(d *schemas.Dataset) jsonDataset {
+	out := jsonDataset{
+		Name: d.Name, Doc: d.Doc, Default: d.Default, Per: d.Per.String(), Feed: d.Feed,
+		Operation:             jsonOperation(d.Operation),
+		KeptInExtra:           d.Known,
+		WholeRecordDuplicates: d.WholeRecordDuplicates,
+	}
+	for _, t := range d.Tables {
+		table := jsonTable{
+			Name: t.Name, Doc: t.Doc, Each: t.Each,
+			SortedBy: keyNames(t), SparkSchema: sparkSchema(t),
+		}
+		for _, c := range t.Columns {
+			table.Columns = append(table.Columns, jsonColumn{
+				Name: c.Name, Type: c.Type.String(), DuckDB: duckDBType(c.Type), Spark: sparkType(c.Type),
+				Key: c.Key, Required: c.Required, Source: c.Source, Class: string(c.Class), Doc: c.Doc,
+			})
+		}
+		out.Tables = append(out.Tables, table)
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"example.org/growthexport/schemas"
+)
+
+const markdownHeader = `# Data dictionary
+
+<!-- Generated from the declarations in schemas: edit those. -->
+
+Every dataset is one operation of the service; every table is one folder of Parquet files. Beside the columns below,
+readers see the hive partition column ` + "`snapshot_date`" + ` (date), taken from the names of folders, and, in the tables of
+per-school datasets of a destination written with ` + "`--partition-by district`" + `, ` + "`district`" + ` (string).
+
+- **type**: ` + "`date`" + ` has no time; ` + "`timestamp`" + ` is UTC in microseconds; ` + "`json`" + ` is text with Parquet's JSON type.
+- **key**: the columns that together identify a row. Files are sorted by them, nulls first.
+- **null**: ` + "`required`" + ` columns are never null. In the others null means that the service sent no value, or one that does not
+  fit the type; that one stands in ` + "`_extra`" + `.
+- **source**: a path in the JSON record; ` + "`^name`" + ` in the parent record; ` + "`$name`" + ` a parameter of the call; ` + "`#`" + ` the position in
+  the array; ` + "`*`" + ` what no column took.
+- **class**: what the column tells of a person: ` + "`none`" + `; ` + "`id`" + ` identifies; ` + "`direct`" + ` names; ` + "`quasi`" + ` can single out together
+  with others; ` + "`sensitive`" + ` is what a person may want kept private; ` + "`extra`" + ` may hold anything.
+- **meaning** ends with where it comes from: a section of the specification; *Observed*, seen by public clients of the service
+  where the specification is silent; *Presumed*, expected from the service's other records, neither shown nor seen.
+`
+
+// Markdown writes the data dictionary.
+func Markdown(w io.Writer) error {
+	return flush(w, "data dictionary", markdown(schemas.Datasets()))
+}
+
+func markdown(datasets []*schemas.Dataset) []byte {
+	var b bytes.Buffer
+	b.WriteString(markdownHeader)
+	b.WriteString("\n| dataset | specification | in `default` | per | tables |\n|---|---|---|---|---|\n")
+	for _, d := range datasets {
+		var tables []string
+		for _, t := range d.Tables {
+			tables = append(tables, "["+t.Name+"](#table-"+t.Name+")")
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s |\n",
+			d.Name, d.Name, d.Operation.Section, yes(d.Default), d.Per, strings.Join(tables, ", "))
+	}
+	for _, d := range datasets {
+		markdownDataset(&b, d)
+	}
+	return b.Bytes()
+}
+
+func markdownDataset(b *bytes.Buffer, d *schemas.Dataset) {
+	op := d.Operation
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", d.Name, d.Doc)
+	fmt.Fprintf(b, "- Operation: `GET %s` (specification %s)\n", op.Path, op.Section)
+	if len(op.Query) > 0 {
+		fmt.Fprintf(b, "- Parameters: %s\n", codes(op.Query))
+	}
+	if len(op.Filters) > 0 {
+		fmt.Fprintf(b, "- Filters: %s\n", codes(op.Filters))
+	}
+	fmt.Fprintf(b, "- Calls: %s\n", calls(d))
+	if d.Feed != "" {
+		fmt.Fprintf(b, "- Identifiers come from: `%s`\n", d.Feed)
+	}
+	if len(d.Known) > 0 {
+		fmt.Fprintf(b, "- Kept in `_extra`: %s\n", codes(d.Known))
+	}
+	for _, t := range d.Tables {
+		markdownTable(b, t)
+	}
+}
+
+func markdownTable(b *bytes.Buffer, t *schemas.Table) {
+	fmt.Fprintf(b, "\n### Table `%s`\n\n%s", t.Name, t.Doc)
+	if t.Each != "" {
+		fmt.Fprintf(b, " Rows are the elements of the record's `%s`.", t.Each)
+	}
+	fmt.Fprintf(b, "\n\nSorted by: %s.\n\n", codes(keyNames(t)))
+	b.WriteString("| # | column | type | key | null | source | class | meaning |\n|---|---|---|---|---|---|---|---|\n")
+	for i, c := range t.Columns {
+		key, null := "", "optional"
+		if c.Key {
+			key = "key"
+		}
+		if c.Required {
+			null = "required"
+		}
+		cells := []string{
+			strconv.Itoa(i + 1), code(c.Name), c.Type.String(), key, null,
+			code(c.Source), string(c.Class), strings.ReplaceAll(c.Doc, "|", `\|`),
+		}
+		fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	}
+}
+
+// calls says for what the dataset's calls are made.
+func calls(d *schemas.Dataset) string {
+	s := "one per " + d.Per.String()
+	if d.TakesPerspective() {
+		s += " and perspective"
+	}
+	switch {
+	case d.Operation.Single:
+		s += ", each answered with one record"
+	case d.Operation.Paged:
+		s += ", answered in pages"
+	}
+	return s
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+func codes(names []string) string { return code(strings.Join(names, "`, `")) }
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

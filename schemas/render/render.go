@@ -1,0 +1,69 @@
+package render
+
+import (
+	"fmt"
+	"io"
+
+	"example.org/growthexport/schemas"
+)
+
+// Format is one way of describing all tables.
+type Format struct {
+	// Name is the format as the command's --format takes it.
+	Name string
+	// File is the name of what it writes, under schemas/generated.
+	File string
+	// Write writes the description of every dataset and table.
+	Write func(w io.Writer) error
+}
+
+// Formats returns every format, the first being the one to take when none is
+// named.
+func Formats() []Format {
+	return []Format{
+		{Name: "markdown", File: "data-dictionary.md", Write: Markdown},
+		{Name: "json", File: "tables.json", Write: JSON},
+		{Name: "duckdb", File: "duckdb.sql", Write: DuckDB},
+		{Name: "spark", File: "spark.sql", Write: Spark},
+	}
+}
+
+// What readers see beside the columns of a file: the level of folders that
+// every table is partitioned by. The second level of --partition-by district
+// is left out, since a destination may be without it.
+const (
+	partitionColumn = "snapshot_date"
+	partitionType   = schemas.Date
+	partitionDoc    = "Date of the snapshot, from the name of the folder."
+)
+
+// comment is a column's documentation with what DDL leaves unsaid.
+func comment(c schemas.Column) string {
+	switch {
+	case c.Key && c.Required:
+		return c.Doc + " Part of the key, never null."
+	case c.Key:
+		return c.Doc + " Part of the key."
+	case c.Required:
+		return c.Doc + " Never null."
+	default:
+		return c.Doc
+	}
+}
+
+// keyNames returns the names of the key columns in the order in which a file
+// is sorted.
+func keyNames(t *schemas.Table) []string {
+	var names []string
+	for _, i := range t.KeyColumns() {
+		names = append(names, t.Columns[i].Name)
+	}
+	return names
+}
+
+func flush(w io.Writer, what string, text []byte) error {
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write %s: %w", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/schemas"
+)
+
+var update = flag.Bool("update", false, "rewrite schemas/generated")
+
+// generated is where the checked-in descriptions are.
+var generated = filepath.Join("..", "generated")
+
+func TestGeneratedFiles(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, f := range Formats() {
+		var b bytes.Buffer
+		require.NoError(t, f.Write(&b), f.Name)
+		path := filepath.Join(generated, f.File)
+		if *update {
+			require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+		}
+		have, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(string(have), b.String()), "%s is stale: run go generate ./schemas/render", path)
+		names = append(names, f.File)
+	}
+	// Nothing else lies beside them that a reader could take for current.
+	entries, err := os.ReadDir(generated)
+	require.NoError(t, err)
+	var have []string
+	for _, e := range entries {
+		have = append(have, e.Name())
+	}
+	require.ElementsMatch(t, names, have)
+}
+
+func TestEveryFormatNamesEveryColumn(t *testing.T) {
+	t.Parallel()
+	for _, f := range Formats() {
+		var b bytes.Buffer
+		require.NoError(t, f.Write(&b))
+		for _, table := range schemas.Tables() {
+			require.Contains(t, b.String(), table.Name, f.Name)
+			for _, c := range table.Columns {
+				require.Contains(t, b.String(), c.Name, "%s of %s", f.Name, table.Name)
+			}
+		}
+	}
+}
+
+// odd is a table whose names and words every dialect has to quote, with a
+// column of each type.
+func odd() *schemas.Table {
+	return &schemas.Table{
+		Name: "order",
+		Doc:  `The table's "own" words.`,
+		Columns: []schemas.Column{
+			{Name: "select", Type: schemas.String, Key: true, Required: true, Source: "$select", Class: schemas.None, Doc: "A 'quoted' \\ word."},
+			{Name: "i", Type: schemas.Int32, Key: true, Source: "i", Class: schemas.None, Doc: "I."},
+			{Name: "l", Type: schemas.Int64, Required: true, Source: "l", Class: schemas.None, Doc: "L."},
+			{Name: "d", Type: schemas.Double, Source: "d", Class: schemas.None, Doc: "D | d."},
+			{Name: "b", Type: schemas.Boolean, Source: "b", Class: schemas.None, Doc: "B."},
+			{Name: "on", Type: schemas.Date, Source: "on", Class: schemas.Quasi, Doc: "On."},
+			{Name: "at", Type: schemas.Timestamp, Source: "at", Class: schemas.None, Doc: "At."},
+			{Name: "_extra", Type: schemas.JSON, Source: "*", Class: schemas.Extra, Doc: "Rest."},
+		},
+	}
+}
+
+func TestDuckDB(t *testing.T) {
+	t.Parallel()
+	want := `
+CREATE TABLE "order" (
+    "select" VARCHAR,
+    "i" INTEGER,
+    "l" BIGINT,
+    "d" DOUBLE,
+    "b" BOOLEAN,
+    "on" DATE,
+    "at" TIMESTAMP WITH TIME ZONE,
+    "_extra" JSON,
+    "snapshot_date" DATE
+);
+COMMENT ON TABLE "order" IS 'The table''s "own" words.';
+COMMENT ON COLUMN "order"."select" IS 'A ''quoted'' \ word. Part of the key, never null.';
+COMMENT ON COLUMN "order"."i" IS 'I. Part of the key.';
+COMMENT ON COLUMN "order"."l" IS 'L. Never null.';
+COMMENT ON COLUMN "order"."d" IS 'D | d.';
+COMMENT ON COLUMN "order"."b" IS 'B.';
+COMMENT ON COLUMN "order"."on" IS 'On.';
+COMMENT ON COLUMN "order"."at" IS 'At.';
+COMMENT ON COLUMN "order"."_extra" IS 'Rest.';
+COMMENT ON COLUMN "order"."snapshot_date" IS 'Date of the snapshot, from the name of the folder.';
+`
+	got := strings.TrimPrefix(string(duckDB([]*schemas.Table{odd()})), duckDBHeader)
+	require.Empty(t, cmp.Diff(want, got))
+}
+
+func TestSpark(t *testing.T) {
+	t.Parallel()
+	want := `
+-- select STRING, i INT, l BIGINT, d DOUBLE, b BOOLEAN, on DATE, at TIMESTAMP, _extra STRING, snapshot_date DATE
+CREATE TABLE ` + "`order`" + ` (
+    ` + "`select`" + ` STRING COMMENT 'A \'quoted\' \\ word. Part of the key, never null.',
+    ` + "`i`" + ` INT COMMENT 'I. Part of the key.',
+    ` + "`l`" + ` BIGINT COMMENT 'L. Never null.',
+    ` + "`d`" + ` DOUBLE COMMENT 'D | d.',
+    ` + "`b`" + ` BOOLEAN COMMENT 'B.',
+    ` + "`on`" + ` DATE COMMENT 'On.',
+    ` + "`at`" + ` TIMESTAMP COMMENT 'At.',
+    ` + "`_extra`" + ` STRING COMMENT 'Rest.',
+    ` + "`snapshot_date`" + ` DATE COMMENT 'Date of the snapshot, from the name of the folder.'
+)
+USING parquet
+PARTITIONED BY (` + "`snapshot_date`" + `)
+COMMENT 'The table\'s "own" words.'
+LOCATION '${dest}/order';
+`
+	got := strings.TrimPrefix(string(spark([]*schemas.Table{odd()})), sparkHeader)
+	require.Empty(t, cmp.Diff(want, got))
+}
+
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	child := odd()
+	child.Name, child.Each = "order_lines", "lines"
+	child.Columns = child.Columns[3:5]
+	got := string(markdown([]*schemas.Dataset{{
+		Name: "order", Doc: "Orders.", Per: schemas.PerStudent, Feed: "students",
+		Operation: schemas.Operation{
+			Section: "4.99", Path: "/orders/v1/{student_bid}",
+			Query: []string{"perspective-bid"}, Filters: []string{"effective-date", "include-removed"}, Single: true,
+		},
+		Known:  []string{"more"},
+		Tables: []*schemas.Table{odd(), child},
+	}}))
+	want := `
+| dataset | specification | in ~default~ | per | tables |
+|---|---|---|---|---|
+| [order](#order) | 4.99 | no | student | [order](#table-order), [order_lines](#table-order_lines) |
+
+## order
+
+Orders.
+
+- Operation: ~GET /orders/v1/{student_bid}~ (specification 4.99)
+- Parameters: ~perspective-bid~
+- Filters: ~effective-date~, ~include-removed~
+- Calls: one per student and perspective, each answered with one record
+- Identifiers come from: ~students~
+- Kept in ~_extra~: ~more~
+
+### Table ~order~
+
+The table's "own" words.
+
+Sorted by: ~select~, ~i~.
+
+| # | column | type | key | null | source | class | meaning |
+|---|---|---|---|---|---|---|---|
+| 1 | ~select~ | string | key | required | ~$select~ | none | A 'quoted' \ word. |
+| 2 | ~i~ | int32 | key | optional | ~i~ | none | I. |
+| 3 | ~l~ | int64 |  | required | ~l~ | none | L. |
+| 4 | ~d~ | double |  | optional | ~d~ | none | D \| d. |
+| 5 | ~b~ | boolean |  | optional | ~b~ | none | B. |
+| 6 | ~on~ | date |  | optional | ~on~ | quasi | On. |
+| 7 | ~at~ | timestamp |  | optional | ~at~ | none | At. |
+| 8 | ~_extra~ | json |  | optional | ~*~ | extra | Rest. |
+
+### Table ~order_lines~
+`
+	got = strings.ReplaceAll(got, "`", "~")
+	require.Contains(t, got, want)
+	require.Contains(t, got, "Rows are the elements of the record's ~lines~.")
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	require.NoError(t, JSON(&b))
+	var doc struct {
+		Datasets []struct {
+			Name      string `json:"name"`
+			Operation struct {
+				Path  string   `json:"path"`
+				Query []string `json:"query"`
+			} `json:"operation"`
+			Tables []struct {
+				Name     string           `json:"name"`
+				Each     string           `json:"each"`
+				SortedBy []string         `json:"sorted_by"`
+				Columns  []map[string]any `json:"columns"`
+			} `json:"tables"`
+		} `json:"datasets"`
+	}
+	require.NoError(t, json.Unmarshal(b.Bytes(), &doc))
+	require.Len(t, doc.Datasets, len(schemas.Datasets()))
+
+	results := doc.Datasets[5]
+	require.Equal(t, "test_results", results.Name)
+	require.Equal(t, "/test-results/v1/growth", results.Operation.Path)
+	require.Equal(t, []string{"school-bid"}, results.Operation.Query)
+	norms := results.Tables[1]
+	require.Equal(t, "test_result_norms", norms.Name)
+	require.Equal(t, "norms", norms.Each)
+	require.Equal(t, []string{"requested_school_bid", "test_result_bid", "ordinal"}, norms.SortedBy)
+	require.Equal(t, map[string]any{
+		"name": "ordinal", "type": "int32", "duckdb_type": "INTEGER", "spark_type": "INT",
+		"key": true, "required": true, "source": "#", "class": "none",
+		"doc": "Position of the element in the record's norms, counted from 0.",
+	}, norms.Columns[2])
+}
+
+// TestSparkSchemasNeedNoQuotes keeps the schema strings usable as they stand:
+// every name must be a plain identifier.
+func TestSparkSchemasNeedNoQuotes(t *testing.T) {
+	t.Parallel()
+	plain := regexp.MustCompile(`^([a-z_][a-z0-9_]* (STRING|INT|BIGINT|DOUBLE|BOOLEAN|DATE|TIMESTAMP), )*snapshot_date DATE$`)
+	for _, table := range schemas.Tables() {
+		require.Regexp(t, plain, sparkSchema(table), table.Name)
+	}
+}
+
+func TestWriteErrorsAreReported(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	for _, f := range Formats() {
+		require.ErrorIs(t, f.Write(failing{full}), full, f.Name)
+	}
+}
+
+// failing is a writer that cannot write.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
