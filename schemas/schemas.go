@@ -73,7 +73,8 @@ type Column struct {
 	// SourceExtra.
 	Source string
 	Class  Class
-	// Doc is one sentence: meaning, unit, the specification's section.
+	// Doc says what the column means, with its unit, and where that comes from:
+	// the specification's section, Observed or Presumed.
 	Doc string
 }
 
@@ -160,7 +161,8 @@ type Dataset struct {
 	Default bool
 	Per     FanOut
 	// Feed names the dataset whose records give the ids of a fan-out per
-	// student, educator or record.
+	// student, educator or record, in the column named like the parameter.
+	// Educators come from the educators of school_classes as well.
 	Feed      string
 	Operation Operation
 	// Tables are the tables the dataset fills, the one of its records first.

@@ -208,7 +208,7 @@ func TestColumnsAreSound(t *testing.T) {
 			for j, c := range table.Columns {
 				name := table.Name + "." + c.Name
 				require.Regexp(t, source, c.Source, name)
-				require.NotEqual(t, "Type(", c.Type.String()[:min(5, len(c.Type.String()))], name)
+				require.NotContains(t, c.Type.String(), "Type(", name)
 				require.Contains(t, []Class{None, ID, Direct, Quasi, Sensitive, Extra}, c.Class, name)
 
 				required := strings.HasPrefix(c.Name, "requested_") || c.Name == "ordinal"
