@@ -68,10 +68,11 @@ func studentSchoolAssociations() *Dataset {
 		Default: true,
 		Per:     PerSchool,
 		Operation: Operation{
-			Section: "4.8",
-			Path:    "/enrollments/v1/student-school-associations",
-			Query:   []string{"perspective-bid", "school-bid"},
-			Filters: enrollmentFilters(),
+			Section:  "4.8",
+			Path:     "/enrollments/v1/student-school-associations",
+			Query:    []string{"perspective-bid", "school-bid"},
+			Filters:  enrollmentFilters(),
+			PinsDate: true,
 		},
 		Tables: []*Table{{
 			Name: "student_school_associations",
@@ -106,12 +107,13 @@ func schoolClasses() *Dataset {
 		Default: true,
 		Per:     PerSchool,
 		Operation: Operation{
-			Section: "4.9",
-			Path:    "/enrollments/v1/school-classes",
-			Query:   []string{"perspective-bid", "school-bid"},
-			Filters: enrollmentFilters(),
-			Records: "schoolClasses",
-			Paged:   true,
+			Section:  "4.9",
+			Path:     "/enrollments/v1/school-classes",
+			Query:    []string{"perspective-bid", "school-bid"},
+			Filters:  enrollmentFilters(),
+			PinsDate: true,
+			Records:  "schoolClasses",
+			Paged:    true,
 		},
 		Tables: []*Table{
 			{
@@ -174,10 +176,11 @@ func studentSchoolClasses() *Dataset {
 		Per:  PerStudent,
 		Feed: "students",
 		Operation: Operation{
-			Section: "4.11",
-			Path:    "/enrollments/v1/student-school-classes",
-			Query:   []string{"perspective-bid", "school-bid", "student-bid"},
-			Filters: enrollmentFilters(),
+			Section:  "4.11",
+			Path:     "/enrollments/v1/student-school-classes",
+			Query:    []string{"perspective-bid", "school-bid", "student-bid"},
+			Filters:  enrollmentFilters(),
+			PinsDate: true,
 		},
 		WholeRecordDuplicates: true,
 		Tables: []*Table{{
@@ -210,10 +213,11 @@ func educatorSchoolClasses() *Dataset {
 		Per:  PerEducator,
 		Feed: "educator_school_associations",
 		Operation: Operation{
-			Section: "4.12",
-			Path:    "/enrollments/v1/educator-school-classes",
-			Query:   []string{"perspective-bid", "school-bid", "educator-bid"},
-			Filters: enrollmentFilters(),
+			Section:  "4.12",
+			Path:     "/enrollments/v1/educator-school-classes",
+			Query:    []string{"perspective-bid", "school-bid", "educator-bid"},
+			Filters:  enrollmentFilters(),
+			PinsDate: true,
 		},
 		WholeRecordDuplicates: true,
 		Tables: []*Table{{
@@ -245,10 +249,11 @@ func educatorSchoolAssociations() *Dataset {
 		Default: true,
 		Per:     PerSchool,
 		Operation: Operation{
-			Section: "4.13",
-			Path:    "/enrollments/v1/educator-school-associations",
-			Query:   []string{"perspective-bid", "school-bid"},
-			Filters: enrollmentFilters(),
+			Section:  "4.13",
+			Path:     "/enrollments/v1/educator-school-associations",
+			Query:    []string{"perspective-bid", "school-bid"},
+			Filters:  enrollmentFilters(),
+			PinsDate: true,
 		},
 		Tables: []*Table{{
 			Name: "educator_school_associations",

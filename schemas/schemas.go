@@ -143,6 +143,10 @@ type Operation struct {
 	// Filters names the optional parameters that the operation accepts of
 	// effective-date, modified-since and include-removed.
 	Filters []string
+	// PinsDate operations filter by the current date where effective-date is
+	// not sent: a run sends the date of its plan, so that all of its answers
+	// are of one day.
+	PinsDate bool
 	// Records is the member that holds the records in the documented wrapper;
 	// empty where the container is a bare array or not documented.
 	Records string

@@ -38,13 +38,14 @@ type (
 	}
 
 	jsonOperation struct {
-		Section string   `json:"section"`
-		Path    string   `json:"path"`
-		Query   []string `json:"query,omitempty"`
-		Filters []string `json:"filters,omitempty"`
-		Records string   `json:"records,omitempty"`
-		Paged   bool     `json:"paged"`
-		Single  bool     `json:"single"`
+		Section  string   `json:"section"`
+		Path     string   `json:"path"`
+		Query    []string `json:"query,omitempty"`
+		Filters  []string `json:"filters,omitempty"`
+		PinsDate bool     `json:"pins_date"`
+		Records  string   `json:"records,omitempty"`
+		Paged    bool     `json:"paged"`
+		Single   bool     `json:"single"`
 	}
 
 	jsonTable struct {
