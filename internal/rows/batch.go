@@ -1,0 +1,163 @@
+package rows
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"example.org/growthexport/schemas"
+)
+
+// MaxTextBytes is the most text one column of one batch can hold: offsets are
+// 32 bits wide. Whoever fills a batch stops before it.
+const MaxTextBytes = math.MaxUint32
+
+// Batch is rows of one table, column by column. It belongs to one goroutine at
+// a time.
+type Batch struct {
+	Table *schemas.Table
+	Cols  []Vector
+	// N is the number of rows; every column has that many slots.
+	N int
+	// Order, where it is not nil, lists the rows that count in the order in
+	// which they are to be written: rows it does not name have been dropped.
+	Order []int32
+}
+
+// New returns an empty batch of the table.
+func New(table *schemas.Table) *Batch {
+	b := &Batch{Table: table, Cols: make([]Vector, len(table.Columns))}
+	for i, c := range table.Columns {
+		b.Cols[i] = Vector{Type: c.Type, Required: c.Required}
+	}
+	return b
+}
+
+// Len returns the number of rows that count: those of Order where there is
+// one.
+func (b *Batch) Len() int {
+	if b.Order != nil {
+		return len(b.Order)
+	}
+	return b.N
+}
+
+// Row returns the position in the columns of the i-th row that counts.
+func (b *Batch) Row(i int) int {
+	if b.Order != nil {
+		return int(b.Order[i])
+	}
+	return i
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() { b.Truncate(0) }
+
+// Truncate drops all rows but the first n, in the order received, and any
+// Order.
+func (b *Batch) Truncate(n int) {
+	for i := range b.Cols {
+		b.Cols[i].Truncate(n)
+	}
+	b.N, b.Order = n, nil
+}
+
+// Bytes returns how much memory the batch takes, room to grow included.
+func (b *Batch) Bytes() int {
+	n := 4 * cap(b.Order)
+	for i := range b.Cols {
+		n += b.Cols[i].Bytes()
+	}
+	return n
+}
+
+// AppendRows appends the rows of src that count from its i-th up to its j-th
+// exclusive, in src's order.
+func (b *Batch) AppendRows(src *Batch, i, j int) {
+	if src.Order == nil {
+		for c := range b.Cols {
+			b.Cols[c].appendRange(&src.Cols[c], i, j)
+		}
+	} else {
+		for c := range b.Cols {
+			b.Cols[c].appendPicked(&src.Cols[c], src.Order[i:j])
+		}
+	}
+	b.N += j - i
+}
+
+// Check reports a column whose number of slots is not the batch's number of
+// rows: a mistake of whoever filled it, which would make a bad file.
+func (b *Batch) Check() error {
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		slots := len(v.I32) + len(v.I64) + len(v.F64) + len(v.Bool) + len(v.End)
+		if slots != b.N || (!v.Required && len(v.Present) != b.N) {
+			return fmt.Errorf("table %s, column %s: %d slots for %d rows",
+				b.Table.Name, b.Table.Columns[i].Name, slots, b.N)
+		}
+	}
+	return nil
+}
+
+func (v *Vector) appendRange(src *Vector, i, j int) {
+	if !v.Required {
+		v.Present = append(v.Present, src.Present[i:j]...)
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.I32 = append(v.I32, src.I32[i:j]...)
+	case schemas.Int64, schemas.Timestamp:
+		v.I64 = append(v.I64, src.I64[i:j]...)
+	case schemas.Double:
+		v.F64 = append(v.F64, src.F64[i:j]...)
+	case schemas.Boolean:
+		v.Bool = append(v.Bool, src.Bool[i:j]...)
+	case schemas.String, schemas.JSON:
+		if i == j {
+			return
+		}
+		var start uint32
+		if i > 0 {
+			start = src.End[i-1]
+		}
+		shift := uint32(len(v.Data)) - start // may wrap, and wraps back below
+		v.Data = append(v.Data, src.Data[start:src.End[j-1]]...)
+		for _, end := range src.End[i:j] {
+			v.End = append(v.End, end+shift)
+		}
+	}
+}
+
+func (v *Vector) appendPicked(src *Vector, order []int32) {
+	if !v.Required {
+		v.Present = slices.Grow(v.Present, len(order))
+		for _, r := range order {
+			v.Present = append(v.Present, src.Present[r])
+		}
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.I32 = pick(v.I32, src.I32, order)
+	case schemas.Int64, schemas.Timestamp:
+		v.I64 = pick(v.I64, src.I64, order)
+	case schemas.Double:
+		v.F64 = pick(v.F64, src.F64, order)
+	case schemas.Boolean:
+		v.Bool = pick(v.Bool, src.Bool, order)
+	case schemas.String, schemas.JSON:
+		v.End = slices.Grow(v.End, len(order))
+		for _, r := range order {
+			v.Data = append(v.Data, src.Text(int(r))...)
+			v.End = append(v.End, uint32(len(v.Data)))
+		}
+	}
+}
+
+func pick[T any](dst, src []T, order []int32) []T {
+	dst = slices.Grow(dst, len(order))
+	for _, r := range order {
+		dst = append(dst, src[r])
+	}
+	return dst
+}

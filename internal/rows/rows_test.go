@@ -1,0 +1,191 @@
+package rows_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// table has a column of every type, required and not.
+func table() *schemas.Table {
+	t := &schemas.Table{Name: "of_every_type"}
+	for ty := schemas.String; ty <= schemas.JSON; ty++ {
+		t.Columns = append(t.Columns,
+			schemas.Column{Name: "optional_" + ty.String(), Type: ty},
+			schemas.Column{Name: "required_" + ty.String(), Type: ty, Required: true})
+	}
+	return t
+}
+
+// fill appends n random rows.
+func fill(b *rows.Batch, rnd *rand.Rand, n int) {
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		for range n {
+			if !v.Required && rnd.IntN(4) == 0 {
+				v.AppendNull()
+				continue
+			}
+			switch v.Type {
+			case schemas.Int32, schemas.Date:
+				v.AppendInt32(int32(rnd.Uint32()))
+			case schemas.Int64, schemas.Timestamp:
+				v.AppendInt64(int64(rnd.Uint64()))
+			case schemas.Double:
+				v.AppendDouble(rnd.NormFloat64())
+			case schemas.Boolean:
+				v.AppendBool(rnd.IntN(2) == 0)
+			case schemas.String:
+				v.AppendString("ab" + string(make([]byte, rnd.IntN(70))))
+			case schemas.JSON:
+				v.AppendText(bytes.Repeat([]byte{'j'}, rnd.IntN(3)))
+			}
+		}
+	}
+	b.N += n
+}
+
+// lines writes the rows that count as text, one string per row.
+func lines(b *rows.Batch) []string {
+	all := make([]string, 0, b.Len())
+	for i := range b.Len() {
+		r := b.Row(i)
+		line := ""
+		for c := range b.Cols {
+			v := &b.Cols[c]
+			switch {
+			case v.Null(r):
+				line += "null|"
+			case v.IsText():
+				line += fmt.Sprintf("%q|", v.Text(r))
+			case v.I32 != nil:
+				line += fmt.Sprintf("%d|", v.I32[r])
+			case v.I64 != nil:
+				line += fmt.Sprintf("%d|", v.I64[r])
+			case v.F64 != nil:
+				line += fmt.Sprintf("%x|", v.F64[r])
+			default:
+				line += fmt.Sprintf("%d|", v.Bool[r])
+			}
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func shuffled(rnd *rand.Rand, n, keep int) []int32 {
+	order := make([]int32, 0, keep)
+	for _, r := range rnd.Perm(n)[:keep] {
+		order = append(order, int32(r))
+	}
+	return order
+}
+
+func TestAppendRows(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for round := range 50 {
+		src, dst := rows.New(table()), rows.New(table())
+		n := rnd.IntN(200)
+		fill(src, rnd, n)
+		fill(dst, rnd, rnd.IntN(3))
+		if round%2 == 0 {
+			src.Order = shuffled(rnd, n, n-rnd.IntN(n+1))
+		}
+		want := lines(dst)
+		for range 3 {
+			j := rnd.IntN(src.Len() + 1)
+			i := rnd.IntN(j + 1)
+			want = append(want, lines(src)[i:j]...)
+			dst.AppendRows(src, i, j)
+			require.NoError(t, dst.Check())
+		}
+		require.Equal(t, want, lines(dst))
+		require.LessOrEqual(t, 0, dst.Bytes())
+	}
+}
+
+func TestAppendRowCopiesEveryType(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	src, dst := rows.New(table()), rows.New(table())
+	fill(src, rnd, 40)
+	for r := range src.N {
+		for c := range src.Cols {
+			dst.Cols[c].AppendRow(&src.Cols[c], r)
+		}
+		dst.N++
+	}
+	require.NoError(t, dst.Check())
+	require.Equal(t, lines(src), lines(dst))
+}
+
+func TestTruncateLeavesNothingOver(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(5, 6))
+	b := rows.New(table())
+	fill(b, rnd, 100)
+	want := lines(b)
+	b.Order = shuffled(rnd, 100, 50)
+	b.Truncate(30)
+	require.NoError(t, b.Check())
+	require.Nil(t, b.Order)
+	require.Equal(t, want[:30], lines(b))
+
+	b.Reset()
+	require.NoError(t, b.Check())
+	require.Zero(t, b.Len())
+	fresh := rows.New(table())
+	fill(fresh, rand.New(rand.NewPCG(7, 8)), 20)
+	fill(b, rand.New(rand.NewPCG(7, 8)), 20)
+	require.Equal(t, lines(fresh), lines(b))
+}
+
+func TestCheckFindsUnevenColumns(t *testing.T) {
+	t.Parallel()
+	for c := range table().Columns {
+		b := rows.New(table())
+		fill(b, rand.New(rand.NewPCG(9, 10)), 5)
+		require.NoError(t, b.Check())
+		b.Cols[c].Truncate(4)
+		require.ErrorContains(t, b.Check(), b.Table.Columns[c].Name)
+	}
+}
+
+func TestBytesGrowsWithContent(t *testing.T) {
+	t.Parallel()
+	b := rows.New(table())
+	require.Zero(t, b.Bytes())
+	fill(b, rand.New(rand.NewPCG(11, 12)), 1000)
+	require.Greater(t, b.Bytes(), 1000*35)
+	held := b.Bytes()
+	b.Reset()
+	require.Equal(t, held, b.Bytes(), "the memory is kept")
+}
+
+func BenchmarkAppendRows(b *testing.B) {
+	t := &schemas.Table{Name: "texts"}
+	for range 10 {
+		t.Columns = append(t.Columns, schemas.Column{Name: "text", Type: schemas.String})
+	}
+	src, dst := rows.New(t), rows.New(t)
+	const n = 1000
+	for i := range src.Cols {
+		for range n {
+			src.Cols[i].AppendString("7f9c24e5-3c1b-4a3e-9a3b-0d3a5c6b7e8f"[:36-i*3])
+		}
+	}
+	src.N = n
+	src.Order = shuffled(rand.New(rand.NewPCG(1, 1)), n, n)
+	for b.Loop() {
+		dst.Reset()
+		dst.AppendRows(src, 0, n)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/10, "ns/text")
+}

@@ -1,0 +1,202 @@
+package rows
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"example.org/growthexport/schemas"
+)
+
+// The form in which a batch waits in a scratch file, all numbers
+// little-endian: the number of rows (8 bytes); one more than the length of
+// Order, or 0 where there is none (8 bytes), and Order; then column by column
+// Present, unless the column is required, and the values, of texts End before
+// Data. Every length follows from these, so what is written is read back with
+// nothing over. The form is for one process and its own file: it has no
+// version.
+
+// chunkBytes is how many bytes of numbers are turned into bytes at a time.
+const chunkBytes = 1 << 14
+
+var errSpill = errors.New("not a batch of this table")
+
+// WriteTo writes the batch, rows that do not count and Order included, so that
+// ReadFrom of a batch of the same table brings it back.
+func (b *Batch) WriteTo(w io.Writer) (int64, error) {
+	s := &spiller{w: w}
+	order := 0
+	if b.Order != nil {
+		order = len(b.Order) + 1
+	}
+	s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(b.N)))
+	s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(order)))
+	writeNumbers(s, b.Order, 4, func(p []byte, x int32) { binary.LittleEndian.PutUint32(p, uint32(x)) })
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		s.write(v.Present)
+		switch v.Type {
+		case schemas.Int32, schemas.Date:
+			writeNumbers(s, v.I32, 4, func(p []byte, x int32) { binary.LittleEndian.PutUint32(p, uint32(x)) })
+		case schemas.Int64, schemas.Timestamp:
+			writeNumbers(s, v.I64, 8, func(p []byte, x int64) { binary.LittleEndian.PutUint64(p, uint64(x)) })
+		case schemas.Double:
+			writeNumbers(s, v.F64, 8, func(p []byte, x float64) { binary.LittleEndian.PutUint64(p, math.Float64bits(x)) })
+		case schemas.Boolean:
+			s.write(v.Bool)
+		case schemas.String, schemas.JSON:
+			writeNumbers(s, v.End, 4, binary.LittleEndian.PutUint32)
+			s.write(v.Data)
+		}
+	}
+	return s.n, s.err
+}
+
+// ReadFrom replaces the batch by the next one that WriteTo wrote to r. Unlike
+// other io.ReaderFroms it stops behind that batch: several can stand in one
+// file. After an error the batch is empty.
+func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
+	b.Reset()
+	s := &spillReader{r: r}
+	n, order := s.length(math.MaxInt32), s.length(math.MaxInt32+1)
+	if order > 0 {
+		b.Order = readNumbers(s, []int32{}, order-1, 4, func(p []byte) int32 { return int32(binary.LittleEndian.Uint32(p)) })
+		for _, row := range b.Order {
+			if row < 0 || int(row) >= n {
+				s.fail(errSpill)
+			}
+		}
+	}
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		if !v.Required {
+			v.Present = s.bytes(v.Present, n)
+		}
+		switch v.Type {
+		case schemas.Int32, schemas.Date:
+			v.I32 = readNumbers(s, v.I32, n, 4, func(p []byte) int32 { return int32(binary.LittleEndian.Uint32(p)) })
+		case schemas.Int64, schemas.Timestamp:
+			v.I64 = readNumbers(s, v.I64, n, 8, func(p []byte) int64 { return int64(binary.LittleEndian.Uint64(p)) })
+		case schemas.Double:
+			v.F64 = readNumbers(s, v.F64, n, 8, func(p []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(p)) })
+		case schemas.Boolean:
+			v.Bool = s.bytes(v.Bool, n)
+		case schemas.String, schemas.JSON:
+			v.End = readNumbers(s, v.End, n, 4, binary.LittleEndian.Uint32)
+			if !slices.IsSorted(v.End) {
+				s.fail(errSpill)
+			}
+			if len(v.End) > 0 {
+				v.Data = s.bytes(v.Data, int(v.End[len(v.End)-1]))
+			}
+		}
+	}
+	if s.err != nil {
+		for i := range b.Cols {
+			v := &b.Cols[i]
+			*v = Vector{Type: v.Type, Required: v.Required}
+		}
+		b.Order = nil
+		return s.n, s.err
+	}
+	b.N = n
+	return s.n, nil
+}
+
+// spiller writes until the first error and counts what it wrote.
+type spiller struct {
+	w     io.Writer
+	n     int64
+	err   error
+	chunk [chunkBytes]byte
+}
+
+func (s *spiller) write(p []byte) {
+	if s.err != nil || len(p) == 0 {
+		return
+	}
+	n, err := s.w.Write(p)
+	s.n += int64(n)
+	if err != nil {
+		s.err = fmt.Errorf("write a batch: %w", err)
+	}
+}
+
+func writeNumbers[T any](s *spiller, numbers []T, width int, put func([]byte, T)) {
+	for part := range slices.Chunk(numbers, chunkBytes/width) {
+		for i, x := range part {
+			put(s.chunk[i*width:(i+1)*width], x)
+		}
+		s.write(s.chunk[:len(part)*width])
+	}
+}
+
+// spillReader reads until the first error and counts what it read.
+type spillReader struct {
+	r     io.Reader
+	n     int64
+	err   error
+	chunk [chunkBytes]byte
+}
+
+func (s *spillReader) fail(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("read a batch: %w", err)
+	}
+}
+
+func (s *spillReader) read(p []byte) {
+	if s.err != nil || len(p) == 0 {
+		return
+	}
+	n, err := io.ReadFull(s.r, p)
+	s.n += int64(n)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// length reads a length of at most limit.
+func (s *spillReader) length(limit uint64) int {
+	s.read(s.chunk[:8])
+	n := binary.LittleEndian.Uint64(s.chunk[:])
+	if n > limit {
+		s.fail(errSpill)
+	}
+	if s.err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+// bytes appends the next n bytes to to. It takes memory as bytes arrive: a
+// length that lies costs nothing.
+func (s *spillReader) bytes(to []byte, n int) []byte {
+	for n > 0 && s.err == nil {
+		part := min(n, max(chunkBytes, len(to)))
+		to = slices.Grow(to, part)
+		s.read(to[len(to) : len(to)+part])
+		to = to[:len(to)+part]
+		n -= part
+	}
+	return to
+}
+
+func readNumbers[T any](s *spillReader, to []T, n, width int, get func([]byte) T) []T {
+	for n > 0 && s.err == nil {
+		part := min(n, chunkBytes/width)
+		s.read(s.chunk[:part*width])
+		to = slices.Grow(to, part)
+		for i := range part {
+			to = append(to, get(s.chunk[i*width:(i+1)*width]))
+		}
+		n -= part
+	}
+	return to
+}

@@ -1,0 +1,157 @@
+package rows
+
+import "example.org/growthexport/schemas"
+
+// Vector is one column's values. Every row has a slot, present or not, in the
+// slice of its type: Int32 and Date in I32, Int64 and Timestamp in I64, Double
+// in F64, Boolean in Bool (0 or 1), String and JSON in Data and End.
+//
+// Appending is done field by field by whoever fills a Vector; the methods here
+// are the slow but sure way.
+type Vector struct {
+	Type schemas.Type
+	// Required columns have no Present.
+	Required bool
+	// Present is 1 where the row has a value and 0 where it is null: the
+	// definition levels of Parquet as they stand.
+	Present []uint8
+	I32     []int32
+	I64     []int64
+	F64     []float64
+	Bool    []uint8
+	// Data holds the texts end to end; the text of row i ends at End[i] and
+	// starts where that of row i-1 ends.
+	Data []byte
+	End  []uint32
+}
+
+// IsText tells whether the vector's values are in Data and End.
+func (v *Vector) IsText() bool { return v.Type == schemas.String || v.Type == schemas.JSON }
+
+// Null tells whether row i has no value.
+func (v *Vector) Null(i int) bool { return !v.Required && v.Present[i] == 0 }
+
+// Text returns the text of row i, which is valid until the vector changes.
+func (v *Vector) Text(i int) []byte {
+	var start uint32
+	if i > 0 {
+		start = v.End[i-1]
+	}
+	return v.Data[start:v.End[i]]
+}
+
+// AppendNull appends a row without a value.
+func (v *Vector) AppendNull() {
+	v.Present = append(v.Present, 0)
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.I32 = append(v.I32, 0)
+	case schemas.Int64, schemas.Timestamp:
+		v.I64 = append(v.I64, 0)
+	case schemas.Double:
+		v.F64 = append(v.F64, 0)
+	case schemas.Boolean:
+		v.Bool = append(v.Bool, 0)
+	case schemas.String, schemas.JSON:
+		v.End = append(v.End, uint32(len(v.Data)))
+	}
+}
+
+func (v *Vector) present() {
+	if !v.Required {
+		v.Present = append(v.Present, 1)
+	}
+}
+
+// AppendText appends a row with a text.
+func (v *Vector) AppendText(s []byte) {
+	v.present()
+	v.Data = append(v.Data, s...)
+	v.End = append(v.End, uint32(len(v.Data)))
+}
+
+// AppendString appends a row with a text.
+func (v *Vector) AppendString(s string) {
+	v.present()
+	v.Data = append(v.Data, s...)
+	v.End = append(v.End, uint32(len(v.Data)))
+}
+
+// AppendInt32 appends a row of type Int32, or a Date in days since 1970-01-01.
+func (v *Vector) AppendInt32(x int32) {
+	v.present()
+	v.I32 = append(v.I32, x)
+}
+
+// AppendInt64 appends a row of type Int64, or a Timestamp in microseconds
+// since 1970-01-01 UTC.
+func (v *Vector) AppendInt64(x int64) {
+	v.present()
+	v.I64 = append(v.I64, x)
+}
+
+// AppendDouble appends a row of type Double.
+func (v *Vector) AppendDouble(x float64) {
+	v.present()
+	v.F64 = append(v.F64, x)
+}
+
+// AppendBool appends a row of type Boolean.
+func (v *Vector) AppendBool(x bool) {
+	v.present()
+	var b uint8
+	if x {
+		b = 1
+	}
+	v.Bool = append(v.Bool, b)
+}
+
+// AppendRow appends row i of src, a vector of the same column.
+func (v *Vector) AppendRow(src *Vector, i int) {
+	if !v.Required {
+		v.Present = append(v.Present, src.Present[i])
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.I32 = append(v.I32, src.I32[i])
+	case schemas.Int64, schemas.Timestamp:
+		v.I64 = append(v.I64, src.I64[i])
+	case schemas.Double:
+		v.F64 = append(v.F64, src.F64[i])
+	case schemas.Boolean:
+		v.Bool = append(v.Bool, src.Bool[i])
+	case schemas.String, schemas.JSON:
+		v.Data = append(v.Data, src.Text(i)...)
+		v.End = append(v.End, uint32(len(v.Data)))
+	}
+}
+
+// Truncate drops all rows but the first n.
+func (v *Vector) Truncate(n int) {
+	if !v.Required {
+		v.Present = v.Present[:n]
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.I32 = v.I32[:n]
+	case schemas.Int64, schemas.Timestamp:
+		v.I64 = v.I64[:n]
+	case schemas.Double:
+		v.F64 = v.F64[:n]
+	case schemas.Boolean:
+		v.Bool = v.Bool[:n]
+	case schemas.String, schemas.JSON:
+		v.End = v.End[:n]
+		var end uint32
+		if n > 0 {
+			end = v.End[n-1]
+		}
+		v.Data = v.Data[:end]
+	}
+}
+
+// Bytes returns how much memory the vector's values take, room to grow
+// included.
+func (v *Vector) Bytes() int {
+	return cap(v.Present) + 4*cap(v.I32) + 8*cap(v.I64) + 8*cap(v.F64) + cap(v.Bool) + cap(v.Data) + 4*cap(v.End)
+}
