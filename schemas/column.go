@@ -57,8 +57,8 @@ func date(name, source, doc string, marks ...mark) Column {
 	return column(Date, name, source, doc, marks)
 }
 
-func timestamp(name, source, doc string, marks ...mark) Column {
-	return column(Timestamp, name, source, doc, marks)
+func timestamp(name, source, doc string) Column {
+	return column(Timestamp, name, source, doc, nil)
 }
 
 // requested is what the call asked for: the parameter of that name, which is
