@@ -85,6 +85,19 @@ func TestOperations(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "-specification +declarations")
 }
 
+// TestPinnedDates: academic years have no default date to pin (4.7), and the
+// other operations take no date.
+func TestPinnedDates(t *testing.T) {
+	t.Parallel()
+	var pinned []string
+	for _, d := range Datasets() {
+		if d.Operation.PinsDate {
+			pinned = append(pinned, d.Operation.Section)
+		}
+	}
+	require.Equal(t, []string{"4.8", "4.9", "4.11", "4.12", "4.13"}, pinned)
+}
+
 func TestKnownMembersAndDuplicates(t *testing.T) {
 	t.Parallel()
 	known, whole := map[string][]string{}, []string{}

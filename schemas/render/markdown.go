@@ -63,6 +63,9 @@ func markdownDataset(b *bytes.Buffer, d *schemas.Dataset) {
 	if len(op.Filters) > 0 {
 		fmt.Fprintf(b, "- Filters: %s\n", codes(op.Filters))
 	}
+	if op.PinsDate {
+		b.WriteString("- Without an effective date: the day on which the run was planned, UTC\n")
+	}
 	fmt.Fprintf(b, "- Calls: %s\n", calls(d))
 	if d.Feed != "" {
 		fmt.Fprintf(b, "- Identifiers come from: `%s`\n", d.Feed)

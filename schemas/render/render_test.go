@@ -142,7 +142,7 @@ func TestMarkdown(t *testing.T) {
 		Name: "order", Doc: "Orders.", Per: schemas.PerStudent, Feed: "students",
 		Operation: schemas.Operation{
 			Section: "4.99", Path: "/orders/v1/{student_bid}",
-			Query: []string{"perspective-bid"}, Filters: []string{"effective-date", "include-removed"}, Single: true,
+			Query: []string{"perspective-bid"}, Filters: []string{"effective-date", "include-removed"}, PinsDate: true, Single: true,
 		},
 		Known:  []string{"more"},
 		Tables: []*schemas.Table{odd(), child},
@@ -159,6 +159,7 @@ Orders.
 - Operation: ~GET /orders/v1/{student_bid}~ (specification 4.99)
 - Parameters: ~perspective-bid~
 - Filters: ~effective-date~, ~include-removed~
+- Without an effective date: the day on which the run was planned, UTC
 - Calls: one per student and perspective, each answered with one record
 - Identifiers come from: ~students~
 - Kept in ~_extra~: ~more~
