@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -26,12 +27,14 @@ type group struct {
 	scored, sum    int64
 }
 
-// mean returns the mean of the scores there are, as text.
+// mean returns the mean of the scores there are, as text with one digit,
+// rounded as SQL does.
 func (g *group) mean() string {
 	if g.scored == 0 {
 		return "-"
 	}
-	return strconv.FormatFloat(float64(g.sum)/float64(g.scored), 'f', 1, 64)
+	mean := float64(g.sum) / float64(g.scored)
+	return strconv.FormatFloat(math.Round(mean*10)/10, 'f', 1, 64)
 }
 
 // summarise groups the snapshot's results by subject, then grade.
