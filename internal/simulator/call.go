@@ -1,0 +1,230 @@
+package simulator
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// call is a request that has passed the checks: an operation, what it is asked for and the filters it carries.
+type call struct {
+	op       *operation
+	path     string     // as sent, below the base path
+	query    url.Values // as sent
+	school   int        // -1 if the operation is not about a school
+	district int        // the district or perspective, -1 if there is none
+	filter   filter
+	from     int // the position of the page's first record
+}
+
+// filter is what the parameters of a list ask for (specification, "Rules common to all endpoints").
+type filter struct {
+	on      day   // active on that day, if dated
+	dated   bool  //
+	since   int64 // milliseconds: modified at or after
+	removed bool  // removed records too
+	equal   map[string]string
+}
+
+// refusal is an answer to a request that the specification does not allow, or that asks for what is not there.
+type refusal struct {
+	status  int
+	message string
+}
+
+func refuse(status int, message string) *refusal { return &refusal{status: status, message: message} }
+
+// match finds the operation of an escaped path below the base path, and the values of its template.
+func match(list []*operation, path string) (*operation, map[string]string) {
+	segments := strings.Split(path, "/")
+	for _, op := range list {
+		if len(segments) != len(op.segments) {
+			continue
+		}
+		if values, ok := fit(op.segments, segments); ok {
+			return op, values
+		}
+	}
+	return nil, nil
+}
+
+func fit(template, segments []string) (map[string]string, bool) {
+	values := map[string]string{}
+	for i, want := range template {
+		if !strings.HasPrefix(want, "{") {
+			if segments[i] != want {
+				return nil, false
+			}
+			continue
+		}
+		value, err := url.PathUnescape(segments[i])
+		if err != nil || value == "" {
+			return nil, false
+		}
+		values[strings.Trim(want, "{}")] = value
+	}
+	return values, true
+}
+
+// newCall checks the parameters of a request as strictly as the specification allows: each known to the operation, given once,
+// not empty, and readable; nothing missing; and the rest of a follow-up page's parameters those of the first page.
+func (w *World) newCall(op *operation, path string, values map[string]string, rawQuery string) (*call, *refusal) {
+	query, err := url.ParseQuery(rawQuery)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
+	}
+	c := &call{op: op, path: path, query: query, school: -1, district: -1}
+	for name, given := range query {
+		switch {
+		case !slices.Contains(op.required, name) && !slices.Contains(op.optional, name):
+			return c, refuse(http.StatusBadRequest, "unknown parameter "+name)
+		case len(given) != 1:
+			return c, refuse(http.StatusBadRequest, "parameter given more than once: "+name)
+		case given[0] == "":
+			return c, refuse(http.StatusBadRequest, "parameter without a value: "+name)
+		}
+	}
+	for _, name := range op.required {
+		if !query.Has(name) {
+			return c, refuse(http.StatusBadRequest, "missing parameter "+name)
+		}
+	}
+	if refused := w.readFilter(c); refused != nil {
+		return c, refused
+	}
+	if refused := w.locate(c, values); refused != nil {
+		return c, refused
+	}
+	if cursor := query.Get("next-page"); cursor != "" {
+		from, ok := w.openCursor(c, cursor)
+		if !ok {
+			return c, refuse(http.StatusBadRequest, "next-page does not belong to this call")
+		}
+		c.from = from
+	}
+	return c, nil
+}
+
+// readFilter reads the filtering parameters. An operation with a default effective date has it in its source.
+func (w *World) readFilter(c *call) *refusal {
+	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
+	for name, given := range c.query {
+		value := given[0]
+		switch name {
+		case "effective-date":
+			t, err := time.Parse(time.DateOnly, value)
+			if err != nil {
+				return unreadable(name)
+			}
+			c.filter.on, c.filter.dated = day(t.Unix()/secondsPerDay), true
+		case "modified-since":
+			t, err := time.Parse(time.DateOnly, value)
+			if err != nil {
+				t, err = time.Parse(time.RFC3339, value)
+			}
+			if err != nil {
+				return unreadable(name)
+			}
+			c.filter.since = t.UnixMilli()
+		case "include-removed":
+			if value != "true" && value != "false" {
+				return unreadable(name)
+			}
+			c.filter.removed = value == "true"
+		case "received-before-date", "received-after-date":
+			// Their meaning is not shown (specification 4.7); they are read and change nothing.
+			if _, err := time.Parse(time.DateOnly, value); err != nil {
+				return unreadable(name)
+			}
+		case "student-bid", "educator-bid", "academic-year-bid", "state-student-id", "district-student-id":
+			if c.filter.equal == nil {
+				c.filter.equal = map[string]string{}
+			}
+			c.filter.equal[name] = value
+		}
+	}
+	return nil
+}
+
+// locate resolves the school and the district or perspective of a call. A school that only 4.3 names has no agreement with the
+// app, and a perspective sees its own schools only: both are explicit denials (specification, "Errors").
+func (w *World) locate(c *call, path map[string]string) *refusal {
+	schoolBid, districtBid := path["school_bid"], path["district_bid"]
+	if schoolBid == "" {
+		schoolBid = c.query.Get("school-bid")
+	}
+	if districtBid == "" {
+		districtBid = c.query.Get("perspective-bid")
+	}
+	if districtBid != "" {
+		what, _, index, ok := w.find(districtBid)
+		if !ok || what != aDistrict || index >= len(w.districts) {
+			return refuse(http.StatusNotFound, "no such district")
+		}
+		c.district = index
+	}
+	if schoolBid == "" {
+		return nil
+	}
+	what, group, _, ok := w.find(schoolBid)
+	switch {
+	case !ok || what != aSchool || group >= len(w.schools):
+		return refuse(http.StatusNotFound, "no such school")
+	case group >= w.listed:
+		return refuse(http.StatusForbidden, "no data sharing agreement with this school")
+	}
+	c.school = group
+	if c.district >= 0 && !w.sees(c.district, c.school) {
+		return refuse(http.StatusForbidden, "this perspective does not hold this school")
+	}
+	return nil
+}
+
+// cursor is an opaque token for the page that begins at a position, bound to everything else in the call.
+func (w *World) cursor(c *call, from int) string {
+	mac := w.cursorMAC(c, from)
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], mac)
+	binary.BigEndian.PutUint64(raw[8:], uint64(from)^mix(mac))
+	// The standard alphabet has +, / and =, which a client must escape.
+	return base64.StdEncoding.EncodeToString(raw[:])
+}
+
+func (w *World) openCursor(c *call, cursor string) (int, bool) {
+	raw, err := base64.StdEncoding.DecodeString(cursor)
+	if err != nil || len(raw) != 16 {
+		return 0, false
+	}
+	mac := binary.BigEndian.Uint64(raw)
+	from := binary.BigEndian.Uint64(raw[8:]) ^ mix(mac)
+	if from > 1<<40 || w.cursorMAC(c, int(from)) != mac {
+		return 0, false
+	}
+	return int(from), true
+}
+
+func (w *World) cursorMAC(c *call, from int) uint64 {
+	return mix(hashText(w.seed, c.op.name, c.path, canonical(c.query, "next-page")) ^ mix(uint64(from)))
+}
+
+// canonical is the query without one parameter, in one order.
+func canonical(query url.Values, without string) string {
+	names := make([]string, 0, len(query))
+	for name := range query {
+		if name != without {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for _, name := range names {
+		for _, value := range query[name] {
+			b.WriteString(url.QueryEscape(name) + "=" + url.QueryEscape(value) + "&")
+		}
+	}
+	return b.String()
+}

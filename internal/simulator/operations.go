@@ -1,0 +1,121 @@
+package simulator
+
+import "strings"
+
+// fan says over what a client calls an operation; the oracle makes the same calls.
+type fan int
+
+const (
+	once fan = iota
+	perDistrict
+	perSchool
+	perPerspective // per school and perspective that sees it
+)
+
+// operation is one operation of the specification, as data. Adding one is adding an entry, a source of records and, for the
+// oracle, its tables.
+type operation struct {
+	name     string // the dataset that a client makes of it
+	template string
+	required []string // query parameters
+	optional []string
+	// wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
+	wrapper string
+	fan     fan
+	source  func(*World, *call) source
+
+	segments []string
+	salt     uint64 // makes records of two operations at one position differ in style
+}
+
+// source is the list that a call reads, before filters and paging: positions from 0 to count-1.
+type source struct {
+	count int
+	// keep tells whether the call's filters leave the record at a position in the list; nil keeps all.
+	keep func(i int) bool
+	// record makes the record at a position.
+	record func(a *arena, i int) []member
+}
+
+// next is the first position from i on whose record is in the list, or count.
+func (s *source) next(i int) int {
+	for i < s.count && s.keep != nil && !s.keep(i) {
+		i++
+	}
+	return i
+}
+
+// operations lists what the service serves. Template paths are exact: 4.2 ends in a slash, 4.1 does not.
+func operations() []*operation {
+	list := []*operation{
+		{
+			name:     "schools", // 4.1
+			template: "/organizations/v1/schools",
+			fan:      once,
+			source: func(w *World, _ *call) source {
+				return source{count: w.listed, record: w.schoolRecord}
+			},
+		},
+		{
+			name:     "districts", // 4.2
+			template: "/organizations/v1/districts/",
+			fan:      once,
+			source: func(w *World, _ *call) source {
+				return source{count: len(w.districts), record: w.districtRecord}
+			},
+		},
+		{
+			name:     "district_schools", // 4.3
+			template: "/organizations/v1/districts/{district_bid}/schools",
+			fan:      perDistrict,
+			source: func(w *World, c *call) source {
+				schools := w.districts[c.district].schools
+				return source{count: len(schools), record: func(a *arena, i int) []member { return w.schoolRecord(a, schools[i]) }}
+			},
+		},
+		{
+			name:     "students", // 4.4
+			template: "/organizations/v1/schools/{school_bid}/students",
+			fan:      perSchool,
+			source: func(w *World, c *call) source {
+				return source{
+					count:  w.schools[c.school].students,
+					record: func(a *arena, i int) []member { return w.studentRecord(a, c.school, i) },
+				}
+			},
+		},
+		{
+			name:     "test_results", // 4.6
+			template: "/test-results/v1/growth",
+			required: []string{"school-bid"},
+			optional: []string{"next-page"},
+			wrapper:  "testResults",
+			fan:      perSchool,
+			source: func(w *World, c *call) source {
+				return source{
+					count:  w.schools[c.school].results,
+					record: func(a *arena, i int) []member { return w.resultRecord(a, c.school, i) },
+				}
+			},
+		},
+	}
+	for _, op := range list {
+		op.segments = strings.Split(op.template, "/")
+		op.salt = hashText(0, op.name)
+	}
+	return list
+}
+
+func (w *World) schoolRecord(a *arena, i int) []member {
+	s := &w.schools[i]
+	return a.list(
+		member{"schoolBid", identOf(s.bid)},
+		member{"name", textOf(s.name)},
+		member{"districtBid", identOf(w.districts[s.district].bid)},
+	)
+}
+
+func (w *World) districtRecord(a *arena, i int) []member {
+	d := &w.districts[i]
+	return a.list(member{"districtBid", identOf(d.bid)}, member{"districtName", textOf(d.name)})
+}

@@ -1,0 +1,80 @@
+package simulator
+
+import "strconv"
+
+// student is a student of a school's roster.
+type student struct {
+	school  int
+	index   int
+	bid     bid
+	matched bool // 4.4 gives no studentBid for one who is not
+	grade   int  // in the current academic year, 0 for kindergarten
+	ability int  // thousandths of a standard deviation
+	since   int  // academic year of enrollment
+	from    int  // the school in which older results were taken, or school
+	draw    draw // goes on with names, which most callers do not need
+}
+
+// student makes the student at an index of the roster, below school.students.
+func (w *World) student(school, index int) student {
+	s := &w.schools[school]
+	d := draw{hash(w.seed, int(aStudent), school, index)}
+	st := student{
+		school:  school,
+		index:   index,
+		bid:     w.bidOf(aStudent, school, index),
+		matched: index < s.tested || index%3 != 0,
+		grade:   d.between(s.lowest, s.highest),
+		ability: d.normal(),
+		from:    school,
+	}
+	st.since = w.yearOf(s.district, w.today) - d.below(min(4, st.grade-s.lowest+1))
+	if d.chance(25) {
+		st.from = d.below(w.listed)
+	}
+	st.draw = d
+	return st
+}
+
+// person is a name.
+type person struct{ first, middle, last string }
+
+func (d *draw) person() person {
+	p := person{first: firstNames[d.below(len(firstNames))], last: lastNames[d.below(len(lastNames))]}
+	if d.chance(400) {
+		p.middle = middleNames[d.below(len(middleNames))]
+	}
+	return p
+}
+
+func (st *student) person() person {
+	d := st.draw
+	return d.person()
+}
+
+// studentID is the state's student id: digits, at times with leading zeros, which make it text.
+func (st *student) studentID() string {
+	n := hash(st.bid.low, 1) % 10_000_000_000
+	digits := strconv.FormatUint(n, 10)
+	return "0000000000"[:10-len(digits)] + digits
+}
+
+// identity is the studentBid of one who has one.
+func (st *student) identity() value {
+	if !st.matched {
+		return value{}
+	}
+	return identOf(st.bid)
+}
+
+// studentRecord is an element of 4.4.
+func (w *World) studentRecord(a *arena, school, index int) []member {
+	st := w.student(school, index)
+	name := st.person()
+	return a.list(
+		member{"studentId", textOf(st.studentID())},
+		member{"studentBid", st.identity()},
+		member{"lastName", textOf(name.last)},
+		member{"firstName", textOf(name.first)},
+	)
+}

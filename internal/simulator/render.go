@@ -1,0 +1,172 @@
+package simulator
+
+import (
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// renderer appends records to a page as JSON. How a record is written (order of members, spaces, escapes) follows from its
+// style number, and tells nothing: observed clients met members in any order.
+type renderer struct {
+	dst    []byte
+	spaced bool // a blank after each comma and colon
+	ascii  bool // everything beyond ASCII as \u escapes, and / as \/
+}
+
+// record appends one record.
+func (r *renderer) record(members []member, style uint64) {
+	r.spaced = style&15 == 0
+	r.ascii = style>>4&3 == 0
+	r.shuffled(members, style>>8)
+}
+
+// shuffled writes an object whose members start at one place and go on in steps that meet each member once.
+func (r *renderer) shuffled(members []member, style uint64) {
+	n := len(members)
+	if n == 0 {
+		r.dst = append(r.dst, "{}"...)
+		return
+	}
+	at, step := int(style%uint64(n)), 1+int(style>>16%uint64(n))
+	for gcd(step, n) != 1 {
+		step++
+	}
+	r.dst = append(r.dst, '{')
+	for i := range n {
+		if i > 0 {
+			r.comma()
+		}
+		r.named(&members[at%n])
+		at += step
+	}
+	r.dst = append(r.dst, '}')
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func (r *renderer) comma() {
+	r.dst = append(r.dst, ',')
+	if r.spaced {
+		r.dst = append(r.dst, ' ')
+	}
+}
+
+func (r *renderer) named(m *member) {
+	r.dst = append(r.dst, '"')
+	r.dst = append(r.dst, m.name...)
+	r.dst = append(r.dst, '"', ':')
+	if r.spaced {
+		r.dst = append(r.dst, ' ')
+	}
+	r.value(&m.value)
+}
+
+func (r *renderer) value(v *value) {
+	switch v.kind {
+	case text:
+		r.dst = appendString(r.dst, v.s, r.ascii)
+	case ident:
+		r.dst = append(r.dst, '"')
+		r.dst = bid{high: uint64(v.n), low: v.m}.appendText(r.dst)
+		r.dst = append(r.dst, '"')
+	case whole:
+		r.dst = strconv.AppendInt(r.dst, v.n, 10)
+	case decimal:
+		r.dst = appendDecimal(r.dst, v.n)
+	case truth:
+		r.dst = strconv.AppendBool(r.dst, v.n != 0)
+	case date:
+		r.dst = append(r.dst, '"')
+		r.dst = appendDay(r.dst, day(v.n))
+		r.dst = append(r.dst, '"')
+	case stamp:
+		r.dst = append(r.dst, '"')
+		r.dst = appendStamp(r.dst, v.n, v.m)
+		r.dst = append(r.dst, '"')
+	case object:
+		r.dst = append(r.dst, '{')
+		for i := range v.sub {
+			if i > 0 {
+				r.comma()
+			}
+			r.named(&v.sub[i])
+		}
+		r.dst = append(r.dst, '}')
+	case array:
+		r.dst = append(r.dst, '[')
+		for i := range v.sub {
+			if i > 0 {
+				r.comma()
+			}
+			r.value(&v.sub[i].value)
+		}
+		r.dst = append(r.dst, ']')
+	case absent:
+		r.dst = append(r.dst, "null"...)
+	}
+}
+
+// appendString writes a JSON string. With ascii set every rune beyond ASCII is escaped, beyond the BMP as a surrogate pair.
+func appendString(dst []byte, s string, ascii bool) []byte {
+	dst = append(dst, '"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', byte(c))
+		case c == '/' && ascii:
+			dst = append(dst, '\\', '/')
+		case c < ' ':
+			dst = appendEscape(dst, c)
+		case c < utf8.RuneSelf:
+			dst = append(dst, byte(c))
+		case !ascii:
+			dst = utf8.AppendRune(dst, c)
+		case c > 0xffff:
+			first, second := utf16.EncodeRune(c)
+			dst = appendEscape(appendEscape(dst, first), second)
+		default:
+			dst = appendEscape(dst, c)
+		}
+	}
+	return append(dst, '"')
+}
+
+func appendEscape(dst []byte, c rune) []byte {
+	return append(dst, '\\', 'u', hexDigits[c>>12&15], hexDigits[c>>8&15], hexDigits[c>>4&15], hexDigits[c&15])
+}
+
+func appendDay(dst []byte, d day) []byte {
+	year, month, dayOfMonth := d.time().Date()
+	dst = strconv.AppendInt(dst, int64(year), 10) // The world lies between the years 1000 and 9999.
+	dst = append(dst, '-')
+	dst = appendTwo(dst, int(month))
+	dst = append(dst, '-')
+	return appendTwo(dst, dayOfMonth)
+}
+
+func appendStamp(dst []byte, millis int64, precision uint64) []byte {
+	dst = appendDay(dst, day(millis/millisPerDay))
+	rest := int(millis % millisPerDay)
+	dst = append(dst, 'T')
+	dst = appendTwo(dst, rest/3_600_000)
+	dst = append(dst, ':')
+	dst = appendTwo(dst, rest/60_000%60)
+	dst = append(dst, ':')
+	dst = appendTwo(dst, rest/1000%60)
+	if precision == withMillis || precision == withMillisZoneless {
+		dst = append(dst, '.', '0'+byte(rest/100%10))
+		dst = appendTwo(dst, rest%100)
+	}
+	if precision == withMillis || precision == withoutFraction {
+		dst = append(dst, 'Z')
+	}
+	return dst
+}
+
+func appendTwo(dst []byte, n int) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }

@@ -1,0 +1,211 @@
+package simulator
+
+import (
+	"compress/gzip"
+	"context"
+	"hash/crc32"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	jsonType = "application/json; charset=utf-8"
+	htmlType = "text/html; charset=utf-8"
+	// stallBound ends a stall whose fault names no bound: longer than any client should wait.
+	stallBound = 2 * time.Minute
+)
+
+// reply is what goes over the wire.
+type reply struct {
+	status      int // 0 if nothing is answered
+	contentType string
+	retryAfter  string
+	location    string
+	body        []byte
+	wait        time.Duration
+	cut         FaultKind // a reset, truncation or stall
+}
+
+// needsBody says whether the fault is done to the right answer.
+func (f *Fault) needsBody() bool {
+	switch f.Kind {
+	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody:
+		return true
+	default:
+		return false
+	}
+}
+
+// reply is the right answer, or what a fault makes of it.
+func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
+	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
+	if fault == nil {
+		return right
+	}
+	wait := fault.Latency
+	if wait <= 0 {
+		wait = stallBound
+	}
+	switch fault.Kind {
+	case FaultLatency:
+		right.wait = fault.Latency
+		return right
+	case FaultTruncate, FaultTruncateChunked:
+		right.cut = fault.Kind
+		return right
+	case FaultStallBody:
+		right.cut, right.wait = fault.Kind, wait
+		return right
+	case FaultReset:
+		return reply{cut: fault.Kind}
+	case FaultStall:
+		return reply{cut: fault.Kind, wait: wait}
+	case FaultHTML:
+		return reply{status: http.StatusOK, contentType: htmlType, body: []byte(maintenancePage)}
+	case FaultEmptyString:
+		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(`""`)}
+	case FaultBody:
+		if fault.Body == "" {
+			return reply{status: http.StatusOK, contentType: jsonType, body: []byte(`{"unexpected":{"answer":42}}`)}
+		}
+		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(fault.Body)}
+	case FaultRedirect:
+		status := fault.Status
+		if status == 0 {
+			status = http.StatusFound
+		}
+		return reply{status: status, contentType: htmlType, location: fault.Location}
+	default:
+		style := int(hashText(s.world.seed, entry.Path, canonical(entry.Query, ""))%errorBodies) + entry.Try
+		body := errorBody(style%errorBodies, fault.Status, http.StatusText(fault.Status))
+		contentType := jsonType
+		if len(body) == 0 || body[0] != '{' {
+			contentType = htmlType
+		}
+		return reply{status: fault.Status, contentType: contentType, retryAfter: fault.retryAfter(s.options.Now()), body: body}
+	}
+}
+
+const maintenancePage = "<!DOCTYPE html>\n<html><head><title>Maintenance</title></head><body><h1>We will be back soon</h1></body></html>\n"
+
+// errorBodies is the number of shapes in which public clients have met errors.
+const errorBodies = 6
+
+func errorBody(style, status int, message string) []byte {
+	quoted := string(appendString(nil, message, true))
+	switch style {
+	case 0:
+		return []byte(`{"fault":{"faultstring":` + quoted + `,"detail":{"errorcode":"simulated.` + strconv.Itoa(status) + `"}}}`)
+	case 1:
+		return []byte(`{"message":` + quoted + `}`)
+	case 2:
+		return []byte(`{"Message":` + quoted + `}`)
+	case 3:
+		return []byte(message + "\n")
+	case 4:
+		return []byte("<html><body><h1>" + strconv.Itoa(status) + " " + message + "</h1></body></html>\n")
+	default:
+		return nil
+	}
+}
+
+// send writes the reply, or half of it. Errors of writing mean that the client has gone, which needs no answer.
+func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
+	switch p.cut {
+	case FaultReset:
+		sever(w, nil)
+		return
+	case FaultStall:
+		pause(r.Context(), p.wait)
+		sever(w, nil)
+		return
+	case FaultTruncateChunked:
+		sever(w, p.halfInChunks())
+		return
+	}
+	if p.cut == "" && p.wait > 0 && !pause(r.Context(), p.wait) {
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", p.contentType)
+	if p.retryAfter != "" {
+		header.Set("Retry-After", p.retryAfter)
+	}
+	if p.location != "" {
+		header.Set("Location", p.location)
+	}
+	if p.status == http.StatusOK {
+		header.Set("ETag", etag(p.body))
+	}
+	if p.cut == "" && compress && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		header.Set("Content-Encoding", "gzip")
+		w.WriteHeader(p.status)
+		packed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err == nil {
+			_, _ = packed.Write(p.body)
+			_ = packed.Close()
+		}
+		return
+	}
+	header.Set("Content-Length", strconv.Itoa(len(p.body)))
+	w.WriteHeader(p.status)
+	if p.cut == "" {
+		_, _ = w.Write(p.body)
+		return
+	}
+	// A handler that returns before it has written what Content-Length announced makes net/http close the connection.
+	_, _ = w.Write(p.body[:len(p.body)/2])
+	if p.cut == FaultStallBody {
+		_ = http.NewResponseController(w).Flush()
+		pause(r.Context(), p.wait)
+	}
+}
+
+// halfInChunks is a raw answer that ends after a chunk which is not the last.
+func (p *reply) halfInChunks() []byte {
+	half := p.body[:len(p.body)/2]
+	raw := "HTTP/1.1 200 OK\r\nContent-Type: " + p.contentType + "\r\nTransfer-Encoding: chunked\r\n\r\n"
+	if len(half) > 0 {
+		raw += strconv.FormatInt(int64(len(half)), 16) + "\r\n" + string(half) + "\r\n"
+	}
+	return []byte(raw)
+}
+
+// sever writes raw bytes, if any, and ends the connection: in the middle of an answer, or by a reset if there is none.
+func sever(w http.ResponseWriter, raw []byte) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		// A recorder of tests or HTTP/2 has no connection to take over; net/http ends the stream on this panic, silently.
+		panic(http.ErrAbortHandler)
+	}
+	if len(raw) > 0 {
+		_, _ = conn.Write(raw)
+	} else if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // Without lingering, closing sends RST rather than FIN.
+	}
+	_ = conn.Close()
+}
+
+// etag changes with the body; the service sends one and nobody is known to use it.
+func etag(body []byte) string {
+	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+	return `W/"` + strconv.FormatInt(int64(len(body)), 16) + "-" + strconv.FormatUint(uint64(sum), 16) + `"`
+}
+
+// pause waits, but not for a client that has gone: then it returns false.
+func pause(ctx context.Context, wait time.Duration) bool {
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

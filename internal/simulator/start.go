@@ -1,0 +1,46 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Start serves on an address, "127.0.0.1:0" if empty, until the context ends or stop is called. Stop ends all connections,
+// answered or not, waits for the server's goroutines and may be called more than once. The base URL includes the server's base path.
+func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop func(), err error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return "", nil, fmt.Errorf("listen for the simulated service: %w", err)
+	}
+	serving, cancel := context.WithCancel(ctx)
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 30 * time.Second,
+		// Requests end with the server: a stall must not outlive it.
+		BaseContext: func(net.Listener) context.Context { return serving },
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer cancel()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			_ = listener.Close()
+		}
+	})
+	running.Go(func() {
+		<-serving.Done()
+		_ = server.Close()
+	})
+	stop = func() {
+		cancel()
+		running.Wait()
+	}
+	return "http://" + listener.Addr().String() + s.BasePath(), stop, nil
+}

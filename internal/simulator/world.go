@@ -1,0 +1,288 @@
+package simulator
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Options choose a world. The zero value is a small one that is good for a demonstration.
+type Options struct {
+	// Seed makes worlds differ in every identifier, name and score.
+	Seed uint64
+	// Districts is the number of ordinary districts, default 3. With two or more there is a state besides, which is a district
+	// of its own whose list names the schools of about two thirds of the districts: these schools have two perspectives.
+	Districts int
+	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes names if that is set. Negative means none.
+	Schools int
+	// Results is roughly the number of test results in all, default 15000. What SchoolSizes leaves of it is spread over the
+	// other schools, unevenly as in life.
+	Results int
+	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001.
+	SchoolSizes []int
+	// AsOf is the day on which the service is read, default 2026-11-20. Results were taken in the year before it.
+	AsOf time.Time
+}
+
+// World is what the service knows. It is immutable and holds no records: those are made when asked for.
+type World struct {
+	seed      uint64
+	today     day
+	districts []district
+	schools   []school // those of 4.1 first, then those without an agreement
+	listed    int      // the number of schools of 4.1
+}
+
+// district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
+type district struct {
+	bid     bid
+	name    string
+	schools []int // what 4.3 lists
+	state   bool
+	terms   []term
+}
+
+// school is a school of a district.
+type school struct {
+	bid        bid
+	name       string
+	district   int
+	lowest     int // grade, with 0 for kindergarten
+	highest    int
+	results    int
+	tested     int // the first students have results
+	students   int // all students of 4.4
+	educators  int
+	stepFactor int // see place
+	stepOffset int
+}
+
+// School is what a test may want to know of a school of 4.1.
+type School struct {
+	Bid         string
+	Name        string
+	DistrictBid string
+	Results     int
+	Students    int
+}
+
+// District is what a test may want to know of a district of 4.2.
+type District struct {
+	Bid   string
+	Name  string
+	State bool
+	// Schools are the bids that 4.3 lists, some of which are not in 4.1.
+	Schools []string
+}
+
+// NewWorld makes the world of the options: a pure function of them.
+func NewWorld(options Options) *World {
+	sizes := options.SchoolSizes
+	schools := options.Schools
+	switch {
+	case schools == 0 && sizes == nil:
+		schools = 12
+	case schools == 0:
+		schools = len(sizes)
+	}
+	if sizes == nil {
+		sizes = []int{0, 1, 999, 1000, 1001}
+	}
+	if options.Districts <= 0 {
+		options.Districts = 3
+	}
+	if options.Results == 0 {
+		options.Results = 15000
+	}
+	if options.AsOf.IsZero() {
+		options.AsOf = time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC)
+	}
+	w := &World{
+		seed:   options.Seed,
+		today:  day(options.AsOf.Unix() / secondsPerDay),
+		listed: max(schools, 0),
+	}
+	w.addDistricts(options.Districts)
+	w.addSchools(sizes, options.Results, options.Districts)
+	return w
+}
+
+func (w *World) addDistricts(ordinary int) {
+	for i := range ordinary {
+		w.districts = append(w.districts, district{
+			bid:   w.bidOf(aDistrict, 0, i),
+			name:  placeName(w.seed, int(aDistrict), i) + districtSuffixes[hash(w.seed, int(aDistrict), i, 1)%uint64(len(districtSuffixes))],
+			terms: w.recentTerms(i),
+		})
+	}
+	if ordinary > 1 {
+		w.districts = append(w.districts, district{
+			bid:   w.bidOf(aDistrict, 0, ordinary),
+			name:  "State of North Prairie",
+			state: true,
+		})
+	}
+}
+
+// addSchools makes the schools of 4.1 and one more for each district: a school without an agreement, named by 4.3 alone.
+func (w *World) addSchools(sizes []int, total, ordinary int) {
+	counts := w.sizes(sizes, total)
+	for i := range w.listed + ordinary {
+		home, results := i-w.listed, 0
+		if i < w.listed {
+			home, results = w.home(i, ordinary), counts[i]
+		}
+		w.schools = append(w.schools, w.newSchool(i, home, results))
+		w.districts[home].schools = append(w.districts[home].schools, i)
+		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
+			state := &w.districts[ordinary]
+			state.schools = append(state.schools, i)
+		}
+	}
+}
+
+// home is the district of a school: each district has one at least, the first ones have more.
+func (w *World) home(school, ordinary int) int {
+	if school < ordinary {
+		return school
+	}
+	ticket := int(hash(w.seed, int(aDistrict), int(aSchool), school) % uint64(ordinary*(ordinary+1)/2))
+	for i := range ordinary {
+		if ticket < ordinary-i {
+			return i
+		}
+		ticket -= ordinary - i
+	}
+	return 0
+}
+
+// sizes spreads the results over the schools: after the explicit sizes by Zipf's law, in a shuffled order.
+func (w *World) sizes(explicit []int, total int) []int {
+	counts := make([]int, w.listed)
+	rest := total
+	for i := range min(len(explicit), w.listed) {
+		counts[i] = max(explicit[i], 0)
+		rest -= counts[i]
+	}
+	if len(explicit) >= w.listed || rest <= 0 {
+		return counts
+	}
+	others := make([]int, 0, w.listed-len(explicit))
+	for i := len(explicit); i < w.listed; i++ {
+		others = append(others, i)
+	}
+	slices.SortFunc(others, func(a, b int) int {
+		if hash(w.seed, int(aSchool), a, 1) < hash(w.seed, int(aSchool), b, 1) {
+			return -1
+		}
+		return 1
+	})
+	const unit = 1_000_000
+	sum := 0
+	for rank := range others {
+		sum += unit / (rank + 2)
+	}
+	for rank, i := range others {
+		counts[i] = rest * (unit / (rank + 2)) / sum
+	}
+	return counts
+}
+
+func (w *World) newSchool(i, home, results int) school {
+	d := draw{hash(w.seed, int(aSchool), i)}
+	level := schoolLevels[d.below(len(schoolLevels))]
+	s := school{
+		bid:       w.bidOf(aSchool, i, 0),
+		name:      placeName(w.seed, int(aSchool), i) + level.suffix,
+		district:  home,
+		lowest:    level.lowest,
+		highest:   level.highest,
+		results:   results,
+		educators: 1,
+	}
+	if results > 0 {
+		// Between two and three subjects a student; four at most, one result for each.
+		s.tested = (results*10 + 22) / 23
+		s.students = s.tested + s.tested/20 + d.between(1, 4)
+		s.educators = 1 + s.students/14
+		s.stepFactor, s.stepOffset = 1+d.below(results), d.below(results)
+		for gcd(s.stepFactor, results) != 1 {
+			s.stepFactor++
+		}
+	}
+	return s
+}
+
+// place maps the position of a result in the service's list to a pair of student and subject, in an order without a pattern.
+func (s *school) place(i int) (student, subject int) {
+	at := (s.stepFactor*i + s.stepOffset) % s.results
+	return at % s.tested, at / s.tested
+}
+
+// AsOf is the world's day.
+func (w *World) AsOf() time.Time { return w.today.time() }
+
+// Schools are those of 4.1, in its order.
+func (w *World) Schools() []School {
+	schools := make([]School, w.listed)
+	for i := range schools {
+		s := &w.schools[i]
+		schools[i] = School{
+			Bid:         s.bid.String(),
+			Name:        s.name,
+			DistrictBid: w.districts[s.district].bid.String(),
+			Results:     s.results,
+			Students:    s.students,
+		}
+	}
+	return schools
+}
+
+// Districts are those of 4.2, in its order.
+func (w *World) Districts() []District {
+	districts := make([]District, len(w.districts))
+	for i := range districts {
+		d := &w.districts[i]
+		districts[i] = District{Bid: d.bid.String(), Name: d.name, State: d.state}
+		for _, s := range d.schools {
+			districts[i].Schools = append(districts[i].Schools, w.schools[s].bid.String())
+		}
+	}
+	return districts
+}
+
+// Results is the number of test results of all schools of 4.1 together.
+func (w *World) Results() int {
+	sum := 0
+	for i := range w.listed {
+		sum += w.schools[i].results
+	}
+	return sum
+}
+
+// perspectives are the districts whose 4.3 lists the school, among them its own.
+func (w *World) perspectives(school int) []int {
+	var found []int
+	for i := range w.districts {
+		if w.sees(i, school) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// sees says whether a perspective holds the school. Every list of 4.3 is in ascending order.
+func (w *World) sees(district, school int) bool {
+	_, found := slices.BinarySearch(w.districts[district].schools, school)
+	return found
+}
+
+// placeName is the name of the i-th place of its sort; no two are equal.
+func placeName(seed uint64, sort, i int) string {
+	n := len(places)
+	name := places[(i+int(hash(seed, sort)%uint64(n)))%n]
+	if i >= n {
+		name += " " + strconv.Itoa(i/n+1)
+	}
+	return name
+}
