@@ -11,7 +11,8 @@ type Request struct {
 	// Seq counts requests in the order of their arrival, from 1.
 	Seq  int64
 	Time time.Time
-	// InFlight is the number of requests that were being answered when this one arrived, itself included.
+	// InFlight is the number of requests that had arrived when this one did, itself included, and whose answers had not begun: never
+	// more than the client had in flight.
 	InFlight int
 	Method   string
 	// Operation is a dataset's name, "token", or empty for a path that no operation has; Template is its path in the specification.

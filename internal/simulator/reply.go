@@ -112,21 +112,22 @@ func errorBody(style, status int, message string) []byte {
 	}
 }
 
+// hold waits before the answer begins. It is false for a client that has gone and needs none.
+func (p *reply) hold(ctx context.Context) bool {
+	if p.cut == FaultStallBody {
+		return true // It waits in the middle.
+	}
+	return pause(ctx, p.wait)
+}
+
 // send writes the reply, or half of it. Errors of writing mean that the client has gone, which needs no answer.
 func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 	switch p.cut {
-	case FaultReset:
-		sever(w, nil)
-		return
-	case FaultStall:
-		pause(r.Context(), p.wait)
+	case FaultReset, FaultStall:
 		sever(w, nil)
 		return
 	case FaultTruncateChunked:
 		sever(w, p.halfInChunks())
-		return
-	}
-	if p.cut == "" && p.wait > 0 && !pause(r.Context(), p.wait) {
 		return
 	}
 	header := w.Header()

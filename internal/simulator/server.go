@@ -137,7 +137,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Method:   r.Method,
 		Query:    r.URL.Query(),
 	}
-	defer s.inFlight.Add(-1)
 	const maxRequestBody = 1 << 16
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
 	if err != nil {
@@ -215,7 +214,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	reply := s.reply(fault, entry, page.renderer.dst)
 	entry.Status, entry.Bytes = reply.status, len(reply.body)
 	s.enter(entry)
-	if !pause(r.Context(), s.options.Latency) {
+	held := pause(r.Context(), s.options.Latency) && reply.hold(r.Context())
+	s.inFlight.Add(-1)
+	if !held {
+		// Returning without a word would be an empty 200.
+		sever(w, nil)
 		return
 	}
 	reply.send(w, r, s.options.Gzip)
@@ -226,6 +229,7 @@ func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal)
 	body := errorBody(0, refused.status, refused.message)
 	entry.Status, entry.Bytes = refused.status, len(body)
 	s.enter(entry)
+	s.inFlight.Add(-1)
 	if refused.status == http.StatusMethodNotAllowed {
 		allowed := http.MethodGet
 		if entry.Operation == OperationToken {
