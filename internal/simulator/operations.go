@@ -98,12 +98,32 @@ func operations() []*operation {
 				}
 			},
 		},
+		enrollment("academic_years", "/enrollments/v1/academic-years", "academicYears", academicYears, // 4.7
+			"academic-year-bid", "received-before-date", "received-after-date"),
+		enrollment("student_school_associations", "/enrollments/v1/student-school-associations", "studentSchoolAssociations",
+			studentAssociations, "student-bid", "state-student-id", "district-student-id"), // 4.8
+		enrollment("school_classes", "/enrollments/v1/school-classes", "schoolClasses", schoolClasses), // 4.9
+		enrollment("educator_school_associations", "/enrollments/v1/educator-school-associations", "educatorSchoolAssociations",
+			educatorAssociations, "educator-bid"), // 4.13
 	}
 	for _, op := range list {
 		op.segments = strings.Split(op.template, "/")
 		op.salt = hashText(0, op.name)
 	}
 	return list
+}
+
+// enrollment is a list of 4.7 to 4.13: they share their parameters, but for what each knows more.
+func enrollment(name, template, wrapper string, list func(*World, *call) source, more ...string) *operation {
+	return &operation{
+		name:     name,
+		template: template,
+		required: []string{"perspective-bid", "school-bid"},
+		optional: append(more, "effective-date", "modified-since", "include-removed", "next-page"),
+		wrapper:  wrapper,
+		fan:      perPerspective,
+		source:   list,
+	}
 }
 
 func (w *World) schoolRecord(a *arena, i int) []member {

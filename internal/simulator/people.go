@@ -67,6 +67,14 @@ func (st *student) identity() value {
 	return identOf(st.bid)
 }
 
+// identityText is the same as text, empty for one who has none.
+func (st *student) identityText() string {
+	if !st.matched {
+		return ""
+	}
+	return st.bid.String()
+}
+
 // studentRecord is an element of 4.4.
 func (w *World) studentRecord(a *arena, school, index int) []member {
 	st := w.student(school, index)

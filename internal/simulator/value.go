@@ -53,6 +53,23 @@ func wholeOf(n int) value { return value{kind: whole, n: int64(n)} }
 
 func decimalOf(hundredths int) value { return value{kind: decimal, n: int64(hundredths)} }
 
+func dateOf(d day) value { return value{kind: date, n: int64(d)} }
+
+// dateOrAbsent leaves out the end of what goes on.
+func dateOrAbsent(d day) value {
+	if d == 0 {
+		return value{}
+	}
+	return dateOf(d)
+}
+
+func textOrAbsent(s string) value {
+	if s == "" {
+		return value{}
+	}
+	return textOf(s)
+}
+
 func truthOf(b bool) value {
 	if b {
 		return value{kind: truth, n: 1}

@@ -1,0 +1,148 @@
+package simulator
+
+import "strconv"
+
+// Classes come from cohorts of students, who share a homeroom and the lessons of this year and the last.
+const (
+	cohortSize = 24
+	classSlots = 6
+)
+
+// classSubjects name the lessons of a cohort by slot; the homeroom has none. Those from lastYear on are of the year before.
+var classSubjects = [classSlots]string{"", "Mathematics", "English Language Arts", "Science", "Mathematics", "English Language Arts"}
+
+const lastYear = 4
+
+// class is a class of a school before its members are written.
+type class struct {
+	life
+	index  int
+	cohort int
+	slot   int
+	draw   draw
+}
+
+func (w *World) classes(school int) int {
+	return (w.schools[school].students + cohortSize - 1) / cohortSize * classSlots
+}
+
+// class makes the class at an index, below classes.
+func (w *World) class(school, index int) class {
+	district := w.schools[school].district
+	year := w.yearOf(district, w.today)
+	k := class{index: index, cohort: index / classSlots, slot: index % classSlots}
+	k.draw = draw{hash(w.seed, int(aClass), school, index)}
+	k.modified, k.removed = w.aged(&k.draw, 80)
+	if k.slot >= lastYear {
+		year--
+	}
+	k.begin = w.yearBegin(district, year)
+	if k.slot > 0 {
+		k.end = w.yearBegin(district, year+1) - 1 // A homeroom goes on.
+	}
+	return k
+}
+
+// schoolClasses is 4.9.
+func schoolClasses(w *World, c *call) source {
+	f := w.onDefault(c)
+	return source{
+		count: w.classes(c.school),
+		keep: func(i int) bool {
+			k := w.class(c.school, i)
+			return f.keeps(&k.life)
+		},
+		record: func(a *arena, i int) []member { return w.classRecord(a, c, i) },
+	}
+}
+
+// classRecord is an element of schoolClasses (specification, "SchoolClass").
+func (w *World) classRecord(a *arena, c *call, index int) []member {
+	k := w.class(c.school, index)
+	d := &k.draw
+	name := "Homeroom " + strconv.Itoa(k.cohort+1)
+	if subject := classSubjects[k.slot]; subject != "" {
+		name = subject + " / Period " + strconv.Itoa(d.between(1, 7)) + " – " + strconv.Itoa(k.cohort+1)
+	}
+	return a.list(
+		member{"schoolClassBid", identOf(w.bidOf(aClass, c.school, index))},
+		member{"className", textOf(name)},
+		member{"perspectiveBid", identOf(w.districts[c.district].bid)},
+		member{"schoolBid", identOf(w.schools[c.school].bid)},
+		member{"beginDate", dateOf(k.begin)},
+		member{"endDate", dateOrAbsent(k.end)},
+		member{"classSubject", textOrAbsent(classSubjects[k.slot])},
+		member{"educators", w.classEducators(a, c, d)},
+		member{"students", w.classStudents(a, c, &k)},
+		member{"modifiedDateTime", d.moment(k.modified)},
+	)
+}
+
+// classEducators are one or two, now and then none: an empty array, or no member at all.
+func (w *World) classEducators(a *arena, c *call, d *draw) value {
+	count := w.schools[c.school].educators
+	first, luck := d.below(count), d.below(1000)
+	switch {
+	case luck < 30:
+		return value{}
+	case luck < 60:
+		return a.array()
+	case luck < 200 && count > 1:
+		return a.array(w.classEducator(a, c, first), w.classEducator(a, c, (first+1)%count))
+	default:
+		return a.array(w.classEducator(a, c, first))
+	}
+}
+
+func (w *World) classEducator(a *arena, c *call, index int) member {
+	name := w.educator(c.school, index)
+	return member{value: a.object(
+		member{"educatorBid", identOf(w.bidOf(anEducator, c.school, index))},
+		member{"firstName", textOf(name.first)},
+		member{"lastName", textOf(name.last)},
+		member{"middleName", textOrAbsent(name.middle)},
+	)}
+}
+
+// classStudents is the roster. The specification does not show the shape of its elements: most rosters hold objects, some bids
+// alone, some are empty or not there. The state sees no names.
+func (w *World) classStudents(a *arena, c *call, k *class) value {
+	d := &k.draw
+	form := d.below(100)
+	switch {
+	case form < 10:
+		return value{}
+	case form < 20:
+		return a.array()
+	}
+	var list [cohortSize]member
+	n := 0
+	end := min((k.cohort+1)*cohortSize, w.schools[c.school].students)
+	for i := k.cohort * cohortSize; i < end; i++ {
+		st := w.student(c.school, i)
+		// Not everyone of a cohort takes every lesson, and who has no bid is on no roster of bids.
+		if k.slot > 0 && d.chance(80) || form < 35 && !st.matched {
+			continue
+		}
+		if form < 35 {
+			list[n] = member{value: identOf(st.bid)}
+		} else {
+			list[n] = member{value: w.classStudent(a, c, &st)}
+		}
+		n++
+	}
+	return a.array(list[:n]...)
+}
+
+func (w *World) classStudent(a *arena, c *call, st *student) value {
+	if w.districts[c.district].state {
+		return a.object(member{"studentBid", st.identity()})
+	}
+	name := st.person()
+	return a.object(
+		member{"studentBid", st.identity()},
+		member{"firstName", textOf(name.first)},
+		member{"middleName", textOrAbsent(name.middle)},
+		member{"lastName", textOf(name.last)},
+	)
+}
