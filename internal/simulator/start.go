@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Start serves on an address, "127.0.0.1:0" if empty, until the context ends or stop is called. Stop ends all connections,
-// answered or not, waits for the server's goroutines and may be called more than once. The base URL includes the server's base path.
+// Start serves on an address, "127.0.0.1:0" if empty, until the context ends or stop is called. Stop closes the listener and all
+// connections, answered or not, and may be called more than once; requests that were waiting, such as stalls, end with it. The base
+// URL includes the server's base path.
 func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop func(), err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
