@@ -1,0 +1,156 @@
+package parquetfile
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"example.org/growthexport/schemas"
+)
+
+// maxBoundBytes is the most bytes of a text that statistics hold, give or take
+// one: enough for any identifier, and little in the footer.
+const maxBoundBytes = 64
+
+// bounds are the least and the greatest value of a page or a column chunk, as
+// statistics hold them. A text that was cut is not exact: least may then be
+// less than every value, greatest is greater than every value.
+type bounds struct {
+	least, greatest           []byte
+	leastExact, greatestExact bool
+	// known is false where all values are null, or none can be given.
+	known bool
+}
+
+// exact keeps bounds in the column's arena.
+func (c *column) exact(least, greatest []byte) bounds {
+	return bounds{c.keep(least), c.keep(greatest), true, true, true}
+}
+
+func (c *column) keep(b []byte) []byte {
+	at := len(c.arena)
+	c.arena = append(c.arena, b...) // never nil: an empty text is a bound, too
+	return c.arena[at:len(c.arena):len(c.arena)]
+}
+
+// textBounds returns the bounds of n texts.
+func (c *column) textBounds(n int, least, greatest []byte) bounds {
+	if n == 0 {
+		return bounds{}
+	}
+	if len(greatest) <= maxBoundBytes && len(least) <= maxBoundBytes {
+		return c.exact(least, greatest)
+	}
+	b := bounds{leastExact: len(least) <= maxBoundBytes, greatestExact: len(greatest) <= maxBoundBytes, known: true}
+	if !b.leastExact {
+		least = least[:cutText(least)]
+	}
+	b.least = c.keep(least)
+	if b.greatestExact {
+		b.greatest = c.keep(greatest)
+	} else {
+		at := len(c.arena)
+		c.arena, b.known = appendAbove(c.arena, greatest[:cutText(greatest)])
+		b.greatest = c.arena[at:len(c.arena):len(c.arena)]
+	}
+	return b
+}
+
+// cutText returns how many bytes, at most maxBoundBytes, of a longer text can
+// be kept without breaking a character.
+func cutText(s []byte) int {
+	for n := maxBoundBytes; n > maxBoundBytes-utf8.UTFMax; n-- {
+		if utf8.RuneStart(s[n]) {
+			return n
+		}
+	}
+	return maxBoundBytes // not UTF-8
+}
+
+// appendAbove appends a short text that is greater than every text that begins
+// with s, in UTF-8 if s is: its last character that has a successor gives way
+// to it. It tells whether there is one.
+func appendAbove(dst, s []byte) ([]byte, bool) {
+	for len(s) > 0 {
+		r, size := utf8.DecodeLastRune(s)
+		s = s[:len(s)-size]
+		switch {
+		case r == utf8.RuneError && size == 1, r == utf8.MaxRune:
+			continue
+		case r == 0xD7FF:
+			r = 0xE000 // between them are the surrogates
+		default:
+			r++
+		}
+		return utf8.AppendRune(append(dst, s...), r), true
+	}
+	return dst, false
+}
+
+// intBounds returns the bounds of numbers, doubles given by their bits.
+func (c *column) intBounds(values []int64) bounds {
+	if len(values) == 0 {
+		return bounds{}
+	}
+	if c.def.Type == schemas.Double {
+		return c.doubleBounds(values)
+	}
+	least, greatest := values[0], values[0]
+	for _, x := range values[1:] {
+		least, greatest = min(least, x), max(greatest, x)
+	}
+	if c.width() == 4 {
+		return c.exact(binary.LittleEndian.AppendUint32(nil, uint32(int32(least))),
+			binary.LittleEndian.AppendUint32(nil, uint32(int32(greatest))))
+	}
+	return c.exact(binary.LittleEndian.AppendUint64(nil, uint64(least)),
+		binary.LittleEndian.AppendUint64(nil, uint64(greatest)))
+}
+
+// doubleBounds follows the format's rules for doubles: no bounds beside a NaN,
+// and a zero bound covers both zeros.
+func (c *column) doubleBounds(values []int64) bounds {
+	least, greatest := math.Inf(1), math.Inf(-1)
+	for _, x := range values {
+		f := math.Float64frombits(uint64(x))
+		if math.IsNaN(f) {
+			return bounds{}
+		}
+		least, greatest = min(least, f), max(greatest, f)
+	}
+	if least == 0 {
+		least = math.Copysign(0, -1)
+	}
+	if greatest == 0 {
+		greatest = 0
+	}
+	return c.exact(binary.LittleEndian.AppendUint64(nil, math.Float64bits(least)),
+		binary.LittleEndian.AppendUint64(nil, math.Float64bits(greatest)))
+}
+
+// widen makes b cover o too, both known.
+func (c *column) widen(b, o bounds) bounds {
+	if d := c.compare(o.least, b.least); d < 0 || (d == 0 && !o.leastExact) {
+		b.least, b.leastExact = o.least, o.leastExact
+	}
+	if d := c.compare(o.greatest, b.greatest); d > 0 || (d == 0 && !o.greatestExact) {
+		b.greatest, b.greatestExact = o.greatest, o.greatestExact
+	}
+	return b
+}
+
+// compare orders two values as statistics hold them.
+func (c *column) compare(a, b []byte) int {
+	switch c.def.Type {
+	case schemas.Int32, schemas.Date:
+		return cmp.Compare(int64(int32(binary.LittleEndian.Uint32(a))), int64(int32(binary.LittleEndian.Uint32(b))))
+	case schemas.Int64, schemas.Timestamp:
+		return cmp.Compare(int64(binary.LittleEndian.Uint64(a)), int64(binary.LittleEndian.Uint64(b)))
+	case schemas.Double:
+		return cmp.Compare(math.Float64frombits(binary.LittleEndian.Uint64(a)), math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	default: // texts and booleans
+		return bytes.Compare(a, b)
+	}
+}

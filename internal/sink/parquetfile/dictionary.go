@@ -1,0 +1,269 @@
+package parquetfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+
+	"example.org/growthexport/schemas"
+)
+
+// dictionary gives the values of one column of one row group codes, in the
+// order in which they first come. Texts and numbers never share one.
+type dictionary struct {
+	seed maphash.Seed // where texts stand in the table, never their codes
+
+	data []byte // the texts end to end
+	ends []uint32
+	ints []int64 // doubles by their bits
+
+	// slots is an open hash table of 2^n slots: the upper half of a slot is a
+	// tag of the value's hash, the lower half its code plus one, 0 if free.
+	slots []uint64
+	// tags are the hashes of the values by code, for building slots anew.
+	tags []uint64
+
+	// seen tells by code the page that last used it, and used the codes of
+	// this page, so that bounds are looked for among different values only.
+	seen []uint32
+	page uint32
+	used []int32
+	// changed is how many bytes of text the page has, those that repeat the
+	// text before them left out.
+	changed int
+}
+
+const minSlots = 256
+
+func (d *dictionary) reset() {
+	if d.seed == (maphash.Seed{}) {
+		d.seed = maphash.MakeSeed()
+	}
+	d.cut(0)
+	d.page = 0
+	d.slots = resize(d.slots, minSlots)
+	clear(d.slots)
+}
+
+func (d *dictionary) len() int { return len(d.tags) }
+
+// size returns how many bytes the dictionary's page has before compression.
+func (d *dictionary) size(t schemas.Type) int {
+	switch t {
+	case schemas.String, schemas.JSON:
+		return len(d.data) + 4*len(d.ends)
+	case schemas.Int32, schemas.Date:
+		return 4 * len(d.ints)
+	default:
+		return 8 * len(d.ints)
+	}
+}
+
+func (d *dictionary) bytes() int {
+	return cap(d.data) + 4*cap(d.ends) + 8*cap(d.ints) + 8*cap(d.slots) + 8*cap(d.tags) + 4*cap(d.seen) + 4*cap(d.used)
+}
+
+// truncate forgets all values but the first n.
+func (d *dictionary) truncate(n int) {
+	d.cut(n)
+	d.build(len(d.slots))
+}
+
+func (d *dictionary) cut(n int) {
+	d.tags, d.seen = d.tags[:n], d.seen[:n]
+	d.ints = d.ints[:min(n, len(d.ints))]
+	d.ends = d.ends[:min(n, len(d.ends))]
+	d.data = d.data[:0]
+	if len(d.ends) > 0 {
+		d.data = d.data[:d.ends[len(d.ends)-1]]
+	}
+}
+
+// build makes the table anew with that many slots.
+func (d *dictionary) build(slots int) {
+	d.slots = resize(d.slots, slots)
+	clear(d.slots)
+	mask := uint64(slots - 1)
+	for code, tag := range d.tags {
+		i := tag & mask
+		for d.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		d.slots[i] = slot(tag, code)
+	}
+}
+
+func slot(tag uint64, code int) uint64 { return tag&^(1<<32-1) | uint64(code+1) }
+
+// startPage begins a page's use of codes.
+func (d *dictionary) startPage() {
+	d.page++
+	d.used, d.changed = d.used[:0], 0
+}
+
+// use notes that the page uses the code.
+func (d *dictionary) use(code int32) {
+	if d.seen[code] != d.page {
+		d.seen[code] = d.page
+		d.used = append(d.used, code)
+	}
+}
+
+// text returns the text of the code.
+func (d *dictionary) text(code int32) []byte {
+	var start uint32
+	if code > 0 {
+		start = d.ends[code-1]
+	}
+	return d.data[start:d.ends[code]]
+}
+
+// codeTexts appends the codes of the texts, which stand end to end in data.
+func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int32 {
+	d.startPage()
+	codes = slices.Grow(codes, len(ends))
+	var (
+		start  uint32
+		before []byte
+		code   = int32(-1)
+	)
+	for _, end := range ends {
+		s := data[start:end]
+		start = end
+		if code < 0 || string(s) != string(before) {
+			code = d.codeText(s)
+			d.use(code)
+			d.changed += len(s)
+			before = s
+		}
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+func (d *dictionary) codeText(s []byte) int32 {
+	tag := maphash.Bytes(d.seed, s)
+	mask := uint64(len(d.slots) - 1)
+	i := tag & mask
+	for {
+		found := d.slots[i]
+		if found == 0 {
+			break
+		}
+		if found>>32 == tag>>32 {
+			if code := int32(uint32(found)) - 1; string(d.text(code)) == string(s) {
+				return code
+			}
+		}
+		i = (i + 1) & mask
+	}
+	d.data = append(d.data, s...)
+	d.ends = append(d.ends, uint32(len(d.data)))
+	return d.add(tag, i)
+}
+
+// codeInts appends the codes of the numbers.
+func (d *dictionary) codeInts(codes []int32, values []int64) []int32 {
+	d.startPage()
+	codes = slices.Grow(codes, len(values))
+	var (
+		before int64
+		code   = int32(-1)
+	)
+	for _, x := range values {
+		if code < 0 || x != before {
+			code = d.codeInt(x)
+			d.use(code)
+			before = x
+		}
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+func (d *dictionary) codeInt(x int64) int32 {
+	tag := mix(uint64(x))
+	mask := uint64(len(d.slots) - 1)
+	i := tag & mask
+	for {
+		found := d.slots[i]
+		if found == 0 {
+			break
+		}
+		if found>>32 == tag>>32 {
+			if code := int32(uint32(found)) - 1; d.ints[code] == x {
+				return code
+			}
+		}
+		i = (i + 1) & mask
+	}
+	d.ints = append(d.ints, x)
+	return d.add(tag, i)
+}
+
+// mix spreads a number over all bits: doubles differ in their upper bits only,
+// timestamps are multiples of a million.
+func mix(x uint64) uint64 {
+	x ^= x >> 32
+	x *= 0xD6E8FEB86659FD93
+	x ^= x >> 32
+	x *= 0xD6E8FEB86659FD93
+	return x ^ x>>32
+}
+
+// add gives the value that was just appended its code and puts it in the free
+// slot i.
+func (d *dictionary) add(tag uint64, i uint64) int32 {
+	code := len(d.tags)
+	d.tags = append(d.tags, tag)
+	d.seen = append(d.seen, 0)
+	d.slots[i] = slot(tag, code)
+	if 2*len(d.tags) > len(d.slots) {
+		d.build(2 * len(d.slots))
+	}
+	return int32(code)
+}
+
+// boundsOfTexts returns the least and the greatest text that the page uses.
+func (d *dictionary) boundsOfTexts() (least, greatest []byte) {
+	for i, code := range d.used {
+		s := d.text(code)
+		if i == 0 || bytes.Compare(s, least) < 0 {
+			least = s
+		}
+		if i == 0 || bytes.Compare(s, greatest) > 0 {
+			greatest = s
+		}
+	}
+	return least, greatest
+}
+
+// usedInts appends the numbers that the page uses, each once.
+func (d *dictionary) usedInts(dst []int64) []int64 {
+	for _, code := range d.used {
+		dst = append(dst, d.ints[code])
+	}
+	return dst
+}
+
+// appendPlain appends all values in their order, encoded PLAIN.
+func (d *dictionary) appendPlain(dst []byte, t schemas.Type) []byte {
+	switch t {
+	case schemas.String, schemas.JSON:
+		for code := range d.ends {
+			s := d.text(int32(code))
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(s)))
+			dst = append(dst, s...)
+		}
+	case schemas.Int32, schemas.Date:
+		for _, x := range d.ints {
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(int32(x)))
+		}
+	default:
+		for _, x := range d.ints {
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(x))
+		}
+	}
+	return dst
+}

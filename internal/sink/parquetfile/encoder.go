@@ -1,0 +1,91 @@
+package parquetfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+)
+
+// encoder holds what encoding one page needs and no page keeps: scratch that
+// the columns of a writer share, since they are encoded one after the other.
+type encoder struct {
+	zstd *zstd.Encoder
+
+	raw    []byte // the page before compression: levels, then values
+	values []byte // what the library's encodings return
+	packed []byte // the page after compression
+	header bytes.Buffer
+
+	ends   []uint32 // of texts that are not null
+	ints   []int64  // numbers that are not null; doubles by their bits
+	ints32 []int32
+	codes  []int32
+	used   []int64 // different numbers of a page
+}
+
+// zstdBytes is about what the zstd encoder holds at SpeedFastest for blocks of
+// up to 128 KiB.
+const zstdBytes = 1 << 20
+
+func (e *encoder) bytes() int {
+	return zstdBytes + cap(e.raw) + cap(e.values) + cap(e.packed) + e.header.Cap() +
+		4*cap(e.ends) + 8*cap(e.ints) + 4*cap(e.ints32) + 4*cap(e.codes) + 8*cap(e.used)
+}
+
+var errPageTooLarge = errors.New("a page of more than 2 GiB")
+
+// appendPage compresses e.raw and appends it behind its header to dst. The
+// header needs no sizes.
+func (e *encoder) appendPage(dst []byte, header *pageHeader) ([]byte, error) {
+	if len(e.raw) > math.MaxInt32 {
+		return dst, errPageTooLarge
+	}
+	e.packed = e.zstd.EncodeAll(e.raw, e.packed[:0])
+	if len(e.packed) > math.MaxInt32 {
+		return dst, errPageTooLarge
+	}
+	header.UncompressedPageSize = int32(len(e.raw))
+	header.CompressedPageSize = int32(len(e.packed))
+	e.header.Reset()
+	if err := encodeThrift(&e.header, header); err != nil {
+		return dst, fmt.Errorf("encode page header: %w", err)
+	}
+	dst = append(dst, e.header.Bytes()...)
+	return append(dst, e.packed...), nil
+}
+
+// levels appends the definition levels of an optional column to e.raw, behind
+// their length.
+func (e *encoder) levels(present []byte, nulls int) error {
+	at := len(e.raw)
+	e.raw = append(e.raw, 0, 0, 0, 0)
+	switch nulls {
+	case 0:
+		e.raw = append(binary.AppendUvarint(e.raw, uint64(len(present))<<1), 1)
+	case len(present):
+		e.raw = append(binary.AppendUvarint(e.raw, uint64(len(present))<<1), 0)
+	default:
+		runs := rle.Encoding{BitWidth: 1}
+		var err error
+		if e.values, err = runs.EncodeLevels(e.values, present); err != nil {
+			return fmt.Errorf("encode definition levels: %w", err)
+		}
+		e.raw = append(e.raw, e.values...)
+	}
+	binary.LittleEndian.PutUint32(e.raw[at:], uint32(len(e.raw)-at-4))
+	return nil
+}
+
+// encodeCodes puts e.codes, encoded RLE_DICTIONARY, in e.values.
+func (e *encoder) encodeCodes() error {
+	var err error
+	if e.values, err = new(rle.DictionaryEncoding).EncodeInt32(e.values, e.codes); err != nil {
+		return fmt.Errorf("encode dictionary codes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Info is what a file's footer tells.
+type Info struct {
+	Rows      int64
+	RowGroups int
+	// Columns are the columns' names in their order.
+	Columns   []string
+	CreatedBy string
+}
+
+// Inspect reads the footer of a Parquet file of that size, as NewWriter makes
+// them, and checks it: that it is whole, that the row groups' rows add up, and
+// that the pages named by the page index fill the file from its magic to the
+// index without a gap. It reads no pages. Whatever the bytes are, it neither
+// panics nor takes more memory than some multiple of the footer's size.
+func Inspect(r io.ReaderAt, size int64) (info Info, err error) {
+	defer func() {
+		if p := recover(); p != nil { // of the library, on a footer that makes no sense
+			info, err = Info{}, fmt.Errorf("inspect parquet file: %v", p)
+		}
+	}()
+	if err = checkFooterShape(r, size); err != nil {
+		return Info{}, fmt.Errorf("inspect parquet file: %w", err)
+	}
+	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return Info{}, fmt.Errorf("inspect parquet file: %w", err)
+	}
+	meta := file.Metadata()
+	if err := checkGroups(r, size, meta); err != nil {
+		return Info{}, fmt.Errorf("inspect parquet file: %w", err)
+	}
+	info = Info{Rows: meta.NumRows, RowGroups: len(meta.RowGroups), CreatedBy: meta.CreatedBy}
+	for _, e := range meta.Schema[1:] {
+		info.Columns = append(info.Columns, e.Name)
+	}
+	return info, nil
+}
+
+// checkFooterShape makes sure that decoding the footer is safe: the library
+// allocates what a list's header asks for.
+func checkFooterShape(r io.ReaderAt, size int64) error {
+	if size < int64(2*len(magic)+4) {
+		return fmt.Errorf("%d bytes are too few", size)
+	}
+	var tail [8]byte
+	if err := readAt(r, tail[:], size-8); err != nil {
+		return fmt.Errorf("read end: %w", err)
+	}
+	if string(tail[4:]) != magic {
+		return errors.New("no magic at the end")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[:4]))
+	if length > size-int64(2*len(magic)+4) {
+		return fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
+	}
+	footer := make([]byte, length)
+	if err := readAt(r, footer, size-8-length); err != nil {
+		return fmt.Errorf("read footer: %w", err)
+	}
+	if err := checkThrift(footer); err != nil {
+		return fmt.Errorf("read footer: %w", err)
+	}
+	return nil
+}
+
+func checkGroups(r io.ReaderAt, size int64, meta *format.FileMetaData) error {
+	at, rows := int64(len(magic)), int64(0)
+	for g := range meta.RowGroups {
+		group := &meta.RowGroups[g]
+		if len(group.Columns) != len(meta.Schema)-1 {
+			return fmt.Errorf("row group %d: %d column chunks for %d columns", g, len(group.Columns), len(meta.Schema)-1)
+		}
+		if group.NumRows <= 0 || rows+group.NumRows > meta.NumRows {
+			return fmt.Errorf("row group %d: %d rows", g, group.NumRows)
+		}
+		rows += group.NumRows
+		for c := range group.Columns {
+			chunk := &group.Columns[c]
+			if chunk.MetaData.NumValues != group.NumRows {
+				return fmt.Errorf("row group %d, column %s: %d values for %d rows",
+					g, meta.Schema[1+c].Name, chunk.MetaData.NumValues, group.NumRows)
+			}
+			end, err := checkChunk(r, size, chunk, at, group.NumRows)
+			if err != nil {
+				return fmt.Errorf("row group %d, column %s: %w", g, meta.Schema[1+c].Name, err)
+			}
+			at = end
+		}
+	}
+	if rows != meta.NumRows {
+		return fmt.Errorf("%d rows in row groups, %d in the footer", rows, meta.NumRows)
+	}
+	return nil
+}
+
+// checkChunk checks that the column chunk's pages start at the file's offset
+// and follow one another, and returns where they end.
+func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows int64) (int64, error) {
+	meta := &chunk.MetaData
+	first := meta.DataPageOffset
+	if meta.DictionaryPageOffset != 0 {
+		first = meta.DictionaryPageOffset
+	}
+	end := first + meta.TotalCompressedSize
+	if first != at || meta.DataPageOffset < first || end <= meta.DataPageOffset || end > size {
+		return 0, fmt.Errorf("pages from %d to %d, expected from %d", first, end, at)
+	}
+	var pages format.OffsetIndex
+	if err := readIndex(r, size, chunk.OffsetIndexOffset, chunk.OffsetIndexLength, &pages); err != nil {
+		return 0, fmt.Errorf("read offset index: %w", err)
+	}
+	at, row := meta.DataPageOffset, int64(0)
+	for i, p := range pages.PageLocations {
+		if p.Offset != at || p.CompressedPageSize <= 0 || (i == 0) != (p.FirstRowIndex == 0) ||
+			p.FirstRowIndex < row || p.FirstRowIndex >= rows {
+			return 0, fmt.Errorf("page %d of row %d at %d, expected at %d", i, p.FirstRowIndex, p.Offset, at)
+		}
+		at, row = at+int64(p.CompressedPageSize), p.FirstRowIndex+1
+	}
+	if at != end {
+		return 0, fmt.Errorf("pages end at %d, expected %d", at, end)
+	}
+	if chunk.ColumnIndexLength == 0 {
+		return end, nil
+	}
+	var bounds format.ColumnIndex
+	if err := readIndex(r, size, chunk.ColumnIndexOffset, chunk.ColumnIndexLength, &bounds); err != nil {
+		return 0, fmt.Errorf("read column index: %w", err)
+	}
+	n := len(pages.PageLocations)
+	if len(bounds.NullPages) != n || len(bounds.MinValues) != n || len(bounds.MaxValues) != n || len(bounds.NullCounts) != n {
+		return 0, fmt.Errorf("bounds of %d pages for %d pages", len(bounds.NullPages), n)
+	}
+	return end, nil
+}
+
+func readIndex(r io.ReaderAt, size, offset int64, length int32, index any) error {
+	if offset < 0 || length < 0 || offset > size-int64(length) {
+		return fmt.Errorf("%d bytes at %d in a file of %d", length, offset, size)
+	}
+	b := make([]byte, length)
+	if err := readAt(r, b, offset); err != nil {
+		return err
+	}
+	if err := checkThrift(b); err != nil {
+		return err
+	}
+	return thrift.Unmarshal(new(thrift.CompactProtocol), b, index)
+}
+
+// readAt fills b, or fails.
+func readAt(r io.ReaderAt, b []byte, offset int64) error {
+	n, err := r.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

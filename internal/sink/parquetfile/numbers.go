@@ -1,0 +1,150 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go/encoding/delta"
+	"github.com/parquet-go/parquet-go/format"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// doubleBits is what a double costs after compression, about.
+const doubleBits = 56
+
+// numbers appends a page's numbers, dates or timestamps to e.raw.
+func (c *column) numbers(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
+	e.ints = presentInts(e.ints[:0], v, nulls)
+	values := e.ints
+	if len(values) == 0 && (c.dict.len() == 0 || c.dictUse == dictRefused) {
+		return format.Plain, bounds{}, nil
+	}
+	if c.dictUse != dictRefused {
+		had := c.dict.len()
+		e.codes = c.dict.codeInts(e.codes[:0], values)
+		entry, direct := doubleBits, doubleBits*len(values)
+		if c.undecided(len(values)) && c.def.Type != schemas.Double {
+			if err := c.delta(values, e); err != nil {
+				return 0, bounds{}, err
+			}
+			entry, direct = 8*c.width(), 8*len(e.values)
+		}
+		if err := e.encodeCodes(); err != nil {
+			return 0, bounds{}, err
+		}
+		if c.undecided(len(values)) {
+			c.judge(len(values), entry*c.dict.len(), 8*len(e.values), direct)
+		}
+		if c.dictUse != dictRefused {
+			c.noteCoded(len(values))
+			e.raw = append(e.raw, e.values...)
+			e.used = c.dict.usedInts(e.used[:0])
+			return format.RLEDictionary, c.intBounds(e.used), nil
+		}
+		c.dict.truncate(had)
+	}
+	b := c.intBounds(values)
+	if c.def.Type == schemas.Double {
+		for _, x := range values {
+			e.raw = binary.LittleEndian.AppendUint64(e.raw, uint64(x))
+		}
+		return format.Plain, b, nil
+	}
+	if err := c.delta(values, e); err != nil {
+		return 0, bounds{}, err
+	}
+	e.raw = append(e.raw, e.values...)
+	return format.DeltaBinaryPacked, b, nil
+}
+
+// width returns how many bytes a PLAIN value has.
+func (c *column) width() int {
+	if c.def.Type == schemas.Int32 || c.def.Type == schemas.Date {
+		return 4
+	}
+	return 8
+}
+
+// delta puts the values, encoded DELTA_BINARY_PACKED, in e.values.
+func (c *column) delta(values []int64, e *encoder) error {
+	var err error
+	if c.width() == 8 {
+		e.values, err = new(delta.BinaryPackedEncoding).EncodeInt64(e.values, values)
+	} else {
+		e.ints32 = e.ints32[:0]
+		for _, x := range values {
+			e.ints32 = append(e.ints32, int32(x))
+		}
+		e.values, err = new(delta.BinaryPackedEncoding).EncodeInt32(e.values, e.ints32)
+	}
+	if err != nil {
+		return fmt.Errorf("encode differences: %w", err)
+	}
+	return nil
+}
+
+// presentInts appends the numbers that are not null, doubles by their bits.
+func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
+	present := v.Present
+	if nulls == 0 {
+		present = nil
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		for i, x := range v.I32 {
+			if present == nil || present[i] != 0 {
+				dst = append(dst, int64(x))
+			}
+		}
+	case schemas.Double:
+		for i, x := range v.F64 {
+			if present == nil || present[i] != 0 {
+				dst = append(dst, int64(math.Float64bits(x)))
+			}
+		}
+	default:
+		for i, x := range v.I64 {
+			if present == nil || present[i] != 0 {
+				dst = append(dst, x)
+			}
+		}
+	}
+	return dst
+}
+
+// booleans appends a page's booleans, a bit each, to e.raw.
+func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds) {
+	var (
+		word  byte
+		count [2]int
+		n     int
+	)
+	for i, x := range v.Bool {
+		if nulls > 0 && v.Present[i] == 0 {
+			continue
+		}
+		count[x&1]++
+		word |= (x & 1) << (n & 7)
+		if n++; n&7 == 0 {
+			e.raw = append(e.raw, word)
+			word = 0
+		}
+	}
+	if n&7 != 0 {
+		e.raw = append(e.raw, word)
+	}
+	if n == 0 {
+		return format.Plain, bounds{}
+	}
+	var least, greatest byte
+	if count[0] == 0 {
+		least = 1
+	}
+	if count[1] > 0 {
+		greatest = 1
+	}
+	return format.Plain, c.exact([]byte{least}, []byte{greatest})
+}

@@ -1,0 +1,108 @@
+package parquetfile
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// order checks that the rows of a file are sorted by the key columns.
+type order struct {
+	table *schemas.Table
+	keys  []int
+	// last holds the keys of the last row of the page before, if any.
+	last []rows.Vector
+	row  int64 // rows checked so far
+}
+
+func (o *order) reset(table *schemas.Table) {
+	o.row = 0
+	if o.table != table {
+		o.table, o.keys = table, table.KeyColumns()
+		o.last = make([]rows.Vector, len(o.keys))
+		for i, k := range o.keys {
+			o.last[i] = rows.Vector{Type: table.Columns[k].Type, Required: table.Columns[k].Required}
+		}
+	}
+	o.forget()
+}
+
+func (o *order) forget() {
+	for i := range o.last {
+		o.last[i].Truncate(0)
+	}
+}
+
+// remember keeps the keys of the page's last row for the first of the next.
+func (o *order) remember(page *rows.Batch) {
+	o.forget()
+	for i, k := range o.keys {
+		o.last[i].AppendRow(&page.Cols[k], page.N-1)
+	}
+}
+
+// check compares every row of the page from its from-th on with the row before.
+func (o *order) check(page *rows.Batch, from int) error {
+	for r := from; r < page.N; r++ {
+		if !o.sorted(page, r) {
+			return fmt.Errorf("append rows to table %s: row %d sorts before the row that precedes it",
+				o.table.Name, o.row)
+		}
+		o.row++
+	}
+	return nil
+}
+
+func (o *order) sorted(page *rows.Batch, r int) bool {
+	if o.row == 0 {
+		return true
+	}
+	for i, k := range o.keys {
+		v, before, b := &page.Cols[k], &page.Cols[k], r-1
+		if r == 0 {
+			before, b = &o.last[i], 0
+		}
+		if c := compareRows(before, b, v, r); c != 0 {
+			return c < 0
+		}
+	}
+	return true
+}
+
+func (o *order) bytes() int {
+	n := 0
+	for i := range o.last {
+		n += o.last[i].Bytes()
+	}
+	return n
+}
+
+// compareRows orders row i of a and row j of b, both of one column, nulls
+// first.
+func compareRows(a *rows.Vector, i int, b *rows.Vector, j int) int {
+	if an, bn := a.Null(i), b.Null(j); an || bn {
+		switch {
+		case an && bn:
+			return 0
+		case an:
+			return -1
+		}
+		return 1
+	}
+	switch a.Type {
+	case schemas.Int32, schemas.Date:
+		return cmp.Compare(a.I32[i], b.I32[j])
+	case schemas.Int64, schemas.Timestamp:
+		return cmp.Compare(a.I64[i], b.I64[j])
+	case schemas.Double:
+		return cmp.Compare(a.F64[i], b.F64[j])
+	case schemas.Boolean:
+		return cmp.Compare(a.Bool[i], b.Bool[j])
+	case schemas.String, schemas.JSON:
+		return bytes.Compare(a.Text(i), b.Text(j))
+	}
+	return 0
+}

@@ -1,0 +1,315 @@
+package parquetfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// CreatedBy stands in every file: the version of the file format, which is the
+// only version that the bytes of a data file depend on.
+const CreatedBy = "growth-export format 1"
+
+const (
+	defaultRowGroupRows  = 131072
+	defaultPageRows      = 8192
+	defaultPageBytes     = 4 << 20
+	defaultRowGroupBytes = 64 << 20
+)
+
+// Options are the cuts of a file. They shape its bytes, so files that are to be
+// comparable need equal options; zero values mean the defaults.
+type Options struct {
+	// RowGroupRows is the most rows of a row group, by default 131072.
+	RowGroupRows int
+	// PageRows is the most rows of a page, by default 8192.
+	PageRows int
+	// PageBytes ends a page with the row that brings its texts to this many
+	// bytes, by default 4 MiB.
+	PageBytes int
+	// RowGroupBytes ends a row group with the page that brings its compressed
+	// pages to this many bytes, by default 64 MiB.
+	RowGroupBytes int
+}
+
+func (o Options) withDefaults() Options {
+	set := func(n *int, value int) {
+		if *n <= 0 {
+			*n = value
+		}
+	}
+	set(&o.RowGroupRows, defaultRowGroupRows)
+	set(&o.PageRows, defaultPageRows)
+	set(&o.PageBytes, defaultPageBytes)
+	set(&o.RowGroupBytes, defaultRowGroupBytes)
+	return o
+}
+
+// Writer writes one file at a time. It belongs to one goroutine; its memory is
+// kept over Reset. After an error it refuses everything but Reset.
+type Writer struct {
+	out   io.Writer
+	table *schemas.Table
+	opts  Options
+	err   error
+
+	page    *rows.Batch
+	order   order
+	columns []column
+	enc     encoder
+
+	offset    int64 // bytes written so far
+	rows      int64 // rows in complete row groups
+	groupRows int   // rows in complete pages of the open row group
+	foot      footer
+}
+
+var errClosed = errors.New("the file is closed")
+
+// NewWriter starts a file of the table on out. It makes many small buffers;
+// where many files are written, use a Pool or Reset.
+func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
+	w := &Writer{opts: opts.withDefaults()}
+	z, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithAllLitEntropyCompression(true),
+		zstd.WithEncoderCRC(false)) // the manifest holds the file's SHA-256
+	if err != nil {
+		w.err = fmt.Errorf("make zstd encoder: %w", err)
+		return w
+	}
+	w.enc.zstd = z
+	w.Reset(out, table)
+	return w
+}
+
+// Reset drops what the writer holds of an unfinished file and starts a new one,
+// of any table, on out. Options stay, and so does memory.
+func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
+	if w.enc.zstd == nil {
+		return // NewWriter failed, and every call tells so
+	}
+	w.out, w.err = out, nil
+	w.offset, w.rows, w.groupRows = 0, 0, 0
+	if w.page == nil {
+		w.page = new(rows.Batch)
+	}
+	reshape(w.page, table)
+	if w.table != table {
+		w.table = table
+		w.columns = resize(w.columns, len(table.Columns))
+		for i := range w.columns {
+			w.columns[i].define(&table.Columns[i])
+		}
+	}
+	for i := range w.columns {
+		w.columns[i].reset()
+	}
+	w.order.reset(table)
+	w.foot.reset(table)
+	w.write([]byte(magic))
+}
+
+// Append appends the rows of the batch that count, in their order, and keeps
+// nothing of the batch. The rows must continue the order of the table's
+// KeyColumns, nulls first and texts by their bytes: the file's metadata
+// promises it to readers, so a row out of order is an error.
+func (w *Writer) Append(batch *rows.Batch) error {
+	if w.err != nil {
+		return w.err
+	}
+	if batch.Table != w.table {
+		return fmt.Errorf("append rows to table %s: the batch is of table %s", w.table.Name, batch.Table.Name)
+	}
+	if err := batch.Check(); err != nil {
+		return fmt.Errorf("append rows: %w", err)
+	}
+	for i := 0; i < batch.Len(); {
+		n := w.fit(batch, i)
+		had := w.page.N
+		w.page.AppendRows(batch, i, i+n)
+		i += n
+		if w.err = w.order.check(w.page, had); w.err != nil {
+			return w.err
+		}
+		if w.pageFull() {
+			w.flushPage()
+		}
+		if w.groupRows == w.opts.RowGroupRows || w.groupBytes() >= w.opts.RowGroupBytes {
+			w.flushGroup()
+		}
+		if w.err != nil {
+			return w.err
+		}
+	}
+	return nil
+}
+
+// Close writes the last rows and the footer and returns the number of rows in
+// the file. It does not close what it writes to.
+func (w *Writer) Close() (int64, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	if w.page.N > 0 {
+		w.flushPage()
+	}
+	if w.groupRows > 0 {
+		w.flushGroup()
+	}
+	if w.err == nil {
+		var end []byte
+		if end, w.err = w.foot.finish(w.offset, w.rows); w.err == nil {
+			w.write(end)
+		}
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	w.err = errClosed
+	return w.rows, nil
+}
+
+// Bytes returns how much memory the writer holds, room to grow included.
+func (w *Writer) Bytes() int {
+	if w.page == nil {
+		return 0
+	}
+	n := w.page.Bytes() + w.enc.bytes() + w.foot.bytes() + w.order.bytes()
+	for i := range w.columns {
+		n += w.columns[i].bytes()
+	}
+	return n
+}
+
+// fit returns how many rows of the batch from its i-th on, at least one, belong
+// to the page that is being filled. A page's text bytes are held against
+// PageBytes row by row, so the answer does not depend on the batch's size.
+func (w *Writer) fit(batch *rows.Batch, i int) int {
+	n := min(batch.Len()-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
+	room := w.opts.PageBytes - textBytes(w.page, 0, w.page.N)
+	if textBytes(batch, i, i+n) < room {
+		return n
+	}
+	for k := range n {
+		if room -= textBytes(batch, i+k, i+k+1); room <= 0 {
+			return k + 1
+		}
+	}
+	return n
+}
+
+func (w *Writer) pageFull() bool {
+	return w.page.N == w.opts.PageRows ||
+		w.page.N+w.groupRows == w.opts.RowGroupRows ||
+		textBytes(w.page, 0, w.page.N) >= w.opts.PageBytes
+}
+
+func (w *Writer) groupBytes() int {
+	n := 0
+	for i := range w.columns {
+		n += len(w.columns[i].body)
+	}
+	return n
+}
+
+func (w *Writer) flushPage() {
+	if w.err != nil {
+		return
+	}
+	w.order.remember(w.page)
+	for i := range w.columns {
+		if err := w.columns[i].encodePage(&w.page.Cols[i], w.page.N, int64(w.groupRows), &w.enc); err != nil {
+			w.err = fmt.Errorf("encode page of table %s, column %s: %w", w.table.Name, w.table.Columns[i].Name, err)
+			return
+		}
+	}
+	w.groupRows += w.page.N
+	w.page.Reset()
+}
+
+func (w *Writer) flushGroup() {
+	if w.err != nil {
+		return
+	}
+	group := w.foot.startGroup(w.table, w.offset, int64(w.groupRows))
+	for i := range w.columns {
+		c := &w.columns[i]
+		dict, err := c.dictionaryPage(&w.enc)
+		if err != nil {
+			w.err = fmt.Errorf("encode dictionary of table %s, column %s: %w", w.table.Name, c.def.Name, err)
+			return
+		}
+		if err := w.foot.addChunk(group, c, w.offset, len(dict)); err != nil {
+			w.err = fmt.Errorf("encode page index of table %s, column %s: %w", w.table.Name, c.def.Name, err)
+			return
+		}
+		w.write(dict)
+		w.write(c.body)
+		c.reset()
+	}
+	w.rows += int64(w.groupRows)
+	w.groupRows = 0
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil || len(b) == 0 {
+		return
+	}
+	n, err := w.out.Write(b)
+	w.offset += int64(n)
+	if err != nil {
+		w.err = fmt.Errorf("write file of table %s: %w", w.table.Name, err)
+	}
+}
+
+// reshape makes b an empty batch of the table and keeps its memory, whatever
+// table it was of.
+func reshape(b *rows.Batch, table *schemas.Table) {
+	b.Table, b.N, b.Order = table, 0, nil
+	b.Cols = resize(b.Cols, len(table.Columns))
+	for i := range b.Cols {
+		v := &b.Cols[i]
+		*v = rows.Vector{
+			Type: table.Columns[i].Type, Required: table.Columns[i].Required, Present: v.Present[:0],
+			I32: v.I32[:0], I64: v.I64[:0], F64: v.F64[:0], Bool: v.Bool[:0], Data: v.Data[:0], End: v.End[:0],
+		}
+	}
+}
+
+// textBytes returns how many bytes of text the rows from i up to j exclusive of
+// those that count have.
+func textBytes(b *rows.Batch, i, j int) int {
+	n := 0
+	for c := range b.Cols {
+		v := &b.Cols[c]
+		switch {
+		case !v.IsText() || i == j:
+		case b.Order == nil:
+			n += int(v.End[j-1])
+			if i > 0 {
+				n -= int(v.End[i-1])
+			}
+		default:
+			for _, r := range b.Order[i:j] {
+				n += len(v.Text(int(r)))
+			}
+		}
+	}
+	return n
+}
+
+// resize returns s with n elements, keeping those behind its length: what
+// earlier, larger use has left there is memory to use again.
+func resize[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return append(s[:cap(s)], make([]T, n-cap(s))...)
+}
