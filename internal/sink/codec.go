@@ -1,0 +1,65 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// ErrDamaged says that a document is there and cannot be read as one: somebody
+// or something else than this program has changed it.
+var ErrDamaged = errors.New("the document is damaged")
+
+// encodeDocument returns a document as it is stored: indented, members in the
+// order of their declaration and maps in that of their keys, a newline at the
+// end. Equal documents have equal bytes.
+func encodeDocument(document any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(document); err != nil {
+		return nil, fmt.Errorf("encode a document: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func decodeDocument(path string, data []byte, document any) error {
+	if err := json.Unmarshal(data, document); err != nil {
+		return fmt.Errorf("read %s: %w: %w", path, ErrDamaged, err)
+	}
+	return nil
+}
+
+// readDocument reads a document and its version: ErrNotFound, ErrDamaged.
+func readDocument[T any](ctx context.Context, store Store, path string) (*T, string, error) {
+	data, version, err := store.Read(ctx, path)
+	if err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	document := new(T)
+	if err := decodeDocument(path, data, document); err != nil {
+		return nil, version, err
+	}
+	return document, version, nil
+}
+
+func writeDocument(ctx context.Context, store Store, path string, document any, when Condition) error {
+	data, err := encodeDocument(document)
+	if err != nil {
+		return err
+	}
+	if err := store.Write(ctx, path, data, when); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

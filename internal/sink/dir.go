@@ -1,0 +1,310 @@
+package sink
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// DirOptions are the options of a Dir.
+type DirOptions struct {
+	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700.
+	GroupReadable bool
+}
+
+// Dir is a Store on a file system. Staged files are in _staging/<run>/ under
+// random names and become visible by a rename; nothing under _staging is ever
+// listed. Symbolic links below the root that lead out of it are refused.
+//
+// The root and every folder are made when something is written, with the modes
+// of the options whatever the umask says; a folder that was there keeps its own.
+type Dir struct {
+	name       string // as given, for messages
+	path       string // absolute
+	fileMode   fs.FileMode
+	folderMode fs.FileMode
+
+	// writing admits one conditional write of this process at a time, so that
+	// its goroutines need not poll for the lock of other processes.
+	writing chan struct{}
+
+	mu   sync.Mutex
+	root *os.Root // nil until the folder exists
+	// unsynced are the folders whose entries changed since they were synced.
+	unsynced map[string]struct{}
+}
+
+var (
+	_ Store          = (*Dir)(nil)
+	_ ProgressTeller = (*Dir)(nil)
+)
+
+// NewDir returns the store at a path of the file system. It touches nothing.
+func NewDir(name string, opts DirOptions) (*Dir, error) {
+	if name == "" {
+		return nil, errors.New("the destination has no path")
+	}
+	absolute, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("resolve destination %s: %w", name, err)
+	}
+	d := &Dir{
+		name: name, path: absolute, fileMode: 0o600, folderMode: 0o700,
+		writing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
+	}
+	if opts.GroupReadable {
+		d.fileMode, d.folderMode = 0o640, 0o750
+	}
+	return d, nil
+}
+
+// String returns the path as it was given.
+func (d *Dir) String() string { return d.name }
+
+// Close releases the folder; the Dir can be used again after it.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.root == nil {
+		return nil
+	}
+	err := d.root.Close()
+	d.root = nil
+	return err
+}
+
+// Check proves that files can be made at the root, or, where there is none, in
+// the nearest folder above it, by making one and removing it.
+func (d *Dir) Check(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	folder := d.path
+	for {
+		info, err := os.Stat(folder)
+		switch {
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("destination %s: %s is a file, not a folder", d.name, folder)
+		case err == nil:
+			return d.probe(folder)
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			if _, err := os.Lstat(folder); err == nil {
+				return fmt.Errorf("destination %s: %s is a symbolic link to nothing", d.name, folder)
+			}
+		default:
+			return fmt.Errorf("destination %s: %w", d.name, err)
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return fmt.Errorf("destination %s: there is no folder above it", d.name)
+		}
+		folder = above
+	}
+}
+
+func (d *Dir) probe(folder string) error {
+	f, err := os.CreateTemp(folder, ".growth-export-check-")
+	if err != nil {
+		return fmt.Errorf("destination %s: cannot make files in %s: %w", d.name, folder, cause(err))
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return fmt.Errorf("destination %s: cannot remove files in %s: %w", d.name, folder, cause(err))
+	}
+	return nil
+}
+
+// existing returns the root, with ErrNotFound where there is no folder yet.
+func (d *Dir) existing() (*os.Root, error) { return d.open(false) }
+
+func (d *Dir) open(create bool) (*os.Root, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.root != nil {
+		return d.root, nil
+	}
+	if create {
+		if err := makeFolders(d.path, d.folderMode); err != nil {
+			return nil, fmt.Errorf("make destination %s: %w", d.name, err)
+		}
+	}
+	root, err := os.OpenRoot(d.path)
+	switch {
+	case missing(err):
+		return nil, ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("open destination %s: %w", d.name, cause(err))
+	}
+	d.root = root
+	return root, nil
+}
+
+// makeFolders makes a folder of the file system and those above it that are
+// missing, durably.
+func makeFolders(folder string, mode fs.FileMode) error {
+	if info, err := os.Stat(folder); err == nil && info.IsDir() {
+		return nil
+	}
+	above := filepath.Dir(folder)
+	if above != folder {
+		if err := makeFolders(above, mode); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(folder, mode); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			info, err := os.Stat(folder)
+			if err == nil && info.IsDir() {
+				return nil // another process was faster
+			}
+			return fmt.Errorf("%s is not a folder", folder)
+		}
+		return err
+	}
+	if info, err := os.Stat(folder); err == nil && info.Mode().Perm() != mode {
+		if err := os.Chmod(folder, mode|info.Mode()&fs.ModeSetgid); err != nil {
+			return err
+		}
+	}
+	f, err := os.Open(above) //nolint:gosec // A folder above the destination that the user named.
+	if err != nil {
+		return nil //nolint:nilerr // A folder that may be entered and not read cannot be synced.
+	}
+	return errors.Join(syncFolder(f), f.Close())
+}
+
+// valid refuses a path that is none, or one where only staged files are.
+func valid(name string) error {
+	if !fs.ValidPath(name) || name == "." || strings.HasPrefix(name, stagingPrefix) {
+		return fmt.Errorf("%q is not a path of a destination", name)
+	}
+	return nil
+}
+
+// inFolder makes the folder and then does what needs it. Somebody may remove
+// the empty folder in between, so both are tried again.
+func (d *Dir) inFolder(root *os.Root, folder string, do func() error) error {
+	var err error
+	for range 100 {
+		if err = d.makeFolder(root, folder); err == nil {
+			err = do()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func (d *Dir) makeFolder(root *os.Root, folder string) error {
+	if folder == "." {
+		return nil
+	}
+	err := root.Mkdir(folder, d.folderMode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.makeFolder(root, path.Dir(folder)); err != nil {
+			return err
+		}
+		err = root.Mkdir(folder, d.folderMode)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	d.changed(path.Dir(folder))
+	info, err := root.Stat(folder)
+	if err == nil && info.Mode().Perm() != d.folderMode {
+		// A group that the folder above hands down stays handed down.
+		err = root.Chmod(folder, d.folderMode|info.Mode()&fs.ModeSetgid)
+	}
+	return err
+}
+
+// create makes a new file with the mode of the options.
+func (d *Dir) create(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, d.fileMode)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm() != d.fileMode {
+		err = f.Chmod(d.fileMode)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), root.Remove(name))
+	}
+	return f, nil
+}
+
+// prune removes the folder and those above it as far as they are empty.
+func (d *Dir) prune(root *os.Root, folder string) {
+	for folder != "." && root.Remove(folder) == nil {
+		folder = path.Dir(folder)
+	}
+}
+
+// changed notes that the entries of a folder have to be made durable.
+func (d *Dir) changed(folder string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unsynced[folder] = struct{}{}
+}
+
+// sync makes the entries of the folders that changed durable.
+func (d *Dir) sync(root *os.Root) error {
+	d.mu.Lock()
+	folders := d.unsynced
+	d.unsynced = make(map[string]struct{})
+	d.mu.Unlock()
+	for folder := range folders {
+		f, err := root.Open(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was emptied and removed
+		}
+		if err == nil {
+			err = errors.Join(syncFolder(f), f.Close())
+		}
+		if err != nil {
+			d.mu.Lock()
+			for folder := range folders {
+				d.unsynced[folder] = struct{}{}
+			}
+			d.mu.Unlock()
+			return d.failed("sync folder", folder, err)
+		}
+	}
+	return nil
+}
+
+// failed says what could not be done to which path, with the system's reason.
+func (d *Dir) failed(verb, name string, err error) error {
+	return fmt.Errorf("%s %s in %s: %w", verb, name, d.name, cause(err))
+}
+
+// cause takes the system's paths, which may be temporary names, from an error.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// missing tells whether an error says that there is nothing at a path.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// randomName returns a name that no other file has.
+func randomName() string { return rand.Text() }

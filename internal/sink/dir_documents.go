@@ -1,0 +1,285 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// documentsFolder is where documents that belong to no run are written before
+// their rename; only whoever holds the lock of that name writes there.
+const (
+	documentsFolder = stagingPrefix + "~documents"
+	documentsLock   = "documents"
+)
+
+// Read returns a document; its version is the hash of its bytes.
+func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
+	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+		return nil, "", err
+	}
+	root, err := d.existing()
+	if err != nil {
+		return nil, "", err
+	}
+	data, err := root.ReadFile(name)
+	if missing(err) {
+		return nil, "", ErrNotFound
+	}
+	if err != nil {
+		return nil, "", d.failed("read", name, err)
+	}
+	return data, hashOf(data), nil
+}
+
+// Write writes a document beside the visible ones, syncs it and renames it.
+// Conditions are judged under a lock; that there is no document is besides left
+// to the file system, which on its own never lets two writers both be first.
+func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
+	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+		return err
+	}
+	root, err := d.open(true)
+	if err != nil {
+		return err
+	}
+	// A document may say that files were published: let that be so first.
+	if err := d.sync(root); err != nil {
+		return err
+	}
+	folder, ofRun := documentStaging(name)
+	if when != (Condition{}) || !ofRun {
+		unlock, err := d.lockDocuments(ctx, root)
+		if err != nil {
+			return d.failed("write", name, err)
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	if err := d.holdsCondition(root, name, when); err != nil {
+		return d.failed("write", name, err)
+	}
+	temporary := folder + "/" + randomName()
+	defer d.prune(root, folder)
+	err = d.inFolder(root, folder, func() error { return d.writeFile(root, temporary, data) })
+	if err != nil {
+		return errors.Join(d.failed("write", name, err), removeIfThere(root, temporary))
+	}
+	err = d.inFolder(root, path.Dir(name), func() error { return d.replace(root, temporary, name, when) })
+	if err != nil {
+		return errors.Join(d.failed("write", name, err), removeIfThere(root, temporary))
+	}
+	d.changed(path.Dir(name))
+	return d.sync(root)
+}
+
+// documentStaging returns the staging folder in which a document is written:
+// that of its run, to be swept with it, where it belongs to one.
+func documentStaging(name string) (folder string, ofRun bool) {
+	rest, ofRun := strings.CutPrefix(name, runsPrefix)
+	run, _, below := strings.Cut(rest, "/")
+	if ofRun && below {
+		return stagingPrefix + run, true
+	}
+	return documentsFolder, false
+}
+
+func (d *Dir) holdsCondition(root *os.Root, name string, when Condition) error {
+	switch {
+	case when.Absent:
+		if _, err := root.Lstat(name); err == nil {
+			return ErrConflict
+		}
+	case when.Version != "":
+		data, err := root.ReadFile(name)
+		if missing(err) || (err == nil && hashOf(data) != when.Version) {
+			return ErrConflict
+		}
+		return err
+	}
+	return nil
+}
+
+func (d *Dir) writeFile(root *os.Root, name string, data []byte) error {
+	f, err := d.create(root, name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// replace moves the temporary file to its name.
+func (d *Dir) replace(root *os.Root, temporary, name string, when Condition) error {
+	if !when.Absent {
+		return root.Rename(temporary, name)
+	}
+	err := root.Link(temporary, name)
+	switch {
+	case err == nil:
+		return root.Remove(temporary)
+	case errors.Is(err, fs.ErrExist):
+		return ErrConflict
+	case errors.Is(err, fs.ErrNotExist):
+		return err // the folder was removed: once more
+	}
+	// There are file systems without links: the lock has to do.
+	if _, err := root.Lstat(name); err == nil {
+		return ErrConflict
+	}
+	return root.Rename(temporary, name)
+}
+
+func removeIfThere(root *os.Root, name string) error {
+	if err := root.Remove(name); err != nil && !missing(err) {
+		return err
+	}
+	return nil
+}
+
+// dirObject is an Object of a Dir.
+type dirObject struct {
+	*os.File
+
+	size int64
+}
+
+func (o dirObject) Size() int64 { return o.size }
+
+// Open opens a visible file.
+func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
+	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+		return nil, err
+	}
+	root, err := d.existing()
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.Open(name)
+	if missing(err) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, d.failed("open", name, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a file")
+	}
+	if err != nil {
+		return nil, errors.Join(d.failed("open", name, err), f.Close())
+	}
+	return dirObject{File: f, size: info.Size()}, nil
+}
+
+// List walks the folders, without _staging and without what is neither file nor
+// folder, such as links.
+func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		root, err := d.existing()
+		if errors.Is(err, ErrNotFound) {
+			return
+		}
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		folder := path.Dir(prefix)
+		if strings.HasSuffix(prefix, "/") {
+			folder = path.Clean(prefix)
+		}
+		if !fs.ValidPath(folder) {
+			return
+		}
+		d.list(ctx, root, folder, prefix, yield)
+	}
+}
+
+func (d *Dir) list(ctx context.Context, root *os.Root, folder, prefix string, yield func(Entry, error) bool) bool {
+	if err := ctx.Err(); err != nil {
+		return yield(Entry{}, err)
+	}
+	entries, err := readFolder(root, folder)
+	if err != nil {
+		return yield(Entry{}, d.failed("list", folder, err))
+	}
+	// Whole paths in order: what is in a folder sorts by the folder's name and
+	// a slash.
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
+	for _, entry := range entries {
+		name := path.Join(folder, entry.Name())
+		switch {
+		case entry.IsDir():
+			below := name + "/"
+			if below == stagingPrefix || !(strings.HasPrefix(below, prefix) || strings.HasPrefix(prefix, below)) {
+				continue
+			}
+			if !d.list(ctx, root, name, prefix, yield) {
+				return false
+			}
+		case entry.Type().IsRegular() && strings.HasPrefix(name, prefix):
+			info, err := entry.Info()
+			if missing(err) {
+				continue // removed meanwhile
+			}
+			if err != nil {
+				return yield(Entry{}, d.failed("list", name, err))
+			}
+			if !yield(Entry{Path: name, Bytes: info.Size(), Modified: info.ModTime()}, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func sortName(entry fs.DirEntry) string {
+	if entry.IsDir() {
+		return entry.Name() + "/"
+	}
+	return entry.Name()
+}
+
+// readFolder returns the entries of a folder, none if it is missing.
+func readFolder(root *os.Root, folder string) ([]fs.DirEntry, error) {
+	f, err := root.Open(folder)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(-1)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = nil
+	}
+	return entries, errors.Join(err, f.Close())
+}
+
+// Remove removes a file and the folders that it leaves empty.
+func (d *Dir) Remove(ctx context.Context, name string) error {
+	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+		return err
+	}
+	root, err := d.existing()
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := removeIfThere(root, name); err != nil {
+		return d.failed("remove", name, err)
+	}
+	d.prune(root, path.Dir(name))
+	return nil
+}

@@ -1,0 +1,305 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+)
+
+// stagedName is what a Dir's Draft leaves in the journal: the random name of
+// the file in the run's staging folder.
+type stagedName struct {
+	Name string `json:"name"`
+}
+
+func stagingFolder(run string) string { return stagingPrefix + Escape(run) }
+
+// dirDraft is a Draft of a Dir: a file under a random name in the run's staging
+// folder, which only a journal's entry makes more than a leftover.
+type dirDraft struct {
+	dir    *Dir
+	root   *os.Root
+	file   *os.File
+	path   string // where it will be visible
+	folder string
+	name   string
+	size   int64
+	state  draftState
+}
+
+type draftState uint8
+
+const (
+	draftOpen draftState = iota
+	draftFinished
+	draftStaged
+	draftAborted
+)
+
+// Draft starts a file.
+func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
+	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+		return nil, err
+	}
+	root, err := d.open(true)
+	if err != nil {
+		return nil, err
+	}
+	draft := &dirDraft{dir: d, root: root, path: name, folder: stagingFolder(run), name: randomName()}
+	err = d.inFolder(root, draft.folder, func() (err error) {
+		draft.file, err = d.create(root, draft.folder+"/"+draft.name)
+		return err
+	})
+	if err != nil {
+		return nil, d.failed("stage", name, err)
+	}
+	return draft, nil
+}
+
+func (f *dirDraft) Write(p []byte) (int, error) {
+	if f.state != draftOpen {
+		return 0, f.misuse("write")
+	}
+	n, err := f.file.Write(p)
+	f.size += int64(n)
+	if err != nil {
+		err = f.dir.failed("stage", f.path, err)
+	}
+	return n, err
+}
+
+func (f *dirDraft) Finish() (int64, error) {
+	if f.state > draftFinished {
+		return 0, f.misuse("finish")
+	}
+	f.state = draftFinished
+	return f.size, nil
+}
+
+func (f *dirDraft) ReadAt(p []byte, offset int64) (int, error) {
+	if f.state != draftFinished {
+		return 0, f.misuse("read")
+	}
+	return f.file.ReadAt(p, offset)
+}
+
+func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
+	token, err := json.Marshal(stagedName{Name: f.name})
+	if err != nil {
+		return nil, fmt.Errorf("encode a staged name: %w", err)
+	}
+	switch f.state {
+	case draftStaged:
+		return token, nil
+	case draftFinished:
+	case draftOpen, draftAborted:
+		return nil, f.misuse("stage")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := f.file.Sync(); err != nil {
+		return nil, f.dir.failed("stage", f.path, err)
+	}
+	f.dir.changed(f.folder)
+	if err := f.dir.sync(f.root); err != nil {
+		return nil, err
+	}
+	if err := f.file.Close(); err != nil {
+		return nil, f.dir.failed("stage", f.path, err)
+	}
+	f.state = draftStaged
+	return token, nil
+}
+
+func (f *dirDraft) Abort() error {
+	if f.state >= draftStaged {
+		return nil
+	}
+	f.state = draftAborted
+	closed := f.file.Close()
+	removed := f.root.Remove(f.folder + "/" + f.name)
+	if missing(removed) {
+		removed = nil // swept already
+	}
+	f.dir.prune(f.root, f.folder)
+	if err := errors.Join(closed, removed); err != nil {
+		return f.dir.failed("abort", f.path, err)
+	}
+	return nil
+}
+
+func (f *dirDraft) misuse(verb string) error {
+	return fmt.Errorf("%s %s: the draft is not in that state", verb, f.path)
+}
+
+// staged returns the path of a staged file, empty if the file names none.
+func staged(run string, file File) (string, error) {
+	if file.Staged == nil {
+		return "", nil
+	}
+	var token stagedName
+	if err := json.Unmarshal(file.Staged, &token); err != nil {
+		return "", fmt.Errorf("read the staged name of %s: %w: %w", file.Path, ErrDamaged, err)
+	}
+	if token.Name == "" || token.Name != path.Base(token.Name) || !fs.ValidPath(token.Name) {
+		return "", fmt.Errorf("read the staged name of %s: %w", file.Path, ErrDamaged)
+	}
+	return stagingFolder(run) + "/" + token.Name, nil
+}
+
+// has tells whether there is a regular file of that size.
+func (d *Dir) has(root *os.Root, name string, size int64) (bool, error) {
+	info, err := root.Lstat(name)
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, d.failed("look at", name, err)
+	}
+	return info.Mode().IsRegular() && info.Size() == size, nil
+}
+
+// Holds tells whether a staged file is there, staged or committed.
+func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
+	if err := errors.Join(ctx.Err(), valid(file.Path)); err != nil {
+		return false, err
+	}
+	root, err := d.existing()
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	from, err := staged(run, file)
+	if err != nil {
+		return false, err
+	}
+	if from != "" {
+		if there, err := d.has(root, from, file.Bytes); there || err != nil {
+			return there, err
+		}
+	}
+	return d.has(root, file.Path, file.Bytes)
+}
+
+// Commit renames a staged file to its path.
+func (d *Dir) Commit(ctx context.Context, run string, file File) error {
+	if err := errors.Join(ctx.Err(), valid(file.Path)); err != nil {
+		return err
+	}
+	from, err := staged(run, file)
+	if err != nil {
+		return err
+	}
+	root, err := d.existing()
+	if errors.Is(err, ErrNotFound) {
+		return d.failed("publish", file.Path, ErrStagedLost)
+	}
+	if err != nil {
+		return err
+	}
+	there := false
+	if from != "" {
+		if there, err = d.has(root, from, file.Bytes); err != nil {
+			return err
+		}
+	}
+	folder := path.Dir(file.Path)
+	if there {
+		err = d.inFolder(root, folder, func() error {
+			err := root.Rename(from, file.Path)
+			if err != nil {
+				// Somebody else who finishes the same run may have been faster.
+				if done, _ := d.has(root, file.Path, file.Bytes); done {
+					return nil
+				}
+			}
+			return err
+		})
+		if missing(err) {
+			err = ErrStagedLost
+		}
+	} else if there, err = d.has(root, file.Path, file.Bytes); !there && err == nil {
+		err = ErrStagedLost
+	}
+	if err != nil {
+		return d.failed("publish", file.Path, err)
+	}
+	// Noted also where the rename was done before: by a process, perhaps, that
+	// was killed before it could make it durable.
+	d.changed(folder)
+	return nil
+}
+
+// Abort removes a staged file.
+func (d *Dir) Abort(ctx context.Context, run string, file File) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	from, err := staged(run, file)
+	if err != nil || from == "" {
+		return err
+	}
+	root, err := d.existing()
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := root.Remove(from); err != nil && !missing(err) {
+		return d.failed("abort", file.Path, err)
+	}
+	d.prune(root, stagingFolder(run))
+	return nil
+}
+
+// Sweep removes the staging folder of the run, and the files of locks whose
+// holders were killed.
+func (d *Dir) Sweep(ctx context.Context, run string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	root, err := d.existing()
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := root.RemoveAll(stagingFolder(run)); err != nil {
+		return d.failed("remove", stagingFolder(run), err)
+	}
+	d.sweepLocks(root)
+	d.prune(root, path.Clean(stagingPrefix))
+	return nil
+}
+
+// Progress returns when the newest staged file, or draft, was last written.
+func (d *Dir) Progress(ctx context.Context, run string) (time.Time, error) {
+	var newest time.Time
+	root, err := d.existing()
+	if errors.Is(err, ErrNotFound) {
+		return newest, ctx.Err()
+	}
+	if err != nil {
+		return newest, err
+	}
+	entries, err := readFolder(root, stagingFolder(run))
+	if err != nil {
+		return newest, d.failed("list", stagingFolder(run), err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest, ctx.Err()
+}

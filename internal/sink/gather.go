@@ -1,0 +1,282 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/schemas"
+)
+
+// Gathered is what the journals of a run add up to.
+type Gathered struct {
+	Plan *Plan
+	// Missing are the units without a journal, or with one whose staged files
+	// the store no longer holds. While there are any the rest is of the others.
+	Missing []Unit
+	// Failed are the units with a failed school, which a rerun does again.
+	Failed   []Unit
+	Tables   map[string]ManifestTable
+	Ledger   []LedgerRow
+	Schools  ManifestSchools
+	Datasets map[string]ManifestDataset
+	Requests Requests
+	Drift    []Drift
+}
+
+// MissingError says that a run cannot be published because units of it are not
+// staged.
+type MissingError struct {
+	Run     string
+	Missing []Unit
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("run %s is not staged: %d units are missing, the first is %s; run it again",
+		e.Run, len(e.Missing), e.Missing[0])
+}
+
+// Gather adds up what a run has staged. It fails where the ledger does not add
+// up: that is a mistake of this program, which no rerun would repair.
+func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
+	journals, err := ReadJournals(ctx, store, plan.RunID)
+	if err != nil {
+		return nil, err
+	}
+	held, err := holdsAll(ctx, store, plan.RunID, journals)
+	if err != nil {
+		return nil, err
+	}
+	byUnit := make(map[Unit]*Journal, len(journals))
+	for i, j := range journals {
+		if held[i] {
+			byUnit[Unit{Bucket: j.Bucket, Dataset: j.Dataset}] = j
+		}
+	}
+	g := &Gathered{
+		Plan:     plan,
+		Tables:   make(map[string]ManifestTable),
+		Datasets: make(map[string]ManifestDataset),
+	}
+	for _, d := range plan.datasets() {
+		g.Datasets[d.Name] = ManifestDataset{}
+		for _, table := range d.Tables {
+			g.Tables[table.Name] = ManifestTable{Files: []File{}}
+		}
+	}
+	drift := make(map[Drift]int64)
+	for _, unit := range plan.Units() {
+		journal := byUnit[unit]
+		dataset, _ := schemas.Find(unit.Dataset)
+		if journal == nil || !journal.covers(plan, dataset) {
+			g.Missing = append(g.Missing, unit)
+			continue
+		}
+		if err := g.add(journal, dataset, drift); err != nil {
+			return nil, fmt.Errorf("add up %s: %w", unit, err)
+		}
+	}
+	g.addFailedSchools()
+	g.finish(drift)
+	return g, nil
+}
+
+// holdsAll tells of each journal whether the store still holds its files.
+func holdsAll(ctx context.Context, store Store, run string, journals []*Journal) ([]bool, error) {
+	lost := make([][]bool, len(journals))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for i, journal := range journals {
+		lost[i] = make([]bool, len(journal.Files))
+		next := 0
+		for _, file := range journal.Files {
+			slot := &lost[i][next]
+			next++
+			group.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				holds, err := store.Holds(ctx, run, file)
+				*slot = !holds
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	held := make([]bool, len(journals))
+	for i := range lost {
+		held[i] = !slices.Contains(lost[i], true)
+	}
+	return held, nil
+}
+
+// add adds a staged unit.
+func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift map[Drift]int64) error {
+	for name, file := range journal.Files {
+		table := g.Tables[name]
+		table.Rows += file.Rows
+		table.Files = append(table.Files, file)
+		g.Tables[name] = table
+	}
+	var written int64
+	for i := range journal.Ledger {
+		row := &journal.Ledger[i]
+		if row.Dataset != dataset.Name {
+			return fmt.Errorf("its ledger has a row of %q", row.Dataset)
+		}
+		if row.Status == StatusOK && row.RecordsReceived != row.RowsWritten+row.DuplicatesDropped {
+			return fmt.Errorf("school %q: %d records were received, %d written and %d dropped",
+				row.SchoolBid, row.RecordsReceived, row.RowsWritten, row.DuplicatesDropped)
+		}
+		written += row.RowsWritten
+		g.addRow(*row)
+	}
+	if rows := journal.Files[dataset.Tables[0].Name].Rows; rows != written {
+		return fmt.Errorf("its ledger counts %d rows, table %s has %d", written, dataset.Tables[0].Name, rows)
+	}
+	for _, d := range journal.Drift {
+		n := d.Count
+		d.Count = 0
+		drift[d] += n
+	}
+	g.Requests.Add(journal.Requests)
+	if journal.Failed() {
+		g.Failed = append(g.Failed, Unit{Bucket: journal.Bucket, Dataset: journal.Dataset})
+	}
+	return nil
+}
+
+func (g *Gathered) addRow(row LedgerRow) {
+	g.Ledger = append(g.Ledger, row)
+	count := g.Datasets[row.Dataset]
+	switch row.Status {
+	case StatusOK:
+		count.OK++
+		if row.RowsWritten > 0 {
+			count.SchoolsWithRow++
+		}
+	case StatusDenied:
+		count.Denied++
+	case StatusFailed:
+		count.Failed++
+	}
+	g.Datasets[row.Dataset] = count
+}
+
+// addFailedSchools gives the schools that could not be fetched at all their
+// rows in the ledger: one per dataset they were wanted for.
+func (g *Gathered) addFailedSchools() {
+	for _, d := range g.Plan.datasets() {
+		if !perSchool(d) {
+			continue
+		}
+		for _, failure := range g.Plan.FailedSchools {
+			g.addRow(LedgerRow{
+				Dataset: d.Name, SchoolBid: failure.SchoolBid, Status: StatusFailed, Error: failure.Error,
+			})
+		}
+	}
+}
+
+// finish sorts what was added and judges the schools: one failed if a dataset
+// of it did, else it is denied if one was, else ok.
+func (g *Gathered) finish(drift map[Drift]int64) {
+	slices.SortStableFunc(g.Ledger, compareLedger)
+	for _, table := range g.Tables {
+		slices.SortFunc(table.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	g.Drift = make([]Drift, 0, len(drift))
+	for d, n := range drift {
+		d.Count = n
+		g.Drift = append(g.Drift, d)
+	}
+	slices.SortFunc(g.Drift, func(a, b Drift) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Kind, b.Kind))
+	})
+
+	unknown := make(map[string]bool)
+	failures := slices.Clone(g.Plan.FailedSchools)
+	for _, failure := range failures {
+		unknown[failure.SchoolBid] = true
+	}
+	worst := make(map[string]Status)
+	for i := range g.Ledger {
+		row := &g.Ledger[i]
+		if row.SchoolBid == "" || unknown[row.SchoolBid] {
+			continue
+		}
+		switch row.Status {
+		case StatusFailed:
+			worst[row.SchoolBid] = StatusFailed
+			failures = append(failures, SchoolFailure{SchoolBid: row.SchoolBid, Dataset: row.Dataset, Error: row.Error})
+		case StatusDenied:
+			if worst[row.SchoolBid] != StatusFailed {
+				worst[row.SchoolBid] = StatusDenied
+			}
+		case StatusOK:
+		}
+	}
+	slices.SortStableFunc(failures, func(a, b SchoolFailure) int {
+		return cmp.Or(cmp.Compare(a.SchoolBid, b.SchoolBid), cmp.Compare(a.Dataset, b.Dataset))
+	})
+	g.Schools = ManifestSchools{Failures: orEmpty(failures), Failed: int64(len(g.Plan.FailedSchools))}
+	for _, school := range g.Plan.Schools {
+		switch worst[school.Bid] {
+		case StatusFailed:
+			g.Schools.Failed++
+		case StatusDenied:
+			g.Schools.Denied++
+		default:
+			g.Schools.OK++
+		}
+	}
+	g.Schools.Total = g.Schools.OK + g.Schools.Denied + g.Schools.Failed
+}
+
+// manifest returns the manifest of the run, without its ledger's file and the
+// time of publishing, and what the store needs to commit its files.
+func (g *Gathered) manifest(toolVersion string) (*Manifest, map[string]File) {
+	plan := g.Plan
+	m := &Manifest{
+		FormatVersion: FormatVersion,
+		RunID:         plan.RunID,
+		Status:        Published,
+		SnapshotDate:  plan.SnapshotDate,
+		Kind:          plan.Kind,
+		StartedAt:     plan.PlannedAt.UTC(),
+		ToolVersion:   cmp.Or(toolVersion, plan.ToolVersion),
+		BaseURL:       plan.BaseURL,
+		Parameters: Parameters{
+			Scope:            plan.Scope,
+			SchoolsPerFile:   plan.SchoolsPerFile,
+			Shards:           plan.Shards,
+			MaxFailedSchools: plan.MaxFailedSchools,
+			MaxShrink:        plan.MaxShrink,
+		},
+		Tables:   make(map[string]ManifestTable, len(g.Tables)),
+		Schools:  g.Schools,
+		Datasets: g.Datasets,
+		Requests: g.Requests,
+		Drift:    orEmpty(g.Drift),
+	}
+	m.Parameters.Datasets = orEmpty(m.Parameters.Datasets)
+	if m.Requests.ByStatus == nil {
+		m.Requests.ByStatus = map[string]int64{}
+	}
+	staged := make(map[string]File)
+	for name, table := range g.Tables {
+		files := make([]File, len(table.Files))
+		for i, file := range table.Files {
+			staged[file.Path] = file
+			file.Staged = nil
+			files[i] = file
+		}
+		m.Tables[name] = ManifestTable{Rows: table.Rows, Files: files}
+	}
+	return m, staged
+}

@@ -1,0 +1,160 @@
+package sink
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/schemas"
+)
+
+// storeConcurrency is how many small operations on a store are in flight at
+// once.
+const storeConcurrency = 16
+
+// WriteJournal says that a unit is staged. What an earlier journal of the unit
+// had staged is dropped.
+func WriteJournal(ctx context.Context, store Store, run string, journal *Journal) error {
+	path := JournalPath(run, journal.Bucket, journal.Dataset)
+	earlier, _, err := readDocument[Journal](ctx, store, path)
+	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	if err := writeDocument(ctx, store, path, journal, Condition{}); err != nil {
+		return err
+	}
+	if earlier == nil {
+		return nil
+	}
+	for table, file := range earlier.Files {
+		if sameStaged(file, journal.Files[table]) {
+			continue
+		}
+		if err := store.Abort(ctx, run, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameStaged tells whether two files are the same staged one.
+func sameStaged(a, b File) bool {
+	return a.Path == b.Path && bytes.Equal(compactJSON(a.Staged), compactJSON(b.Staged))
+}
+
+func compactJSON(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// ReadJournals reads the journals of a run in the order of Units. One that
+// cannot be read, or is not of the unit in its name, proves nothing staged: it
+// is left out, and its unit is done again.
+func ReadJournals(ctx context.Context, store Store, run string) ([]*Journal, error) {
+	paths, err := list(ctx, store, runPath(run)+journalName)
+	if err != nil {
+		return nil, err
+	}
+	journals := make([]*Journal, len(paths))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for i, entry := range paths {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			journal, _, err := readDocument[Journal](ctx, store, entry.Path)
+			switch {
+			case errors.Is(err, ErrDamaged), errors.Is(err, ErrNotFound):
+				return nil
+			case err != nil:
+				return err
+			}
+			if JournalPath(run, journal.Bucket, journal.Dataset) == entry.Path {
+				journals[i] = journal
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	journals = slices.DeleteFunc(journals, func(j *Journal) bool { return j == nil })
+	order := make(map[string]int)
+	for i, d := range schemas.Datasets() {
+		order[d.Name] = i
+	}
+	slices.SortFunc(journals, func(a, b *Journal) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))
+	})
+	return journals, nil
+}
+
+// list returns what List yields.
+func list(ctx context.Context, store Store, prefix string) ([]Entry, error) {
+	var entries []Entry
+	for entry, err := range store.List(ctx, prefix) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// covers tells whether the journal has a file of every table of its dataset and
+// a ledger row for every school of its bucket, and none else.
+func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
+	if len(j.Files) != len(dataset.Tables) {
+		return false
+	}
+	for _, table := range dataset.Tables {
+		if _, ok := j.Files[table.Name]; !ok {
+			return false
+		}
+	}
+	if !perSchool(dataset) {
+		return true
+	}
+	var listed, wanted []string
+	for i := range j.Ledger {
+		listed = append(listed, j.Ledger[i].SchoolBid)
+	}
+	for _, school := range plan.schoolsOf(j.Bucket) {
+		wanted = append(wanted, school.Bid)
+	}
+	slices.Sort(listed)
+	slices.Sort(wanted)
+	return slices.Equal(listed, wanted)
+}
+
+// heldDocument is held.json.
+type heldDocument struct {
+	Reasons []string `json:"reasons"`
+}
+
+// Hold says why a staged run is not published.
+func Hold(ctx context.Context, store Store, run string, reasons []string) error {
+	return writeDocument(ctx, store, HeldPath(run), heldDocument{Reasons: orEmpty(reasons)}, Condition{})
+}
+
+// Release takes back what Hold said: the run is being done again or published.
+func Release(ctx context.Context, store Store, run string) error {
+	return store.Remove(ctx, HeldPath(run))
+}
+
+// orEmpty makes an absent list an empty one, as documents write it.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,168 @@
+package sink
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+const (
+	runsPrefix     = "_runs/"
+	stagingPrefix  = "_staging/"
+	snapshotPrefix = "_snapshots/"
+	asOfPrefix     = "_as_of/"
+
+	planName     = "plan.json"
+	manifestName = "manifest.json"
+	ledgerName   = "ledger.parquet"
+	heldName     = "held.json"
+	intentName   = "intent.json"
+	journalName  = "journal/"
+)
+
+// LatestPath is where the newest published full run without a filter is named.
+const LatestPath = "_latest.json"
+
+// LookupBucket is the index of the bucket of the lookup tables, which are not
+// fetched per school.
+const LookupBucket = -1
+
+// unknownPartition is the name that Hive, Spark and DuckDB give to the
+// partition of a null: schools whose district the service does not name.
+const unknownPartition = "__HIVE_DEFAULT_PARTITION__"
+
+// longestValue is the longest escaped value that a path takes as it is: file
+// systems bound a segment at 255 bytes, and a partition's name stands before.
+const longestValue = 200
+
+// Escape returns a value as it stands in a path: every byte outside
+// [A-Za-z0-9._-] percent-encoded, as Hive, Spark and DuckDB decode it; never a
+// segment that means something to a file system, and never an empty one. A
+// value too long for a segment is cut and ends in a tilde and its hash, which
+// keeps values apart though it no longer tells them.
+func Escape(value string) string {
+	switch value {
+	case "":
+		return unknownPartition
+	case unknownPartition:
+		return "%5F" + value[1:]
+	case ".", "..":
+		return strings.ReplaceAll(value, ".", "%2E")
+	}
+	var b strings.Builder
+	short := 0 // where a value too long is cut, between two escapes
+	for i := range len(value) {
+		c := value[i]
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+			b.WriteByte(c)
+		default:
+			const digits = "0123456789ABCDEF"
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
+		}
+		if b.Len() < longestValue-33 {
+			short = b.Len()
+		}
+	}
+	if b.Len() <= longestValue {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(value))
+	return b.String()[:short] + "~" + hex.EncodeToString(sum[:16])
+}
+
+// runPath is the folder of a run's documents.
+func runPath(run string) string { return runsPrefix + Escape(run) + "/" }
+
+// PlanPath is where the plan of a run is.
+func PlanPath(run string) string { return runPath(run) + planName }
+
+// ManifestPath is where the manifest of a published run is.
+func ManifestPath(run string) string { return runPath(run) + manifestName }
+
+// LedgerPath is where the ledger of a published run is.
+func LedgerPath(run string) string { return runPath(run) + ledgerName }
+
+// HeldPath is where it says why a run was held back.
+func HeldPath(run string) string { return runPath(run) + heldName }
+
+// IntentPath is where a publisher says that it began.
+func IntentPath(run string) string { return runPath(run) + intentName }
+
+// JournalPath is where the journal of a staged unit is.
+func JournalPath(run string, bucket int, dataset string) string {
+	if bucket == LookupBucket {
+		return fmt.Sprintf("%s%slookup-%s.json", runPath(run), journalName, Escape(dataset))
+	}
+	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), journalName, bucket, Escape(dataset))
+}
+
+// PointerPath is where the run of a date is named; empty for delta runs, which
+// do not replace one another and have no pointer.
+func PointerPath(kind Kind, date string) string {
+	switch kind {
+	case Full:
+		return snapshotPrefix + Escape(date) + ".json"
+	case AsOf:
+		return asOfPrefix + Escape(date) + ".json"
+	case Delta:
+	}
+	return ""
+}
+
+// DatePath is the folder of a table's files of one date, slash included.
+func DatePath(kind Kind, table, date string) string {
+	top := ""
+	switch kind {
+	case AsOf:
+		top = "as_of/"
+	case Delta:
+		top = "changes/"
+	case Full:
+	}
+	return top + table + "/snapshot_date=" + Escape(date) + "/"
+}
+
+// DataPath is where a bucket's file of a table will be. The bucket of the
+// lookups, whose tables are its own, counts as the first. An empty district
+// means that there is no such level; a run partitioned by district, whose
+// schools may have none, uses Plan.DataPath.
+func DataPath(kind Kind, table, date, district string, bucket int, run string) string {
+	folder := DatePath(kind, table, date)
+	if district != "" {
+		folder += "district=" + Escape(district) + "/"
+	}
+	return folder + fileName(bucket, run)
+}
+
+func fileName(bucket int, run string) string {
+	return fmt.Sprintf("part-%04d-%s.parquet", max(bucket, 0), Escape(run))
+}
+
+// DataPath is where the file of a table of one bucket will be.
+func (p *Plan) DataPath(table string, bucket int) string {
+	folder := DatePath(p.Kind, table, p.SnapshotDate)
+	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {
+		district := ""
+		for i := range p.Buckets {
+			if p.Buckets[i].Index == bucket {
+				district = p.Buckets[i].District
+			}
+		}
+		folder += "district=" + Escape(district) + "/"
+	}
+	return folder + fileName(bucket, p.RunID)
+}
+
+// runOfFile returns the run, escaped, that wrote the data file at path; empty
+// for a file that is not named like one.
+func runOfFile(path string) string {
+	name, parquet := strings.CutSuffix(path[strings.LastIndexByte(path, '/')+1:], ".parquet")
+	name, part := strings.CutPrefix(name, "part-")
+	_, run, cut := strings.Cut(name, "-")
+	if !parquet || !part || !cut {
+		return ""
+	}
+	return run
+}

@@ -1,0 +1,161 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/schemas"
+)
+
+// Unit is the unit of work, of a journal and of resuming: one dataset of one
+// bucket.
+type Unit struct {
+	Bucket  int
+	Dataset string
+}
+
+// String names the unit for messages.
+func (u Unit) String() string {
+	if u.Bucket == LookupBucket {
+		return u.Dataset
+	}
+	return fmt.Sprintf("%s of bucket %d", u.Dataset, u.Bucket)
+}
+
+// perSchool tells whether a dataset is fetched for each school of a bucket,
+// rather than once for the run or for its districts.
+func perSchool(d *schemas.Dataset) bool {
+	return d.Per != schemas.Once && d.Per != schemas.PerDistrict
+}
+
+// datasets returns the declarations of the run's datasets in their order.
+func (p *Plan) datasets() []*schemas.Dataset {
+	all := schemas.Datasets()
+	return slices.DeleteFunc(all, func(d *schemas.Dataset) bool {
+		return !slices.Contains(p.Scope.Datasets, d.Name)
+	})
+}
+
+// Units returns the units of the run: the lookups, which are a bucket of their
+// own, and then bucket by bucket the other datasets, in the order in which they
+// are declared.
+func (p *Plan) Units() []Unit {
+	var units []Unit
+	datasets := p.datasets()
+	for _, d := range datasets {
+		if !perSchool(d) {
+			units = append(units, Unit{Bucket: LookupBucket, Dataset: d.Name})
+		}
+	}
+	buckets := slices.Clone(p.Buckets)
+	slices.SortFunc(buckets, func(a, b Bucket) int { return cmp.Compare(a.Index, b.Index) })
+	for _, b := range buckets {
+		if b.Index == LookupBucket {
+			continue
+		}
+		for _, d := range datasets {
+			if perSchool(d) {
+				units = append(units, Unit{Bucket: b.Index, Dataset: d.Name})
+			}
+		}
+	}
+	return units
+}
+
+// Shard returns which of the run's processes does the unit: every n-th bucket
+// is one's, the lookups are the first's.
+func (p *Plan) Shard(u Unit) int {
+	if u.Bucket == LookupBucket || p.Shards < 2 {
+		return 0
+	}
+	return u.Bucket % p.Shards
+}
+
+// schoolsOf returns the schools of a bucket.
+func (p *Plan) schoolsOf(bucket int) []School {
+	for _, b := range p.Buckets {
+		if b.Index == bucket {
+			return p.Schools[b.First:b.End]
+		}
+	}
+	return nil
+}
+
+// ReadPlan reads the plan of a run: ErrNotFound, ErrDamaged.
+func ReadPlan(ctx context.Context, store Store, run string) (*Plan, error) {
+	path := PlanPath(run)
+	plan, _, err := readDocument[Plan](ctx, store, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.check(run); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return plan, nil
+}
+
+func (p *Plan) check(run string) error {
+	if p.FormatVersion != FormatVersion {
+		return fmt.Errorf("its format is %d, this growth-export reads %d", p.FormatVersion, FormatVersion)
+	}
+	if p.RunID != run {
+		return fmt.Errorf("%w: it is the plan of another run", ErrDamaged)
+	}
+	for _, b := range p.Buckets {
+		if b.First < 0 || b.First > b.End || b.End > len(p.Schools) {
+			return fmt.Errorf("%w: bucket %d is not of its schools", ErrDamaged, b.Index)
+		}
+	}
+	for _, name := range p.Scope.Datasets {
+		if _, ok := schemas.Find(name); !ok {
+			return fmt.Errorf("this growth-export knows no dataset %q", name)
+		}
+	}
+	return nil
+}
+
+// CreatePlan writes the plan of a new run, or returns the one that stands: all
+// processes of a run follow the plan of the first.
+func CreatePlan(ctx context.Context, store Store, plan *Plan) (*Plan, error) {
+	err := writeDocument(ctx, store, PlanPath(plan.RunID), plan, Condition{Absent: true})
+	if errors.Is(err, ErrConflict) {
+		return ReadPlan(ctx, store, plan.RunID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// Equal tells whether two runs cover the same, in whatever order it was asked
+// for.
+func (s Scope) Equal(other Scope) bool { return len(s.differences(other)) == 0 }
+
+// differences names the settings in which a standing scope differs from the
+// other.
+func (s Scope) differences(other Scope) []string {
+	var found []string
+	list := func(flag string, a, b []string) {
+		if !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+			found = append(found, flag)
+		}
+	}
+	value := func(flag string, a, b string) {
+		if a != b {
+			found = append(found, fmt.Sprintf("%s %s instead of %s", flag, cmp.Or(a, "unset"), cmp.Or(b, "unset")))
+		}
+	}
+	list("--datasets", s.Datasets, other.Datasets)
+	list("--schools", s.Schools, other.Schools)
+	list("--districts", s.Districts, other.Districts)
+	value("--perspectives", s.Perspectives, other.Perspectives)
+	value("--partition-by", s.PartitionBy, other.PartitionBy)
+	value("--modified-since", s.ModifiedSince, other.ModifiedSince)
+	if s.IncludeRemoved != other.IncludeRemoved {
+		found = append(found, "--include-removed")
+	}
+	return found
+}

@@ -1,0 +1,239 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// publishLock is the lock that publishers of a destination hold.
+const publishLock = "publish"
+
+// PublishOptions are the options of Publish.
+type PublishOptions struct {
+	// Now tells the time; time.Now if nil.
+	Now func() time.Time
+	// ToolVersion is the version that publishes; the plan's if empty.
+	ToolVersion string
+	// Replace allows what --replace allows, besides what the plan allows.
+	Replace bool
+}
+
+// intent is intent.json: publishing has begun. It holds all that is needed to
+// finish it, so that whoever finds it writes the same manifest.
+type intent struct {
+	FormatVersion int `json:"format_version"`
+	// PlannedAt orders the runs of a date.
+	PlannedAt time.Time `json:"planned_at"`
+	// AllowedDate and Replace are what the rules of replacing ask of the plan.
+	AllowedDate bool `json:"allowed_date"`
+	Replace     bool `json:"replace"`
+	// Replaces are the runs that this one takes the date from.
+	Replaces []string `json:"replaces"`
+	// Staged is what the store needs to commit the file at a path.
+	Staged   map[string]json.RawMessage `json:"staged"`
+	Manifest Manifest                   `json:"manifest"`
+}
+
+// Publish makes a staged run visible, and is done once it returns a manifest:
+// called again, after it was killed or not, it goes on where it stopped. A
+// *RefusedError says that the run may not replace what stands; nothing is
+// visible then. ErrConflict says that another run, planned later, took the date
+// while this one published; the manifest tells that this one is replaced.
+// ErrStagedLost says that nothing is visible and the run has to be run again.
+func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
+	unlock, err := store.Lock(ctx, publishLock, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+
+	run := g.Plan.RunID
+	begun, version, err := readDocument[intent](ctx, store, IntentPath(run))
+	switch {
+	case err == nil:
+		return rollForward(ctx, store, begun, version)
+	case errors.Is(err, ErrDamaged):
+		// The journals say the same, and what was done is done.
+	case !errors.Is(err, ErrNotFound):
+		return nil, err
+	default:
+		manifest, err := ReadManifest(ctx, store, run)
+		if !errors.Is(err, ErrNotFound) {
+			return manifest, err
+		}
+	}
+	if len(g.Missing) > 0 {
+		return nil, &MissingError{Run: run, Missing: g.Missing}
+	}
+	begun, version, err = begin(ctx, store, g, opts, version)
+	if err != nil {
+		return nil, fmt.Errorf("publish run %s: %w", run, err)
+	}
+	return rollForward(ctx, store, begun, version)
+}
+
+// begin judges whether the run may replace what stands, stages the ledger and
+// writes the intent, over the damaged one of that version if there is one. If
+// another process was faster it is its intent that counts.
+func begin(
+	ctx context.Context, store Store, g *Gathered, opts PublishOptions, damaged string,
+) (*intent, string, error) {
+	plan := g.Plan
+	run := plan.RunID
+	manifest, files := g.manifest(opts.ToolVersion)
+	begun := &intent{
+		FormatVersion: FormatVersion,
+		PlannedAt:     plan.PlannedAt.UTC(),
+		AllowedDate:   plan.PlannedAt.UTC().Format(time.DateOnly) == plan.SnapshotDate,
+		Replace:       plan.Replace || opts.Replace,
+		Replaces:      []string{},
+		Staged:        make(map[string]json.RawMessage),
+	}
+	replaced, err := mayReplace(ctx, store, replacement{
+		run: run, kind: plan.Kind, date: plan.SnapshotDate, scope: plan.Scope,
+		today: begun.AllowedDate, replace: begun.Replace,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if replaced != "" {
+		begun.Replaces = append(begun.Replaces, replaced)
+	}
+	if err := checkPartitioning(ctx, store, plan.Scope.PartitionBy, false); err != nil {
+		return nil, "", err
+	}
+	ledger, err := stageLedger(ctx, store, run, g.Ledger)
+	if err != nil {
+		return nil, "", err
+	}
+	files[ledger.Path] = ledger
+	for path, file := range files {
+		if file.Staged != nil {
+			begun.Staged[path] = file.Staged
+		}
+	}
+	manifest.Ledger = ledger
+	manifest.Ledger.Staged = nil
+	now := time.Now
+	if opts.Now != nil {
+		now = opts.Now
+	}
+	manifest.PublishedAt = now().UTC().Truncate(time.Second)
+	begun.Manifest = *manifest
+
+	when := Condition{Absent: damaged == "", Version: damaged}
+	err = writeDocument(ctx, store, IntentPath(run), begun, when)
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return nil, "", errors.Join(err, store.Abort(ctx, run, ledger))
+	}
+	standing, version, err := readDocument[intent](ctx, store, IntentPath(run))
+	if err != nil {
+		return nil, "", err
+	}
+	if !sameStaged(File{Staged: standing.Staged[ledger.Path]}, File{Staged: ledger.Staged}) {
+		if err := store.Abort(ctx, run, ledger); err != nil {
+			return nil, "", err
+		}
+	}
+	return standing, version, nil
+}
+
+// FinishPublishing rolls publishings forward whose process was killed, the
+// earliest planned first, and returns their runs. One that cannot be finished
+// because the store has lost what was staged is taken back; the error then
+// wraps ErrStagedLost and names the run to be run again.
+func FinishPublishing(ctx context.Context, store Store) (finished []string, err error) {
+	paths, err := intents(ctx, store)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	unlock, err := store.Lock(ctx, publishLock, true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+
+	type found struct {
+		begun   *intent
+		version string
+	}
+	var all []found
+	for _, path := range paths {
+		begun, version, err := readDocument[intent](ctx, store, path)
+		if errors.Is(err, ErrNotFound) {
+			continue // finished while this process waited for the lock
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found{begun: begun, version: version})
+	}
+	slices.SortFunc(all, func(a, b found) int { return a.begun.compare(b.begun.PlannedAt, b.begun.Manifest.RunID) })
+	for _, f := range all {
+		_, err := rollForward(ctx, store, f.begun, f.version)
+		if err != nil && !errors.Is(err, ErrConflict) {
+			return finished, err
+		}
+		finished = append(finished, f.begun.Manifest.RunID)
+	}
+	return finished, nil
+}
+
+// intents lists the intents that stand.
+func intents(ctx context.Context, store Store) ([]string, error) {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Path, "/"+intentName) {
+			paths = append(paths, entry.Path)
+		}
+	}
+	return paths, nil
+}
+
+// compare orders runs by when they were planned.
+func (i *intent) compare(plannedAt time.Time, run string) int {
+	return cmp.Or(i.PlannedAt.Compare(plannedAt), cmp.Compare(i.Manifest.RunID, run))
+}
+
+// files returns the files of the run, the ledger last, as Commit needs them.
+func (i *intent) files() []File {
+	var files []File
+	for _, table := range i.Manifest.Tables {
+		files = append(files, table.Files...)
+	}
+	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	files = append(files, i.Manifest.Ledger)
+	for n := range files {
+		files[n].Staged = i.Staged[files[n].Path]
+	}
+	return files
+}
+
+// ReadManifest reads the manifest of a run: ErrNotFound if it is not published,
+// ErrDamaged.
+func ReadManifest(ctx context.Context, store Store, run string) (*Manifest, error) {
+	manifest, _, err := readManifest(ctx, store, run)
+	return manifest, err
+}
+
+func readManifest(ctx context.Context, store Store, run string) (*Manifest, string, error) {
+	path := ManifestPath(run)
+	manifest, version, err := readDocument[Manifest](ctx, store, path)
+	if err != nil {
+		return nil, version, err
+	}
+	if manifest.RunID != run {
+		return nil, version, fmt.Errorf("read %s: %w: it is the manifest of another run", path, ErrDamaged)
+	}
+	return manifest, version, nil
+}

@@ -1,0 +1,356 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/schemas"
+)
+
+// publishing is a publishing that has begun. Each step may have been done
+// before, by this process or one that was killed, and may be done by two at
+// once on a store without locks.
+type publishing struct {
+	store   Store
+	run     string
+	begun   *intent
+	version string // of the intent
+	// manifest is the one that stands, with the hash of its bytes.
+	manifest *Manifest
+	hash     string
+}
+
+// rollForward does what is left to do of a publishing.
+func rollForward(ctx context.Context, store Store, begun *intent, version string) (*Manifest, error) {
+	p := &publishing{store: store, run: begun.Manifest.RunID, begun: begun, version: version}
+	if err := p.roll(ctx); err != nil {
+		return p.manifest, fmt.Errorf("publish run %s: %w", p.run, err)
+	}
+	return p.manifest, nil
+}
+
+func (p *publishing) roll(ctx context.Context) error {
+	if err := p.publishFiles(ctx); err != nil {
+		return err
+	}
+	won := p.manifest.Status == Published
+	if p.manifest.Kind != Delta {
+		var err error
+		if won {
+			if won, err = p.setPointer(ctx); err != nil {
+				return err
+			}
+		}
+		if won {
+			err = p.takeOver(ctx)
+		} else {
+			err = p.yield(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.cleanUp(ctx); err != nil {
+		return err
+	}
+	if !won {
+		return fmt.Errorf("%w: a run planned later was published as the snapshot of %s meanwhile",
+			ErrConflict, p.manifest.SnapshotDate)
+	}
+	return nil
+}
+
+// publishFiles commits the files and writes the manifest, unless it stands: it
+// is written once, so that the hash in the pointer stays true.
+func (p *publishing) publishFiles(ctx context.Context) error {
+	err := p.readManifest(ctx)
+	if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	group, committing := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for _, file := range p.begun.files() {
+		group.Go(func() error {
+			if err := committing.Err(); err != nil {
+				return err
+			}
+			return p.store.Commit(committing, p.run, file)
+		})
+	}
+	err = group.Wait()
+	if errors.Is(err, ErrStagedLost) {
+		return p.takeBack(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	err = writeDocument(ctx, p.store, ManifestPath(p.run), &p.begun.Manifest, Condition{Absent: true})
+	if err != nil && !errors.Is(err, ErrConflict) {
+		return err
+	}
+	return p.readManifest(ctx)
+}
+
+func (p *publishing) readManifest(ctx context.Context) error {
+	path := ManifestPath(p.run)
+	data, _, err := p.store.Read(ctx, path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	manifest := new(Manifest)
+	if err := decodeDocument(path, data, manifest); err != nil {
+		return err
+	}
+	p.manifest, p.hash = manifest, hashOf(data)
+	return nil
+}
+
+// takeBack makes the run unpublished again, because the store has lost staged
+// files: what became visible is removed, and every unit without all its files
+// loses its journal, so that the next run does it again.
+func (p *publishing) takeBack(ctx context.Context, cause error) error {
+	for _, file := range p.begun.files() {
+		if err := p.store.Remove(ctx, file.Path); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	journals, err := ReadJournals(ctx, p.store, p.run)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	held, err := holdsAll(ctx, p.store, p.run, journals)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	for i, journal := range journals {
+		if held[i] {
+			continue
+		}
+		if err := p.store.Remove(ctx, JournalPath(p.run, journal.Bucket, journal.Dataset)); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	if err := p.store.Remove(ctx, IntentPath(p.run)); err != nil {
+		return errors.Join(cause, err)
+	}
+	return fmt.Errorf("%w; nothing of it is visible, run it again", cause)
+}
+
+// setPointer makes the run that of its date, and tells whether it is.
+func (p *publishing) setPointer(ctx context.Context) (bool, error) {
+	m := p.manifest
+	path := PointerPath(m.Kind, m.SnapshotDate)
+	mine := Pointer{RunID: p.run, Manifest: ManifestPath(p.run), ManifestSHA256: p.hash}
+	for {
+		standing, version, err := readDocument[Pointer](ctx, p.store, path)
+		when := Condition{Version: version}
+		switch {
+		case errors.Is(err, ErrNotFound):
+			when = Condition{Absent: true}
+		case errors.Is(err, ErrDamaged):
+			// It names nobody.
+		case err != nil:
+			return false, err
+		case standing.RunID == p.run:
+			return true, nil
+		default:
+			may, err := p.mayTake(ctx, standing.RunID)
+			if errors.Is(err, ErrConflict) {
+				// Another process finishes the same run: follow it.
+				done, err := p.reread(ctx)
+				if done || err != nil {
+					return p.manifest.Status == Published, err
+				}
+				continue
+			}
+			if !may || err != nil {
+				return false, err
+			}
+		}
+		err = writeDocument(ctx, p.store, path, mine, when)
+		if !errors.Is(err, ErrConflict) {
+			return err == nil, err
+		}
+	}
+}
+
+// mayTake tells whether the run may take the date from another, which need not
+// be the one that stood when publishing began, and notes that it does.
+func (p *publishing) mayTake(ctx context.Context, other string) (bool, error) {
+	if slices.Contains(p.begun.Replaces, other) {
+		return true, nil
+	}
+	m := p.manifest
+	standing, err := ReadManifest(ctx, p.store, other)
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
+		// The pointer names a run that nobody can read.
+	case err != nil:
+		return false, err
+	case p.begun.compare(standing.StartedAt, other) < 0:
+		return false, nil
+	default:
+		r := replacement{
+			run: p.run, kind: m.Kind, date: m.SnapshotDate, scope: m.Parameters.Scope,
+			today: p.begun.AllowedDate, replace: p.begun.Replace,
+		}
+		if r.judge(standing) != nil {
+			return false, nil
+		}
+	}
+	p.begun.Replaces = append(p.begun.Replaces, other)
+	path := IntentPath(p.run)
+	if err := writeDocument(ctx, p.store, path, p.begun, Condition{Version: p.version}); err != nil {
+		return false, err
+	}
+	_, p.version, err = readDocument[intent](ctx, p.store, path)
+	return err == nil, err
+}
+
+// reread reads the intent again, and the manifest if there is none any more:
+// then another process has finished the run.
+func (p *publishing) reread(ctx context.Context) (done bool, err error) {
+	begun, version, err := readDocument[intent](ctx, p.store, IntentPath(p.run))
+	if errors.Is(err, ErrNotFound) {
+		return true, p.readManifest(ctx)
+	}
+	if err != nil {
+		return false, err
+	}
+	p.begun, p.version = begun, version
+	return false, nil
+}
+
+// takeOver does what follows from the run's being that of its date.
+func (p *publishing) takeOver(ctx context.Context) error {
+	if p.manifest.Kind == Full {
+		if err := updateLatest(ctx, p.store); err != nil {
+			return err
+		}
+	}
+	for _, run := range p.begun.Replaces {
+		if _, err := markReplaced(ctx, p.store, run); err != nil {
+			return err
+		}
+	}
+	return p.removeOthers(ctx)
+}
+
+// yield takes the run's files away again, because the date is another's.
+func (p *publishing) yield(ctx context.Context) error {
+	manifest, err := markReplaced(ctx, p.store, p.run)
+	if err != nil {
+		return err
+	}
+	if manifest != nil {
+		p.manifest = manifest
+	}
+	for _, table := range p.manifest.Tables {
+		for _, file := range table.Files {
+			if err := p.store.Remove(ctx, file.Path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// markReplaced marks a run's manifest so, and returns it; nil if there is none
+// that can be read.
+func markReplaced(ctx context.Context, store Store, run string) (*Manifest, error) {
+	for {
+		manifest, version, err := readManifest(ctx, store, run)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if manifest.Status == Replaced {
+			return manifest, nil
+		}
+		manifest.Status = Replaced
+		err = writeDocument(ctx, store, ManifestPath(run), manifest, Condition{Version: version})
+		if !errors.Is(err, ErrConflict) {
+			return manifest, err
+		}
+	}
+}
+
+// removeOthers removes the files of the date that the manifest does not name.
+// Files of a run that is being published itself are left to it: its intent
+// stood before its first file did, so it is found after the files were listed,
+// unless that run is done, and then the pointer is no longer this one's.
+func (p *publishing) removeOthers(ctx context.Context) error {
+	m := p.manifest
+	named := make(map[string]bool)
+	for _, table := range m.Tables {
+		for _, file := range table.Files {
+			named[file.Path] = true
+		}
+	}
+	var others []string
+	for _, table := range schemas.Tables() {
+		entries, err := list(ctx, p.store, DatePath(m.Kind, table.Name, m.SnapshotDate))
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if !named[entry.Path] {
+				others = append(others, entry.Path)
+			}
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	publishing, err := intents(ctx, p.store)
+	if err != nil {
+		return err
+	}
+	busy := make(map[string]bool)
+	for _, path := range publishing {
+		busy[strings.TrimSuffix(strings.TrimPrefix(path, runsPrefix), "/"+intentName)] = true
+	}
+	pointer, _, err := readDocument[Pointer](ctx, p.store, PointerPath(m.Kind, m.SnapshotDate))
+	if err != nil {
+		return err
+	}
+	if pointer.RunID != p.run {
+		return nil
+	}
+	for _, path := range others {
+		if busy[runOfFile(path)] {
+			continue
+		}
+		if err := p.store.Remove(ctx, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cleanUp removes what only an unpublished run needs, the intent last.
+func (p *publishing) cleanUp(ctx context.Context) error {
+	journals, err := list(ctx, p.store, runPath(p.run)+journalName)
+	if err != nil {
+		return err
+	}
+	for _, entry := range journals {
+		if err := p.store.Remove(ctx, entry.Path); err != nil {
+			return err
+		}
+	}
+	if err := p.store.Remove(ctx, HeldPath(p.run)); err != nil {
+		return err
+	}
+	if err := p.store.Sweep(ctx, p.run); err != nil {
+		return err
+	}
+	return p.store.Remove(ctx, IntentPath(p.run))
+}

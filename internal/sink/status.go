@@ -1,0 +1,196 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The states of a run, in the order of its life.
+const (
+	StateStaging    = "staging"
+	StateStaged     = "staged"
+	StateHeld       = "held"
+	StatePublishing = "publishing"
+	StatePublished  = Published
+	StateReplaced   = Replaced
+)
+
+// RunState tells how far a run is.
+type RunState struct {
+	RunID        string `json:"run_id"`
+	Kind         Kind   `json:"kind"`
+	SnapshotDate string `json:"snapshot_date"`
+	State        string `json:"state"`
+	// LastProgress is when something of the run was last written.
+	LastProgress time.Time `json:"last_progress"`
+	// Staged of the run's Units are staged. A published run has no units left
+	// to tell of: both are as in its plan.
+	Staged int `json:"staged"`
+	Units  int `json:"units"`
+	// Schools, Failed and Denied count schools, as far as they are known.
+	Schools int64 `json:"schools"`
+	Failed  int64 `json:"failed"`
+	Denied  int64 `json:"denied"`
+	// Reasons say why a held run is held.
+	Reasons []string `json:"reasons,omitempty"`
+	// Problems name documents of the run that cannot be read.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Runs tells of every run at a destination, by date and then by id.
+func Runs(ctx context.Context, store Store) ([]RunState, error) {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var runs []RunState
+	for len(entries) > 0 {
+		// Entries are in the order of their paths, so those of a run together.
+		folder, _, _ := strings.Cut(strings.TrimPrefix(entries[0].Path, runsPrefix), "/")
+		n := slices.IndexFunc(entries, func(e Entry) bool {
+			return !strings.HasPrefix(e.Path, runsPrefix+folder+"/")
+		})
+		if n < 0 {
+			n = len(entries)
+		}
+		if n == 0 { // a file that lies beside the runs' folders
+			entries = entries[1:]
+			continue
+		}
+		run, err := runState(ctx, store, runsPrefix+folder+"/", entries[:n])
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			runs = append(runs, *run)
+		}
+		entries = entries[n:]
+	}
+	slices.SortFunc(runs, func(a, b RunState) int {
+		return strings.Compare(a.SnapshotDate+" "+a.RunID, b.SnapshotDate+" "+b.RunID)
+	})
+	return runs, nil
+}
+
+// runFolder is what lies in the folder of a run.
+type runFolder struct {
+	path     string
+	modified map[string]time.Time // by name below path
+}
+
+func (f *runFolder) has(name string) bool {
+	_, ok := f.modified[name]
+	return ok
+}
+
+// runState tells of the run in a folder; nil if what lies there is no run.
+func runState(ctx context.Context, store Store, path string, entries []Entry) (*RunState, error) {
+	folder := &runFolder{path: path, modified: make(map[string]time.Time)}
+	for _, entry := range entries {
+		folder.modified[strings.TrimPrefix(entry.Path, path)] = entry.Modified
+	}
+	if !folder.has(planName) && !folder.has(manifestName) {
+		return nil, nil
+	}
+	state := &RunState{State: StateStaging}
+	plan, err := readInto[Plan](ctx, store, path+planName, state)
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
+		state.Units = len(plan.Units())
+		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
+		state.LastProgress = plan.PlannedAt
+	}
+	if folder.has(manifestName) {
+		return state, published(ctx, store, folder, state)
+	}
+	if plan == nil {
+		state.RunID = strings.TrimSuffix(strings.TrimPrefix(path, runsPrefix), "/")
+		return state, nil
+	}
+	return state, unpublished(ctx, store, folder, plan, state)
+}
+
+// readInto reads a document of a run. One that is damaged or gone is a problem
+// of the run and gives nil.
+func readInto[T any](ctx context.Context, store Store, path string, state *RunState) (*T, error) {
+	document, _, err := readDocument[T](ctx, store, path)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		state.Problems = append(state.Problems, err.Error())
+		return nil, nil
+	}
+	return document, err
+}
+
+func published(ctx context.Context, store Store, folder *runFolder, state *RunState) error {
+	state.LastProgress = folder.modified[manifestName]
+	state.Staged = state.Units
+	state.State = StatePublished
+	manifest, err := readInto[Manifest](ctx, store, folder.path+manifestName, state)
+	if err != nil {
+		return err
+	}
+	if manifest != nil {
+		state.RunID, state.Kind, state.SnapshotDate = manifest.RunID, manifest.Kind, manifest.SnapshotDate
+		state.Schools = manifest.Schools.Total
+		state.Failed, state.Denied = manifest.Schools.Failed, manifest.Schools.Denied
+		state.State, state.LastProgress = manifest.Status, manifest.PublishedAt
+	}
+	if folder.has(intentName) {
+		state.State = StatePublishing
+	}
+	return nil
+}
+
+func unpublished(ctx context.Context, store Store, folder *runFolder, plan *Plan, state *RunState) error {
+	later := func(t time.Time) {
+		if t.After(state.LastProgress) {
+			state.LastProgress = t
+		}
+	}
+	for name, modified := range folder.modified {
+		if strings.HasPrefix(name, journalName) || name == heldName || name == intentName {
+			later(modified)
+		}
+	}
+	if teller, ok := store.(ProgressTeller); ok {
+		progress, err := teller.Progress(ctx, plan.RunID)
+		if err != nil {
+			return err
+		}
+		later(progress)
+	}
+	state.LastProgress = state.LastProgress.UTC()
+	gathered, err := Gather(ctx, store, plan)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		state.Problems = append(state.Problems, err.Error())
+		return nil
+	}
+	state.Staged = state.Units - len(gathered.Missing)
+	state.Failed, state.Denied = gathered.Schools.Failed, gathered.Schools.Denied
+	switch {
+	case folder.has(intentName):
+		state.State = StatePublishing
+	case len(gathered.Missing) > 0:
+	case folder.has(heldName):
+		state.State = StateHeld
+		held, err := readInto[heldDocument](ctx, store, folder.path+heldName, state)
+		if err != nil {
+			return err
+		}
+		if held != nil {
+			state.Reasons = held.Reasons
+		}
+	default:
+		state.State = StateStaged
+	}
+	return nil
+}

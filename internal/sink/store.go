@@ -1,0 +1,122 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"time"
+)
+
+// Errors that a Store's methods wrap.
+var (
+	// ErrNotFound says that there is no object at a path.
+	ErrNotFound = errors.New("no such object")
+	// ErrConflict says that a conditional write found another object, or
+	// another version of it, than the writer expected.
+	ErrConflict = errors.New("somebody else wrote this object")
+	// ErrStagedLost says that a staged file is no longer there: its bucket has
+	// to be done again.
+	ErrStagedLost = errors.New("the staged file is gone")
+	// ErrLocked says that another process works on the same thing.
+	ErrLocked = errors.New("another process holds the lock")
+)
+
+// Store is a destination. Paths are relative to its root, with slashes, and
+// never climb out of it.
+//
+// Files of tables go through two verbs: a Draft is staged, which makes it
+// durable and leaves it invisible, and a staged file is committed, which makes
+// it visible whole. Documents (plans, journals, manifests, pointers) are small
+// and written in one step, under a condition where two writers could meet.
+//
+// Every method may be called from several goroutines.
+type Store interface {
+	// String names the destination for messages, without credentials.
+	String() string
+
+	// Check proves that the destination can be written and leaves nothing
+	// behind, no folder either.
+	Check(ctx context.Context) error
+
+	// Draft starts a file that will be visible at path once it is committed.
+	Draft(ctx context.Context, run, path string) (Draft, error)
+	// Holds tells whether a staged file is still there and whole, staged or
+	// committed already. It compares what is cheap to compare: the size.
+	Holds(ctx context.Context, run string, file File) (bool, error)
+	// Commit makes a staged file visible. It is idempotent: a file committed
+	// before, with the same size, is done. It fails with ErrStagedLost where
+	// the store has dropped it. What was committed is durable at the latest
+	// when the next Write returns.
+	Commit(ctx context.Context, run string, file File) error
+	// Abort drops a staged file that will not be committed; none is no error.
+	Abort(ctx context.Context, run string, file File) error
+	// Sweep drops everything that the run has staged and not committed,
+	// abandoned drafts included.
+	Sweep(ctx context.Context, run string) error
+
+	// Read returns a document and its version for a later Write. ErrNotFound.
+	Read(ctx context.Context, path string) (data []byte, version string, err error)
+	// Write replaces a document in one step, durable when it returns, under
+	// the condition; ErrConflict where that does not hold.
+	Write(ctx context.Context, path string, data []byte, when Condition) error
+	// Open opens a visible object for reading. ErrNotFound.
+	Open(ctx context.Context, path string) (Object, error)
+	// List yields the visible objects whose path starts with prefix, in the
+	// order of their paths. Nothing staged is among them.
+	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
+	// Remove removes a visible object, and on disk the folders that it leaves
+	// empty; none is no error.
+	Remove(ctx context.Context, path string) error
+
+	// Lock keeps other processes out of name until unlock is called or this
+	// process ends; it waits until ctx is done if wait, else fails with
+	// ErrLocked. Stores with conditional writes may do without and return a
+	// lock that keeps nobody out.
+	Lock(ctx context.Context, name string, wait bool) (unlock func() error, err error)
+}
+
+// ProgressTeller is a Store that can tell when a run last staged anything,
+// drafts included; the zero time if nothing of it is staged.
+type ProgressTeller interface {
+	Progress(ctx context.Context, run string) (time.Time, error)
+}
+
+// Condition says what a conditional write expects to replace.
+type Condition struct {
+	// Absent: there must be no object at the path.
+	Absent bool
+	// Version: the object must still have this version, as Read returned it.
+	// Empty, with Absent false: whatever is there is replaced.
+	Version string
+}
+
+// Draft is a file that is being written. Nobody sees it. It must be ended by
+// Stage or Abort; both may be called again to no effect.
+type Draft interface {
+	io.Writer
+	// Finish makes what was written readable through ReaderAt and returns its
+	// size; nothing can be written after it.
+	Finish() (size int64, err error)
+	// ReadAt reads what was written; only after Finish.
+	io.ReaderAt
+	// Stage makes the finished file durable and returns what Commit needs to
+	// know besides path and size, to be kept in a journal: JSON, nil if nothing.
+	Stage(ctx context.Context) (staged []byte, err error)
+	// Abort drops the draft.
+	Abort() error
+}
+
+// Object is a visible object open for reading.
+type Object interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// Entry is a visible object in a listing.
+type Entry struct {
+	Path     string
+	Bytes    int64
+	Modified time.Time
+}

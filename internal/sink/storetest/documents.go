@@ -1,0 +1,313 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink"
+)
+
+func conditions(t *testing.T, d Destination) {
+	store := d.Open(t)
+	ctx := t.Context()
+	for _, path := range []string{"_latest.json", "_snapshots/2026-11-20.json", "_runs/r/journal/0001-x.json"} {
+		_, _, err := store.Read(ctx, path)
+		require.ErrorIs(t, err, sink.ErrNotFound)
+		require.ErrorIs(t, store.Write(ctx, path, []byte("x"), sink.Condition{Version: "none"}), sink.ErrConflict)
+		require.NoError(t, store.Write(ctx, path, []byte("first"), sink.Condition{Absent: true}))
+		require.ErrorIs(t, store.Write(ctx, path, []byte("x"), sink.Condition{Absent: true}), sink.ErrConflict)
+		data, first, err := store.Read(ctx, path)
+		require.NoError(t, err)
+		require.Equal(t, "first", string(data))
+		require.NotEmpty(t, first)
+
+		require.NoError(t, store.Write(ctx, path, []byte("the second"), sink.Condition{Version: first}))
+		require.ErrorIs(t, d.Open(t).Write(ctx, path, []byte("x"), sink.Condition{Version: first}), sink.ErrConflict)
+		data, second, err := d.Open(t).Read(ctx, path)
+		require.NoError(t, err)
+		require.Equal(t, "the second", string(data))
+		require.NotEqual(t, first, second)
+
+		require.NoError(t, store.Write(ctx, path, []byte("3"), sink.Condition{}))
+		require.ErrorIs(t, store.Write(ctx, path, []byte("x"), sink.Condition{Version: second}), sink.ErrConflict)
+		require.Equal(t, "3", string(content(t, store, path)))
+		require.Empty(t, d.Leftovers(t))
+	}
+}
+
+func firstWriter(t *testing.T, d Destination) {
+	stores := []sink.Store{d.Open(t), d.Open(t), d.Open(t)}
+	for round := range 5 {
+		path := fmt.Sprintf("_runs/run-%d/plan.json", round)
+		var winner atomic.Int64
+		var group errgroup.Group
+		for writer := range 9 {
+			group.Go(func() error {
+				err := stores[writer%3].Write(t.Context(), path, []byte(strconv.Itoa(writer)), sink.Condition{Absent: true})
+				if errors.Is(err, sink.ErrConflict) {
+					return nil
+				}
+				if err == nil && winner.Swap(int64(writer)+1) != 0 {
+					return errors.New("two writers were first")
+				}
+				return err
+			})
+		}
+		require.NoError(t, group.Wait())
+		require.Equal(t, strconv.FormatInt(winner.Load()-1, 10), string(content(t, stores[0], path)))
+	}
+	require.Empty(t, d.Leftovers(t))
+}
+
+func counter(t *testing.T, d Destination) {
+	const writers, each = 4, 5
+	path := "_snapshots/2026-11-20.json"
+	require.NoError(t, d.Open(t).Write(t.Context(), path, []byte("0"), sink.Condition{Absent: true}))
+	var group errgroup.Group
+	for range writers {
+		store := d.Open(t)
+		group.Go(func() error {
+			for done := 0; done < each; {
+				data, version, err := store.Read(t.Context(), path)
+				if err != nil {
+					return err
+				}
+				n, err := strconv.Atoi(string(data))
+				if err != nil {
+					return err
+				}
+				err = store.Write(t.Context(), path, []byte(strconv.Itoa(n+1)), sink.Condition{Version: version})
+				switch {
+				case err == nil:
+					done++
+				case !errors.Is(err, sink.ErrConflict):
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, strconv.Itoa(writers*each), string(content(t, d.Open(t), path)))
+}
+
+func listing(t *testing.T, d Destination) {
+	store := d.Open(t)
+	require.Empty(t, paths(t, store, ""))
+	want := []string{"a-b", "a.b", "a/b-c", "a/b/c", "a/b/d", "a/c", "a0", "b/a", "snapshot_date=1/x"}
+	for i := range want {
+		path := want[(i*5)%len(want)]
+		require.NoError(t, store.Write(t.Context(), path, []byte(path), sink.Condition{}))
+	}
+	require.Equal(t, want, paths(t, store, ""))
+	for _, prefix := range []string{"a", "a/", "a/b", "a/b/", "a/b/c", "b", "snapshot_date=", "none", "none/", "_staging/", "a-b/"} {
+		var some []string
+		for _, path := range want {
+			if strings.HasPrefix(path, prefix) {
+				some = append(some, path)
+			}
+		}
+		require.Equal(t, some, paths(t, store, prefix), "prefix %q", prefix)
+	}
+	for entry, err := range store.List(t.Context(), "a/") {
+		require.NoError(t, err)
+		require.EqualValues(t, len(entry.Path), entry.Bytes)
+		require.WithinDuration(t, time.Now(), entry.Modified, time.Hour)
+		break // a listing may be given up
+	}
+}
+
+func oddNames(t *testing.T, d Destination) {
+	store := d.Open(t)
+	for _, name := range []string{
+		"with blank", "per%20cent", "100%", "plus+and&", "what?#", "quote'\"", "ünï/çødé-日本", "eq=ual,s;",
+		"...", ".hidden", "a\tb", strings.Repeat("x", 255), "deep/" + strings.Repeat("d/", 50) + "end",
+	} {
+		file := stage(t, store, run, name, []byte(name))
+		require.NoError(t, store.Commit(t.Context(), run, file), "%q", name)
+		requireSame(t, []byte(name), content(t, store, name))
+		require.Contains(t, paths(t, store, ""), name)
+		require.NoError(t, store.Remove(t.Context(), name))
+		require.NoError(t, store.Write(t.Context(), name, []byte(name), sink.Condition{Absent: true}), "%q", name)
+		require.Equal(t, []string{name}, paths(t, store, ""))
+		require.NoError(t, store.Remove(t.Context(), name))
+	}
+	for _, odd := range []string{"..", ".", "~locks", "a/../..", "", "run id"} {
+		file := stage(t, store, odd, "file", noise(10))
+		holds, err := store.Holds(t.Context(), odd, file)
+		require.NoError(t, err)
+		require.True(t, holds)
+		require.NoError(t, store.Commit(t.Context(), odd, file))
+		require.NoError(t, store.Sweep(t.Context(), odd))
+		require.NoError(t, store.Remove(t.Context(), "file"))
+	}
+	require.NoError(t, store.Sweep(t.Context(), run))
+	require.Empty(t, d.Leftovers(t))
+}
+
+func badPaths(t *testing.T, d Destination) {
+	store := d.Open(t)
+	for _, path := range []string{"", ".", "..", "../x", "a/../../x", "/x", "a//b", "a/", "a/./b", "_staging/x"} {
+		_, err := store.Draft(t.Context(), run, path)
+		require.Error(t, err, "%q", path)
+		_, err = store.Holds(t.Context(), run, sink.File{Path: path})
+		require.Error(t, err, "%q", path)
+		require.Error(t, store.Commit(t.Context(), run, sink.File{Path: path}), "%q", path)
+		require.Error(t, store.Write(t.Context(), path, nil, sink.Condition{}), "%q", path)
+		_, _, err = store.Read(t.Context(), path)
+		require.Error(t, err, "%q", path)
+		_, err = store.Open(t.Context(), path)
+		require.Error(t, err, "%q", path)
+		require.Error(t, store.Remove(t.Context(), path), "%q", path)
+	}
+	require.Empty(t, paths(t, store, ""))
+	require.Empty(t, d.Leftovers(t))
+}
+
+func removing(t *testing.T, d Destination) {
+	store := d.Open(t)
+	require.NoError(t, store.Remove(t.Context(), "a/b/c"))
+	for _, path := range []string{"a/b/c", "a/b/d"} {
+		require.NoError(t, store.Write(t.Context(), path, []byte("x"), sink.Condition{}))
+	}
+	require.NoError(t, store.Remove(t.Context(), "a/b/c"))
+	require.NoError(t, store.Remove(t.Context(), "a/b/c"))
+	require.Equal(t, []string{"a/b/d"}, paths(t, store, ""))
+	require.NoError(t, store.Remove(t.Context(), "a/b/d"))
+	require.Empty(t, paths(t, store, ""))
+	require.Empty(t, d.Leftovers(t), "the folders are gone, too")
+	require.NoError(t, store.Write(t.Context(), "a/b/c", []byte("x"), sink.Condition{}))
+}
+
+func concurrent(t *testing.T, d Destination) {
+	stores := []sink.Store{d.Open(t), d.Open(t)}
+	var group errgroup.Group
+	const workers, each = 8, 6
+	for worker := range workers {
+		store := stores[worker%2]
+		group.Go(func() error {
+			for i := range each {
+				// Folders come and go while others make files in them.
+				path := fmt.Sprintf("table-%d/date/part-%d-%d", i, worker, i)
+				draft, err := store.Draft(t.Context(), run, path)
+				if err != nil {
+					return err
+				}
+				if _, err := draft.Write([]byte(path)); err != nil {
+					return err
+				}
+				size, err := draft.Finish()
+				if err != nil {
+					return err
+				}
+				staged, err := draft.Stage(t.Context())
+				if err != nil {
+					return err
+				}
+				file := sink.File{Path: path, Bytes: size, Staged: staged}
+				journal := fmt.Sprintf("_runs/run-1/journal/%d-%d.json", worker, i)
+				if err := errors.Join(
+					store.Write(t.Context(), journal, []byte(path), sink.Condition{}),
+					store.Commit(t.Context(), run, file),
+					store.Remove(t.Context(), journal),
+				); err != nil {
+					return err
+				}
+				if i%2 == 0 {
+					if err := store.Remove(t.Context(), path); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	found := paths(t, stores[0], "")
+	require.Len(t, found, workers*each/2)
+	for _, path := range found {
+		require.Equal(t, path, string(content(t, stores[1], path)))
+	}
+	require.NoError(t, stores[0].Sweep(t.Context(), run))
+	require.Empty(t, d.Leftovers(t))
+}
+
+func check(t *testing.T, d Destination) {
+	store := d.Open(t)
+	require.NoError(t, store.Check(t.Context()))
+	require.Empty(t, paths(t, store, ""))
+	require.Empty(t, d.Leftovers(t))
+	require.NoError(t, store.Write(t.Context(), "document", []byte("x"), sink.Condition{}))
+	require.NoError(t, store.Check(t.Context()))
+	require.Equal(t, []string{"document"}, paths(t, store, ""))
+	require.NotEmpty(t, store.String())
+}
+
+func locks(t *testing.T, d Destination) {
+	one, other := d.Open(t), d.Open(t)
+	unlock, err := one.Lock(t.Context(), "publish", false)
+	require.NoError(t, err)
+	if d.Locks {
+		for _, store := range []sink.Store{one, other} {
+			_, err = store.Lock(t.Context(), "publish", false)
+			require.ErrorIs(t, err, sink.ErrLocked)
+			soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			_, err = store.Lock(soon, "publish", true)
+			cancel()
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+	}
+	elsewhere, err := other.Lock(t.Context(), "another/../name", false)
+	require.NoError(t, err)
+	require.NoError(t, elsewhere())
+	require.Empty(t, paths(t, one, ""))
+	require.NoError(t, unlock())
+	require.Empty(t, d.Leftovers(t))
+
+	// Whoever waits gets it, one after the other.
+	var held atomic.Int64
+	var group errgroup.Group
+	for i := range 6 {
+		group.Go(func() error {
+			unlock, err := []sink.Store{one, other}[i%2].Lock(t.Context(), "publish", true)
+			if err != nil {
+				return err
+			}
+			if held.Add(1) > 1 && d.Locks {
+				return errors.New("two hold the lock")
+			}
+			held.Add(-1)
+			return unlock()
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Empty(t, d.Leftovers(t))
+}
+
+func cancelled(t *testing.T, d Destination) {
+	store := d.Open(t)
+	file := stage(t, store, run, "file", noise(10))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := store.Draft(ctx, run, "other")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, store.Commit(ctx, run, file), context.Canceled)
+	require.ErrorIs(t, store.Write(ctx, "document", nil, sink.Condition{}), context.Canceled)
+	_, _, err = store.Read(ctx, "document")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, store.Check(ctx), context.Canceled)
+	for _, err := range store.List(ctx, "") {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.NoError(t, store.Sweep(t.Context(), run))
+	require.Empty(t, d.Leftovers(t))
+}

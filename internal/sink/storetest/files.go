@@ -1,0 +1,180 @@
+package storetest
+
+import (
+	"bytes"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+)
+
+func invisible(t *testing.T, d Destination) {
+	store := d.Open(t)
+	const path = "table/date/part.parquet"
+	draft, err := store.Draft(t.Context(), run, path)
+	require.NoError(t, err)
+	_, err = draft.Write([]byte("some rows"))
+	require.NoError(t, err)
+	requireInvisible(t, store, path)
+	size, err := draft.Finish()
+	require.NoError(t, err)
+	requireInvisible(t, store, path)
+	staged, err := draft.Stage(t.Context())
+	require.NoError(t, err)
+	requireInvisible(t, store, path)
+
+	file := sink.File{Path: path, Bytes: size, Staged: staged}
+	requireHolds(t, store, file, true)
+	other := d.Open(t)
+	requireHolds(t, other, file, true)
+	require.NoError(t, other.Commit(t.Context(), run, file))
+	for _, store := range []sink.Store{store, other} {
+		requireSame(t, []byte("some rows"), content(t, store, path))
+		requireHolds(t, store, file, true)
+		require.Equal(t, []string{path}, paths(t, store, ""))
+	}
+	wrong := file
+	wrong.Bytes++
+	requireHolds(t, store, wrong, false)
+	require.NoError(t, store.Sweep(t.Context(), run))
+	require.Empty(t, d.Leftovers(t))
+}
+
+func whole(t *testing.T, d Destination) {
+	store := d.Open(t)
+	for name, data := range map[string][]byte{
+		"empty": {}, "one": {7}, "some": noise(100_000), "large": noise(d.LargeFile),
+	} {
+		draft, err := store.Draft(t.Context(), run, name)
+		require.NoError(t, err)
+		for part := data; len(part) > 0; { // in uneven pieces
+			n := min(len(part), 70_001)
+			_, err := draft.Write(part[:n])
+			require.NoError(t, err)
+			part = part[n:]
+		}
+		size, err := draft.Finish()
+		require.NoError(t, err)
+		staged, err := draft.Stage(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, store.Commit(t.Context(), run, sink.File{Path: name, Bytes: size, Staged: staged}))
+		requireSame(t, data, content(t, store, name))
+	}
+	require.NoError(t, store.Sweep(t.Context(), run))
+	require.Empty(t, d.Leftovers(t))
+}
+
+func readBack(t *testing.T, d Destination) {
+	store := d.Open(t)
+	data := noise(10_000)
+	draft, err := store.Draft(t.Context(), run, "file")
+	require.NoError(t, err)
+	_, err = draft.Write(data)
+	require.NoError(t, err)
+	_, err = draft.Stage(t.Context())
+	require.Error(t, err, "a draft is finished before it is staged")
+	size, err := draft.Finish()
+	require.NoError(t, err)
+	_, err = draft.Write([]byte("more"))
+	require.Error(t, err)
+	back, err := io.ReadAll(io.NewSectionReader(draft, 0, size))
+	require.NoError(t, err)
+	requireSame(t, data, back)
+	_, err = draft.ReadAt(make([]byte, 10), size)
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, draft.Abort())
+	require.Empty(t, d.Leftovers(t))
+}
+
+func aborted(t *testing.T, d Destination) {
+	store := d.Open(t)
+	draft, err := store.Draft(t.Context(), run, "given-up")
+	require.NoError(t, err)
+	_, err = draft.Write(noise(1000))
+	require.NoError(t, err)
+	require.NoError(t, draft.Abort())
+	require.NoError(t, draft.Abort())
+	_, err = draft.Stage(t.Context())
+	require.Error(t, err)
+	require.Empty(t, d.Leftovers(t))
+
+	file := stage(t, store, run, "given-up-later", noise(1000))
+	require.NoError(t, store.Abort(t.Context(), run, file))
+	require.NoError(t, store.Abort(t.Context(), run, file))
+	requireHolds(t, store, file, false)
+	require.ErrorIs(t, store.Commit(t.Context(), run, file), sink.ErrStagedLost)
+	require.Empty(t, paths(t, store, ""))
+	require.Empty(t, d.Leftovers(t))
+
+	draft, err = store.Draft(t.Context(), run, "kept")
+	require.NoError(t, err)
+	size, err := draft.Finish()
+	require.NoError(t, err)
+	staged, err := draft.Stage(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, draft.Abort(), "a deferred Abort after Stage does nothing")
+	again, err := draft.Stage(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, staged, again)
+	requireHolds(t, store, sink.File{Path: "kept", Bytes: size, Staged: staged}, true)
+}
+
+func committedTwice(t *testing.T, d Destination) {
+	store := d.Open(t)
+	data := noise(5000)
+	file := stage(t, store, run, "a/b", data)
+	require.NoError(t, store.Commit(t.Context(), run, file))
+	require.NoError(t, store.Commit(t.Context(), run, file))
+	require.NoError(t, d.Open(t).Commit(t.Context(), run, file))
+	requireSame(t, data, content(t, store, "a/b"))
+	file.Bytes++
+	require.ErrorIs(t, store.Commit(t.Context(), run, file), sink.ErrStagedLost, "another size is another file")
+}
+
+func lost(t *testing.T, d Destination) {
+	store := d.Open(t)
+	file := stage(t, store, run, "a/b", noise(5000))
+	d.Lose(t, run, file)
+	requireHolds(t, store, file, false)
+	require.ErrorIs(t, store.Commit(t.Context(), run, file), sink.ErrStagedLost)
+	requireInvisible(t, store, "a/b")
+	require.NoError(t, store.Abort(t.Context(), run, file))
+}
+
+func stagedTwice(t *testing.T, d Destination) {
+	store := d.Open(t)
+	first := stage(t, store, run, "file", bytes.Repeat([]byte{1}, 100))
+	second := stage(t, store, run, "file", bytes.Repeat([]byte{2}, 100))
+	third := stage(t, store, run, "file", bytes.Repeat([]byte{3}, 100))
+	require.NoError(t, store.Abort(t.Context(), run, third))
+	requireHolds(t, store, first, true)
+	requireHolds(t, store, second, true)
+	require.NoError(t, store.Commit(t.Context(), run, second))
+	requireSame(t, bytes.Repeat([]byte{2}, 100), content(t, store, "file"))
+	require.NoError(t, store.Abort(t.Context(), run, first))
+	requireSame(t, bytes.Repeat([]byte{2}, 100), content(t, store, "file"))
+	require.Empty(t, d.Leftovers(t))
+}
+
+func swept(t *testing.T, d Destination) {
+	store := d.Open(t)
+	committed := stage(t, store, run, "committed", noise(10))
+	require.NoError(t, store.Commit(t.Context(), run, committed))
+	dropped := stage(t, store, run, "dropped", noise(10))
+	abandoned, err := store.Draft(t.Context(), run, "abandoned")
+	require.NoError(t, err)
+	_, err = abandoned.Write(noise(10))
+	require.NoError(t, err)
+	other := stage(t, store, "run-10", "other", noise(10))
+
+	require.NoError(t, d.Open(t).Sweep(t.Context(), run))
+	requireHolds(t, store, dropped, false)
+	requireSame(t, noise(10), content(t, store, "committed"))
+	require.NoError(t, store.Commit(t.Context(), "run-10", other), "another run's stay")
+	require.NoError(t, store.Sweep(t.Context(), run))
+	require.NoError(t, abandoned.Abort())
+	require.NoError(t, store.Sweep(t.Context(), "run-10"))
+	require.Empty(t, d.Leftovers(t))
+}

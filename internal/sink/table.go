@@ -1,0 +1,168 @@
+package sink
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink/parquetfile"
+	"example.org/growthexport/schemas"
+)
+
+// draftBuffer collects the many small writes of a Parquet file's footer.
+const draftBuffer = 64 << 10
+
+// Tables makes the table files of one run and keeps their buffers for the next
+// file. It may be used by many goroutines.
+type Tables struct {
+	store Store
+	run   string
+	pool  *parquetfile.Pool
+}
+
+// NewTables returns a maker of table files.
+func NewTables(store Store, run string) *Tables {
+	return &Tables{store: store, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
+}
+
+// TableFile is a file of a table on its way to being staged. It must be ended
+// by Stage or Abort; Abort after Stage does nothing. It belongs to one
+// goroutine at a time.
+type TableFile struct {
+	path   string
+	pool   *parquetfile.Pool
+	writer *parquetfile.Writer
+	buffer *bufio.Writer
+	draft  Draft
+}
+
+// CreateTable starts a file of the table that will be visible at path.
+func CreateTable(ctx context.Context, store Store, run, path string, table *schemas.Table) (*TableFile, error) {
+	return NewTables(store, run).Create(ctx, path, table)
+}
+
+// Create starts a file of the table that will be visible at path.
+func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) (*TableFile, error) {
+	draft, err := t.store.Draft(ctx, t.run, path)
+	if err != nil {
+		return nil, err
+	}
+	buffer := bufio.NewWriterSize(draft, draftBuffer)
+	return &TableFile{
+		path: path, pool: t.pool, writer: t.pool.Get(buffer, table), buffer: buffer, draft: draft,
+	}, nil
+}
+
+// Append appends the rows of the batch that count, in their order.
+func (f *TableFile) Append(batch *rows.Batch) error {
+	if f.writer == nil {
+		return fmt.Errorf("append rows to %s: the file is closed", f.path)
+	}
+	if err := f.writer.Append(batch); err != nil {
+		return fmt.Errorf("append rows to %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// Bytes returns how much memory the file holds.
+func (f *TableFile) Bytes() int {
+	if f.writer == nil {
+		return 0
+	}
+	return f.writer.Bytes() + draftBuffer
+}
+
+// Stage ends the file, reads it back, and stages it: what is staged is a whole
+// Parquet file with as many rows as were appended, and its hash is that of the
+// bytes that were read.
+func (f *TableFile) Stage(ctx context.Context) (File, error) {
+	file, err := f.stage(ctx)
+	if err != nil {
+		return File{}, fmt.Errorf("stage %s: %w", f.path, err)
+	}
+	return file, nil
+}
+
+func (f *TableFile) stage(ctx context.Context) (File, error) {
+	if f.writer == nil {
+		return File{}, errors.New("the file is closed")
+	}
+	rowCount, err := f.writer.Close()
+	if err != nil {
+		return File{}, err
+	}
+	f.release()
+	if err := f.buffer.Flush(); err != nil {
+		return File{}, err
+	}
+	size, err := f.draft.Finish()
+	if err != nil {
+		return File{}, err
+	}
+	hash, err := inspect(ctx, f.draft, size, rowCount)
+	if err != nil {
+		return File{}, err
+	}
+	staged, err := f.draft.Stage(ctx)
+	if err != nil {
+		return File{}, err
+	}
+	return File{Path: f.path, Rows: rowCount, Bytes: size, SHA256: hash, Staged: staged}, nil
+}
+
+// release gives the writer's buffers back.
+func (f *TableFile) release() {
+	if f.writer != nil {
+		f.pool.Put(f.writer)
+		f.writer = nil
+	}
+}
+
+// Abort drops the file.
+func (f *TableFile) Abort() error {
+	f.release()
+	return f.draft.Abort()
+}
+
+// inspect reads a Parquet file, compares its number of rows and returns the
+// hash of its bytes.
+func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (string, error) {
+	hash, err := hashFile(ctx, file, size)
+	if err != nil {
+		return "", err
+	}
+	info, err := parquetfile.Inspect(file, size)
+	if err != nil {
+		return "", err
+	}
+	if info.Rows != rowCount {
+		return "", fmt.Errorf("its footer counts %d rows, %d were written", info.Rows, rowCount)
+	}
+	return hash, nil
+}
+
+// hashFile returns the SHA-256 of a file's bytes.
+func hashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error) {
+	hash := sha256.New()
+	buffer := make([]byte, 256<<10)
+	section := io.NewSectionReader(file, 0, size)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := section.Read(buffer)
+		hash.Write(buffer[:n])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", fmt.Errorf("read it back: %w", err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}

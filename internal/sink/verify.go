@@ -1,0 +1,379 @@
+package sink
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink/parquetfile"
+	"example.org/growthexport/schemas"
+)
+
+// verifyConcurrency is how many files are read at once.
+const verifyConcurrency = 4
+
+// VerifyTarget chooses what is verified: a run, the snapshot of a date, the
+// enrollment as of a date, or, if all are empty, the latest snapshot.
+type VerifyTarget struct {
+	RunID         string
+	SnapshotDate  string
+	EffectiveDate string
+}
+
+// VerifyReport tells what was read and every problem that was found.
+type VerifyReport struct {
+	RunID        string    `json:"run_id"`
+	Kind         Kind      `json:"kind"`
+	SnapshotDate string    `json:"snapshot_date"`
+	Files        int       `json:"files"`
+	Rows         int64     `json:"rows"`
+	Bytes        int64     `json:"bytes"`
+	Problems     []Problem `json:"problems"`
+}
+
+// Problem is what is wrong with a file of a destination.
+type Problem struct {
+	Path    string `json:"path"`
+	Problem string `json:"problem"`
+}
+
+// String names the file and what is wrong with it.
+func (p Problem) String() string { return p.Path + ": " + p.Problem }
+
+// OK tells whether nothing was found wrong.
+func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
+
+// Verify reads a published run again and compares it with its manifest, its
+// ledger and its pointer. What is missing, damaged or not as it was written is
+// a problem of the report; the error is for what keeps it from reading at all.
+func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyReport, error) {
+	v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
+	run, hash, err := v.locate(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if run != "" {
+		v.report.RunID = run
+		if err := v.run(ctx, run, hash); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(v.report.Problems, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
+	return v.report, nil
+}
+
+type verification struct {
+	store  Store
+	mu     sync.Mutex // over report
+	report *VerifyReport
+}
+
+func (v *verification) problem(path, format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
+}
+
+// pinned reads a document of which every byte is fixed by what it says. One
+// that is not as it should be is a problem and gives nil.
+func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
+	data, err := v.read(ctx, path)
+	if data == nil || err != nil {
+		return nil, err
+	}
+	document := new(T)
+	if err := decodeDocument(path, data, document); err != nil {
+		v.problem(path, "%v", errors.Unwrap(err))
+		return nil, nil
+	}
+	written, err := encodeDocument(document)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(data, written) {
+		v.problem(path, "its bytes are not as they were written")
+	}
+	return document, nil
+}
+
+// read reads a document; one that cannot be read is a problem and gives nil.
+func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
+	data, _, err := v.store.Read(ctx, path)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, ErrNotFound):
+		v.problem(path, "is missing")
+		return nil, nil
+	case err != nil:
+		v.problem(path, "%v", err)
+		return nil, nil
+	}
+	return data, nil
+}
+
+// locate finds the run, and the hash that its manifest must have, empty if no
+// pointer tells.
+func (v *verification) locate(ctx context.Context, target VerifyTarget) (run, hash string, err error) {
+	switch {
+	case target.RunID != "":
+		return v.locateRun(ctx, target.RunID)
+	case target.SnapshotDate != "":
+		return v.locateDate(ctx, Full, target.SnapshotDate)
+	case target.EffectiveDate != "":
+		return v.locateDate(ctx, AsOf, target.EffectiveDate)
+	}
+	return v.locateLatest(ctx)
+}
+
+func (v *verification) locateRun(ctx context.Context, run string) (_, hash string, err error) {
+	manifest, err := ReadManifest(ctx, v.store, run)
+	switch {
+	case ctx.Err() != nil:
+		return "", "", context.Cause(ctx)
+	case err != nil, manifest.Status != Published:
+		return run, "", nil // what is wrong is found where the manifest is read
+	}
+	path := PointerPath(manifest.Kind, manifest.SnapshotDate)
+	if path == "" {
+		return run, "", nil
+	}
+	pointer, err := v.pointer(ctx, path)
+	if pointer == nil || err != nil {
+		return run, "", err
+	}
+	if pointer.RunID != run {
+		v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
+		return run, "", nil
+	}
+	return run, pointer.ManifestSHA256, nil
+}
+
+func (v *verification) pointer(ctx context.Context, path string) (*Pointer, error) {
+	pointer, err := pinned[Pointer](ctx, v, path)
+	if pointer == nil || err != nil {
+		return nil, err
+	}
+	if pointer.Manifest != ManifestPath(pointer.RunID) {
+		v.problem(path, "its manifest is not that of its run")
+		return nil, nil
+	}
+	return pointer, nil
+}
+
+func (v *verification) locateDate(ctx context.Context, kind Kind, date string) (run, hash string, err error) {
+	pointer, err := v.pointer(ctx, PointerPath(kind, date))
+	if err != nil {
+		return "", "", err
+	}
+	if pointer != nil {
+		return pointer.RunID, pointer.ManifestSHA256, nil
+	}
+	// The pointer is no help; what it named may be found all the same.
+	runs, err := Runs(ctx, v.store)
+	if err != nil {
+		return "", "", err
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.Kind == kind && r.SnapshotDate == date && r.State == StatePublished {
+			return r.RunID, "", nil
+		}
+	}
+	return "", "", nil
+}
+
+func (v *verification) locateLatest(ctx context.Context) (run, hash string, err error) {
+	latest, err := pinned[Latest](ctx, v, LatestPath)
+	if err != nil {
+		return "", "", err
+	}
+	newest, err := newestWhole(ctx, v.store)
+	if err != nil {
+		return "", "", err
+	}
+	if latest != nil && newest != nil && latest.SnapshotDate < newest.SnapshotDate {
+		v.problem(LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+	}
+	if latest != nil && latest.Manifest != ManifestPath(latest.RunID) {
+		v.problem(LatestPath, "its manifest is not that of its run")
+	}
+	switch {
+	case latest != nil:
+		run, hash, err = v.locateDate(ctx, Full, latest.SnapshotDate)
+		if run != latest.RunID {
+			v.problem(LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, run)
+		}
+		if run == "" && newest != nil {
+			return v.locateDate(ctx, Full, newest.SnapshotDate)
+		}
+		return run, hash, err
+	case newest != nil:
+		return v.locateDate(ctx, Full, newest.SnapshotDate)
+	}
+	return "", "", nil
+}
+
+// run verifies a run whose manifest must have the hash, if there is one.
+func (v *verification) run(ctx context.Context, run, hash string) error {
+	path := ManifestPath(run)
+	data, err := v.read(ctx, path)
+	if data == nil || err != nil {
+		return err
+	}
+	manifest := new(Manifest)
+	if hash != "" && hashOf(data) != hash {
+		v.problem(path, "its SHA-256 is not the one that its pointer names")
+	}
+	if err := decodeDocument(path, data, manifest); err != nil {
+		v.problem(path, "%v", errors.Unwrap(err))
+		return nil
+	}
+	if manifest.RunID != run {
+		v.problem(path, "it is the manifest of another run")
+	}
+	v.report.Kind, v.report.SnapshotDate = manifest.Kind, manifest.SnapshotDate
+	if manifest.Ledger.Path != LedgerPath(run) {
+		v.problem(path, "its ledger is not that of its run")
+	}
+	v.tables(path, manifest)
+
+	files := []File{manifest.Ledger}
+	if manifest.Status == Published {
+		for _, table := range manifest.Tables {
+			files = append(files, table.Files...)
+		}
+	} else {
+		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
+	}
+	sound := make([]bool, len(files))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(verifyConcurrency)
+	for i, file := range files {
+		group.Go(func() error {
+			var err error
+			sound[i], err = v.file(groupCtx, file)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if sound[0] {
+		return v.ledger(ctx, manifest)
+	}
+	return nil
+}
+
+// tables compares the manifest's totals with its files.
+func (v *verification) tables(path string, manifest *Manifest) {
+	for name, table := range manifest.Tables {
+		var sum int64
+		for _, file := range table.Files {
+			sum += file.Rows
+		}
+		if sum != table.Rows {
+			v.problem(path, "table %s has %d rows, its files have %d", name, table.Rows, sum)
+		}
+	}
+}
+
+// file compares a file with its entry in the manifest.
+func (v *verification) file(ctx context.Context, file File) (sound bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, context.Cause(ctx)
+	}
+	object, err := v.store.Open(ctx, file.Path)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.Is(err, ErrNotFound):
+		v.problem(file.Path, "is missing")
+		return false, nil
+	case err != nil:
+		v.problem(file.Path, "%v", err)
+		return false, nil
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	sound = true
+	bad := func(format string, args ...any) {
+		sound = false
+		v.problem(file.Path, format, args...)
+	}
+	size := object.Size()
+	v.mu.Lock()
+	v.report.Files++
+	v.report.Rows += file.Rows
+	v.report.Bytes += size
+	v.mu.Unlock()
+	if size != file.Bytes {
+		bad("it has %d bytes, the manifest says %d", size, file.Bytes)
+	}
+	hash, err := hashFile(ctx, object, size)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		bad("%v", err)
+	case hash != file.SHA256:
+		bad("its SHA-256 is not the manifest's")
+	}
+	info, err := parquetfile.Inspect(object, size)
+	switch {
+	case err != nil:
+		bad("%v", err)
+	case info.Rows != file.Rows:
+		bad("its footer counts %d rows, the manifest %d", info.Rows, file.Rows)
+	}
+	return sound, nil
+}
+
+// ledger compares what the ledger adds up to with the manifest.
+func (v *verification) ledger(ctx context.Context, manifest *Manifest) error {
+	path := manifest.Ledger.Path
+	object, err := v.store.Open(ctx, path)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	totals, err := readLedgerTotals(object, object.Size())
+	if err := errors.Join(err, object.Close()); err != nil {
+		v.problem(path, "%v", err)
+		return nil
+	}
+	for name, counts := range manifest.Datasets {
+		if found := totals.datasets[name]; found != counts {
+			v.problem(path, "of dataset %s it counts %+v, the manifest %+v", name, found, counts)
+		}
+		dataset, ok := schemas.Find(name)
+		if !ok {
+			continue
+		}
+		table := dataset.Tables[0].Name
+		if rows := manifest.Tables[table].Rows; rows != totals.written[name] {
+			v.problem(path, "it counts %d rows of dataset %s, table %s has %d", totals.written[name], name, table, rows)
+		}
+	}
+	for name := range totals.datasets {
+		if _, ok := manifest.Datasets[name]; !ok {
+			v.problem(path, "it has rows of dataset %s, which the manifest does not know", name)
+		}
+	}
+	if totals.uneven > 0 {
+		v.problem(path, "in %d rows of status ok the records received are not those written and dropped", totals.uneven)
+	}
+	schools := manifest.Schools
+	if ok, denied, failed, known := totals.schools(); known &&
+		(ok != schools.OK || denied != schools.Denied || failed != schools.Failed) {
+		v.problem(path, "it counts %d schools ok, %d denied and %d failed, the manifest %d, %d and %d",
+			ok, denied, failed, schools.OK, schools.Denied, schools.Failed)
+	}
+	if schools.Total != schools.OK+schools.Denied+schools.Failed {
+		v.problem(ManifestPath(manifest.RunID), "its counts of schools do not add up")
+	}
+	return nil
+}
