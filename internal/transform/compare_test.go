@@ -1,0 +1,185 @@
+package transform_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// params are what any dataset's calls may ask for.
+func params() transform.Params {
+	return transform.Params{
+		"school_bid": "school-1", "district_bid": "district-1", "perspective_bid": "perspective-1",
+		"student_bid": "student-1", "educator_bid": "educator-1", "school_class_bid": "class-1",
+		"educator_school_association_bid": "association-1",
+	}
+}
+
+// rowsAsText writes the rows that count as the reference writes them.
+func rowsAsText(tb testing.TB, b *rows.Batch) []string {
+	tb.Helper()
+	require.NoError(tb, b.Check())
+	all := []string{}
+	for i := range b.Len() {
+		cells := make([]string, len(b.Cols))
+		for c := range b.Cols {
+			cells[c] = cellAsText(&b.Cols[c], b.Row(i))
+		}
+		all = append(all, strings.Join(cells, " | "))
+	}
+	return all
+}
+
+func cellAsText(v *rows.Vector, row int) string {
+	if v.Null(row) {
+		return "null"
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		return strconv.Itoa(int(v.I32[row]))
+	case schemas.Int64, schemas.Timestamp:
+		return strconv.FormatInt(v.I64[row], 10)
+	case schemas.Double:
+		return fmt.Sprintf("%x", v.F64[row])
+	case schemas.Boolean:
+		return strconv.FormatBool(v.Bool[row] == 1)
+	}
+	return strconv.Quote(string(v.Text(row)))
+}
+
+// errorClass reduces an error to what a caller can tell.
+func errorClass(err error) string {
+	var shape *transform.ShapeError
+	switch {
+	case err == nil:
+		return "none"
+	case errors.Is(err, transform.ErrNotJSON):
+		return "not JSON"
+	case errors.Is(err, transform.ErrEmptyString):
+		return "empty string"
+	case errors.As(err, &shape), errors.Is(err, errRefShape):
+		return "shape"
+	}
+	return err.Error()
+}
+
+// requireSame gives the pages to a chain and to the reference and compares all
+// that they say of them.
+func requireSame(tb testing.TB, ds *schemas.Dataset, chain *transform.Chain, params transform.Params, pages [][]byte) {
+	tb.Helper()
+	chain.Reset(params)
+	reference := newReference(tb, ds, params)
+	for i, body := range pages {
+		before := bytes.Clone(body)
+		got, err := chain.Page(body)
+		want, wantErr := reference.page(body)
+		require.Equal(tb, errorClass(wantErr), errorClass(err), "page %d of %s: %s", i, ds.Name, body)
+		require.Equal(tb, want, got, "page %d of %s: %s", i, ds.Name, body)
+		require.Equal(tb, before, body, "a body is not changed")
+		require.Len(tb, reference.rows, chain.Records())
+	}
+	result := chain.Finish()
+	tables, received, duplicates, drift := reference.finish()
+	got := map[string][]string{}
+	for i, b := range result.Tables {
+		require.Same(tb, ds.Tables[i], b.Table)
+		got[b.Table.Name] = rowsAsText(tb, b)
+	}
+	if difference := cmp.Diff(tables, got); difference != "" {
+		require.Fail(tb, "rows differ", "%s of pages\n%s", difference, bytes.Join(pages, []byte("\n")))
+	}
+	if difference := cmp.Diff(drift, result.Drift); difference != "" {
+		require.Fail(tb, "drift differs", "%s of pages\n%s", difference, bytes.Join(pages, []byte("\n")))
+	}
+	require.Equal(tb, received, result.Records)
+	require.Equal(tb, duplicates, result.Duplicates)
+	require.Equal(tb, int(received), chain.Records())
+}
+
+// TestRandomPages compares chains that are used again and again with the
+// reference, on pages that are random in every respect the contract speaks of.
+// A reused chain that keeps anything of its former life fails here.
+func TestRandomPages(t *testing.T) {
+	t.Parallel()
+	for _, ds := range schemas.Datasets() {
+		t.Run(ds.Name, func(t *testing.T) {
+			t.Parallel()
+			plan := compile(t, ds.Name)
+			chain := plan.NewChain()
+			rounds := 120
+			if testing.Short() {
+				rounds = 20
+			}
+			for round := range rounds {
+				g := newGenerator(ds, uint64(round))
+				with := params()
+				if g.one(20) {
+					with["school_bid"] = ""
+				}
+				var pages [][]byte
+				for range 1 + g.rnd.IntN(3) {
+					pages = append(pages, g.page())
+				}
+				requireSame(t, ds, chain, with, pages)
+			}
+		})
+	}
+}
+
+// FuzzPage compares a chain with the reference on any bytes. The first byte
+// chooses the dataset; a zero byte, which no JSON holds, ends a page.
+func FuzzPage(f *testing.F) {
+	all := schemas.Datasets()
+	for i, ds := range all {
+		for seed := range uint64(6) {
+			g := newGenerator(ds, seed)
+			f.Add(append([]byte{byte(i)}, bytes.Join([][]byte{g.page(), g.page()}, []byte{0})...))
+		}
+	}
+	plans := make([]*transform.Plan, len(all))
+	for i, ds := range all {
+		plans[i] = compile(f, ds.Name)
+	}
+	f.Fuzz(func(t *testing.T, input []byte) {
+		if len(input) == 0 || len(input) > 1<<16 {
+			return
+		}
+		which := int(input[0]) % len(all)
+		requireSame(t, all[which], plans[which].NewChain(), params(), bytes.Split(input[1:], []byte{0}))
+	})
+}
+
+// TestAllCuts compares every beginning of a page, and the page with a byte
+// changed at every position.
+func TestAllCuts(t *testing.T) {
+	t.Parallel()
+	ds, ok := schemas.Find("test_results")
+	require.True(t, ok)
+	chain := compile(t, ds.Name).NewChain()
+	page := resultsPage(rand.New(rand.NewPCG(1, 1)), 1, false)
+	rnd := rand.New(rand.NewPCG(2, 2))
+	for i := range page {
+		cut := page[:i:i]
+		chain.Reset(params())
+		_, err := chain.Page(cut)
+		require.ErrorIs(t, err, transform.ErrNotJSON)
+
+		if i%4 != 0 {
+			continue
+		}
+		changed := bytes.Clone(page)
+		changed[i] = "\"\\{}[]:,0 9.eEtn\n\x80\x00"[rnd.IntN(19)]
+		requireSame(t, ds, chain, params(), [][]byte{changed, page})
+	}
+}

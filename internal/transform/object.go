@@ -1,0 +1,346 @@
+package transform
+
+// doubled is what reading a record returns where a member has been found
+// twice: it has to be read again, knowing which members count.
+const doubled = -3
+
+// records reads the elements of the array of records, from behind its opening
+// bracket to behind its closing one.
+func (c *Chain) records(pos int) int {
+	t := c.tables[0]
+	pos, more := firstEnd(c.body, pos, ']')
+	for more {
+		if pos = c.record(pos); pos < 0 {
+			return pos
+		}
+		t.n++
+		pos, more = nextEnd(c.body, pos, ']')
+	}
+	return pos
+}
+
+// record reads one record into the next row, and its children.
+func (c *Chain) record(pos int) int {
+	t := c.tables[0]
+	if t.n == t.capacity {
+		t.grow()
+	}
+	for _, ct := range c.tables[1:] {
+		ct.starts = append(ct.starts, int32(ct.n))
+	}
+	if at(c.body, pos) != '{' {
+		return c.value(t, pos)
+	}
+	pending := len(c.events.pending)
+	end := c.row(t, pos+1)
+	if end != doubled {
+		return end
+	}
+
+	c.left.reset()
+	c.events.rewind(pending)
+	t.rewind(t.n)
+	for _, ct := range c.tables[1:] {
+		ct.rewind(int(ct.starts[t.n]))
+	}
+	c.dropped = c.dropped[:0]
+	if end = c.findDoubled(t.plan.root, pos+1); end < 0 {
+		return end
+	}
+	c.startDropping()
+	end = c.row(t, pos+1)
+	c.nextDropped = -1
+	return end
+}
+
+// elements reads an array of child rows, from behind its opening bracket to
+// behind its closing one.
+func (c *Chain) elements(t *tableRows, pos int) int {
+	pos, more := firstEnd(c.body, pos, ']')
+	for more {
+		if t.n == t.capacity {
+			t.grow()
+		}
+		if at(c.body, pos) == '{' {
+			pos = c.row(t, pos+1)
+		} else {
+			pos = c.value(t, pos)
+		}
+		if pos < 0 {
+			return pos
+		}
+		t.n++
+		pos, more = nextEnd(c.body, pos, ']')
+	}
+	return pos
+}
+
+// row reads an object, from behind its opening brace to behind its closing
+// one, into the next row of a table.
+func (c *Chain) row(t *tableRows, pos int) int {
+	mark := c.left.mark()
+	pos, seen := c.members(t.plan.root, t, pos, 0)
+	if pos < 0 {
+		return pos
+	}
+	t.fillNulls(t.n, seen)
+	if c.left.since(mark) == 0 {
+		t.setNull(t.plan.extra, t.n)
+		return pos
+	}
+	return c.leftoversOf(t, mark, pos)
+}
+
+// members reads the members of an object, from behind its opening brace to
+// behind its closing one, into the next row. Of the table's members, seen are
+// those that the row already has.
+//
+// This is the fast path: each value is taken if it has its column's usual
+// form, else it is left to other, at the same position.
+func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
+	b, hints, row := c.body, c.hints[lv.id], t.n
+	last := uint8(0)
+	pos, more := firstEnd(b, pos, '}')
+	for more {
+		start := pos
+		m := &lv.members[hints[last]]
+		if pos = c.guessed(m, pos); pos < 0 {
+			if m, pos = c.name(lv, start); pos < 0 {
+				return failed, seen
+			}
+			hints[last] = m.number
+		}
+		last = m.number
+		if pos < len(b) && b[pos] <= ' ' {
+			pos = spaceEnd(b, pos)
+		}
+		if start == c.nextDropped {
+			pos = c.drop(pos, lv)
+		} else {
+			if seen&m.bit != 0 {
+				return doubled, seen
+			}
+			seen |= m.bit
+			switch m.kind {
+			case textColumn:
+				pos = c.plainText(lv, m, t, row, pos)
+			case int32Column:
+				mantissa, fraction, end := shortNumber(b, pos)
+				if end >= 0 && fraction == 0 && int64(int32(mantissa)) == mantissa {
+					v := &t.cols[m.column]
+					v.Present[row] = 1
+					v.I32[row] = int32(mantissa)
+					pos = end
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case int64Column:
+				mantissa, fraction, end := shortNumber(b, pos)
+				if end >= 0 && fraction == 0 {
+					v := &t.cols[m.column]
+					v.Present[row] = 1
+					v.I64[row] = mantissa
+					pos = end
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case doubleColumn:
+				mantissa, fraction, end := shortNumber(b, pos)
+				if end >= 0 && (mantissa != 0 || b[pos] != '-') { // -0 is a double of its own
+					v := &t.cols[m.column]
+					v.Present[row] = 1
+					// Both are exact, so the quotient is the nearest double.
+					v.F64[row] = float64(mantissa) / powersOfTen[fraction]
+					pos = end
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case booleanColumn:
+				v := &t.cols[m.column]
+				switch {
+				case literalEnd(b, pos, "true") > 0:
+					v.Present[row] = 1
+					v.Bool[row] = 1
+					pos += len("true")
+				case literalEnd(b, pos, "false") > 0:
+					v.Present[row] = 1
+					v.Bool[row] = 0
+					pos += len("false")
+				default:
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case timestampColumn:
+				text, end := plainText(b, pos)
+				if micros, ok := timestamp(text); ok {
+					v := &t.cols[m.column]
+					v.Present[row] = 1
+					v.I64[row] = micros
+					pos = end
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case dateColumn:
+				text, end := plainText(b, pos)
+				if days, ok := date(text); ok {
+					v := &t.cols[m.column]
+					v.Present[row] = 1
+					v.I32[row] = days
+					pos = end
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case nest:
+				if at(b, pos) == '{' {
+					pos, seen = c.nested(m, t, pos+1, seen)
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			case child:
+				if at(b, pos) == '[' {
+					pos = c.elements(c.tables[m.child.index], pos+1)
+				} else {
+					pos = c.other(lv, m, t, row, pos)
+				}
+			default:
+				pos = c.other(lv, m, t, row, pos)
+			}
+		}
+		if pos < 0 {
+			return pos, seen
+		}
+		if pos+1 < len(b) && b[pos] == ',' && b[pos+1] == '"' {
+			pos++
+			continue
+		}
+		pos, more = nextEnd(b, pos, '}')
+	}
+	return pos, seen
+}
+
+// guessed reads the name given, from its opening quote to behind its colon, if
+// it stands there as it usually does.
+func (c *Chain) guessed(m *member, pos int) int {
+	b, n := c.body, len(m.key)
+	if n == 0 || len(b)-pos <= n || b[pos] != '"' || string(b[pos+1:pos+1+n]) != m.key {
+		return failed
+	}
+	return pos + 1 + n
+}
+
+// name reads the name of a member, from its opening quote, and goes to its
+// value. If the member is not declared, the name is kept in c.unknown.
+func (c *Chain) name(lv *level, pos int) (m *member, end int) {
+	b := c.body
+	if pos >= len(b) || b[pos] != '"' {
+		return nil, failed
+	}
+	start := pos + 1
+	name, invalid, lone := b[:0], 0, false
+	if pos = plainEnd(b, start); pos < len(b) && b[pos] == '"' {
+		name = b[start:pos]
+		pos++
+	} else {
+		if pos = stringEnd(b, start); pos < 0 {
+			return nil, failed
+		}
+		c.text, invalid, lone = unescape(c.text[:0], b[start:pos-1])
+		name = c.text
+	}
+	m = &lv.members[0]
+	if !lone {
+		m = lv.lookup(name)
+	}
+	if m.number == 0 {
+		c.unknown, c.unknownInvalid = append(c.unknown[:0], name...), invalid
+	}
+	if pos < len(b) && b[pos] == ':' {
+		return m, spaceEnd(b, pos+1)
+	}
+	return m, colonEnd(b, pos)
+}
+
+// nested reads a nest, from behind its opening brace; what it leaves over is a
+// leftover of the object around it.
+func (c *Chain) nested(m *member, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
+	mark := c.left.mark()
+	if pos, seen = c.members(m.nest, t, pos, seen); pos < 0 || c.left.since(mark) == 0 {
+		return pos, seen
+	}
+	if !c.left.nest(mark, m.name) {
+		return doubled, seen
+	}
+	return pos, seen
+}
+
+// plainText takes the usual form of a text: ASCII without escapes.
+func (c *Chain) plainText(lv *level, m *member, t *tableRows, row, pos int) int {
+	text, end := plainText(c.body, pos)
+	if end < 0 {
+		return c.other(lv, m, t, row, pos)
+	}
+	v := &t.cols[m.column]
+	v.Present[row] = 1
+	v.Data = append(v.Data, text...)
+	v.End[row] = uint32(len(v.Data))
+	return end
+}
+
+// plainText reads a text of ASCII without escapes, from its opening quote; any
+// other value gives failed.
+func plainText(b []byte, pos int) (text []byte, end int) {
+	if at(b, pos) != '"' {
+		return nil, failed
+	}
+	end = plainEnd(b, pos+1)
+	if at(b, end) != '"' {
+		return nil, failed
+	}
+	return b[pos+1 : end], end + 1
+}
+
+// maxShortDigits is how many digits every double can hold.
+const maxShortDigits = 15
+
+// shortNumber reads a number of at most 15 digits without an exponent: the
+// integer that its digits write, and how many of them are a fraction. Any
+// other value gives failed.
+func shortNumber(b []byte, pos int) (mantissa int64, fraction, end int) {
+	start := pos
+	negative := at(b, pos) == '-'
+	if negative {
+		start++
+		pos++
+	}
+	for pos < len(b) && b[pos]-'0' <= 9 {
+		mantissa = mantissa*10 + int64(b[pos]-'0')
+		pos++
+	}
+	digits := pos - start
+	if digits == 0 || digits > maxShortDigits || (digits > 1 && b[start] == '0') {
+		return 0, 0, failed
+	}
+	if pos < len(b) && b[pos] == '.' {
+		pos++
+		point := pos
+		for pos < len(b) && b[pos]-'0' <= 9 {
+			mantissa = mantissa*10 + int64(b[pos]-'0')
+			pos++
+		}
+		fraction = pos - point
+		if fraction == 0 || digits+fraction > maxShortDigits {
+			return 0, 0, failed
+		}
+	}
+	if pos < len(b) && b[pos]|0x20 == 'e' {
+		return 0, 0, failed
+	}
+	if negative {
+		mantissa = -mantissa
+	}
+	return mantissa, fraction, pos
+}
+
+// powersOfTen are those that a double holds exactly and a short number needs.
+var powersOfTen = [maxShortDigits + 1]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+}

@@ -1,0 +1,706 @@
+package transform_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// The reference reads pages slowly, on encoding/json, from the words of the
+// contract. It shares no code with the package and is built for being read.
+
+// refRow is a row as text: one cell per column, "null" or a Go literal.
+type refRow struct {
+	cells []string
+	keys  []refKey
+	// order is the position received.
+	order    int
+	ordinal  int
+	modified string // comparable, "" if it cannot be read
+	children map[string][]refRow
+}
+
+// refKey is a key column that is not a parameter.
+type refKey struct {
+	null bool
+	text string
+}
+
+type refChain struct {
+	t      testing.TB
+	ds     *schemas.Dataset
+	params transform.Params
+	rows   []refRow
+	drift  map[transform.Drift]int64
+}
+
+type refMember struct {
+	name []byte // escapes resolved, lone surrogates as three bytes
+	// invalid and lone tell of bytes and escapes that are no text.
+	invalid int
+	lone    bool
+	value   json.RawMessage
+}
+
+func newReference(tb testing.TB, ds *schemas.Dataset, params transform.Params) *refChain {
+	tb.Helper()
+	return &refChain{t: tb, ds: ds, params: params, drift: map[transform.Drift]int64{}}
+}
+
+var errRefShape = errors.New("shape")
+
+// page reads one page into the chain, or returns an error and changes nothing.
+func (r *refChain) page(body []byte) (transform.Page, error) {
+	try := newReference(r.t, r.ds, r.params)
+	page, err := try.container(body)
+	if err != nil {
+		return transform.Page{}, err
+	}
+	for _, row := range try.rows {
+		row.order = len(r.rows)
+		r.rows = append(r.rows, row)
+	}
+	for d, n := range try.drift {
+		r.drift[d] += n
+	}
+	return page, nil
+}
+
+func (r *refChain) container(body []byte) (transform.Page, error) {
+	var whole json.RawMessage
+	if err := json.Unmarshal(body, &whole); err != nil {
+		if strings.Contains(err.Error(), "exceeded max depth") {
+			return transform.Page{}, errRefShape
+		}
+		return transform.Page{}, transform.ErrNotJSON
+	}
+	whole = trim(whole)
+	if string(whole) == `""` {
+		return transform.Page{}, transform.ErrEmptyString
+	}
+	if r.ds.Operation.Single {
+		return r.single(whole)
+	}
+	switch whole[0] {
+	case '[':
+		if r.ds.Operation.Paged {
+			return transform.Page{}, errRefShape
+		}
+		r.records(whole)
+		return transform.Page{Records: len(r.rows)}, nil
+	case '{':
+		return r.wrapper(whole)
+	}
+	return transform.Page{}, errRefShape
+}
+
+func (r *refChain) single(whole json.RawMessage) (transform.Page, error) {
+	if whole[0] != '{' {
+		return transform.Page{}, errRefShape
+	}
+	outer := r.members(whole)
+	present := notNull(lastOnes(outer, nil))
+	if len(outer) <= 100 && len(present) == 1 && present[0].value[0] == '{' && !r.declared(string(present[0].name)) {
+		lastOnes(outer, func(m refMember) {
+			if bytes.Equal(m.name, present[0].name) {
+				r.note(0, string(m.name), transform.DuplicateMember, 1)
+			}
+		})
+		whole = present[0].value
+	}
+	r.record(whole)
+	return transform.Page{Records: 1}, nil
+}
+
+// declared tells whether a record's member is a column, a nest or documented.
+func (r *refChain) declared(name string) bool {
+	for _, c := range r.ds.Tables[0].Columns {
+		if c.Source == name || strings.HasPrefix(c.Source, name+".") {
+			return true
+		}
+	}
+	return slices.Contains(r.ds.Known, name)
+}
+
+func (r *refChain) wrapper(whole json.RawMessage) (transform.Page, error) {
+	outer := r.members(whole)
+	if len(outer) > 100 {
+		return transform.Page{}, errRefShape
+	}
+	present := notNull(lastOnes(outer, nil))
+	var list, pagination *refMember
+	others := 0
+	for i, m := range present {
+		switch {
+		case string(m.name) == "pagination":
+			pagination = &present[i]
+		case m.value[0] == '[' && list == nil:
+			list = &present[i]
+		default:
+			others++
+		}
+	}
+	if others > 0 {
+		list = nil
+	}
+	for i, m := range present {
+		if r.ds.Operation.Records != "" && string(m.name) == r.ds.Operation.Records && m.value[0] == '[' {
+			list = &present[i]
+		}
+	}
+	if list == nil {
+		return transform.Page{}, errRefShape
+	}
+	lastOnes(outer, func(m refMember) {
+		if bytes.Equal(m.name, list.name) || string(m.name) == "pagination" {
+			r.note(0, string(m.name), transform.DuplicateMember, 1)
+		}
+	})
+	r.records(list.value)
+	next, err := r.next(pagination)
+	return transform.Page{Records: len(r.rows), Next: next}, err
+}
+
+func (r *refChain) next(pagination *refMember) (string, error) {
+	paged := r.ds.Operation.Paged
+	if pagination == nil {
+		if paged {
+			return "", errRefShape
+		}
+		return "", nil
+	}
+	if pagination.value[0] != '{' {
+		return "", errRefShape
+	}
+	more, cursor := json.RawMessage("null"), json.RawMessage("null")
+	last := lastOnes(r.members(pagination.value), func(m refMember) {
+		if name := string(m.name); name == "hasNextPage" || name == "nextPage" {
+			r.note(0, "pagination."+name, transform.DuplicateMember, 1)
+		}
+	})
+	for _, m := range last {
+		switch string(m.name) {
+		case "hasNextPage":
+			more = m.value
+		case "nextPage":
+			cursor = m.value
+		}
+	}
+	next, readable := "", true
+	switch cursor[0] {
+	case 'n':
+	case '"':
+		text, invalid, lone := refText(cursor)
+		next, readable = string(text), invalid == 0 && !lone
+	case '{', '[', 't', 'f':
+		readable = false
+	default:
+		next = string(cursor)
+	}
+	word := string(more)
+	if more[0] == '"' {
+		text, _, _ := refText(more)
+		if word = string(text); word != "true" {
+			word = map[bool]string{true: "false", false: "no word"}[word == "false"]
+		}
+	}
+	switch {
+	case word == "true" && readable && next != "":
+		return next, nil
+	case word == "false":
+		return "", nil
+	case word == "null" && !paged && readable && next == "":
+		return "", nil
+	}
+	return "", errRefShape
+}
+
+func (r *refChain) records(list json.RawMessage) {
+	for _, element := range elements(r.t, list) {
+		r.record(element)
+	}
+}
+
+func (r *refChain) record(element json.RawMessage) {
+	row := r.row(0, element, nil, 0)
+	row.order = len(r.rows)
+	r.rows = append(r.rows, row)
+}
+
+// row reads a record or an element of a child array.
+func (r *refChain) row(table int, element json.RawMessage, parent *refRow, ordinal int) refRow {
+	t := r.ds.Tables[table]
+	row := refRow{cells: make([]string, len(t.Columns)), ordinal: ordinal, children: map[string][]refRow{}}
+	for i, c := range t.Columns {
+		row.cells[i] = "null"
+		switch c.Source[0] {
+		case '$':
+			row.cells[i] = strconv.Quote(r.params[c.Source[1:]])
+		case '#':
+			row.cells[i] = strconv.Itoa(ordinal)
+		case '^':
+			for j, pc := range r.ds.Tables[0].Columns {
+				if pc.Source == c.Source[1:] {
+					row.cells[i] = parent.cells[j]
+				}
+			}
+		}
+	}
+	extra := t.Column("_extra")
+	if element[0] != '{' {
+		value, invalid := refCompact(r.t, element)
+		row.cells[extra] = strconv.Quote(`{"_value":` + value + `}`)
+		r.note(table, "_value", transform.TypeMismatch, 1+invalid)
+	} else if left := r.object(table, "", element, &row); len(left) > 0 {
+		row.cells[extra] = strconv.Quote(refObject(left))
+	}
+	for _, i := range t.KeyColumns() {
+		if t.Columns[i].Source[0] != '$' {
+			key := refKey{null: row.cells[i] == "null"}
+			if !key.null {
+				key.text, _ = strconv.Unquote(row.cells[i])
+			}
+			row.keys = append(row.keys, key)
+		}
+	}
+	if table == 0 {
+		for number, child := range r.ds.Tables[1:] {
+			for i, e := range r.childElements(child, element) {
+				row.children[child.Name] = append(row.children[child.Name], r.row(number+1, e, &row, i))
+			}
+		}
+	}
+	return row
+}
+
+func (r *refChain) childElements(child *schemas.Table, record json.RawMessage) []json.RawMessage {
+	if record[0] != '{' {
+		return nil
+	}
+	for _, m := range lastOnes(r.members(record), nil) {
+		if string(m.name) == child.Each && !m.lone && m.value[0] == '[' {
+			return elements(r.t, m.value)
+		}
+	}
+	return nil
+}
+
+// object reads the members of a record, an element or a nest and returns what
+// is left over.
+func (r *refChain) object(table int, path string, object json.RawMessage, row *refRow) []refMember {
+	t := r.ds.Tables[table]
+	var left []refMember
+	last := lastOnes(r.members(object), func(m refMember) {
+		r.note(table, path+refName(m), transform.DuplicateMember, 1)
+	})
+	for _, m := range notNull(last) {
+		source := path + string(m.name)
+		column := slices.IndexFunc(t.Columns, func(c schemas.Column) bool {
+			return c.Source == source && !m.lone && !strings.ContainsAny(c.Source[:1], "$#^*") && !strings.Contains(string(m.name), ".")
+		})
+		isNest := !m.lone && !strings.Contains(string(m.name), ".") && slices.ContainsFunc(t.Columns, func(c schemas.Column) bool {
+			return strings.HasPrefix(c.Source, source+".")
+		})
+		isChild := !m.lone && table == 0 && path == "" && slices.ContainsFunc(r.ds.Tables[1:], func(c *schemas.Table) bool { return c.Each == source })
+		isKnown := !m.lone && table == 0 && path == "" && slices.Contains(r.ds.Known, source)
+		compact, invalid := refCompact(r.t, m.value)
+		mismatch := true
+		switch {
+		case column >= 0:
+			cell, bad, fits := refFit(r.t, t.Columns[column].Type, m.value)
+			if fits {
+				row.cells[column] = cell
+				r.note(table, source, transform.TypeMismatch, bad)
+				if t.Columns[column].Name == "modified_date_time" {
+					n, _ := strconv.ParseInt(cell, 10, 64)
+					row.modified = fmt.Sprintf("%020d", n+1<<62)
+				}
+				continue
+			}
+		case isNest && m.value[0] == '{':
+			inner := r.object(table, source+".", m.value, row)
+			if len(inner) > 0 {
+				left = append(left, refMember{name: m.name, value: json.RawMessage(refObject(inner))})
+			}
+			continue
+		case isChild && m.value[0] == '[':
+			continue
+		case isNest, isChild:
+		case isKnown:
+			mismatch = false
+		default:
+			mismatch = false
+			invalid += m.invalid
+			r.note(table, path+refName(m), transform.UnknownField, 1)
+		}
+		if mismatch {
+			invalid++
+		}
+		r.note(table, path+refName(m), transform.TypeMismatch, invalid)
+		left = append(left, refMember{name: m.name, value: json.RawMessage(compact)})
+	}
+	return left
+}
+
+func (r *refChain) note(table int, field, kind string, n int) {
+	if n > 0 {
+		r.drift[transform.Drift{Table: r.ds.Tables[table].Name, Field: field, Kind: kind}] += int64(n)
+	}
+}
+
+// finish returns the rows of every table in their order, what was received and
+// dropped, and the drift.
+func (r *refChain) finish() (tables map[string][]string, received, duplicates int64, drift []transform.Drift) {
+	complete := func(row refRow) bool {
+		for _, c := range r.ds.Tables[0].Columns {
+			if c.Key && c.Source[0] == '$' && r.params[c.Source[1:]] == "" {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(row.keys, func(k refKey) bool { return k.text == "" })
+	}
+	var kept []refRow
+	for _, row := range r.rows {
+		beaten := false
+		for _, other := range r.rows {
+			if other.order == row.order || !complete(row) || !slices.Equal(row.keys, other.keys) {
+				continue
+			}
+			later := other.order > row.order
+			switch {
+			case r.ds.WholeRecordDuplicates:
+				beaten = beaten || later && slices.Equal(row.cells, other.cells)
+			case other.modified != row.modified:
+				beaten = beaten || other.modified > row.modified
+			default:
+				beaten = beaten || later
+			}
+		}
+		if !beaten {
+			kept = append(kept, row)
+		}
+	}
+	received = int64(len(r.rows))
+	duplicates = received - int64(len(kept))
+
+	tables = map[string][]string{}
+	for number, t := range r.ds.Tables {
+		all := kept
+		if number > 0 {
+			all = nil
+			for _, row := range kept {
+				all = append(all, row.children[t.Name]...)
+			}
+		}
+		all = slices.Clone(all)
+		slices.SortStableFunc(all, func(a, b refRow) int {
+			for i := range a.keys {
+				if number > 0 && i == len(a.keys)-1 {
+					return cmp.Compare(a.ordinal, b.ordinal)
+				}
+				switch ak, bk := a.keys[i], b.keys[i]; {
+				case ak.null != bk.null && ak.null:
+					return -1
+				case ak.null != bk.null:
+					return 1
+				case ak.text != bk.text:
+					return strings.Compare(ak.text, bk.text)
+				}
+			}
+			return 0
+		})
+		tables[t.Name] = []string{}
+		for _, row := range all {
+			tables[t.Name] = append(tables[t.Name], strings.Join(row.cells, " | "))
+		}
+	}
+
+	if duplicates > 0 {
+		source := ""
+		for _, i := range slices.Backward(r.ds.Tables[0].KeyColumns()) {
+			if s := r.ds.Tables[0].Columns[i].Source; s[0] != '$' {
+				source = s
+			}
+		}
+		r.note(0, source, transform.DuplicateRecord, int(duplicates))
+	}
+	for d, n := range r.drift {
+		d.Count = n
+		drift = append(drift, d)
+	}
+	slices.SortFunc(drift, func(a, b transform.Drift) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Field, b.Field), strings.Compare(a.Kind, b.Kind))
+	})
+	return tables, received, duplicates, drift
+}
+
+// members lists the members of an object as they stand.
+func (r *refChain) members(object json.RawMessage) []refMember {
+	var all []refMember
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	_, err := decoder.Token()
+	require.NoError(r.t, err)
+	for decoder.More() {
+		before := decoder.InputOffset()
+		_, err := decoder.Token()
+		require.NoError(r.t, err)
+		name := bytes.TrimLeft(object[before:decoder.InputOffset()], ", \t\r\n")
+		var m refMember
+		m.name, m.invalid, m.lone = refText(name)
+		require.NoError(r.t, decoder.Decode(&m.value))
+		m.value = trim(m.value)
+		all = append(all, m)
+	}
+	return all
+}
+
+func elements(tb testing.TB, list json.RawMessage) []json.RawMessage {
+	tb.Helper()
+	var all []json.RawMessage
+	require.NoError(tb, json.Unmarshal(list, &all))
+	for i := range all {
+		if all[i] == nil {
+			all[i] = json.RawMessage("null")
+		}
+		all[i] = trim(all[i])
+	}
+	return all
+}
+
+// lastOnes leaves of members of one name the last, and tells of the others.
+func lastOnes(members []refMember, dropped func(refMember)) []refMember {
+	var last []refMember
+	for i, m := range members {
+		if slices.ContainsFunc(members[i+1:], func(later refMember) bool { return bytes.Equal(later.name, m.name) }) {
+			if dropped != nil {
+				dropped(m)
+			}
+			continue
+		}
+		last = append(last, m)
+	}
+	return last
+}
+
+func notNull(members []refMember) []refMember {
+	return slices.DeleteFunc(members, func(m refMember) bool { return string(m.value) == "null" })
+}
+
+// refName is a member's name in a report.
+func refName(m refMember) string { return strings.ToValidUTF8(string(m.name), "\uFFFD") }
+
+// refObject writes leftovers as an object.
+func refObject(left []refMember) string {
+	slices.SortFunc(left, func(a, b refMember) int { return bytes.Compare(a.name, b.name) })
+	var members []string
+	for _, m := range left {
+		var name strings.Builder
+		for rest := string(m.name); rest != ""; {
+			r, size := utf8.DecodeRuneInString(rest)
+			switch {
+			case r == utf8.RuneError && size == 1: // a lone surrogate's three bytes
+				r = rune(rest[0]&0x0F)<<12 | rune(rest[1]&0x3F)<<6 | rune(rest[2]&0x3F)
+				fmt.Fprintf(&name, `\u%04x`, r)
+				size = 3
+			case r == '"' || r == '\\':
+				name.WriteString(`\` + string(r))
+			case r < ' ':
+				short := map[rune]string{'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}[r]
+				if short == "" {
+					short = fmt.Sprintf(`\u%04x`, r)
+				}
+				name.WriteString(short)
+			default:
+				name.WriteRune(r)
+			}
+			rest = rest[size:]
+		}
+		members = append(members, `"`+name.String()+`":`+string(m.value))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// refText reads a quoted text.
+func refText(quoted []byte) (text []byte, invalid int, lone bool) {
+	code := func(rest []byte) (rune, bool) {
+		if len(rest) < 6 || string(rest[:2]) != `\u` {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(string(rest[2:6]), 16, 16)
+		return rune(n), err == nil
+	}
+	for rest := quoted[1 : len(quoted)-1]; len(rest) > 0; {
+		if r, ok := code(rest); ok {
+			rest = rest[6:]
+			second, two := code(rest)
+			switch both := utf16.DecodeRune(r, second); {
+			case !utf16.IsSurrogate(r):
+				text = utf8.AppendRune(text, r)
+			case two && both != utf8.RuneError:
+				text = utf8.AppendRune(text, both)
+				rest = rest[6:]
+			default:
+				lone = true
+				text = append(text, byte(0xE0|r>>12), byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
+			}
+			continue
+		}
+		if rest[0] == '\\' {
+			var one string
+			if err := json.Unmarshal([]byte(`"`+string(rest[:2])+`"`), &one); err != nil {
+				panic(err)
+			}
+			text = append(text, one...)
+			rest = rest[2:]
+			continue
+		}
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			invalid++
+		}
+		text = utf8.AppendRune(text, r)
+		rest = rest[size:]
+	}
+	return text, invalid, lone
+}
+
+// refCompact returns a value without white space between its parts.
+func refCompact(tb testing.TB, value json.RawMessage) (compact string, invalid int) {
+	tb.Helper()
+	var out bytes.Buffer
+	require.NoError(tb, json.Compact(&out, value))
+	var valid strings.Builder
+	for rest := out.Bytes(); len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			invalid++
+		}
+		valid.WriteRune(r)
+		rest = rest[size:]
+	}
+	return valid.String(), invalid
+}
+
+func trim(value json.RawMessage) json.RawMessage { return bytes.Trim(value, " \t\r\n") }
+
+var (
+	refNumber = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	refDay    = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	refMoment = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})?$`)
+)
+
+// refFit says what fits a type.
+func refFit(tb testing.TB, typ schemas.Type, value json.RawMessage) (cell string, invalid int, fits bool) {
+	tb.Helper()
+	text, quoted := string(value), value[0] == '"'
+	if quoted {
+		decoded, bad, lone := refText(value)
+		if lone {
+			return "", 0, false
+		}
+		text, invalid = string(decoded), bad
+	} else if value[0] == '{' || value[0] == '[' {
+		return "", 0, false
+	}
+	switch typ {
+	case schemas.String:
+		return strconv.Quote(text), invalid, true
+	case schemas.Int32, schemas.Int64:
+		n, ok := refWhole(text)
+		bits := map[schemas.Type]uint{schemas.Int32: 31, schemas.Int64: 63}[typ]
+		limit := new(big.Int).Lsh(big.NewInt(1), bits)
+		if !ok || n.Cmp(limit) >= 0 || n.Cmp(new(big.Int).Neg(limit)) < 0 {
+			return "", 0, false
+		}
+		return n.String(), invalid, true
+	case schemas.Double:
+		x, err := strconv.ParseFloat(text, 64)
+		return fmt.Sprintf("%x", x), invalid, err == nil && refNumber.MatchString(text)
+	case schemas.Boolean:
+		return text, invalid, text == "true" || text == "false"
+	}
+	moment, ok := refTime(text)
+	if !ok || !quoted {
+		return "", 0, false
+	}
+	if typ == schemas.Date {
+		days := moment.Unix() / 86400
+		return strconv.FormatInt(days, 10), invalid, moment.Equal(time.Unix(days*86400, 0))
+	}
+	return strconv.FormatInt(moment.UnixMicro(), 10), invalid, true
+}
+
+// refWhole returns the integer that a text is, if it is exactly a JSON number
+// and mathematically whole.
+func refWhole(text string) (*big.Int, bool) {
+	parts := refNumber.FindStringSubmatch(text)
+	if parts == nil {
+		return nil, false
+	}
+	mantissa, ok := new(big.Rat).SetString(parts[1] + parts[2] + parts[3])
+	if !ok || mantissa.Sign() == 0 {
+		return new(big.Int), ok
+	}
+	if parts[4] != "" {
+		exponent, _ := new(big.Int).SetString(strings.TrimPrefix(parts[4][1:], "+"), 10)
+		if beyond := big.NewInt(int64(len(text) + 30)); exponent.CmpAbs(beyond) > 0 {
+			return nil, false // out of range, or not whole
+		}
+		power := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), new(big.Int).Abs(exponent), nil))
+		if exponent.Sign() < 0 {
+			power.Inv(power)
+		}
+		mantissa.Mul(mantissa, power)
+	}
+	return mantissa.Num(), mantissa.IsInt()
+}
+
+// refTime returns the moment that a date or a timestamp names.
+func refTime(text string) (time.Time, bool) {
+	if refDay.MatchString(text) {
+		day, err := time.Parse("2006-01-02", text)
+		return day, err == nil
+	}
+	parts := refMoment.FindStringSubmatch(text)
+	if parts == nil {
+		return time.Time{}, false
+	}
+	moment, err := time.Parse("2006-01-02 15:04:05", parts[1]+" "+parts[2])
+	if err != nil {
+		return time.Time{}, false
+	}
+	fraction := strings.TrimRight(parts[3], "0")
+	if len(fraction) > 6 {
+		return time.Time{}, false
+	}
+	micros, _ := strconv.Atoi((fraction + "000000")[:6])
+	moment = moment.Add(time.Duration(micros) * time.Microsecond)
+	if zone := parts[4]; len(zone) == 6 {
+		offset, err := time.Parse("15:04", zone[1:])
+		if err != nil {
+			return time.Time{}, false
+		}
+		shift := time.Duration(offset.Hour())*time.Hour + time.Duration(offset.Minute())*time.Minute
+		if zone[0] == '+' {
+			shift = -shift
+		}
+		moment = moment.Add(shift)
+	}
+	return moment, true
+}

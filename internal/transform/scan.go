@@ -1,0 +1,266 @@
+package transform
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The scanner's functions return the position behind what they read, or a
+// negative number: failed where the bytes are not JSON, tooDeep where they are
+// nested too deep. Further negative numbers are declared in object.go.
+const (
+	failed  = -1
+	tooDeep = -2
+)
+
+// maxDepth is how deep a body may be nested: beyond it somebody is playing.
+const maxDepth = 10_000
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// plainEnd returns the position, from pos on, of the first byte that does not
+// stand for itself in a JSON text of ASCII: a quote, a backslash, a control
+// character, a byte of 0x80 or more, or the end.
+func plainEnd(b []byte, pos int) int {
+	for pos+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[pos:])
+		// A borrow can mark a byte wrongly, but only above one that is marked
+		// rightly; the lowest mark is always right.
+		marks := (w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w
+		if marks &= highs; marks != 0 {
+			return pos + bits.TrailingZeros64(marks)>>3
+		}
+		pos += 8
+	}
+	for pos < len(b) && b[pos] >= 0x20 && b[pos] < 0x80 && b[pos] != '"' && b[pos] != '\\' {
+		pos++
+	}
+	return pos
+}
+
+// stringEnd reads a text from behind its opening quote to behind its closing
+// one. Invalid UTF-8 passes: who keeps the text mends it.
+func stringEnd(b []byte, pos int) int {
+	for {
+		pos = plainEnd(b, pos)
+		if pos >= len(b) {
+			return failed
+		}
+		switch c := b[pos]; {
+		case c == '"':
+			return pos + 1
+		case c >= 0x80:
+			pos++
+		case c == '\\' && pos+1 < len(b):
+			switch b[pos+1] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+				pos += 2
+			case 'u':
+				if pos+6 > len(b) || hex4(b[pos+2:pos+6]) < 0 {
+					return failed
+				}
+				pos += 6
+			default:
+				return failed
+			}
+		default:
+			return failed
+		}
+	}
+}
+
+// hex4 returns the number that four hexadecimal digits write, or -1.
+func hex4(b []byte) rune {
+	var r rune
+	for _, c := range b[:4] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+// numberEnd reads a number of JSON's grammar.
+func numberEnd(b []byte, pos int) int {
+	if pos < len(b) && b[pos] == '-' {
+		pos++
+	}
+	switch {
+	case pos >= len(b):
+		return failed
+	case b[pos] == '0':
+		pos++
+	default:
+		if pos = digitsEnd(b, pos); pos < 0 {
+			return failed
+		}
+	}
+	if pos < len(b) && b[pos] == '.' {
+		if pos = digitsEnd(b, pos+1); pos < 0 {
+			return failed
+		}
+	}
+	if pos < len(b) && b[pos]|0x20 == 'e' {
+		pos++
+		if pos < len(b) && (b[pos] == '+' || b[pos] == '-') {
+			pos++
+		}
+		pos = digitsEnd(b, pos)
+	}
+	return pos
+}
+
+// digitsEnd reads one digit or more.
+func digitsEnd(b []byte, pos int) int {
+	start := pos
+	for pos < len(b) && b[pos]-'0' <= 9 {
+		pos++
+	}
+	if pos == start {
+		return failed
+	}
+	return pos
+}
+
+// isNumber tells whether a text is exactly a JSON number.
+func isNumber(text []byte) bool { return numberEnd(text, 0) == len(text) }
+
+// literalEnd reads the word given.
+func literalEnd(b []byte, pos int, word string) int {
+	if len(b)-pos < len(word) || string(b[pos:pos+len(word)]) != word {
+		return failed
+	}
+	return pos + len(word)
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// spaceEnd skips white space, none included.
+func spaceEnd(b []byte, pos int) int {
+	for pos < len(b) && isSpace(b[pos]) {
+		pos++
+	}
+	return pos
+}
+
+// nameEnd reads a member's name, from its opening quote, and the colon and
+// white space behind it: to the member's value.
+func nameEnd(b []byte, pos int) int {
+	if pos >= len(b) || b[pos] != '"' {
+		return failed
+	}
+	if pos = stringEnd(b, pos+1); pos < 0 {
+		return failed
+	}
+	return colonEnd(b, pos)
+}
+
+// colonEnd reads the colon between a name and a value, and the white space
+// around it.
+func colonEnd(b []byte, pos int) int {
+	if pos = spaceEnd(b, pos); pos >= len(b) || b[pos] != ':' {
+		return failed
+	}
+	return spaceEnd(b, pos+1)
+}
+
+// nextEnd reads what stands between a value and the next of its object or
+// array: white space and either a comma and white space (more is true) or the
+// closing bracket.
+func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
+	pos = spaceEnd(b, pos)
+	switch {
+	case pos >= len(b):
+		return failed, false
+	case b[pos] == ',':
+		return spaceEnd(b, pos+1), true
+	case b[pos] == closing:
+		return pos + 1, false
+	}
+	return failed, false
+}
+
+// firstEnd reads what stands between an opening bracket, already read, and the
+// first value: white space (more is true), and the closing bracket where there
+// is no value.
+func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
+	pos = spaceEnd(b, pos)
+	if pos < len(b) && b[pos] == closing {
+		return pos + 1, false
+	}
+	return pos, true
+}
+
+// skipper reads values that nobody wants, keeping the memory of open brackets.
+type skipper struct {
+	open []byte // closing brackets still to come
+}
+
+// skip reads one value of any kind at pos, which stands within depth brackets.
+func (s *skipper) skip(b []byte, pos, depth int) int {
+	s.open = s.open[:0]
+	for {
+		more := false
+		switch c := at(b, pos); c {
+		case '{', '[':
+			closing := c + 2 // as ASCII has it
+			if depth+len(s.open) >= maxDepth {
+				return tooDeep
+			}
+			s.open = append(s.open, closing)
+			pos, more = firstEnd(b, pos+1, closing)
+			if !more {
+				s.open = s.open[:len(s.open)-1]
+			}
+		default:
+			pos = scalarEnd(b, pos)
+		}
+		for ; !more; s.open = s.open[:len(s.open)-1] {
+			if pos < 0 || len(s.open) == 0 {
+				return pos
+			}
+			if pos, more = nextEnd(b, pos, s.open[len(s.open)-1]); more {
+				break
+			}
+		}
+		if s.open[len(s.open)-1] == '}' {
+			if pos = nameEnd(b, pos); pos < 0 {
+				return failed
+			}
+		}
+	}
+}
+
+// scalarEnd reads a value that is neither object nor array.
+func scalarEnd(b []byte, pos int) int {
+	switch at(b, pos) {
+	case '"':
+		return stringEnd(b, pos+1)
+	case 't':
+		return literalEnd(b, pos, "true")
+	case 'f':
+		return literalEnd(b, pos, "false")
+	case 'n':
+		return literalEnd(b, pos, "null")
+	}
+	return numberEnd(b, pos)
+}
+
+// at returns the byte at pos, or 0, which JSON has no use for, behind the end.
+func at(b []byte, pos int) byte {
+	if pos < len(b) {
+		return b[pos]
+	}
+	return 0
+}

@@ -1,0 +1,196 @@
+package transform
+
+import (
+	"math/bits"
+	"slices"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// tableRows is a table's batch while it is filled by row number: every column
+// has room for capacity rows, of which n are there and kept are of pages that
+// are read.
+type tableRows struct {
+	plan     *tablePlan
+	batch    *rows.Batch
+	cols     []rows.Vector // the batch's
+	capacity int
+	n, kept  int
+	// starts, of a child table, is the first row of each record.
+	starts []int32
+	order  []int32
+}
+
+// minCapacity is the least room for rows that is taken.
+const minCapacity = 16
+
+func newTableRows(tp *tablePlan) *tableRows {
+	b := rows.New(tp.table)
+	return &tableRows{plan: tp, batch: b, cols: b.Cols}
+}
+
+func (t *tableRows) bytes() int {
+	return t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order)
+}
+
+func (t *tableRows) reset() {
+	t.batch.Reset()
+	t.n, t.kept, t.starts = 0, 0, t.starts[:0]
+}
+
+// open makes the columns' whole room reachable for a page of that many bytes.
+func (t *tableRows) open(pageBytes int) error {
+	if t.n+pageBytes > maxRows {
+		return ErrTooLarge
+	}
+	for _, column := range t.plan.texts {
+		if len(t.cols[column].Data)+maxExpansion*pageBytes > rows.MaxTextBytes {
+			return ErrTooLarge
+		}
+	}
+	t.resize(t.capacity)
+	return nil
+}
+
+// grow makes room for more rows.
+func (t *tableRows) grow() {
+	t.capacity = max(minCapacity, t.capacity+t.capacity/2)
+	t.resize(t.capacity)
+}
+
+// resize gives every column that many slots; texts stay as they are.
+func (t *tableRows) resize(slots int) {
+	for i := range t.cols {
+		v := &t.cols[i]
+		if !v.Required {
+			v.Present = resized(v.Present, slots)
+		}
+		switch v.Type {
+		case schemas.Int32, schemas.Date:
+			v.I32 = resized(v.I32, slots)
+		case schemas.Int64, schemas.Timestamp:
+			v.I64 = resized(v.I64, slots)
+		case schemas.Double:
+			v.F64 = resized(v.F64, slots)
+		case schemas.Boolean:
+			v.Bool = resized(v.Bool, slots)
+		case schemas.String, schemas.JSON:
+			v.End = resized(v.End, slots)
+		}
+	}
+}
+
+func resized[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	grown := make([]T, n)
+	copy(grown, s)
+	return grown
+}
+
+// close makes the batch what its reader expects: as many slots as rows.
+func (t *tableRows) close() *rows.Batch {
+	t.resize(t.n)
+	t.batch.N = t.n
+	return t.batch
+}
+
+// rewind forgets the rows from n on. Of columns that are filled when a page is
+// kept there is nothing to forget.
+func (t *tableRows) rewind(n int) {
+	t.n = n
+	for _, column := range t.plan.texts {
+		v := &t.cols[column]
+		end := uint32(0)
+		if n > 0 {
+			end = v.End[n-1]
+		}
+		v.Data = v.Data[:end]
+	}
+}
+
+// setNull leaves a row of a column without a value.
+func (t *tableRows) setNull(column, row int) {
+	v := &t.cols[column]
+	v.Present[row] = 0
+	switch v.Type {
+	case schemas.String, schemas.JSON:
+		v.End[row] = uint32(len(v.Data))
+	case schemas.Int32, schemas.Date:
+		v.I32[row] = 0
+	case schemas.Int64, schemas.Timestamp:
+		v.I64[row] = 0
+	case schemas.Double:
+		v.F64[row] = 0
+	case schemas.Boolean:
+		v.Bool[row] = 0
+	}
+}
+
+// setText gives a row of a text column its value.
+func (t *tableRows) setText(column, row int, text []byte) {
+	v := &t.cols[column]
+	v.Present[row] = 1
+	v.Data = append(v.Data, text...)
+	v.End[row] = uint32(len(v.Data))
+}
+
+// fillNulls leaves the columns without a value whose members were not seen.
+func (t *tableRows) fillNulls(row int, seen uint64) {
+	for missing := t.plan.filled &^ seen; missing != 0; missing &= missing - 1 {
+		t.setNull(int(t.plan.columnOf[bits.TrailingZeros64(missing)]), row)
+	}
+}
+
+// childEnd returns the row behind the last one of a record, in a child table.
+func (t *tableRows) childEnd(record int) int {
+	if record+1 < len(t.starts) {
+		return int(t.starts[record+1])
+	}
+	return t.n
+}
+
+// fillText gives every row that lacks it the same text.
+func (t *tableRows) fillText(column int, text string) {
+	v := &t.cols[column]
+	from := 0
+	if len(text) > 0 {
+		from = len(v.Data) / len(text)
+	}
+	v.Data = slices.Grow(v.Data, (t.n-from)*len(text))
+	for row := from; row < t.n; row++ {
+		v.Data = append(v.Data, text...)
+		v.End[row] = uint32(len(v.Data))
+	}
+}
+
+// fillParents gives the child rows of the page just read the columns that come
+// from their record, and their positions.
+func (t *tableRows) fillParents(records *tableRows) {
+	for _, p := range t.plan.parents {
+		from, v := &records.cols[p.from], &t.cols[p.column]
+		for record := records.kept; record < records.n; record++ {
+			text, null := from.Text(record), from.Null(record)
+			for row := int(t.starts[record]); row < t.childEnd(record); row++ {
+				if null {
+					t.setNull(p.column, row)
+					continue
+				}
+				v.Present[row] = 1
+				v.Data = append(v.Data, text...)
+				v.End[row] = uint32(len(v.Data))
+			}
+		}
+	}
+	if t.plan.ordinal >= 0 {
+		ordinals := t.cols[t.plan.ordinal].I32
+		for record := records.kept; record < records.n; record++ {
+			start := int(t.starts[record])
+			for row := start; row < t.childEnd(record); row++ {
+				ordinals[row] = int32(row - start)
+			}
+		}
+	}
+}
