@@ -51,7 +51,7 @@ The same in DuckDB:
   FROM read_parquet('%s/test_results/**/*.parquet', hive_partitioning = true)
   WHERE snapshot_date = DATE '%s'
   GROUP BY subject_area, grade
-  ORDER BY subject_area, try_cast(grade AS INTEGER) NULLS FIRST, grade;
+  ORDER BY subject_area, try_cast(grade AS INTEGER) NULLS FIRST, grade NULLS FIRST;
 `, dest, snapshot.date)
 	return nil
 }

@@ -1,0 +1,116 @@
+package architecture
+
+// module is the import path that the table's paths are below.
+const module = "example.org/growthexport"
+
+// rule says what a package imports beside the standard library.
+type rule struct {
+	// ours and modules are what its own files import: packages of this module
+	// (below its path) and modules of others.
+	ours, modules []string
+	// not are the roots of the standard library that its own files leave alone.
+	not []string
+	// tests are packages of this module that only its tests may import.
+	tests []string
+	why   string
+}
+
+// rules is the import graph.
+func rules() map[string]rule {
+	return map[string]rule{
+		"schemas": {
+			not: []string{"net", "os", "time"},
+			why: "the tables are declared once and depend on nobody who uses them",
+		},
+		"schemas/render": {
+			ours:  []string{"schemas"},
+			not:   []string{"net", "os", "time"},
+			why:   "what follows from the declarations is written from them alone",
+			tests: []string{"schemas"},
+		},
+		"internal/rows": {
+			ours: []string{"schemas"},
+			not:  []string{"net", "os", "time"},
+			why:  "rows are what transform hands to sink: they know tables, neither JSON nor Parquet",
+		},
+		"internal/transform": {
+			ours: []string{"internal/rows", "schemas"},
+			not:  []string{"net", "os", "sync", "context"},
+			why:  "flattening is pure: no network, no disk, no goroutines",
+		},
+		"internal/extract": {
+			modules: []string{"golang.org/x/oauth2", "golang.org/x/time"},
+			why:     "the client hands out pages as bytes and knows no tables",
+		},
+		"internal/sink/parquetfile": {
+			ours:    []string{"internal/rows", "schemas"},
+			modules: []string{"github.com/klauspost/compress", "github.com/parquet-go/parquet-go"},
+			not:     []string{"net", "os", "time"},
+			why:     "the file format knows no stores; bytes that depend on a clock could not be compared",
+		},
+		"internal/sink": {
+			ours:    []string{"internal/rows", "internal/sink/parquetfile", "schemas"},
+			modules: []string{"github.com/parquet-go/parquet-go", "golang.org/x/sync"},
+			not:     []string{"net"},
+			why:     "the sink makes files visible and knows neither the service nor its pages; of Parquet it reads the ledger alone",
+			tests:   []string{"internal/sink/storetest"},
+		},
+		"internal/sink/storetest": {
+			ours:    []string{"internal/sink"},
+			modules: []string{"github.com/stretchr/testify", "golang.org/x/sync"},
+			why:     "one conformance suite for every store, linked into tests alone",
+		},
+		"internal/pipeline": {
+			ours: []string{
+				"internal/extract", "internal/rows", "internal/sink", "internal/transform", "schemas",
+			},
+			modules: []string{"golang.org/x/sync"},
+			not:     []string{"net/http"},
+			why:     "the only place where the stages meet; what it says to the service goes through extract",
+			tests:   []string{"internal/simulator", "internal/sink/parquetfile"},
+		},
+		"internal/simulator": {
+			why: "the simulated service is written from the specification alone: it cannot inherit the client's misunderstandings",
+		},
+		"cmd/export": {
+			ours: []string{
+				"internal/extract", "internal/pipeline", "internal/simulator", "internal/sink",
+				"schemas", "schemas/render",
+			},
+			modules: []string{
+				"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/term",
+			},
+			why: "flags, wiring and exit codes; flattening and files are reached through pipeline",
+		},
+		"examples/ritbygrade": {
+			modules: []string{"github.com/parquet-go/parquet-go"},
+			why:     "an example is what a user may copy: nothing internal is in it",
+		},
+		"internal/architecture": {
+			why: "this test looks at packages from outside",
+		},
+	}
+}
+
+// linked are the modules in the command, each with what it is there for.
+func linked() map[string]string {
+	return map[string]string{
+		"github.com/andybalholm/brotli":    "of parquet-go: reading back",
+		"github.com/google/uuid":           "of parquet-go: a type we do not use",
+		"github.com/klauspost/compress":    "zstd of data files",
+		"github.com/parquet-go/bitpack":    "of parquet-go: encodings",
+		"github.com/parquet-go/jsonlite":   "of parquet-go: a type we do not use",
+		"github.com/parquet-go/parquet-go": "format, encodings and reading back of data files",
+		"github.com/pierrec/lz4/v4":        "of parquet-go: reading back",
+		"github.com/spf13/cobra":           "commands and help",
+		"github.com/spf13/pflag":           "flags",
+		"github.com/twpayne/go-geom":       "of parquet-go: a type we do not use",
+		"go.yaml.in/yaml/v3":               "the configuration file",
+		"golang.org/x/oauth2":              "the token's type and expiry",
+		"golang.org/x/sync":                "errgroup",
+		"golang.org/x/sys":                 "of term: terminals",
+		"golang.org/x/term":                "whether stderr is a terminal, and how wide",
+		"golang.org/x/time":                "the rate limit",
+		"google.golang.org/protobuf":       "of parquet-go: a type we do not use",
+	}
+}

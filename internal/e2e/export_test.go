@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/schemas"
+)
+
+// exports are the runs that everything below is held against.
+func exports() []export {
+	return []export{
+		{name: "as it comes"},
+		{name: "several files, faults", args: []string{
+			"--schools-per-file", "5", "--concurrency", "16", "--simulate-faults", "0.15",
+		}},
+		{name: "by district", args: []string{"--partition-by", "district"}, byDistrict: true},
+		{name: "own perspective", args: []string{"--perspectives", "own"}, own: true},
+	}
+}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	all := exports()
+	require.NotEmpty(t, all)
+	for _, e := range all {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			s := take(t, e)
+			t.Run("columns", func(t *testing.T) { t.Parallel(); testColumns(t, s) })
+			t.Run("rows", func(t *testing.T) { t.Parallel(); testRows(t, s) })
+			t.Run("ledger", func(t *testing.T) { t.Parallel(); testLedger(t, s) })
+			t.Run("manifest", func(t *testing.T) { t.Parallel(); testManifest(t, s) })
+			t.Run("example", func(t *testing.T) { t.Parallel(); testExample(t, s) })
+			t.Run("verify", func(t *testing.T) { t.Parallel(); execute(t, growthExport, "verify", "--dest", s.dest) })
+		})
+	}
+}
+
+// testColumns: what DuckDB sees of every table is what the generated DDL says,
+// the partitions included.
+func testColumns(t *testing.T, s *snapshot) {
+	t.Helper()
+	d := newDuck(t)
+	d.exec(ddl(t))
+	for _, table := range s.tables() {
+		declared := d.describe("SELECT * FROM " + table.Name)
+		require.Equal(t, []any{"snapshot_date", "DATE"}, declared[len(declared)-1], table.Name)
+		if s.hasDistricts(table) {
+			declared = slices.Insert(declared, len(declared)-1, []any{"district", "VARCHAR"})
+		}
+		require.Equal(t, declared, d.describe("SELECT * FROM "+s.files(table)), table.Name)
+	}
+}
+
+// testRows: every table holds the rows that the simulator's oracle expects,
+// value by value, in the order of the contract, in the partitions of the day
+// and of the school's district.
+func testRows(t *testing.T, s *snapshot) {
+	t.Helper()
+	d := newDuck(t)
+	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])
+	require.NoError(t, err)
+	oracle := s.world.Oracle(simulator.OracleOptions{EffectiveDate: day, OwnPerspective: s.own})
+	total := 0
+	for _, table := range s.tables() {
+		rows, known := oracle[table.Name]
+		require.True(t, known, "the oracle does not know table %s", table.Name)
+		want := expected(t, table, rows)
+		if s.hasDistricts(table) {
+			school := table.Column("requested_school_bid")
+			slices.SortStableFunc(want, func(a, b []any) int {
+				return strings.Compare(s.districtOf(a[school]), s.districtOf(b[school]))
+			})
+			require.Empty(t, d.query("SELECT DISTINCT district FROM "+s.files(table)+" AS f JOIN "+s.named("schools")+
+				" AS s ON f.requested_school_bid = s.school_bid WHERE f.district <> s.district_bid"), table.Name)
+		}
+		got := d.query(s.inFileOrder(table))
+		total += len(got)
+		if i := firstDifference(want, got); i >= 0 {
+			require.Fail(t, "rows differ", "table %s: %d rows expected, %d read; from row %d on (- expected, + read):\n%s",
+				table.Name, len(want), len(got), i, cmp.Diff(window(want, i), window(got, i)))
+		}
+		require.EqualValues(t, len(want), d.one("SELECT count(*) FROM "+s.files(table)+
+			" WHERE snapshot_date = "+literal(s.manifest.SnapshotDate)+"::DATE"), "rows of the day, table %s", table.Name)
+	}
+	require.Positive(t, total)
+}
+
+// expected lays the oracle's rows out in the table's columns.
+func expected(t *testing.T, table *schemas.Table, rows []simulator.Row) [][]any {
+	t.Helper()
+	laid := make([][]any, len(rows))
+	for r, row := range rows {
+		laid[r] = make([]any, len(table.Columns))
+		for c, column := range table.Columns {
+			value, known := row[column.Name]
+			require.True(t, known, "the oracle does not know column %s of table %s", column.Name, table.Name)
+			laid[r][c] = value
+		}
+		require.Len(t, row, len(table.Columns), "the oracle knows more columns than table %s has", table.Name)
+	}
+	return laid
+}
+
+// firstDifference is the first row at which the two differ, -1 if none.
+func firstDifference(want, got [][]any) int {
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || !slices.Equal(want[i], got[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// window is a few rows from the i-th on: enough to see what is wrong.
+func window(rows [][]any, i int) [][]any {
+	return rows[min(i, len(rows)):min(i+3, len(rows))]
+}

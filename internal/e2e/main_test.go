@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// repository is the folder of the main module.
+const repository = "../.."
+
+// The programs under test, built once, with the race detector: a run that
+// raced ends with an exit code of its own.
+var growthExport, ritByGrade string
+
+func TestMain(m *testing.M) {
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "growth-export-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make a folder for the programs:", err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+
+	growthExport = filepath.Join(folder, "growth-export")
+	ritByGrade = filepath.Join(folder, "ritbygrade")
+	for program, source := range map[string]string{
+		growthExport: "./cmd/export",
+		ritByGrade:   "./examples/ritbygrade",
+	} {
+		build := exec.Command("go", "build", "-race", "-o", program, source) //nolint:noctx // there is no test, and so no context, yet
+		build.Dir = repository
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", source, err, out)
+			return 1
+		}
+	}
+	return m.Run()
+}
+
+// execute runs a program of ours and returns its stdout. It fails the test
+// unless the program ends with exit code 0.
+func execute(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	for _, pair := range os.Environ() {
+		if !strings.HasPrefix(pair, "GROWTH_EXPORT_") {
+			cmd.Env = append(cmd.Env, pair)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Run(), "%s %s\n%s%s", filepath.Base(program), strings.Join(args, " "), &stdout, &stderr)
+	return stdout.String()
+}

@@ -1,0 +1,181 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/schemas"
+)
+
+// export is a run of the default datasets against the embedded simulator.
+type export struct {
+	name string
+	args []string
+	// own: enrollment is read in a school's own perspective alone.
+	own bool
+	// byDistrict: tables of per-school datasets have a partition more.
+	byDistrict bool
+}
+
+// snapshot is what an export published.
+type snapshot struct {
+	export
+	dest     string
+	pointer  pointer
+	manifest manifest
+	world    *simulator.World
+}
+
+// pointer and manifest are the documents as the contract has them, written out
+// here once more so that the exporter's own reading of them is not trusted.
+type pointer struct {
+	RunID          string `json:"run_id"`
+	Manifest       string `json:"manifest"`
+	ManifestSHA256 string `json:"manifest_sha256"`
+}
+
+type manifest struct {
+	RunID        string `json:"run_id"`
+	Status       string `json:"status"`
+	SnapshotDate string `json:"snapshot_date"`
+	Kind         string `json:"kind"`
+	StartedAt    string `json:"started_at"`
+	Tables       map[string]struct {
+		Rows  int64  `json:"rows"`
+		Files []file `json:"files"`
+	} `json:"tables"`
+	Ledger  file `json:"ledger"`
+	Schools struct {
+		Total    int64 `json:"total"`
+		OK       int64 `json:"ok"`
+		Denied   int64 `json:"denied"`
+		Failed   int64 `json:"failed"`
+		Failures []any `json:"failures"`
+	} `json:"schools"`
+	Requests struct {
+		Total    int64            `json:"total"`
+		Retries  int64            `json:"retries"`
+		ByStatus map[string]int64 `json:"by_status"`
+	} `json:"requests"`
+	Drift []drift `json:"drift"`
+}
+
+type drift struct {
+	Table string `json:"table"`
+	Kind  string `json:"kind"`
+	Count int64  `json:"count"`
+}
+
+type file struct {
+	Path   string `json:"path"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// take runs the export and reads what it published.
+func take(t *testing.T, e export) *snapshot {
+	t.Helper()
+	s := &snapshot{
+		export: e,
+		dest:   filepath.ToSlash(filepath.Join(t.TempDir(), "growth data")), // a blank, as people have them
+		world:  simulator.NewWorld(simulator.Options{}),
+	}
+	execute(t, growthExport, append([]string{"run", "--simulate", "--dest", s.dest}, e.args...)...)
+
+	var latest struct {
+		RunID        string `json:"run_id"`
+		SnapshotDate string `json:"snapshot_date"`
+		Manifest     string `json:"manifest"`
+	}
+	s.read(t, "_latest.json", &latest)
+	s.read(t, "_snapshots/"+latest.SnapshotDate+".json", &s.pointer)
+	s.read(t, latest.Manifest, &s.manifest)
+	require.Equal(t, latest.RunID, s.pointer.RunID)
+	require.Equal(t, latest.RunID, s.manifest.RunID)
+	require.Equal(t, latest.Manifest, s.pointer.Manifest)
+	require.Equal(t, latest.SnapshotDate, s.manifest.SnapshotDate)
+	return s
+}
+
+func (s *snapshot) read(t *testing.T, path string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dest, path))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, into), path)
+}
+
+// datasets are those that the run exported.
+func (s *snapshot) datasets() []*schemas.Dataset {
+	var selected []*schemas.Dataset
+	for _, dataset := range schemas.Datasets() {
+		if dataset.Default {
+			selected = append(selected, dataset)
+		}
+	}
+	return selected
+}
+
+// tables are those of the run's datasets.
+func (s *snapshot) tables() []*schemas.Table {
+	var tables []*schemas.Table
+	for _, dataset := range s.datasets() {
+		tables = append(tables, dataset.Tables...)
+	}
+	return tables
+}
+
+// hasDistricts tells whether the table has the partition of the district.
+func (s *snapshot) hasDistricts(table *schemas.Table) bool {
+	return s.byDistrict && table.Column("requested_school_bid") >= 0
+}
+
+// districtOf is the district of a school.
+func (s *snapshot) districtOf(school any) string {
+	for _, known := range s.world.Schools() {
+		if known.Bid == school {
+			return known.DistrictBid
+		}
+	}
+	return ""
+}
+
+// files is the source of a table's rows for SQL, read as the README says.
+func (s *snapshot) files(table *schemas.Table) string { return s.source(table, "") }
+
+// named is the same of the table of that name.
+func (s *snapshot) named(name string) string {
+	for _, table := range s.tables() {
+		if table.Name == name {
+			return s.files(table)
+		}
+	}
+	return name // and DuckDB will say that there is none
+}
+
+// inFileOrder selects a table's declared columns in the order of its files and
+// of the rows in them.
+func (s *snapshot) inFileOrder(table *schemas.Table) string {
+	columns := make([]string, len(table.Columns))
+	for i, c := range table.Columns {
+		columns[i] = `"` + c.Name + `"`
+		if c.Type == schemas.JSON {
+			columns[i] += "::VARCHAR" // as text: the driver would decode it
+		}
+	}
+	return "SELECT " + strings.Join(columns, ", ") +
+		" FROM " + s.source(table, ", filename = true, file_row_number = true") + " ORDER BY filename, file_row_number"
+}
+
+func (s *snapshot) source(table *schemas.Table, options string) string {
+	if s.hasDistricts(table) {
+		options += ", hive_types = {'district': VARCHAR}"
+	}
+	return "read_parquet(" + literal(s.dest+"/"+table.Name+"/**/*.parquet") + ", hive_partitioning = true" + options + ")"
+}
