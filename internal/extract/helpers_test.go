@@ -1,0 +1,211 @@
+package extract_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+// What must never be seen outside a request. Tests search errors and logs for them.
+const (
+	apiKey    = "KEY-ka9f"
+	apiSecret = "SECRET/+ s7%d"
+	tokenPath = "/auth/v1/token"
+	growth    = "/test-results/v1/growth"
+)
+
+// fake is the service as a function, for tests in virtual time. It answers the token endpoint itself.
+type fake func(r *http.Request) (*http.Response, error)
+
+func (f fake) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, tokenPath) {
+		return reply(http.StatusOK, tokenBody("TOKEN-1")), nil
+	}
+	return f(r)
+}
+
+// bare is a fake that answers the token endpoint, too.
+type bare func(r *http.Request) (*http.Response, error)
+
+func (f bare) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// reply makes an answer; header holds names and values in turn.
+func reply(status int, body string, header ...string) *http.Response {
+	h := make(http.Header)
+	for i := 0; i < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{
+		StatusCode: status, Header: h,
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// tokenBody is an answer of the token endpoint as it was observed.
+func tokenBody(token string) string {
+	return `{"access_token": "` + token + `", "token_type": "BearerToken", "expires_in": "3599", "issued_at": "1763637000000"}`
+}
+
+func options(t *testing.T, base string, change ...func(*extract.Options)) extract.Options {
+	t.Helper()
+	u, err := url.Parse(base)
+	require.NoError(t, err)
+	o := extract.Options{
+		BaseURL:     u,
+		Credentials: extract.Credentials{APIKey: apiKey, APISecret: apiSecret},
+		Retries:     8,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return o
+}
+
+// dial makes a client for a service in this process.
+func dial(t *testing.T, transport http.RoundTripper, change ...func(*extract.Options)) *extract.Client {
+	t.Helper()
+	change = append([]func(*extract.Options){func(o *extract.Options) { o.Transport = transport }}, change...)
+	c, err := extract.New(options(t, "https://service.example/api", change...))
+	require.NoError(t, err)
+	return c
+}
+
+// serve starts a real server, which answers the token endpoint itself, and makes a client for it.
+func serve(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Options)) *extract.Client {
+	t.Helper()
+	return connect(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, tokenPath) {
+			_, _ = io.WriteString(w, tokenBody("TOKEN-1"))
+			return
+		}
+		handler(w, r)
+	}, change...)
+}
+
+// connect starts a real server and makes a client for it.
+func connect(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Options)) *extract.Client {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	c, err := extract.New(options(t, server.URL, change...))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// withToken spares the token request, so that a read is the first on its connection: on a connection that was used before,
+// net/http repeats by itself a read that was not answered.
+func withToken(o *extract.Options) { o.Credentials.AccessToken = "TOKEN-0" }
+
+func noRetries(o *extract.Options) { o.Retries = 0 }
+
+// results is a call of 4.6 for a school.
+func results(school string) extract.Call {
+	return extract.Call{
+		Operation: "test_results", Template: growth, School: school,
+		Query: []extract.Param{{Name: "school-bid", Value: school}},
+	}
+}
+
+// schools is a call of 4.1.
+func schools() extract.Call {
+	return extract.Call{Operation: "schools", Template: "/organizations/v1/schools", Lookup: true}
+}
+
+func schoolOf(r *http.Request) string { return r.URL.Query().Get("school-bid") }
+
+// stall keeps a client waiting until it leaves. A server notices that only once the request's body is read.
+func stall(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+// take accepts any body and keeps a copy.
+func take(into *string) func([]byte) error {
+	return func(body []byte) error {
+		*into = string(body)
+		return nil
+	}
+}
+
+func discard([]byte) error { return nil }
+
+// errNotJSON is what an accept function says of a body that is no answer.
+var errNotJSON = errors.New("the body is not JSON")
+
+// wantJSON accepts bodies that begin like JSON arrays or objects.
+func wantJSON(body []byte) error {
+	if len(body) == 0 || body[0] != '[' && body[0] != '{' {
+		return extract.Unreadable(errNotJSON)
+	}
+	return nil
+}
+
+// after waits for d in a test's time.
+func after(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// journal notes what the service was asked and when.
+type journal struct {
+	mu      sync.Mutex
+	entries []entry
+}
+
+type entry struct {
+	at     time.Time
+	school string
+}
+
+func (j *journal) note(school string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, entry{time.Now(), school})
+}
+
+// of lists the entries of one school, of all for "".
+func (j *journal) of(school string) []entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var found []entry
+	for _, e := range j.entries {
+		if school == "" || e.school == school {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// gaps are the times between entries.
+func gaps(entries []entry) []time.Duration {
+	var found []time.Duration
+	for i := 1; i < len(entries); i++ {
+		found = append(found, entries[i].at.Sub(entries[i-1].at))
+	}
+	return found
+}
+
+// asError gives the typed error that every failed call ends with.
+func asError(t *testing.T, err error) *extract.Error {
+	t.Helper()
+	require.Error(t, err)
+	e, ok := errors.AsType[*extract.Error](err)
+	require.True(t, ok, "%T is no *extract.Error", err)
+	return e
+}

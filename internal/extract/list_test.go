@@ -1,0 +1,112 @@
+package extract_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+// nextOf reads a page of the tests' own form: the cursor of the next page alone.
+func nextOf(body []byte) (string, error) { return string(body), nil }
+
+func TestListKeepsTheParametersAndAddsTheCursor(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{"": "c/1+ =&", "c/1+ =&": "c2", "c2": ""}
+	var asked []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RawQuery)
+		_, _ = io.WriteString(w, pages[r.URL.Query().Get("next-page")])
+	})
+	call := results("s1")
+	call.Query = append(call.Query, extract.Param{Name: "include-removed", Value: "true"})
+	tally, err := c.List(t.Context(), call, nextOf)
+	require.NoError(t, err)
+	require.Equal(t, extract.Tally{Requests: 3, Pages: 3}, tally)
+	const first = "school-bid=s1&include-removed=true"
+	require.Equal(t, []string{first, first + "&next-page=c%2F1%2B%20%3D%26", first + "&next-page=c2"}, asked)
+}
+
+func TestListEndsAtACursorSeenBefore(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]map[string]string{
+		"the same again": {"": "CURSOR", "CURSOR": "CURSOR"},
+		"a longer loop":  {"": "a", "a": "CURSOR", "CURSOR": "b", "b": "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+				return reply(200, next[r.URL.Query().Get("next-page")]), nil
+			}))
+			tally, err := c.List(t.Context(), results("s1"), nextOf)
+			require.ErrorContains(t, err, "test_results of school s1 (/test-results/v1/growth): page ")
+			require.ErrorContains(t, err, "names a next page that was there before")
+			require.NotContains(t, err.Error(), "CURSOR")
+			require.False(t, extract.EndsRun(err))
+			require.EqualValues(t, len(next), tally.Pages)
+		})
+	}
+}
+
+// TestListRetriesEveryPage counts the retries of each page by themselves.
+func TestListRetriesEveryPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failures := map[string]int{"": 2, "b": 2, "c": 2}
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			page := r.URL.Query().Get("next-page")
+			if failures[page]--; failures[page] >= 0 {
+				return reply(500, ""), nil
+			}
+			return reply(200, map[string]string{"": "b", "b": "c", "c": ""}[page]), nil
+		}), func(o *extract.Options) { o.Retries = 2 })
+		tally, err := c.List(t.Context(), results("s1"), nextOf)
+		require.NoError(t, err)
+		require.Equal(t, extract.Tally{Requests: 9, Retries: 6, Pages: 3}, tally)
+	})
+}
+
+func TestListFailsWithAnyPage(t *testing.T) {
+	t.Parallel()
+	c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("next-page") == "" {
+			return reply(200, "CURSOR"), nil
+		}
+		return reply(400, "CURSOR"), nil
+	}))
+	tally, err := c.List(t.Context(), results("s1"), nextOf)
+	require.Equal(t, 400, asError(t, err).Status)
+	require.NotContains(t, err.Error(), "CURSOR")
+	require.Equal(t, extract.Tally{Requests: 2, Pages: 1}, tally)
+
+	refusal := errors.New("2 records more than --max-school-records")
+	_, err = c.List(t.Context(), results("s1"), func([]byte) (string, error) { return "x", refusal })
+	require.ErrorIs(t, err, refusal)
+	require.Equal(t, 1, asError(t, err).Attempts, "what is not marked unreadable is final")
+}
+
+// TestCursorsAreCopied returns a cursor that is a part of the body, whose buffer the next page overwrites.
+func TestCursorsAreCopied(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+		page := r.URL.Query().Get("next-page")
+		asked = append(asked, page)
+		if len(asked) == 4 {
+			return reply(200, ""), nil
+		}
+		return reply(200, strings.Repeat(string(rune('a'+len(asked))), 5)), nil
+	}))
+	_, err := c.List(t.Context(), results("s1"), func(body []byte) (string, error) {
+		return unsafe.String(unsafe.SliceData(body), len(body)), nil //nolint:gosec // the point of the test
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"", "bbbbb", "ccccc", "ddddd"}, asked)
+}

@@ -1,0 +1,290 @@
+package extract_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+func TestStatusesThatAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	for status, advice := range map[int]string{
+		404: "the service does not find it", 408: "fails to answer", 429: "limits requests; lower --rate or --concurrency",
+		500: "fails to answer", 502: "fails to answer", 503: "fails to answer", 504: "fails to answer", 599: "fails to answer",
+	} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					j.note(schoolOf(r))
+					if len(j.of(schoolOf(r))) > 4 && schoolOf(r) == "heals" {
+						return reply(200, "[]"), nil
+					}
+					return reply(status, `{"fault": {"faultstring": "LEAKED", "detail": {"errorcode": "svc.Down"}}}`), nil
+				}))
+				tally, err := c.Get(t.Context(), results("broken"), discard)
+				e := asError(t, err)
+				require.Equal(t, extract.Error{
+					Operation: "test_results", Template: growth, School: "broken",
+					Status: status, Code: "svc.Down", Attempts: 9, Err: e.Err,
+				}, *e)
+				require.ErrorContains(t, err, advice)
+				require.ErrorContains(t, err, fmt.Sprintf("(status %d, code svc.Down, 9 attempts)", status))
+				require.NotContains(t, err.Error(), "LEAKED")
+				require.False(t, extract.EndsRun(err))
+				require.Equal(t, extract.Tally{Requests: 9, Retries: 8}, tally)
+
+				tally, err = c.Get(t.Context(), results("heals"), discard)
+				require.NoError(t, err)
+				require.Equal(t, extract.Tally{Requests: 5, Retries: 4, Pages: 1}, tally)
+				require.Equal(t, map[string]int64{strconv.Itoa(status): 13, "200": 1}, c.Stats().ByStatus)
+
+				for i, gap := range gaps(j.of("broken")) {
+					top := min(30*time.Second, time.Second<<i)
+					require.GreaterOrEqual(t, gap, top/2, "wait %d", i)
+					require.LessOrEqual(t, gap, top, "wait %d", i)
+				}
+			})
+		})
+	}
+}
+
+func TestStatusesThatAreFinal(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{201, 204, 206, 400, 402, 405, 406, 409, 410, 413, 414, 422, 451, 600} {
+		c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(status, "LEAKED"), nil }))
+		tally, err := c.Get(t.Context(), results("s1"), discard)
+		require.Equal(t, status, asError(t, err).Status)
+		require.ErrorContains(t, err, "test_results of school s1 (/test-results/v1/growth): the service does not take the request")
+		require.NotErrorIs(t, err, extract.ErrDenied)
+		require.False(t, extract.EndsRun(err))
+		require.Equal(t, extract.Tally{Requests: 1}, tally)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(403, `{"message": "LEAKED"}`), nil }))
+	for _, call := range []extract.Call{results("s1"), schools()} {
+		tally, err := c.Get(t.Context(), call, discard)
+		require.ErrorIs(t, err, extract.ErrDenied)
+		require.False(t, extract.EndsRun(err))
+		require.NotContains(t, err.Error(), "LEAKED")
+		require.Equal(t, extract.Tally{Requests: 1}, tally)
+	}
+	call := extract.Call{
+		Operation: "district_schools", Template: "/organizations/v1/districts/{district_bid}/schools",
+		Path: map[string]string{"district_bid": "d 1\n"}, District: "d 1\n", Lookup: true,
+	}
+	_, err := c.Get(t.Context(), call, discard)
+	require.EqualError(t, err, `district_schools of district "d 1\n" (/organizations/v1/districts/{district_bid}/schools): `+
+		`access denied, there is no agreement that covers it or it has ended (status 403)`)
+}
+
+func TestOnlyCodesAreRepeated(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"fault": {"faultstring": "x", "detail": {"errorcode": "oauth.v2.InvalidToken"}}}`: "oauth.v2.InvalidToken",
+		`{"errorCode": "E-12_x"}`:                          "E-12_x",
+		`{"ErrorCode": "E12"}`:                             "E12",
+		`{"code": "NOT_FOUND"}`:                            "NOT_FOUND",
+		`{"code": 404}`:                                    "",
+		`{"code": "Ann Lee"}`:                              "",
+		`{"code": "12345678"}`:                             "",
+		`{"code": "0b6d4a5e-9a3c-4c47-8f5e-7a1d2c3b4a59"}`: "",
+		`{"code": "s1"}`:                                   "", // what the call itself sent
+		`{"message": "Secret"}`:                            "",
+		`Secret`:                                           "",
+		``:                                                 "",
+		`[]`:                                               "",
+	} {
+		c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(400, body), nil }))
+		_, err := c.Get(t.Context(), results("s1"), discard)
+		require.Equal(t, want, asError(t, err).Code, body)
+	}
+}
+
+func TestUnreadableBodiesAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var bodies []string
+		c := dial(t, fake(func(*http.Request) (*http.Response, error) {
+			return reply(200, []string{`""`, "<html>", "", "[]"}[min(3, len(bodies))]), nil
+		}))
+		tally, err := c.Get(t.Context(), results("s1"), func(body []byte) error {
+			bodies = append(bodies, string(body))
+			if err := wantJSON(body); err != nil {
+				return fmt.Errorf("read page: %w", err)
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{`""`, "<html>", "", "[]"}, bodies)
+		require.Equal(t, extract.Tally{Requests: 4, Retries: 3, Pages: 1}, tally)
+		require.Equal(t, map[string]int64{"unreadable": 3, "200": 1}, c.Stats().ByStatus)
+
+		_, err = c.Get(t.Context(), results("s1"), func([]byte) error { return extract.Unreadable(errNotJSON) })
+		require.ErrorIs(t, err, errNotJSON)
+		require.EqualError(t, err, "test_results of school s1 (/test-results/v1/growth): the body is not JSON (status 200, 9 attempts)")
+	})
+	require.NoError(t, extract.Unreadable(nil))
+}
+
+func TestOtherErrorsOfAcceptAreFinal(t *testing.T) {
+	t.Parallel()
+	shape := errors.New("the answer is a number, neither a list nor an object")
+	c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(200, "1"), nil }))
+	tally, err := c.Get(t.Context(), results("s1"), func([]byte) error { return shape })
+	require.ErrorIs(t, err, shape)
+	require.Equal(t, extract.Tally{Requests: 1}, tally)
+	require.Equal(t, map[string]int64{"200": 1}, c.Stats().ByStatus)
+}
+
+func TestRetryAfterIsHonouredByAll(t *testing.T) {
+	t.Parallel()
+	const asked = 100 * time.Second
+	for name, header := range map[string]func(now time.Time) []string{
+		"seconds": func(time.Time) []string { return []string{"Retry-After", "100"} },
+		"date": func(now time.Time) []string {
+			return []string{"Retry-After", now.Add(asked).UTC().Format(http.TimeFormat)}
+		},
+		"date of a clock that is wrong": func(now time.Time) []string {
+			then := now.Add(-5 * time.Hour).UTC()
+			return []string{"Retry-After", then.Add(asked).Format(http.TimeFormat), "Date", then.Format(http.TimeFormat)}
+		},
+	} {
+		for _, status := range []int{404, 408, 429, 500, 503} {
+			t.Run(fmt.Sprintf("%s/%d", name, status), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var first atomic.Bool
+					var j journal
+					c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+						j.note(schoolOf(r))
+						if first.CompareAndSwap(false, true) {
+							return reply(status, "", header(time.Now())...), nil
+						}
+						return reply(200, "[]"), nil
+					}))
+					start := time.Now()
+					done := make(chan error, 2)
+					go func() {
+						_, err := c.Get(t.Context(), results("s1"), discard)
+						done <- err
+					}()
+					after(t.Context(), time.Second)
+					go func() {
+						_, err := c.Get(t.Context(), results("s2"), discard)
+						done <- err
+					}()
+					require.NoError(t, <-done)
+					require.NoError(t, <-done)
+					for _, e := range j.of("")[1:] {
+						require.Equal(t, asked, e.at.Sub(start), "school %s", e.school)
+					}
+					require.Len(t, j.of(""), 3)
+				})
+			})
+		}
+	}
+}
+
+func TestRetryAfterThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"", "soon", "-5", "1.5", "0", "Sat, 01 Jan 2000 00:00:00 GMT", "1999-01-01"} {
+		t.Run(value, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				c := dial(t, fake(func(*http.Request) (*http.Response, error) {
+					j.note("")
+					return reply(429, "", "Retry-After", value), nil
+				}), func(o *extract.Options) { o.Retries = 1 })
+				_, err := c.Get(t.Context(), results("s1"), discard)
+				require.Equal(t, 429, asError(t, err).Status)
+				require.LessOrEqual(t, gaps(j.of(""))[0], time.Second)
+				require.GreaterOrEqual(t, gaps(j.of(""))[0], time.Second/2)
+			})
+		})
+	}
+}
+
+// TestRetryAfterBeyondGivingUp also shows that nobody calls the service after it asked for so long a rest.
+func TestRetryAfterBeyondGivingUp(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"601", "99999999999999999999", "Sat, 01 Jan 2050 00:00:00 GMT"} {
+		for _, call := range []extract.Call{results("s1"), schools()} {
+			t.Run(value+"/"+call.Operation, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var asked atomic.Int64
+					c := dial(t, fake(func(*http.Request) (*http.Response, error) {
+						asked.Add(1)
+						return reply(503, "", "Retry-After", value), nil
+					}), func(o *extract.Options) { o.GiveUpAfter = 10 * time.Minute })
+					for range 2 {
+						_, err := c.Get(t.Context(), call, discard)
+						require.ErrorIs(t, err, extract.ErrGaveUp)
+						require.True(t, extract.EndsRun(err))
+						require.ErrorContains(t, err, "(Retry-After), longer than 10m0s (--give-up-after); run the same command again then to resume")
+					}
+					require.EqualValues(t, 1, asked.Load())
+				})
+			})
+		}
+	}
+}
+
+// TestRetryAfterOfTheTokenEndpoint holds for a token request as for any.
+func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var asked time.Duration
+		wait := "40"
+		c := dial(t, bare(func(*http.Request) (*http.Response, error) {
+			if time.Since(start) < 40*time.Second || wait == "9999" {
+				return reply(429, "", "Retry-After", wait), nil
+			}
+			asked = time.Since(start)
+			wait = "9999"
+			return reply(200, tokenBody("T")), nil
+		}))
+		_, err := c.Get(t.Context(), schools(), discard)
+		require.ErrorIs(t, err, extract.ErrGaveUp)
+		require.Equal(t, 40*time.Second, asked)
+	})
+}
+
+// TestRetriesAtARealServer asks a server that fails in every way in turn.
+func TestRetriesAtARealServer(t *testing.T) {
+	t.Parallel()
+	var n atomic.Int64
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		switch n.Add(1) {
+		case 1:
+			w.WriteHeader(502)
+		case 2:
+			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", false)
+		default:
+			_, _ = io.WriteString(w, "[]")
+		}
+	})
+	var got string
+	tally, err := c.Get(t.Context(), results("s1"), take(&got))
+	require.NoError(t, err)
+	require.Equal(t, "[]", got)
+	require.Equal(t, extract.Tally{Requests: 3, Retries: 2, Pages: 1}, tally)
+	require.Equal(t, map[string]int64{"502": 1, "network": 1, "200": 1}, c.Stats().ByStatus)
+}

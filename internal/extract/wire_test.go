@@ -1,0 +1,345 @@
+package extract_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+func zip(t *testing.T, body string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, body)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
+}
+
+// hijack answers with raw bytes and then ends the connection, with a reset if asked to.
+func hijack(w http.ResponseWriter, raw string, reset bool) {
+	conn, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // net/http's own server
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	if tcp, ok := conn.(*net.TCPConn); ok && reset {
+		_ = tcp.SetLinger(0)
+	}
+	_, _ = io.WriteString(conn, raw)
+}
+
+func TestBodiesComeWhole(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789", 300_000)
+	for name, tt := range map[string]struct {
+		body   string
+		header []string
+		want   string
+	}{
+		"empty":             {"", nil, ""},
+		"short":             {`[1]`, nil, `[1]`},
+		"long":              {long, nil, long},
+		"compressed":        {zip(t, long), []string{"Content-Encoding", "gzip"}, long},
+		"compressed empty":  {zip(t, ""), []string{"Content-Encoding", "GZIP"}, ""},
+		"compressed pieces": {zip(t, "a") + zip(t, "b"), []string{"Content-Encoding", "x-gzip"}, "ab"},
+		"identity":          {`[1]`, []string{"Content-Encoding", "identity"}, `[1]`},
+	} {
+		for _, chunked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/chunked %t", name, chunked), func(t *testing.T) {
+				t.Parallel()
+				c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					for i := 0; i < len(tt.header); i += 2 {
+						w.Header().Set(tt.header[i], tt.header[i+1])
+					}
+					if !chunked {
+						w.Header().Set("Content-Length", strconv.Itoa(len(tt.body)))
+					}
+					_ = http.NewResponseController(w).Flush()
+					_, _ = io.WriteString(w, tt.body)
+				})
+				var got string
+				tally, err := c.Get(t.Context(), results("s1"), take(&got))
+				require.NoError(t, err)
+				require.Equal(t, tt.want, got)
+				require.Equal(t, extract.Tally{Requests: 1, Pages: 1}, tally)
+			})
+		}
+	}
+}
+
+// TestBuffersHoldNothingOver asks for bodies of falling length, so that each finds a longer one in its buffer.
+func TestBuffersHoldNothingOver(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := strconv.Atoi(schoolOf(r))
+		_, _ = io.WriteString(w, strings.Repeat(strconv.Itoa(n%10), n))
+	})
+	for n := 3000; n >= 0; n -= 13 {
+		var got string
+		_, err := c.Get(t.Context(), results(strconv.Itoa(n)), take(&got))
+		require.NoError(t, err)
+		require.Equal(t, strings.Repeat(strconv.Itoa(n%10), n), got)
+	}
+}
+
+func TestBodiesOverTheCap(t *testing.T) {
+	t.Parallel()
+	const limit = 1000
+	bomb := zip(t, strings.Repeat("\x00", 20<<20))
+	require.Less(t, len(bomb), 30_000)
+	for name, tt := range map[string]struct {
+		serve http.HandlerFunc
+		fits  bool
+	}{
+		"exactly": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", limit))
+		}, true},
+		"exactly, chunked": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", limit/2))
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, strings.Repeat("x", limit/2))
+		}, true},
+		"exactly, compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, zip(t, strings.Repeat("x", limit)))
+		}, true},
+		"one more": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("x", limit+1))
+		}, false},
+		"one more, chunked": {func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, strings.Repeat("x", limit+1))
+		}, false},
+		"without end": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, strings.Repeat("x", 1<<16))
+			}
+		}, false},
+		"gzip bomb": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, bomb)
+		}, false},
+		"announced only": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", false)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t, tt.serve, func(o *extract.Options) { o.MaxBody = limit })
+			var got string
+			tally, err := c.Get(t.Context(), results("s1"), take(&got))
+			require.EqualValues(t, 1, tally.Requests, "what is too large is not asked for again")
+			if tt.fits {
+				require.NoError(t, err)
+				require.Len(t, got, limit)
+				return
+			}
+			require.Equal(t, 200, asError(t, err).Status)
+			require.ErrorContains(t, err, "larger than 1000 bytes; raise --max-body")
+			require.Equal(t, map[string]int64{"200": 1}, c.Stats().ByStatus)
+		})
+	}
+}
+
+func TestBrokenAnswersAreAskedForAgain(t *testing.T) {
+	t.Parallel()
+	squeezed := zip(t, strings.Repeat(`{"a":1}`, 100))
+	for name, tt := range map[string]struct {
+		serve http.HandlerFunc
+		class string
+		want  string
+	}{
+		"cut before the Content-Length": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[{\"a\":", false)
+		}, "network", "cut short"},
+		"cut before the last chunk": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n[1,2\r\n", false)
+		}, "network", "cut short"},
+		"cut inside gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, squeezed[:len(squeezed)/2])
+		}, "network", "cut short"},
+		"gzip of nothing": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+		}, "network", "cut short"},
+		"no gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, "[1, 2, 3, 4, 5, 6]")
+		}, "network", "damaged"},
+		"gzip with a wrong checksum": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = io.WriteString(w, squeezed[:len(squeezed)-8]+"\x00\x00\x00\x00"+squeezed[len(squeezed)-4:])
+		}, "network", "damaged"},
+		"reset in the body": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[", true)
+		}, "network", ""},
+		"reset before an answer": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "", true)
+		}, "network", ""},
+		"closed before an answer": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "", false)
+		}, "network", "broke before an answer"},
+		"not HTTP": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "student Ann Lee\r\n\r\n", false)
+		}, "network", "broke before an answer"},
+		"headers without end": {func(w http.ResponseWriter, _ *http.Request) {
+			hijack(w, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Pad: "+strings.Repeat("p", 1000)+"\r\n", 400), false)
+		}, "network", "broke before an answer"},
+		"another encoding": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			_, _ = io.WriteString(w, "xx")
+		}, "unreadable", "encoding that was not asked for"},
+		"HTML": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "<html>Ann Lee</html>")
+		}, "unreadable", "not JSON"},
+		"an empty JSON string": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `""`)
+		}, "unreadable", "not JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := serve(t, tt.serve, noRetries, withToken)
+			_, err := c.Get(t.Context(), results("s1"), wantJSON)
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, err.Error(), "Ann")
+			require.NotContains(t, err.Error(), "http")
+			require.Equal(t, 1, asError(t, err).Attempts)
+			require.Equal(t, map[string]int64{tt.class: 1}, c.Stats().ByStatus)
+
+			var calls atomic.Int64
+			c = serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if calls.Add(1) == 1 {
+					tt.serve(w, r)
+					return
+				}
+				_, _ = io.WriteString(w, "[]")
+			}, withToken)
+			tally, err := c.Get(t.Context(), results("s1"), wantJSON)
+			require.NoError(t, err)
+			require.Equal(t, extract.Tally{Requests: 2, Retries: 1, Pages: 1}, tally)
+			require.Equal(t, map[string]int64{tt.class: 1, "200": 1}, c.Stats().ByStatus)
+		})
+	}
+}
+
+func TestConnectionRefusedIsSaidSo(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	c, err := extract.New(options(t, server.URL, noRetries, func(o *extract.Options) {
+		o.Credentials.AccessToken = "T"
+	}))
+	require.NoError(t, err)
+	_, err = c.Get(t.Context(), schools(), discard)
+	require.ErrorContains(t, err, "schools (/organizations/v1/schools): the connection is refused; check --base-url")
+}
+
+func TestUntrustedCertificateIsFinal(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	c, err := extract.New(options(t, server.URL))
+	require.NoError(t, err)
+	_, err = c.Get(t.Context(), schools(), discard)
+	require.ErrorContains(t, err, "certificate is not trusted")
+	require.ErrorIs(t, err, extract.ErrTokenEndpoint)
+	require.Equal(t, 1, asError(t, err).Attempts)
+
+	plain, err := extract.New(options(t, strings.Replace(newPlain(t), "http://", "https://", 1), func(o *extract.Options) {
+		o.Credentials.AccessToken = "T"
+	}))
+	require.NoError(t, err)
+	_, err = plain.Get(t.Context(), schools(), discard)
+	require.ErrorContains(t, err, "does not speak TLS there; check --base-url")
+	require.Equal(t, 1, asError(t, err).Attempts)
+}
+
+func newPlain(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestRedirectsAreNotFollowed also shows that nothing reaches the other host, whoever redirects there.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(other.Close)
+	for _, status := range []int{300, 301, 302, 303, 304, 307, 308} {
+		redirect := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", other.URL+"/stolen")
+			w.WriteHeader(status)
+		}
+		c := serve(t, redirect)
+		_, err := c.Get(t.Context(), results("s1"), discard)
+		require.ErrorContains(t, err, "redirect, which is never followed; check --base-url")
+		require.Equal(t, status, asError(t, err).Status)
+		require.Equal(t, 1, asError(t, err).Attempts)
+		require.NotContains(t, err.Error(), "stolen")
+
+		c = connect(t, redirect)
+		_, err = c.Get(t.Context(), results("s1"), discard)
+		require.ErrorIs(t, err, extract.ErrTokenEndpoint)
+		require.Equal(t, status, asError(t, err).Status)
+		require.Equal(t, 1, asError(t, err).Attempts)
+	}
+	require.Zero(t, reached.Load())
+}
+
+func TestAttemptsEndAtTheRequestTimeout(t *testing.T) {
+	t.Parallel()
+	for name, hang := range map[string]fake{
+		"no answer": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+		"body that trickles": func(r *http.Request) (*http.Response, error) {
+			out, in := io.Pipe()
+			go func() {
+				for r.Context().Err() == nil {
+					after(r.Context(), time.Second)
+					_, _ = in.Write([]byte(" "))
+				}
+				_ = in.CloseWithError(r.Context().Err())
+			}()
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: out, ContentLength: -1}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := dial(t, hang, noRetries, func(o *extract.Options) { o.RequestTimeout = 7 * time.Second })
+				start := time.Now()
+				_, err := c.Get(t.Context(), results("s1"), discard)
+				require.ErrorContains(t, err, "no whole answer within 7s (--request-timeout)")
+				require.Equal(t, 7*time.Second, time.Since(start).Round(time.Second))
+				require.Equal(t, map[string]int64{"timeout": 1}, c.Stats().ByStatus)
+
+				c = dial(t, hang, func(o *extract.Options) { o.RequestTimeout, o.Retries = 7*time.Second, 2 })
+				tally, err := c.Get(t.Context(), results("s1"), discard)
+				require.Equal(t, 3, asError(t, err).Attempts)
+				require.Equal(t, extract.Tally{Requests: 3, Retries: 2}, tally)
+			})
+		})
+	}
+}
