@@ -1,3 +1,5 @@
+//go:build unix
+
 package transform_test
 
 import (
@@ -6,7 +8,9 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -108,6 +112,7 @@ func BenchmarkPage(b *testing.B) {
 			params := transform.Params{"school_bid": bid(rnd)}
 			b.SetBytes(int64(len(pages[0]) + len(pages[1])))
 			b.ReportAllocs()
+			start := cpuTime(b)
 			for b.Loop() {
 				chain.Reset(params)
 				for _, page := range pages {
@@ -117,7 +122,7 @@ func BenchmarkPage(b *testing.B) {
 				}
 				chain.Finish()
 			}
-			perRecord(b, records*len(pages))
+			perRecord(b, cpuTime(b)-start, records*len(pages))
 		})
 	}
 }
@@ -129,6 +134,7 @@ func BenchmarkEncodingJSON(b *testing.B) {
 	page := resultsPage(rnd, records, false)
 	b.SetBytes(int64(len(page)))
 	b.ReportAllocs()
+	start := cpuTime(b)
 	for b.Loop() {
 		var into struct {
 			TestResults []struct {
@@ -161,10 +167,19 @@ func BenchmarkEncodingJSON(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	perRecord(b, records)
+	perRecord(b, cpuTime(b)-start, records)
 }
 
-func perRecord(b *testing.B, records int) {
+// perRecord reports processor time, which says more than the clock where a
+// machine is shared.
+func perRecord(b *testing.B, used time.Duration, records int) {
 	b.Helper()
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/float64(records), "cpu-ns/record")
+}
+
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

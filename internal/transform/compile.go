@@ -91,15 +91,16 @@ type level struct {
 // member is one declared member of an object.
 type member struct {
 	name string
-	// key is the name as it usually stands behind its opening quote, closing
-	// quote and colon included.
-	key    string
-	number uint8 // in the level's members
-	kind   kind
-	column int
-	bit    uint64
-	nest   *level     // of a nest
-	child  *tablePlan // of a child
+	// pattern is the name as it usually stands behind its opening quote, closing
+	// quote and colon included, of width bytes.
+	pattern pattern
+	width   int
+	number  uint8 // in the level's members
+	kind    kind
+	column  int
+	bit     uint64
+	nest    *level     // of a nest
+	child   *tablePlan // of a child
 }
 
 // Compile makes the decode plan of a dataset. An error is a mistake in the
@@ -188,7 +189,7 @@ func (p *Plan) compileChild(tp *tablePlan) error {
 	for _, k := range parent.KeyColumns() {
 		parentKeys = append(parentKeys, parent.Columns[k].Source)
 	}
-	if tp.table.Each == "" || strings.Contains(tp.table.Each, ".") {
+	if strings.Contains(tp.table.Each, ".") {
 		return fmt.Errorf("array %q is not a member of the record", tp.table.Each)
 	}
 	if !slices.Equal(keys, append(parentKeys, schemas.SourceOrdinal)) {
@@ -299,7 +300,8 @@ func (lv *level) add(name string, k kind, bits *int) (*member, error) {
 		return nil, fmt.Errorf("more than %d members", maxMembers)
 	}
 	lv.members = append(lv.members, member{
-		name: name, key: name + `":`, number: uint8(len(lv.members)), kind: k, bit: 1 << *bits,
+		name: name, pattern: newPattern(name + `":`), width: len(name) + len(`":`),
+		number: uint8(len(lv.members)), kind: k, bit: 1 << *bits,
 	})
 	*bits++
 	return &lv.members[len(lv.members)-1], nil

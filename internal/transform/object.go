@@ -1,5 +1,11 @@
 package transform
 
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
 // doubled is what reading a record returns where a member has been found
 // twice: it has to be read again, knowing which members count.
 const doubled = -3
@@ -103,14 +109,21 @@ func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int,
 	pos, more := firstEnd(b, pos, '}')
 	for more {
 		start := pos
-		m := &lv.members[hints[last]]
-		if pos = c.guessed(m, pos); pos < 0 {
+		m := &lv.members[0]
+		if len(b)-pos > window && b[pos] == '"' {
+			ahead := (*[window]byte)(b[pos+1:])
+			if m = &lv.members[hints[last]]; !m.pattern.matches(ahead) {
+				m = lv.match(ahead)
+				hints[last] = m.number
+			}
+			last = m.number
+			pos += 1 + m.width
+		}
+		if m.number == 0 {
 			if m, pos = c.name(lv, start); pos < 0 {
 				return failed, seen
 			}
-			hints[last] = m.number
 		}
-		last = m.number
 		if pos < len(b) && b[pos] <= ' ' {
 			pos = spaceEnd(b, pos)
 		}
@@ -217,16 +230,6 @@ func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int,
 	return pos, seen
 }
 
-// guessed reads the name given, from its opening quote to behind its colon, if
-// it stands there as it usually does.
-func (c *Chain) guessed(m *member, pos int) int {
-	b, n := c.body, len(m.key)
-	if n == 0 || len(b)-pos <= n || b[pos] != '"' || string(b[pos+1:pos+1+n]) != m.key {
-		return failed
-	}
-	return pos + 1 + n
-}
-
 // name reads the name of a member, from its opening quote, and goes to its
 // value. If the member is not declared, the name is kept in c.unknown.
 func (c *Chain) name(lv *level, pos int) (m *member, end int) {
@@ -272,17 +275,34 @@ func (c *Chain) nested(m *member, t *tableRows, pos int, seen uint64) (end int, 
 	return pos, seen
 }
 
-// plainText takes the usual form of a text: ASCII without escapes.
+// plainText takes the usual form of a text, ASCII without escapes: words are
+// copied while they are looked at.
 func (c *Chain) plainText(lv *level, m *member, t *tableRows, row, pos int) int {
-	text, end := plainText(c.body, pos)
-	if end < 0 {
+	const most = 64
+	b, v := c.body, &t.cols[m.column]
+	have := len(v.Data)
+	if cap(v.Data)-have < most {
+		v.Data = slices.Grow(v.Data, most)
+	}
+	if len(b)-pos <= most || b[pos] != '"' {
 		return c.other(lv, m, t, row, pos)
 	}
-	v := &t.cols[m.column]
-	v.Present[row] = 1
-	v.Data = append(v.Data, text...)
-	v.End[row] = uint32(len(v.Data))
-	return end
+	from, to := (*[most]byte)(b[pos+1:]), (*[most]byte)(v.Data[have:have+most])
+	for i := 0; i < most; i += 8 {
+		w := binary.LittleEndian.Uint64(from[i : i+8])
+		binary.LittleEndian.PutUint64(to[i:i+8], w)
+		if marks := specials(w); marks != 0 {
+			i += bits.TrailingZeros64(marks) >> 3
+			if i < most && from[i] == '"' {
+				v.Present[row] = 1
+				v.Data = v.Data[:have+i]
+				v.End[row] = uint32(have + i)
+				return pos + i + 2
+			}
+			break
+		}
+	}
+	return c.other(lv, m, t, row, pos)
 }
 
 // plainText reads a text of ASCII without escapes, from its opening quote; any

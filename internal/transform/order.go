@@ -89,8 +89,12 @@ func (c *Chain) compareKeys(a, b int32) int {
 	return 0
 }
 
-// completeParams tells whether no parameter that is part of the key is empty.
+// completeParams tells whether there is a key, and no parameter that is part of
+// it is empty.
 func (c *Chain) completeParams() bool {
+	if !slices.ContainsFunc(c.tables[0].plan.table.Columns, func(col schemas.Column) bool { return col.Key }) {
+		return false
+	}
 	for _, p := range c.plan.tables[0].params {
 		if c.plan.tables[0].table.Columns[p.column].Key && c.params[p.name] == "" {
 			return false

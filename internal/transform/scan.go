@@ -26,11 +26,7 @@ const (
 // character, a byte of 0x80 or more, or the end.
 func plainEnd(b []byte, pos int) int {
 	for pos+8 <= len(b) {
-		w := binary.LittleEndian.Uint64(b[pos:])
-		// A borrow can mark a byte wrongly, but only above one that is marked
-		// rightly; the lowest mark is always right.
-		marks := (w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w
-		if marks &= highs; marks != 0 {
+		if marks := specials(binary.LittleEndian.Uint64(b[pos:])); marks != 0 {
 			return pos + bits.TrailingZeros64(marks)>>3
 		}
 		pos += 8
@@ -39,6 +35,13 @@ func plainEnd(b []byte, pos int) int {
 		pos++
 	}
 	return pos
+}
+
+// specials marks, in the highest bit, bytes of a word that do not stand for
+// themselves. A borrow can mark a byte wrongly, but only above one that is
+// marked rightly: the lowest mark is always right.
+func specials(w uint64) uint64 {
+	return ((w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 }
 
 // stringEnd reads a text from behind its opening quote to behind its closing

@@ -1,0 +1,157 @@
+package transform_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// everything writes all that a result says.
+func everything(t *testing.T, result transform.Result) string {
+	t.Helper()
+	var out strings.Builder
+	for _, b := range result.Tables {
+		out.WriteString(b.Table.Name + "\n" + strings.Join(rowsAsText(t, b), "\n") + "\n")
+	}
+	out.WriteString(strings.Join(driftAsText(result.Drift), "\n"))
+	return out.String()
+}
+
+// TestAFailedPageLeavesNothing asks for a page again after every way in which
+// it can be broken: the result is that of a quiet chain.
+func TestAFailedPageLeavesNothing(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(31, 32))
+	ds, ok := schemas.Find("test_results")
+	require.True(t, ok)
+	plan := compile(t, ds.Name)
+	chain, quiet := plan.NewChain(), plan.NewChain()
+	for round := range 40 {
+		g := newGenerator(ds, uint64(1000+round))
+		g.odd = 10
+		chain.Reset(params())
+		quiet.Reset(params())
+		for range 3 {
+			page := g.page()
+			want, wantErr := quiet.Page(page)
+			for range 5 {
+				broken := bytes.Clone(page[:rnd.IntN(len(page)+1)])
+				if rnd.IntN(3) == 0 {
+					broken = append(bytes.Clone(page), " x"...)
+				}
+				if json.Valid(broken) {
+					continue // white space was cut off
+				}
+				_, err := chain.Page(broken)
+				require.ErrorIs(t, err, transform.ErrNotJSON)
+			}
+			got, err := chain.Page(page)
+			require.Equal(t, wantErr, err)
+			require.Equal(t, want, got)
+			require.Equal(t, quiet.Records(), chain.Records())
+		}
+		require.Equal(t, everything(t, quiet.Finish()), everything(t, chain.Finish()))
+	}
+}
+
+func TestParametersFillTheirColumns(t *testing.T) {
+	t.Parallel()
+	chain := compile(t, "academic_years").NewChain()
+	for _, school := range []string{"one", "another school", "3"} {
+		chain.Reset(transform.Params{"school_bid": school, "perspective_bid": "p-" + school, "unused": "x"})
+		for range 2 {
+			_, err := chain.Page([]byte(`{"academicYears":[{"enrollmentSessions":[{},{}]},{}],"pagination":{"hasNextPage":true,"nextPage":"n"}}`))
+			require.NoError(t, err)
+		}
+		result := chain.Finish()
+		for _, table := range []string{"academic_years", "enrollment_sessions"} {
+			require.Equal(t, []string{`"` + school + `"`, `"` + school + `"`, `"` + school + `"`, `"` + school + `"`}, cells(t, result, table, "requested_school_bid"))
+			require.Equal(t, `"p-`+school+`"`, cells(t, result, table, "requested_perspective_bid")[3])
+		}
+	}
+}
+
+func TestAChainWithoutPagesIsEmpty(t *testing.T) {
+	t.Parallel()
+	for _, ds := range schemas.Datasets() {
+		result := compile(t, ds.Name).NewChain().Finish()
+		require.Len(t, result.Tables, len(ds.Tables))
+		for _, b := range result.Tables {
+			require.NoError(t, b.Check())
+			require.Zero(t, b.Len())
+		}
+		require.Zero(t, result.Records)
+		require.Empty(t, result.Drift)
+	}
+}
+
+// TestMemoryIsReused holds the promise of the design that no record allocates.
+//
+//nolint:paralleltest // allocations can only be counted alone
+func TestMemoryIsReused(t *testing.T) {
+	page := resultsPage(rand.New(rand.NewPCG(41, 42)), 200, true)
+	chain := compile(t, "test_results").NewChain()
+	with := params()
+	run := func() {
+		chain.Reset(with)
+		for range 2 {
+			if _, err := chain.Page(page); err != nil {
+				panic(err)
+			}
+		}
+		chain.Finish()
+	}
+	run()
+	held := chain.Bytes()
+	require.Greater(t, held, len(page))
+	require.Less(t, testing.AllocsPerRun(5, run), 40.0, "of 400 records")
+	require.Equal(t, held, chain.Bytes())
+}
+
+func TestTooMuchRepeatedText(t *testing.T) {
+	t.Parallel()
+	plan, err := transform.Compile(small())
+	require.NoError(t, err)
+	chain := plan.NewChain()
+	chain.Reset(transform.Params{"school_bid": "s1"})
+	body := `[{"id":"` + strings.Repeat("long", 1<<18) + `","parts":[` + strings.Repeat("{},", 300) + `{}]}]`
+	_, err = chain.Page([]byte(body))
+	require.ErrorIs(t, err, transform.ErrTooLarge)
+	require.Less(t, chain.Bytes(), 16<<20)
+	_, err = chain.Page([]byte(`[{"id":"a"}]`))
+	require.NoError(t, err)
+	require.Equal(t, []string{`"a"`}, cells(t, chain.Finish(), "things", "id"))
+}
+
+// TestPlansAreShared lets chains of one plan run at once; the race detector
+// looks on.
+func TestPlansAreShared(t *testing.T) {
+	t.Parallel()
+	plan := compile(t, "test_results")
+	page := resultsPage(rand.New(rand.NewPCG(51, 52)), 50, true)
+	var group sync.WaitGroup
+	results := make([]string, 4)
+	for i := range results {
+		group.Go(func() {
+			chain := plan.NewChain()
+			chain.Reset(params())
+			if _, err := chain.Page(page); err != nil {
+				return
+			}
+			results[i] = strings.Join(rowsAsText(t, chain.Finish().Tables[0]), "\n")
+		})
+	}
+	group.Wait()
+	require.NotEmpty(t, results[0])
+	for _, other := range results[1:] {
+		require.Equal(t, results[0], other)
+	}
+}

@@ -1,0 +1,95 @@
+package transform_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+func TestCompileRefusesMistakes(t *testing.T) {
+	t.Parallel()
+	column := func(ds *schemas.Dataset, table int, name string) *schemas.Column {
+		return &ds.Tables[table].Columns[ds.Tables[table].Column(name)]
+	}
+	tests := []struct {
+		name    string
+		mistake func(*schemas.Dataset)
+		want    string
+	}{
+		{"no table", func(ds *schemas.Dataset) { ds.Tables = nil }, "dataset small: no table"},
+		{"no place for leftovers", func(ds *schemas.Dataset) { ds.Tables[0].Columns = ds.Tables[0].Columns[:9] }, "no column of source *"},
+		{"no source", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "" }, "column s: no source"},
+		{"an empty step", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "n." }, "no plain name"},
+		{"a quote", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = `a"b` }, "no plain name"},
+		{"two columns of one member", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "i" }, "member i is declared twice"},
+		{"a nest that is a column", func(ds *schemas.Dataset) { column(ds, 0, "n_x").Source = "s.x" }, "reaches into a column"},
+		{"a column that is a nest", func(ds *schemas.Dataset) {
+			ds.Tables[0].Columns = append(ds.Tables[0].Columns, schemas.Column{Name: "late", Type: schemas.String, Source: "n"})
+		}, "member n is declared twice"},
+		{"a known member that is a column", func(ds *schemas.Dataset) { ds.Known = []string{"s"} }, "member s is declared twice"},
+		{"a required member", func(ds *schemas.Dataset) { column(ds, 0, "s").Required = true }, "nothing else can be"},
+		{"an optional parameter", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Required = false }, "are required"},
+		{"a parameter that is no text", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Type = schemas.Int32 }, "does not go with type"},
+		{"a position in the first table", func(ds *schemas.Dataset) {
+			c := column(ds, 0, "i")
+			c.Source, c.Required = schemas.SourceOrdinal, true
+		}, "does not go with type"},
+		{"JSON from a member", func(ds *schemas.Dataset) { column(ds, 0, "s").Type = schemas.JSON }, "no value fits type json"},
+		{"two places for leftovers", func(ds *schemas.Dataset) {
+			c := column(ds, 0, "s")
+			c.Source, c.Type = schemas.SourceExtra, schemas.JSON
+		}, "stands twice"},
+		{"a parent's member that is no column", func(ds *schemas.Dataset) { column(ds, 1, "id").Source = "^nothing" }, "no text column of things"},
+		{"a child of no array", func(ds *schemas.Dataset) { ds.Tables[1].Each = "" }, "no plain name"},
+		{"a child's array in a nest", func(ds *schemas.Dataset) { ds.Tables[1].Each = "n.parts" }, "not a member of the record"},
+		{"a child without its position", func(ds *schemas.Dataset) { column(ds, 1, "ordinal").Key = false }, "the keys are not those of things"},
+		{"a key that is no text", func(ds *schemas.Dataset) {
+			ds.Tables = ds.Tables[:1]
+			column(ds, 0, "i").Key = true
+		}, "key column i is no text"},
+		{"children of whole records", func(ds *schemas.Dataset) { ds.WholeRecordDuplicates = true }, "without their child rows"},
+		{"too many members", func(ds *schemas.Dataset) {
+			for i := range 60 {
+				ds.Known = append(ds.Known, "k"+strconv.Itoa(i))
+			}
+		}, "more than 64 members"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			ds := small()
+			test.mistake(ds)
+			_, err := transform.Compile(ds)
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+// TestLongAndManyNames reads names beyond the window of the fast path, that
+// share their beginnings, or that are a part of each other.
+func TestLongAndManyNames(t *testing.T) {
+	t.Parallel()
+	names := []string{
+		"a", "ab", "abc", "abcdefg", "abcdefgh", "abcdefghi", "abcdefghijklmno", "abcdefghijklmnop", "abcdefghijklmnopq",
+		"abcdefghijklmnopqrstuvwxyz0123", "abcdefghijklmnopqrstuvwxyz01234", "abcdefghijklmnopqrstuvwxyz0123456789", "é", "ü:", " ",
+	}
+	ds := &schemas.Dataset{Name: "names", Tables: []*schemas.Table{{Name: "names", Columns: []schemas.Column{{Name: "_extra", Type: schemas.JSON, Source: "*"}}}}}
+	for _, name := range names {
+		ds.Tables[0].Columns = append(ds.Tables[0].Columns, schemas.Column{Name: "column " + name, Type: schemas.String, Source: name})
+	}
+	for _, tail := range []string{"", "                                        "} {
+		for _, name := range names {
+			for _, sent := range []string{`"` + name + `":`, `"` + name + "\" :\t"} {
+				result := readAs(t, ds, `[{`+sent+`"value"}`+tail+`]`)
+				require.Equal(t, []string{`"value"`}, cells(t, result, "names", "column "+name), sent)
+				require.Empty(t, result.Drift)
+			}
+			result := readAs(t, ds, `[{"x`+name+`":"value"},{"`+name+`x":"value"}`+tail+`]`)
+			require.Len(t, result.Drift, 2, name)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package transform_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// small is a dataset with a column of every type, a nest and a child table.
+func small() *schemas.Dataset {
+	return &schemas.Dataset{
+		Name:  "small",
+		Known: []string{"known"},
+		Tables: []*schemas.Table{
+			{Name: "things", Columns: []schemas.Column{
+				{Name: "requested_school_bid", Type: schemas.String, Key: true, Required: true, Source: "$school_bid"},
+				{Name: "id", Type: schemas.String, Key: true, Source: "id"},
+				{Name: "s", Type: schemas.String, Source: "s"},
+				{Name: "i", Type: schemas.Int32, Source: "i"},
+				{Name: "l", Type: schemas.Int64, Source: "l"},
+				{Name: "d", Type: schemas.Double, Source: "d"},
+				{Name: "b", Type: schemas.Boolean, Source: "b"},
+				{Name: "day", Type: schemas.Date, Source: "day"},
+				{Name: "modified_date_time", Type: schemas.Timestamp, Source: "t"},
+				{Name: "n_x", Type: schemas.Int32, Source: "n.x"},
+				{Name: "_extra", Type: schemas.JSON, Source: "*"},
+			}},
+			{Name: "parts", Each: "parts", Columns: []schemas.Column{
+				{Name: "requested_school_bid", Type: schemas.String, Key: true, Required: true, Source: "$school_bid"},
+				{Name: "id", Type: schemas.String, Key: true, Source: "^id"},
+				{Name: "ordinal", Type: schemas.Int32, Key: true, Required: true, Source: "#"},
+				{Name: "p", Type: schemas.String, Source: "p"},
+				{Name: "_extra", Type: schemas.JSON, Source: "*"},
+			}},
+		},
+	}
+}
+
+// read gives pages to a chain of the small dataset.
+func read(t *testing.T, pages ...string) transform.Result {
+	t.Helper()
+	return readAs(t, small(), pages...)
+}
+
+func readAs(t *testing.T, ds *schemas.Dataset, pages ...string) transform.Result {
+	t.Helper()
+	plan, err := transform.Compile(ds)
+	require.NoError(t, err)
+	chain := plan.NewChain()
+	chain.Reset(transform.Params{"school_bid": "s1"})
+	for _, page := range pages {
+		_, err := chain.Page([]byte(page))
+		require.NoError(t, err, page)
+	}
+	return chain.Finish()
+}
+
+// cells returns a column's cells in the order of the rows that count.
+func cells(t *testing.T, result transform.Result, table, column string) []string {
+	t.Helper()
+	var all []string
+	for _, b := range result.Tables {
+		if b.Table.Name != table {
+			continue
+		}
+		for i := range b.Len() {
+			all = append(all, cellAsText(&b.Cols[b.Table.Column(column)], b.Row(i)))
+		}
+	}
+	return all
+}
+
+// driftAsText writes drift as table, field, kind and count.
+func driftAsText(drift []transform.Drift) []string {
+	var all []string
+	for _, d := range drift {
+		all = append(all, fmt.Sprintf("%s %s %s %d", d.Table, d.Field, d.Kind, d.Count))
+	}
+	return all
+}
+
+func TestWhatFitsAType(t *testing.T) {
+	t.Parallel()
+	const unfit = "unfit"
+	tests := map[string]map[string]string{ // column: value as sent: cell
+		"s": {
+			`"a"`: `"a"`, `""`: `""`, `"12"`: `"12"`, `12`: `"12"`, `12.50`: `"12.50"`, `1E+2`: `"1E+2"`, `-0.0`: `"-0.0"`,
+			`true`: `"true"`, `false`: `"false"`, `null`: `null`,
+			`"Zo\u00eb"`: `"Zoë"`, `"\ud83d\ude00"`: `"😀"`, `"\"\\\/\b\f\n\r\t"`: `"\"\\/\b\f\n\r\t"`, `"\u0000"`: `"\x00"`,
+			`"\ud83d"`: unfit, `"\ude00\ud83d"`: unfit, `[]`: unfit, `{}`: unfit, `["a"]`: unfit,
+			`"` + strings.Repeat("long ", 40) + `"`: `"` + strings.Repeat("long ", 40) + `"`,
+		},
+		"i": {
+			`12`: `12`, `"12"`: `12`, `65.0`: `65`, `"65.0"`: `65`, `1e2`: `100`, `1E+2`: `100`, `1200e-2`: `12`, `-0`: `0`, `-0.0`: `0`, `0e999999999999`: `0`,
+			`2147483647`: `2147483647`, `2147483648`: unfit, `-2147483648`: `-2147483648`, `-2147483649`: unfit, `2147483647.000`: `2147483647`,
+			`0.00000000002147483647e20`: `2147483647`, `12.5`: unfit, `1e-1`: unfit, `1e99999999999999999999`: unfit, `1e-99999999999999999999`: unfit,
+			`""`: unfit, `" 12"`: unfit, `"12 "`: unfit, `"+12"`: unfit, `"012"`: unfit, `"1."`: unfit, `".5"`: unfit, `"twelve"`: unfit, `"0x0C"`: unfit,
+			`true`: unfit, `"true"`: unfit, `[12]`: unfit, `null`: `null`,
+		},
+		"l": {
+			`9223372036854775807`: `9223372036854775807`, `9223372036854775808`: unfit, `-9223372036854775808`: `-9223372036854775808`,
+			`-9223372036854775809`: unfit, `9007199254740993`: `9007199254740993`, `"9007199254740993.0"`: `9007199254740993`,
+			`9223372036854775807.5`: unfit, `922337203685477580700e-2`: `9223372036854775807`, `1e18`: `1000000000000000000`, `1e19`: unfit,
+			`18446744073709551616`: unfit, `123456789012345678901234567890`: unfit,
+		},
+		"d": {
+			`1`: `0x1p+00`, `1.5`: `0x1.8p+00`, `"1.5"`: `0x1.8p+00`, `-2.5e1`: `-0x1.9p+04`, `0`: `0x0p+00`, `-0`: `-0x0p+00`, `-0.0`: `-0x0p+00`, `0.1`: `0x1.999999999999ap-04`,
+			`0.30000000000000004`: `0x1.3333333333334p-02`, `123456789012345.6`: `0x1.c12218377de66p+46`, `1e400`: unfit, `-1e400`: unfit, `1e-400`: `0x0p+00`,
+			`1.7976931348623157e308`: `0x1.fffffffffffffp+1023`, `1.7976931348623159e308`: unfit,
+			`"NaN"`: unfit, `"Infinity"`: unfit, `"1e400"`: unfit, `""`: unfit, `"1_0"`: unfit, `"0x1p1"`: unfit, `true`: unfit, `{}`: unfit,
+		},
+		"b": {
+			`true`: `true`, `false`: `false`, `"true"`: `true`, `"false"`: `false`, `"tru\u0065"`: `true`, `null`: `null`,
+			`"True"`: unfit, `"yes"`: unfit, `1`: unfit, `0`: unfit, `"1"`: unfit, `""`: unfit, `" true"`: unfit, `[true]`: unfit,
+		},
+		"day": {
+			`"1970-01-01"`: `0`, `"1969-12-31"`: `-1`, `"2025-09-01"`: `20332`, `"2024-02-29"`: `19782`, `"2000-02-29"`: `11016`, `"0000-01-01"`: `-719528`, `"9999-12-31"`: `2932896`,
+			`"0000-02-29"`: `-719469`, `"2025-09-01T00:00:00Z"`: `20332`, `"2025-09-01 00:00:00"`: `20332`, `"2025-09-01T00:00:00.000000000"`: `20332`,
+			`"2025-09-01T02:00:00+02:00"`: `20332`, `"2025-08-31T19:00:00-05:00"`: `20332`, `"2025\u002d09-01"`: `20332`,
+			`"2025-09-01T00:00:00+02:00"`: unfit, `"2025-09-01T00:00:01Z"`: unfit, `"2025-09-01T00:00:00.000001Z"`: unfit, `"2025-02-29"`: unfit, `"1900-02-29"`: unfit,
+			`"2025-04-31"`: unfit, `"2025-13-01"`: unfit, `"2025-00-10"`: unfit, `"2025-01-00"`: unfit, `"2025-01-32"`: unfit, `"2025-9-1"`: unfit, `"20250901"`: unfit,
+			`" 2025-09-01"`: unfit, `"2025/09/01"`: unfit, `"-025-09-01"`: unfit, `""`: unfit, `20250901`: unfit, `2025`: unfit,
+		},
+		"modified_date_time": {
+			`"1970-01-01T00:00:00Z"`: `0`, `"1970-01-01"`: `0`, `"1970-01-01 00:00:01"`: `1000000`, `"1970-01-01T00:00:00.5"`: `500000`, `"1970-01-01T00:00:00.123456Z"`: `123456`,
+			`"1970-01-01T00:00:00.1234560000Z"`: `123456`, `"1969-12-31T23:59:59.999999Z"`: `-1`, `"1970-01-01T01:00:00+01:00"`: `0`, `"1969-12-31T19:00:00-05:00"`: `0`,
+			`"1970-01-01T00:00:00-00:00"`: `0`, `"1970-01-01T05:45:00.25+05:45"`: `250000`, `"2025-09-01T23:59:59Z"`: `1756771199000000`, `"0000-01-01T00:00:00Z"`: `-62167219200000000`,
+			`"9999-12-31T23:59:59.999999Z"`:  `253402300799999999`,
+			`"1970-01-01T00:00:00.1234567Z"`: unfit, `"1970-01-01T24:00:00Z"`: unfit, `"1970-01-01T23:59:60Z"`: unfit, `"1970-01-01T00:60:00Z"`: unfit,
+			`"1970-01-01T00:00Z"`: unfit, `"1970-01-01T00:00:00."`: unfit, `"1970-01-01T00:00:00.Z"`: unfit, `"1970-01-01T00:00:00+0100"`: unfit, `"1970-01-01T00:00:00+01"`: unfit,
+			`"1970-01-01T00:00:00+24:00"`: unfit, `"1970-01-01T00:00:00+01:60"`: unfit, `"1970-01-01T00:00:00 Z"`: unfit, `"1970-01-01t00:00:00z"`: unfit, `"1970-01-01  00:00:00"`: unfit,
+			`"1970-02-30T00:00:00Z"`: unfit, `"1970-01-01T00:00:00Zulu"`: unfit, `"Thu, 01 Jan 1970 00:00:00 GMT"`: unfit, `0`: unfit, `""`: unfit,
+		},
+	}
+	sources := map[string]string{"modified_date_time": "t"}
+	for column, values := range tests {
+		source := column
+		if renamed, ok := sources[column]; ok {
+			source = renamed
+		}
+		for value, want := range values {
+			result := read(t, fmt.Sprintf(`[{%q: %s}]`, source, value))
+			name := column + " of " + value
+			cell := cells(t, result, "things", column)
+			extra := cells(t, result, "things", "_extra")
+			if want != unfit {
+				require.Equal(t, []string{want}, cell, name)
+				require.Equal(t, []string{"null"}, extra, name)
+				require.Empty(t, result.Drift, name)
+				continue
+			}
+			require.Equal(t, []string{"null"}, cell, name)
+			require.Equal(t, []string{fmt.Sprintf("%q", `{"`+source+`":`+value+`}`)}, extra, name)
+			require.Equal(t, []transform.Drift{{Table: "things", Field: source, Kind: transform.TypeMismatch, Count: 1}}, result.Drift, name)
+		}
+	}
+}
+
+func TestWhatIsLeftOver(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, record, extra string
+		drift               []string
+	}{
+		{"nothing", `{}`, `null`, nil},
+		{"every member taken", `{"id":"a","n":{"x":1},"parts":[]}`, `null`, nil},
+		{"sorted by bytes", `{"é":1,"z":2,"B":3,"a":4,"Z":5,"":6}`, `{"":6,"B":3,"Z":5,"a":4,"z":2,"é":1}`, []string{
+			"things  unknown_field 1", "things B unknown_field 1", "things Z unknown_field 1", "things a unknown_field 1", "things z unknown_field 1", "things é unknown_field 1"}},
+		{"values as sent", `{"u": { "b" : 1.50 , "a" : [ 1E2 , "\u00e9 \/" ] , "b":null } }`, `{"u":{"b":1.50,"a":[1E2,"\u00e9 \/"],"b":null}}`, []string{"things u unknown_field 1"}},
+		{"unknown nulls", `{"u":null,"v":[null]}`, `{"v":[null]}`, []string{"things v unknown_field 1"}},
+		{"known members", `{"known":{"a":1}}`, `{"known":{"a":1}}`, nil},
+		{"a known null", `{"known":null}`, `null`, nil},
+		{"leftovers of a nest", `{"n":{"y":{},"x":1,"w":"v"}}`, `{"n":{"w":"v","y":{}}}`, []string{"things n.w unknown_field 1", "things n.y unknown_field 1"}},
+		{"an unfit value in a nest", `{"n":{"x":"one"},"i":"two"}`, `{"i":"two","n":{"x":"one"}}`, []string{"things i type_mismatch 1", "things n.x type_mismatch 1"}},
+		{"a nest of nulls", `{"n":{"y":null}}`, `null`, nil},
+		{"a nest that is none", `{"n":[1]}`, `{"n":[1]}`, []string{"things n type_mismatch 1"}},
+		{"no nest", `{"n":null}`, `null`, nil},
+		{"a child that is no array", `{"parts":{"p": "x"}}`, `{"parts":{"p":"x"}}`, []string{"things parts type_mismatch 1"}},
+		{"no child", `{"parts":null}`, `null`, nil},
+		{"a name that looks like a path", `{"n.x":1}`, `{"n.x":1}`, []string{"things n.x unknown_field 1"}},
+		{"names are escaped no more than they must be", `{"\u0066\u00e9\/\"\\\u0001\n":1}`, `{"fé/\"\\\u0001\n":1}`, []string{"things fé/\"\\\x01\n unknown_field 1"}},
+		{"an escaped name is the name", `{"\u0069":7}`, `null`, nil},
+		{"a lone surrogate in a name", `{"\uD800":1}`, `{"\ud800":1}`, []string{"things \uFFFD unknown_field 1"}},
+		{"the last of a doubled member", `{"i":1,"i":2}`, `null`, []string{"things i duplicate_member 1"}},
+		{"the last is null", `{"i":1,"u":1,"i":null,"u":null}`, `null`, []string{"things i duplicate_member 1", "things u duplicate_member 1"}},
+		{"the last does not fit", `{"i":1,"i":"x"}`, `{"i":"x"}`, []string{"things i duplicate_member 1", "things i type_mismatch 1"}},
+		{"only the last does not count twice", `{"i":"x","i":"y","i":3}`, `null`, []string{"things i duplicate_member 2"}},
+		{"of a doubled unknown member", `{"u":{"a":1},"\u0075":2}`, `{"u":2}`, []string{"things u duplicate_member 1", "things u unknown_field 1"}},
+		{"of a doubled nest", `{"n":{"x":1,"y":1},"n":{"z":1}}`, `{"n":{"z":1}}`, []string{"things n duplicate_member 1", "things n.z unknown_field 1"}},
+		{"in a nest", `{"n":{"x":1,"y":1,"y":2,"x":3}}`, `{"n":{"y":2}}`, []string{"things n.x duplicate_member 1", "things n.y duplicate_member 1", "things n.y unknown_field 1"}},
+		{"doubled in what is left over", `{"u":{"a":1,"a":2}}`, `{"u":{"a":1,"a":2}}`, []string{"things u unknown_field 1"}},
+		{"bytes that are no text", "{\"u\":\"a\xff\xfeb\"}", "{\"u\":\"a\uFFFD\uFFFDb\"}", []string{"things u type_mismatch 2", "things u unknown_field 1"}},
+		{"bytes that are no text, in a name", "{\"\xff\":1}", "{\"\uFFFD\":1}", []string{"things \uFFFD type_mismatch 1", "things \uFFFD unknown_field 1"}},
+		{"bytes that are no text, in a column", "{\"s\":\"\xe2\x82\",\"i\":\"\xff\"}", "{\"i\":\"\uFFFD\"}", []string{"things i type_mismatch 2", "things s type_mismatch 2"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			result := read(t, "[ "+test.record+" ]")
+			want := test.extra
+			if want != "null" {
+				want = fmt.Sprintf("%q", want)
+			}
+			require.Equal(t, []string{want}, cells(t, result, "things", "_extra"))
+			require.Equal(t, test.drift, driftAsText(result.Drift))
+		})
+	}
+}
+
+func TestElementsThatAreNoObjects(t *testing.T) {
+	t.Parallel()
+	result := read(t, `[5, null, [ 1, 2 ], "x", {"id":"a","parts":[null,{"p":"y"},true]}]`)
+	require.Equal(t, []string{`"{\"_value\":5}"`, `"{\"_value\":null}"`, `"{\"_value\":[1,2]}"`, `"{\"_value\":\"x\"}"`, "null"}, cells(t, result, "things", "_extra"))
+	require.Equal(t, []string{`"{\"_value\":null}"`, "null", `"{\"_value\":true}"`}, cells(t, result, "parts", "_extra"))
+	require.Equal(t, []string{"0", "1", "2"}, cells(t, result, "parts", "ordinal"))
+	require.Equal(t, []string{`"a"`, `"a"`, `"a"`}, cells(t, result, "parts", "id"))
+	require.Equal(t, []string{"parts _value type_mismatch 2", "things _value type_mismatch 4"}, driftAsText(result.Drift))
+	require.EqualValues(t, 5, result.Records)
+}
+
+func TestDuplicates(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		pages []string
+		kept  []string // column s
+		parts []string // column p
+	}{
+		{"the one modified last", []string{
+			`[{"id":"a","s":"old","t":"2025-01-01","parts":[{"p":"old"}]},{"id":"a","s":"new","t":"2025-01-01T00:00:00.000001Z","parts":[{"p":"new"}]}]`,
+			`[{"id":"a","s":"older","t":"2024-01-01","parts":[{"p":"1"},{"p":"2"}]}]`,
+		}, []string{`"new"`}, []string{`"new"`}},
+		{"a readable moment beats none", []string{`[{"id":"a","s":"1","t":"2025-01-01"},{"id":"a","s":"2","t":"yesterday","parts":[{"p":"gone"}]},{"id":"a","s":"3"}]`}, []string{`"1"`}, nil},
+		{"of equal moments the one received last", []string{`[{"id":"a","s":"1","t":"2025-01-01"}]`, `[{"id":"a","s":"2","t":"2025-01-01T00:00:00Z"}]`}, []string{`"2"`}, nil},
+		{"without moments the one received last", []string{`[{"id":"a","s":"1"},{"id":"b","s":"2"},{"id":"a","s":"3"}]`}, []string{`"3"`, `"2"`}, nil},
+		{"an id is text whatever its form", []string{`[{"id":12,"s":"1"},{"id":"12","s":"2"},{"id":"12.0","s":"3"}]`}, []string{`"2"`, `"3"`}, nil},
+		{"rows without a complete key stay", []string{`[{"id":"a","s":"1"},{"id":"","s":"2"},{"s":"3"},{"id":null,"s":"4"},{"id":"","s":"5"},{"id":[],"s":"6"}]`},
+			[]string{`"3"`, `"4"`, `"6"`, `"2"`, `"5"`, `"1"`}, nil},
+		{"their child rows mix by position", []string{`[{"parts":[{"p":"a0"},{"p":"a1"}]},{"id":"","parts":[{"p":"c0"},{"p":"c1"}]},{"parts":[{"p":"b0"},{"p":"b1"},{"p":"b2"}]}]`},
+			[]string{"null", "null", "null"}, []string{`"a0"`, `"b0"`, `"a1"`, `"b1"`, `"b2"`, `"c0"`, `"c1"`}},
+		{"sorted by bytes, nulls first", []string{`[{"id":"b","s":"1"},{"id":"é","s":"2"},{"id":"B","s":"3"},{"id":"abcdefgh2","s":"4"},{"id":"abcdefgh10","s":"5"},{"id":"abcdefgh","s":"6"},{"s":"7"}]`},
+			[]string{`"7"`, `"3"`, `"6"`, `"5"`, `"4"`, `"1"`, `"2"`}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			result := read(t, test.pages...)
+			require.Equal(t, test.kept, cells(t, result, "things", "s"))
+			require.Equal(t, test.parts, cells(t, result, "parts", "p"))
+			require.Equal(t, result.Records, result.Duplicates+int64(len(test.kept)))
+			var counted int64
+			for _, d := range result.Drift {
+				if d.Kind == transform.DuplicateRecord {
+					require.Equal(t, "id", d.Field)
+					counted = d.Count
+				}
+			}
+			require.Equal(t, result.Duplicates, counted)
+		})
+	}
+}
+
+func TestWholeRecordDuplicates(t *testing.T) {
+	t.Parallel()
+	ds := small()
+	ds.WholeRecordDuplicates = true
+	ds.Tables = ds.Tables[:1]
+	result := readAs(t, ds, `[{"id":"a","s":"1","t":"2025-01-01"},{"s":"2","id":"a"},{"t":"2025-01-01","id":"a","s":"1"},{"id":"a","s":"2","u":null},{"id":"a","s":"2","u":0},{"s":"x"},{"s":"x"}]`)
+	require.Equal(t, []string{`"x"`, `"x"`, `"1"`, `"2"`, `"2"`}, cells(t, result, "things", "s"))
+	require.Equal(t, []string{"null", "null", "null", "null", `"{\"u\":0}"`}, cells(t, result, "things", "_extra"))
+	require.EqualValues(t, 2, result.Duplicates)
+}
+
+func TestAnEmptyParameterLeavesNoKeyComplete(t *testing.T) {
+	t.Parallel()
+	plan, err := transform.Compile(small())
+	require.NoError(t, err)
+	chain := plan.NewChain()
+	chain.Reset(nil)
+	_, err = chain.Page([]byte(`[{"id":"a"},{"id":"a"}]`))
+	require.NoError(t, err)
+	require.Equal(t, 2, chain.Finish().Tables[0].Len())
+}
