@@ -1,0 +1,26 @@
+// Package pipeline takes a snapshot from end to end. It is the only place
+// where the three stages meet: extract brings pages as bytes, transform makes
+// them rows, sink makes rows files that become visible together.
+//
+//	plan      lookups (4.1, 4.2, 4.3) -> schools, perspectives, buckets -> plan.json
+//	fetch     for every bucket and dataset, school by school:
+//	            call chains -> pages -> transform.Chain -> result
+//	          results in the order of the schools -> one file per table
+//	          files staged, journal written: the unit is done for good
+//	judge     journals gathered; failed schools, shrunken tables hold it back
+//	publish   every file, ledger, manifest, pointer (sink.Publish)
+//
+// One errgroup works through the (dataset, bucket, school) steps in order.
+// As many steps are under way as keep the client's request slots full; a
+// school that failed is a line in the ledger, and only what concerns the whole
+// run (no token, the service gone, a full disk, an interrupt) ends it. A school
+// whose turn in the file has not come waits in memory within one budget and
+// beyond it in a scratch file, so that requests never wait for an order that
+// only files need.
+//
+// What was staged and journalled stays: the same command resumes the run, and
+// the bytes of its files are those of an undisturbed one.
+//
+// The package owns the order of events and the verdict. It does not know how
+// a request is retried, how a value is read, or how a file becomes visible.
+package pipeline

@@ -1,0 +1,264 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/sink"
+)
+
+// writer is what the units of a run write with.
+type writer struct {
+	store   sink.Store
+	tables  *sink.Tables
+	plan    *sink.Plan
+	meter   *Meter
+	scratch *scratch
+	now     func() time.Time
+	client  *extract.Client
+
+	mu sync.Mutex
+	// changed tells that waiting fell, or that a unit is not being written any
+	// more.
+	changed *sync.Cond
+	// waiting is how many bytes of finished schools wait for their turn.
+	waiting int
+
+	journalling sync.Mutex
+	// counted is what earlier journals of this process have of the client's
+	// requests: each journal takes what came since.
+	counted sink.Requests
+}
+
+// writeJournal makes a staged unit part of the run for good.
+func (w *writer) writeJournal(ctx context.Context, j *sink.Journal) error {
+	w.journalling.Lock()
+	defer w.journalling.Unlock()
+	total := requestsOf(w.client.Stats())
+	j.Requests = since(total, w.counted)
+	j.StagedAt = w.now().UTC()
+	if err := sink.WriteJournal(ctx, w.store, w.plan.RunID, j); err != nil {
+		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
+	}
+	w.counted = total
+	w.meter.unitsStaged.Add(1)
+	return nil
+}
+
+func requestsOf(s extract.Stats) sink.Requests {
+	return sink.Requests{
+		Total: s.Requests, Retries: s.Retries, TokenRefreshes: s.TokenRefreshes,
+		ByStatus: maps.Clone(s.ByStatus),
+	}
+}
+
+func since(total, counted sink.Requests) sink.Requests {
+	diff := sink.Requests{
+		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,
+		TokenRefreshes: total.TokenRefreshes - counted.TokenRefreshes,
+		ByStatus:       make(map[string]int64),
+	}
+	for status, n := range total.ByStatus {
+		if n -= counted.ByStatus[status]; n != 0 {
+			diff.ByStatus[status] = n
+		}
+	}
+	return diff
+}
+
+// fetchAll fetches and stages every unit of this shard that is not staged.
+func (r *run) fetchAll(ctx context.Context) error {
+	w := &writer{
+		store: r.Store, tables: sink.NewTables(r.Store, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
+		scratch: &scratch{folder: r.settings.Scratch},
+	}
+	w.changed = sync.NewCond(&w.mu)
+	defer w.scratch.close()
+	todo, err := r.unitsToDo(ctx)
+	if err != nil {
+		return err
+	}
+	r.fetch.filters = map[string]string{"effective-date": r.plan.PlannedAt.UTC().Format(dateLayout)}
+	r.Meter.enter("fetch")
+	if err := r.stageLookups(ctx, w, todo); err != nil {
+		return err
+	}
+	r.looked = nil
+
+	group, ctx := errgroup.WithContext(ctx)
+	// A chain uses a request slot or a processor, so this many keep both busy.
+	group.SetLimit(r.settings.Concurrency + runtime.GOMAXPROCS(0))
+	var units []*unit
+	for _, u := range todo {
+		if u.Bucket == sink.LookupBucket {
+			continue
+		}
+		bucket := r.plan.Buckets[u.Bucket]
+		work := newUnit(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End])
+		units = append(units, work)
+		r.Meter.chainsTotal.Add(int64(len(work.schools)))
+	}
+	for _, u := range units {
+		for i := range u.schools {
+			if ctx.Err() != nil {
+				break
+			}
+			group.Go(func() error { return r.step(ctx, w, u, i) })
+		}
+	}
+	err = group.Wait()
+	if err == nil {
+		return nil
+	}
+	for _, u := range units {
+		err = errors.Join(err, u.abort())
+	}
+	return err
+}
+
+// step fetches one school's dataset and hands it to its unit.
+func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	result, err := r.fetch.school(ctx, u.dataset, u.schools[i])
+	if err != nil {
+		return err
+	}
+	r.Meter.finished(result)
+	r.logResult(ctx, result)
+	complete, err := u.deliver(ctx, w, i, result)
+	if err != nil || !complete {
+		return err
+	}
+	return u.stage(ctx, w)
+}
+
+// unitsToDo lists this shard's units that have no journal, or one with a
+// failed school, or whose staged files the store has lost.
+func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
+	journals, err := sink.ReadJournals(ctx, r.Store, r.plan.RunID)
+	if err != nil {
+		return nil, fmt.Errorf("read the journals of run %s: %w", r.plan.RunID, err)
+	}
+	staged := make(map[sink.Unit]*sink.Journal, len(journals))
+	for _, j := range journals {
+		staged[sink.Unit{Bucket: j.Bucket, Dataset: j.Dataset}] = j
+	}
+	var todo []sink.Unit
+	for _, u := range r.plan.Units() {
+		if r.plan.Shard(u) != r.settings.Shard {
+			continue
+		}
+		r.summary.UnitsTotal++
+		j := staged[u]
+		if j != nil {
+			whole, err := r.whole(ctx, j)
+			if err != nil {
+				return nil, err
+			}
+			if whole {
+				r.summary.UnitsResumed++
+				continue
+			}
+		}
+		todo = append(todo, u)
+	}
+	r.Meter.unitsTotal.Store(int64(r.summary.UnitsTotal))
+	r.Meter.unitsStaged.Store(int64(r.summary.UnitsResumed))
+	return todo, nil
+}
+
+// whole tells whether a journalled unit stands as it is.
+func (r *run) whole(ctx context.Context, j *sink.Journal) (bool, error) {
+	if j.Failed() {
+		return false, nil
+	}
+	for _, file := range j.Files {
+		holds, err := r.Store.Holds(ctx, r.plan.RunID, file)
+		if err != nil {
+			return false, fmt.Errorf("look for staged file %s: %w", file.Path, err)
+		}
+		if !holds {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// stageLookups stages the lookup datasets that are to be done, fetching them
+// unless planning has just done so.
+func (r *run) stageLookups(ctx context.Context, w *writer, todo []sink.Unit) error {
+	for _, u := range todo {
+		if u.Bucket != sink.LookupBucket {
+			continue
+		}
+		if r.looked == nil {
+			looked, err := r.fetch.lookUp(ctx, r.settings, r.datasets, r.byName())
+			if err != nil {
+				return err
+			}
+			r.looked = looked
+		}
+		if err := r.stageLookup(ctx, w, r.datasets[u.Dataset]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
+	u := newUnit(d, sink.Bucket{Index: sink.LookupBucket}, make([]sink.School, 1))
+	_, err := u.deliver(ctx, w, 0, r.looked.results[d.Name])
+	u.journal.Ledger = r.looked.ledger[d.Name]
+	if err == nil {
+		err = u.stage(ctx, w)
+	}
+	if err != nil {
+		return errors.Join(err, u.abort())
+	}
+	return nil
+}
+
+// finished counts a school's dataset that is done.
+func (m *Meter) finished(r *result) {
+	m.chainsDone.Add(1)
+	m.records.Add(r.ledger.RecordsReceived)
+	m.currentDataset.Store(r.ledger.Dataset)
+	switch r.ledger.Status {
+	case sink.StatusFailed:
+		m.failed.Add(1)
+	case sink.StatusDenied:
+		m.denied.Add(1)
+	case sink.StatusOK:
+	}
+}
+
+func (r *run) logResult(ctx context.Context, result *result) {
+	l := &result.ledger
+	switch l.Status {
+	case sink.StatusFailed:
+		r.Logger.WarnContext(ctx, "school failed", "dataset", l.Dataset, "school", l.SchoolBid, "error", l.Error)
+	case sink.StatusDenied:
+		r.Logger.InfoContext(ctx, "school denied", "dataset", l.Dataset, "school", l.SchoolBid)
+	case sink.StatusOK:
+		r.Logger.DebugContext(ctx, "school done", "dataset", l.Dataset, "school", l.SchoolBid,
+			"records", l.RecordsReceived, "pages", l.Pages)
+	}
+}
+
+func sortDrift(drift []sink.Drift) {
+	slices.SortFunc(drift, func(a, b sink.Drift) int {
+		return strings.Compare(a.Table+"\x00"+a.Field+"\x00"+a.Kind, b.Table+"\x00"+b.Field+"\x00"+b.Kind)
+	})
+}

@@ -1,0 +1,215 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// theDay is the day of the simulated world, on which the tests' runs take
+// place.
+var theDay = time.Date(2026, 11, 20, 3, 30, 0, 0, time.UTC)
+
+// site is a simulated service and a destination: what a run meets.
+type site struct {
+	t      testing.TB
+	world  *simulator.World
+	server *simulator.Server
+	url    *url.URL
+	dest   string
+	log    bytes.Buffer
+}
+
+func newSite(t testing.TB, world simulator.Options, options simulator.ServerOptions) *site {
+	t.Helper()
+	s := &site{t: t, world: simulator.NewWorld(world), dest: filepath.Join(t.TempDir(), "growth-data")}
+	s.server = simulator.New(s.world, options)
+	address, stop, err := simulator.Start(context.WithoutCancel(t.Context()), s.server, "")
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	s.url, err = url.Parse(address)
+	require.NoError(t, err)
+	return s
+}
+
+// deps are fresh ones, as those of a process of its own.
+func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
+	s.t.Helper()
+	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	options := extract.Options{
+		BaseURL:     s.url,
+		Credentials: extract.Credentials{APIKey: simulator.DefaultKey, APISecret: simulator.DefaultSecret},
+		Concurrency: 8, Retries: 8, RequestTimeout: 20 * time.Second, GiveUpAfter: time.Minute,
+		MaxBody: 32 << 20, UserAgent: "growth-export/test", Logger: logger,
+	}
+	if change != nil {
+		change(&options)
+	}
+	client, err := extract.New(options)
+	require.NoError(s.t, err)
+	store, err := sink.NewDir(s.dest, sink.DirOptions{})
+	require.NoError(s.t, err)
+	return pipeline.Deps{
+		Client: client, Store: store, Logger: logger, Meter: &pipeline.Meter{},
+		Now: func() time.Time { return theDay },
+	}
+}
+
+func defaults() pipeline.Settings {
+	s := pipeline.Settings{
+		BaseURL: "simulate", ToolVersion: "test",
+		Perspectives: pipeline.AllPerspectives, PartitionBy: pipeline.PartitionNone,
+		SchoolsPerFile: 4, MaxShrink: pipeline.Shrink{Part: 0.2}, Shards: 1,
+		Concurrency: 8, MaxSchoolRecords: 2_000_000,
+	}
+	for _, d := range schemas.Datasets() {
+		if d.Default {
+			s.Datasets = append(s.Datasets, d.Name)
+		}
+	}
+	return s
+}
+
+// run takes a snapshot that is expected to go well.
+func (s *site) run(settings pipeline.Settings) *pipeline.Summary {
+	s.t.Helper()
+	summary, err := pipeline.Run(s.t.Context(), s.deps(nil), settings)
+	require.NoError(s.t, err)
+	return summary
+}
+
+// hashes are the SHA-256 of the data files that readers see, by their paths
+// without the run id, which the bytes do not depend on.
+func (s *site) hashes() map[string]string {
+	s.t.Helper()
+	pointers, err := filepath.Glob(filepath.Join(s.dest, "_snapshots", "*.json"))
+	require.NoError(s.t, err)
+	hashes := make(map[string]string)
+	store, err := sink.NewDir(s.dest, sink.DirOptions{})
+	require.NoError(s.t, err)
+	for _, pointer := range pointers {
+		manifest := s.manifest(strings.TrimSuffix(filepath.Base(pointer), ".json"), store)
+		for _, table := range manifest.Tables {
+			for _, file := range table.Files {
+				hashes[strings.Replace(file.Path, manifest.RunID, "RUN", 1)] = file.SHA256
+			}
+		}
+	}
+	require.NotEmpty(s.t, hashes)
+	return hashes
+}
+
+func (s *site) manifest(date string, store sink.Store) *sink.Manifest {
+	s.t.Helper()
+	manifest, err := sink.Standing(s.t.Context(), store, sink.Full, date)
+	require.NoError(s.t, err)
+	return manifest
+}
+
+// visible lists what a reader by glob sees: every file but those of folders
+// that start with an underscore.
+func (s *site) visible() []string {
+	s.t.Helper()
+	var files []string
+	err := filepath.WalkDir(s.dest, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), "_"):
+			return fs.SkipDir
+		case !entry.IsDir():
+			files = append(files, path)
+		}
+		return nil
+	})
+	require.NoError(s.t, err)
+	return files
+}
+
+// rows reads a table of the destination back, file after file.
+func (s *site) rows(table *schemas.Table) []simulator.Row {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.dest, table.Name, "snapshot_date=*", "*.parquet"))
+	require.NoError(s.t, err)
+	nested, err := filepath.Glob(filepath.Join(s.dest, table.Name, "snapshot_date=*", "district=*", "*.parquet"))
+	require.NoError(s.t, err)
+	files = append(files, nested...)
+	slices.Sort(files)
+	require.NotEmpty(s.t, files, table.Name)
+	rows := []simulator.Row{}
+	for _, file := range files {
+		rows = append(rows, readFile(s.t, file, table)...)
+	}
+	return rows
+}
+
+func readFile(t testing.TB, path string, table *schemas.Table) []simulator.Row {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	require.NoError(t, err)
+	var rows []simulator.Row
+	for _, group := range file.RowGroups() {
+		reader := group.Rows()
+		buffer := make([]parquet.Row, 512)
+		for {
+			n, err := reader.ReadRows(buffer)
+			for _, values := range buffer[:n] {
+				row := make(simulator.Row, len(values))
+				for _, v := range values {
+					column := table.Columns[v.Column()]
+					row[column.Name] = goValue(column.Type, v)
+				}
+				rows = append(rows, row)
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+		}
+		require.NoError(t, reader.Close())
+	}
+	return rows
+}
+
+func goValue(typ schemas.Type, v parquet.Value) any {
+	if v.IsNull() {
+		return nil
+	}
+	switch typ {
+	case schemas.Int32:
+		return int64(v.Int32())
+	case schemas.Date:
+		return time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly)
+	case schemas.Int64, schemas.Timestamp:
+		return v.Int64()
+	case schemas.Double:
+		return v.Double()
+	case schemas.Boolean:
+		return v.Boolean()
+	case schemas.String, schemas.JSON:
+	}
+	return string(v.ByteArray())
+}

@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// judge returns the reasons why a run that is whole should not be published
+// without somebody looking; none if it may.
+func judge(ctx context.Context, store sink.Store, g *sink.Gathered, l limits) ([]string, error) {
+	var reasons []string
+	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
+		reasons = append(reasons, fmt.Sprintf("%d of %d schools failed, more than --max-failed-schools %d",
+			failed, g.Schools.Total, l.maxFailed))
+	}
+	if l.maxShrink.Off || g.Plan.Kind != sink.Full {
+		return reasons, nil
+	}
+	before, err := sink.PreviousFull(ctx, store, g.Plan.Scope, g.Plan.RunID)
+	if err != nil {
+		return nil, fmt.Errorf("look for the previous snapshot: %w", err)
+	}
+	if before != nil {
+		reasons = append(reasons, shrunk(before, g, l.maxShrink)...)
+	}
+	return reasons, nil
+}
+
+// shrunk compares a run with the snapshot before it.
+func shrunk(before *sink.Manifest, g *sink.Gathered, most Shrink) []string {
+	var reasons []string
+	compare := func(what string, was, is int64) {
+		if lost := was - is; was > 0 && float64(lost) > most.Part*float64(was) {
+			reasons = append(reasons, fmt.Sprintf("%s fell from %d to %d since the snapshot of %s (run %s), by more than --max-shrink %s",
+				what, was, is, before.SnapshotDate, before.RunID, most))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Tables)) {
+		compare("rows of table "+name, before.Tables[name].Rows, g.Tables[name].Rows)
+	}
+	for _, name := range slices.Sorted(maps.Keys(before.Datasets)) {
+		compare("schools with rows in dataset "+name, before.Datasets[name].SchoolsWithRow, g.Datasets[name].SchoolsWithRow)
+	}
+	return reasons
+}
+
+// declaredOrder returns the positions in which tables and datasets are
+// declared, by name.
+func declaredOrder() (tables, datasets map[string]int) {
+	tables, datasets = make(map[string]int), make(map[string]int)
+	for i, d := range schemas.Datasets() {
+		datasets[d.Name] = i
+		for _, t := range d.Tables {
+			tables[t.Name] = len(tables)
+		}
+	}
+	return tables, datasets
+}

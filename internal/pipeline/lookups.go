@@ -1,0 +1,170 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/transform"
+)
+
+// lookups are what is fetched before any school: the school list, the
+// districts and their school lists, as far as the run needs them.
+type lookups struct {
+	results map[string]*result
+	// schools are those of 4.1 in the order received, the ones without a bid
+	// and those listed twice included.
+	schools []sink.School
+	// districts are the bids of 4.2, sorted.
+	districts []string
+	// namedBy are, by school, the districts of 4.2 whose list 4.3 names it.
+	namedBy map[string][]string
+	ledger  map[string][]sink.LedgerRow
+}
+
+// ErrNoSchools says that the service answered with an empty school list.
+var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
+	" or the service is not itself; nothing was published")
+
+// needs tells which lookups the run has to fetch.
+func needs(s *Settings, selected map[string]*dataset) (districts, districtSchools bool) {
+	enrollment := false
+	for _, d := range selected {
+		enrollment = enrollment || d.TakesPerspective()
+	}
+	forPerspectives := enrollment && s.Perspectives == AllPerspectives
+	_, listsSelected := selected["district_schools"]
+	districtSchools = listsSelected || forPerspectives
+	_, districtsSelected := selected["districts"]
+	return districtsSelected || districtSchools, districtSchools
+}
+
+// lookUp fetches the lookups. A failure of any of them fails the run; a denial
+// of 4.2 or 4.3 denies that dataset alone.
+func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[string]*dataset) (*lookups, error) {
+	l := &lookups{results: make(map[string]*result), namedBy: make(map[string][]string), ledger: make(map[string][]sink.LedgerRow)}
+
+	schools, err := f.lookUpOnce(ctx, all["schools"], l)
+	if err != nil {
+		return nil, err
+	}
+	if schools.ledger.Status == sink.StatusDenied {
+		return nil, fmt.Errorf("list the schools: %w: %s", extract.ErrRefused, schools.ledger.Error)
+	}
+	if schools.ledger.RecordsReceived == 0 {
+		return nil, ErrNoSchools
+	}
+	bids, districts := column(schools, "school_bid"), column(schools, "district_bid")
+	for i := range bids {
+		l.schools = append(l.schools, sink.School{Bid: bids[i], District: districts[i]})
+	}
+
+	needDistricts, needLists := needs(s, selected)
+	if !needDistricts {
+		return l, nil
+	}
+	found, err := f.lookUpOnce(ctx, all["districts"], l)
+	if err != nil {
+		return nil, err
+	}
+	for _, bid := range column(found, "district_bid") {
+		if bid != "" {
+			l.districts = append(l.districts, bid)
+		}
+	}
+	l.districts = canonical(l.districts)
+	if needLists {
+		err = f.lookUpLists(ctx, all["district_schools"], l)
+	}
+	return l, err
+}
+
+// lookUpOnce fetches a dataset of one call.
+func (f *fetcher) lookUpOnce(ctx context.Context, d *dataset, l *lookups) (*result, error) {
+	r := &result{ledger: sink.LedgerRow{Dataset: d.Name, Status: sink.StatusOK}}
+	if err := f.chains(ctx, d, r, []transform.Params{{}}); err != nil {
+		return nil, err
+	}
+	if r.ledger.Status == sink.StatusFailed {
+		return nil, fmt.Errorf("fetch %s: %s", d.Name, r.ledger.Error)
+	}
+	l.results[d.Name] = r
+	l.ledger[d.Name] = []sink.LedgerRow{r.ledger}
+	return r, nil
+}
+
+// lookUpLists fetches 4.3 for every district of 4.2, in the order of their
+// bids, which is the order of the file.
+func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error {
+	all := &result{ledger: sink.LedgerRow{Dataset: d.Name, Status: sink.StatusOK}}
+	if denied := l.results["districts"].ledger; denied.Status == sink.StatusDenied {
+		denied.Dataset, denied.Requests, denied.Retries = d.Name, 0, 0
+		l.ledger[d.Name] = append(l.ledger[d.Name], denied)
+	}
+	for _, district := range l.districts {
+		r := &result{ledger: sink.LedgerRow{Dataset: d.Name, DistrictBid: district, Status: sink.StatusOK}}
+		if err := f.chains(ctx, d, r, []transform.Params{{"district_bid": district}}); err != nil {
+			return err
+		}
+		if r.ledger.Status == sink.StatusFailed {
+			return fmt.Errorf("fetch %s: %s", d.Name, r.ledger.Error)
+		}
+		for _, school := range column(r, "school_bid") {
+			if named := l.namedBy[school]; school != "" && !slices.Contains(named, district) {
+				l.namedBy[school] = append(named, district)
+			}
+		}
+		all.merge(r)
+		l.ledger[d.Name] = append(l.ledger[d.Name], r.ledger)
+	}
+	l.results[d.Name] = all
+	return nil
+}
+
+// merge adds the rows of another result of the same dataset behind these.
+func (r *result) merge(other *result) {
+	r.chains = append(r.chains, other.chains...)
+	r.drift = append(r.drift, other.drift...)
+	for i, batches := range other.tables {
+		if r.tables == nil {
+			r.tables = append(r.tables, other.tables...)
+			break
+		}
+		r.tables[i] = append(r.tables[i], batches...)
+	}
+}
+
+// perspectives fills in through which districts each school's enrollment is
+// read: those whose list names it, and its own.
+func (l *lookups) perspectives(plan *sink.Plan, s *Settings) {
+	for i := range plan.Schools {
+		school := &plan.Schools[i]
+		var through []string
+		if s.Perspectives == AllPerspectives {
+			through = slices.Clone(l.namedBy[school.Bid])
+		}
+		if school.District != "" {
+			through = append(through, school.District)
+		}
+		school.Perspectives = canonical(through)
+	}
+}
+
+// column returns a text column of a result's first table, nulls as empty
+// texts.
+func column(r *result, name string) []string {
+	var values []string
+	if len(r.tables) == 0 {
+		return nil
+	}
+	for _, b := range r.tables[0] {
+		v := &b.Cols[b.Table.Column(name)]
+		for i := range b.Len() {
+			values = append(values, string(v.Text(b.Row(i))))
+		}
+	}
+	return values
+}

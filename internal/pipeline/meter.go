@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"sync/atomic"
+	"time"
+
+	"example.org/growthexport/internal/extract"
+)
+
+// Meter counts what a run has done so far. A Meter is written by the run and
+// may be read at any time; its zero value is ready.
+type Meter struct {
+	phase          atomic.Value // string
+	currentDataset atomic.Value // string
+	started        atomic.Int64 // nanoseconds since 1970
+	client         atomic.Pointer[extract.Client]
+
+	chainsTotal, chainsDone atomic.Int64
+	failed, denied          atomic.Int64
+	rows, records           atomic.Int64
+	unitsTotal, unitsStaged atomic.Int64
+}
+
+// Progress is a Meter's reading.
+type Progress struct {
+	// Phase is one of plan, fetch, publish, done.
+	Phase   string
+	Elapsed time.Duration
+	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs: a school is
+	// done with a dataset when its last page is in, or it failed.
+	SchoolsDone, SchoolsTotal int64
+	Failed, Denied            int64
+	Rows, Records             int64
+	Requests, Retries         int64
+	UnitsStaged, UnitsTotal   int64
+	// Dataset is the dataset whose school was last completed.
+	Dataset string
+}
+
+// Read returns the counts as they stand.
+func (m *Meter) Read(now time.Time) Progress {
+	p := Progress{
+		SchoolsDone: m.chainsDone.Load(), SchoolsTotal: m.chainsTotal.Load(),
+		Failed: m.failed.Load(), Denied: m.denied.Load(),
+		Rows: m.rows.Load(), Records: m.records.Load(),
+		UnitsStaged: m.unitsStaged.Load(), UnitsTotal: m.unitsTotal.Load(),
+	}
+	if client := m.client.Load(); client != nil {
+		stats := client.Stats()
+		p.Requests, p.Retries = stats.Requests, stats.Retries
+	}
+	p.Phase, _ = m.phase.Load().(string)
+	p.Dataset, _ = m.currentDataset.Load().(string)
+	if started := m.started.Load(); started != 0 {
+		p.Elapsed = now.Sub(time.Unix(0, started))
+	}
+	return p
+}
+
+// start readies the meter.
+func (m *Meter) start(now time.Time, client *extract.Client) {
+	m.started.Store(now.UnixNano())
+	m.client.Store(client)
+}
+
+// enter notes that the run came to its next phase.
+func (m *Meter) enter(phase string) { m.phase.Store(phase) }

@@ -1,0 +1,188 @@
+package pipeline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+const dateLayout = "2006-01-02"
+
+// makePlan pins what the run will do from the settings and the lookups.
+func makePlan(s *Settings, id, date, print string, scope sink.Scope, now time.Time, looked *lookups) (*sink.Plan, error) {
+	plan := &sink.Plan{
+		FormatVersion: sink.FormatVersion, RunID: id, Kind: sink.Full,
+		SnapshotDate: date, PlannedAt: now.UTC().Truncate(time.Second),
+		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: scope, Fingerprint: print,
+		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
+		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), Replace: s.Replace,
+	}
+	if err := selectSchools(plan, s, looked); err != nil {
+		return nil, err
+	}
+	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == PartitionDistrict)
+	return plan, nil
+}
+
+// selectSchools fills in the plan's schools, each once, and those that it
+// cannot fetch.
+func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
+	wanted := make(map[string]bool, len(s.Schools))
+	for _, bid := range s.Schools {
+		wanted[bid] = true
+	}
+	districts := make(map[string]bool, len(s.Districts))
+	for _, bid := range s.Districts {
+		districts[bid] = true
+	}
+	listed := make(map[string]bool)
+	known := make(map[string]bool)
+	taken := make(map[string]bool)
+	for _, school := range looked.schools {
+		listed[school.Bid] = true
+		known[school.District] = true
+		switch {
+		case len(districts) > 0 && !districts[school.District]:
+		case school.Bid == "":
+			if len(wanted) == 0 {
+				plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
+					Error: "the school list has a school without a schoolBid: it cannot be asked for",
+				})
+			}
+		case len(wanted) > 0 && !wanted[school.Bid], taken[school.Bid]:
+		default:
+			taken[school.Bid] = true
+			plan.Schools = append(plan.Schools, school)
+		}
+	}
+	for _, bid := range s.Districts {
+		if bid == "" || !known[bid] {
+			return fmt.Errorf("%w: --districts: no school of the school list is in district %q", ErrUsage, bid)
+		}
+	}
+	for _, bid := range slices.Compact(slices.Sorted(slices.Values(s.Schools))) {
+		if !listed[bid] || bid == "" {
+			plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
+				SchoolBid: bid,
+				Error:     "--schools names it, but the school list does not: check the bid and the data sharing agreement",
+			})
+		}
+	}
+	byDistrict := s.PartitionBy == PartitionDistrict
+	slices.SortFunc(plan.Schools, func(a, b sink.School) int {
+		if byDistrict {
+			if c := strings.Compare(a.District, b.District); c != 0 {
+				return c
+			}
+		}
+		return strings.Compare(a.Bid, b.Bid)
+	})
+	looked.perspectives(plan, s)
+	return nil
+}
+
+// cutBuckets cuts the sorted schools every size schools, and where the
+// district changes if a bucket must not mix districts.
+func cutBuckets(schools []sink.School, size int, byDistrict bool) []sink.Bucket {
+	var buckets []sink.Bucket
+	for first := 0; first < len(schools); {
+		end := min(first+size, len(schools))
+		bucket := sink.Bucket{Index: len(buckets), First: first}
+		if byDistrict {
+			bucket.District = schools[first].District
+			for i := first; i < end; i++ {
+				if schools[i].District != bucket.District {
+					end = i
+				}
+			}
+		}
+		bucket.End = end
+		buckets = append(buckets, bucket)
+		first = end
+	}
+	return buckets
+}
+
+// scopeOf returns the scope of the settings in its canonical form, in which
+// equal scopes are equal values.
+func scopeOf(s *Settings) sink.Scope {
+	scope := sink.Scope{
+		Datasets:     canonical(s.Datasets),
+		Schools:      canonical(s.Schools),
+		Districts:    canonical(s.Districts),
+		Perspectives: s.Perspectives,
+		PartitionBy:  s.PartitionBy,
+	}
+	order := make(map[string]int)
+	for i, d := range schemas.Datasets() {
+		order[d.Name] = i
+	}
+	slices.SortFunc(scope.Datasets, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
+	return scope
+}
+
+func canonical(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// Check looks for mistakes in the settings that can be found without asking
+// anybody.
+func Check(s *Settings) error {
+	var problem string
+	switch {
+	case len(s.Datasets) == 0:
+		problem = "no dataset is selected"
+	case s.SchoolsPerFile < 1:
+		problem = "--schools-per-file must be at least 1"
+	case s.MaxFailedSchools < 0:
+		problem = "--max-failed-schools must not be negative"
+	case s.MaxSchoolRecords < 1:
+		problem = "--max-school-records must be at least 1"
+	case s.Concurrency < 1:
+		problem = "--concurrency must be at least 1"
+	case s.Shards < 1 || s.Shard < 0 || s.Shard >= s.Shards:
+		problem = fmt.Sprintf("shard %d of %d does not exist: shards are counted from 0", s.Shard, s.Shards)
+	case s.Shards > 1 && s.RunID == "":
+		problem = "--shard with several shards needs --run-id, the same for all of them"
+	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
+		problem = "--perspectives is all or own"
+	case s.PartitionBy != PartitionNone && s.PartitionBy != PartitionDistrict:
+		problem = "--partition-by is none or district"
+	}
+	if problem != "" {
+		return fmt.Errorf("%w: %s", ErrUsage, problem)
+	}
+	if s.SnapshotDate != "" {
+		if _, err := time.Parse(dateLayout, s.SnapshotDate); err != nil {
+			return fmt.Errorf("%w: --snapshot-date %q is not a date such as 2026-11-20", ErrUsage, s.SnapshotDate)
+		}
+	}
+	for _, name := range s.Datasets {
+		if _, ok := schemas.Find(name); !ok {
+			return fmt.Errorf("%w: --datasets: there is no dataset %q", ErrUsage, name)
+		}
+	}
+	return nil
+}
+
+// follow checks that a plan that stands is this command's.
+func follow(plan *sink.Plan, s *Settings, print string) error {
+	var differs []error
+	if plan.Fingerprint != print {
+		differs = append(differs, errors.New("base URL, datasets, schools, districts, perspectives, partitioning, --schools-per-file or tool version"))
+	}
+	if s.SnapshotDate != "" && s.SnapshotDate != plan.SnapshotDate {
+		differs = append(differs, fmt.Errorf("snapshot date (%s there)", plan.SnapshotDate))
+	}
+	if len(differs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: run %s was planned with another %w: use its settings, or another --run-id",
+		ErrUsage, plan.RunID, errors.Join(differs...))
+}

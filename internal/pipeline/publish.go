@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/sink"
+)
+
+// PublishSettings are what the command publish is told.
+type PublishSettings struct {
+	// RunID is empty for the only run that is staged.
+	RunID string
+	// AcceptHeld publishes whatever the checks say.
+	AcceptHeld bool
+	// MaxFailedSchools and MaxShrink are nil for what the plan says.
+	MaxFailedSchools *int
+	MaxShrink        *Shrink
+}
+
+// limits are what a run is judged by.
+type limits struct {
+	maxFailed  int
+	maxShrink  Shrink
+	acceptHeld bool
+	replace    bool
+}
+
+// Publish judges a staged run and publishes it, and finishes a publishing that
+// was cut short. ErrUsage where there is no such run, or several to choose
+// from; ErrIncomplete, naming the buckets, where some are not staged.
+func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
+	started := deps.Now()
+	deps.Meter.start(started, nil)
+	finished, err := sink.FinishPublishing(ctx, deps.Store)
+	if err != nil {
+		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
+	}
+	id := s.RunID
+	if id == "" {
+		if id, err = onlyStaged(ctx, deps.Store, finished); err != nil {
+			return nil, err
+		}
+	}
+	found, err := lookUpRun(ctx, deps.Store, id)
+	if err != nil {
+		return nil, err
+	}
+	if found.plan == nil {
+		return nil, fmt.Errorf("%w: there is no run %s at %s: see growth-export status", ErrUsage, id, deps.Store)
+	}
+	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
+	defer func() { summary.Duration = deps.Now().Sub(started) }()
+	if found.manifest != nil {
+		summary.AlreadyPublished = !slices.Contains(finished, id)
+		summary.fromManifest(found.manifest)
+		return summary, nil
+	}
+	l := limits{maxFailed: found.plan.MaxFailedSchools, acceptHeld: s.AcceptHeld}
+	if l.maxShrink, err = ParseShrink(found.plan.MaxShrink); err != nil {
+		return summary, fmt.Errorf("read max_shrink of the plan of run %s: %w", id, err)
+	}
+	if s.MaxFailedSchools != nil {
+		l.maxFailed = *s.MaxFailedSchools
+	}
+	if s.MaxShrink != nil {
+		l.maxShrink = *s.MaxShrink
+	}
+	return summary, publishRun(ctx, deps, found.plan, l, summary)
+}
+
+// onlyStaged finds the run that publish means when it is not told.
+func onlyStaged(ctx context.Context, store sink.Store, finished []string) (string, error) {
+	if len(finished) == 1 {
+		return finished[0], nil
+	}
+	runs, err := sink.Runs(ctx, store)
+	if err != nil {
+		return "", err
+	}
+	var ready []string
+	for i := range runs {
+		if runs[i].State == sink.StateStaged || runs[i].State == sink.StateHeld {
+			ready = append(ready, runs[i].RunID)
+		}
+	}
+	switch len(ready) {
+	case 1:
+		return ready[0], nil
+	case 0:
+		return "", fmt.Errorf("%w: no run at %s is staged: see growth-export status", ErrUsage, store)
+	default:
+		return "", fmt.Errorf("%w: several runs at %s are staged: choose one with --run-id: %s",
+			ErrUsage, store, strings.Join(ready, ", "))
+	}
+}
+
+// publishRun judges a run whose units should all be staged, and publishes it
+// or holds it back.
+func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
+	deps.Meter.enter("publish")
+	gathered, err := sink.Gather(ctx, deps.Store, plan)
+	if err != nil {
+		return fmt.Errorf("gather run %s: %w", plan.RunID, err)
+	}
+	summary.fromGathered(gathered)
+	if len(gathered.Missing) > 0 {
+		return fmt.Errorf("%w: %d of its units are not staged (%s): run the same command again",
+			ErrIncomplete, len(gathered.Missing), describeUnits(gathered.Missing))
+	}
+	if allDenied(gathered) {
+		return errors.Join(
+			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
+			forget(ctx, deps.Store, plan.RunID))
+	}
+	reasons, err := judge(ctx, deps.Store, gathered, l)
+	if err != nil {
+		return err
+	}
+	if len(reasons) > 0 && !l.acceptHeld {
+		summary.Outcome, summary.Held = HeldBack, reasons
+		return sink.Hold(ctx, deps.Store, plan.RunID, reasons)
+	}
+	manifest, err := sink.Publish(ctx, deps.Store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
+	if err != nil {
+		return fmt.Errorf("publish run %s: %w", plan.RunID, err)
+	}
+	summary.fromManifest(manifest)
+	deps.Meter.enter("done")
+	return nil
+}
+
+// forget drops what a run has staged, so that the same command asks for all of
+// it again.
+func forget(ctx context.Context, store sink.Store, run string) error {
+	journals, err := sink.ReadJournals(ctx, store, run)
+	for _, j := range journals {
+		for _, file := range j.Files {
+			err = errors.Join(err, store.Abort(ctx, run, file))
+		}
+		err = errors.Join(err, store.Remove(ctx, sink.JournalPath(run, j.Bucket, j.Dataset)))
+	}
+	return err
+}
+
+func describeUnits(units []sink.Unit) string {
+	const most = 5
+	var names []string
+	for i, u := range units {
+		if i == most {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, u.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// allDenied tells whether the service denied every per-school dataset of every
+// school: then it is us that it denies.
+func allDenied(g *sink.Gathered) bool {
+	denied := false
+	for i := range g.Ledger {
+		row := &g.Ledger[i]
+		if row.SchoolBid == "" {
+			continue
+		}
+		if row.Status != sink.StatusDenied {
+			return false
+		}
+		denied = true
+	}
+	return denied
+}
+
+func (s *Summary) fromGathered(g *sink.Gathered) {
+	s.fill(g.Tables, g.Datasets)
+	s.Schools, s.Requests, s.Drift = g.Schools, g.Requests, g.Drift
+}
+
+func (s *Summary) fromManifest(m *sink.Manifest) {
+	s.Outcome = Published
+	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
+	s.Manifest = sink.ManifestPath(m.RunID)
+	s.fill(m.Tables, m.Datasets)
+	s.Schools, s.Requests, s.Drift = m.Schools, m.Requests, m.Drift
+}
+
+func (s *Summary) fill(tables map[string]sink.ManifestTable, datasets map[string]sink.ManifestDataset) {
+	s.Tables, s.Datasets = nil, nil
+	for name, table := range tables {
+		t := TableSummary{Table: name, Rows: table.Rows, Files: len(table.Files)}
+		for _, file := range table.Files {
+			t.Bytes += file.Bytes
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	for name, counts := range datasets {
+		s.Datasets = append(s.Datasets, DatasetSummary{Dataset: name, ManifestDataset: counts})
+	}
+	tableOrder, datasetOrder := declaredOrder()
+	slices.SortFunc(s.Tables, func(a, b TableSummary) int { return cmp.Compare(tableOrder[a.Table], tableOrder[b.Table]) })
+	slices.SortFunc(s.Datasets, func(a, b DatasetSummary) int {
+		return cmp.Compare(datasetOrder[a.Dataset], datasetOrder[b.Dataset])
+	})
+}

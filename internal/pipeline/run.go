@@ -1,0 +1,173 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// run is one command's work on one run.
+type run struct {
+	Deps
+	settings *Settings
+	scope    sink.Scope
+	print    string
+	// date is the snapshot's, if this command begins the run.
+	date string
+	plan *sink.Plan
+	// looked is nil where this process found the plan made.
+	looked *lookups
+	// datasets are those compiled, by name; selected those to be exported, in
+	// the order declared.
+	datasets map[string]*dataset
+	selected []*dataset
+	fetch    *fetcher
+	summary  *Summary
+}
+
+// Run takes a snapshot: it plans or resumes a run, fetches and stages what is
+// not staged yet, and publishes unless a check holds it back or the run is cut
+// into shards.
+//
+// Once the run has an id the summary is not nil, with an error too, and names
+// it. Errors wrap ErrUsage, extract's sentinels, the context's cause, or are
+// failures that leave the run resumable and the previous snapshot untouched.
+func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
+	started := deps.Now()
+	deps.Meter.start(started, deps.Client)
+	if err := Check(&s); err != nil {
+		return nil, err
+	}
+	if _, err := sink.FinishPublishing(ctx, deps.Store); err != nil {
+		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
+	}
+	r, found, err := begin(ctx, deps, &s)
+	if err != nil {
+		return nil, err
+	}
+	r.summary = &Summary{RunID: found.id, Kind: sink.Full, Destination: deps.Store.String()}
+	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
+	if found.manifest != nil {
+		if err := follow(found.plan, &s, r.print); err != nil {
+			return nil, err
+		}
+		r.summary.AlreadyPublished = true
+		r.summary.fromManifest(found.manifest)
+		return r.summary, nil
+	}
+	unlock, err := deps.Store.Lock(ctx, fmt.Sprintf("run %s, shard %d of %d", found.id, s.Shard, s.Shards), false)
+	if err != nil {
+		if errors.Is(err, sink.ErrLocked) {
+			err = fmt.Errorf("another process is working on run %s: wait for it, or give this one another --run-id: %w", found.id, err)
+		}
+		return r.summary, err
+	}
+	err = r.take(ctx, found)
+	return r.summary, errors.Join(err, unlock())
+}
+
+// begin finds the run and checks that it may be taken, before any request.
+func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) {
+	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
+	today := deps.Now().UTC().Format(dateLayout)
+	r.date = cmp.Or(s.SnapshotDate, today)
+	var err error
+	if r.print, err = fingerprint(s, sink.Full, r.scope); err != nil {
+		return nil, standing{}, err
+	}
+	found, err := chooseRun(ctx, deps.Store, s, r.date, r.print)
+	if err != nil {
+		return nil, found, err
+	}
+	if found.plan != nil {
+		if found.manifest == nil {
+			err = follow(found.plan, s, r.print)
+		}
+	} else {
+		err = sink.CheckReplace(ctx, deps.Store, sink.Full, r.date, r.scope, r.date == today, s.Replace)
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrUsage, err)
+		}
+	}
+	if err != nil {
+		return nil, found, err
+	}
+	for _, declared := range schemas.Datasets() {
+		d, err := compile(declared, 2*s.Concurrency)
+		if err != nil {
+			return nil, found, err
+		}
+		r.datasets[d.Name] = d
+		if slices.Contains(r.scope.Datasets, d.Name) {
+			r.selected = append(r.selected, d)
+		}
+	}
+	r.fetch = &fetcher{client: deps.Client, maxRecords: s.MaxSchoolRecords}
+	return r, found, nil
+}
+
+// take brings the run from where it stands to its end.
+func (r *run) take(ctx context.Context, found standing) error {
+	r.Meter.enter("plan")
+	if r.plan = found.plan; r.plan == nil {
+		if err := r.makePlan(ctx, found.id); err != nil {
+			return err
+		}
+	}
+	r.summary.SnapshotDate = r.plan.SnapshotDate
+	if found.plan != nil {
+		if err := sink.Release(ctx, r.Store, r.plan.RunID); err != nil {
+			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
+		}
+	}
+	if err := r.fetchAll(ctx); err != nil {
+		return err
+	}
+	if r.plan.Shards > 1 {
+		return r.endShard(ctx)
+	}
+	limits := limits{maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, replace: r.settings.Replace}
+	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
+}
+
+// makePlan fetches the lookups and pins the plan, or follows the one that
+// another shard was quicker to write.
+func (r *run) makePlan(ctx context.Context, id string) error {
+	looked, err := r.fetch.lookUp(ctx, r.settings, r.datasets, r.byName())
+	if err != nil {
+		return err
+	}
+	plan, err := makePlan(r.settings, id, r.date, r.print, r.scope, r.Now(), looked)
+	if err != nil {
+		return err
+	}
+	if r.plan, err = sink.CreatePlan(ctx, r.Store, plan); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	r.looked = looked
+	return follow(r.plan, r.settings, r.print)
+}
+
+func (r *run) byName() map[string]*dataset {
+	selected := make(map[string]*dataset, len(r.selected))
+	for _, d := range r.selected {
+		selected[d.Name] = d
+	}
+	return selected
+}
+
+// endShard reports what this shard staged; publish judges the whole.
+func (r *run) endShard(ctx context.Context) error {
+	gathered, err := sink.Gather(ctx, r.Store, r.plan)
+	if err != nil {
+		return err
+	}
+	r.summary.fromGathered(gathered)
+	r.summary.Outcome = Staged
+	return nil
+}

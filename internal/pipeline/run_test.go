@@ -1,0 +1,293 @@
+package pipeline_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// sizes are the numbers of results of the tests' schools: none, one, around a
+// page, and several pages, with every form of a last nextPage among them.
+func sizes() simulator.Options {
+	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 999, 1000, 1001, 2500, 40, 3, 0, 120, 300, 60, 1}}
+}
+
+func TestRunEqualsOracle(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sizes(), simulator.ServerOptions{})
+	summary := s.run(defaults())
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	require.Equal(t, int64(13), summary.Schools.OK)
+	s.requireOracle(defaults(), simulator.OracleOptions{})
+	s.requireLedgerAddsUp()
+}
+
+// requireOracle compares every table with the rows that the simulator knows to
+// be right, in their order where the files are one sequence.
+func (s *site) requireOracle(settings pipeline.Settings, options simulator.OracleOptions) {
+	s.t.Helper()
+	oracle := s.world.Oracle(options)
+	compared := 0
+	for _, name := range settings.Datasets {
+		dataset, ok := schemas.Find(name)
+		require.True(s.t, ok)
+		for _, table := range dataset.Tables {
+			expected, known := oracle[table.Name]
+			require.True(s.t, known, "the oracle knows table %s", table.Name)
+			got := s.rows(table)
+			require.Len(s.t, got, len(expected), table.Name)
+			for i := range expected {
+				if diff := cmp.Diff(expected[i], got[i]); diff != "" {
+					require.Fail(s.t, "row differs", "table %s, row %d (-want +got):\n%s", table.Name, i, diff)
+				}
+			}
+			compared += len(expected)
+		}
+	}
+	require.NotZero(s.t, compared)
+}
+
+// requireLedgerAddsUp holds the ledger against the manifest.
+func (s *site) requireLedgerAddsUp() {
+	s.t.Helper()
+	store, err := sink.NewDir(s.dest, sink.DirOptions{})
+	require.NoError(s.t, err)
+	manifest := s.manifest("2026-11-20", store)
+	rows := readFile(s.t, s.dest+"/"+manifest.Ledger.Path, sink.LedgerTable())
+	require.NotEmpty(s.t, rows)
+	written := make(map[string]int64)
+	for _, row := range rows {
+		number := func(column string) int64 {
+			n, ok := row[column].(int64)
+			require.True(s.t, ok, column)
+			return n
+		}
+		if row["status"] == "ok" {
+			require.Equal(s.t, number("records_received"), number("rows_written")+number("duplicates_dropped"), "%v", row)
+			require.Positive(s.t, number("pages"))
+		} else {
+			require.Zero(s.t, number("rows_written")+number("records_received")+number("pages"), "%v", row)
+		}
+		dataset, ok := row["dataset"].(string)
+		require.True(s.t, ok)
+		written[dataset] += number("rows_written")
+	}
+	for name, n := range written {
+		dataset, ok := schemas.Find(name)
+		require.True(s.t, ok)
+		require.Equal(s.t, manifest.Tables[dataset.Tables[0].Name].Rows, n, name)
+	}
+}
+
+func TestBytesAreAFunctionOfAnswers(t *testing.T) {
+	t.Parallel()
+	quiet := newSite(t, sizes(), simulator.ServerOptions{})
+	quiet.run(defaults())
+	want := quiet.hashes()
+
+	for _, c := range []struct {
+		name        string
+		concurrency int
+		faults      []simulator.Fault
+	}{
+		{"one request at a time", 1, nil},
+		{"sixteen at a time", 16, nil},
+		{"faults", 8, simulator.TransientFaults(0.15, 300*time.Millisecond)},
+		{"faults, one at a time", 1, simulator.TransientFaults(0.15, 300*time.Millisecond)},
+		{"faults, sixteen at a time", 16, simulator.TransientFaults(0.15, 300*time.Millisecond)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, sizes(), simulator.ServerOptions{})
+			s.server.SetFaults(c.faults)
+			settings := defaults()
+			settings.Concurrency = c.concurrency
+			deps := s.deps(func(o *extract.Options) { o.Concurrency = c.concurrency })
+			summary, err := pipeline.Run(t.Context(), deps, settings)
+			require.NoError(t, err)
+			require.Equal(t, pipeline.Published, summary.Outcome)
+			if c.faults != nil {
+				require.Positive(t, summary.Requests.Retries)
+			}
+			require.Equal(t, want, s.hashes())
+			s.requireLedgerAddsUp()
+		})
+	}
+}
+
+// impatient gives up on a request soon: faults of these tests are for ever.
+func impatient(o *extract.Options) { o.Retries = 1 }
+
+func TestBrokenSchoolIsHeldBackThenPublished(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sizes(), simulator.ServerOptions{})
+	bad := s.world.Schools()[2].Bid
+	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bad, Kind: simulator.FaultStatus, Status: 500}})
+
+	summary, err := pipeline.Run(t.Context(), s.deps(impatient), defaults())
+	require.NoError(t, err)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.NotEmpty(t, summary.Held)
+	require.Empty(t, s.visible())
+
+	s.server.ResetLog()
+	settings := defaults()
+	settings.MaxFailedSchools = 1
+	again, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, again.Outcome)
+	require.Equal(t, summary.RunID, again.RunID)
+	require.Equal(t, int64(1), again.Schools.Failed)
+	require.Len(t, again.Schools.Failures, 1)
+	require.Equal(t, bad, again.Schools.Failures[0].SchoolBid)
+	asked := make(map[string]bool)
+	for _, request := range s.server.Log() {
+		if request.Operation != simulator.OperationToken {
+			require.Equal(t, "test_results", request.Operation)
+			asked[request.School] = true
+		}
+	}
+	require.LessOrEqual(t, len(asked), 4, "only the bucket of the broken school is fetched again")
+	require.True(t, asked[bad])
+	s.requireLedgerAddsUp()
+	for _, row := range s.rows(s.table("test_results")) {
+		require.NotEqual(t, bad, row["requested_school_bid"])
+	}
+}
+
+func (s *site) table(name string) *schemas.Table {
+	for _, table := range schemas.Tables() {
+		if table.Name == name {
+			return table
+		}
+	}
+	require.Fail(s.t, "no table "+name)
+	return nil
+}
+
+func TestDeniedSchoolDoesNotHold(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sizes(), simulator.ServerOptions{})
+	denied := s.world.Schools()[4].Bid
+	s.server.SetFaults([]simulator.Fault{{School: denied, Kind: simulator.FaultStatus, Status: 403}})
+	summary := s.run(defaults())
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	require.Equal(t, int64(1), summary.Schools.Denied)
+	require.Zero(t, summary.Schools.Failed)
+	s.requireLedgerAddsUp()
+}
+
+func TestRunsThatPublishNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		world  simulator.Options
+		faults []simulator.Fault
+		is     error
+	}{
+		{"no schools", simulator.Options{Schools: -1}, nil, pipeline.ErrNoSchools},
+		{
+			"school list denied",
+			sizes(),
+			[]simulator.Fault{{Operation: "schools", Kind: simulator.FaultStatus, Status: 403}},
+			extract.ErrRefused,
+		},
+		{
+			"every school denied",
+			sizes(),
+			[]simulator.Fault{
+				{Operation: "test_results", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "students", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "academic_years", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "student_school_associations", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "school_classes", Kind: simulator.FaultStatus, Status: 403},
+				{Operation: "educator_school_associations", Kind: simulator.FaultStatus, Status: 403},
+			},
+			extract.ErrRefused,
+		},
+		{
+			"districts broken",
+			sizes(),
+			[]simulator.Fault{{Operation: "districts", Kind: simulator.FaultStatus, Status: 500}},
+			nil,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, c.world, simulator.ServerOptions{})
+			s.server.SetFaults(c.faults)
+			_, err := pipeline.Run(t.Context(), s.deps(impatient), defaults())
+			require.Error(t, err)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+			require.Empty(t, s.visible())
+		})
+	}
+}
+
+func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s.run(defaults())
+	before := s.hashes()
+
+	for _, school := range []int{2, 3, 5} {
+		s.server.SetFaults([]simulator.Fault{{
+			Operation: "test_results", School: s.world.Schools()[school].Bid, Kind: simulator.FaultBody,
+			Body: `{"testResults":[],"pagination":{"hasNextPage":false,"nextPage":""}}`,
+		}})
+	}
+	settings := defaults()
+	settings.MaxShrink = pipeline.Shrink{Part: 0.05}
+	summary, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.HeldBack, summary.Outcome)
+	require.Contains(t, fmt.Sprint(summary.Held), "test_results")
+	require.Equal(t, before, s.hashes())
+
+	published, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{AcceptHeld: true})
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, published.Outcome)
+	require.Equal(t, summary.RunID, published.RunID)
+	require.NotEqual(t, before, s.hashes())
+}
+
+func TestShardsEqualSingleRun(t *testing.T) {
+	t.Parallel()
+	single := newSite(t, sizes(), simulator.ServerOptions{})
+	single.run(defaults())
+
+	s := newSite(t, sizes(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.Shards, settings.RunID = 3, "night"
+	for shard := range 3 {
+		settings.Shard = shard
+		summary, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+		require.NoError(t, err)
+		require.Equal(t, pipeline.Staged, summary.Outcome)
+		require.Empty(t, s.visible())
+		if shard < 2 {
+			_, err = pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night"})
+			require.ErrorIs(t, err, pipeline.ErrIncomplete)
+		}
+	}
+	summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{})
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	require.Equal(t, single.hashes(), s.hashes())
+
+	settings.Shard = 1
+	again, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	require.NoError(t, err)
+	require.True(t, again.AlreadyPublished)
+}

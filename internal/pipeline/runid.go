@@ -1,0 +1,78 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// fingerprint condenses what a derived run id covers: a run is resumed only by
+// a command that would fetch the same rows into the same files.
+func fingerprint(s *Settings, kind sink.Kind, scope sink.Scope) (string, error) {
+	text, err := json.Marshal(struct {
+		BaseURL        string
+		Kind           sink.Kind
+		Scope          sink.Scope
+		SchoolsPerFile int
+		ToolVersion    string
+	}{s.BaseURL, kind, scope, s.SchoolsPerFile, s.ToolVersion})
+	if err != nil {
+		return "", fmt.Errorf("encode the settings: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// derivedRunID is the n-th run id, from 1, of a date and settings.
+func derivedRunID(date, fingerprint string, n int) string {
+	id := date + "-" + fingerprint[:10]
+	if n > 1 {
+		id += "-" + strconv.Itoa(n)
+	}
+	return id
+}
+
+// standing is a run id and what is known of it at the destination.
+type standing struct {
+	id       string
+	plan     *sink.Plan     // nil: the run has not begun
+	manifest *sink.Manifest // nil: it is not published
+}
+
+func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, error) {
+	s := standing{id: id}
+	plan, err := sink.ReadPlan(ctx, store, id)
+	if errors.Is(err, sink.ErrNotFound) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	s.plan = plan
+	manifest, err := sink.ReadManifest(ctx, store, id)
+	if errors.Is(err, sink.ErrNotFound) {
+		return s, nil
+	}
+	s.manifest = manifest
+	return s, err
+}
+
+// chooseRun finds the run that this command begins or resumes: the one it
+// names, or the first of its derived ids that is not published.
+func chooseRun(ctx context.Context, store sink.Store, s *Settings, date, print string) (standing, error) {
+	if s.RunID != "" {
+		return lookUpRun(ctx, store, s.RunID)
+	}
+	for n := 1; ; n++ {
+		run, err := lookUpRun(ctx, store, derivedRunID(date, print, n))
+		if err != nil || run.manifest == nil {
+			return run, err
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/sink"
+)
+
+// Errors by which the command chooses its exit code. Errors of the service
+// keep their own sentinels (extract.ErrRefused and others).
+var (
+	// ErrUsage is a mistake in how the command was called: nothing was asked
+	// of the service, or nothing of a student, and nothing is left behind.
+	ErrUsage = errors.New("usage")
+	// ErrIncomplete says that a run cannot be published yet.
+	ErrIncomplete = errors.New("the run is not complete")
+)
+
+// Perspectives in which a school's enrollment is read.
+const (
+	AllPerspectives = "all"
+	OwnPerspective  = "own"
+)
+
+// The partitionings below the snapshot date.
+const (
+	PartitionNone     = "none"
+	PartitionDistrict = "district"
+)
+
+// Settings are what a run is told to do. The zero value of optional ones is
+// their default only where that is said.
+type Settings struct {
+	// BaseURL is what the plan and the manifest name as the service; the word
+	// simulate for the embedded one.
+	BaseURL string
+	// ToolVersion stands in plan and manifest and is covered by a derived run
+	// id.
+	ToolVersion string
+	// Datasets are names of schemas.Datasets in any order.
+	Datasets []string
+	// Schools and Districts restrict the schools fanned out over; empty is
+	// all.
+	Schools, Districts []string
+	Perspectives       string
+	PartitionBy        string
+	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the
+	// plan of the run that is resumed.
+	SnapshotDate string
+	// RunID is empty for one derived from date and settings.
+	RunID          string
+	SchoolsPerFile int
+	// MaxFailedSchools is how many schools may fail before the snapshot is
+	// held back.
+	MaxFailedSchools int
+	MaxShrink        Shrink
+	Replace          bool
+	// Shard of Shards is this process's part; 0 of 1 is everything.
+	Shard, Shards int
+	// Concurrency is the client's bound on requests in flight: the pipeline
+	// keeps enough call chains going to fill it.
+	Concurrency int
+	// MaxSchoolRecords is the most records a school may have in one dataset.
+	MaxSchoolRecords int64
+	// Scratch is the folder where finished schools wait that do not fit in
+	// memory; empty is the system's temporary directory.
+	Scratch string
+}
+
+// Deps are the parts that a run works with.
+type Deps struct {
+	// Client asks the service. It is nil for commands that only publish.
+	Client *extract.Client
+	Store  sink.Store
+	Logger *slog.Logger
+	// Meter may be read while the run goes on.
+	Meter *Meter
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Shrink is the part of its rows or schools that a table may lose from one
+// full snapshot to the next, from 0 to 1.
+type Shrink struct {
+	Part float64
+	Off  bool
+}
+
+// ParseShrink reads a percentage such as 20% or 12.5%, or the word off.
+func ParseShrink(text string) (Shrink, error) {
+	if text == "off" {
+		return Shrink{Off: true}, nil
+	}
+	number, ok := strings.CutSuffix(text, "%")
+	percent, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
+		return Shrink{}, fmt.Errorf("%q is neither a percentage from 0%% to 100%% nor off", text)
+	}
+	return Shrink{Part: percent / 100}, nil
+}
+
+// String returns the shrink as ParseShrink reads it.
+func (s Shrink) String() string {
+	if s.Off {
+		return "off"
+	}
+	return strconv.FormatFloat(s.Part*100, 'f', -1, 64) + "%"
+}

@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Outcome is how a command that takes or publishes a snapshot ended, where it
+// did not fail.
+type Outcome string
+
+// The outcomes.
+const (
+	// Published: the snapshot is visible; Summary.Schools tells whether some
+	// schools failed.
+	Published Outcome = "published"
+	// Staged: a shard is done with its buckets.
+	Staged Outcome = "staged"
+	// HeldBack: all is staged, but a check said do not publish.
+	HeldBack Outcome = "held"
+)
+
+// Summary is what a command says on stdout when it is done.
+type Summary struct {
+	Outcome      Outcome   `json:"outcome"`
+	RunID        string    `json:"run_id"`
+	Kind         sink.Kind `json:"kind"`
+	SnapshotDate string    `json:"snapshot_date"`
+	Destination  string    `json:"destination"`
+	// Manifest is the path of the manifest below the destination, once
+	// published.
+	Manifest string `json:"manifest,omitempty"`
+	// Held are the reasons why the run was held back.
+	Held []string `json:"held,omitempty"`
+	// AlreadyPublished: the run id was published before, nothing was done.
+	AlreadyPublished bool                 `json:"already_published,omitempty"`
+	Tables           []TableSummary       `json:"tables"`
+	Datasets         []DatasetSummary     `json:"datasets"`
+	Schools          sink.ManifestSchools `json:"schools"`
+	Requests         sink.Requests        `json:"requests"`
+	Drift            []sink.Drift         `json:"drift"`
+	// UnitsTotal counts the (dataset, bucket) steps of this process, and
+	// UnitsResumed those that an earlier process had staged.
+	UnitsTotal   int           `json:"units_total"`
+	UnitsResumed int           `json:"units_resumed"`
+	Duration     time.Duration `json:"duration_ns"`
+}
+
+// TableSummary counts a table's rows and files.
+type TableSummary struct {
+	Table string `json:"table"`
+	Rows  int64  `json:"rows"`
+	Files int    `json:"files"`
+	Bytes int64  `json:"bytes"`
+}
+
+// DatasetSummary counts a dataset's schools by what became of them.
+type DatasetSummary struct {
+	Dataset string `json:"dataset"`
+	sink.ManifestDataset
+}
