@@ -34,8 +34,6 @@ type column struct {
 	dictUse dictUse
 	// coded is how many values the dictionary has coded.
 	coded int
-	// direct is the encoding without a dictionary, plain while undecided.
-	direct format.Encoding
 }
 
 type dictUse uint8
@@ -68,7 +66,7 @@ func (c *column) reset() {
 	c.body, c.raw = c.body[:0], 0
 	c.pages, c.arena = c.pages[:0], c.arena[:0]
 	c.dict.reset()
-	c.dictUse, c.coded, c.direct = dictTried, 0, format.Plain
+	c.dictUse, c.coded = dictTried, 0
 }
 
 func (c *column) bytes() int {
@@ -95,7 +93,7 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 	case c.isText():
 		p.encoding, p.bounds, err = c.texts(v, nulls, e)
 	case c.def.Type == schemas.Boolean:
-		p.encoding, p.bounds = c.booleans(v, nulls, e)
+		p.encoding, p.bounds = format.Plain, c.booleans(v, nulls, e)
 	default:
 		p.encoding, p.bounds, err = c.numbers(v, nulls, e)
 	}
@@ -120,6 +118,12 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 	return nil
 }
 
+// nothing tells whether a page of n values has nothing to encode: no value, and
+// no dictionary whose codes it would lack. Such a page is PLAIN.
+func (c *column) nothing(n int) bool {
+	return n == 0 && (c.dict.len() == 0 || c.dictUse == dictRefused)
+}
+
 // undecided tells whether this page, with n values more, is the one at which
 // the dictionary's worth is judged.
 func (c *column) undecided(n int) bool { return c.dictUse == dictTried && c.coded+n >= enoughValues }
@@ -127,14 +131,15 @@ func (c *column) undecided(n int) bool { return c.dictUse == dictTried && c.code
 // judge decides whether the dictionary stays. The costs are bits, estimated
 // after compression: of the dictionary, and of this page's n values as codes
 // and directly.
-func (c *column) judge(n, dictionary, codes, direct int) {
+func (c *column) judge(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
 	if all := c.coded + n; dictionary*n+codes*all > direct*all {
 		c.dictUse = dictRefused
 	}
+	return c.dictUse == dictKept
 }
 
-// coded notes that a page uses n codes.
+// noteCoded notes that a page uses n codes.
 func (c *column) noteCoded(n int) {
 	c.coded += n
 	if c.dict.size(c.def.Type) > maxDictionaryBytes {
@@ -142,8 +147,8 @@ func (c *column) noteCoded(n int) {
 	}
 }
 
-// dictionaryPage returns the page of the dictionary, nil where no page uses
-// one.
+// dictionaryPage returns the page of the dictionary, which is valid until the
+// next is made, or nil where no page uses one.
 func (c *column) dictionaryPage(e *encoder) ([]byte, error) {
 	if c.dict.len() == 0 {
 		return nil, nil
@@ -156,10 +161,10 @@ func (c *column) dictionaryPage(e *encoder) ([]byte, error) {
 			Encoding:  format.Plain,
 		}),
 	}
-	page, err := e.appendPage(nil, &header)
-	if err != nil {
+	var err error
+	if e.dict, err = e.appendPage(e.dict[:0], &header); err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
-	c.raw += len(page) - len(e.packed) + len(e.raw)
-	return page, nil
+	c.raw += len(e.dict) - len(e.packed) + len(e.raw)
+	return e.dict, nil
 }

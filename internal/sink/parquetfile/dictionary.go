@@ -214,7 +214,7 @@ func mix(x uint64) uint64 {
 
 // add gives the value that was just appended its code and puts it in the free
 // slot i.
-func (d *dictionary) add(tag uint64, i uint64) int32 {
+func (d *dictionary) add(tag, i uint64) int32 {
 	code := len(d.tags)
 	d.tags = append(d.tags, tag)
 	d.seen = append(d.seen, 0)

@@ -17,10 +17,11 @@
 //     ends after Options.PageRows rows or 4 MiB of text, a row group after
 //     Options.RowGroupRows rows or 64 MiB of compressed pages.
 //   - Encodings by column and row group: a dictionary where it is smaller;
-//     otherwise DELTA_BINARY_PACKED for whole numbers, dates and timestamps,
-//     PLAIN for doubles, and for texts DELTA_BYTE_ARRAY where they repeat the
-//     beginning of the text before them, else DELTA_LENGTH_BYTE_ARRAY. Booleans
-//     are PLAIN.
+//     otherwise DELTA_LENGTH_BYTE_ARRAY for texts, DELTA_BINARY_PACKED for whole
+//     numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN. Not
+//     DELTA_BYTE_ARRAY: it would spare zstd some work on the parents' ids of
+//     child tables, but Spark's row reader and others refuse it in files whose
+//     created_by has no version that they can read (PARQUET-246).
 //   - Statistics per column chunk and per page (the page index), texts cut to
 //     64 bytes; the sort order as sorting columns.
 //   - created_by is CreatedBy; no key-value metadata, no time, no version of a

@@ -19,6 +19,7 @@ type encoder struct {
 	raw    []byte // the page before compression: levels, then values
 	values []byte // what the library's encodings return
 	packed []byte // the page after compression
+	dict   []byte // a dictionary's page
 	header bytes.Buffer
 
 	ends   []uint32 // of texts that are not null
@@ -33,7 +34,7 @@ type encoder struct {
 const zstdBytes = 1 << 20
 
 func (e *encoder) bytes() int {
-	return zstdBytes + cap(e.raw) + cap(e.values) + cap(e.packed) + e.header.Cap() +
+	return zstdBytes + cap(e.raw) + cap(e.values) + cap(e.packed) + cap(e.dict) + e.header.Cap() +
 		4*cap(e.ends) + 8*cap(e.ints) + 4*cap(e.ints32) + 4*cap(e.codes) + 8*cap(e.used)
 }
 

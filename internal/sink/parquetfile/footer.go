@@ -53,7 +53,7 @@ func (f *footer) bytes() int {
 }
 
 // startGroup adds a row group that starts at the file's offset.
-func (f *footer) startGroup(table *schemas.Table, offset int64, rows int64) *rowGroup {
+func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup {
 	group := rowGroup{NumRows: rows, FileOffset: offset, Columns: make([]columnChunk, 0, len(table.Columns))}
 	for _, k := range table.KeyColumns() {
 		group.SortingColumns = append(group.SortingColumns, format.SortingColumn{ColumnIdx: int32(k), NullsFirst: true})

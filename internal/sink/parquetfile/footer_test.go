@@ -18,7 +18,7 @@ import (
 )
 
 // footerOf decodes the footer with the members that package format lacks.
-func footerOf(t testing.TB, file []byte) *fileMetaData {
+func footerOf(t *testing.T, file []byte) *fileMetaData {
 	t.Helper()
 	n := len(file) - 8
 	size := int(binary.LittleEndian.Uint32(file[n:]))
@@ -27,7 +27,7 @@ func footerOf(t testing.TB, file []byte) *fileMetaData {
 	return meta
 }
 
-func indexesOf(t testing.TB, file []byte, chunk *columnChunk) (*format.OffsetIndex, *format.ColumnIndex) {
+func indexesOf(t *testing.T, file []byte, chunk *columnChunk) (*format.OffsetIndex, *format.ColumnIndex) {
 	t.Helper()
 	offsets, bounds := new(format.OffsetIndex), new(format.ColumnIndex)
 	b := file[chunk.OffsetIndexOffset:][:chunk.OffsetIndexLength]
@@ -59,7 +59,7 @@ func plain(v any) []byte {
 }
 
 // requireBounds checks bounds against the values they are of.
-func requireBounds(t testing.TB, values []any, least, greatest []byte, leastExact, greatestExact bool) {
+func requireBounds(t *testing.T, values []any, least, greatest []byte, leastExact, greatestExact bool) {
 	t.Helper()
 	lo := slices.MinFunc(values, compareValues)
 	hi := slices.MaxFunc(values, compareValues)
@@ -123,7 +123,7 @@ func present(values []any) []any {
 	return slices.DeleteFunc(slices.Clone(values), func(v any) bool { return v == nil })
 }
 
-func requireChunk(t testing.TB, file []byte, chunk *columnChunk, values []any) {
+func requireChunk(t *testing.T, file []byte, chunk *columnChunk, values []any) {
 	t.Helper()
 	s := chunk.MetaData.Statistics
 	have := present(values)
@@ -164,7 +164,7 @@ func requireChunk(t testing.TB, file []byte, chunk *columnChunk, values []any) {
 
 // requireBoundaryOrder holds the promised order against the bounds of two
 // pages.
-func requireBoundaryOrder(t testing.TB, chunk *columnChunk, bounds *format.ColumnIndex, i, j int) {
+func requireBoundaryOrder(t *testing.T, chunk *columnChunk, bounds *format.ColumnIndex, i, j int) {
 	t.Helper()
 	def := everyType().Columns[everyType().Column(chunk.MetaData.PathInSchema[0])]
 	c := column{def: &def}
@@ -231,7 +231,7 @@ func TestSchema(t *testing.T) {
 
 // encodingsOf returns the encodings of the data pages of a file of one row
 // group and one column, as "encoding" or "encoding/encoding".
-func encodingsOf(t testing.TB, kind schemas.Type, values []any) string {
+func encodingsOf(t *testing.T, kind schemas.Type, values []any) string {
 	t.Helper()
 	table := &schemas.Table{Name: "t", Columns: []schemas.Column{{Name: "c", Type: kind}}}
 	all := make([]row, len(values))

@@ -18,46 +18,51 @@ const doubleBits = 56
 // numbers appends a page's numbers, dates or timestamps to e.raw.
 func (c *column) numbers(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
 	e.ints = presentInts(e.ints[:0], v, nulls)
-	values := e.ints
-	if len(values) == 0 && (c.dict.len() == 0 || c.dictUse == dictRefused) {
+	if c.nothing(len(e.ints)) {
 		return format.Plain, bounds{}, nil
 	}
 	if c.dictUse != dictRefused {
-		had := c.dict.len()
-		e.codes = c.dict.codeInts(e.codes[:0], values)
-		entry, direct := doubleBits, doubleBits*len(values)
-		if c.undecided(len(values)) && c.def.Type != schemas.Double {
-			if err := c.delta(values, e); err != nil {
-				return 0, bounds{}, err
-			}
-			entry, direct = 8*c.width(), 8*len(e.values)
+		if b, ok, err := c.numberCodes(e); ok || err != nil {
+			return format.RLEDictionary, b, err
 		}
-		if err := e.encodeCodes(); err != nil {
-			return 0, bounds{}, err
-		}
-		if c.undecided(len(values)) {
-			c.judge(len(values), entry*c.dict.len(), 8*len(e.values), direct)
-		}
-		if c.dictUse != dictRefused {
-			c.noteCoded(len(values))
-			e.raw = append(e.raw, e.values...)
-			e.used = c.dict.usedInts(e.used[:0])
-			return format.RLEDictionary, c.intBounds(e.used), nil
-		}
-		c.dict.truncate(had)
 	}
-	b := c.intBounds(values)
+	b := c.intBounds(e.ints)
 	if c.def.Type == schemas.Double {
-		for _, x := range values {
+		for _, x := range e.ints {
 			e.raw = binary.LittleEndian.AppendUint64(e.raw, uint64(x))
 		}
 		return format.Plain, b, nil
 	}
-	if err := c.delta(values, e); err != nil {
+	if err := c.delta(e); err != nil {
 		return 0, bounds{}, err
 	}
 	e.raw = append(e.raw, e.values...)
 	return format.DeltaBinaryPacked, b, nil
+}
+
+// numberCodes appends the codes of e.ints to e.raw, unless the dictionary turns
+// out not to pay.
+func (c *column) numberCodes(e *encoder) (b bounds, ok bool, err error) {
+	had, n := c.dict.len(), len(e.ints)
+	e.codes = c.dict.codeInts(e.codes[:0], e.ints)
+	entry, direct := doubleBits, doubleBits*n
+	if c.undecided(n) && c.def.Type != schemas.Double {
+		if err := c.delta(e); err != nil {
+			return bounds{}, false, err
+		}
+		entry, direct = 8*c.width(), 8*len(e.values)
+	}
+	if err := e.encodeCodes(); err != nil {
+		return bounds{}, false, err
+	}
+	if c.undecided(n) && !c.judge(n, entry*c.dict.len(), 8*len(e.values), direct) {
+		c.dict.truncate(had)
+		return bounds{}, false, nil
+	}
+	c.noteCoded(n)
+	e.raw = append(e.raw, e.values...)
+	e.used = c.dict.usedInts(e.used[:0])
+	return c.intBounds(e.used), true, nil
 }
 
 // width returns how many bytes a PLAIN value has.
@@ -68,14 +73,14 @@ func (c *column) width() int {
 	return 8
 }
 
-// delta puts the values, encoded DELTA_BINARY_PACKED, in e.values.
-func (c *column) delta(values []int64, e *encoder) error {
+// delta puts e.ints, encoded DELTA_BINARY_PACKED, in e.values.
+func (c *column) delta(e *encoder) error {
 	var err error
 	if c.width() == 8 {
-		e.values, err = new(delta.BinaryPackedEncoding).EncodeInt64(e.values, values)
+		e.values, err = new(delta.BinaryPackedEncoding).EncodeInt64(e.values, e.ints)
 	} else {
 		e.ints32 = e.ints32[:0]
-		for _, x := range values {
+		for _, x := range e.ints {
 			e.ints32 = append(e.ints32, int32(x))
 		}
 		e.values, err = new(delta.BinaryPackedEncoding).EncodeInt32(e.values, e.ints32)
@@ -115,8 +120,8 @@ func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	return dst
 }
 
-// booleans appends a page's booleans, a bit each, to e.raw.
-func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds) {
+// booleans appends a page's booleans, PLAIN, a bit each, to e.raw.
+func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) bounds {
 	var (
 		word  byte
 		count [2]int
@@ -137,7 +142,7 @@ func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) (format.Encodin
 		e.raw = append(e.raw, word)
 	}
 	if n == 0 {
-		return format.Plain, bounds{}
+		return bounds{}
 	}
 	var least, greatest byte
 	if count[0] == 0 {
@@ -146,5 +151,5 @@ func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) (format.Encodin
 	if count[1] > 0 {
 		greatest = 1
 	}
-	return format.Plain, c.exact([]byte{least}, []byte{greatest})
+	return c.exact([]byte{least}, []byte{greatest})
 }

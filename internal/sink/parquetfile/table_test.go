@@ -81,6 +81,8 @@ func someValue(r *rand.Rand, t schemas.Type) any {
 		return []float64{0, math.Copysign(0, -1), -1.5, math.MaxFloat64, r.NormFloat64(), float64(r.IntN(900)) / 10}[r.IntN(6)]
 	case schemas.Boolean:
 		return r.IntN(2) == 0
+	case schemas.JSON:
+		return `{"a": "` + someValue(r, schemas.String).(string) + `"}`
 	default:
 		b := make([]byte, r.IntN(40))
 		for i := range b {
@@ -121,7 +123,7 @@ func rank(v any) int {
 	return 2
 }
 
-func batchOf(t testing.TB, table *schemas.Table, all []row) *rows.Batch {
+func batchOf(t *testing.T, table *schemas.Table, all []row) *rows.Batch {
 	t.Helper()
 	b := rows.New(table)
 	for _, x := range all {
@@ -151,7 +153,7 @@ func batchOf(t testing.TB, table *schemas.Table, all []row) *rows.Batch {
 }
 
 // write returns the file of the rows.
-func write(t testing.TB, table *schemas.Table, all []row, opts Options) []byte {
+func write(t *testing.T, table *schemas.Table, all []row, opts Options) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := NewWriter(&out, table, opts)
@@ -163,7 +165,7 @@ func write(t testing.TB, table *schemas.Table, all []row, opts Options) []byte {
 }
 
 // read returns the rows of a file as parquet-go reads them, page by page.
-func read(t testing.TB, table *schemas.Table, file []byte) []row {
+func read(t *testing.T, table *schemas.Table, file []byte) []row {
 	t.Helper()
 	f, err := parquet.OpenFile(bytes.NewReader(file), int64(len(file)))
 	require.NoError(t, err)
@@ -215,7 +217,7 @@ func valueOf(v parquet.Value, t schemas.Type) any {
 }
 
 // requireRows compares doubles by their bits.
-func requireRows(t testing.TB, want, got []row) {
+func requireRows(t *testing.T, want, got []row) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i := range want {

@@ -2,9 +2,9 @@ package parquetfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/format"
@@ -15,11 +15,15 @@ import (
 var errTextOfNull = errors.New("a null that has a text")
 
 // textBits is what a byte of text costs after compression, about: identifiers
-// in hexadecimal digits halve.
+// in hexadecimal digits halve. A text that repeats the one before it costs next
+// to nothing, even outside a dictionary.
 const textBits = 4
 
 // texts appends a page's texts to e.raw.
 func (c *column) texts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
+	if len(v.Data) > math.MaxInt32 {
+		return 0, bounds{}, errPageTooLarge
+	}
 	ends := v.End
 	if nulls > 0 {
 		var ok bool
@@ -28,25 +32,13 @@ func (c *column) texts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, 
 		}
 		ends = e.ends
 	}
-	if len(ends) == 0 && (c.dict.len() == 0 || c.dictUse == dictRefused) {
+	if c.nothing(len(ends)) {
 		return format.Plain, bounds{}, nil
 	}
 	if c.dictUse != dictRefused {
-		had := c.dict.len()
-		e.codes = c.dict.codeTexts(e.codes[:0], v.Data, ends)
-		if err := e.encodeCodes(); err != nil {
-			return 0, bounds{}, err
+		if b, ok, err := c.textCodes(v.Data, ends, e); ok || err != nil {
+			return format.RLEDictionary, b, err
 		}
-		if c.undecided(len(ends)) {
-			c.judge(len(ends), textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed+len(ends))
-		}
-		if c.dictUse != dictRefused {
-			c.noteCoded(len(ends))
-			e.raw = append(e.raw, e.values...)
-			least, greatest := c.dict.boundsOfTexts()
-			return format.RLEDictionary, c.textBounds(len(ends), least, greatest), nil
-		}
-		c.dict.truncate(had)
 	}
 	e.ints32 = e.ints32[:0]
 	var start uint32
@@ -62,6 +54,25 @@ func (c *column) texts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, 
 	e.raw = append(e.raw, v.Data...)
 	least, greatest := boundsOfTexts(v.Data, ends)
 	return format.DeltaLengthByteArray, c.textBounds(len(ends), least, greatest), nil
+}
+
+// textCodes appends the codes of a page's texts to e.raw, unless the dictionary
+// turns out not to pay.
+func (c *column) textCodes(data []byte, ends []uint32, e *encoder) (b bounds, ok bool, err error) {
+	had := c.dict.len()
+	e.codes = c.dict.codeTexts(e.codes[:0], data, ends)
+	if err := e.encodeCodes(); err != nil {
+		return bounds{}, false, err
+	}
+	n := len(ends)
+	if c.undecided(n) && !c.judge(n, textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed+n) {
+		c.dict.truncate(had)
+		return bounds{}, false, nil
+	}
+	c.noteCoded(n)
+	e.raw = append(e.raw, e.values...)
+	least, greatest := c.dict.boundsOfTexts()
+	return c.textBounds(n, least, greatest), true, nil
 }
 
 // endsOfPresent appends where the texts end that are not null, and tells
@@ -89,30 +100,15 @@ func boundsOfTexts(data []byte, ends []uint32) (least, greatest []byte) {
 	start := ends[0]
 	least = data[:start:start]
 	greatest = least
-	leastHead, greatestHead := head(least), head(least)
 	for _, end := range ends[1:] {
 		s := data[start:end]
 		start = end
-		h := head(s)
-		if h <= leastHead && (h < leastHead || bytes.Compare(s, least) < 0) {
-			least, leastHead = s, h
+		if bytes.Compare(s, least) < 0 {
+			least = s
 		}
-		if h >= greatestHead && (h > greatestHead || bytes.Compare(s, greatest) > 0) {
-			greatest, greatestHead = s, h
+		if bytes.Compare(s, greatest) > 0 {
+			greatest = s
 		}
 	}
 	return least, greatest
-}
-
-// head returns the first eight bytes of a text as a number of the same order;
-// texts of equal heads may still differ.
-func head(s []byte) uint64 {
-	if len(s) >= 8 {
-		return binary.BigEndian.Uint64(s)
-	}
-	var h uint64
-	for i, b := range s {
-		h |= uint64(b) << (56 - 8*i)
-	}
-	return h
 }

@@ -2,6 +2,7 @@ package parquetfile
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -218,6 +219,16 @@ func TestHugeText(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 5, info.Rows)
 	require.Less(t, len(file), 1<<20, "bounds are cut and the text compressed")
+}
+
+// The bytes of a file of this format never change. If a new version of a library
+// changes them, CreatedBy is to name a new format.
+func TestFormatIsPinned(t *testing.T) {
+	t.Parallel()
+	table := everyType()
+	all := randomRows(rand.New(rand.NewPCG(1, 2)), table, 3000)
+	file := write(t, table, all, Options{PageRows: 1200, RowGroupRows: 2500})
+	require.Equal(t, "0d590d847dc8d861361e9b48ece6f99302b269d0fc1393299a925a4bcc38fb22", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
 }
 
 func TestBytesCountsMemory(t *testing.T) {
