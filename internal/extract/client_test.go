@@ -133,7 +133,7 @@ func TestNothingSecretIsSaid(t *testing.T) {
 		if b, problem := json.Marshal(err); problem == nil {
 			encoding = string(b)
 		}
-		logger.Error(text, slog.Any("err", err), slog.String("json", encoding))
+		logger.Error("said", slog.Any("err", err), slog.String("text", text), slog.String("json", encoding))
 	}
 	settings := func(o *extract.Options) {
 		o.Retries, o.MaxBody, o.RequestTimeout, o.Logger = 0, 1000, 100*time.Millisecond, logger
@@ -212,14 +212,14 @@ func TestCancelIsPrompt(t *testing.T) {
 			stall(w, r)
 		}},
 		"for the body of an error": {serve: func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(500)
+			w.WriteHeader(http.StatusInternalServerError)
 			_ = http.NewResponseController(w).Flush()
 			stall(w, r)
 		}},
-		"between attempts": {serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
+		"between attempts": {serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
 		"for Retry-After": {serve: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "60")
-			w.WriteHeader(429)
+			w.WriteHeader(http.StatusTooManyRequests)
 		}},
 		"for the rate": {
 			serve:  func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") },

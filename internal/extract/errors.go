@@ -193,6 +193,7 @@ func errorCode(body []byte) string {
 // isCode tells whether text is short, plain, and not an identifier: those are numbers, or UUIDs with their four hyphens.
 func isCode(text string) bool {
 	letter := func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
-	odd := func(r rune) bool { return !letter(r) && !(r >= '0' && r <= '9') && !strings.ContainsRune("._-", r) }
+	plain := func(r rune) bool { return letter(r) || strings.ContainsRune("0123456789._-", r) }
+	odd := func(r rune) bool { return !plain(r) }
 	return len(text) <= 64 && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, odd) && strings.Count(text, "-") < 4
 }

@@ -105,7 +105,7 @@ func TestCursorsAreCopied(t *testing.T) {
 		return reply(200, strings.Repeat(string(rune('a'+len(asked))), 5)), nil
 	}))
 	_, err := c.List(t.Context(), results("s1"), func(body []byte) (string, error) {
-		return unsafe.String(unsafe.SliceData(body), len(body)), nil //nolint:gosec // the point of the test
+		return unsafe.String(unsafe.SliceData(body), len(body)), nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"", "bbbbb", "ccccc", "ddddd"}, asked)

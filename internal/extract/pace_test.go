@@ -38,7 +38,8 @@ func TestConcurrencyBoundsRequestsInFlight(t *testing.T) {
 				c = dial(t, bare(func(r *http.Request) (*http.Response, error) {
 					n := now.Add(1)
 					defer now.Add(-1)
-					for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+					for was := most.Load(); n > was; was = most.Load() {
+						most.CompareAndSwap(was, n)
 					}
 					require.Equal(t, n, c.Stats().InFlight)
 					after(r.Context(), time.Second)

@@ -274,7 +274,7 @@ func TestRetriesAtARealServer(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		switch n.Add(1) {
 		case 1:
-			w.WriteHeader(502)
+			w.WriteHeader(http.StatusBadGateway)
 		case 2:
 			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[", false)
 		default:

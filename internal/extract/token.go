@@ -184,7 +184,7 @@ func tokenFailure(err error) error {
 
 // readToken reads a token file.
 func readToken(path string) (string, error) {
-	content, err := os.ReadFile(path) //nolint:gosec // the path is the user's own setting
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read the access token: %w", err)
 	}

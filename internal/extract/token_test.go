@@ -413,7 +413,7 @@ func TestTokenGotElsewhere(t *testing.T) {
 				w.accepts.Store("issued")
 				return reply(200, tokenBody("issued")), nil
 			}
-			if r.Header.Get("Authorization") != "Bearer "+w.accepts.Load().(string) { //nolint:forcetypeassert // only strings are stored
+			if r.Header.Get("Authorization") != "Bearer "+w.accepts.Load().(string) {
 				return reply(401, ""), nil
 			}
 			return reply(200, "[]"), nil

@@ -33,7 +33,7 @@ func zip(t *testing.T, body string) string {
 
 // hijack answers with raw bytes and then ends the connection, with a reset if asked to.
 func hijack(w http.ResponseWriter, raw string, reset bool) {
-	conn, _, err := w.(http.Hijacker).Hijack() //nolint:forcetypeassert // net/http's own server
+	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
@@ -63,7 +63,7 @@ func TestBodiesComeWhole(t *testing.T) {
 		for _, chunked := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/chunked %t", name, chunked), func(t *testing.T) {
 				t.Parallel()
-				c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 					for i := 0; i < len(tt.header); i += 2 {
 						w.Header().Set(tt.header[i], tt.header[i+1])
 					}
@@ -322,7 +322,7 @@ func TestAttemptsEndAtTheRequestTimeout(t *testing.T) {
 				}
 				_ = in.CloseWithError(r.Context().Err())
 			}()
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: out, ContentLength: -1}, nil
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: out, ContentLength: -1}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
