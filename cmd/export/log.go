@@ -1,0 +1,80 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// newLogger logs to stderr as the settings say.
+func (a *app) newLogger(o *general) *slog.Logger {
+	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	options := &slog.HandlerOptions{Level: levels[o.logLevel]}
+	if o.logFormat == "json" {
+		a.records = slog.New(slog.NewJSONHandler(a.stderr, options))
+		return a.records
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
+}
+
+// screen is stderr with room for a bar: one line at the end that is rewritten.
+// What is written to the screen, whole lines at a time, goes above it.
+type screen struct {
+	mu       sync.Mutex
+	w        io.Writer
+	bar      string
+	terminal int // its file descriptor, -1 if it is none
+}
+
+func newScreen(w io.Writer) *screen {
+	s := &screen{w: w, terminal: -1}
+	if file, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(file.Fd())) {
+		s.terminal = int(file.Fd())
+	}
+	return s
+}
+
+// isTerminal tells whether somebody looks at the screen.
+func (s *screen) isTerminal() bool { return s.terminal >= 0 }
+
+// width is the number of columns of the terminal, many where there is none.
+func (s *screen) width() int {
+	if s.terminal >= 0 {
+		if columns, _, err := term.GetSize(s.terminal); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 140
+}
+
+// clearLine goes to the start of the line and empties it.
+const clearLine = "\r\x1b[K"
+
+// Write writes whole lines above the bar.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar == "" {
+		return s.w.Write(p)
+	}
+	line := make([]byte, 0, 2*len(clearLine)+len(p)+len(s.bar))
+	line = append(append(append(line, clearLine...), p...), s.bar...)
+	if _, err := s.w.Write(line); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// draw replaces the bar; an empty one takes it away.
+func (s *screen) draw(bar string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bar == s.bar {
+		return
+	}
+	// Nothing can be told of a screen that cannot be written.
+	_, _ = io.WriteString(s.w, clearLine+bar)
+	s.bar = bar
+}

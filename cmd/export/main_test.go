@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asCommand in the environment makes the test binary the command, so that tests
+// can run it as a process of its own.
+const asCommand = "BE_GROWTH_EXPORT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main() // does not return
+	}
+	os.Exit(m.Run())
+}
+
+// commandProcess is the command as a process that is not started yet.
+func commandProcess(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd = exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = commandEnvironment(os.Environ())
+	stderr = &bytes.Buffer{}
+	cmd.Stderr = stderr
+	return cmd, stderr
+}
+
+// commandEnvironment makes the test binary the command, and keeps the
+// developer's own settings out of it.
+func commandEnvironment(environ []string) []string {
+	environ = slices.DeleteFunc(slices.Clone(environ), func(pair string) bool { return strings.HasPrefix(pair, envPrefix) })
+	// The race detector would have every process wait a second before it ends.
+	return append(environ, asCommand+"=1", "GORACE=atexit_sleep_ms=0")
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+)
+
+// TestScreenKeepsLogLinesWhole writes log lines while a bar is drawn.
+func TestScreenKeepsLogLinesWhole(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := newScreen(&out)
+	fmt.Fprintln(s, "before")
+	s.draw("bar 1")
+	fmt.Fprintln(s, "log line")
+	s.draw("bar 1")
+	s.draw("bar 2")
+	s.draw("")
+	fmt.Fprintln(s, "after")
+	want := "before\n" +
+		clearLine + "bar 1" +
+		clearLine + "log line\nbar 1" +
+		clearLine + "bar 2" +
+		clearLine + "after\n"
+	require.Equal(t, want, out.String())
+}
+
+// TestPlainLines shows a line at each phase and one every ten seconds.
+func TestPlainLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now()
+		var shown []string
+		w := &watcher{read: func() pipeline.Progress {
+			p := pipeline.Progress{Elapsed: time.Since(started), Phase: "plan", SchoolsTotal: 100}
+			if p.Elapsed > 3*time.Second {
+				p.Phase, p.SchoolsDone, p.Requests = "fetch", int64(p.Elapsed.Seconds()), int64(20*p.Elapsed.Seconds())
+			}
+			return p
+		}}
+		w.show = w.nowAndThen(func(p pipeline.Progress) { shown = append(shown, plainLine(p, w.pace)) })
+		done := make(chan struct{})
+		go func() {
+			<-time.After(24 * time.Second)
+			close(done)
+		}()
+		w.watch(done)
+		require.Len(t, shown, 4, strings.Join(shown, "\n"))
+		require.Equal(t, "progress: plan, 0 requests, 0.0s", shown[0])
+		require.Contains(t, shown[1], "progress: fetch 3%, 3 of 100 school datasets")
+		require.Contains(t, shown[3], "20/s, 1m17s left, after 23s")
+	})
+}
+
+// TestWatchEndsWithItsLastWord draws a bar and takes it away.
+func TestWatchEndsWithItsLastWord(t *testing.T) {
+	t.Parallel()
+	a, _, stderr := testApp(nil)
+	a.now = time.Now
+	stop := a.watch(&general{progress: progressBar}, &pipeline.Meter{})
+	stop()
+	stop()
+	require.True(t, strings.HasSuffix(stderr.String(), clearLine), "%q", stderr)
+	stderr.Reset()
+	a.watch(&general{progress: progressNone}, &pipeline.Meter{})()
+	require.Empty(t, stderr.String())
+}
+
+func TestBarFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	p := pipeline.Progress{Phase: "fetch", SchoolsDone: 50, SchoolsTotal: 100, Rows: 1234567, Requests: 99, Retries: 3}
+	line := barLine(p, pace{left: -1}, 200)
+	require.Contains(t, line, "[==========          ]  50%  50 of 100 school datasets  1,234,567 rows  99 requests  3 retries")
+	for width := range 100 {
+		require.LessOrEqual(t, len(barLine(p, pace{left: -1}, width)), max(width-1, 0))
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {
+		require.Equal(t, want, count(n))
+	}
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 5e12: "5.0 TB"} {
+		require.Equal(t, want, size(n))
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	wrap := func(err error) error { return fmt.Errorf("do something: %w", err) }
+	for want, errs := range map[int][]error{
+		exitOK:          {nil},
+		exitFailed:      {errors.New("x"), wrap(extract.ErrGaveUp), wrap(extract.ErrTokenEndpoint), wrap(pipeline.ErrIncomplete)},
+		exitUsage:       {usagef("x"), wrap(pipeline.ErrUsage), errors.Join(errInterrupted, usagef("x"))},
+		exitRefused:     {wrap(extract.ErrRefused), errors.Join(errors.New("x"), extract.ErrRefused)},
+		exitInterrupted: {wrap(errInterrupted), errors.Join(extract.ErrRefused, errInterrupted)},
+	} {
+		for _, err := range errs {
+			require.Equal(t, want, exitCode(err), "%v", err)
+		}
+	}
+	failed := sink.ManifestSchools{Failed: 1}
+	require.Equal(t, exitOK, outcomeCode(&pipeline.Summary{Outcome: pipeline.Published}))
+	require.Equal(t, exitPartial, outcomeCode(&pipeline.Summary{Outcome: pipeline.Published, Schools: failed}))
+	require.Equal(t, exitHeld, outcomeCode(&pipeline.Summary{Outcome: pipeline.HeldBack, Schools: failed}))
+	require.Equal(t, exitOK, outcomeCode(&pipeline.Summary{Outcome: pipeline.Staged, Schools: failed}), "publish judges a shard's failures")
+}
+
+func TestErrorsAreOneLine(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a; b", oneLine(errors.Join(errors.New("a"), errors.New("b"))))
+	require.Equal(t, "--x: no", oneLine(fmt.Errorf("%w: --x: no", pipeline.ErrUsage)))
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	s := &pipeline.Summary{
+		Outcome: pipeline.Published, RunID: "r1", SnapshotDate: "2026-11-20", Destination: "it's here", Duration: 1500 * time.Millisecond,
+		Tables: []pipeline.TableSummary{
+			{Table: "schools", Rows: 3, Files: 1, Bytes: 500},
+			{Table: "test_results", Rows: 1234, Files: 2, Bytes: 123456},
+		},
+		Datasets: []pipeline.DatasetSummary{{Dataset: "test_results", ManifestDataset: sink.ManifestDataset{OK: 1, Denied: 1, Failed: 1}}},
+		Schools: sink.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1, Failures: []sink.SchoolFailure{
+			{SchoolBid: "bid\n1", Dataset: "test_results", Error: "status 500"},
+			{SchoolBid: "bid2", Dataset: "students", Error: "students of school bid2: status 404"},
+		}},
+		Requests: sink.Requests{Total: 1010, Retries: 8, TokenRefreshes: 1, ByStatus: map[string]int64{"500": 9, "200": 1001}},
+		Drift:    []sink.Drift{{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 12}},
+	}
+	var out bytes.Buffer
+	require.NoError(t, writeSummary(&out, s))
+	require.Equal(t, `Published: snapshot 2026-11-20, run r1, at it's here (2s)
+
+  table          rows  files      size
+  schools           3      1     500 B
+  test_results  1,234      2  123.5 kB
+  all           1,237      3  124.0 kB
+
+schools   3: 1 ok, 1 denied, 1 failed
+  failed  "bid\n1" test_results: status 500
+  failed  students of school bid2: status 404
+  denied  test_results: 1
+requests  1,010, 8 retries, 1 new tokens (200: 1,001, 500: 9)
+drift     test_results x: unknown_field, 12
+
+next      see _runs/r1/ledger.parquet for what failed
+          in DuckDB: SELECT count(*) FROM read_parquet('it''s here/test_results/snapshot_date=2026-11-20/**/*.parquet', hive_partitioning = true);
+`, out.String())
+
+	s.Outcome, s.Held = pipeline.HeldBack, []string{"1 of 3 schools failed"}
+	out.Reset()
+	require.NoError(t, writeSummary(&out, s))
+	require.Contains(t, out.String(), "Held back: snapshot 2026-11-20, run r1, at it's here (2s)\n  because 1 of 3 schools failed\n")
+	require.Contains(t, out.String(), `or        growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`)
+}

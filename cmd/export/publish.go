@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/pipeline"
+)
+
+// publishOptions are the settings of publish.
+type publishOptions struct {
+	general
+	destination
+	limits
+	runID      string
+	acceptHeld bool
+}
+
+func (a *app) publishCommand() *cobra.Command {
+	o := &publishOptions{}
+	cmd := &cobra.Command{
+		Use:   "publish",
+		Short: "Judges and publishes a staged run, or finishes a publishing that was killed",
+		Args:  noArguments,
+		Example: "  growth-export publish --dest /data/growth --run-id nightly-2026-11-20\n" +
+			"  growth-export publish --dest /data/growth --run-id nightly-2026-11-20 --accept-held",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := a.resolve(cmd)
+			if err != nil {
+				return err
+			}
+			return a.publish(cmd.Context(), o, from)
+		},
+	}
+	o.defineWriting(o.destination.define(cmd))
+	publishing := group{cmd.Flags(), publishingGroup}
+	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
+	publishing.shownDefault("run-id", "the only one that is staged")
+	publishing.toggle(&o.acceptHeld, "accept-held", "publish it though it is held back")
+	o.limits.define(publishing, "", "")
+	o.general.define(cmd)
+	return cmd
+}
+
+func (a *app) publish(ctx context.Context, o *publishOptions, from sources) error {
+	store, err := a.openStore(ctx, &o.destination, from)
+	if err != nil {
+		return err
+	}
+	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Now: a.now}
+	settings := pipeline.PublishSettings{
+		RunID: o.runID, AcceptHeld: o.acceptHeld, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
+	}
+	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
+	return a.report(ctx, &o.general, summary, err)
+}

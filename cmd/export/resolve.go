@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// envPrefix starts the name of every environment variable that is ours.
+const envPrefix = "GROWTH_EXPORT_"
+
+// envName is the variable of a flag: GROWTH_EXPORT_SOME_NAME of --some-name.
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// rank orders where a value may come from: the higher wins.
+type rank int
+
+const (
+	byDefault rank = iota
+	byFile
+	byEnvironment
+	byFlag
+)
+
+// source is where a value came from.
+type source struct {
+	rank rank
+	name string // as a user would look for it
+}
+
+// sources tells of every flag that was given where it came from.
+type sources map[string]source
+
+// given tells whether the flag has another value than its default.
+func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
+
+// choose returns which of two settings that exclude each other counts: the one
+// from the stronger source, so that a flag overrules what a file says; none if
+// neither was given. Two of one source are a mistake.
+func (s sources) choose(a, b string) (string, error) {
+	switch {
+	case !s.given(a) && !s.given(b):
+		return "", nil
+	case s[a].rank == s[b].rank:
+		return "", usagef("%s and %s exclude each other: leave one of them out", s[a].name, s[b].name)
+	case s[a].rank > s[b].rank:
+		return a, nil
+	default:
+		return b, nil
+	}
+}
+
+// resolve fills in the flags that were not given from the environment, and
+// those that are not there from the configuration file. A variable that is
+// empty counts as not set.
+func (a *app) resolve(cmd *cobra.Command) (sources, error) {
+	a.warnOfUnknownVariables(cmd.Root())
+	found := make(sources)
+	var problem error
+	visit := func(set func(f *pflag.Flag) error) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if problem == nil && f.Name != "help" && !found.given(f.Name) {
+				problem = set(f)
+			}
+		})
+	}
+	visit(func(f *pflag.Flag) error {
+		variable := envName(f.Name)
+		switch {
+		case f.Changed:
+			found[f.Name] = source{byFlag, "--" + f.Name}
+		case a.env[variable] != "":
+			if err := f.Value.Set(a.env[variable]); err != nil {
+				return usagef("%s: %w", variable, err)
+			}
+			found[f.Name] = source{byEnvironment, variable}
+		}
+		return nil
+	})
+	if problem != nil || !found.given("config") {
+		return found, problem
+	}
+	path := cmd.Flags().Lookup("config").Value.String()
+	file, err := readConfig(path, allFlags(cmd.Root()))
+	if err != nil {
+		return found, usagef("%s: %w", found["config"].name, err)
+	}
+	visit(func(f *pflag.Flag) error {
+		entry, ok := file[f.Name]
+		if !ok {
+			return nil
+		}
+		where := fmt.Sprintf("%s line %d: %s", path, entry.Line, f.Name)
+		if err := setFromYAML(f, entry); err != nil {
+			return usagef("%s: %w", where, err)
+		}
+		found[f.Name] = source{byFile, where}
+		return nil
+	})
+	return found, problem
+}
+
+// warnOfUnknownVariables tells of variables that look like ours and are not:
+// most often one is misspelled. Values are not shown. They are no error, since
+// Kubernetes makes such variables for a service named growth-export.
+func (a *app) warnOfUnknownVariables(root *cobra.Command) {
+	var known []string
+	for _, name := range allFlags(root) {
+		known = append(known, strings.TrimPrefix(envName(name), envPrefix))
+	}
+	for _, variable := range secretVariables() {
+		name := strings.TrimPrefix(variable, envPrefix)
+		known = append(known, name, name+fileSuffix)
+	}
+	var unknown []string
+	for variable, value := range a.env {
+		if name, ours := strings.CutPrefix(variable, envPrefix); ours && value != "" && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		fmt.Fprintf(a.stderr, "growth-export: warning: environment variable %s is not known and has no effect%s\n",
+			envPrefix+name, didYouMean(envPrefix, name, known))
+	}
+}
+
+// allFlags lists the flags of all commands: a configuration file and an
+// environment may serve several.
+func allFlags(root *cobra.Command) []string {
+	var names []string
+	for _, cmd := range root.Commands() {
+		names = append(names, flagNames(cmd)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

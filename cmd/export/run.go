@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+)
+
+// runOptions are the settings of run.
+type runOptions struct {
+	general
+	destination
+	service
+	selection
+	limits
+	sharding
+	simulation
+	scratch string
+	replace bool
+	runID   string
+}
+
+func (a *app) runCommand() *cobra.Command {
+	o := &runOptions{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Takes a snapshot: plans, fetches, flattens, stages, checks and publishes",
+		Args:  noArguments,
+		Example: "  growth-export run --simulate --dest demo\n" +
+			"  growth-export run --base-url https://host --dest /data/growth --datasets test_results,schools",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := a.resolve(cmd)
+			if err != nil {
+				return err
+			}
+			return a.run(cmd.Context(), o, from)
+		},
+	}
+	o.service.define(cmd)
+	writing := o.destination.define(cmd)
+	o.defineWriting(writing)
+	define(writing, &o.scratch, "scratch", "FOLDER", "", parseScratch, "where waits what does not fit in memory")
+	writing.shownDefault("scratch", "the system's temporary folder")
+	o.selection.define(cmd)
+	publishing := group{cmd.Flags(), publishingGroup}
+	o.limits.define(publishing, "0", "20%")
+	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
+	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run, to begin it or to resume it")
+	publishing.shownDefault("run-id", "derived from date and settings, so that the same command resumes")
+	o.sharding.define(cmd)
+	o.simulation.define(cmd)
+	o.defineProgress(o.general.define(cmd))
+	return cmd
+}
+
+// run checks everything that can be checked without asking the service, then
+// takes the snapshot.
+func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
+	settings, err := a.settings(o, from)
+	if err != nil {
+		return err
+	}
+	simulated, err := o.chooseService(from)
+	if err != nil {
+		return err
+	}
+	credentials := simulatedCredentials()
+	if !simulated {
+		if credentials, err = a.credentials(); err != nil {
+			return err
+		}
+	}
+	store, err := a.openStore(ctx, &o.destination, from)
+	if err != nil {
+		return err
+	}
+	logger := a.newLogger(&o.general)
+	baseURL := o.baseURL
+	if simulated {
+		// The embedded service outlives an interrupt: requests that wait for it
+		// are ended by their own client.
+		address, stop, err := o.serve(context.WithoutCancel(ctx), "")
+		if err != nil {
+			return err
+		}
+		defer stop()
+		if baseURL, err = url.Parse(address); err != nil {
+			return fmt.Errorf("read the address of the simulated service: %w", err)
+		}
+	} else {
+		warnOfPlainText(logger, baseURL)
+	}
+	client, err := extract.New(extract.Options{
+		BaseURL: baseURL, Credentials: credentials,
+		Concurrency: o.concurrency, RatePerSecond: o.rate, Retries: o.retries,
+		RequestTimeout: o.requestTimeout, GiveUpAfter: o.giveUpAfter, MaxBody: o.maxBody,
+		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger,
+	})
+	if err != nil {
+		return usage(err)
+	}
+	deps := pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: &pipeline.Meter{}, Now: a.now}
+	stop := a.watch(&o.general, deps.Meter)
+	defer stop()
+	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
+	stop()
+	return a.report(ctx, &o.general, summary, err)
+}
+
+// settings are what the pipeline is told.
+func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
+	part, err := o.chooseShard(a, from)
+	if err != nil {
+		return pipeline.Settings{}, err
+	}
+	if part.of > 1 && o.runID == "" {
+		return pipeline.Settings{}, usagef("--run-id is missing: the %d shards of a run need one id, the same for all of them", part.of)
+	}
+	if today := a.now().UTC().Format(time.DateOnly); o.snapshotDate > today {
+		return pipeline.Settings{}, usagef("%s: %s is in the future, today is %s in UTC", from["snapshot-date"].name, o.snapshotDate, today)
+	}
+	s := pipeline.Settings{
+		BaseURL: "simulate", ToolVersion: thisBuild().Version,
+		Datasets: o.datasets, Schools: o.schools, Districts: o.districts,
+		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
+		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
+		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, Replace: o.replace,
+		Shard: part.index, Shards: part.of,
+		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,
+	}
+	if o.baseURL != nil {
+		s.BaseURL = o.baseURL.String()
+	}
+	return s, nil
+}
+
+// chooseService tells whether the simulated service is to be asked.
+func (o *service) chooseService(from sources) (simulated bool, err error) {
+	if !o.simulate {
+		delete(from, "simulate") // said to be off, which is the default
+	}
+	which, err := from.choose("base-url", "simulate")
+	if err == nil && which == "" {
+		err = usagef("there is no service to ask: give --base-url URL (or %s, or base-url in the --config file), or --simulate",
+			envName("base-url"))
+	}
+	return which == "simulate", err
+}
+
+// openStore opens a destination that can be written, and leaves it as it was.
+func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+	where := destName(from)
+	store, err := sink.NewDir(o.root, sink.DirOptions{GroupReadable: o.groupReadable})
+	if err != nil {
+		return nil, usagef("%s: %w", where, err)
+	}
+	if err := store.Check(ctx); err != nil {
+		return nil, usagef("%s: %w", where, err)
+	}
+	return store, nil
+}
+
+// warnOfPlainText tells of secrets and student data that anybody on the way can
+// read.
+func warnOfPlainText(logger *slog.Logger, baseURL *url.URL) {
+	if baseURL.Scheme != "http" || baseURL.Hostname() == "localhost" {
+		return
+	}
+	if ip := net.ParseIP(baseURL.Hostname()); ip != nil && ip.IsLoopback() {
+		return
+	}
+	logger.Warn("the base URL is http: credentials and student data travel unencrypted, use https", "host", baseURL.Host)
+}
+
+// grace is how long a command that was interrupted may take to end in order.
+const grace = 1500 * time.Millisecond
+
+// await waits for work, but not for long once ctx is done: then the process is
+// about to end, and work with it.
+func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := work()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-timer.C:
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// report writes the summary to stdout and chooses the exit code. The summary
+// may be nil with an error, and is not with none.
+func (a *app) report(ctx context.Context, o *general, summary *pipeline.Summary, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
+		err = interrupted(summary)
+	}
+	code := exitCode(err)
+	if err == nil {
+		code = outcomeCode(summary)
+	}
+	var unwritten error
+	switch {
+	case o.output == outputJSON:
+		unwritten = writeJSON(a.stdout, newReport(summary, code, err))
+	case err == nil:
+		unwritten = writeSummary(a.stdout, summary)
+	}
+	if err != nil {
+		return err
+	}
+	if unwritten != nil {
+		// What was done is done: the exit code speaks of the snapshot.
+		a.complain(unwritten)
+	}
+	a.code = code
+	return nil
+}
+
+// interrupted says how to go on.
+func interrupted(summary *pipeline.Summary) error {
+	if summary == nil || summary.RunID == "" {
+		return fmt.Errorf("%w: the same command goes on from where it stopped", errInterrupted)
+	}
+	return fmt.Errorf("%w: run %s is not published; the same command resumes it (on another day with --run-id %s)",
+		errInterrupted, summary.RunID, summary.RunID)
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/schemas/render"
+)
+
+func (a *app) schemaCommand() *cobra.Command {
+	formats := render.Formats()
+	names := make([]string, len(formats))
+	for i := range formats {
+		names[i] = formats[i].Name
+	}
+	var format string
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Prints the tables: documentation, JSON, or DDL for DuckDB or Spark",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := a.resolve(cmd); err != nil {
+				return err
+			}
+			return formats[slices.Index(names, format)].Write(a.stdout)
+		},
+	}
+	define(group{cmd.Flags(), generalGroup}, &format, "format", "FORMAT", names[0], oneOf(names...), strings.Join(names, ", "))
+	return cmd
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+)
+
+func writeFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func testApp(env map[string]string) (a *app, stdout, stderr *bytes.Buffer) {
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	return &app{env: env, stdout: stdout, stderr: newScreen(stderr)}, stdout, stderr
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		given []string
+		want  []string
+	}{
+		{"comma list", []string{"a, b,,a"}, []string{"a", "b"}},
+		{"given twice", []string{"a,b", "b,c"}, []string{"a", "b", "c"}},
+		{"one a line", []string{"@" + writeFile(t, "\ufeffa\r\n# remark, x\n\n b c \n")}, []string{"a", "b c"}},
+		{"several a line", []string{"@" + writeFile(t, "a,b\nc")}, []string{"a", "b", "c"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			l := &list{target: &got}
+			for _, text := range test.given {
+				require.NoError(t, l.Set(text))
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
+	for _, text := range []string{"", ",", " ", "@", "@" + writeFile(t, "\n#x\n")} {
+		require.Error(t, (&list{target: new([]string)}).Set(text), "%q", text)
+	}
+}
+
+// TestPrecedence sets one flag in every combination of sources.
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	config := writeFile(t, "rate: 1\nschools: ['a,b', c]\n")
+	tests := []struct {
+		name string
+		args []string
+		env  map[string]string
+		want float64
+		rank rank
+	}{
+		{"default", nil, nil, 0, byDefault},
+		{"file", []string{"--config", config}, nil, 1, byFile},
+		{"environment over file", []string{"--config", config}, map[string]string{"GROWTH_EXPORT_RATE": "2"}, 2, byEnvironment},
+		{"flag over all", []string{"--config", config, "--rate", "3"}, map[string]string{"GROWTH_EXPORT_RATE": "2"}, 3, byFlag},
+		{"file named by the environment", nil, map[string]string{"GROWTH_EXPORT_CONFIG": config}, 1, byFile},
+		{"an empty variable is none", []string{"--config", config}, map[string]string{"GROWTH_EXPORT_RATE": ""}, 1, byFile},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a, _, _ := testApp(test.env)
+			var o runOptions
+			cmd := &cobra.Command{Use: "x"}
+			o.service.define(cmd)
+			o.selection.define(cmd)
+			o.general.define(cmd)
+			(&cobra.Command{Use: "root"}).AddCommand(cmd)
+			require.NoError(t, cmd.ParseFlags(test.args))
+			from, err := a.resolve(cmd)
+			require.NoError(t, err)
+			require.InDelta(t, test.want, o.rate, 0)
+			require.Equal(t, test.rank, from["rate"].rank)
+			if from.given("config") {
+				require.Equal(t, []string{"a,b", "c"}, o.schools)
+			}
+		})
+	}
+}
+
+// TestEveryFlagHasItsVariable walks all commands: a flag that a variable cannot
+// set, or that help does not show, is a mistake.
+func TestEveryFlagHasItsVariable(t *testing.T) {
+	t.Parallel()
+	a, stdout, _ := testApp(nil)
+	flags := 0
+	for _, cmd := range a.rootCommand(nil).Commands() {
+		if cmd.Hidden {
+			continue
+		}
+		stdout.Reset()
+		require.NoError(t, cmd.Help())
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" {
+				return
+			}
+			flags++
+			require.Contains(t, stdout.String(), "--"+f.Name+" ", cmd.Name())
+			require.Contains(t, stdout.String(), "["+envName(f.Name)+"]", cmd.Name())
+			require.NotEmpty(t, f.Usage)
+		})
+	}
+	require.Greater(t, flags, 50)
+	require.Equal(t, "GROWTH_EXPORT_MAX_SCHOOL_RECORDS", envName("max-school-records"))
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	from := sources{
+		"a": {byFlag, "--a"}, "b": {byEnvironment, "GROWTH_EXPORT_B"}, "c": {byFlag, "--c"},
+	}
+	for _, test := range []struct{ one, other, want string }{
+		{"a", "b", "a"}, {"b", "a", "a"}, {"b", "x", "b"}, {"x", "c", "c"}, {"x", "y", ""},
+	} {
+		got, err := from.choose(test.one, test.other)
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+	}
+	_, err := from.choose("a", "c")
+	require.EqualError(t, err, "--a and --c exclude each other: leave one of them out")
+	require.Equal(t, exitUsage, exitCode(err))
+}
+
+func TestShards(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		from sources
+		o    sharding
+		env  map[string]string
+		want shard
+		err  string
+	}{
+		{name: "neither", o: sharding{shard: shard{0, 1}}, want: shard{0, 1}},
+		{
+			name: "shard", from: sources{"shard": {byFlag, "--shard"}}, o: sharding{shard: shard{1, 3}},
+			env: map[string]string{"JOB_COMPLETION_INDEX": "2"}, want: shard{1, 3},
+		},
+		{
+			name: "Kubernetes", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 3},
+			env: map[string]string{"JOB_COMPLETION_INDEX": "2"}, want: shard{2, 3},
+		},
+		{
+			name: "Slurm", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 3},
+			env: map[string]string{"SLURM_ARRAY_TASK_ID": "0"}, want: shard{0, 3},
+		},
+		{
+			name: "AWS Batch", from: sources{"shards": {byFile, "x.yaml line 1: shards"}}, o: sharding{shards: 2},
+			env: map[string]string{"AWS_BATCH_JOB_ARRAY_INDEX": "1"}, want: shard{1, 2},
+		},
+		{
+			name: "Cloud Run", from: sources{"shards": {byEnvironment, "GROWTH_EXPORT_SHARDS"}}, o: sharding{shards: 2},
+			env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1"}, want: shard{1, 2},
+		},
+		{
+			name: "two that agree", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
+			env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1", "JOB_COMPLETION_INDEX": "1"}, want: shard{1, 2},
+		},
+		{
+			name: "one shard needs no index", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 1},
+			env: map[string]string{"SLURM_ARRAY_TASK_ID": "7"}, want: shard{0, 1},
+		},
+		{
+			name: "two that differ", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
+			env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1", "JOB_COMPLETION_INDEX": "0"}, err: "name different shards",
+		},
+		{
+			name: "no index", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2}, err: "nothing tells which of the 2 shards",
+		},
+		{
+			name: "counted from 1", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
+			env: map[string]string{"SLURM_ARRAY_TASK_ID": "2"}, err: `SLURM_ARRAY_TASK_ID is "2", which is no shard of 2`,
+		},
+		{
+			name: "no number", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
+			env: map[string]string{"SLURM_ARRAY_TASK_ID": "one"}, err: "which is no shard of 2",
+		},
+		{
+			name: "both", from: sources{"shards": {byFlag, "--shards"}, "shard": {byFlag, "--shard"}}, o: sharding{shards: 2},
+			err: "exclude each other",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a, _, _ := testApp(test.env)
+			got, err := test.o.chooseShard(a, test.from)
+			if test.err != "" {
+				require.ErrorContains(t, err, test.err)
+				require.Equal(t, exitUsage, exitCode(err))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "from-file\r\n")
+	a, _, _ := testApp(map[string]string{
+		apiKeyVariable: "key\n", apiSecretVariable + fileSuffix: file, accessTokenVariable + fileSuffix: file,
+	})
+	c, err := a.credentials()
+	require.NoError(t, err)
+	require.Equal(t, "key", c.APIKey)
+	require.Equal(t, "from-file", c.APISecret)
+	require.Equal(t, "from-file", c.AccessToken)
+	require.Equal(t, file, c.AccessTokenFile, "the client reads the file again after a 401")
+}
+
+func TestSizesOfTheSimulatedService(t *testing.T) {
+	t.Parallel()
+	var o simulation
+	_, err := o.parseSizes([]string{"0", "7x3", "1"})
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 7, 7, 7, 1}, o.world.SchoolSizes)
+	for _, word := range []string{"x", "7x", "x3", "-1", "7x0", "7x3x2"} {
+		_, err := o.parseSizes([]string{word})
+		require.ErrorContains(t, err, quoted(word))
+	}
+	require.Equal(t, simulator.DefaultKey, simulatedCredentials().APIKey)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"math"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/pipeline"
+)
+
+// The headings of the help.
+const (
+	serviceGroup     = "Service"
+	destinationGroup = "Destination"
+	selectionGroup   = "What is exported"
+	publishingGroup  = "Publishing"
+	severalGroup     = "Several processes"
+	simulationGroup  = "Simulated service"
+	generalGroup     = "Configuration and output"
+)
+
+// The forms of output.
+const (
+	outputText = "text"
+	outputJSON = "json"
+)
+
+// general are the settings of every command that works at length.
+type general struct {
+	config    string
+	output    string
+	logFormat string
+	logLevel  string
+	progress  string
+}
+
+func (o *general) define(cmd *cobra.Command) group {
+	g := group{cmd.Flags(), generalGroup}
+	define(g, &o.config, "config", "FILE", "", parseText, "YAML file of settings, with the names of the flags")
+	define(g, &o.output, "output", "FORMAT", outputText, oneOf(outputText, outputJSON), "what stands on stdout: text or json")
+	define(g, &o.logFormat, "log-format", "FORMAT", "text", oneOf("text", "json"), "log lines on stderr: text or json")
+	define(g, &o.logLevel, "log-level", "LEVEL", "info", oneOf("debug", "info", "warn", "error"),
+		"least level of log lines: debug, info, warn or error")
+	return g
+}
+
+func (o *general) defineProgress(g group) {
+	define(g, &o.progress, "progress", "FORM", "auto", oneOf(progressAuto, progressBar, progressPlain, progressNone),
+		"progress on stderr: bar, plain lines, none, or auto for a bar on a terminal and else lines")
+}
+
+// destination is where snapshots are.
+type destination struct {
+	root          string
+	groupReadable bool
+}
+
+func (o *destination) define(cmd *cobra.Command) group {
+	g := group{cmd.Flags(), destinationGroup}
+	define(g, &o.root, "dest", "DEST", "./growth-data", parseDest, "folder of the snapshots, or file:///folder")
+	return g
+}
+
+func (o *destination) defineWriting(g group) {
+	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700")
+}
+
+// service is how the service is asked.
+type service struct {
+	baseURL        *url.URL
+	simulate       bool
+	concurrency    int
+	rate           float64
+	retries        int
+	requestTimeout time.Duration
+	giveUpAfter    time.Duration
+	maxBody        int64
+}
+
+func (o *service) define(cmd *cobra.Command) {
+	g := group{cmd.Flags(), serviceGroup}
+	define(g, &o.baseURL, "base-url", "URL", "", parseBaseURL, "root of the service, such as https://host; may carry a path")
+	g.toggle(&o.simulate, "simulate", "ask an embedded simulated service, which needs no credentials")
+	define(g, &o.concurrency, "concurrency", "N", "8", between(1, 1024), "most requests in flight")
+	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "most requests per second")
+	define(g, &o.retries, "retries", "N", "8", between(0, 1000), "further attempts after the first that failed")
+	define(g, &o.requestTimeout, "request-timeout", "TIME", "60s", parseDuration, "for one attempt, body included")
+	define(g, &o.giveUpAfter, "give-up-after", "TIME", "30m", parseDuration, "how long to wait for a service in trouble")
+	define(g, &o.maxBody, "max-body", "SIZE", "32MiB", parseSize, "largest body of one answer, decompressed")
+}
+
+// selection is what a run exports.
+type selection struct {
+	datasets           []string
+	schools, districts []string
+	perspectives       string
+	snapshotDate       string
+	schoolsPerFile     int
+	maxSchoolRecords   int64
+	partitionBy        string
+}
+
+func (o *selection) define(cmd *cobra.Command) {
+	g := group{cmd.Flags(), selectionGroup}
+	g.list(&o.datasets, "datasets", expandDatasets, "names of datasets, default, or all")
+	g.shownDefault("datasets", "default")
+	o.datasets, _ = expandDatasets([]string{"default"}) // the words are known
+	g.list(&o.schools, "schools", nil, "only these school bids: a comma list, or @FILE with one a line")
+	g.shownDefault("schools", "all")
+	g.list(&o.districts, "districts", nil, "only the schools of these district bids: a comma list, or @FILE")
+	g.shownDefault("districts", "all")
+	define(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
+		oneOf(pipeline.AllPerspectives, pipeline.OwnPerspective),
+		"enrollment as every district sees it that names the school (all), or the school's own alone (own)")
+	define(g, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "date of the snapshot")
+	g.shownDefault("snapshot-date", "today in UTC")
+	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
+		"a school with more records in one dataset fails")
+	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "schools in a file")
+	define(g, &o.partitionBy, "partition-by", "WHAT", pipeline.PartitionNone,
+		oneOf(pipeline.PartitionNone, pipeline.PartitionDistrict), "district: a folder for each below that of the date")
+}
+
+// limits are what a run is judged by; nil for what the plan says.
+type limits struct {
+	maxFailedSchools *int
+	maxShrink        *pipeline.Shrink
+}
+
+// define adds the limits to the group; the defaults of a run are given, those
+// of publish are the plan's.
+func (o *limits) define(g group, defaultFailed, defaultShrink string) {
+	define(g, &o.maxFailedSchools, "max-failed-schools", "N", defaultFailed, optional(between(0, math.MaxInt)),
+		"hold the snapshot back if more schools failed")
+	define(g, &o.maxShrink, "max-shrink", "PERCENT", defaultShrink, optional(pipeline.ParseShrink),
+		"hold it back if a table or dataset lost more since the last one; or off")
+	if defaultFailed == "" {
+		g.shownDefault("max-failed-schools", "the plan's")
+		g.shownDefault("max-shrink", "the plan's")
+	}
+}

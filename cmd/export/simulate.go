@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/simulator"
+)
+
+// simulatePrefix starts the flags of the simulated service. The command
+// simulate takes them without it too.
+const simulatePrefix = "simulate-"
+
+// simulation is the world of the simulated service, and its faults.
+type simulation struct {
+	world   simulator.Options
+	seed    int64
+	sizes   []string
+	latency time.Duration
+	faults  float64
+	failing int
+	denied  int
+}
+
+func (o *simulation) define(cmd *cobra.Command) {
+	g := group{cmd.Flags(), simulationGroup}
+	define(g, &o.seed, simulatePrefix+"seed", "N", "0", between[int64](0, math.MaxInt64), "seed: other names, identifiers and scores")
+	define(g, &o.world.Districts, simulatePrefix+"districts", "N", "3", between(1, 1000), "number of districts")
+	define(g, &o.world.Schools, simulatePrefix+"schools", "N", "12", parseSchools, "number of schools")
+	define(g, &o.world.Results, simulatePrefix+"results", "N", "15000", between(1, 100_000_000), "about how many test results in all")
+	g.list(&o.sizes, simulatePrefix+"sizes", o.parseSizes, "results of the first schools; 2000x300 stands for 300 schools of 2000")
+	g.shownDefault(simulatePrefix+"sizes", "0,1,999,1000,1001")
+	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "wait before every answer")
+	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that meet a passing fault, of every kind")
+	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results answer 500 for ever")
+	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results answer 403")
+}
+
+// parseSchools takes a number of schools; the simulator's word for none is
+// below 0.
+func parseSchools(text string) (int, error) {
+	n, err := between(0, 100_000)(text)
+	if err == nil && n == 0 {
+		n = -1
+	}
+	return n, err
+}
+
+// parseSizes reads numbers, and numbers x times.
+func (o *simulation) parseSizes(words []string) ([]string, error) {
+	o.world.SchoolSizes = nil
+	for _, word := range words {
+		left, right, repeated := strings.Cut(word, "x")
+		if !repeated {
+			right = "1"
+		}
+		size, err := between(0, 1_000_000)(left)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quoted(word), err)
+		}
+		times, err := between(1, 100_000)(right)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quoted(word), err)
+		}
+		o.world.SchoolSizes = append(o.world.SchoolSizes, slices.Repeat([]int{size}, times)...)
+	}
+	return words, nil
+}
+
+// serve serves the simulated service until stop is called.
+func (o *simulation) serve(ctx context.Context, addr string) (baseURL string, stop func(), err error) {
+	o.world.Seed = uint64(o.seed)
+	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
+	world := simulator.NewWorld(o.world)
+	var faults []simulator.Fault
+	for i, school := range world.Schools() {
+		fault := simulator.Fault{Operation: "test_results", School: school.Bid, Kind: simulator.FaultStatus}
+		switch {
+		case i < o.failing:
+			fault.Status = http.StatusInternalServerError
+		case i < o.failing+o.denied:
+			fault.Status = http.StatusForbidden
+		default:
+			continue
+		}
+		faults = append(faults, fault)
+	}
+	if o.faults > 0 {
+		faults = append(faults, simulator.TransientFaults(o.faults, 0)...)
+	}
+	return simulator.Start(ctx, simulator.New(world, simulator.ServerOptions{Latency: o.latency, Faults: faults}), addr)
+}
+
+// simulatedCredentials are those that the simulated service takes.
+func simulatedCredentials() extract.Credentials {
+	return extract.Credentials{APIKey: simulator.DefaultKey, APISecret: simulator.DefaultSecret}
+}
+
+func (a *app) simulateCommand() *cobra.Command {
+	var o simulation
+	var addr, config string
+	cmd := &cobra.Command{
+		Use:   "simulate",
+		Short: "Serves a simulated service on a loopback port, with faults on demand",
+		Long: "Serves a simulated service on a loopback port until it is interrupted, and prints\n" +
+			"the variables with which growth-export run finds it.\n" +
+			"The prefix simulate- of the flags may be left out here: --seed 7 is --simulate-seed 7.",
+		Args:    noArguments,
+		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := a.resolve(cmd); err != nil {
+				return err
+			}
+			return a.simulate(cmd.Context(), &o, addr)
+		},
+	}
+	define(group{cmd.Flags(), serviceGroup}, &addr, "addr", "HOST:PORT", "127.0.0.1:0", parseLoopback,
+		"loopback address to serve on; port 0 takes a free one")
+	o.define(cmd)
+	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parseText, "YAML file of settings, with the names of the flags")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		switch name {
+		case "seed", "districts", "schools", "results", "sizes", "latency", "faults", "failing", "denied":
+			name = simulatePrefix + name
+		}
+		return pflag.NormalizedName(name)
+	})
+	return cmd
+}
+
+func (a *app) simulate(ctx context.Context, o *simulation, addr string) error {
+	baseURL, stop, err := o.serve(ctx, addr)
+	if err != nil {
+		return usage(err)
+	}
+	defer stop()
+	c := simulatedCredentials()
+	fmt.Fprintf(a.stdout, "export %s=%s\nexport %s=%s\nexport %s=%s\n",
+		envName("base-url"), baseURL, apiKeyVariable, c.APIKey, apiSecretVariable, c.APISecret)
+	fmt.Fprintf(a.stderr, "growth-export: serving until interrupted; the credentials are good for this service alone\n")
+	<-ctx.Done()
+	return nil
+}
+
+// parseLoopback takes an address that nobody outside this machine can reach.
+func parseLoopback(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	ip := net.ParseIP(host)
+	n, portErr := strconv.Atoi(port)
+	switch {
+	case err != nil || portErr != nil || n < 0 || n > 65535:
+		return "", fmt.Errorf("%s is not an address such as 127.0.0.1:8080", quoted(text))
+	case host != "localhost" && (ip == nil || !ip.IsLoopback()):
+		return "", fmt.Errorf("%s is no loopback address: write 127.0.0.1:PORT", quoted(text))
+	}
+	return text, nil
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+)
+
+// report is the JSON form of a command's end.
+type report struct {
+	*pipeline.Summary
+	ExitCode int    `json:"exit_code"`
+	Error    string `json:"error,omitempty"`
+}
+
+func newReport(summary *pipeline.Summary, code int, err error) report {
+	r := report{ExitCode: code}
+	if summary != nil {
+		// What a failed run has not come to is empty, not null.
+		s := *summary
+		s.Tables, s.Datasets, s.Drift = notNil(s.Tables), notNil(s.Datasets), notNil(s.Drift)
+		s.Schools.Failures = notNil(s.Schools.Failures)
+		r.Summary = &s
+	}
+	if err != nil {
+		r.Error = oneLine(err)
+	}
+	return r
+}
+
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// mostListed is how many failures and drifts a summary lists; the ledger and
+// the manifest have them all.
+const mostListed = 20
+
+// writeSummary writes a summary for people.
+func writeSummary(w io.Writer, s *pipeline.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", headline(s))
+	for _, reason := range s.Held {
+		fmt.Fprintf(&b, "  because %s\n", reason)
+	}
+	summarizeTables(&b, s.Tables)
+	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
+		count(s.Schools.Total), count(s.Schools.OK), count(s.Schools.Denied), count(s.Schools.Failed))
+	for i, failure := range s.Schools.Failures {
+		if i == mostListed {
+			fmt.Fprintf(&b, "  and %d failures more, see the ledger\n", len(s.Schools.Failures)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  failed  %s\n", describe(failure))
+	}
+	summarizeDenied(&b, s.Datasets)
+	summarizeRequests(&b, s.Requests)
+	summarizeDrift(&b, s.Drift)
+	b.WriteString(nextSteps(s))
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
+
+func headline(s *pipeline.Summary) string {
+	at := fmt.Sprintf("snapshot %s, run %s, at %s", s.SnapshotDate, s.RunID, s.Destination)
+	took := " (" + shortTime(s.Duration) + ")"
+	if s.UnitsResumed > 0 {
+		took = fmt.Sprintf(" (%s; %d of %d steps were staged before)", shortTime(s.Duration), s.UnitsResumed, s.UnitsTotal)
+	}
+	switch {
+	case s.AlreadyPublished:
+		return "Published before, nothing was done: " + at
+	case s.Outcome == pipeline.HeldBack:
+		return "Held back: " + at + took
+	case s.Outcome == pipeline.Staged:
+		return "Staged: " + at + took
+	default:
+		return "Published: " + at + took
+	}
+}
+
+func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
+	if len(tables) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
+	// Columns are aligned to the right, so the names are padded here.
+	width := len("table")
+	for i := range tables {
+		width = max(width, len(tables[i].Table))
+	}
+	line := func(name, rows, files, bytes string) {
+		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\t\n", width, name, rows, files, bytes)
+	}
+	line("table", "rows", "files", "size")
+	var all pipeline.TableSummary
+	for _, table := range tables {
+		line(table.Table, count(table.Rows), count(int64(table.Files)), size(table.Bytes))
+		all.Rows += table.Rows
+		all.Files += table.Files
+		all.Bytes += table.Bytes
+	}
+	line("all", count(all.Rows), count(int64(all.Files)), size(all.Bytes))
+	_ = t.Flush() // a strings.Builder takes everything
+}
+
+// summarizeDenied names the datasets that were denied to somebody: they are no
+// failures, and easily overlooked.
+func summarizeDenied(b *strings.Builder, datasets []pipeline.DatasetSummary) {
+	for i := range datasets {
+		if n := datasets[i].Denied; n > 0 {
+			fmt.Fprintf(b, "  denied  %s: %s\n", datasets[i].Dataset, count(n))
+		}
+	}
+}
+
+func summarizeRequests(b *strings.Builder, r sink.Requests) {
+	fmt.Fprintf(b, "requests  %s, %s retries, %s new tokens", count(r.Total), count(r.Retries), count(r.TokenRefreshes))
+	var answers []string
+	for _, status := range slices.Sorted(maps.Keys(r.ByStatus)) {
+		answers = append(answers, status+": "+count(r.ByStatus[status]))
+	}
+	if len(answers) > 0 {
+		fmt.Fprintf(b, " (%s)", strings.Join(answers, ", "))
+	}
+	b.WriteByte('\n')
+}
+
+func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
+	for i, d := range drift {
+		if i == mostListed {
+			fmt.Fprintf(b, "          and %d kinds more, see the manifest\n", len(drift)-i)
+			break
+		}
+		label := ""
+		if i == 0 {
+			label = "drift"
+		}
+		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, printable(d.Field), d.Kind, count(d.Count))
+	}
+}
+
+// nextSteps says what one would do now.
+func nextSteps(s *pipeline.Summary) string {
+	var steps []string
+	switch s.Outcome {
+	case pipeline.HeldBack:
+		steps = []string{
+			"the same command again, which retries the schools that failed",
+			fmt.Sprintf("growth-export publish --dest %s --run-id %s --accept-held, which publishes it as it is",
+				shellWord(s.Destination), s.RunID),
+		}
+	case pipeline.Staged:
+		steps = []string{fmt.Sprintf("growth-export publish --dest %s --run-id %s, once every shard is done",
+			shellWord(s.Destination), s.RunID)}
+	case pipeline.Published:
+		if s.Schools.Failed > 0 {
+			steps = append(steps, "see _runs/"+s.RunID+"/ledger.parquet for what failed")
+		}
+		if table := tableToShow(s.Tables); table != "" {
+			steps = append(steps, "in DuckDB: "+query(s, table))
+		}
+	}
+	var b strings.Builder
+	for i, step := range steps {
+		label := "next"
+		if i > 0 {
+			label = "or"
+		}
+		if i > 0 && s.Outcome == pipeline.Published {
+			label = ""
+		}
+		fmt.Fprintf(&b, "%-9s %s\n", label, step)
+	}
+	if b.Len() > 0 {
+		return "\n" + b.String()
+	}
+	return ""
+}
+
+// tableToShow is the table that most people came for, else the largest.
+func tableToShow(tables []pipeline.TableSummary) string {
+	best, rows := "", int64(0)
+	for _, t := range tables {
+		if t.Table == "test_results" && t.Rows > 0 {
+			return t.Table
+		}
+		if t.Rows > rows {
+			best, rows = t.Table, t.Rows
+		}
+	}
+	return best
+}
+
+// query is a statement that works as it stands.
+func query(s *pipeline.Summary, table string) string {
+	glob := filepath.ToSlash(filepath.Join(s.Destination, table)) + "/snapshot_date=" + s.SnapshotDate + "/**/*.parquet"
+	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
+}
+
+// shellWord quotes a word for a shell where it needs quotes.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-:=@%+,", r)
+	}
+	if text != "" && strings.TrimFunc(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// describe says which school failed at what. Errors of the service do so
+// themselves; a school may have no bid.
+func describe(f sink.SchoolFailure) string {
+	school := printable(f.SchoolBid)
+	switch {
+	case f.SchoolBid == "":
+		school = "a school without a bid"
+	case strings.Contains(f.Error, school):
+		return printable(f.Error)
+	}
+	return strings.TrimSpace(school+" "+f.Dataset) + ": " + printable(f.Error)
+}
+
+// printable keeps text of the service from breaking the line it stands in.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// size writes bytes with a unit.
+func size(bytes int64) string {
+	if bytes < 1000 {
+		return count(bytes) + " B"
+	}
+	value, units := float64(bytes)/1000, "kMGTPE"
+	for value >= 999.95 && len(units) > 1 {
+		value, units = value/1000, units[1:]
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
+}
+
+// age is how long ago something was.
+func age(now, then time.Time) string {
+	if then.IsZero() {
+		return "-"
+	}
+	return shortTime(max(0, now.Sub(then))) + " ago"
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/growthexport/schemas"
+)
+
+// The functions here read one value each. Their errors say what is wrong with
+// the value and what it should be; the caller adds where it stood.
+
+// parseText takes any text but none.
+func parseText(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("the value is empty")
+	}
+	return text, nil
+}
+
+// oneOf takes one of some words.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%s is none of %s", quoted(text), strings.Join(words, ", "))
+		}
+		return text, nil
+	}
+}
+
+// between takes a whole number within bounds.
+func between[T int | int64](low, high T) func(string) (T, error) {
+	return func(text string) (T, error) {
+		n, err := strconv.ParseInt(text, 10, strconv.IntSize)
+		if err != nil || T(n) < low || T(n) > high {
+			if high == T(math.MaxInt) {
+				return 0, fmt.Errorf("%s is not a whole number from %d up", quoted(text), low)
+			}
+			return 0, fmt.Errorf("%s is not a whole number from %d to %d", quoted(text), low, high)
+		}
+		return T(n), nil
+	}
+}
+
+// optional makes a value that knows whether it was given.
+func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
+	return func(text string) (*T, error) {
+		value, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		return &value, nil
+	}
+}
+
+// parseRate takes requests per second; 0 stands for unlimited.
+func parseRate(text string) (float64, error) {
+	if text == "unlimited" {
+		return 0, nil
+	}
+	rate, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(rate > 0) || math.IsInf(rate, 0) {
+		return 0, fmt.Errorf("%s is neither a number of requests per second above 0 nor unlimited", quoted(text))
+	}
+	return rate, nil
+}
+
+// parseDuration takes a time such as 90s or 1h30m, above nothing.
+func parseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%s is not a time above 0 with its unit, such as 500ms, 60s or 1h30m", quoted(text))
+	}
+	return d, nil
+}
+
+// parseWait is parseDuration, but takes no wait at all too.
+func parseWait(text string) (time.Duration, error) {
+	if text == "0" || text == "0s" {
+		return 0, nil
+	}
+	return parseDuration(text)
+}
+
+// parseShare takes a part of the whole, such as 0.15 or 15%.
+func parseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if percent {
+		share /= 100
+	}
+	if err != nil || !(share >= 0 && share <= 1) {
+		return 0, fmt.Errorf("%s is not a share from 0 to 1, such as 0.15 or 15%%", quoted(text))
+	}
+	return share, nil
+}
+
+// parseSize takes bytes, with a decimal or binary unit.
+func parseSize(text string) (int64, error) {
+	units := map[string]int64{
+		"": 1, "B": 1,
+		"K": 1e3, "KB": 1e3, "KIB": 1 << 10,
+		"M": 1e6, "MB": 1e6, "MIB": 1 << 20,
+		"G": 1e9, "GB": 1e9, "GIB": 1 << 30,
+	}
+	number := strings.TrimRight(text, "BKMGIbkmgi ")
+	unit, known := units[strings.ToUpper(strings.TrimSpace(text[len(number):]))]
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || !known || n < 1 || n > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%s is not a size above 0 such as 32MiB, 8MB or 1048576", quoted(text))
+	}
+	return n * unit, nil
+}
+
+// parseDate takes a day of the calendar as it is written in paths.
+func parseDate(text string) (string, error) {
+	if day, err := time.Parse(time.DateOnly, text); err != nil || day.Format(time.DateOnly) != text {
+		return "", fmt.Errorf("%s is not a date such as 2026-11-20", quoted(text))
+	}
+	return text, nil
+}
+
+func parseRunID(text string) (string, error) {
+	if !regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`).MatchString(text) {
+		return "", fmt.Errorf("%s is not 1 to 64 letters, digits, dots, underscores and hyphens", quoted(text))
+	}
+	return text, nil
+}
+
+// parseBaseURL takes the root of a service. Its errors do not repeat the URL,
+// which may hold a password.
+func parseBaseURL(text string) (*url.URL, error) {
+	const want = "write it like https://host or https://host/path"
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a URL: " + want)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("not an absolute http or https URL: " + want)
+	case u.Hostname() == "":
+		return nil, errors.New("the URL names no host: " + want)
+	case u.User != nil:
+		return nil, errors.New("the URL holds a user or password: leave it out, credentials come from GROWTH_EXPORT_API_KEY and GROWTH_EXPORT_API_SECRET")
+	case u.RawQuery != "" || u.ForceQuery:
+		return nil, errors.New("the URL holds a query: leave out the ? and what follows")
+	case u.Fragment != "" || strings.Contains(text, "#"):
+		return nil, errors.New("the URL holds a fragment: leave out the # and what follows")
+	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
+		return nil, errors.New("the URL has a colon and no port: " + want)
+	case u.Port() != "" && !isPort(u.Port()):
+		return nil, errors.New("the port of the URL is not from 1 to 65535")
+	}
+	// Equal services are spelled equally, so that their runs have one id.
+	u.Host = strings.ToLower(u.Host)
+	u.RawPath = strings.TrimRight(u.EscapedPath(), "/")
+	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+		return nil, errors.New("not a URL: " + want)
+	}
+	return u, nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 1 && n <= 65535
+}
+
+// parseDest takes a destination and returns the folder that it is.
+func parseDest(text string) (string, error) {
+	scheme, _, hasScheme := strings.Cut(text, "://")
+	switch {
+	case text == "":
+		return "", errors.New("the value is empty: name a folder")
+	case strings.HasPrefix(strings.ToLower(text), "file:"):
+		return parseFileURL(text)
+	case strings.EqualFold(scheme, "s3") && hasScheme:
+		return "", errors.New("s3 destinations are not supported yet: name a folder, or file:///path")
+	case hasScheme:
+		return "", fmt.Errorf("a destination of kind %s is not known: name a folder, or file:///path", quoted(scheme))
+	case strings.ContainsRune(text, 0):
+		return "", errors.New("the path holds a zero byte")
+	}
+	return filepath.Clean(text), nil
+}
+
+func parseFileURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Opaque != "", u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
+		return "", errors.New("a file URL is written file:///path")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", errors.New("a file URL holds a path alone: write ? as %3F and # as %23")
+	case strings.ContainsRune(u.Path, 0):
+		return "", errors.New("the path holds a zero byte")
+	}
+	return filepath.Clean(filepath.FromSlash(u.Path)), nil
+}
+
+// parseScratch takes a folder that files can be made in.
+func parseScratch(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("the value is empty")
+	}
+	probe, err := os.CreateTemp(text, ".growth-export-*")
+	if err != nil {
+		return "", fmt.Errorf("not a folder that can be written: %w", err)
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return "", fmt.Errorf("remove the file that tried the folder: %w", err)
+	}
+	return text, nil
+}
+
+// shard is one of several equal parts of a run.
+type shard struct{ index, of int }
+
+func parseShard(text string) (shard, error) {
+	left, right, found := strings.Cut(text, "/")
+	index, err1 := strconv.Atoi(left)
+	of, err2 := strconv.Atoi(right)
+	switch {
+	case !found || err1 != nil || err2 != nil || of < 1:
+		return shard{}, fmt.Errorf("%s is not of the form i/n, such as 0/3", quoted(text))
+	case index < 0 || index >= of:
+		return shard{}, fmt.Errorf("there is no shard %d of %d: they are counted from 0 to %d", index, of, of-1)
+	}
+	return shard{index, of}, nil
+}
+
+// expandDatasets turns the words default and all into names, checks the others,
+// and puts all in the order in which datasets are declared.
+func expandDatasets(words []string) ([]string, error) {
+	selected := make(map[string]bool)
+	known := schemas.Datasets()
+	names := make([]string, len(known))
+	for i, d := range known {
+		names[i] = d.Name
+	}
+	for _, word := range words {
+		_, isName := schemas.Find(word)
+		if !isName && word != "all" && word != "default" {
+			return nil, fmt.Errorf("unknown dataset %s%s; there are %s, and the words default and all",
+				quoted(word), didYouMean("", word, names), strings.Join(names, ", "))
+		}
+		for _, d := range known {
+			selected[d.Name] = selected[d.Name] || d.Name == word || word == "all" || word == "default" && d.Default
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !selected[name] }), nil
+}

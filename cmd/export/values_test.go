@@ -1,0 +1,204 @@
+package main
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/schemas"
+)
+
+func TestParseSize(t *testing.T) {
+	t.Parallel()
+	good := map[string]int64{
+		"1": 1, "1048576": 1 << 20, "32MiB": 32 << 20, "8MB": 8e6, "8M": 8e6, "5kib": 5 << 10, "2 GiB": 2 << 30, "7B": 7, "1k": 1000,
+	}
+	for text, want := range good {
+		got, err := parseSize(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "0", "-1", "MiB", "1.5MiB", "1TiB", "1MM", "1iB", "9999999999GiB", "9223372036854775808", "1 MiB x", "0x10"} {
+		_, err := parseSize(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestParseRate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{"unlimited": 0, "5": 5, "0.25": 0.25} {
+		got, err := parseRate(text)
+		require.NoError(t, err, text)
+		require.InDelta(t, want, got, 0, text)
+	}
+	for _, text := range []string{"", "0", "-1", "NaN", "Inf", "fast", "5/s"} {
+		_, err := parseRate(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	t.Parallel()
+	got, err := parseDuration("1h30m")
+	require.NoError(t, err)
+	require.Equal(t, 90*time.Minute, got)
+	for _, text := range []string{"", "0", "0s", "-1s", "60", "1 day"} {
+		_, err := parseDuration(text)
+		require.Error(t, err, text)
+	}
+	got, err = parseWait("0")
+	require.NoError(t, err)
+	require.Zero(t, got)
+}
+
+func TestParseShare(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{"0": 0, "0.15": 0.15, "15%": 0.15, "1": 1, "100%": 1} {
+		got, err := parseShare(text)
+		require.NoError(t, err, text)
+		require.InDelta(t, want, got, 1e-12, text)
+	}
+	for _, text := range []string{"", "-0.1", "1.1", "101%", "NaN", "some"} {
+		_, err := parseShare(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestParseDate(t *testing.T) {
+	t.Parallel()
+	got, err := parseDate("2024-02-29")
+	require.NoError(t, err)
+	require.Equal(t, "2024-02-29", got)
+	for _, text := range []string{"", "2025-02-29", "2026-2-3", "20261120", "2026-11-20T00:00:00Z", "today", "../2026-01-01"} {
+		_, err := parseDate(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestBetween(t *testing.T) {
+	t.Parallel()
+	n, err := between(1, 8)("8")
+	require.NoError(t, err)
+	require.Equal(t, 8, n)
+	for _, text := range []string{"0", "9", "1.0", "1e1", "", "99999999999999999999"} {
+		_, err := between(1, 8)(text)
+		require.EqualError(t, err, quoted(text)+" is not a whole number from 1 to 8")
+	}
+	_, err = between[int64](1, math.MaxInt64)("0")
+	require.EqualError(t, err, `"0" is not a whole number from 1 up`)
+}
+
+func TestParseBaseURL(t *testing.T) {
+	t.Parallel()
+	good := map[string]string{
+		"https://host":                "https://host",
+		"https://Host:8443/":          "https://host:8443",
+		"HTTP://127.0.0.1:80/a/b%2F/": "http://127.0.0.1:80/a/b%2F",
+		"http://[::1]:8080/sim":       "http://[::1]:8080/sim",
+	}
+	for text, want := range good {
+		u, err := parseBaseURL(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, u.String())
+	}
+	bad := []string{
+		"", "host", "host:80", "/path", "//host", "ftp://host", "https:", "https://", "https:host", "https://:80",
+		"https://host:", "https://host:0", "https://host:65536", "https://host:x", "https://ho st", "https://host/%zz",
+		"https://secret@host", "https://u:secret@host", "https://host?", "https://host?secret=1", "https://host#", "https://host#secret",
+	}
+	for _, text := range bad {
+		_, err := parseBaseURL(text)
+		require.Error(t, err, text)
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestParseDest(t *testing.T) {
+	t.Parallel()
+	good := map[string]string{
+		"./growth-data":          "growth-data",
+		"/data/x/":               "/data/x",
+		"file:///data/x":         "/data/x",
+		"file:///a%20b/c%3Fd":    "/a b/c?d",
+		"file://localhost/a":     "/a",
+		"a:b":                    "a:b",
+		"with space/and'quote":   "with space/and'quote",
+		"..":                     "..",
+		"https-is-not-a-scheme/": "https-is-not-a-scheme",
+	}
+	for text, want := range good {
+		got, err := parseDest(text)
+		require.NoError(t, err, text)
+		require.Equal(t, filepath.FromSlash(want), got)
+	}
+	for _, text := range []string{
+		"", "s3://b/p", "S3://b", "gs://b", "http://h/p", "file:x", "file://host/x", "file:///a?b", "file:///a#b", "file://", "file:///a%00", "a\x00b",
+	} {
+		_, err := parseDest(text)
+		require.Error(t, err, "%q", text)
+	}
+}
+
+func TestParseShard(t *testing.T) {
+	t.Parallel()
+	got, err := parseShard("2/3")
+	require.NoError(t, err)
+	require.Equal(t, shard{2, 3}, got)
+	for _, text := range []string{"", "1", "/", "1/", "/2", "3/3", "-1/3", "0/0", "a/b", "1/2/3", "1.0/2"} {
+		_, err := parseShard(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestParseRunID(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"a", "2026-11-20_x.1", string(make([]byte, 0)) + "A-._9"} {
+		_, err := parseRunID(text)
+		require.NoError(t, err, text)
+	}
+	long := make([]byte, 65)
+	for i := range long {
+		long[i] = 'a'
+	}
+	for _, text := range []string{"", "a/b", "a b", "é", "a\n", string(long)} {
+		_, err := parseRunID(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestExpandDatasets(t *testing.T) {
+	t.Parallel()
+	var all, byDefault []string
+	for _, d := range schemas.Datasets() {
+		all = append(all, d.Name)
+		if d.Default {
+			byDefault = append(byDefault, d.Name)
+		}
+	}
+	tests := []struct{ words, want []string }{
+		{[]string{"all"}, all},
+		{[]string{"default"}, byDefault},
+		{[]string{"test_results", "schools", "test_results"}, []string{"schools", "test_results"}},
+		{[]string{"default", "all"}, all},
+	}
+	for _, test := range tests {
+		got, err := expandDatasets(test.words)
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+	}
+	both, err := expandDatasets([]string{"student_details", "default"})
+	require.NoError(t, err)
+	require.Len(t, both, len(byDefault)+1)
+	_, err = expandDatasets([]string{"schools", "growth"})
+	require.ErrorContains(t, err, `unknown dataset "growth"`)
+}
+
+func TestDidYouMean(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, ", did you mean --test_results?", didYouMean("--", "Test_result", []string{"students", "test_results"}))
+	require.Empty(t, didYouMean("", "growth", []string{"students", "test_results"}))
+	require.Equal(t, 3, distance("kitten", "sitting"))
+}

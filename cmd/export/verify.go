@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// verifyOptions are the settings of verify.
+type verifyOptions struct {
+	general
+	destination
+	runID        string
+	snapshotDate string
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	o := &verifyOptions{}
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Reads a published run again and compares it with its manifest and ledger",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := a.resolve(cmd)
+			if err != nil {
+				return err
+			}
+			return a.verify(cmd.Context(), o, from)
+		},
+	}
+	o.destination.define(cmd)
+	which := group{cmd.Flags(), "What is verified"}
+	define(which, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "the snapshot of this date")
+	which.shownDefault("snapshot-date", "the latest")
+	define(which, &o.runID, "run-id", "ID", "", parseRunID, "this run")
+	o.general.define(cmd)
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
+	which, err := from.choose("snapshot-date", "run-id")
+	if err != nil {
+		return err
+	}
+	var target sink.VerifyTarget
+	switch which {
+	case "snapshot-date":
+		target.SnapshotDate = o.snapshotDate
+	case "run-id":
+		target.RunID = o.runID
+	}
+	store, err := existingStore(&o.destination, from)
+	if err != nil {
+		return err
+	}
+	report, err := await(ctx, func() (*sink.VerifyReport, error) { return sink.Verify(ctx, store, target) })
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", store, err)
+	}
+	var mismatch error
+	if !report.OK() {
+		mismatch = fmt.Errorf("%d problems found at %s, the first: %s", len(report.Problems), store, report.Problems[0])
+	}
+	if o.output == outputJSON {
+		err = writeJSON(a.stdout, struct {
+			*sink.VerifyReport
+			ExitCode int `json:"exit_code"`
+		}{report, exitCode(mismatch)})
+	} else {
+		err = writeVerified(a.stdout, report)
+	}
+	if mismatch != nil {
+		return mismatch
+	}
+	return err
+}
+
+func writeVerified(w io.Writer, r *sink.VerifyReport) error {
+	var b strings.Builder
+	for _, problem := range r.Problems {
+		fmt.Fprintln(&b, printable(problem.String()))
+	}
+	if r.OK() {
+		fmt.Fprintf(&b, "OK: snapshot %s, run %s: %s files, %s rows, %s\n",
+			r.SnapshotDate, r.RunID, count(int64(r.Files)), count(r.Rows), size(r.Bytes))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
