@@ -36,7 +36,6 @@ type site struct {
 	server *simulator.Server
 	url    *url.URL
 	dest   string
-	log    bytes.Buffer
 }
 
 func newSite(t testing.TB, world simulator.Options, options simulator.ServerOptions) *site {
@@ -54,7 +53,7 @@ func newSite(t testing.TB, world simulator.Options, options simulator.ServerOpti
 // deps are fresh ones, as those of a process of its own.
 func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 	s.t.Helper()
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
+	logger := slog.New(slog.DiscardHandler)
 	options := extract.Options{
 		BaseURL:     s.url,
 		Credentials: extract.Credentials{APIKey: simulator.DefaultKey, APISecret: simulator.DefaultSecret},

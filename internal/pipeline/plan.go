@@ -15,11 +15,11 @@ import (
 const dateLayout = "2006-01-02"
 
 // makePlan pins what the run will do from the settings and the lookups.
-func makePlan(s *Settings, id, date, print string, scope sink.Scope, now time.Time, looked *lookups) (*sink.Plan, error) {
+func makePlan(s *Settings, id, date, mark string, scope sink.Scope, now time.Time, looked *lookups) (*sink.Plan, error) {
 	plan := &sink.Plan{
 		FormatVersion: sink.FormatVersion, RunID: id, Kind: sink.Full,
 		SnapshotDate: date, PlannedAt: now.UTC().Truncate(time.Second),
-		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: scope, Fingerprint: print,
+		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: scope, Fingerprint: mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), Replace: s.Replace,
 	}
@@ -172,9 +172,9 @@ func Check(s *Settings) error {
 }
 
 // follow checks that a plan that stands is this command's.
-func follow(plan *sink.Plan, s *Settings, print string) error {
+func follow(plan *sink.Plan, s *Settings, mark string) error {
 	var differs []error
-	if plan.Fingerprint != print {
+	if plan.Fingerprint != mark {
 		differs = append(differs, errors.New("base URL, datasets, schools, districts, perspectives, partitioning, --schools-per-file or tool version"))
 	}
 	if s.SnapshotDate != "" && s.SnapshotDate != plan.SnapshotDate {

@@ -156,7 +156,8 @@ func TestLookupsAreFetchedOnlyWhereNeeded(t *testing.T) {
 		{"results alone", []string{"test_results"}, []string{"schools", "test_results"}},
 		{"lookups alone", []string{"district_schools"}, []string{"district_schools", "districts", "schools"}},
 		{
-			"enrollment", []string{"academic_years"},
+			"enrollment",
+			[]string{"academic_years"},
 			[]string{"academic_years", "district_schools", "districts", "schools"},
 		},
 	} {

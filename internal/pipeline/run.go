@@ -16,7 +16,7 @@ type run struct {
 	Deps
 	settings *Settings
 	scope    sink.Scope
-	print    string
+	mark     string
 	// date is the snapshot's, if this command begins the run.
 	date string
 	plan *sink.Plan
@@ -53,7 +53,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	r.summary = &Summary{RunID: found.id, Kind: sink.Full, Destination: deps.Store.String()}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
-		if err := follow(found.plan, &s, r.print); err != nil {
+		if err := follow(found.plan, &s, r.mark); err != nil {
 			return nil, err
 		}
 		r.summary.AlreadyPublished = true
@@ -77,16 +77,16 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 	today := deps.Now().UTC().Format(dateLayout)
 	r.date = cmp.Or(s.SnapshotDate, today)
 	var err error
-	if r.print, err = fingerprint(s, sink.Full, r.scope); err != nil {
+	if r.mark, err = fingerprint(s, sink.Full, r.scope); err != nil {
 		return nil, standing{}, err
 	}
-	found, err := chooseRun(ctx, deps.Store, s, r.date, r.print)
+	found, err := chooseRun(ctx, deps.Store, s, r.date, r.mark)
 	if err != nil {
 		return nil, found, err
 	}
 	if found.plan != nil {
 		if found.manifest == nil {
-			err = follow(found.plan, s, r.print)
+			err = follow(found.plan, s, r.mark)
 		}
 	} else {
 		err = sink.CheckReplace(ctx, deps.Store, sink.Full, r.date, r.scope, r.date == today, s.Replace)
@@ -142,7 +142,7 @@ func (r *run) makePlan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	plan, err := makePlan(r.settings, id, r.date, r.print, r.scope, r.Now(), looked)
+	plan, err := makePlan(r.settings, id, r.date, r.mark, r.scope, r.Now(), looked)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (r *run) makePlan(ctx context.Context, id string) error {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	r.looked = looked
-	return follow(r.plan, r.settings, r.print)
+	return follow(r.plan, r.settings, r.mark)
 }
 
 func (r *run) byName() map[string]*dataset {

@@ -65,12 +65,12 @@ func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, erro
 
 // chooseRun finds the run that this command begins or resumes: the one it
 // names, or the first of its derived ids that is not published.
-func chooseRun(ctx context.Context, store sink.Store, s *Settings, date, print string) (standing, error) {
+func chooseRun(ctx context.Context, store sink.Store, s *Settings, date, mark string) (standing, error) {
 	if s.RunID != "" {
 		return lookUpRun(ctx, store, s.RunID)
 	}
 	for n := 1; ; n++ {
-		run, err := lookUpRun(ctx, store, derivedRunID(date, print, n))
+		run, err := lookUpRun(ctx, store, derivedRunID(date, mark, n))
 		if err != nil || run.manifest == nil {
 			return run, err
 		}
