@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -81,8 +82,9 @@ func (c *Chain) addHints(lv *level) {
 	}
 }
 
-// Reset empties the chain for the calls with these parameters. One that a
-// column asks for and params lacks is an empty text.
+// Reset empties the chain for the calls with these parameters, which must not
+// change before Finish. One that a column asks for and params lacks is an empty
+// text.
 func (c *Chain) Reset(params Params) {
 	c.params = params
 	c.count = 0
@@ -120,11 +122,14 @@ func (c *Chain) Page(body []byte) (Page, error) {
 	if err == nil {
 		err = c.keep()
 	}
-	if err != nil {
-		c.rollBack()
-		return Page{}, fmt.Errorf("read a page of %s: %w", c.plan.dataset.Name, err)
+	if err == nil {
+		return page, nil
 	}
-	return page, nil
+	c.rollBack()
+	if shape := (*ShapeError)(nil); errors.As(err, &shape) {
+		return Page{}, err // names the dataset itself
+	}
+	return Page{}, fmt.Errorf("read a page of %s: %w", c.plan.dataset.Name, err)
 }
 
 // rollBack forgets the page being read.

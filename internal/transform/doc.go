@@ -12,6 +12,7 @@
 //
 //	Page(bytes) ... Page(bytes)      container.go   where the records are
 //	                                 object.go      members to columns, the fast path
+//	                                 names.go       which member a name is
 //	                                 value.go       values off the fast path, leftovers
 //	                                 doubled.go     records with a member twice
 //	Finish()                         order.go       sorted, duplicates dropped

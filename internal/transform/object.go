@@ -238,7 +238,8 @@ func (c *Chain) name(lv *level, pos int) (m *member, end int) {
 		return nil, failed
 	}
 	start := pos + 1
-	name, invalid, lone := b[:0], 0, false
+	var name []byte
+	invalid, lone := 0, false
 	if pos = plainEnd(b, start); pos < len(b) && b[pos] == '"' {
 		name = b[start:pos]
 		pos++

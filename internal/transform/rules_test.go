@@ -170,7 +170,8 @@ func TestWhatIsLeftOver(t *testing.T) {
 		{"nothing", `{}`, `null`, nil},
 		{"every member taken", `{"id":"a","n":{"x":1},"parts":[]}`, `null`, nil},
 		{"sorted by bytes", `{"é":1,"z":2,"B":3,"a":4,"Z":5,"":6}`, `{"":6,"B":3,"Z":5,"a":4,"z":2,"é":1}`, []string{
-			"things  unknown_field 1", "things B unknown_field 1", "things Z unknown_field 1", "things a unknown_field 1", "things z unknown_field 1", "things é unknown_field 1"}},
+			"things  unknown_field 1", "things B unknown_field 1", "things Z unknown_field 1", "things a unknown_field 1", "things z unknown_field 1", "things é unknown_field 1",
+		}},
 		{"values as sent", `{"u": { "b" : 1.50 , "a" : [ 1E2 , "\u00e9 \/" ] , "b":null } }`, `{"u":{"b":1.50,"a":[1E2,"\u00e9 \/"],"b":null}}`, []string{"things u unknown_field 1"}},
 		{"unknown nulls", `{"u":null,"v":[null]}`, `{"v":[null]}`, []string{"things v unknown_field 1"}},
 		{"known members", `{"known":{"a":1}}`, `{"known":{"a":1}}`, nil},
@@ -239,12 +240,24 @@ func TestDuplicates(t *testing.T) {
 		{"of equal moments the one received last", []string{`[{"id":"a","s":"1","t":"2025-01-01"}]`, `[{"id":"a","s":"2","t":"2025-01-01T00:00:00Z"}]`}, []string{`"2"`}, nil},
 		{"without moments the one received last", []string{`[{"id":"a","s":"1"},{"id":"b","s":"2"},{"id":"a","s":"3"}]`}, []string{`"3"`, `"2"`}, nil},
 		{"an id is text whatever its form", []string{`[{"id":12,"s":"1"},{"id":"12","s":"2"},{"id":"12.0","s":"3"}]`}, []string{`"2"`, `"3"`}, nil},
-		{"rows without a complete key stay", []string{`[{"id":"a","s":"1"},{"id":"","s":"2"},{"s":"3"},{"id":null,"s":"4"},{"id":"","s":"5"},{"id":[],"s":"6"}]`},
-			[]string{`"3"`, `"4"`, `"6"`, `"2"`, `"5"`, `"1"`}, nil},
-		{"their child rows mix by position", []string{`[{"parts":[{"p":"a0"},{"p":"a1"}]},{"id":"","parts":[{"p":"c0"},{"p":"c1"}]},{"parts":[{"p":"b0"},{"p":"b1"},{"p":"b2"}]}]`},
-			[]string{"null", "null", "null"}, []string{`"a0"`, `"b0"`, `"a1"`, `"b1"`, `"b2"`, `"c0"`, `"c1"`}},
-		{"sorted by bytes, nulls first", []string{`[{"id":"b","s":"1"},{"id":"é","s":"2"},{"id":"B","s":"3"},{"id":"abcdefgh2","s":"4"},{"id":"abcdefgh10","s":"5"},{"id":"abcdefgh","s":"6"},{"s":"7"}]`},
-			[]string{`"7"`, `"3"`, `"6"`, `"5"`, `"4"`, `"1"`, `"2"`}, nil},
+		{
+			"rows without a complete key stay",
+			[]string{`[{"id":"a","s":"1"},{"id":"","s":"2"},{"s":"3"},{"id":null,"s":"4"},{"id":"","s":"5"},{"id":[],"s":"6"}]`},
+			[]string{`"3"`, `"4"`, `"6"`, `"2"`, `"5"`, `"1"`},
+			nil,
+		},
+		{
+			"their child rows mix by position",
+			[]string{`[{"parts":[{"p":"a0"},{"p":"a1"}]},{"id":"","parts":[{"p":"c0"},{"p":"c1"}]},{"parts":[{"p":"b0"},{"p":"b1"},{"p":"b2"}]}]`},
+			[]string{"null", "null", "null"},
+			[]string{`"a0"`, `"b0"`, `"a1"`, `"b1"`, `"b2"`, `"c0"`, `"c1"`},
+		},
+		{
+			"sorted by bytes, nulls first",
+			[]string{`[{"id":"b","s":"1"},{"id":"é","s":"2"},{"id":"B","s":"3"},{"id":"abcdefgh2","s":"4"},{"id":"abcdefgh10","s":"5"},{"id":"abcdefgh","s":"6"},{"s":"7"}]`},
+			[]string{`"7"`, `"3"`, `"6"`, `"5"`, `"4"`, `"1"`, `"2"`},
+			nil,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
