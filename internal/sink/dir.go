@@ -9,6 +9,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,12 +34,18 @@ type Dir struct {
 	fileMode   fs.FileMode
 	folderMode fs.FileMode
 
+	// flush makes a file or folder durable; tests of other things do without.
+	flush func(*os.File) error
+
 	// writing admits one conditional write of this process at a time, so that
 	// its goroutines need not poll for the lock of other processes.
 	writing chan struct{}
 
 	mu   sync.Mutex
 	root *os.Root // nil until the folder exists
+	// made are the root and the folders above it that this Dir has made, the
+	// outermost first.
+	made []string
 	// unsynced are the folders whose entries changed since they were synced.
 	unsynced map[string]struct{}
 }
@@ -58,6 +66,7 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 	}
 	d := &Dir{
 		name: name, path: absolute, fileMode: 0o600, folderMode: 0o700,
+		flush:   (*os.File).Sync,
 		writing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
 	}
 	if opts.GroupReadable {
@@ -131,7 +140,9 @@ func (d *Dir) open(create bool) (*os.Root, error) {
 		return d.root, nil
 	}
 	if create {
-		if err := makeFolders(d.path, d.folderMode); err != nil {
+		made, err := d.makeRoot(d.path)
+		d.made = append(d.made, made...)
+		if err != nil {
 			return nil, fmt.Errorf("make destination %s: %w", d.name, err)
 		}
 	}
@@ -146,38 +157,65 @@ func (d *Dir) open(create bool) (*os.Root, error) {
 	return root, nil
 }
 
-// makeFolders makes a folder of the file system and those above it that are
-// missing, durably.
-func makeFolders(folder string, mode fs.FileMode) error {
-	if info, err := os.Stat(folder); err == nil && info.IsDir() {
-		return nil
+// makeRoot makes the root and the folders above it that are missing, durably,
+// and returns them, the outermost first.
+func (d *Dir) makeRoot(folder string) (made []string, err error) {
+	if isFolder(folder) {
+		return nil, nil
 	}
 	above := filepath.Dir(folder)
 	if above != folder {
-		if err := makeFolders(above, mode); err != nil {
-			return err
+		if made, err = d.makeRoot(above); err != nil {
+			return made, err
 		}
 	}
-	if err := os.Mkdir(folder, mode); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			info, err := os.Stat(folder)
-			if err == nil && info.IsDir() {
-				return nil // another process was faster
-			}
-			return fmt.Errorf("%s is not a folder", folder)
-		}
-		return err
+	switch err := os.Mkdir(folder, d.folderMode); {
+	case errors.Is(err, fs.ErrExist) && isFolder(folder):
+		return made, nil // another process was faster
+	case errors.Is(err, fs.ErrExist):
+		return made, fmt.Errorf("%s is not a folder", folder)
+	case err != nil:
+		return made, err
 	}
-	if info, err := os.Stat(folder); err == nil && info.Mode().Perm() != mode {
-		if err := os.Chmod(folder, mode|info.Mode()&fs.ModeSetgid); err != nil {
-			return err
-		}
+	made = append(made, folder)
+	info, err := os.Stat(folder)
+	if err == nil && info.Mode().Perm() != d.folderMode {
+		err = os.Chmod(folder, d.folderMode|info.Mode()&fs.ModeSetgid)
 	}
-	f, err := os.Open(above) //nolint:gosec // A folder above the destination that the user named.
 	if err != nil {
-		return nil //nolint:nilerr // A folder that may be entered and not read cannot be synced.
+		return made, err
 	}
-	return errors.Join(syncFolder(f), f.Close())
+	// A folder that may be entered and not read cannot be synced.
+	if f, err := os.Open(above); err == nil {
+		return made, errors.Join(d.flushFolder(f), f.Close())
+	}
+	return made, nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// unmake removes the root, if this Dir has made it and it is empty: a run that
+// failed before it wrote anything leaves nothing.
+func (d *Dir) unmake() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, folder := range slices.Backward(d.made) {
+		if os.Remove(folder) != nil {
+			return
+		}
+		d.made, d.root = d.made[:i], nil
+	}
+}
+
+// reopen lets the next use open the root anew. The root is closed when nobody
+// uses it any more.
+func (d *Dir) reopen() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.root = nil
 }
 
 // valid refuses a path that is none, or one where only staged files are.
@@ -271,7 +309,7 @@ func (d *Dir) sync(root *os.Root) error {
 			continue // it was emptied and removed
 		}
 		if err == nil {
-			err = errors.Join(syncFolder(f), f.Close())
+			err = errors.Join(d.flushFolder(f), f.Close())
 		}
 		if err != nil {
 			d.mu.Lock()
@@ -283,6 +321,19 @@ func (d *Dir) sync(root *os.Root) error {
 		}
 	}
 	return nil
+}
+
+// flushFolder makes the entries of a folder durable, where the system has a way
+// to: not every file system syncs folders, and Windows opens none for it.
+func (d *Dir) flushFolder(f *os.File) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	err := d.flush(f)
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 // failed says what could not be done to which path, with the system's reason.

@@ -30,7 +30,10 @@ func TestDirIsAStore(t *testing.T) {
 				t.Helper()
 				require.NoError(t, os.RemoveAll(filepath.Join(root, "_staging", run)))
 			},
-			Leftovers: func(t *testing.T) []string { return leftovers(t, root) },
+			Leftovers: func(t *testing.T) []string {
+				t.Helper()
+				return leftovers(t, root)
+			},
 			Locks:     true,
 			LargeFile: 5 << 20,
 		}

@@ -113,7 +113,7 @@ func (d *Dir) writeFile(root *os.Root, name string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Sync()
+		err = d.flush(f)
 	}
 	return errors.Join(err, f.Close())
 }
@@ -220,7 +220,8 @@ func (d *Dir) list(ctx context.Context, root *os.Root, folder, prefix string, yi
 		switch {
 		case entry.IsDir():
 			below := name + "/"
-			if below == stagingPrefix || !(strings.HasPrefix(below, prefix) || strings.HasPrefix(prefix, below)) {
+			leads := strings.HasPrefix(below, prefix) || strings.HasPrefix(prefix, below)
+			if below == stagingPrefix || !leads {
 				continue
 			}
 			if !d.list(ctx, root, name, prefix, yield) {

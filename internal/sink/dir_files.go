@@ -103,7 +103,7 @@ func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := f.file.Sync(); err != nil {
+	if err := f.dir.flush(f.file); err != nil {
 		return nil, f.dir.failed("stage", f.path, err)
 	}
 	f.dir.changed(f.folder)

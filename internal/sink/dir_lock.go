@@ -23,15 +23,28 @@ const (
 // a file system that knows none it keeps nobody out, and one publisher at a
 // time is the user's duty.
 func (d *Dir) Lock(ctx context.Context, name string, wait bool) (func() error, error) {
+	unlock, err := d.lock(ctx, name, wait)
+	for tries := 0; missing(err) && tries < 100; tries++ {
+		// Somebody made the root, held a lock and has removed both.
+		d.reopen()
+		unlock, err = d.lock(ctx, name, wait)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s in %s: %w", name, d.name, cause(err))
+	}
+	return func() error {
+		err := unlock()
+		d.unmake()
+		return err
+	}, nil
+}
+
+func (d *Dir) lock(ctx context.Context, name string, wait bool) (func() error, error) {
 	root, err := d.open(true)
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := d.waitForLock(ctx, root, name, wait)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s in %s: %w", name, d.name, cause(err))
-	}
-	return unlock, nil
+	return d.waitForLock(ctx, root, name, wait)
 }
 
 func (d *Dir) waitForLock(ctx context.Context, root *os.Root, name string, wait bool) (func() error, error) {

@@ -143,7 +143,7 @@ func (s Scope) differences(other Scope) []string {
 			found = append(found, flag)
 		}
 	}
-	value := func(flag string, a, b string) {
+	value := func(flag, a, b string) {
 		if a != b {
 			found = append(found, fmt.Sprintf("%s %s instead of %s", flag, cmp.Or(a, "unset"), cmp.Or(b, "unset")))
 		}

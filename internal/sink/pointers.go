@@ -37,7 +37,7 @@ func (r *replacement) judge(standing *Manifest) error {
 	if r.kind == AsOf {
 		what = "the enrollment as of " + r.date
 	}
-	differs := standing.Parameters.Scope.differences(r.scope)
+	differs := standing.Parameters.differences(r.scope)
 	if len(differs) > 0 {
 		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); --replace replaces it",
 			what, standing.RunID, strings.Join(differs, ", "))}
@@ -192,7 +192,7 @@ func newestFull(ctx context.Context, store Store, fits func(*Manifest) bool) (*M
 // than that run: what a new one is compared with. Nil if there is none.
 func PreviousFull(ctx context.Context, store Store, scope Scope, exceptRun string) (*Manifest, error) {
 	return newestFull(ctx, store, func(m *Manifest) bool {
-		return m.RunID != exceptRun && m.Parameters.Scope.Equal(scope)
+		return m.RunID != exceptRun && m.Parameters.Equal(scope)
 	})
 }
 

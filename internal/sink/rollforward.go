@@ -199,8 +199,8 @@ func (p *publishing) mayTake(ctx context.Context, other string) (bool, error) {
 			run: p.run, kind: m.Kind, date: m.SnapshotDate, scope: m.Parameters.Scope,
 			today: p.begun.AllowedDate, replace: p.begun.Replace,
 		}
-		if r.judge(standing) != nil {
-			return false, nil
+		if refused := r.judge(standing); refused != nil {
+			return false, nil //nolint:nilerr // That it is refused is the answer.
 		}
 	}
 	p.begun.Replaces = append(p.begun.Replaces, other)
@@ -283,49 +283,38 @@ func markReplaced(ctx context.Context, store Store, run string) (*Manifest, erro
 }
 
 // removeOthers removes the files of the date that the manifest does not name.
+//
 // Files of a run that is being published itself are left to it: its intent
 // stood before its first file did, so it is found after the files were listed,
-// unless that run is done, and then the pointer is no longer this one's.
+// unless that run is done, and then the pointer is no longer this one's. Such a
+// run will take the date and remove what is not its own, or yield and remove
+// its own. Files of a run that this one took the date from are nobody's any
+// more, whatever that run is doing.
 func (p *publishing) removeOthers(ctx context.Context) error {
 	m := p.manifest
-	named := make(map[string]bool)
-	for _, table := range m.Tables {
-		for _, file := range table.Files {
-			named[file.Path] = true
-		}
+	others, err := p.unnamed(ctx)
+	if err != nil || len(others) == 0 {
+		return err
 	}
-	var others []string
-	for _, table := range schemas.Tables() {
-		entries, err := list(ctx, p.store, DatePath(m.Kind, table.Name, m.SnapshotDate))
-		if err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			if !named[entry.Path] {
-				others = append(others, entry.Path)
-			}
-		}
-	}
-	if len(others) == 0 {
-		return nil
-	}
-	publishing, err := intents(ctx, p.store)
+	paths, err := intents(ctx, p.store)
 	if err != nil {
 		return err
 	}
 	busy := make(map[string]bool)
-	for _, path := range publishing {
+	for _, path := range paths {
 		busy[strings.TrimSuffix(strings.TrimPrefix(path, runsPrefix), "/"+intentName)] = true
+	}
+	replaced := make(map[string]bool)
+	for _, run := range p.begun.Replaces {
+		replaced[Escape(run)] = true
 	}
 	pointer, _, err := readDocument[Pointer](ctx, p.store, PointerPath(m.Kind, m.SnapshotDate))
 	if err != nil {
 		return err
 	}
-	if pointer.RunID != p.run {
-		return nil
-	}
 	for _, path := range others {
-		if busy[runOfFile(path)] {
+		run := runOfFile(path)
+		if !replaced[run] && (busy[run] || pointer.RunID != p.run) {
 			continue
 		}
 		if err := p.store.Remove(ctx, path); err != nil {
@@ -333,6 +322,29 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unnamed lists the files of the date that the manifest does not name.
+func (p *publishing) unnamed(ctx context.Context) ([]string, error) {
+	named := make(map[string]bool)
+	for _, table := range p.manifest.Tables {
+		for _, file := range table.Files {
+			named[file.Path] = true
+		}
+	}
+	var others []string
+	for _, table := range schemas.Tables() {
+		entries, err := list(ctx, p.store, DatePath(p.manifest.Kind, table.Name, p.manifest.SnapshotDate))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if !named[entry.Path] {
+				others = append(others, entry.Path)
+			}
+		}
+	}
+	return others, nil
 }
 
 // cleanUp removes what only an unpublished run needs, the intent last.

@@ -134,11 +134,11 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (run, ha
 
 func (v *verification) locateRun(ctx context.Context, run string) (_, hash string, err error) {
 	manifest, err := ReadManifest(ctx, v.store, run)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return "", "", context.Cause(ctx)
-	case err != nil, manifest.Status != Published:
-		return run, "", nil // what is wrong is found where the manifest is read
+	}
+	if err != nil || manifest.Status != Published {
+		return run, "", nil //nolint:nilerr // What is wrong with it is found where it is read.
 	}
 	path := PointerPath(manifest.Kind, manifest.SnapshotDate)
 	if path == "" {

@@ -17,6 +17,7 @@ import (
 )
 
 func conditions(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	ctx := t.Context()
 	for _, path := range []string{"_latest.json", "_snapshots/2026-11-20.json", "_runs/r/journal/0001-x.json"} {
@@ -45,6 +46,7 @@ func conditions(t *testing.T, d Destination) {
 }
 
 func firstWriter(t *testing.T, d Destination) {
+	t.Helper()
 	stores := []sink.Store{d.Open(t), d.Open(t), d.Open(t)}
 	for round := range 5 {
 		path := fmt.Sprintf("_runs/run-%d/plan.json", round)
@@ -69,6 +71,7 @@ func firstWriter(t *testing.T, d Destination) {
 }
 
 func counter(t *testing.T, d Destination) {
+	t.Helper()
 	const writers, each = 4, 5
 	path := "_snapshots/2026-11-20.json"
 	require.NoError(t, d.Open(t).Write(t.Context(), path, []byte("0"), sink.Condition{Absent: true}))
@@ -101,6 +104,7 @@ func counter(t *testing.T, d Destination) {
 }
 
 func listing(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	require.Empty(t, paths(t, store, ""))
 	want := []string{"a-b", "a.b", "a/b-c", "a/b/c", "a/b/d", "a/c", "a0", "b/a", "snapshot_date=1/x"}
@@ -127,6 +131,7 @@ func listing(t *testing.T, d Destination) {
 }
 
 func oddNames(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	for _, name := range []string{
 		"with blank", "per%20cent", "100%", "plus+and&", "what?#", "quote'\"", "ünï/çødé-日本", "eq=ual,s;",
@@ -155,6 +160,7 @@ func oddNames(t *testing.T, d Destination) {
 }
 
 func badPaths(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	for _, path := range []string{"", ".", "..", "../x", "a/../../x", "/x", "a//b", "a/", "a/./b", "_staging/x"} {
 		_, err := store.Draft(t.Context(), run, path)
@@ -174,6 +180,7 @@ func badPaths(t *testing.T, d Destination) {
 }
 
 func removing(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	require.NoError(t, store.Remove(t.Context(), "a/b/c"))
 	for _, path := range []string{"a/b/c", "a/b/d"} {
@@ -189,6 +196,7 @@ func removing(t *testing.T, d Destination) {
 }
 
 func concurrent(t *testing.T, d Destination) {
+	t.Helper()
 	stores := []sink.Store{d.Open(t), d.Open(t)}
 	var group errgroup.Group
 	const workers, each = 8, 6
@@ -242,6 +250,7 @@ func concurrent(t *testing.T, d Destination) {
 }
 
 func check(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	require.NoError(t, store.Check(t.Context()))
 	require.Empty(t, paths(t, store, ""))
@@ -253,6 +262,7 @@ func check(t *testing.T, d Destination) {
 }
 
 func locks(t *testing.T, d Destination) {
+	t.Helper()
 	one, other := d.Open(t), d.Open(t)
 	unlock, err := one.Lock(t.Context(), "publish", false)
 	require.NoError(t, err)
@@ -294,6 +304,7 @@ func locks(t *testing.T, d Destination) {
 }
 
 func cancelled(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	file := stage(t, store, run, "file", noise(10))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,6 +11,7 @@ import (
 )
 
 func invisible(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	const path = "table/date/part.parquet"
 	draft, err := store.Draft(t.Context(), run, path)
@@ -43,6 +44,7 @@ func invisible(t *testing.T, d Destination) {
 }
 
 func whole(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	for name, data := range map[string][]byte{
 		"empty": {}, "one": {7}, "some": noise(100_000), "large": noise(d.LargeFile),
@@ -67,6 +69,7 @@ func whole(t *testing.T, d Destination) {
 }
 
 func readBack(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	data := noise(10_000)
 	draft, err := store.Draft(t.Context(), run, "file")
@@ -89,6 +92,7 @@ func readBack(t *testing.T, d Destination) {
 }
 
 func aborted(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	draft, err := store.Draft(t.Context(), run, "given-up")
 	require.NoError(t, err)
@@ -122,6 +126,7 @@ func aborted(t *testing.T, d Destination) {
 }
 
 func committedTwice(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	data := noise(5000)
 	file := stage(t, store, run, "a/b", data)
@@ -134,6 +139,7 @@ func committedTwice(t *testing.T, d Destination) {
 }
 
 func lost(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	file := stage(t, store, run, "a/b", noise(5000))
 	d.Lose(t, run, file)
@@ -144,6 +150,7 @@ func lost(t *testing.T, d Destination) {
 }
 
 func stagedTwice(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	first := stage(t, store, run, "file", bytes.Repeat([]byte{1}, 100))
 	second := stage(t, store, run, "file", bytes.Repeat([]byte{2}, 100))
@@ -159,6 +166,7 @@ func stagedTwice(t *testing.T, d Destination) {
 }
 
 func swept(t *testing.T, d Destination) {
+	t.Helper()
 	store := d.Open(t)
 	committed := stage(t, store, run, "committed", noise(10))
 	require.NoError(t, store.Commit(t.Context(), run, committed))

@@ -1,0 +1,338 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPublish(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	plan := newPlan("r1", func(p *Plan) {
+		p.FailedSchools = []SchoolFailure{{Error: "it has no bid"}, {SchoolBid: "zz", Error: "unknown school"}}
+		p.Schools[3].Bid = "s4"
+	})
+	stageRun(t, store, plan, statusOf{"s2": StatusDenied, "s4": StatusFailed})
+	require.NotContains(t, strings.Join(names(tree(t, root)), "\n"), ".parquet", "nothing a reader could take for data")
+
+	m := publishRun(t, store, "r1")
+	found := tree(t, root)
+	paths := names(found)
+	sort.Strings(paths)
+	require.Equal(t, []string{
+		"_latest.json",
+		"_runs/r1/ledger.parquet",
+		"_runs/r1/manifest.json",
+		"_runs/r1/plan.json",
+		"_snapshots/2026-11-20.json",
+		"districts/snapshot_date=2026-11-20/part-0000-r1.parquet",
+		"schools/snapshot_date=2026-11-20/part-0000-r1.parquet",
+		"test_result_instructional_areas/snapshot_date=2026-11-20/part-0000-r1.parquet",
+		"test_result_instructional_areas/snapshot_date=2026-11-20/part-0001-r1.parquet",
+		"test_result_norms/snapshot_date=2026-11-20/part-0000-r1.parquet",
+		"test_result_norms/snapshot_date=2026-11-20/part-0001-r1.parquet",
+		"test_results/snapshot_date=2026-11-20/part-0000-r1.parquet",
+		"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet",
+	}, paths)
+
+	require.Equal(t, Published, m.Status)
+	require.EqualValues(t, 2, m.Tables["test_results"].Rows)
+	require.EqualValues(t, 4, m.Tables["test_result_norms"].Rows)
+	require.Len(t, m.Tables["test_results"].Files, 2)
+	require.Equal(t, ManifestSchools{
+		Total: 6, OK: 2, Denied: 1, Failed: 3,
+		Failures: []SchoolFailure{
+			{Error: "it has no bid"},
+			{SchoolBid: "s4", Dataset: "test_results", Error: "the service said failed"},
+			{SchoolBid: "zz", Error: "unknown school"},
+		},
+	}, m.Schools)
+	require.Equal(t, ManifestDataset{OK: 2, Denied: 1, Failed: 3, SchoolsWithRow: 2}, m.Datasets["test_results"])
+	require.Equal(t, ManifestDataset{OK: 1, SchoolsWithRow: 1}, m.Datasets["schools"])
+	require.EqualValues(t, 2+6, m.Ledger.Rows)
+	require.Equal(t, Requests{Total: 12, Retries: 4, ByStatus: map[string]int64{"200": 8, "503": 4}}, m.Requests)
+	require.Equal(t, []Drift{
+		{Table: "districts", Field: "x", Kind: "unknown_field", Count: 2},
+		{Table: "schools", Field: "x", Kind: "unknown_field", Count: 2},
+		{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 4},
+	}, m.Drift)
+
+	text := found["_runs/r1/manifest.json"]
+	require.True(t, strings.HasSuffix(text, "}\n"))
+	require.NotContains(t, text, "null")
+	require.NotContains(t, text, "staged")
+	require.Contains(t, text, `"published_at": "2026-11-20T07:30:00Z"`)
+	require.JSONEq(t, `{"run_id": "r1", "manifest": "_runs/r1/manifest.json", "manifest_sha256": "`+
+		hashOf([]byte(text))+`"}`, found["_snapshots/2026-11-20.json"])
+	require.JSONEq(t, `{"run_id": "r1", "manifest": "_runs/r1/manifest.json", "snapshot_date": "2026-11-20"}`,
+		found["_latest.json"])
+	requireVerified(t, store, VerifyTarget{})
+
+	t.Log("publishing again does nothing")
+	again := publishRun(t, store, "r1")
+	require.Equal(t, m, again)
+	require.Equal(t, found, tree(t, root))
+	finished, err := FinishPublishing(t.Context(), store)
+	require.NoError(t, err)
+	require.Empty(t, finished)
+}
+
+func TestManifestListsAreNeverNull(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	plan := newPlan("empty", datasets("test_results"), func(p *Plan) { p.Buckets, p.Schools = nil, nil })
+	takeSnapshot(t, store, plan)
+	text := tree(t, root)["_runs/empty/manifest.json"]
+	require.NotContains(t, text, "null")
+	var m map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text), &m))
+	require.Equal(t, []any{}, m["drift"])
+	require.Equal(t, map[string]any{}, m["requests"].(map[string]any)["by_status"])
+	require.Equal(t, []any{}, m["tables"].(map[string]any)["test_results"].(map[string]any)["files"])
+	require.Equal(t, []any{}, m["schools"].(map[string]any)["failures"])
+	requireVerified(t, store, VerifyTarget{RunID: "empty"})
+}
+
+func TestPublishWithMissingUnits(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	plan := newPlan("r1")
+	_, err := CreatePlan(t.Context(), store, plan)
+	require.NoError(t, err)
+	stageUnit(t, store, plan, Unit{Bucket: 1, Dataset: "test_results"}, nil)
+	g, err := Gather(t.Context(), store, plan)
+	require.NoError(t, err)
+	require.Equal(t, []Unit{
+		{Bucket: LookupBucket, Dataset: "districts"}, {Bucket: LookupBucket, Dataset: "schools"},
+		{Bucket: 0, Dataset: "test_results"},
+	}, g.Missing)
+	_, err = Publish(t.Context(), store, g, options())
+	var missing *MissingError
+	require.ErrorAs(t, err, &missing)
+	require.Equal(t, g.Missing, missing.Missing)
+	require.ErrorContains(t, err, "3 units are missing, the first is districts")
+}
+
+func TestKindsLandInTheirPlaces(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	takeSnapshot(t, store, newPlan("full", datasets("academic_years")))
+	before := tree(t, root)
+	takeSnapshot(t, store, newPlan("past", datasets("academic_years"), func(p *Plan) {
+		p.Kind, p.SnapshotDate = AsOf, "2025-09-01"
+	}))
+	takeSnapshot(t, store, newPlan("delta1", datasets("academic_years"), func(p *Plan) { p.Kind = Delta }))
+	takeSnapshot(t, store, newPlan("delta2", datasets("academic_years"), func(p *Plan) { p.Kind = Delta }))
+	after := tree(t, root)
+	for path, data := range before {
+		require.Equal(t, data, after[path], "%s belongs to the full snapshot", path)
+	}
+	for _, path := range []string{
+		"as_of/academic_years/snapshot_date=2025-09-01/part-0001-past.parquet", "_as_of/2025-09-01.json",
+		"changes/enrollment_sessions/snapshot_date=2026-11-20/part-0000-delta1.parquet",
+		"changes/enrollment_sessions/snapshot_date=2026-11-20/part-0000-delta2.parquet",
+	} {
+		require.Contains(t, after, path)
+	}
+	requireVerified(t, store, VerifyTarget{})
+	requireVerified(t, store, VerifyTarget{EffectiveDate: "2025-09-01"})
+	requireVerified(t, store, VerifyTarget{RunID: "delta1"})
+	requireVerified(t, store, VerifyTarget{RunID: "delta2"})
+
+	t.Log("an as-of run replaces one of its date and nothing else")
+	takeSnapshot(t, store, newPlan("past2", datasets("academic_years"), func(p *Plan) {
+		p.Kind, p.SnapshotDate = AsOf, "2025-09-01"
+	}))
+	require.NotContains(t, tree(t, root), "as_of/academic_years/snapshot_date=2025-09-01/part-0001-past.parquet")
+	m, err := ReadManifest(t.Context(), store, "past")
+	require.NoError(t, err)
+	require.Equal(t, Replaced, m.Status)
+	requireVerified(t, store, VerifyTarget{})
+	requireVerified(t, store, VerifyTarget{EffectiveDate: "2025-09-01"})
+}
+
+func TestReplacingCleansUp(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	takeSnapshot(t, store, newPlan("a", datasets("schools", "districts")))
+	foreign := filepath.Join(root, "districts/snapshot_date=2026-11-20/notes.txt")
+	require.NoError(t, os.WriteFile(foreign, nil, 0o600))
+	takeSnapshot(t, store, newPlan("b", datasets("schools"), func(p *Plan) { p.Replace = true }))
+	found := tree(t, root)
+	for _, path := range []string{
+		"schools/snapshot_date=2026-11-20/part-0000-a.parquet", "districts/snapshot_date=2026-11-20/part-0000-a.parquet",
+		"districts/snapshot_date=2026-11-20/notes.txt", "districts/",
+	} {
+		require.NotContains(t, found, path)
+	}
+	require.Contains(t, found, "_runs/a/ledger.parquet")
+	m, err := ReadManifest(t.Context(), store, "a")
+	require.NoError(t, err)
+	require.Equal(t, Replaced, m.Status)
+	requireVerified(t, store, VerifyTarget{})
+	report, err := Verify(t.Context(), store, VerifyTarget{RunID: "a"})
+	require.NoError(t, err)
+	require.Equal(t, []Problem{{Path: "_runs/a/manifest.json", Problem: `the run is "replaced": its files are not kept`}},
+		report.Problems)
+
+	t.Log("a replaced run that is published again stays replaced")
+	plan, err := ReadPlan(t.Context(), store, "a")
+	require.NoError(t, err)
+	g, err := Gather(t.Context(), store, plan)
+	require.NoError(t, err)
+	m, err = Publish(t.Context(), store, g, options())
+	require.NoError(t, err)
+	require.Equal(t, Replaced, m.Status)
+	require.Equal(t, found, tree(t, root))
+}
+
+func TestPartitionedByDistrict(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	plan := newPlan("p", func(p *Plan) {
+		p.Scope.PartitionBy = ByDistrict
+		p.Buckets = []Bucket{
+			{Index: 0, First: 0, End: 2, District: "d 1/ü"},
+			{Index: 1, First: 2, End: 3, District: "d2"},
+			{Index: 2, First: 3, End: 4},
+		}
+	})
+	takeSnapshot(t, store, plan)
+	found := tree(t, root)
+	for _, path := range []string{
+		"schools/snapshot_date=2026-11-20/part-0000-p.parquet",
+		"test_results/snapshot_date=2026-11-20/district=d%201%2F%C3%BC/part-0000-p.parquet",
+		"test_results/snapshot_date=2026-11-20/district=d2/part-0001-p.parquet",
+		"test_results/snapshot_date=2026-11-20/district=__HIVE_DEFAULT_PARTITION__/part-0002-p.parquet",
+	} {
+		require.Contains(t, found, path)
+	}
+	requireVerified(t, store, VerifyTarget{SnapshotDate: today})
+}
+
+func TestPublishIsRefusedBeforeAnythingIsVisible(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	takeSnapshot(t, store, newPlan("a"))
+	before := tree(t, root)
+	stageRun(t, store, newPlan("b", datasets("schools")), nil)
+	g := gather(t, store, "b")
+	_, err := Publish(t.Context(), store, g, options())
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused)
+	for path, data := range before {
+		require.Equal(t, data, tree(t, root)[path])
+	}
+	require.NotContains(t, tree(t, root), "_runs/b/intent.json")
+	require.NotContains(t, tree(t, root), "schools/snapshot_date=2026-11-20/part-0000-b.parquet")
+
+	m, err := Publish(t.Context(), store, g, PublishOptions{Now: publishedAt, Replace: true})
+	require.NoError(t, err)
+	require.Equal(t, Published, m.Status)
+	requireVerified(t, store, VerifyTarget{SnapshotDate: today})
+}
+
+func gather(t *testing.T, store Store, run string) *Gathered {
+	t.Helper()
+	plan, err := ReadPlan(t.Context(), store, run)
+	require.NoError(t, err)
+	g, err := Gather(t.Context(), store, plan)
+	require.NoError(t, err)
+	return g
+}
+
+func TestLostWhilePublishingIsTakenBack(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	plan := newPlan("r1")
+	stageRun(t, store, plan, nil)
+	g := gather(t, store, "r1")
+	lost := g.Tables["test_results"].Files[1]
+	require.NoError(t, store.Abort(t.Context(), "r1", lost))
+
+	_, err := Publish(t.Context(), store, g, options())
+	require.ErrorIs(t, err, ErrStagedLost)
+	require.ErrorContains(t, err, "r1")
+	visible, err := list(t.Context(), store, "")
+	require.NoError(t, err)
+	for _, entry := range visible {
+		require.True(t, strings.HasPrefix(entry.Path, "_runs/r1/"), "%s is visible", entry.Path)
+		require.NotEqual(t, IntentPath("r1"), entry.Path)
+	}
+
+	t.Log("what is missing is done again, and published")
+	g = gather(t, store, "r1")
+	require.Contains(t, g.Missing, Unit{Bucket: 1, Dataset: "test_results"})
+	for _, unit := range g.Missing {
+		stageUnit(t, store, plan, unit, nil)
+	}
+	publishRun(t, store, "r1")
+	requireVerified(t, store, VerifyTarget{})
+	require.NoDirExists(t, filepath.Join(root, "_staging"))
+}
+
+func TestLeftoversOfKilledProcessesGo(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	stageRun(t, store, newPlan("r1"), nil)
+	for _, leftover := range []string{
+		"_staging/r1/HALFWRITTEN", "_staging/~documents/HALFWRITTEN", "_staging/~locks/publish",
+		"_staging/~locks/documents", "_staging/~locks/another",
+	} {
+		path := filepath.Join(root, filepath.FromSlash(leftover))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
+	}
+	publishRun(t, store, "r1")
+	require.NoDirExists(t, filepath.Join(root, "_staging"))
+}
+
+func TestHeldAndReleased(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	stageRun(t, store, newPlan("r1"), statusOf{"s1": StatusFailed})
+	require.NoError(t, Hold(t.Context(), store, "r1", []string{"1 school failed"}))
+	runs, err := Runs(t.Context(), store)
+	require.NoError(t, err)
+	require.Equal(t, StateHeld, runs[0].State)
+	require.Equal(t, []string{"1 school failed"}, runs[0].Reasons)
+	require.EqualValues(t, 1, runs[0].Failed)
+	require.Equal(t, []Unit{{Bucket: 0, Dataset: "test_results"}}, gather(t, store, "r1").Failed)
+
+	require.NoError(t, Release(t.Context(), store, "r1"))
+	require.NoError(t, Release(t.Context(), store, "r1"))
+	runs, err = Runs(t.Context(), store)
+	require.NoError(t, err)
+	require.Equal(t, StateStaged, runs[0].State)
+
+	require.NoError(t, Hold(t.Context(), store, "r1", nil))
+	publishRun(t, store, "r1")
+	require.NoFileExists(t, filepath.Join(root, "_runs/r1/held.json"))
+}
+
+func TestPublishStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	stageRun(t, store, newPlan("r1"), nil)
+	g := gather(t, store, "r1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Publish(ctx, store, g, options())
+	require.ErrorIs(t, err, context.Canceled)
+}
