@@ -78,6 +78,10 @@ func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	z, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(1),
+		// A page is seldom larger than the window, which an encoder holds in
+		// memory twice unless told otherwise.
+		zstd.WithWindowSize(1<<20),
+		zstd.WithLowerEncoderMem(true),
 		zstd.WithAllLitEntropyCompression(true),
 		zstd.WithEncoderCRC(false)) // the manifest holds the file's SHA-256
 	if err != nil {
