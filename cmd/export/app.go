@@ -23,6 +23,8 @@ type app struct {
 	now    func() time.Time
 	// records is set once log lines are to be JSON: errors then are too.
 	records *slog.Logger
+	// unknown are variables of the environment that are still to be told of.
+	unknown []unknownVariable
 	// code is the exit code of a command that ended without an error.
 	code int
 }
@@ -39,7 +41,11 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(a.stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	for _, v := range a.unknown {
+		fmt.Fprintf(a.stderr, "growth-export: warning: environment variable %s is not known and has no effect%s\n", v.name, v.hint)
+	}
+	if err != nil {
 		if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 			err = errInterrupted // whatever it says, it says it because of that
 		}

@@ -12,11 +12,16 @@ import (
 func (a *app) newLogger(o *general) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	options := &slog.HandlerOptions{Level: levels[o.logLevel]}
+	logger := slog.New(slog.NewTextHandler(a.stderr, options))
 	if o.logFormat == "json" {
-		a.records = slog.New(slog.NewJSONHandler(a.stderr, options))
-		return a.records
+		logger = slog.New(slog.NewJSONHandler(a.stderr, options))
+		a.records = logger
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, options))
+	for _, v := range a.unknown {
+		logger.Warn("environment variable is not known and has no effect"+v.hint, "variable", v.name) //nolint:sloglint // the hint is part of the sentence
+	}
+	a.unknown = nil
+	return logger
 }
 
 // screen is stderr with room for a bar: one line at the end that is rewritten.

@@ -180,8 +180,8 @@ func part(p pipeline.Progress) float64 {
 // plainLine is a line of progress for logs.
 func plainLine(p pipeline.Progress, c pace) string {
 	line := "progress: " + p.Phase
-	if p.Phase == "plan" {
-		return fmt.Sprintf("%s, %s requests, %s", line, count(p.Requests), shortTime(p.Elapsed))
+	if p.SchoolsTotal == 0 {
+		return fmt.Sprintf("%s, %s requests, after %s", line, count(p.Requests), shortTime(p.Elapsed))
 	}
 	if p.Phase == "fetch" {
 		line += fmt.Sprintf(" %.0f%%", 100*part(p))
@@ -192,9 +192,12 @@ func plainLine(p pipeline.Progress, c pace) string {
 // barLine is the bar, one column narrower than the terminal at most.
 func barLine(p pipeline.Progress, c pace, width int) string {
 	const cells = 20
-	done := int(part(p) * cells)
-	line := fmt.Sprintf("%-7s [%s%s] %3.0f%%  %s", p.Phase,
-		strings.Repeat("=", done), strings.Repeat(" ", cells-done), 100*part(p), strings.Join(figures(p, c), "  "))
+	line := fmt.Sprintf("%-7s  %s requests  %s", p.Phase, count(p.Requests), shortTime(p.Elapsed))
+	if p.SchoolsTotal > 0 {
+		done := int(part(p) * cells)
+		line = fmt.Sprintf("%-7s [%s%s] %3.0f%%  %s", p.Phase,
+			strings.Repeat("=", done), strings.Repeat(" ", cells-done), 100*part(p), strings.Join(figures(p, c), "  "))
+	}
 	return line[:min(len(line), max(width-1, 0))]
 }
 

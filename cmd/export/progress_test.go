@@ -43,9 +43,10 @@ func TestPlainLines(t *testing.T) {
 		started := time.Now()
 		var shown []string
 		w := &watcher{read: func() pipeline.Progress {
-			p := pipeline.Progress{Elapsed: time.Since(started), Phase: "plan", SchoolsTotal: 100}
+			p := pipeline.Progress{Elapsed: time.Since(started), Phase: "plan"}
 			if p.Elapsed > 3*time.Second {
-				p.Phase, p.SchoolsDone, p.Requests = "fetch", int64(p.Elapsed.Seconds()), int64(20*p.Elapsed.Seconds())
+				p.Phase, p.SchoolsTotal = "fetch", 100
+				p.SchoolsDone, p.Requests = int64(p.Elapsed.Seconds()), int64(20*p.Elapsed.Seconds())
 			}
 			return p
 		}}
@@ -57,7 +58,7 @@ func TestPlainLines(t *testing.T) {
 		}()
 		w.watch(done)
 		require.Len(t, shown, 4, strings.Join(shown, "\n"))
-		require.Equal(t, "progress: plan, 0 requests, 0.0s", shown[0])
+		require.Equal(t, "progress: plan, 0 requests, after 0.0s", shown[0])
 		require.Contains(t, shown[1], "progress: fetch 3%, 3 of 100 school datasets")
 		require.Contains(t, shown[3], "20/s, 1m17s left, after 23s")
 	})

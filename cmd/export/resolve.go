@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func (s sources) choose(a, b string) (string, error) {
 // those that are not there from the configuration file. A variable that is
 // empty counts as not set.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
-	a.warnOfUnknownVariables(cmd.Root())
+	a.unknown = a.unknownVariables(cmd.Root())
 	found := make(sources)
 	var problem error
 	visit := func(set func(f *pflag.Flag) error) {
@@ -105,10 +106,13 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	return found, problem
 }
 
-// warnOfUnknownVariables tells of variables that look like ours and are not:
-// most often one is misspelled. Values are not shown. They are no error, since
-// Kubernetes makes such variables for a service named growth-export.
-func (a *app) warnOfUnknownVariables(root *cobra.Command) {
+// unknownVariable looks like one of ours and is not: most often it is
+// misspelled. Its value is not kept.
+type unknownVariable struct{ name, hint string }
+
+// unknownVariables finds them. They are no error, since Kubernetes makes such
+// variables for a service named growth-export.
+func (a *app) unknownVariables(root *cobra.Command) []unknownVariable {
 	var known []string
 	for _, name := range allFlags(root) {
 		known = append(known, strings.TrimPrefix(envName(name), envPrefix))
@@ -117,17 +121,14 @@ func (a *app) warnOfUnknownVariables(root *cobra.Command) {
 		name := strings.TrimPrefix(variable, envPrefix)
 		known = append(known, name, name+fileSuffix)
 	}
-	var unknown []string
-	for variable, value := range a.env {
-		if name, ours := strings.CutPrefix(variable, envPrefix); ours && value != "" && !slices.Contains(known, name) {
-			unknown = append(unknown, name)
+	var unknown []unknownVariable
+	for _, variable := range slices.Sorted(maps.Keys(a.env)) {
+		name, ours := strings.CutPrefix(variable, envPrefix)
+		if ours && a.env[variable] != "" && !slices.Contains(known, name) {
+			unknown = append(unknown, unknownVariable{variable, didYouMean(envPrefix, name, known)})
 		}
 	}
-	slices.Sort(unknown)
-	for _, name := range unknown {
-		fmt.Fprintf(a.stderr, "growth-export: warning: environment variable %s is not known and has no effect%s\n",
-			envPrefix+name, didYouMean(envPrefix, name, known))
-	}
+	return unknown
 }
 
 // allFlags lists the flags of all commands: a configuration file and an

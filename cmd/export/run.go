@@ -219,6 +219,9 @@ func (a *app) report(ctx context.Context, o *general, summary *pipeline.Summary,
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = interrupted(summary)
 	}
+	if resumable(summary, err) {
+		err = fmt.Errorf("%w; the same command resumes run %s", err, summary.RunID)
+	}
 	code := exitCode(err)
 	if err == nil {
 		code = outcomeCode(summary)
@@ -239,6 +242,14 @@ func (a *app) report(ctx context.Context, o *general, summary *pipeline.Summary,
 	}
 	a.code = code
 	return nil
+}
+
+// resumable tells whether a run that failed can be taken up again, and its
+// error does not say so itself.
+func resumable(summary *pipeline.Summary, err error) bool {
+	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
+	return planned && exitCode(err) == exitFailed &&
+		!errors.Is(err, extract.ErrGaveUp) && !errors.Is(err, pipeline.ErrIncomplete)
 }
 
 // interrupted says how to go on.

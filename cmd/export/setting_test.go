@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -91,6 +92,62 @@ func TestPrecedence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConfigurationFileOfEveryKind reads values as YAML has them: bare, quoted,
+// as numbers, dates, words that YAML once took for booleans, lists.
+func TestConfigurationFileOfEveryKind(t *testing.T) {
+	t.Parallel()
+	config := writeFile(t, `
+base-url: "https://host/api"
+concurrency: '4'
+retries: 0
+request-timeout: 90s
+max-body: 1048576
+max-shrink: off
+max-failed-schools: 2
+snapshot-date: 2026-01-31
+run-id: 20260131
+replace: true
+group-readable: false
+datasets: [default, student_details]
+schools: a, b
+districts:
+  - "x, y"
+  - 12
+partition-by: district
+`)
+	a, _, _ := testApp(nil)
+	root := a.rootCommand(nil)
+	o := &runOptions{}
+	cmd := &cobra.Command{Use: "test"}
+	root.AddCommand(cmd)
+	o.service.define(cmd)
+	o.defineWriting(o.destination.define(cmd))
+	o.selection.define(cmd)
+	publishing := group{cmd.Flags(), publishingGroup}
+	o.limits.define(publishing, "0", "20%")
+	publishing.toggle(&o.replace, "replace", "x")
+	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "x")
+	o.general.define(cmd)
+	require.NoError(t, cmd.ParseFlags([]string{"--config", config}))
+	_, err := a.resolve(cmd)
+	require.NoError(t, err)
+	require.Equal(t, "https://host/api", o.baseURL.String())
+	require.Equal(t, 4, o.concurrency)
+	require.Equal(t, 0, o.retries)
+	require.Equal(t, 90*time.Second, o.requestTimeout)
+	require.EqualValues(t, 1<<20, o.maxBody)
+	require.True(t, o.maxShrink.Off)
+	require.Equal(t, 2, *o.maxFailedSchools)
+	require.Equal(t, "2026-01-31", o.snapshotDate)
+	require.Equal(t, "20260131", o.runID)
+	require.True(t, o.replace)
+	require.False(t, o.groupReadable)
+	require.Contains(t, o.datasets, "student_details")
+	require.Equal(t, []string{"a", "b"}, o.schools)
+	require.Equal(t, []string{"x, y", "12"}, o.districts)
+	require.Equal(t, "district", o.partitionBy)
 }
 
 // TestEveryFlagHasItsVariable walks all commands: a flag that a variable cannot

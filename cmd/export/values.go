@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net/url"
 	"os"
@@ -211,7 +212,10 @@ func parseScratch(text string) (string, error) {
 	}
 	probe, err := os.CreateTemp(text, ".growth-export-*")
 	if err != nil {
-		return "", fmt.Errorf("not a folder that can be written: %w", err)
+		if inner, ok := errors.AsType[*fs.PathError](err); ok {
+			err = inner.Err // without the name of a file that nobody knows
+		}
+		return "", fmt.Errorf("%s is not a folder that can be written: %w", quoted(text), err)
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
 		return "", fmt.Errorf("remove the file that tried the folder: %w", err)

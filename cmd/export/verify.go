@@ -64,7 +64,8 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	var mismatch error
 	if !report.OK() {
-		mismatch = fmt.Errorf("%d problems found at %s, the first: %s", len(report.Problems), store, report.Problems[0])
+		mismatch = fmt.Errorf("the snapshot at %s is not as it was published: %s (problem 1 of %d): export it again",
+			store, report.Problems[0], len(report.Problems))
 	}
 	if o.output == outputJSON {
 		err = writeJSON(a.stdout, struct {
