@@ -46,6 +46,11 @@ func (a *app) runCommand() *cobra.Command {
 			return a.run(cmd.Context(), o, from)
 		},
 	}
+	o.define(cmd)
+	return cmd
+}
+
+func (o *runOptions) define(cmd *cobra.Command) {
 	o.service.define(cmd)
 	writing := o.destination.define(cmd)
 	o.defineWriting(writing)
@@ -60,7 +65,6 @@ func (a *app) runCommand() *cobra.Command {
 	o.sharding.define(cmd)
 	o.simulation.define(cmd)
 	o.defineProgress(o.general.define(cmd))
-	return cmd
 }
 
 // run checks everything that can be checked without asking the service, then

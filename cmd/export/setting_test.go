@@ -78,9 +78,7 @@ func TestPrecedence(t *testing.T) {
 			a, _, _ := testApp(test.env)
 			var o runOptions
 			cmd := &cobra.Command{Use: "x"}
-			o.service.define(cmd)
-			o.selection.define(cmd)
-			o.general.define(cmd)
+			o.define(cmd)
 			(&cobra.Command{Use: "root"}).AddCommand(cmd)
 			require.NoError(t, cmd.ParseFlags(test.args))
 			from, err := a.resolve(cmd)
@@ -122,14 +120,7 @@ partition-by: district
 	o := &runOptions{}
 	cmd := &cobra.Command{Use: "test"}
 	root.AddCommand(cmd)
-	o.service.define(cmd)
-	o.defineWriting(o.destination.define(cmd))
-	o.selection.define(cmd)
-	publishing := group{cmd.Flags(), publishingGroup}
-	o.limits.define(publishing, "0", "20%")
-	publishing.toggle(&o.replace, "replace", "x")
-	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "x")
-	o.general.define(cmd)
+	o.define(cmd)
 	require.NoError(t, cmd.ParseFlags([]string{"--config", config}))
 	_, err := a.resolve(cmd)
 	require.NoError(t, err)
