@@ -15,6 +15,8 @@ TOOLS := tools
 BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
+VERSITYGW   := .tools/versitygw
+SPARK_VENV  := .tools/spark-venv
 
 # Directories of the main module that hold tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
@@ -37,9 +39,13 @@ demo: build ## export a simulated service to DEST and read a result back; needs 
 	@CGO_ENABLED=0 $(GO) run ./examples/ritbygrade $(DEST)
 
 .PHONY: test
-test: ## all tests, with race detector, shuffled, DuckDB end to end included; needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on ./...
+test: $(VERSITYGW) ## all tests, with race detector, shuffled, DuckDB end to end included; needs a C compiler
+	CGO_ENABLED=1 VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -race -shuffle=on ./...
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on ./...
+
+.PHONY: test-spark
+test-spark: $(SPARK_VENV)/installed ## Spark reads every table and agrees with DuckDB; needs Python and Java
+	$(SPARK_VENV)/bin/python examples/spark/test_spark.py
 
 .PHONY: lint
 lint: $(GOLANGCI) tidy-check vuln ## linters, formatting, import rules, tidy modules, known vulnerabilities
@@ -87,8 +93,19 @@ clean: ## remove what these targets made
 	rm -rf bin .tools demo
 
 # Tools are built from the versions that tools/go.mod pins, once.
+tool = $(GO) build -modfile=$(TOOLS)/go.mod -o $@ $(1) && touch $@
+
 $(GOLANGCI): $(TOOLS)/go.mod $(TOOLS)/go.sum
-	$(GO) build -modfile=$(TOOLS)/go.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(call tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
 
 $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
-	$(GO) build -modfile=$(TOOLS)/go.mod -o $@ golang.org/x/vuln/cmd/govulncheck
+	$(call tool,golang.org/x/vuln/cmd/govulncheck)
+
+# A real S3 server for tests.
+$(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
+	$(call tool,github.com/versity/versitygw/cmd/versitygw)
+
+$(SPARK_VENV)/installed: examples/spark/requirements.txt
+	python3 -m venv --clear $(SPARK_VENV)
+	$(SPARK_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
