@@ -116,6 +116,27 @@ func TestMemoryIsReused(t *testing.T) {
 	require.Equal(t, held, chain.Bytes())
 }
 
+// TestNothingGathers reads what has to be taken back, over and over.
+func TestNothingGathers(t *testing.T) {
+	t.Parallel()
+	plan, err := transform.Compile(small())
+	require.NoError(t, err)
+	long := strings.Repeat("long ", 200)
+	for _, body := range []string{
+		`[{"u":"` + long + `"`,
+		`[{"u":"` + long + `","i":1,"i":2}]`,
+		`[{"n":{"u":"` + long + `","u":1}}]`,
+		`[{"parts":[{"u":"` + long + `","u":1`,
+	} {
+		chain := plan.NewChain()
+		for range 500 {
+			chain.Reset(nil)
+			_, _ = chain.Page([]byte(body))
+		}
+		require.Less(t, chain.Bytes(), 100*len(long), body[:10])
+	}
+}
+
 func TestTooMuchRepeatedText(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())

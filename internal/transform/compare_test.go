@@ -117,7 +117,7 @@ func TestRandomPages(t *testing.T) {
 			t.Parallel()
 			plan := compile(t, ds.Name)
 			chain := plan.NewChain()
-			rounds := 120
+			rounds := 60
 			if testing.Short() {
 				rounds = 20
 			}
@@ -175,7 +175,7 @@ func TestAllCuts(t *testing.T) {
 		_, err := chain.Page(cut)
 		require.ErrorIs(t, err, transform.ErrNotJSON)
 
-		if i%4 != 0 {
+		if i%16 != 0 {
 			continue
 		}
 		changed := bytes.Clone(page)

@@ -35,7 +35,7 @@ func (c *Chain) record(pos int) int {
 		ct.starts = append(ct.starts, int32(ct.n))
 	}
 	if at(c.body, pos) != '{' {
-		return c.value(t, pos)
+		return c.notAnObject(t, pos)
 	}
 	pending := len(c.events.pending)
 	end := c.row(t, pos+1)
@@ -70,7 +70,7 @@ func (c *Chain) elements(t *tableRows, pos int) int {
 		if at(c.body, pos) == '{' {
 			pos = c.row(t, pos+1)
 		} else {
-			pos = c.value(t, pos)
+			pos = c.notAnObject(t, pos)
 		}
 		if pos < 0 {
 			return pos
@@ -136,7 +136,7 @@ func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int,
 			seen |= m.bit
 			switch m.kind {
 			case textColumn:
-				pos = c.plainText(lv, m, t, row, pos)
+				pos = c.takeText(lv, m, t, row, pos)
 			case int32Column:
 				mantissa, fraction, end := shortNumber(b, pos)
 				if end >= 0 && fraction == 0 && int64(int32(mantissa)) == mantissa {
@@ -276,9 +276,9 @@ func (c *Chain) nested(m *member, t *tableRows, pos int, seen uint64) (end int, 
 	return pos, seen
 }
 
-// plainText takes the usual form of a text, ASCII without escapes: words are
+// takeText takes the usual form of a text, ASCII without escapes: words are
 // copied while they are looked at.
-func (c *Chain) plainText(lv *level, m *member, t *tableRows, row, pos int) int {
+func (c *Chain) takeText(lv *level, m *member, t *tableRows, row, pos int) int {
 	const most = 64
 	b, v := c.body, &t.cols[m.column]
 	have := len(v.Data)

@@ -8,9 +8,9 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// value reads an element of an array of records or child rows that is not an
+// notAnObject reads an element of an array of records or child rows that is not an
 // object: a row without columns, whose _extra holds it.
-func (c *Chain) value(t *tableRows, pos int) int {
+func (c *Chain) notAnObject(t *tableRows, pos int) int {
 	end := c.skip(t.plan.root.depth-1, pos)
 	if end < 0 {
 		return end
