@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"example.org/growthexport/internal/rows"
 )
 
 // doubled is what reading a record returns where a member has been found
@@ -102,7 +104,7 @@ func (c *Chain) row(t *tableRows, pos int) int {
 // those that the row already has.
 //
 // This is the fast path: each value is taken if it has its column's usual
-// form, else it is left to other, at the same position.
+// form, else it is left to other.
 func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
 	b, hints, row := c.body, c.hints[lv.id], t.n
 	last := uint8(0)
@@ -134,86 +136,16 @@ func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int,
 				return doubled, seen
 			}
 			seen |= m.bit
-			switch m.kind {
-			case textColumn:
-				pos = c.takeText(lv, m, t, row, pos)
-			case int32Column:
-				mantissa, fraction, end := shortNumber(b, pos)
-				if end >= 0 && fraction == 0 && int64(int32(mantissa)) == mantissa {
-					v := &t.cols[m.column]
-					v.Present[row] = 1
-					v.I32[row] = int32(mantissa)
-					pos = end
-				} else {
-					pos = c.other(lv, m, t, row, pos)
+			switch first := at(b, pos); {
+			case m.kind.isColumn():
+				if end = c.usual(m, t, row, pos); end < 0 {
+					end = c.other(lv, m, t, row, pos)
 				}
-			case int64Column:
-				mantissa, fraction, end := shortNumber(b, pos)
-				if end >= 0 && fraction == 0 {
-					v := &t.cols[m.column]
-					v.Present[row] = 1
-					v.I64[row] = mantissa
-					pos = end
-				} else {
-					pos = c.other(lv, m, t, row, pos)
-				}
-			case doubleColumn:
-				mantissa, fraction, end := shortNumber(b, pos)
-				if end >= 0 && (mantissa != 0 || b[pos] != '-') { // -0 is a double of its own
-					v := &t.cols[m.column]
-					v.Present[row] = 1
-					// Both are exact, so the quotient is the nearest double.
-					v.F64[row] = float64(mantissa) / powersOfTen[fraction]
-					pos = end
-				} else {
-					pos = c.other(lv, m, t, row, pos)
-				}
-			case booleanColumn:
-				v := &t.cols[m.column]
-				switch {
-				case literalEnd(b, pos, "true") > 0:
-					v.Present[row] = 1
-					v.Bool[row] = 1
-					pos += len("true")
-				case literalEnd(b, pos, "false") > 0:
-					v.Present[row] = 1
-					v.Bool[row] = 0
-					pos += len("false")
-				default:
-					pos = c.other(lv, m, t, row, pos)
-				}
-			case timestampColumn:
-				text, end := plainText(b, pos)
-				if micros, ok := timestamp(text); ok {
-					v := &t.cols[m.column]
-					v.Present[row] = 1
-					v.I64[row] = micros
-					pos = end
-				} else {
-					pos = c.other(lv, m, t, row, pos)
-				}
-			case dateColumn:
-				text, end := plainText(b, pos)
-				if days, ok := date(text); ok {
-					v := &t.cols[m.column]
-					v.Present[row] = 1
-					v.I32[row] = days
-					pos = end
-				} else {
-					pos = c.other(lv, m, t, row, pos)
-				}
-			case nest:
-				if at(b, pos) == '{' {
-					pos, seen = c.nested(m, t, pos+1, seen)
-				} else {
-					pos = c.other(lv, m, t, row, pos)
-				}
-			case child:
-				if at(b, pos) == '[' {
-					pos = c.elements(c.tables[m.child.index], pos+1)
-				} else {
-					pos = c.other(lv, m, t, row, pos)
-				}
+				pos = end
+			case m.kind == nest && first == '{':
+				pos, seen = c.nested(m, t, pos+1, seen)
+			case m.kind == child && first == '[':
+				pos = c.elements(c.tables[m.child.index], pos+1)
 			default:
 				pos = c.other(lv, m, t, row, pos)
 			}
@@ -276,17 +208,72 @@ func (c *Chain) nested(m *member, t *tableRows, pos int, seen uint64) (end int, 
 	return pos, seen
 }
 
-// takeText takes the usual form of a text, ASCII without escapes: words are
-// copied while they are looked at.
-func (c *Chain) takeText(lv *level, m *member, t *tableRows, row, pos int) int {
-	const most = 64
+// usual gives a row of a column its value, if that has the column's usual form;
+// else it returns failed, and the row's slot means nothing yet.
+func (c *Chain) usual(m *member, t *tableRows, row, pos int) int {
 	b, v := c.body, &t.cols[m.column]
+	end := failed
+	switch m.kind {
+	case textColumn:
+		end = appendPlainText(v, row, b, pos)
+	case int32Column:
+		var mantissa int64
+		var fraction int
+		mantissa, fraction, end = shortNumber(b, pos)
+		v.I32[row] = int32(mantissa)
+		if fraction != 0 || int64(v.I32[row]) != mantissa {
+			return failed
+		}
+	case int64Column:
+		var fraction int
+		v.I64[row], fraction, end = shortNumber(b, pos)
+		if fraction != 0 {
+			return failed
+		}
+	case doubleColumn:
+		var mantissa int64
+		var fraction int
+		mantissa, fraction, end = shortNumber(b, pos)
+		if mantissa == 0 && at(b, pos) == '-' {
+			return failed // -0 is a double of its own
+		}
+		// Both are exact, so the quotient is the nearest double.
+		v.F64[row] = float64(mantissa) / powersOfTen[fraction]
+	case booleanColumn:
+		v.Bool[row] = 1
+		if end = literalEnd(b, pos, "true"); end < 0 {
+			v.Bool[row] = 0
+			end = literalEnd(b, pos, "false")
+		}
+	case dateColumn, timestampColumn:
+		var text []byte
+		var ok bool
+		text, end = plainText(b, pos)
+		if m.kind == dateColumn {
+			v.I32[row], ok = date(text)
+		} else {
+			v.I64[row], ok = timestamp(text)
+		}
+		if !ok {
+			return failed
+		}
+	}
+	if end >= 0 {
+		v.Present[row] = 1
+	}
+	return end
+}
+
+// appendPlainText takes a text of ASCII without escapes that is not long,
+// copying words while it looks at them.
+func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
+	const most = 64
 	have := len(v.Data)
 	if cap(v.Data)-have < most {
 		v.Data = slices.Grow(v.Data, most)
 	}
 	if len(b)-pos <= most || b[pos] != '"' {
-		return c.other(lv, m, t, row, pos)
+		return failed
 	}
 	from, to := (*[most]byte)(b[pos+1:]), (*[most]byte)(v.Data[have:have+most])
 	for i := 0; i < most; i += 8 {
@@ -294,16 +281,15 @@ func (c *Chain) takeText(lv *level, m *member, t *tableRows, row, pos int) int {
 		binary.LittleEndian.PutUint64(to[i:i+8], w)
 		if marks := specials(w); marks != 0 {
 			i += bits.TrailingZeros64(marks) >> 3
-			if i < most && from[i] == '"' {
-				v.Present[row] = 1
-				v.Data = v.Data[:have+i]
-				v.End[row] = uint32(have + i)
-				return pos + i + 2
+			if from[i&(most-1)] != '"' {
+				return failed
 			}
-			break
+			v.Data = v.Data[:have+i]
+			v.End[row] = uint32(have + i)
+			return pos + i + 2
 		}
 	}
-	return c.other(lv, m, t, row, pos)
+	return failed
 }
 
 // plainText reads a text of ASCII without escapes, from its opening quote; any
