@@ -306,7 +306,7 @@ func locks(t *testing.T, d Destination) {
 func cancelled(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
-	file := stage(t, store, run, "file", noise(10))
+	file := stage(t, store, run, dataPath(run, 0), noise(10))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := store.Draft(ctx, run, "other")

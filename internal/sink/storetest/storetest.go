@@ -79,6 +79,12 @@ func stage(t *testing.T, store sink.Store, run, path string, data []byte) sink.F
 	return sink.File{Path: path, Bytes: size, Staged: staged}
 }
 
+// dataPath returns the path of a data file of the run: a store that keeps no
+// list of what a run has staged finds it by the run in its path.
+func dataPath(run string, bucket int) string {
+	return sink.DataPath(sink.Full, "table", "2026-11-20", "", bucket, run)
+}
+
 func requireInvisible(t *testing.T, store sink.Store, path string) {
 	t.Helper()
 	_, err := store.Open(t.Context(), path)

@@ -1,0 +1,168 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// window is what is fetched for a read that does not go on where the last one
+// ended, such as those of a Parquet footer.
+const window = 256 << 10
+
+// object is an Object that is read by ranges. Reads that follow one another, as
+// when a file is hashed, share one request; others fetch a window. It may be
+// read from several goroutines, one after the other.
+type object struct {
+	size int64
+	// open returns the object's bytes from an offset on, up to an end, and
+	// again waits before that is tried once more.
+	open  func(from, to int64) (io.ReadCloser, error)
+	again func(attempt int, cause error) error
+
+	mu     sync.Mutex
+	stream io.ReadCloser // nil if none is open
+	next   int64         // the offset that the stream is at
+	end    int64         // where the stream ends
+	ended  int64         // where the last read ended
+	held   []byte        // the window
+	heldAt int64
+}
+
+// Open opens an object. Its bytes are those that it had then: if it is
+// replaced, reading fails.
+func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
+	if err := ready(ctx, path); err != nil {
+		return nil, err
+	}
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
+	switch {
+	case noObject(err):
+		return nil, sink.ErrNotFound
+	case err != nil:
+		return nil, s.failed("open", path, err)
+	}
+	return &object{
+		size: aws.ToInt64(head.ContentLength),
+		open: func(from, to int64) (io.ReadCloser, error) {
+			out, err := s.client.GetObject(ctx, &s3.GetObjectInput{
+				Bucket: &s.bucket, Key: s.key(path), IfMatch: head.ETag,
+				Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
+			})
+			if err != nil {
+				return nil, s.failed("read", path, err)
+			}
+			return out.Body, nil
+		},
+		again: func(attempt int, cause error) error {
+			if err := s.again(ctx, attempt, cause); err != nil {
+				return s.failed("read", path, err)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// Size returns the object's size in bytes.
+func (o *object) Size() int64 { return o.size }
+
+// Close ends the request that is open.
+func (o *object) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop()
+	return nil
+}
+
+// ReadAt reads from an offset.
+func (o *object) ReadAt(p []byte, offset int64) (int, error) {
+	if offset < 0 {
+		return 0, errors.New("read at a negative offset")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if offset >= o.size {
+		return 0, io.EOF
+	}
+	wanted := p[:min(int64(len(p)), o.size-offset)]
+	n, err := o.read(wanted, offset)
+	o.ended = offset + int64(n)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// read reads all of p, from the window, the stream, or a new one.
+func (o *object) read(p []byte, offset int64) (int, error) {
+	if offset >= o.heldAt && offset+int64(len(p)) <= o.heldAt+int64(len(o.held)) {
+		return copy(p, o.held[offset-o.heldAt:]), nil
+	}
+	if offset == o.ended || len(p) >= window {
+		return o.readStream(p, offset, o.size)
+	}
+	o.heldAt = max(0, min(offset, o.size-window))
+	if cap(o.held) == 0 {
+		o.held = make([]byte, window)
+	}
+	o.held = o.held[:min(window, o.size-o.heldAt)]
+	n, err := o.readStream(o.held, o.heldAt, o.heldAt+int64(len(o.held)))
+	o.held = o.held[:n]
+	if err != nil {
+		return 0, err
+	}
+	return copy(p, o.held[offset-o.heldAt:]), nil
+}
+
+// readStream reads all of p from the stream, which is opened at the offset, up
+// to the end, if it is not there. One that breaks is opened again.
+func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
+	if o.stream != nil && o.next != offset {
+		o.drop()
+	}
+	attempt := 0
+	for {
+		if o.stream == nil {
+			o.next, o.end = offset+int64(n), end
+			if o.stream, err = o.open(o.next, end); err != nil {
+				o.stream = nil
+				return n, err
+			}
+		}
+		m, err := io.ReadFull(o.stream, p[n:])
+		n += m
+		o.next += int64(m)
+		if err == nil {
+			if o.next == o.end {
+				o.drop()
+			}
+			return n, nil
+		}
+		o.drop()
+		if m > 0 {
+			attempt = 0
+		}
+		attempt++
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err := o.again(attempt, err); err != nil {
+			return n, err
+		}
+	}
+}
+
+// drop closes the stream. What is not read of it costs a connection.
+func (o *object) drop() {
+	if o.stream != nil {
+		_ = o.stream.Close() // What was read counts.
+		o.stream = nil
+	}
+}

@@ -1,0 +1,139 @@
+package s3test
+
+import (
+	"crypto/tls"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// Fault is what may go wrong with a request.
+type Fault int
+
+// The faults. Where the answer is lost or cut short the server has carried the
+// request out.
+const (
+	NoFault Fault = iota
+	// Reset closes the connection before the server sees the request.
+	Reset
+	// LostAnswer closes the connection after the server has answered.
+	LostAnswer
+	// CutAnswer sends half of the answer's body.
+	CutAnswer
+	// InternalError answers 500.
+	InternalError
+	// SlowDown answers 503 as a store does that wants fewer requests.
+	SlowDown
+	faults
+)
+
+// Proxy stands before the server and lets requests fail.
+type Proxy struct {
+	// Endpoint is its URL; it has the server's certificate.
+	Endpoint string
+	// Requests counts those that came, Failed those that were made to fail.
+	Requests, Failed atomic.Int64
+
+	server    *Server
+	transport http.RoundTripper
+	choose    func(*http.Request) Fault
+}
+
+// Proxy starts a proxy for the time of a test. Choose says what goes wrong with
+// a request, nothing if nil; it is called by many goroutines.
+func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault) *Proxy {
+	t.Helper()
+	p := &Proxy{server: s, choose: choose, transport: &http.Transport{
+		TLSClientConfig: s.tlsConfig(), MaxIdleConnsPerHost: 32, DisableCompression: true,
+	}}
+	listener := httptest.NewUnstartedServer(p)
+	listener.TLS = &tls.Config{Certificates: []tls.Certificate{s.cert}, MinVersion: tls.VersionTLS12}
+	listener.StartTLS()
+	t.Cleanup(listener.Close)
+	p.Endpoint = listener.URL
+	return p
+}
+
+// Share lets that share of requests fail, each fault as often as any other. The
+// seed makes the sequence the same, though not which request meets which fault.
+func Share(seed uint64, share float64) func(*http.Request) Fault {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, seed))
+	return func(*http.Request) Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if random.Float64() >= share {
+			return NoFault
+		}
+		return Fault(1 + random.IntN(int(faults)-1))
+	}
+}
+
+// ServeHTTP lets a request through, or fail.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.Requests.Add(1)
+	fault := NoFault
+	if p.choose != nil {
+		fault = p.choose(r)
+	}
+	if fault != NoFault {
+		p.Failed.Add(1)
+	}
+	switch fault {
+	case Reset:
+		panic(http.ErrAbortHandler)
+	case InternalError:
+		answer(w, http.StatusInternalServerError, "InternalError")
+		return
+	case SlowDown:
+		answer(w, http.StatusServiceUnavailable, "SlowDown")
+		return
+	}
+	p.forward(w, r, fault)
+}
+
+func answer(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>`+code+
+		`</Code><Message>a fault of the test</Message></Error>`) // Nobody may listen.
+}
+
+// forward sends a request on, with the Host that its signature covers.
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, fault Fault) {
+	to, err := url.Parse(p.server.Endpoint)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	out := r.Clone(r.Context())
+	out.URL.Scheme, out.URL.Host, out.RequestURI = to.Scheme, to.Host, ""
+	if r.ContentLength == 0 {
+		out.Body = http.NoBody
+	}
+	resp, err := p.transport.RoundTrip(out)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // It is read.
+	if err != nil || fault == LostAnswer {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range resp.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	if fault == CutAnswer {
+		_, _ = w.Write(body[:len(body)/2]) // It breaks off anyway.
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write(body) // Nobody may listen.
+}

@@ -1,0 +1,90 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Store is a destination on S3.
+type Store struct {
+	opts     Options
+	bucket   string
+	prefix   string // empty, or with a slash at its end
+	endpoint string // for messages; empty for AWS's own
+	client   *s3.Client
+	creds    aws.CredentialsProvider
+	// uploading holds a token for every part on its way.
+	uploading chan struct{}
+	// unconditional is set once the store has said that it knows no conditional
+	// writes.
+	unconditional atomic.Bool
+}
+
+var (
+	_ sink.Store          = (*Store)(nil)
+	_ sink.ProgressTeller = (*Store)(nil)
+)
+
+// New returns the store that the options describe. It sends no request to it.
+func New(ctx context.Context, opts Options) (*Store, error) {
+	if opts.Prefix != "" {
+		opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
+	}
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	if opts.KMSKeyID != "" && opts.SSE == "" {
+		opts.SSE = "aws:kms"
+	}
+	if opts.Uploads == 0 {
+		opts.Uploads = defaultUploads
+	}
+	s := &Store{
+		opts: opts, bucket: opts.Bucket,
+		uploading: make(chan struct{}, opts.Uploads),
+	}
+	if opts.Prefix != "" {
+		s.prefix = opts.Prefix + "/"
+	}
+	if err := s.connect(ctx); err != nil {
+		return nil, fmt.Errorf("open destination %s: %w", s, err)
+	}
+	return s, nil
+}
+
+// String returns the destination's URL, as ParseURL takes it.
+func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
+
+// Lock keeps nobody out: documents are written under conditions instead.
+func (s *Store) Lock(ctx context.Context, _ string, _ bool) (func() error, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return func() error { return nil }, nil
+}
+
+// key returns the object's key as the SDK takes it.
+func (s *Store) key(path string) *string { return aws.String(s.prefix + path) }
+
+// valid refuses a path that is none. The names below _staging/ are kept free on
+// every kind of destination.
+func valid(path string) error {
+	if !fs.ValidPath(path) || path == "." || strings.HasPrefix(path, "_staging/") {
+		return fmt.Errorf("%q is not a path of a destination", path)
+	}
+	return nil
+}
+
+// ready tells whether an operation on a path may begin.
+func ready(ctx context.Context, path string) error {
+	return errors.Join(ctx.Err(), valid(path))
+}

@@ -1,0 +1,170 @@
+package s3
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// smallestPart is the size of a file's parts, unless there would be more
+	// than mostParts.
+	smallestPart = 8 << 20
+	mostParts    = 10_000
+	partStep     = 1 << 20
+	// cleanUpPatience is for clearing away after a cancelled or failed upload.
+	cleanUpPatience = 15 * time.Second
+	// idName is the name in an object's metadata of the id that tells whose it is.
+	idName = "growth-export-id"
+)
+
+// staged is what a journal keeps of a staged file.
+type staged struct {
+	UploadID string `json:"upload_id"`
+	// ID is in the metadata of the object that the upload will be.
+	ID       string       `json:"id"`
+	Bytes    int64        `json:"bytes"`
+	PartSize int64        `json:"part_size"`
+	Parts    []stagedPart `json:"parts"`
+}
+
+// stagedPart is a part that is in place; the first is part number 1.
+type stagedPart struct {
+	ETag string `json:"etag"`
+	// CRC32 is in base64 as S3 writes it; empty if no checksum was sent.
+	CRC32 string `json:"crc32,omitempty"`
+}
+
+// partSizeOf returns the size of the parts of a file, the last of which may be
+// smaller.
+func partSizeOf(size int64) int64 {
+	least := (size + mostParts - 1) / mostParts
+	return max(smallestPart, (least+partStep-1)/partStep*partStep)
+}
+
+// partsOf returns how many parts a file has; an empty one has an empty part.
+func partsOf(size, partSize int64) int { return int(max(1, (size+partSize-1)/partSize)) }
+
+// upload puts the parts of a file in place. Of an upload that fails or is
+// cancelled nothing is left, as far as the store can be told.
+func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) (_ []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	token := staged{ID: rand.Text(), Bytes: size, PartSize: partSizeOf(size)}
+	token.Parts = make([]stagedPart, partsOf(size, token.PartSize))
+	in := &s3.CreateMultipartUploadInput{
+		Bucket: &s.bucket, Key: s.key(path),
+		Metadata: map[string]string{idName: token.ID},
+	}
+	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
+	if s.sendsChecksums() {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
+	}
+	created, err := s.client.CreateMultipartUpload(ctx, in)
+	if err != nil {
+		return nil, s.failed("start the upload of", path, err)
+	}
+	token.UploadID = aws.ToString(created.UploadId)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.giveUp(ctx, path, token.UploadID))
+		}
+	}()
+
+	if err := s.uploadParts(ctx, path, file, &token); err != nil {
+		return nil, s.failed("upload", path, err)
+	}
+	text, err := json.Marshal(token)
+	if err != nil {
+		return nil, fmt.Errorf("encode the upload of %s: %w", path, err)
+	}
+	return text, nil
+}
+
+// uploadParts uploads the parts, as many at once as all files together may.
+func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, token *staged) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range token.Parts {
+		select {
+		case s.uploading <- struct{}{}:
+		case <-ctx.Done():
+			return errors.Join(group.Wait(), context.Cause(ctx))
+		}
+		group.Go(func() error {
+			defer func() { <-s.uploading }()
+			first := int64(i) * token.PartSize
+			part := io.NewSectionReader(file, first, min(token.PartSize, token.Bytes-first))
+			var err error
+			token.Parts[i], err = s.uploadPart(ctx, path, token.UploadID, i+1, part)
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+func (s *Store) uploadPart(
+	ctx context.Context, path, uploadID string, number int, part *io.SectionReader,
+) (stagedPart, error) {
+	in := &s3.UploadPartInput{
+		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID,
+		PartNumber: aws.Int32(int32(number)), Body: part, ContentLength: aws.Int64(part.Size()),
+	}
+	var sent stagedPart
+	if s.sendsChecksums() {
+		hash := crc32.NewIEEE()
+		if _, err := io.Copy(hash, part); err != nil {
+			return sent, fmt.Errorf("read the scratch file: %w", err)
+		}
+		if _, err := part.Seek(0, io.SeekStart); err != nil {
+			return sent, fmt.Errorf("read the scratch file: %w", err)
+		}
+		sent.CRC32 = encodeCRC(hash.Sum32())
+		in.ChecksumCRC32 = &sent.CRC32
+	}
+	out, err := s.client.UploadPart(ctx, in)
+	if err != nil {
+		return sent, err
+	}
+	sent.ETag = aws.ToString(out.ETag)
+	return sent, nil
+}
+
+// giveUp aborts an upload although its context may be done: else the parts
+// would stay, and be paid for, until somebody sweeps.
+func (s *Store) giveUp(ctx context.Context, path, uploadID string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
+	defer cancel()
+	return s.abort(ctx, path, uploadID)
+}
+
+// abort drops an upload; none is no error.
+func (s *Store) abort(ctx context.Context, path, uploadID string) error {
+	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID,
+	})
+	if err != nil && !noUpload(err) {
+		return s.failed("abort the upload of", path, err)
+	}
+	return nil
+}
+
+func (s *Store) sendsChecksums() bool { return s.opts.Checksums != ChecksumsWhenRequired }
+
+// encryption returns what is asked for of the store, nothing if nothing is.
+func (s *Store) encryption() (types.ServerSideEncryption, *string) {
+	if s.opts.KMSKeyID == "" {
+		return types.ServerSideEncryption(s.opts.SSE), nil
+	}
+	return types.ServerSideEncryption(s.opts.SSE), aws.String(s.opts.KMSKeyID)
+}

@@ -1,0 +1,143 @@
+package s3
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Upload is a multipart upload under the destination that is neither completed
+// nor aborted: a staged file, or what a killed process has left.
+type Upload struct {
+	// Run is the run that it belongs to; empty if its path tells of none.
+	Run string
+	// Path is where the file would be visible.
+	Path string
+	// ID is the store's id of the upload.
+	ID string
+	// Started is when the upload was started.
+	Started time.Time
+}
+
+// Uploads yields every open upload under the destination.
+func (s *Store) Uploads(ctx context.Context) iter.Seq2[Upload, error] {
+	return func(yield func(Upload, error) bool) {
+		in := &s3.ListMultipartUploadsInput{Bucket: &s.bucket}
+		if s.prefix != "" {
+			in.Prefix = &s.prefix
+		}
+		pages := s3.NewListMultipartUploadsPaginator(s.client, in)
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				yield(Upload{}, s.failed("list the uploads of", "", err))
+				return
+			}
+			for i := range page.Uploads {
+				u := &page.Uploads[i]
+				path, under := strings.CutPrefix(aws.ToString(u.Key), s.prefix)
+				if !under {
+					continue
+				}
+				upload := Upload{
+					Run: runOf(path), Path: path, ID: aws.ToString(u.UploadId), Started: aws.ToTime(u.Initiated),
+				}
+				if !yield(upload, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AbortUpload drops an upload that Uploads has told of; none is no error.
+func (s *Store) AbortUpload(ctx context.Context, upload Upload) error {
+	return s.abort(ctx, upload.Path, upload.ID)
+}
+
+// runOf returns the run, as it stands in paths, that the file at a path belongs
+// to: data files are named part-<bucket>-<run>.parquet, others lie in the run's
+// folder. Empty if it is neither.
+func runOf(path string) string {
+	if below, ok := strings.CutPrefix(path, "_runs/"); ok {
+		run, _, inside := strings.Cut(below, "/")
+		if !inside {
+			return ""
+		}
+		return run
+	}
+	name, parquet := strings.CutSuffix(path[strings.LastIndexByte(path, '/')+1:], ".parquet")
+	name, part := strings.CutPrefix(name, "part-")
+	bucket, run, cut := strings.Cut(name, "-")
+	if !parquet || !part || !cut || strings.Trim(bucket, "0123456789") != "" {
+		return ""
+	}
+	return run
+}
+
+// sweepConcurrency is how many uploads are aborted at once.
+const sweepConcurrency = 8
+
+// Sweep aborts every upload of the run. It lists until there is nothing new: a
+// store may cut a listing short, and an upload whose answer was lost may have
+// been started meanwhile.
+func (s *Store) Sweep(ctx context.Context, run string) error {
+	run = sink.Escape(run)
+	aborted := make(map[string]bool)
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var found []Upload
+		for upload, err := range s.Uploads(ctx) {
+			if err != nil {
+				return err
+			}
+			if upload.Run == run && !aborted[upload.ID] {
+				aborted[upload.ID] = true
+				found = append(found, upload)
+			}
+		}
+		if len(found) == 0 {
+			return nil
+		}
+		group, sweeping := errgroup.WithContext(ctx)
+		group.SetLimit(sweepConcurrency)
+		for _, upload := range found {
+			group.Go(func() error {
+				if err := sweeping.Err(); err != nil {
+					return err
+				}
+				return s.AbortUpload(sweeping, upload)
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+}
+
+// Progress returns when the run last started an upload.
+func (s *Store) Progress(ctx context.Context, run string) (time.Time, error) {
+	var newest time.Time
+	if err := ctx.Err(); err != nil {
+		return newest, err
+	}
+	run = sink.Escape(run)
+	for upload, err := range s.Uploads(ctx) {
+		if err != nil {
+			return newest, err
+		}
+		if upload.Run == run && upload.Started.After(newest) {
+			newest = upload.Started
+		}
+	}
+	return newest, nil
+}
