@@ -92,6 +92,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	})
 	root.AddCommand(
 		a.runCommand(),
+		a.planCommand(),
 		a.publishCommand(),
 		a.statusCommand(),
 		a.verifyCommand(),

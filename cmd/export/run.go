@@ -67,39 +67,58 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.defineProgress(o.general.define(cmd))
 }
 
-// run checks everything that can be checked without asking the service, then
-// takes the snapshot.
+// run takes a snapshot.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
-	settings, err := a.settings(o, from)
+	deps, settings, disconnect, err := a.connect(ctx, o, from)
 	if err != nil {
 		return err
 	}
+	defer disconnect()
+	stop := a.watch(&o.general, deps.Meter)
+	defer stop()
+	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
+	stop()
+	return a.report(ctx, &o.general, summary, err)
+}
+
+// connect checks everything that can be checked without asking the service,
+// and makes what a run or its plan works with. The simulated service, if that
+// is asked, serves until disconnect is called.
+func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
+	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
+) {
+	fail := func(err error) (pipeline.Deps, pipeline.Settings, func(), error) {
+		return pipeline.Deps{}, pipeline.Settings{}, nil, err
+	}
+	if settings, err = a.settings(o, from); err != nil {
+		return fail(err)
+	}
 	simulated, err := o.chooseService(from)
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	credentials := simulatedCredentials()
 	if !simulated {
 		if credentials, err = a.credentials(); err != nil {
-			return err
+			return fail(err)
 		}
 	}
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	logger := a.newLogger(&o.general)
-	baseURL := o.baseURL
+	baseURL, disconnect := o.baseURL, func() {}
 	if simulated {
 		// The embedded service outlives an interrupt: requests that wait for it
 		// are ended by their own client.
-		address, stop, err := o.serve(context.WithoutCancel(ctx), "")
-		if err != nil {
-			return err
+		var address string
+		if address, disconnect, err = o.serve(context.WithoutCancel(ctx), ""); err != nil {
+			return fail(err)
 		}
-		defer stop()
 		if baseURL, err = url.Parse(address); err != nil {
-			return fmt.Errorf("read the address of the simulated service: %w", err)
+			disconnect()
+			return fail(fmt.Errorf("read the address of the simulated service: %w", err))
 		}
 	} else {
 		warnOfPlainText(logger, baseURL)
@@ -111,14 +130,11 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger,
 	})
 	if err != nil {
-		return usage(err)
+		disconnect()
+		return fail(usage(err))
 	}
-	deps := pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: &pipeline.Meter{}, Now: a.now}
-	stop := a.watch(&o.general, deps.Meter)
-	defer stop()
-	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
-	stop()
-	return a.report(ctx, &o.general, summary, err)
+	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: &pipeline.Meter{}, Now: a.now}
+	return deps, settings, disconnect, nil
 }
 
 // settings are what the pipeline is told.

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/pipeline"
+)
+
+// planOptions are the settings of plan: those of the run that it is for.
+type planOptions struct {
+	runOptions
+	latency time.Duration
+}
+
+func (a *app) planCommand() *cobra.Command {
+	o := &planOptions{}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Tells what a run would request and write; fetches no student data",
+		Args:  noArguments,
+		Example: "  growth-export plan --simulate\n" +
+			"  growth-export plan --base-url https://host --datasets all --concurrency 16 --assume-latency 300ms",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := a.resolve(cmd)
+			if err != nil {
+				return err
+			}
+			return a.plan(cmd.Context(), o, from)
+		},
+	}
+	o.define(cmd)
+	define(group{cmd.Flags(), serviceGroup}, &o.latency, "assume-latency", "TIME", "500ms", parseDuration,
+		"what one request is taken to last, for the time that a run would take")
+	return cmd
+}
+
+func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
+	deps, settings, disconnect, err := a.connect(ctx, &o.runOptions, from)
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	estimate, err := await(ctx, func() (*pipeline.Estimate, error) {
+		return pipeline.Plan(ctx, deps, settings, o.latency)
+	})
+	if err != nil {
+		return err
+	}
+	if o.output == outputJSON {
+		return writeJSON(a.stdout, estimate)
+	}
+	return writeEstimate(a.stdout, estimate, o)
+}
+
+// writeEstimate writes an estimate for people.
+func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
+	var b strings.Builder
+	verb := "would begin"
+	if e.Resumes {
+		verb = "would resume (what is staged is not requested again)"
+	}
+	fmt.Fprintf(&b, "Plan: %s run %s, snapshot %s, at %s\n\n", verb, e.RunID, e.SnapshotDate, e.Destination)
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
+	width := len("dataset")
+	for i := range e.Datasets {
+		width = max(width, len(e.Datasets[i].Dataset))
+	}
+	line := func(name, requests, files, note string) {
+		fmt.Fprintf(t, "%-*s\t%s\t%s\t%s\n", width, name, requests, files, note)
+	}
+	line("dataset", "requests", "files", "")
+	for _, d := range e.Datasets {
+		note := ""
+		if !d.Selected {
+			note = "  needed, not exported"
+		}
+		line(d.Dataset, atLeast(d.Requests, d.Exact), count(int64(d.Files)), note)
+	}
+	line("all", atLeast(e.Requests, e.Exact), count(int64(e.Files)), "")
+	_ = t.Flush() // a strings.Builder takes everything
+	fmt.Fprintf(&b, "\nschools   %s in %s buckets of up to %s\n",
+		count(int64(e.Schools)), count(int64(e.Buckets)), count(int64(o.schoolsPerFile)))
+	for i, failure := range e.FailedSchools {
+		if i == mostListed {
+			fmt.Fprintf(&b, "  and %d failures more\n", len(e.FailedSchools)-i)
+			break
+		}
+		fmt.Fprintf(&b, "  fails   %s\n", describe(failure))
+	}
+	fmt.Fprintf(&b, "time      at least %s, at %d requests at once of %s each\n",
+		e.Time.Round(time.Second/10), o.concurrency, o.latency)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the plan: %w", err)
+	}
+	return nil
+}
+
+// atLeast marks a number that is only a minimum.
+func atLeast(n int, exact bool) string {
+	if exact {
+		return count(int64(n))
+	}
+	return ">= " + count(int64(n))
+}
