@@ -179,7 +179,7 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	}
 	made = append(made, folder)
 	info, err := os.Stat(folder)
-	if err == nil && info.Mode().Perm() != d.folderMode {
+	if err == nil && info.Mode().Perm()&d.folderMode != d.folderMode {
 		err = os.Chmod(folder, d.folderMode|info.Mode()&fs.ModeSetgid)
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func (d *Dir) makeFolder(root *os.Root, folder string) error {
 	}
 	d.changed(path.Dir(folder))
 	info, err := root.Stat(folder)
-	if err == nil && info.Mode().Perm() != d.folderMode {
+	if err == nil && info.Mode().Perm()&d.folderMode != d.folderMode {
 		// A group that the folder above hands down stays handed down.
 		err = root.Chmod(folder, d.folderMode|info.Mode()&fs.ModeSetgid)
 	}
@@ -273,14 +273,20 @@ func (d *Dir) create(root *os.Root, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && info.Mode().Perm() != d.fileMode {
-		err = f.Chmod(d.fileMode)
-	}
-	if err != nil {
+	if err := setMode(f, d.fileMode); err != nil {
 		return nil, errors.Join(err, f.Close(), root.Remove(name))
 	}
 	return f, nil
+}
+
+// setMode gives back what the umask took from a new file's mode. Where a file
+// system has no modes of its own and shows more, there is nothing to do.
+func setMode(f *os.File, mode fs.FileMode) error {
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&mode != mode {
+		err = f.Chmod(mode)
+	}
+	return err
 }
 
 // prune removes the folder and those above it as far as they are empty.

@@ -81,7 +81,10 @@ func (d *Dir) tryLock(root *os.Root, name string) (func() error, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = lockFile(f)
+		err = setMode(f, d.fileMode)
+		if err == nil {
+			err = lockFile(f)
+		}
 		if errors.Is(err, errors.ErrUnsupported) {
 			return func() error { return nil }, d.unlock(root, name, f)
 		}

@@ -364,8 +364,7 @@ func TestManyPublishersOfARun(t *testing.T) {
 							return err
 						}
 						_, err = Publish(t.Context(), store, g, options())
-						var missing *MissingError
-						if errors.As(err, &missing) {
+						if _, missing := errors.AsType[*MissingError](err); missing {
 							// Another one was through with it while this one gathered.
 							_, err = FinishPublishing(t.Context(), store)
 						}

@@ -112,7 +112,8 @@ func TestPublishWithMissingUnits(t *testing.T) {
 	g, err := Gather(t.Context(), store, plan)
 	require.NoError(t, err)
 	require.Equal(t, []Unit{
-		{Bucket: LookupBucket, Dataset: "districts"}, {Bucket: LookupBucket, Dataset: "schools"},
+		{Bucket: LookupBucket, Dataset: "districts"},
+		{Bucket: LookupBucket, Dataset: "schools"},
 		{Bucket: 0, Dataset: "test_results"},
 	}, g.Missing)
 	_, err = Publish(t.Context(), store, g, options())

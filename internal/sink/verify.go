@@ -54,13 +54,13 @@ func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 // a problem of the report; the error is for what keeps it from reading at all.
 func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyReport, error) {
 	v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
-	run, hash, err := v.locate(ctx, target)
+	found, err := v.locate(ctx, target)
 	if err != nil {
 		return nil, err
 	}
-	if run != "" {
-		v.report.RunID = run
-		if err := v.run(ctx, run, hash); err != nil {
+	if found.run != "" {
+		v.report.RunID = found.run
+		if err := v.run(ctx, found); err != nil {
 			return nil, err
 		}
 	}
@@ -118,9 +118,15 @@ func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
 	return data, nil
 }
 
-// locate finds the run, and the hash that its manifest must have, empty if no
-// pointer tells.
-func (v *verification) locate(ctx context.Context, target VerifyTarget) (run, hash string, err error) {
+// located is a run that was found; none if run is empty.
+type located struct {
+	run string
+	// pointer is the document that names the run, and hash what it says of the
+	// manifest; empty where no pointer could be read.
+	pointer, hash string
+}
+
+func (v *verification) locate(ctx context.Context, target VerifyTarget) (located, error) {
 	switch {
 	case target.RunID != "":
 		return v.locateRun(ctx, target.RunID)
@@ -132,27 +138,27 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (run, ha
 	return v.locateLatest(ctx)
 }
 
-func (v *verification) locateRun(ctx context.Context, run string) (_, hash string, err error) {
+func (v *verification) locateRun(ctx context.Context, run string) (located, error) {
 	manifest, err := ReadManifest(ctx, v.store, run)
 	if ctx.Err() != nil {
-		return "", "", context.Cause(ctx)
+		return located{}, context.Cause(ctx)
 	}
 	if err != nil || manifest.Status != Published {
-		return run, "", nil //nolint:nilerr // What is wrong with it is found where it is read.
+		return located{run: run}, nil //nolint:nilerr // What is wrong with it is found where it is read.
 	}
 	path := PointerPath(manifest.Kind, manifest.SnapshotDate)
 	if path == "" {
-		return run, "", nil
+		return located{run: run}, nil
 	}
 	pointer, err := v.pointer(ctx, path)
 	if pointer == nil || err != nil {
-		return run, "", err
+		return located{run: run}, err
 	}
 	if pointer.RunID != run {
 		v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
-		return run, "", nil
+		return located{run: run}, nil
 	}
-	return run, pointer.ManifestSHA256, nil
+	return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
 }
 
 func (v *verification) pointer(ctx context.Context, path string) (*Pointer, error) {
@@ -167,79 +173,77 @@ func (v *verification) pointer(ctx context.Context, path string) (*Pointer, erro
 	return pointer, nil
 }
 
-func (v *verification) locateDate(ctx context.Context, kind Kind, date string) (run, hash string, err error) {
-	pointer, err := v.pointer(ctx, PointerPath(kind, date))
+func (v *verification) locateDate(ctx context.Context, kind Kind, date string) (located, error) {
+	path := PointerPath(kind, date)
+	pointer, err := v.pointer(ctx, path)
 	if err != nil {
-		return "", "", err
+		return located{}, err
 	}
 	if pointer != nil {
-		return pointer.RunID, pointer.ManifestSHA256, nil
+		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
 	// The pointer is no help; what it named may be found all the same.
 	runs, err := Runs(ctx, v.store)
 	if err != nil {
-		return "", "", err
+		return located{}, err
 	}
 	for _, r := range slices.Backward(runs) {
 		if r.Kind == kind && r.SnapshotDate == date && r.State == StatePublished {
-			return r.RunID, "", nil
+			return located{run: r.RunID}, nil
 		}
 	}
-	return "", "", nil
+	return located{}, nil
 }
 
-func (v *verification) locateLatest(ctx context.Context) (run, hash string, err error) {
+func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	latest, err := pinned[Latest](ctx, v, LatestPath)
 	if err != nil {
-		return "", "", err
+		return located{}, err
 	}
 	newest, err := newestWhole(ctx, v.store)
-	if err != nil {
-		return "", "", err
-	}
-	if latest != nil && newest != nil && latest.SnapshotDate < newest.SnapshotDate {
-		v.problem(LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
-	}
-	if latest != nil && latest.Manifest != ManifestPath(latest.RunID) {
-		v.problem(LatestPath, "its manifest is not that of its run")
-	}
 	switch {
-	case latest != nil:
-		run, hash, err = v.locateDate(ctx, Full, latest.SnapshotDate)
-		if run != latest.RunID {
-			v.problem(LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, run)
-		}
-		if run == "" && newest != nil {
-			return v.locateDate(ctx, Full, newest.SnapshotDate)
-		}
-		return run, hash, err
-	case newest != nil:
+	case err != nil, latest == nil && newest == nil:
+		return located{}, err
+	case latest == nil:
 		return v.locateDate(ctx, Full, newest.SnapshotDate)
 	}
-	return "", "", nil
+	if newest != nil && latest.SnapshotDate < newest.SnapshotDate {
+		v.problem(LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+	}
+	if latest.Manifest != ManifestPath(latest.RunID) {
+		v.problem(LatestPath, "its manifest is not that of its run")
+	}
+	found, err := v.locateDate(ctx, Full, latest.SnapshotDate)
+	if err != nil {
+		return located{}, err
+	}
+	if found.run != latest.RunID {
+		v.problem(LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, found.run)
+	}
+	if found.run == "" && newest != nil {
+		return v.locateDate(ctx, Full, newest.SnapshotDate)
+	}
+	return found, nil
 }
 
-// run verifies a run whose manifest must have the hash, if there is one.
-func (v *verification) run(ctx context.Context, run, hash string) error {
-	path := ManifestPath(run)
+// run verifies the run that was found.
+func (v *verification) run(ctx context.Context, found located) error {
+	path := ManifestPath(found.run)
 	data, err := v.read(ctx, path)
 	if data == nil || err != nil {
 		return err
 	}
 	manifest := new(Manifest)
-	if hash != "" && hashOf(data) != hash {
-		v.problem(path, "its SHA-256 is not the one that its pointer names")
+	if found.hash != "" && hashOf(data) != found.hash {
+		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
 	}
 	if err := decodeDocument(path, data, manifest); err != nil {
 		v.problem(path, "%v", errors.Unwrap(err))
 		return nil
 	}
-	if manifest.RunID != run {
-		v.problem(path, "it is the manifest of another run")
-	}
 	v.report.Kind, v.report.SnapshotDate = manifest.Kind, manifest.SnapshotDate
-	if manifest.Ledger.Path != LedgerPath(run) {
-		v.problem(path, "its ledger is not that of its run")
+	if err := v.plan(ctx, path, found.run, manifest); err != nil {
+		return err
 	}
 	v.tables(path, manifest)
 
@@ -266,6 +270,26 @@ func (v *verification) run(ctx context.Context, run, hash string) error {
 	}
 	if sound[0] {
 		return v.ledger(ctx, manifest)
+	}
+	return nil
+}
+
+// plan compares what the manifest says of the run with its plan, where that can
+// be read: it decides which pointer the manifest is held against.
+func (v *verification) plan(ctx context.Context, path, run string, manifest *Manifest) error {
+	if manifest.RunID != run {
+		v.problem(path, "it is the manifest of another run")
+	}
+	if manifest.Ledger.Path != LedgerPath(run) {
+		v.problem(path, "its ledger is not that of its run")
+	}
+	plan, err := ReadPlan(ctx, v.store, run)
+	if err != nil {
+		return ctx.Err()
+	}
+	if manifest.Kind != plan.Kind || manifest.SnapshotDate != plan.SnapshotDate || manifest.BaseURL != plan.BaseURL ||
+		!manifest.StartedAt.Equal(plan.PlannedAt) || !manifest.Parameters.Equal(plan.Scope) {
+		v.problem(path, "it is not what %s planned", PlanPath(run))
 	}
 	return nil
 }

@@ -1,0 +1,356 @@
+package sink
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+func TestEscape(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ü", 100)
+	for value, want := range map[string]string{
+		"":                       "__HIVE_DEFAULT_PARTITION__",
+		".":                      "%2E",
+		"..":                     "%2E%2E",
+		"...":                    "...",
+		"Plain-1_2.3":            "Plain-1_2.3",
+		"a b/c%d=e":              "a%20b%2Fc%25d%3De",
+		"ü~\n\x00":               "%C3%BC%7E%0A%00",
+		unknownPartition:         "%5F_HIVE_DEFAULT_PARTITION__",
+		strings.Repeat("x", 200): strings.Repeat("x", 200),
+	} {
+		require.Equal(t, want, Escape(value))
+	}
+	require.LessOrEqual(t, len(Escape(long)), longestValue)
+	require.NotEqual(t, Escape(long), Escape(long+"x"))
+	require.Regexp(t, `^(%C3%BC)+(%C3)?~[0-9a-f]{32}$`, Escape(long))
+}
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "_runs/r/plan.json", PlanPath("r"))
+	require.Equal(t, "_runs/%2E%2E/manifest.json", ManifestPath(".."))
+	require.Equal(t, "_runs/r/ledger.parquet", LedgerPath("r"))
+	require.Equal(t, "_runs/r/held.json", HeldPath("r"))
+	require.Equal(t, "_runs/r/intent.json", IntentPath("r"))
+	require.Equal(t, "_runs/r/journal/lookup-schools.json", JournalPath("r", LookupBucket, "schools"))
+	require.Equal(t, "_runs/r/journal/12345-x.json", JournalPath("r", 12345, "x"))
+	require.Equal(t, "_snapshots/2026-11-20.json", PointerPath(Full, today))
+	require.Equal(t, "_as_of/2026-11-20.json", PointerPath(AsOf, today))
+	require.Empty(t, PointerPath(Delta, today))
+	require.Equal(t, "t/snapshot_date=2026-11-20/part-0000-r.parquet", DataPath(Full, "t", today, "", LookupBucket, "r"))
+	require.Equal(t, "as_of/t/snapshot_date=2026-11-20/part-0007-r.parquet", DataPath(AsOf, "t", today, "", 7, "r"))
+	require.Equal(t, "changes/t/snapshot_date=2026-11-20/district=a%20b/part-0007-r.parquet",
+		DataPath(Delta, "t", today, "a b", 7, "r"))
+	for path, run := range map[string]string{
+		DataPath(Full, "t", today, "d", 70000, "a-b-c"): "a-b-c",
+		DataPath(Full, "t", today, "", 0, ".."):         "%2E%2E",
+		"t/notes.txt":                                   "", "t/part-0000.parquet": "", "part-1-x.csv": "",
+	} {
+		require.Equal(t, run, runOfFile(path), path)
+	}
+}
+
+func TestUnitsAndShards(t *testing.T) {
+	t.Parallel()
+	p := newPlan("r", datasets("test_results", "students", "district_schools", "schools"), func(p *Plan) {
+		p.Shards = 2
+		p.Buckets = append(p.Buckets, Bucket{Index: 2, First: 4, End: 4}, Bucket{Index: LookupBucket})
+		slices.Reverse(p.Buckets)
+	})
+	var got []string
+	for _, u := range p.Units() {
+		got = append(got, u.String())
+	}
+	require.Equal(t, []string{
+		"schools", "district_schools",
+		"students of bucket 0", "test_results of bucket 0",
+		"students of bucket 1", "test_results of bucket 1",
+		"students of bucket 2", "test_results of bucket 2",
+	}, got)
+	require.Equal(t, 0, p.Shard(Unit{Bucket: LookupBucket}))
+	require.Equal(t, 1, p.Shard(Unit{Bucket: 1}))
+	require.Equal(t, 0, p.Shard(Unit{Bucket: 2}))
+	p.Shards = 0
+	require.Equal(t, 0, p.Shard(Unit{Bucket: 1}))
+}
+
+func TestPlanIsThatOfTheFirst(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	_, err := ReadPlan(t.Context(), store, "r")
+	require.ErrorIs(t, err, ErrNotFound)
+	first, second := newPlan("r"), newPlan("r", few)
+	got, err := CreatePlan(t.Context(), store, first)
+	require.NoError(t, err)
+	require.Equal(t, first, got)
+	got, err = CreatePlan(t.Context(), store, second)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(first, got))
+}
+
+func TestPlansThatCannotBeFollowed(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(*Plan){
+		"its format is 2":                func(p *Plan) { p.FormatVersion = 2 },
+		"it is the plan of another run":  func(p *Plan) { p.RunID = "other" },
+		"bucket 1 is not of its schools": func(p *Plan) { p.Buckets[1].End = 9 },
+		`knows no dataset "unheard"`:     datasets("schools", "unheard"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newDir(t, t.TempDir())
+			plan := newPlan("r", edit)
+			require.NoError(t, writeDocument(t.Context(), store, PlanPath("r"), plan, Condition{}))
+			_, err := ReadPlan(t.Context(), store, "r")
+			require.ErrorContains(t, err, name)
+			require.ErrorContains(t, err, "_runs/r/plan.json")
+		})
+	}
+}
+
+func TestAJournalThatProvesNothingIsPassedOver(t *testing.T) {
+	t.Parallel()
+	unit := Unit{Bucket: 0, Dataset: "students"}
+	spoil := map[string]func(t *testing.T, store Store, journal *Journal){
+		"cut": func(t *testing.T, store Store, _ *Journal) {
+			t.Helper()
+			require.NoError(t, store.Write(t.Context(), JournalPath("r", 0, "students"), []byte(`{"data`), Condition{}))
+		},
+		"of another unit": func(t *testing.T, store Store, j *Journal) {
+			t.Helper()
+			j.Dataset = "schools"
+			require.NoError(t, writeDocument(t.Context(), store, JournalPath("r", 0, "students"), j, Condition{}))
+		},
+		"without a table": func(t *testing.T, store Store, j *Journal) {
+			t.Helper()
+			clear(j.Files)
+			require.NoError(t, WriteJournal(t.Context(), store, "r", j))
+		},
+		"of other schools": func(t *testing.T, store Store, j *Journal) {
+			t.Helper()
+			j.Ledger[0].SchoolBid = "s9"
+			require.NoError(t, WriteJournal(t.Context(), store, "r", j))
+		},
+		"of too many schools": func(t *testing.T, store Store, j *Journal) {
+			t.Helper()
+			j.Ledger = append(j.Ledger, j.Ledger[0])
+			require.NoError(t, WriteJournal(t.Context(), store, "r", j))
+		},
+		"of a file that is gone": func(t *testing.T, store Store, j *Journal) {
+			t.Helper()
+			require.NoError(t, store.Abort(t.Context(), "r", j.Files["students"]))
+		},
+	}
+	for name, do := range spoil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newDir(t, t.TempDir())
+			plan := newPlan("r", few)
+			stageRun(t, store, plan, nil)
+			journals, err := ReadJournals(t.Context(), store, "r")
+			require.NoError(t, err)
+			require.Len(t, journals, 2)
+			do(t, store, journals[1])
+			g, err := Gather(t.Context(), store, plan)
+			require.NoError(t, err)
+			require.Equal(t, []Unit{unit}, g.Missing)
+			stageUnit(t, store, plan, unit, nil)
+			publishRun(t, store, "r")
+			requireVerified(t, store, VerifyTarget{})
+		})
+	}
+}
+
+func TestAUnitDoneAgainDropsWhatItHadStaged(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	plan := newPlan("r", few)
+	stageRun(t, store, plan, statusOf{"s1": StatusFailed})
+	files := len(tree(t, root))
+	earlier := gather(t, store, "r").Tables["students"].Files[0]
+	journal := stageUnit(t, store, plan, Unit{Bucket: 0, Dataset: "students"}, nil)
+	require.Len(t, tree(t, root), files)
+	holds, err := store.Holds(t.Context(), "r", earlier)
+	require.NoError(t, err)
+	require.False(t, holds)
+
+	t.Log("writing the same journal again drops nothing")
+	require.NoError(t, WriteJournal(t.Context(), store, "r", journal))
+	g := gather(t, store, "r")
+	require.Empty(t, g.Missing)
+	require.Empty(t, g.Failed)
+	require.EqualValues(t, 2, g.Schools.OK)
+}
+
+func TestALedgerThatDoesNotAddUp(t *testing.T) {
+	t.Parallel()
+	for want, edit := range map[string]func(j *Journal){
+		`school "s1": 7 records were received, 1 written and 1 dropped`: func(j *Journal) {
+			j.Ledger[0].RecordsReceived = 7
+		},
+		"its ledger counts 3 rows, table students has 2": func(j *Journal) {
+			j.Ledger[0].RecordsReceived, j.Ledger[0].RowsWritten = 3, 2
+		},
+		`its ledger has a row of "schools"`: func(j *Journal) { j.Ledger[0].Dataset = "schools" },
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			store := newDir(t, t.TempDir())
+			plan := newPlan("r", few)
+			stageRun(t, store, plan, nil)
+			journals, err := ReadJournals(t.Context(), store, "r")
+			require.NoError(t, err)
+			edit(journals[1])
+			require.NoError(t, WriteJournal(t.Context(), store, "r", journals[1]))
+			_, err = Gather(t.Context(), store, plan)
+			require.ErrorContains(t, err, "add up students of bucket 0: "+want)
+		})
+	}
+}
+
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	ledger := []LedgerRow{
+		{Dataset: "students", SchoolBid: "b", Status: StatusDenied, Requests: 1, Error: "403"},
+		{
+			Dataset: "students", SchoolBid: "a", Status: StatusOK, Pages: 1, RecordsReceived: 5, DuplicatesDropped: 2,
+			RowsWritten: 3, RecordsUnavailable: 4, Requests: 6, Retries: 7,
+		},
+		{Dataset: "district_schools", DistrictBid: "d", Status: StatusOK},
+		{Dataset: "students", Status: StatusFailed, Error: "no bid"},
+	}
+	file, err := stageLedger(t.Context(), store, "r", ledger)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, file.Rows)
+	require.NoError(t, store.Commit(t.Context(), "r", file))
+	object, err := store.Open(t.Context(), LedgerPath("r"))
+	require.NoError(t, err)
+	parquetFile, err := parquet.OpenFile(object, object.Size())
+	require.NoError(t, err)
+
+	var columns []string
+	for _, column := range parquetFile.Root().Columns() {
+		kind := column.Name() + " " + column.Type().String()
+		if column.Optional() {
+			kind += " optional"
+		}
+		columns = append(columns, kind)
+	}
+	require.Equal(t, []string{
+		"dataset STRING", "requested_school_bid STRING optional", "requested_district_bid STRING optional",
+		"status STRING", "pages INT64", "records_received INT64", "duplicates_dropped INT64", "rows_written INT64",
+		"records_unavailable INT64", "requests INT64", "retries INT64", "error STRING optional",
+	}, trimInts(columns))
+
+	var found [][]string
+	rowsOf := parquetFile.RowGroups()[0].Rows()
+	buffer := make([]parquet.Row, 4)
+	n, _ := rowsOf.ReadRows(buffer)
+	require.Equal(t, 4, n)
+	for _, row := range buffer {
+		var values []string
+		for _, v := range row {
+			values = append(values, v.String())
+		}
+		found = append(found, values)
+	}
+	require.NoError(t, rowsOf.Close())
+	require.Equal(t, [][]string{
+		{"district_schools", "<null>", "d", "ok", "0", "0", "0", "0", "0", "0", "0", "<null>"},
+		{"students", "<null>", "<null>", "failed", "0", "0", "0", "0", "0", "0", "0", "no bid"},
+		{"students", "a", "<null>", "ok", "1", "5", "2", "3", "4", "6", "7", "<null>"},
+		{"students", "b", "<null>", "denied", "0", "0", "0", "0", "0", "1", "0", "403"},
+	}, found)
+	totals, err := readLedgerTotals(object, object.Size())
+	require.NoError(t, err)
+	require.Equal(t, ManifestDataset{OK: 1, Denied: 1, Failed: 1, SchoolsWithRow: 1}, totals.datasets["students"])
+	ok, denied, failed, known := totals.schools()
+	require.Equal(t, []int64{1, 1, 1}, []int64{ok, denied, failed})
+	require.True(t, known)
+	require.NoError(t, object.Close())
+}
+
+// trimInts takes the annotation of 64-bit integers from types, which is none.
+func trimInts(types []string) []string {
+	for i := range types {
+		types[i] = strings.ReplaceAll(types[i], "INT(64,true)", "INT64")
+	}
+	return types
+}
+
+// liar is a Draft whose bytes come back changed, as from a bad disk.
+type liar struct{ Draft }
+
+func (l liar) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := l.Draft.ReadAt(p, offset)
+	if n > 0 {
+		p[n-1] ^= 1
+	}
+	return n, err
+}
+
+func TestTableFileIsReadBack(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	table := schemas.Tables()[0]
+	create := func() *TableFile {
+		t.Helper()
+		file, err := CreateTable(t.Context(), store, "r", path.Join(table.Name, "x.parquet"), table)
+		require.NoError(t, err)
+		require.NoError(t, file.Append(someRows(table, "", 3)))
+		require.Positive(t, file.Bytes())
+		return file
+	}
+	file := create()
+	file.draft = liar{file.draft}
+	_, err := file.Stage(t.Context())
+	require.ErrorContains(t, err, "stage "+table.Name+"/x.parquet: ")
+	require.NoError(t, file.Abort())
+
+	file = create()
+	require.NoError(t, file.writer.Append(someRows(table, "", 1)))
+	staged, err := file.Stage(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, staged.Rows)
+	require.Len(t, staged.SHA256, 64)
+	require.Zero(t, file.Bytes())
+	require.Error(t, file.Append(rows.New(table)))
+	_, err = file.Stage(t.Context())
+	require.Error(t, err)
+	_, err = inspect(t.Context(), create().draft, 0, 0)
+	require.Error(t, err)
+
+	t.Log("equal rows give equal bytes, on a writer that was used before, too")
+	tables := NewTables(store, "r")
+	for range 3 {
+		again, err := tables.Create(t.Context(), "other.parquet", table)
+		require.NoError(t, err)
+		require.NoError(t, again.Append(someRows(table, "", 4)))
+		f, err := again.Stage(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, staged.SHA256, f.SHA256)
+	}
+	require.NoError(t, store.Sweep(t.Context(), "r"))
+	require.Equal(t, []string{"./"}, names(tree(t, root)))
+}
+
+func TestRequestsAdd(t *testing.T) {
+	t.Parallel()
+	var sum Requests
+	sum.Add(Requests{Total: 1, Retries: 2, TokenRefreshes: 3, ByStatus: map[string]int64{"200": 1}})
+	sum.Add(Requests{Total: 1, ByStatus: map[string]int64{"200": 1, "404": 1}})
+	require.Equal(t, Requests{Total: 2, Retries: 2, TokenRefreshes: 3, ByStatus: map[string]int64{"200": 2, "404": 1}}, sum)
+}

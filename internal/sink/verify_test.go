@@ -1,0 +1,284 @@
+package sink
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at
+// many places, and removes each, and expects the file to be named.
+func TestVerifyFindsEveryChange(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	takeSnapshot(t, store, newPlan("run-1", few))
+	whole := tree(t, root)
+	delete(whole, PlanPath("run-1")) // a plan is no part of what was published
+	require.Len(t, whole, 3+2+1)
+	source := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	for name, data := range whole {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		targets := []VerifyTarget{{}, {SnapshotDate: today}, {RunID: "run-1"}}
+		if name == LatestPath {
+			targets = targets[:1]
+		}
+		requireNamed := func(change string) {
+			t.Helper()
+			for _, target := range targets {
+				report, err := Verify(t.Context(), store, target)
+				require.NoError(t, err)
+				require.Contains(t, problems(report), name, "%s of %s, target %+v", change, name, target)
+			}
+		}
+		places := []int{0, len(data) - 1, len(data) / 2}
+		for range 5 {
+			places = append(places, source.IntN(len(data)))
+		}
+		if len(data) < 300 { // pointers: everywhere, in three runs of the test
+			for i := source.IntN(3); i < len(data); i += 3 {
+				places = append(places, i)
+			}
+		}
+		for _, place := range places {
+			changed := []byte(data)
+			changed[place] ^= byte(1 + source.IntN(255))
+			require.NoError(t, os.WriteFile(path, changed, 0o600))
+			requireNamed("a change")
+		}
+		require.NoError(t, os.WriteFile(path, []byte(data[:len(data)/2]), 0o600))
+		requireNamed("the end")
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		requireNamed("all")
+		require.NoError(t, os.Remove(path))
+		requireNamed("the removal")
+		require.NoError(t, os.WriteFile(path, []byte(data), 0o600))
+	}
+	requireVerified(t, store, VerifyTarget{})
+}
+
+func problems(report *VerifyReport) string {
+	var all []string
+	for _, problem := range report.Problems {
+		all = append(all, problem.String())
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestVerifyFindsEveryProblem(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	m := takeSnapshot(t, store, newPlan("run-1"))
+	first, second := m.Tables["test_results"].Files[0].Path, m.Tables["test_results"].Files[1].Path
+	require.NoError(t, store.Remove(t.Context(), first))
+	require.NoError(t, os.Truncate(filepath.Join(root, second), 100))
+	require.NoError(t, store.Remove(t.Context(), m.Ledger.Path))
+	report, err := Verify(t.Context(), store, VerifyTarget{})
+	require.NoError(t, err)
+	require.False(t, report.OK())
+	var paths []string
+	for _, problem := range report.Problems {
+		paths = append(paths, problem.Path)
+	}
+	require.Subset(t, paths, []string{first, second, m.Ledger.Path})
+	require.IsNonDecreasing(t, paths)
+}
+
+func TestVerifyComparesTotals(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(m *Manifest)
+		want   string
+	}{
+		{"a table's rows", func(m *Manifest) {
+			table := m.Tables["students"]
+			table.Rows++
+			m.Tables["students"] = table
+		}, "_runs/run-1/manifest.json: table students has 3 rows, its files have 2"},
+		{"a dataset's schools", func(m *Manifest) {
+			count := m.Datasets["students"]
+			count.Denied++
+			m.Datasets["students"] = count
+		}, "_runs/run-1/ledger.parquet: of dataset students it counts"},
+		{
+			"a dataset too few", func(m *Manifest) { delete(m.Datasets, "schools") },
+			"_runs/run-1/ledger.parquet: it has rows of dataset schools, which the manifest does not know",
+		},
+		{
+			"schools", func(m *Manifest) { m.Schools.OK, m.Schools.Failed = 1, 1 },
+			"_runs/run-1/ledger.parquet: it counts 2 schools ok, 0 denied and 0 failed, the manifest 1, 0 and 1",
+		},
+		{
+			"the number of schools", func(m *Manifest) { m.Schools.Total = 9 },
+			"_runs/run-1/manifest.json: its counts of schools do not add up",
+		},
+		{
+			"a file's rows", func(m *Manifest) { m.Tables["schools"].Files[0].Rows = 5 },
+			"schools/snapshot_date=2026-11-20/part-0000-run-1.parquet: its footer counts 1 rows, the manifest 5",
+		},
+		{
+			"a file's size", func(m *Manifest) { m.Tables["schools"].Files[0].Bytes = 5 },
+			"schools/snapshot_date=2026-11-20/part-0000-run-1.parquet: it has ",
+		},
+		{
+			"the run", func(m *Manifest) { m.RunID = "run-2" },
+			"_runs/run-1/manifest.json: it is the manifest of another run",
+		},
+		{
+			"the date", func(m *Manifest) { m.SnapshotDate = "2026-11-21" },
+			"_runs/run-1/manifest.json: it is not what _runs/run-1/plan.json planned",
+		},
+		{
+			"the kind", func(m *Manifest) { m.Kind = "fulk" },
+			"_runs/run-1/manifest.json: it is not what _runs/run-1/plan.json planned",
+		},
+		{
+			"the status", func(m *Manifest) { m.Status = "" },
+			`_runs/run-1/manifest.json: the run is "": its files are not kept`,
+		},
+		{
+			"the ledger", func(m *Manifest) { m.Ledger.Path = PlanPath("run-1") },
+			"_runs/run-1/manifest.json: its ledger is not that of its run",
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			store := newDir(t, t.TempDir())
+			m := takeSnapshot(t, store, newPlan("run-1", few))
+			test.change(m)
+			require.NoError(t, writeDocument(t.Context(), store, ManifestPath("run-1"), m, Condition{}))
+			for _, target := range []VerifyTarget{{RunID: "run-1"}, {SnapshotDate: today}} {
+				report, err := Verify(t.Context(), store, target)
+				require.NoError(t, err)
+				require.Contains(t, problems(report), test.want)
+			}
+			report, err := Verify(t.Context(), store, VerifyTarget{})
+			require.NoError(t, err)
+			require.Contains(t, problems(report), "_runs/run-1/manifest.json: its SHA-256 is not the one that _snapshots/2026-11-20.json names")
+		})
+	}
+}
+
+func TestVerifyNothing(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, filepath.Join(t.TempDir(), "none"))
+	for want, target := range map[string]VerifyTarget{
+		"_latest.json":               {},
+		"_snapshots/2026-11-20.json": {SnapshotDate: today},
+		"_as_of/2026-11-20.json":     {EffectiveDate: today},
+		"_runs/r/manifest.json":      {RunID: "r"},
+	} {
+		report, err := Verify(t.Context(), store, target)
+		require.NoError(t, err)
+		require.Equal(t, []Problem{{Path: want, Problem: "is missing"}}, report.Problems)
+	}
+	stageRun(t, store, newPlan("r"), nil)
+	report, err := Verify(t.Context(), store, VerifyTarget{RunID: "r"})
+	require.NoError(t, err)
+	require.Equal(t, []Problem{{Path: "_runs/r/manifest.json", Problem: "is missing"}}, report.Problems)
+}
+
+func TestVerifyPointersAgainstEachOther(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	takeSnapshot(t, store, newPlan("a", few, onDate("2026-11-19")))
+	takeSnapshot(t, store, newPlan("b", few))
+	m, err := ReadManifest(t.Context(), store, "a")
+	require.NoError(t, err)
+
+	t.Log("_latest.json names an older run")
+	require.NoError(t, writeDocument(t.Context(), store, LatestPath, latestOf(m), Condition{}))
+	report, err := Verify(t.Context(), store, VerifyTarget{})
+	require.NoError(t, err)
+	require.Equal(t, []Problem{{
+		Path: LatestPath, Problem: "names the snapshot of 2026-11-19, the newest is of 2026-11-20",
+	}}, report.Problems)
+
+	t.Log("the pointer of a date names another run than the one published for it")
+	pointer, _, err := readDocument[Pointer](t.Context(), store, PointerPath(Full, "2026-11-19"))
+	require.NoError(t, err)
+	require.NoError(t, writeDocument(t.Context(), store, PointerPath(Full, today), pointer, Condition{}))
+	report, err = Verify(t.Context(), store, VerifyTarget{RunID: "b"})
+	require.NoError(t, err)
+	require.Len(t, report.Problems, 1)
+	require.Equal(t, "_snapshots/2026-11-20.json", report.Problems[0].Path)
+}
+
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	ctx := t.Context()
+	runs, err := Runs(ctx, store)
+	require.NoError(t, err)
+	require.Empty(t, runs)
+
+	takeSnapshot(t, store, newPlan("1-replaced", few))
+	takeSnapshot(t, store, newPlan("2-published", few))
+	stageRun(t, store, newPlan("3-publishing", few), nil)
+	_, _, err = begin(ctx, store, gather(t, store, "3-publishing"), options(), "")
+	require.NoError(t, err)
+	stageRun(t, store, newPlan("4-held", few), statusOf{"s1": StatusFailed, "s2": StatusDenied})
+	require.NoError(t, Hold(ctx, store, "4-held", []string{"too many", "too few"}))
+	stageRun(t, store, newPlan("5-staged", few), nil)
+	_, err = CreatePlan(ctx, store, newPlan("6-staging", few))
+	require.NoError(t, err)
+	stageUnit(t, store, newPlan("6-staging", few), Unit{Bucket: 0, Dataset: "students"}, nil)
+	_, err = CreatePlan(ctx, store, newPlan("7-begun", few))
+	require.NoError(t, err)
+	takeSnapshot(t, store, newPlan("0-earlier", few, onDate("2026-11-01")))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "_runs/8-damaged"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/8-damaged/plan.json"), []byte(`{"run`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/stray"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/1-replaced.txt"), nil, 0o600))
+
+	runs, err = Runs(ctx, store)
+	require.NoError(t, err)
+	type short struct {
+		run, state    string
+		staged, units int
+	}
+	var got []short
+	for _, run := range runs {
+		got = append(got, short{run.RunID, run.State, run.Staged, run.Units})
+		if run.RunID != "8-damaged" {
+			require.False(t, run.LastProgress.IsZero(), run.RunID)
+			require.Empty(t, run.Problems)
+			require.EqualValues(t, 2, run.Schools)
+		}
+	}
+	require.Equal(t, []short{
+		{"8-damaged", StateStaging, 0, 0},
+		{"0-earlier", StatePublished, 2, 2},
+		{"1-replaced", StateReplaced, 2, 2},
+		{"2-published", StatePublished, 2, 2},
+		{"3-publishing", StatePublishing, 2, 2},
+		{"4-held", StateHeld, 2, 2},
+		{"5-staged", StateStaged, 2, 2},
+		{"6-staging", StateStaging, 1, 2},
+		{"7-begun", StateStaging, 0, 2},
+	}, got)
+	held := runs[5]
+	require.Equal(t, []string{"too many", "too few"}, held.Reasons)
+	require.EqualValues(t, 1, held.Failed)
+	require.EqualValues(t, 1, held.Denied)
+	require.Len(t, runs[0].Problems, 1)
+	require.Contains(t, runs[0].Problems[0], "_runs/8-damaged/plan.json")
+
+	t.Log("progress is that of the newest staged file")
+	later := time.Now().Add(time.Hour).Truncate(time.Second)
+	staged, err := os.ReadDir(filepath.Join(root, "_staging/6-staging"))
+	require.NoError(t, err)
+	require.NoError(t, os.Chtimes(filepath.Join(root, "_staging/6-staging", staged[0].Name()), later, later))
+	runs, err = Runs(ctx, store)
+	require.NoError(t, err)
+	require.WithinDuration(t, later, runs[7].LastProgress, 0)
+}
