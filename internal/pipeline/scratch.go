@@ -13,7 +13,7 @@ import (
 
 // waitingBytes is how much memory finished schools may take together while
 // they wait for their turn in the file; what is beyond waits in scratch.
-const waitingBytes = 16 << 20
+const waitingBytes = 8 << 20
 
 // scratch is one unnamed file in which results wait. It holds student data, so
 // it is removed from its folder as soon as it is open: however the process
