@@ -248,3 +248,19 @@ func TestWhoTakesTheDate(t *testing.T) {
 		})
 	}
 }
+
+// TestFollowingAnotherFinisher has a process go on with an intent that another
+// one has changed meanwhile.
+func TestFollowingAnotherFinisher(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	stageRun(t, store, newPlan("begun", few), nil)
+	begun, _, err := begin(t.Context(), store, gather(t, store, "begun"), options(), "")
+	require.NoError(t, err)
+	takeSnapshot(t, store, newPlan("other", few, planned(-time.Hour)))
+	m, err := rollForward(t.Context(), store, begun, "a version that is no more")
+	require.NoError(t, err)
+	require.Equal(t, Published, m.Status)
+	requireOneWinner(t, root, []string{"begun", "other"})
+}

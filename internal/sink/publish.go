@@ -75,12 +75,16 @@ func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions)
 	if err != nil {
 		return nil, fmt.Errorf("publish run %s: %w", run, err)
 	}
+	if begun == nil {
+		return ReadManifest(ctx, store, run)
+	}
 	return rollForward(ctx, store, begun, version)
 }
 
 // begin judges whether the run may replace what stands, stages the ledger and
 // writes the intent, over the damaged one of that version if there is one. If
-// another process was faster it is its intent that counts.
+// another process was faster it is its intent that counts, or none if that is
+// through with it already.
 func begin(
 	ctx context.Context, store Store, g *Gathered, opts PublishOptions, damaged string,
 ) (*intent, string, error) {
@@ -133,6 +137,9 @@ func begin(
 		return nil, "", errors.Join(err, store.Abort(ctx, run, ledger))
 	}
 	standing, version, err := readDocument[intent](ctx, store, IntentPath(run))
+	if errors.Is(err, ErrNotFound) {
+		return nil, "", store.Abort(ctx, run, ledger)
+	}
 	if err != nil {
 		return nil, "", err
 	}

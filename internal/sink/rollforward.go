@@ -209,6 +209,9 @@ func (p *publishing) mayTake(ctx context.Context, other string) (bool, error) {
 		return false, err
 	}
 	_, p.version, err = readDocument[intent](ctx, p.store, path)
+	if errors.Is(err, ErrNotFound) {
+		err = ErrConflict // somebody else was through with it at once
+	}
 	return err == nil, err
 }
 
