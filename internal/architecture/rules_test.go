@@ -55,6 +55,23 @@ func rules() map[string]rule {
 			why:     "the sink makes files visible and knows neither the service nor its pages; of Parquet it reads the ledger alone",
 			tests:   []string{"internal/sink/storetest"},
 		},
+		"internal/sink/s3": {
+			ours: []string{"internal/sink"},
+			modules: []string{
+				"github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/config",
+				"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
+				"github.com/aws/smithy-go", "golang.org/x/sync",
+			},
+			why:   "the only importer of the AWS SDK; of the sink it knows the store's contract",
+			tests: []string{"internal/sink/s3/s3test", "internal/sink/storetest"},
+		},
+		"internal/sink/s3/s3test": {
+			modules: []string{
+				"github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/credentials",
+				"github.com/aws/aws-sdk-go-v2/service/s3",
+			},
+			why: "a real S3 server for tests, linked into them alone",
+		},
 		"internal/sink/storetest": {
 			ours:    []string{"internal/sink"},
 			modules: []string{"github.com/stretchr/testify", "golang.org/x/sync"},
