@@ -5,10 +5,10 @@ package schemas
 
 func schoolClassDetails() *Dataset {
 	return &Dataset{
-		Name: "school_class_details",
-		Doc:  "The details of each class of school_classes, one call per class and perspective.",
-		Per:  PerRecord,
-		Feed: "school_classes",
+		Name:  "school_class_details",
+		Doc:   "The details of each class of school_classes, one call per class and perspective.",
+		Per:   PerRecord,
+		Feeds: []string{"school_classes"},
 		Operation: Operation{
 			Section: "4.10",
 			Path:    "/enrollments/v1/school-classes/{school_class_bid}",
@@ -39,10 +39,10 @@ func schoolClassDetails() *Dataset {
 
 func educatorSchoolAssociationDetails() *Dataset {
 	return &Dataset{
-		Name: "educator_school_association_details",
-		Doc:  "The details of each association of educator_school_associations, one call per association and perspective.",
-		Per:  PerRecord,
-		Feed: "educator_school_associations",
+		Name:  "educator_school_association_details",
+		Doc:   "The details of each association of educator_school_associations, one call per association and perspective.",
+		Per:   PerRecord,
+		Feeds: []string{"educator_school_associations"},
 		Operation: Operation{
 			Section: "4.14",
 			Path:    "/enrollments/v1/educator-school-associations/{educator_school_association_bid}",

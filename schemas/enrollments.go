@@ -171,10 +171,10 @@ func schoolClasses() *Dataset {
 
 func studentSchoolClasses() *Dataset {
 	return &Dataset{
-		Name: "student_school_classes",
-		Doc:  "The classes of each student of each school, in every perspective of the school; one call per student and perspective.",
-		Per:  PerStudent,
-		Feed: "students",
+		Name:  "student_school_classes",
+		Doc:   "The classes of each student of each school, in every perspective of the school; one call per student and perspective.",
+		Per:   PerStudent,
+		Feeds: []string{"students"},
 		Operation: Operation{
 			Section:  "4.11",
 			Path:     "/enrollments/v1/student-school-classes",
@@ -210,8 +210,8 @@ func educatorSchoolClasses() *Dataset {
 		Name: "educator_school_classes",
 		Doc: "The classes of each educator of each school, in the perspectives that named the educator; one call per educator and perspective. " +
 			"Educators come from educator_school_associations and from the educators of school_classes.",
-		Per:  PerEducator,
-		Feed: "educator_school_associations",
+		Per:   PerEducator,
+		Feeds: []string{"educator_school_associations", "school_class_educators"},
 		Operation: Operation{
 			Section:  "4.12",
 			Path:     "/enrollments/v1/educator-school-classes",

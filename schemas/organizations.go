@@ -98,10 +98,10 @@ func students() *Dataset {
 
 func studentDetails() *Dataset {
 	return &Dataset{
-		Name: "student_details",
-		Doc:  "The details of each student of each school, one call per student.",
-		Per:  PerStudent,
-		Feed: "students",
+		Name:  "student_details",
+		Doc:   "The details of each student of each school, one call per student.",
+		Per:   PerStudent,
+		Feeds: []string{"students"},
 		Operation: Operation{
 			Section: "4.5",
 			Path:    "/students/v2/{student_bid}",

@@ -3,6 +3,7 @@ package schemas
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Type is the type of a column, as tables.csv names it.
@@ -164,10 +165,9 @@ type Dataset struct {
 	// Default datasets are part of --datasets default.
 	Default bool
 	Per     FanOut
-	// Feed names the dataset whose records give the ids of a fan-out per
-	// student, educator or record, in the column named like the parameter.
-	// Educators come from the educators of school_classes as well.
-	Feed      string
+	// Feeds names the tables whose rows give the identifiers of a fan-out per
+	// student, educator or record, in the column named like FedParam.
+	Feeds     []string
 	Operation Operation
 	// Tables are the tables the dataset fills, the one of its records first.
 	Tables []*Table
@@ -184,4 +184,31 @@ type Dataset struct {
 // perspective (specification, What the service does, 6).
 func (d *Dataset) TakesPerspective() bool {
 	return slices.Contains(d.Operation.Query, "perspective-bid")
+}
+
+// FedParam returns the parameter that Feeds give the values of, such as
+// student_bid; empty for a dataset without feeds.
+func (d *Dataset) FedParam() string {
+	if len(d.Feeds) == 0 {
+		return ""
+	}
+	for _, c := range d.Tables[0].Columns {
+		name, isParam := strings.CutPrefix(c.Source, string(SourceParam))
+		if isParam && name != "school_bid" && name != "perspective_bid" {
+			return name
+		}
+	}
+	return ""
+}
+
+// FindTable returns the table of that name and its dataset.
+func FindTable(name string) (*Table, *Dataset, bool) {
+	for _, d := range Datasets() {
+		for _, t := range d.Tables {
+			if t.Name == name {
+				return t, d, true
+			}
+		}
+	}
+	return nil, nil, false
 }

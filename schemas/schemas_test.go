@@ -67,7 +67,7 @@ func TestOperations(t *testing.T) {
 		"school_classes":                      {"4.9", "/enrollments/v1/school-classes", "perspective-bid school-bid", "schoolClasses", "school", "", true, true, true, false},
 		"school_class_details":                {"4.10", "/enrollments/v1/school-classes/{school_class_bid}", "perspective-bid", "", "record", "school_classes", false, false, false, true},
 		"student_school_classes":              {"4.11", "/enrollments/v1/student-school-classes", "perspective-bid school-bid student-bid", "", "student", "students", false, true, false, false},
-		"educator_school_classes":             {"4.12", "/enrollments/v1/educator-school-classes", "perspective-bid school-bid educator-bid", "", "educator", "educator_school_associations", false, true, false, false},
+		"educator_school_classes":             {"4.12", "/enrollments/v1/educator-school-classes", "perspective-bid school-bid educator-bid", "", "educator", "educator_school_associations school_class_educators", false, true, false, false},
 		"educator_school_associations":        {"4.13", "/enrollments/v1/educator-school-associations", "perspective-bid school-bid", "", "school", "", true, true, false, false},
 		"educator_school_association_details": {"4.14", "/enrollments/v1/educator-school-associations/{educator_school_association_bid}", "perspective-bid", "", "record", "educator_school_associations", false, false, false, true},
 	}
@@ -78,7 +78,7 @@ func TestOperations(t *testing.T) {
 			require.Equal(t, []string{"effective-date", "modified-since", "include-removed"}, op.Filters, d.Name)
 		}
 		got[d.Name] = row{
-			op.Section, op.Path, strings.Join(op.Query, " "), op.Records, d.Per.String(), d.Feed,
+			op.Section, op.Path, strings.Join(op.Query, " "), op.Records, d.Per.String(), strings.Join(d.Feeds, " "),
 			d.Default, len(op.Filters) > 0, op.Paged, op.Single,
 		}
 	}
@@ -138,7 +138,7 @@ func params(d *Dataset) []string {
 	for _, q := range d.Operation.Query {
 		names = append(names, strings.ReplaceAll(q, "-", "_"))
 	}
-	if d.Feed != "" && !slices.Contains(names, "school_bid") {
+	if len(d.Feeds) > 0 && !slices.Contains(names, "school_bid") {
 		names = append(names, "school_bid")
 	}
 	return names
@@ -167,20 +167,16 @@ func TestParametersAreRequestedColumns(t *testing.T) {
 func TestFeedsAndPerspectives(t *testing.T) {
 	t.Parallel()
 	for _, d := range Datasets() {
-		require.Equal(t, d.Per == PerStudent || d.Per == PerEducator || d.Per == PerRecord, d.Feed != "", d.Name)
+		require.Equal(t, d.Per == PerStudent || d.Per == PerEducator || d.Per == PerRecord, len(d.Feeds) > 0, d.Name)
 		require.Equal(t, strings.HasPrefix(d.Operation.Path, "/enrollments/"), d.TakesPerspective(), d.Name)
-		if d.Feed == "" {
-			continue
-		}
-		feed, ok := Find(d.Feed)
-		require.True(t, ok, d.Name)
-		require.Equal(t, PerSchool, feed.Per, d.Name)
-		// What the call needs beyond school and perspective is a column of the
-		// records that feed it.
-		for _, p := range params(d) {
-			if p != "school_bid" && p != "perspective_bid" {
-				require.GreaterOrEqual(t, feed.Tables[0].Column(p), 0, "%s needs %s", d.Name, p)
-			}
+		for _, name := range d.Feeds {
+			table, feed, ok := FindTable(name)
+			require.True(t, ok, d.Name)
+			require.Equal(t, PerSchool, feed.Per, d.Name)
+			// What the call needs beyond school and perspective is a column of
+			// the rows that feed it.
+			require.Contains(t, params(d), d.FedParam())
+			require.GreaterOrEqual(t, table.Column(d.FedParam()), 0, "%s needs %s", d.Name, d.FedParam())
 		}
 	}
 }
@@ -269,7 +265,7 @@ func TestDocumentation(t *testing.T) {
 				}
 				require.Regexp(t, origin, c.Doc, name)
 				sections := regexp.MustCompile(`Specification (4\.\d+)`).FindStringSubmatch(c.Doc)
-				if sections == nil || (c.Name == "requested_school_bid" && d.Feed != "") {
+				if sections == nil || (c.Name == "requested_school_bid" && len(d.Feeds) > 0) {
 					continue
 				}
 				require.Equal(t, d.Operation.Section, sections[1], name)

@@ -29,7 +29,7 @@ type (
 		Doc       string        `json:"doc"`
 		Default   bool          `json:"default"`
 		Per       string        `json:"per"`
-		Feed      string        `json:"feed,omitempty"`
+		Feeds     []string      `json:"feeds,omitempty"`
 		Operation jsonOperation `json:"operation"`
 		// KeptInExtra names documented members that no column takes.
 		KeptInExtra           []string    `json:"kept_in_extra,omitempty"`
@@ -93,7 +93,7 @@ func JSON(w io.Writer) error {
 
 func describe(d *schemas.Dataset) jsonDataset {
 	out := jsonDataset{
-		Name: d.Name, Doc: d.Doc, Default: d.Default, Per: d.Per.String(), Feed: d.Feed,
+		Name: d.Name, Doc: d.Doc, Default: d.Default, Per: d.Per.String(), Feeds: d.Feeds,
 		Operation:             jsonOperation(d.Operation),
 		KeptInExtra:           d.Known,
 		WholeRecordDuplicates: d.WholeRecordDuplicates,

@@ -67,8 +67,8 @@ func markdownDataset(b *bytes.Buffer, d *schemas.Dataset) {
 		b.WriteString("- Without an effective date: the day on which the run was planned, UTC\n")
 	}
 	fmt.Fprintf(b, "- Calls: %s\n", calls(d))
-	if d.Feed != "" {
-		fmt.Fprintf(b, "- Identifiers come from: `%s`\n", d.Feed)
+	if len(d.Feeds) > 0 {
+		fmt.Fprintf(b, "- `%s` comes from: %s\n", d.FedParam(), codes(d.Feeds))
 	}
 	if len(d.Known) > 0 {
 		fmt.Fprintf(b, "- Kept in `_extra`: %s\n", codes(d.Known))

@@ -139,7 +139,7 @@ func TestMarkdown(t *testing.T) {
 	child.Name, child.Each = "order_lines", "lines"
 	child.Columns = child.Columns[3:5]
 	got := string(markdown([]*schemas.Dataset{{
-		Name: "order", Doc: "Orders.", Per: schemas.PerStudent, Feed: "students",
+		Name: "order", Doc: "Orders.", Per: schemas.PerStudent, Feeds: []string{"students"},
 		Operation: schemas.Operation{
 			Section: "4.99", Path: "/orders/v1/{student_bid}",
 			Query: []string{"perspective-bid"}, Filters: []string{"effective-date", "include-removed"}, PinsDate: true, Single: true,
@@ -161,7 +161,7 @@ Orders.
 - Filters: ~effective-date~, ~include-removed~
 - Without an effective date: the day on which the run was planned, UTC
 - Calls: one per student and perspective, each answered with one record
-- Identifiers come from: ~students~
+- ~select~ comes from: ~students~
 - Kept in ~_extra~: ~more~
 
 ### Table ~order~
