@@ -8,11 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 func TestDirModes(t *testing.T) { //nolint:paralleltest // The umask is the whole process's.
@@ -297,4 +300,40 @@ func TestDirLockEndsWithItsContext(t *testing.T) {
 	err = <-waiting
 	require.Error(t, err)
 	require.NoError(t, unlock())
+}
+
+// TestDirLockIsOnePersons has many come and go, so that some lock the file of a
+// lock that its holder is removing.
+func TestDirLockIsOnePersons(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var held atomic.Int64
+	var group errgroup.Group
+	for range 4 {
+		dir := newDir(t, root)
+		group.Go(func() error {
+			for taken := 0; taken < 50; {
+				unlock, err := dir.Lock(t.Context(), "x", false)
+				if errors.Is(err, ErrLocked) {
+					runtime.Gosched()
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				taken++
+				if held.Add(1) > 1 {
+					return errors.New("two hold the lock")
+				}
+				runtime.Gosched()
+				held.Add(-1)
+				if err := unlock(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	require.Equal(t, []string{"./"}, names(tree(t, root)))
 }
