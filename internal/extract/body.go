@@ -42,11 +42,11 @@ func (b *buffer) release() {
 	b.home.pool.Put(b)
 }
 
-// fill reads r to its end, or to errTooLong once more than limit bytes have come. size is the expected number of bytes,
+// fill reads r into an empty buffer to its end, or to errTooLong once more than limit bytes have come. size is the expected number of bytes,
 // negative if it is not known.
 func (b *buffer) fill(r io.Reader, size, limit int64) error {
 	// One byte more than is expected, so that the end is found without growing.
-	b.data = slices.Grow(b.data[:0], int(min(max(size, 0), firstRoom))+1)
+	b.data = slices.Grow(b.data, int(min(max(size, 0), firstRoom))+1)
 	for {
 		if len(b.data) == cap(b.data) {
 			b.data = slices.Grow(b.data, max(len(b.data), 32<<10))

@@ -315,6 +315,77 @@ func TestLaterPagesAreNoWitnesses(t *testing.T) {
 	})
 }
 
+// TestWitnessIsOfAnotherSchool fails one call of each school while another call of two of them goes on to succeed: a school's own
+// success is not asked again by its probe, and does not push out the other school's.
+func TestWitnessIsOfAnotherSchool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			j.note(schoolOf(r) + r.URL.Query().Get("student"))
+			if r.URL.Query().Get("student") == "/bad" {
+				return reply(500, ""), nil
+			}
+			return reply(200, "[]"), nil
+		}), func(o *extract.Options) { o.Concurrency = 1 })
+		ask := func(school, student string) error {
+			call := results(school)
+			call.Query = append(call.Query, extract.Param{Name: "student", Value: student})
+			_, err := c.Get(t.Context(), call, discard)
+			return err
+		}
+		for _, school := range []string{"b", "a", "a"} {
+			require.NoError(t, ask(school, "/good"))
+		}
+		var wg sync.WaitGroup
+		for _, school := range []string{"a", "c", "d"} {
+			wg.Go(func() {
+				if err := ask(school, "/bad"); extract.EndsRun(err) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		asked := j.of("")[3:]
+		for i, e := range asked {
+			if strings.HasSuffix(e.school, "/good") {
+				want := "a/good"
+				if asked[i-1].school == "a/bad" {
+					want = "b/good"
+				}
+				require.Equal(t, want, e.school)
+			}
+		}
+		require.Greater(t, len(j.of("a/good")), 2)
+		require.Greater(t, len(j.of("b/good")), 1)
+	})
+}
+
+// TestProbeThatFailsAfterTheTrouble was sent in it, so it does not count, though a request from before has ended it meanwhile.
+func TestProbeThatFailsAfterTheTrouble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var probed atomic.Bool
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case schoolOf(r) == "slow":
+				after(r.Context(), 10*time.Second)
+			case time.Since(began) == 0:
+				return reply(500, ""), nil
+			case probed.CompareAndSwap(false, true):
+				after(r.Context(), 20*time.Second)
+				return reply(500, ""), nil
+			}
+			return reply(200, "[]"), nil
+		}), func(o *extract.Options) { o.Retries = 1 })
+		for school, o := range fetch(t.Context(), c, "slow", "a", "b", "c") {
+			require.NoError(t, o.err, school)
+		}
+		require.True(t, probed.Load())
+	})
+}
+
 func TestLookupsHaveNothingToDoWithTrouble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

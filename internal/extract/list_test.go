@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/extract"
 )
@@ -92,21 +93,27 @@ func TestListFailsWithAnyPage(t *testing.T) {
 	require.Equal(t, 1, asError(t, err).Attempts, "what is not marked unreadable is final")
 }
 
-// TestCursorsAreCopied returns a cursor that is a part of the body, whose buffer the next page overwrites.
+// TestCursorsAreCopied returns cursors that are parts of their bodies, whose buffers other lists overwrite.
 func TestCursorsAreCopied(t *testing.T) {
 	t.Parallel()
-	var asked []string
 	c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-		page := r.URL.Query().Get("next-page")
-		asked = append(asked, page)
-		if len(asked) == 4 {
+		school, page := schoolOf(r), r.URL.Query().Get("next-page")
+		if strings.Trim(page, school) != "" {
+			return reply(400, ""), nil
+		}
+		if len(page) == 100 {
 			return reply(200, ""), nil
 		}
-		return reply(200, strings.Repeat(string(rune('a'+len(asked))), 5)), nil
-	}))
-	_, err := c.List(t.Context(), results("s1"), func(body []byte) (string, error) {
-		return unsafe.String(unsafe.SliceData(body), len(body)), nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, []string{"", "bbbbb", "ccccc", "ddddd"}, asked)
+		return reply(200, page+school), nil
+	}), func(o *extract.Options) { o.Concurrency = 16 })
+	var g errgroup.Group
+	for i := range 16 {
+		g.Go(func() error {
+			_, err := c.List(t.Context(), results(string(rune('a'+i))), func(body []byte) (string, error) {
+				return unsafe.String(unsafe.SliceData(body), len(body)), nil
+			})
+			return err
+		})
+	}
+	require.NoError(t, g.Wait())
 }

@@ -34,19 +34,22 @@ func TestConcurrencyBoundsRequestsInFlight(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var now, most atomic.Int64
-				var c *extract.Client
-				c = dial(t, bare(func(r *http.Request) (*http.Response, error) {
+				c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
 					n := now.Add(1)
 					defer now.Add(-1)
 					for was := most.Load(); n > was; was = most.Load() {
 						most.CompareAndSwap(was, n)
 					}
-					require.Equal(t, n, c.Stats().InFlight)
 					after(r.Context(), time.Second)
 					return reply(200, tokenBody("T")), nil
 				}), func(o *extract.Options) { o.Concurrency = bound })
 				start := time.Now()
-				require.NoError(t, all(t, c, 48, discard))
+				done := make(chan error, 1)
+				go func() { done <- all(t, c, 48, discard) }()
+				after(t.Context(), 1500*time.Millisecond)
+				require.EqualValues(t, bound, c.Stats().InFlight)
+				require.NoError(t, <-done)
+				require.Zero(t, c.Stats().InFlight)
 				require.EqualValues(t, bound, most.Load())
 				require.Equal(t, time.Duration(48/bound+1)*time.Second, time.Since(start), "all slots are used all the time")
 			})

@@ -200,6 +200,29 @@ func TestRetryAfterIsHonouredByAll(t *testing.T) {
 	}
 }
 
+// TestRetryAfterIsNeverShortened has a second request come back with a shorter one.
+func TestRetryAfterIsNeverShortened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			j.note(schoolOf(r))
+			switch len(j.of("")) {
+			case 1:
+				after(r.Context(), time.Second)
+				return reply(429, "", "Retry-After", "100"), nil
+			case 2:
+				after(r.Context(), 2*time.Second)
+				return reply(429, "", "Retry-After", "5"), nil
+			}
+			return reply(200, "[]"), nil
+		}))
+		start := time.Now()
+		require.NoError(t, all(t, c, 2, discard))
+		require.Equal(t, 101*time.Second, j.of("")[2].at.Sub(start))
+	})
+}
+
 func TestRetryAfterThatSaysNothing(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "soon", "-5", "1.5", "0", "Sat, 01 Jan 2000 00:00:00 GMT", "1999-01-01"} {
@@ -262,8 +285,15 @@ func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 			return reply(200, tokenBody("T")), nil
 		}))
 		_, err := c.Get(t.Context(), schools(), discard)
-		require.ErrorIs(t, err, extract.ErrGaveUp)
 		require.Equal(t, 40*time.Second, asked)
+		require.ErrorIs(t, err, extract.ErrGaveUp)
+		require.Equal(t, "schools", asError(t, err).Operation)
+
+		c = dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(429, "", "Retry-After", "9999"), nil }))
+		_, err = c.Get(t.Context(), schools(), discard)
+		require.ErrorIs(t, err, extract.ErrGaveUp)
+		require.NotErrorIs(t, err, extract.ErrTokenEndpoint)
+		require.Equal(t, "token", asError(t, err).Operation)
 	})
 }
 

@@ -30,7 +30,7 @@ type tokens struct {
 	refusals int    // fresh tokens refused since the last success
 	over     error  // not nil once there is no token to be had for good
 	had      bool   // there was a token before
-	fromFile string // the file's token when it was read last; only the flight's leader uses it
+	fromFile string // the token that the file is known to hold or that came with it; only the flight's leader uses it
 }
 
 // grant is one generation of the token.
@@ -72,8 +72,8 @@ func (t *tokens) start(c Credentials) error {
 		if text, err = readToken(t.file); err != nil {
 			return err
 		}
-		t.fromFile = text
 	}
+	t.fromFile = text
 	if text != "" {
 		t.current, t.had = newGrant(&oauth2.Token{AccessToken: text}, false), true
 	}

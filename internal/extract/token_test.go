@@ -242,6 +242,54 @@ func TestThreeNewTokensRefusedEndTheRun(t *testing.T) {
 	require.Equal(t, 3, asked, "nothing more is asked")
 }
 
+// TestGivenTokenIsNotCountedAmongNewOnes gets three tokens after the one got elsewhere was refused.
+func TestGivenTokenIsNotCountedAmongNewOnes(t *testing.T) {
+	t.Parallel()
+	service := &issuer{refuse: func(*http.Request, int) bool { return true }}
+	c := dial(t, service, withToken)
+	_, err := c.Get(t.Context(), schools(), discard)
+	require.ErrorIs(t, err, extract.ErrRefused)
+	issued, asked := service.counts()
+	require.Equal(t, 3, issued)
+	require.Equal(t, 4, asked)
+}
+
+// TestSuccessForgetsRefusals has two new tokens of every three refused.
+func TestSuccessForgetsRefusals(t *testing.T) {
+	t.Parallel()
+	service := &issuer{refuse: func(_ *http.Request, issued int) bool { return issued%3 != 0 }}
+	c := dial(t, service)
+	for round := range 4 {
+		_, err := c.Get(t.Context(), results("s1"), discard)
+		require.NoError(t, err)
+		issued, _ := service.counts()
+		require.Equal(t, 3*(round+1), issued)
+		service.revoke()
+	}
+}
+
+// TestLateRefusalOfAnOldToken has two requests refused with one token, the second when a new one is in use already.
+func TestLateRefusalOfAnOldToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var issued atomic.Int64
+		c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, tokenPath):
+				return reply(200, tokenBody("T"+strconv.FormatInt(issued.Add(1), 10))), nil
+			case r.Header.Get("Authorization") != "Bearer T1":
+				return reply(200, "[]"), nil
+			case schoolOf(r) == "1":
+				after(r.Context(), time.Second)
+			}
+			return reply(401, ""), nil
+		}))
+		require.NoError(t, all(t, c, 2, discard))
+		require.NoError(t, all(t, c, 1, discard))
+		require.EqualValues(t, 2, issued.Load())
+	})
+}
+
 // TestSuccessBetweenRefusals has every token refused after one success: no number of them ends the run.
 func TestSuccessBetweenRefusals(t *testing.T) {
 	t.Parallel()
@@ -473,6 +521,18 @@ func TestTokenGotElsewhere(t *testing.T) {
 		require.NoError(t, get(t, c))
 		w.accepts.Store("three")
 		require.ErrorIs(t, get(t, c), extract.ErrRefused, "the file did not change")
+	})
+	t.Run("given with its file", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "token")
+		write(t, path, "one")
+		w := &world{}
+		w.accepts.Store("none of them")
+		c := start(t, w, func(o *extract.Options) {
+			o.Credentials = extract.Credentials{APIKey: apiKey, AccessToken: "one", AccessTokenFile: path}
+		})
+		require.ErrorIs(t, get(t, c), extract.ErrRefused)
+		require.EqualValues(t, 1, c.Stats().Requests, "the same token is not sent again")
 	})
 	t.Run("then the file, then key and secret", func(t *testing.T) {
 		t.Parallel()
