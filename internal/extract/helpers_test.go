@@ -57,7 +57,7 @@ func tokenBody(token string) string {
 	return `{"access_token": "` + token + `", "token_type": "BearerToken", "expires_in": "3599", "issued_at": "1763637000000"}`
 }
 
-func options(t *testing.T, base string, change ...func(*extract.Options)) extract.Options {
+func options(t testing.TB, base string, change ...func(*extract.Options)) extract.Options {
 	t.Helper()
 	u, err := url.Parse(base)
 	require.NoError(t, err)

@@ -2,9 +2,7 @@ package extract_test
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -73,90 +71,6 @@ func (s *issuer) counts() (issued, asked int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.issued, s.asked
-}
-
-func TestHeadersOfReadsAndTokenRequests(t *testing.T) {
-	t.Parallel()
-	var token, read *http.Request
-	var form string
-	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == tokenPath {
-			body, _ := io.ReadAll(r.Body)
-			token, form = r, string(body)
-			_, _ = io.WriteString(w, tokenBody("opaque28"))
-			return
-		}
-		read = r
-		_, _ = io.WriteString(w, "[]")
-	}, func(o *extract.Options) { o.UserAgent = "growth-export/1.2" })
-	_, err := c.Get(t.Context(), results("s1"), discard)
-	require.NoError(t, err)
-
-	require.Equal(t, http.MethodPost, token.Method)
-	require.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte(apiKey+":"+apiSecret)), token.Header.Get("Authorization"))
-	require.Equal(t, apiKey, token.Header.Get("apikey"))
-	require.Equal(t, "client_credentials", token.Header.Get("grant_type"))
-	require.Equal(t, "application/x-www-form-urlencoded", token.Header.Get("Content-Type"))
-	require.Equal(t, "growth-export/1.2", token.Header.Get("User-Agent"))
-	require.Equal(t, "grant_type=client_credentials", form)
-	require.Empty(t, token.URL.RawQuery)
-
-	require.Equal(t, http.MethodGet, read.Method)
-	require.Equal(t, []string{"Bearer opaque28"}, read.Header["Authorization"])
-	require.Equal(t, apiKey, read.Header.Get("apikey"))
-	require.Equal(t, "application/json", read.Header.Get("Content-Type"))
-	require.Equal(t, "application/json", read.Header.Get("Accept"))
-	require.Equal(t, "gzip", read.Header.Get("Accept-Encoding"))
-	require.Equal(t, "growth-export/1.2", read.Header.Get("User-Agent"))
-	require.Zero(t, read.ContentLength)
-	require.Empty(t, read.TransferEncoding)
-}
-
-func TestAnswersOfTheTokenEndpoint(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		body, contentType string
-		refused           bool
-	}{
-		"as observed":         {body: `{"access_token":"T","token_type":"BearerToken","expires_in":"3599","issued_at":"1"}`},
-		"numbers":             {body: `{"access_token":"T","token_type":"Bearer","expires_in":3599}`},
-		"the token alone":     {body: `{"access_token":"T"}`},
-		"an odd type":         {body: `{"access_token":"T","token_type":"mac"}`},
-		"null life":           {body: `{"access_token":"T","expires_in":null}`},
-		"no life":             {body: `{"access_token":"T","expires_in":"0"}`},
-		"called plain text":   {body: `{"access_token":"T","expires_in":"3599"}`, contentType: "text/plain"},
-		"called a form":       {body: `{"access_token":"T"}`, contentType: "application/x-www-form-urlencoded"},
-		"no token":            {body: `{"token_type":"Bearer"}`, refused: true},
-		"empty token":         {body: `{"access_token":""}`, refused: true},
-		"HTML":                {body: `<html>LEAKED</html>`, refused: true},
-		"nothing":             {body: ``, refused: true},
-		"a token of lines":    {body: `{"access_token":"LEAKED\r\nX-Evil: 1"}`, refused: true},
-		"an error with a 200": {body: `{"access_token":"T","error":"LEAKED","error_description":"LEAKED"}`, refused: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := connect(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != tokenPath {
-					if got := r.Header.Get("Authorization"); got != "Bearer T" {
-						w.WriteHeader(http.StatusBadRequest)
-					}
-					return
-				}
-				if tt.contentType != "" {
-					w.Header().Set("Content-Type", tt.contentType)
-				}
-				_, _ = io.WriteString(w, tt.body)
-			}, noRetries)
-			_, err := c.Get(t.Context(), results("s1"), discard)
-			if !tt.refused {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorIs(t, err, extract.ErrTokenEndpoint)
-			require.ErrorContains(t, err, "token (/auth/v1/token): no token to be had from the token endpoint: the answer is no token")
-			require.NotContains(t, err.Error(), "LEAKED")
-		})
-	}
 }
 
 // TestOneRefusalOneToken has 16 requests at a time meet a token that was revoked, again and again.
@@ -340,73 +254,6 @@ func TestOneRequestAlwaysRefused(t *testing.T) {
 		require.Equal(t, 3, asError(t, err).Attempts)
 		require.Equal(t, extract.Tally{Requests: 9, Retries: 2}, tally)
 	})
-}
-
-func TestTokenEndpointThatRefuses(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{401, 403} {
-		var calls atomic.Int64
-		c := dial(t, bare(func(*http.Request) (*http.Response, error) {
-			calls.Add(1)
-			return reply(status, `{"error": "invalid_client", "error_description": "LEAKED"}`), nil
-		}))
-		for range 2 {
-			_, err := c.Get(t.Context(), schools(), discard)
-			require.ErrorIs(t, err, extract.ErrRefused)
-			require.EqualError(t, err, fmt.Sprintf(
-				"token (/auth/v1/token): the service refused our credentials: no token for this key and secret; check both (status %d)", status))
-		}
-		require.EqualValues(t, 1, calls.Load(), "it is asked once and no more")
-	}
-}
-
-func TestTokenEndpointThatIsDown(t *testing.T) {
-	t.Parallel()
-	for name, answer := range map[string]bare{
-		"503":     func(*http.Request) (*http.Response, error) { return reply(503, `{"code": "DOWN"}`), nil },
-		"400":     func(*http.Request) (*http.Response, error) { return reply(400, "LEAKED"), nil },
-		"404":     func(*http.Request) (*http.Response, error) { return reply(404, ""), nil },
-		"a reset": func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
-		"a stall": func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				// It is down in the first five requests, once for good and once not.
-				for _, down := range []int64{1000, 5} {
-					var calls atomic.Int64
-					c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
-						switch {
-						case !strings.HasSuffix(r.URL.Path, tokenPath):
-							return reply(200, "[]"), nil
-						case calls.Add(1) > down:
-							return reply(200, tokenBody("T")), nil
-						default:
-							return answer(r)
-						}
-					}), func(o *extract.Options) { o.GiveUpAfter = time.Second })
-					var g errgroup.Group
-					for i := range 4 {
-						g.Go(func() error {
-							_, err := c.Get(t.Context(), results(strconv.Itoa(i)), discard)
-							return err
-						})
-					}
-					err := g.Wait()
-					if down == 5 {
-						require.NoError(t, err)
-						require.EqualValues(t, 6, calls.Load())
-						continue
-					}
-					require.ErrorIs(t, err, extract.ErrTokenEndpoint)
-					require.True(t, extract.EndsRun(err))
-					require.Equal(t, 9, asError(t, err).Attempts)
-					require.EqualValues(t, 9, calls.Load(), "all that waited fail together")
-					require.NotContains(t, err.Error(), "LEAKED")
-				}
-			})
-		})
-	}
 }
 
 // TestTokenFetchOutlivesItsLeader cancels the request that fetches the token while others wait for it.
