@@ -81,7 +81,7 @@ var _ sender = (*wire)(nil)
 // newTransport makes net/http's own transport with every wait and size bounded. Connections need no bound, since the slots
 // bound the requests. Compression is asked for and undone here rather than there, where each body would cost a new reader.
 //
-// A read that a kept connection dropped without a byte of an answer is sent again by net/http itself, once and on another
+// A read that a kept connection dropped without a byte of an answer is sent again by net/http itself, on another
 // connection: that is how idle connections end, and it is neither an attempt nor counted.
 func newTransport(concurrency int) *http.Transport {
 	return &http.Transport{
