@@ -1,0 +1,59 @@
+-- A view for every table, over the latest snapshot of a destination. In the duckdb shell, from the root of the repository:
+--
+--   SET VARIABLE dest = './growth-data';     -- or s3://bucket/prefix, after INSTALL httpfs and CREATE SECRET
+--   .read examples/duckdb/views.sql
+--   FROM test_results LIMIT 10;
+--
+-- From Python: con.execute("SET VARIABLE dest = ..."), then con.execute(open("examples/duckdb/views.sql").read()).
+--
+-- The views read exactly the files that the manifest names, never a listing: they see one whole run, whatever is being
+-- published or cleaned up beside it. They stay with that run until this file is run again, in this session alone.
+-- A table that the run did not export has a view too, which says so when it is queried.
+
+-- The file at a path of the destination.
+CREATE OR REPLACE TEMP MACRO growth_path(path) AS
+    rtrim(coalesce(getvariable('dest'), './growth-data'), '/') || '/' || path;
+
+-- A document of the destination. Where there is none DuckDB would read nothing and go on.
+CREATE OR REPLACE TEMP MACRO growth_document(path) AS
+    coalesce((SELECT content FROM read_text(growth_path(path))), error('no file ' || growth_path(path)))::JSON;
+
+SET VARIABLE growth_latest = growth_document('_latest.json');
+SET VARIABLE growth_manifest = growth_document(getvariable('growth_latest')->>'manifest');
+
+-- The files of a table, as the manifest lists them.
+CREATE OR REPLACE TEMP MACRO growth_files(name) AS
+    [growth_path(path) FOR path IN getvariable('growth_manifest')->>('$.tables."' || name || '".files[*].path')];
+
+-- The rows of a table. The district of --partition-by district is text even where it looks like a number or a date.
+CREATE OR REPLACE TEMP MACRO growth_table(name) AS TABLE FROM query(
+    CASE WHEN growth_files(name) = [] THEN
+        'SELECT NULL AS not_exported WHERE error(''the latest snapshot has no table ' || name || ': see run --datasets'')'
+    ELSE
+        'FROM read_parquet(growth_files(''' || name || '''), hive_partitioning = true,
+            hive_types = {snapshot_date: DATE}, hive_types_autocast = false)'
+    END);
+
+-- What became of every school and dataset: look here for those denied or failed.
+CREATE OR REPLACE TEMP VIEW ledger AS
+    FROM read_parquet(growth_path(getvariable('growth_manifest')->>'$.ledger.path'), hive_partitioning = false);
+
+CREATE OR REPLACE TEMP VIEW districts AS FROM growth_table('districts');
+CREATE OR REPLACE TEMP VIEW schools AS FROM growth_table('schools');
+CREATE OR REPLACE TEMP VIEW district_schools AS FROM growth_table('district_schools');
+CREATE OR REPLACE TEMP VIEW students AS FROM growth_table('students');
+CREATE OR REPLACE TEMP VIEW student_details AS FROM growth_table('student_details');
+CREATE OR REPLACE TEMP VIEW test_results AS FROM growth_table('test_results');
+CREATE OR REPLACE TEMP VIEW test_result_norms AS FROM growth_table('test_result_norms');
+CREATE OR REPLACE TEMP VIEW test_result_instructional_areas AS FROM growth_table('test_result_instructional_areas');
+CREATE OR REPLACE TEMP VIEW academic_years AS FROM growth_table('academic_years');
+CREATE OR REPLACE TEMP VIEW enrollment_sessions AS FROM growth_table('enrollment_sessions');
+CREATE OR REPLACE TEMP VIEW student_school_associations AS FROM growth_table('student_school_associations');
+CREATE OR REPLACE TEMP VIEW school_classes AS FROM growth_table('school_classes');
+CREATE OR REPLACE TEMP VIEW school_class_educators AS FROM growth_table('school_class_educators');
+CREATE OR REPLACE TEMP VIEW school_class_students AS FROM growth_table('school_class_students');
+CREATE OR REPLACE TEMP VIEW school_class_details AS FROM growth_table('school_class_details');
+CREATE OR REPLACE TEMP VIEW student_school_classes AS FROM growth_table('student_school_classes');
+CREATE OR REPLACE TEMP VIEW educator_school_classes AS FROM growth_table('educator_school_classes');
+CREATE OR REPLACE TEMP VIEW educator_school_associations AS FROM growth_table('educator_school_associations');
+CREATE OR REPLACE TEMP VIEW educator_school_association_details AS FROM growth_table('educator_school_association_details');

@@ -1,0 +1,237 @@
+"""Spark and DuckDB, which share no line, read the same from the same files. Run by `make test-spark`.
+
+The exporter takes a snapshot of the simulated service, once plain and once with --partition-by district. Both engines
+read every table through the example readers of this repository, Spark's read.py and DuckDB's views.sql, and must agree
+with the declarations on names and types, with the manifest on counts, and with each other on a checksum of all values.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import duckdb
+import read
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DUCKDB_EXAMPLES = REPOSITORY / "examples" / "duckdb"
+
+# Both engines work in a zone that is not UTC: a timestamp is an instant, and a date no timestamp, wherever they are read.
+ZONE = "America/Chicago"
+
+
+def declared() -> dict[str, list[dict]]:
+    """The columns of every table of the default datasets, as declared, with the date that the folder adds."""
+    generated = json.loads(read.GENERATED.read_text("utf-8"))
+    date = {"name": "snapshot_date", "type": "date", "spark_type": "DATE", "duckdb_type": "DATE"}
+    return {
+        table["name"]: [*table["columns"], date]
+        for dataset in generated["datasets"]
+        if dataset["default"]
+        for table in dataset["tables"]
+    }
+
+
+def start_spark(folder: str) -> SparkSession:
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.session.timeZone": ZONE,
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    spark = SparkSession.builder.master("local[2]").appName("test_spark").config(map=settings).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def start_duckdb(dest: str) -> duckdb.DuckDBPyConnection:
+    """DuckDB with the views of views.sql over a destination."""
+    duck = duckdb.connect()
+    duck.execute(f"SET TimeZone = '{ZONE}'")
+    duck.execute("SET VARIABLE dest = $dest", {"dest": dest})
+    duck.execute((DUCKDB_EXAMPLES / "views.sql").read_text("utf-8"))
+    return duck
+
+
+def checksum(rows) -> tuple[int, str]:
+    """The number of rows and a checksum of their values that depends neither on their order nor on the engine: the sum of
+    the rows' hashes, so that a row lost, doubled or changed in one value is seen."""
+    count, total = 0, 0
+    for row in rows:
+        count += 1
+        total += int.from_bytes(hashlib.blake2b(repr(tuple(row)).encode(), digest_size=16).digest())
+    return count, f"{total % 2**128:032x}"
+
+
+# Values as Python has them from both engines alike: text, whole numbers, doubles to the last bit, truth, null; dates as
+# text, timestamps as microseconds since 1970 in UTC.
+
+
+def spark_rows(frame: DataFrame, columns: list[dict]) -> list[tuple]:
+    plain = {"date": lambda c: F.col(c).cast("string"), "timestamp": F.unix_micros}
+    return frame.select(*(plain.get(c["type"], F.col)(c["name"]) for c in columns)).collect()
+
+
+def duckdb_rows(duck: duckdb.DuckDBPyConnection, table: str, columns: list[dict]) -> list[tuple]:
+    plain = {"date": "{}::VARCHAR", "timestamp": "epoch_us({})", "json": "{}::VARCHAR"}
+    values = ", ".join(plain.get(c["type"], "{}").format(f'"{c["name"]}"') for c in columns)
+    return duck.execute(f"SELECT {values} FROM {table}").fetchall()
+
+
+class TestChecksum(unittest.TestCase):
+    ROWS = [("a", 1, 0.1, None), ("b", None, -2.5, True), ("b", None, -2.5, True)]
+
+    def test_order_does_not_matter(self):
+        self.assertEqual(checksum(self.ROWS), checksum(self.ROWS[::-1]))
+
+    def test_every_difference_does(self):
+        others = [
+            self.ROWS[:2],
+            [*self.ROWS, self.ROWS[0]],
+            [self.ROWS[0], self.ROWS[0], self.ROWS[1]],
+            [("a", 1, 0.1, ""), *self.ROWS[1:]],
+            [("a", 1, 0.1, "None"), *self.ROWS[1:]],
+            [("a", 1.0, 0.1, None), *self.ROWS[1:]],
+            [("a", 1, 0.1 + 2**-56, None), *self.ROWS[1:]],
+            [("a", 1, None, 0.1), *self.ROWS[1:]],
+        ]
+        for rows in others:
+            self.assertNotEqual(checksum(self.ROWS), checksum(rows), rows)
+
+
+class TestSpark(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="growth-export-spark-"))
+        cls.exporter = f"{cls.folder}/growth-export"
+        subprocess.run(["go", "build", "-o", cls.exporter, "./cmd/export"], cwd=REPOSITORY, check=True)
+        cls.spark = start_spark(cls.folder)
+        cls.addClassCleanup(cls.spark.stop)
+
+    def export(self, *settings: str) -> str:
+        """Takes a snapshot of the simulated service."""
+        # A name as people have them, and one that both engines could take for a pattern.
+        dest = f"{self.folder}/growth data [{self._testMethodName}]"
+        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *settings]
+        result = subprocess.run(run, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return dest
+
+    def test_plain(self):
+        self.compare(self.export(), [])
+
+    def test_partitioned_by_district(self):
+        dest = self.export("--partition-by", "district", "--schools-per-file", "4")
+        self.compare(dest, ["districts", "schools", "district_schools"])
+
+    def compare(self, dest: str, whole: list[str]) -> None:
+        """Compares every table. Those named as whole have no district level though the destination has."""
+        duck, snapshot = start_duckdb(dest), read.Snapshot(self.spark, dest)
+        self.assertNotEqual(declared(), {})
+        self.assertEqual(snapshot.tables(), sorted(declared()))
+        for name, columns in declared().items():
+            with self.subTest(table=name):
+                table = snapshot.manifest["tables"][name]
+                if whole and name not in whole:
+                    columns = [*columns, {"name": "district", "type": "string", "spark_type": "STRING", "duckdb_type": "VARCHAR"}]
+                frame = snapshot.table(name)
+
+                types = {c["name"]: c["spark_type"].lower() for c in columns}
+                self.assertEqual(dict(frame.dtypes), types)
+                self.assertEqual(dict(self.types_of_files(dest, name, table)), types)
+                described = duck.execute(f"SELECT column_name, column_type FROM (DESCRIBE {name})").fetchall()
+                self.assertEqual(dict(described), {c["name"]: c["duckdb_type"] for c in columns})
+                self.assertEqual((len(frame.dtypes), len(described)), (len(columns), len(columns)))
+
+                by_spark = checksum(spark_rows(frame, columns))
+                by_duckdb = checksum(duckdb_rows(duck, name, columns))
+                self.assertEqual((by_spark[0], by_duckdb[0]), (table["rows"], table["rows"]))
+                self.assertEqual(by_spark, by_duckdb)
+        # The end-to-end tests hold these against the oracle, with an older DuckDB.
+        for example in ("terms", "assessment_export"):
+            duck.execute((DUCKDB_EXAMPLES / f"{example}.sql").read_text("utf-8"))
+        exported = duck.execute(
+            "SELECT count(*), count(TermName), count(StudentID), count(Goal3RitScore) FROM assessment_export"
+        ).fetchone()
+        self.assertEqual(exported[0], snapshot.manifest["tables"]["test_results"]["rows"])
+        self.assertGreater(min(exported), 0)
+
+    def types_of_files(self, dest: str, name: str, table: dict) -> list[tuple[str, str]]:
+        """What Spark makes of the files by itself, without the generated schema."""
+        paths = [re.sub(r"([][])", r"\\\1", f"{dest}/{file['path']}") for file in table["files"]]
+        return self.spark.read.option("basePath", f"{dest}/{name}").parquet(*paths).dtypes
+
+    def test_generated_ddl(self):
+        """schemas/generated/spark.sql makes tables over a destination, and they have its rows."""
+        dest = self.export()
+        ddl = (REPOSITORY / "schemas" / "generated" / "spark.sql").read_text("utf-8")
+        self.spark.sql("CREATE DATABASE generated")
+        self.spark.sql("USE generated")
+        self.addCleanup(self.spark.sql, "USE default")
+        self.spark.sql(f"SET dest = {dest}")
+        for statement in re.sub(r"^--.*$", "", ddl, flags=re.MULTILINE).split(";\n"):
+            if statement.strip():
+                self.spark.sql(statement)
+        snapshot = read.Snapshot(self.spark, dest)
+        self.assertNotEqual(snapshot.tables(), [])
+        for name in snapshot.tables():
+            self.spark.sql(f"MSCK REPAIR TABLE {name}")
+            self.assertEqual(self.spark.table(name).count(), snapshot.manifest["tables"][name]["rows"], name)
+
+    def test_districts_stay_text(self):
+        """Bids are opaque text, also where all of them look like something else; what no manifest names is not read."""
+        worlds = {
+            "numbers": {"007": "007", "12": "12"},
+            "dates": {"2026-01-01": "2026-01-01", "2026-01-02": "2026-01-02"},
+            "escaped": {"a%2Fb%20c": "a/b c", "%25": "%", "__HIVE_DEFAULT_PARTITION__": None},
+        }
+        for name, segments in worlds.items():
+            with self.subTest(districts=name):
+                dest = self.handmade(name, [*segments, "not-in-the-manifest"])
+                want = sorted((f"s{i}", bid) for i, bid in enumerate(segments.values()))
+                columns = [{"name": "requested_school_bid", "type": "string"}, {"name": "district", "type": "string"}]
+                snapshot = read.Snapshot(self.spark, dest)
+                self.assertEqual(sorted(map(tuple, spark_rows(snapshot.table("students"), columns))), want)
+                self.assertEqual(sorted(duckdb_rows(start_duckdb(dest), "students", columns)), want)
+                with self.assertRaisesRegex(KeyError, "has no table schools"):
+                    snapshot.table("schools")
+
+    def handmade(self, name: str, segments: list[str]) -> str:
+        """Writes a snapshot of one row of students per district, the last of which the manifest does not name."""
+        dest = Path(self.folder) / "handmade" / name
+        files = []
+        for i, segment in enumerate(segments):
+            path = f"students/snapshot_date=2026-11-20/district={segment}/part-{i:04}-r.parquet"
+            (dest / path).parent.mkdir(parents=True)
+            duckdb.sql(f"SELECT 's{i}' AS requested_school_bid").write_parquet(str(dest / path))
+            files.append({"path": path, "rows": 1})
+        manifest = {"tables": {"students": {"rows": len(files) - 1, "files": files[:-1]}}, "ledger": files[0]}
+        latest = {"run_id": "r", "snapshot_date": "2026-11-20", "manifest": "_runs/r/manifest.json"}
+        for path, document in {"_latest.json": latest, "_runs/r/manifest.json": manifest}.items():
+            (dest / path).parent.mkdir(parents=True, exist_ok=True)
+            (dest / path).write_text(json.dumps(document), "utf-8")
+        return str(dest)
+
+    def test_program(self):
+        """read.py as a program shows the rows of every table."""
+        dest = self.export("--datasets", "schools,test_results")
+        program = [sys.executable, "-B", REPOSITORY / "examples" / "spark" / "read.py", dest]
+        result = subprocess.run(program, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        snapshot = read.Snapshot(self.spark, dest)
+        self.assertIn("test_results", snapshot.tables())
+        for name in snapshot.tables():
+            self.assertIn(f"{snapshot.manifest['tables'][name]['rows']:,}  {name}\n", result.stdout)
+        self.assertRegex(result.stdout, r"\|Mathematics +\|3 +\|\d+ +\|\d+\.\d *\|")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

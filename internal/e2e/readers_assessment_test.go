@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+)
+
+// assessmentColumns are those of a district's assessment export.
+func assessmentColumns() []string {
+	columns := []string{
+		"TermName", "SchoolName", "StudentID", "Subject",
+		"TestRITScore", "TestStandardError", "TestPercentile", "TestDurationMinutes",
+	}
+	for goal := 1; goal <= goals; goal++ {
+		columns = append(columns, fmt.Sprintf("Goal%dName", goal), fmt.Sprintf("Goal%dRitScore", goal))
+	}
+	return columns
+}
+
+// goals is the number of instructional areas that the assessment export has
+// columns for.
+const goals = 8
+
+// testAssessmentExport: the rebuilt export has the columns that analysts know
+// and, for each test result of the oracle, one row with its values.
+func testAssessmentExport(t *testing.T, s *snapshot) {
+	t.Helper()
+	d := newReader(t, s.dest, "views", "terms", "assessment_export")
+	var names []string
+	for _, column := range d.describe("SELECT * FROM assessment_export") {
+		names = append(names, column[0].(string))
+	}
+	require.Equal(t, assessmentColumns(), names)
+
+	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])
+	require.NoError(t, err)
+	want := sorted(assessments(s.world.Oracle(simulator.OracleOptions{EffectiveDate: day})))
+	got := sorted(d.query("FROM assessment_export"))
+	require.NotEmpty(t, want)
+	require.EqualValues(t, s.manifest.Tables["test_results"].Rows, len(got))
+	if i := firstDifference(want, got); i >= 0 {
+		require.Fail(t, "rows differ", "from row %d on (- expected, + read):\n%s", i, cmp.Diff(window(want, i), window(got, i)))
+	}
+	for i, name := range names[:len(names)-2*3] { // no simulated test has more than five areas
+		require.True(t, slices.ContainsFunc(got, func(row []any) bool { return row[i] != nil }), "%s is never known", name)
+	}
+}
+
+// assessments are the rows of the assessment export as the oracle has them.
+func assessments(oracle map[string][]simulator.Row) [][]any {
+	type pair struct{ school, bid any }
+	terms, schools, students := map[any]any{}, map[any]any{}, map[pair]any{}
+	for _, row := range oracle["enrollment_sessions"] {
+		terms[row["enrollment_session_bid"]] = row["description"]
+	}
+	for _, row := range oracle["schools"] {
+		schools[row["school_bid"]] = row["name"]
+	}
+	for _, row := range oracle["students"] {
+		students[pair{row["requested_school_bid"], row["student_bid"]}] = row["student_id"]
+	}
+	norms, areas := map[pair]simulator.Row{}, map[pair][]any{}
+	for _, row := range oracle["test_result_norms"] {
+		of := pair{row["requested_school_bid"], row["test_result_bid"]}
+		if known, ok := norms[of]; row["type"] == "achievement" &&
+			(!ok || known["reference"].(string) < row["reference"].(string)) {
+			norms[of] = row
+		}
+	}
+	for _, row := range oracle["test_result_instructional_areas"] { // in the order of their ordinals
+		of := pair{row["requested_school_bid"], row["test_result_bid"]}
+		areas[of] = append(areas[of], row["instructional_area_name"], row["score"])
+	}
+
+	var rows [][]any
+	for _, r := range oracle["test_results"] {
+		of := pair{r["requested_school_bid"], r["test_result_bid"]}
+		var minutes any
+		if duration, known := r["duration"].(int64); known {
+			minutes = int64(math.Round(float64(duration) / 60_000))
+		}
+		row := []any{
+			terms[r["term_bid"]], schools[r["school_bid"]], students[pair{of.school, r["student_bid"]}], r["subject_area"],
+			r["rit"], r["standard_error"], norms[of]["percentile"], minutes,
+		}
+		row = append(row, areas[of]...)
+		rows = append(rows, append(row, make([]any, len(assessmentColumns())-len(row))...))
+	}
+	return rows
+}
+
+// sorted returns rows in an order that their values alone decide.
+func sorted(rows [][]any) [][]any {
+	byText := make(map[string][][]any, len(rows))
+	for _, row := range rows {
+		text := fmt.Sprintf("%q", row)
+		byText[text] = append(byText[text], row)
+	}
+	result := make([][]any, 0, len(rows))
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		result = append(result, byText[text]...)
+	}
+	return result
+}
+
+// TestAssessmentExportOfOddTables: whatever the tables hold, every row of
+// test_results is one row of the export, and what cannot be told is null.
+func TestAssessmentExportOfOddTables(t *testing.T) {
+	t.Parallel()
+	d := newReader(t, "")
+	d.exec(ddl(t))
+	d.exec(`
+		INSERT INTO schools (school_bid, name) VALUES ('here', 'Here'), (NULL, 'Without a bid'), ('', 'With an empty bid');
+		INSERT INTO district_schools (requested_district_bid, school_bid, name) VALUES
+			('d1', 'here', 'A name of the district'), ('d1', 'away', 'Away'), ('d2', 'away', 'Away'), ('d1', NULL, 'Nobody');
+		INSERT INTO students (requested_school_bid, student_bid, student_id) VALUES
+			('here', 'ann', '007'), ('there', 'ann', '008'), ('here', NULL, '1'), ('here', NULL, '2'), ('here', '', '3'), ('here', '', '4');
+		INSERT INTO academic_years (requested_perspective_bid, requested_school_bid, academic_year_bid, modified_date_time) VALUES
+			('p1', 'here', 'y', '2026-01-01'), ('p2', 'here', 'y', '2026-03-01'), ('p3', 'here', 'y', NULL),
+			('p1', 'here', '', NULL), ('p1', 'here', '', NULL);
+		INSERT INTO enrollment_sessions
+			(requested_perspective_bid, requested_school_bid, academic_year_bid, ordinal, enrollment_session_bid, description) VALUES
+			('p1', 'here', 'y', 0, 'fall', 'Autumn'), ('p2', 'here', 'y', 0, 'fall', 'Fall'), ('p3', 'here', 'y', 0, 'fall', 'Fal'),
+			('p1', 'here', '', 0, 'spring', 'Spring'), ('p1', 'here', NULL, 0, NULL, 'Nothing'), ('p1', 'here', NULL, 1, '', 'Nothing');
+		INSERT INTO test_results
+			(requested_school_bid, test_result_bid, student_bid, school_bid, term_bid, subject_area, rit, standard_error, duration) VALUES
+			('here', 'a', 'ann', 'here', 'fall', 'all known', 201, 3.1, 2700000),
+			('there', 'a', 'ann', 'away', 'spring', 'the same result at a second school', 201, 3.1, 30000),
+			('here', 'b', 'bob', 'elsewhere', 'winter', 'nothing matches', NULL, NULL, -1),
+			('here', 'c', NULL, NULL, NULL, 'no school: that which lists it', NULL, NULL, 9223372036854775807),
+			('here', NULL, NULL, '', NULL, 'no bid', NULL, NULL, NULL),
+			('here', NULL, NULL, '', NULL, 'no bid', NULL, NULL, NULL),
+			('here', '', '', '', '', 'empty bid', NULL, NULL, NULL),
+			('here', '', '', '', '', 'empty bid', NULL, NULL, NULL);
+		INSERT INTO test_result_norms (requested_school_bid, test_result_bid, ordinal, percentile, reference, type) VALUES
+			('here', 'a', 0, 40, '2020', 'achievement'), ('here', 'a', 1, 50, '2025', 'achievement'),
+			('here', 'a', 2, 60, '2030', 'growth'), ('here', 'a', 3, 70, NULL, 'achievement'), ('here', 'a', 4, 80, '2025', 'achievement'),
+			('there', 'a', 0, 41, '2020', 'Achievement'), ('here', 'b', 0, 42, '2020', 'growth'),
+			('here', 'c', 0, 43, '2020', 'achievement'), ('here', 'c', 1, NULL, '2025', 'achievement'),
+			('here', NULL, 0, 44, '2020', 'achievement'), ('here', '', 0, 45, '2020', 'achievement'), ('here', '', 0, 46, '2020', 'achievement');
+		INSERT INTO test_result_instructional_areas (requested_school_bid, test_result_bid, ordinal, instructional_area_name, score) VALUES
+			('here', 'b', 2, 'third', 3), ('here', 'b', 0, 'first', 1.5), ('here', 'b', 1, NULL, NULL),
+			('here', NULL, 0, 'whose', 0), ('here', '', 0, 'whose', 0), ('here', '', 0, 'whose', 0);
+		INSERT INTO test_result_instructional_areas (requested_school_bid, test_result_bid, ordinal, instructional_area_name, score)
+			SELECT 'here', 'a', n, 'area ' || n, 200 + n FROM range(9) AS t(n);`)
+	d.exec(exampleSQL(t, "terms"))
+	d.exec(exampleSQL(t, "assessment_export"))
+
+	row := func(known ...any) []any { return append(known, make([]any, len(assessmentColumns())-len(known))...) }
+	require.Equal(t, sorted([][]any{
+		row("Fall", "Here", "007", "all known", int64(201), 3.1, int64(50), int64(45),
+			"area 0", 200.0, "area 1", 201.0, "area 2", 202.0, "area 3", 203.0,
+			"area 4", 204.0, "area 5", 205.0, "area 6", 206.0, "area 7", 207.0),
+		row("Spring", "Away", "008", "the same result at a second school", int64(201), 3.1, int64(41), int64(1)),
+		row(nil, nil, nil, "nothing matches", nil, nil, nil, int64(0), "first", 1.5, nil, nil, "third", 3.0),
+		row(nil, "Here", nil, "no school: that which lists it", nil, nil, nil, int64(153722867280913)),
+		row(nil, nil, nil, "no bid"),
+		row(nil, nil, nil, "no bid"),
+		row(nil, nil, nil, "empty bid"),
+		row(nil, nil, nil, "empty bid"),
+	}), sorted(d.query("FROM assessment_export")))
+}
