@@ -76,7 +76,7 @@ func (s *Store) probe(ctx context.Context) (err error) {
 
 // explain says in one line what a user has to do about an error.
 func (s *Store) explain(what, permission string, err error) error {
-	text := ""
+	var text string
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noHost := errors.AsType[*net.DNSError](err)
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 )
 
@@ -94,11 +95,18 @@ func newRetryer(opts *Options) *retry.Standard {
 				if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
 					return aws.FalseTernary // It will not get better.
 				}
+				if _, cut := errors.AsType[*smithy.DeserializationError](err); cut {
+					return aws.TrueTernary // The answer broke off.
+				}
 				return aws.UnknownTernary
 			}),
-			// Another conditional write, or a deletion, was under way.
 			retry.RetryableErrorCode{Codes: map[string]struct{}{
-				"ConditionalRequestConflict": {}, "OperationAborted": {}, "TooManyRequests": {},
+				// Another request for the same key was under way.
+				"ConditionalRequestConflict": {}, "OperationAborted": {},
+				"TooManyRequests": {},
+				// versitygw: the folder was removed when its last object was,
+				// while this one was being written.
+				"ExistingObjectIsDirectory": {},
 			}},
 		}, o.Retryables...)
 	})

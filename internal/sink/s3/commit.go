@@ -14,14 +14,25 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// settling returns the waits between looks at an object that a completion,
-// perhaps another process's, is expected to have made.
-func settling() []time.Duration {
-	return []time.Duration{0, 100 * time.Millisecond, 400 * time.Millisecond, time.Second, 2 * time.Second}
-}
+// Waits between looks at an object. A store that confirmed a completion has
+// the object, or is still making it; one that knows no such upload has it only
+// if another process has completed it just now.
+var (
+	afterCompletion = waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
+	afterNoUpload   = waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
+	atOnce          = waits(0, 0, 0)
+)
 
-// atOnce is one look.
-func atOnce() []time.Duration { return []time.Duration{0} }
+// waits returns no wait, and then ever longer ones up to most, for all in all
+// that time.
+func waits(first, most, total time.Duration) []time.Duration {
+	list := []time.Duration{0}
+	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, most) {
+		list = append(list, wait)
+		sum += wait
+	}
+	return list
+}
 
 // readStaged reads what Stage returned; an empty token if the file was never
 // staged.
@@ -51,16 +62,21 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) error {
 	if err != nil {
 		return err
 	}
+	looks := atOnce
 	if token.UploadID != "" {
 		if token.Bytes != file.Bytes {
 			return s.failed("publish", file.Path, sink.ErrStagedLost)
 		}
-		err = s.complete(ctx, file.Path, token)
-		if err != nil && !noUpload(err) {
+		switch err := s.complete(ctx, file.Path, token); {
+		case err == nil:
+			looks = afterCompletion
+		case noUpload(err):
+			looks = afterNoUpload
+		default:
 			return s.failed("publish", file.Path, err)
 		}
 	}
-	there, err := s.looksLike(ctx, file, token.ID, settling())
+	there, err := s.looksLike(ctx, file, token.ID, looks)
 	if err == nil && !there {
 		err = sink.ErrStagedLost
 	}
@@ -102,20 +118,16 @@ func (s *Store) looksLike(ctx context.Context, file sink.File, id string, waits 
 		head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(file.Path)})
 		switch {
 		case err == nil:
-			if aws.ToInt64(head.ContentLength) == file.Bytes && sameID(head.Metadata, id) {
-				return true, nil
+			there := head.Metadata[idName]
+			whole := aws.ToInt64(head.ContentLength) == file.Bytes
+			if whole && (there == "" || id == "") || there == id {
+				return whole, nil
 			}
 		case !noObject(err):
 			return false, err
 		}
 	}
 	return false, nil
-}
-
-// sameID tells whether metadata hold that id, or cannot tell.
-func sameID(metadata map[string]string, id string) bool {
-	there := metadata[idName]
-	return there == "" || id == "" || there == id
 }
 
 // pause waits, unless the context is done before.
@@ -155,7 +167,7 @@ func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, erro
 			return there, err
 		}
 	}
-	there, err := s.looksLike(ctx, file, token.ID, atOnce())
+	there, err := s.looksLike(ctx, file, token.ID, atOnce)
 	if err != nil {
 		return false, s.failed("look at", file.Path, err)
 	}

@@ -121,7 +121,7 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 			s.opts.Log.WarnContext(ctx, "the store knows no conditional writes: let only one process publish at a time",
 				"destination", s.String())
 		}
-		in.IfNoneMatch, in.IfMatch = nil, nil
+		in.IfNoneMatch, in.IfMatch, in.Body = nil, nil, bytes.NewReader(data)
 		return s.writeUnconditionally(ctx, path, in, when)
 	case statusOf(err) == http.StatusPreconditionFailed, noObject(err) && !when.Absent:
 		mine, err := s.isMine(ctx, path, id)
@@ -160,9 +160,6 @@ func (s *Store) writeUnconditionally(
 	}
 	if absent != when.Absent || (!absent && !sameETag(aws.ToString(head.ETag), when.Version)) {
 		return sink.ErrConflict
-	}
-	if _, err := in.Body.(io.Seeker).Seek(0, io.SeekStart); err != nil {
-		return err
 	}
 	_, err = s.client.PutObject(ctx, in)
 	return err

@@ -43,9 +43,10 @@ func brief(err error) error {
 			return canceled
 		}
 	}
-	text := ""
+	var text string
 	status := statusOf(err)
 	api, isAPI := errors.AsType[smithy.APIError](err)
+	answer, isAnswer := errors.AsType[*smithy.DeserializationError](err)
 	send, isSend := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
 	case isAPI && strings.TrimSpace(api.ErrorMessage()) != "":
@@ -54,6 +55,8 @@ func brief(err error) error {
 		text = fmt.Sprintf("%s (status %d)", api.ErrorCode(), status)
 	case isSend:
 		text = send.Err.Error()
+	case isAnswer:
+		text = fmt.Sprintf("the store's answer (status %d) cannot be read: %v", status, answer.Err)
 	case status != 0:
 		text = fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
 	default:

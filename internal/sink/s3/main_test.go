@@ -26,7 +26,7 @@ func withServer(run func() int) int {
 	if binary == "" {
 		return run()
 	}
-	folder, err := os.MkdirTemp("", "growth-export-s3-") //nolint:usetesting // There is no test yet.
+	folder, err := os.MkdirTemp("", "growth-export-s3-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

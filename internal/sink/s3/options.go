@@ -96,7 +96,7 @@ func checkPlace(bucket, prefix string) error {
 		len(bucket) < 3, len(bucket) > 63:
 		return fmt.Errorf("%q is not the name of a bucket: 3 to 63 letters, digits, dots and dashes", bucket)
 	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":
-		return fmt.Errorf("%q is not a prefix for objects: no empty segments, no . and no ..", prefix)
+		return fmt.Errorf("%q is not a prefix for objects: its segments may be neither empty nor dots", prefix)
 	}
 	return nil
 }

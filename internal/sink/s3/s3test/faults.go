@@ -3,6 +3,7 @@ package s3test
 import (
 	"crypto/tls"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -124,9 +125,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, fault Fault) {
 	if err != nil || fault == LostAnswer {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range resp.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	if fault == CutAnswer {
 		_, _ = w.Write(body[:len(body)/2]) // It breaks off anyway.

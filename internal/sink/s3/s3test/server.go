@@ -26,7 +26,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/stretchr/testify/require"
 )
 
 // Region is the region that the server is in.
@@ -68,7 +67,9 @@ func Start(t testing.TB, getenv func(string) string) *Server {
 		Missing(t, getenv)
 	}
 	server, err := Launch(t.Context(), binary, t.TempDir())
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(server.Stop)
 	return server
 }
@@ -182,8 +183,9 @@ func (s *Server) Client() *s3.Client {
 func (s *Server) Bucket(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("bucket-%d", s.buckets.Add(1))
-	_, err := s.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name})
-	require.NoError(t, err)
+	if _, err := s.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		t.Fatal(err)
+	}
 	return name
 }
 
@@ -194,7 +196,9 @@ func (s *Server) Uploads(t testing.TB, bucket string) []string {
 	pages := s3.NewListMultipartUploadsPaginator(s.Client(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.Context())
-		require.NoError(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range page.Uploads {
 			keys = append(keys, aws.ToString(page.Uploads[i].Key))
 		}
@@ -210,8 +214,9 @@ func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 	command := exec.CommandContext(t.Context(), s.binary, "admin", "--allow-insecure", //nolint:gosec // As above.
 		"--endpoint-url", s.Endpoint, "--access", s.AccessKeyID, "--secret", s.SecretAccessKey,
 		"create-user", "--access", accessKeyID, "--secret", secret, "--role", "user")
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("make a user: %v: %s", err, output)
+	}
 	return secret
 }
 
@@ -219,7 +224,9 @@ func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 func (s *Server) Policy(t testing.TB, bucket, policy string) {
 	t.Helper()
 	_, err := s.Client().PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy})
-	require.NoError(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Env returns the environment in which a process finds the server's

@@ -1,0 +1,125 @@
+package s3_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+)
+
+func TestCheckSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewTLSServer(http.NotFoundHandler())
+	closed.Close()
+	for name, test := range map[string]struct {
+		change func(*s3.Options)
+		want   string
+	}{
+		"missing bucket":     {func(o *s3.Options) { o.Bucket = "no-such-bucket" }, "there is no bucket no-such-bucket at https://"},
+		"wrong secret":       {func(o *s3.Options) { o.SecretAccessKey = "the-wrong-secret" }, "refuses the credentials (SignatureDoesNotMatch)"},
+		"wrong key":          {func(o *s3.Options) { o.AccessKeyID = "the-wrong-key" }, "refuses the credentials (InvalidAccessKeyId)"},
+		"nobody listens":     {func(o *s3.Options) { o.Endpoint = closed.URL }, "cannot be reached at " + closed.URL},
+		"no such host":       {func(o *s3.Options) { o.Endpoint = "https://no-such-host.invalid" }, "cannot be found at https://no-such-host.invalid"},
+		"unknown issuer":     {func(o *s3.Options) { o.HTTPClient = &http.Client{} }, "AWS_CA_BUNDLE"},
+		"http for https":     {func(o *s3.Options) { o.Endpoint = "http://" + o.Endpoint[len("https://"):] }, "destination s3://"},
+		"a region elsewhere": {func(o *s3.Options) { o.Region = "eu-west-7" }, "another region: set --s3-region"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := options(t, server(t).Bucket(t), "pre")
+			opts.Attempts = 2
+			test.change(&opts)
+			err := open(t, opts).Check(t.Context())
+			require.ErrorContains(t, err, "destination s3://"+opts.Bucket+"/pre: ")
+			require.ErrorContains(t, err, test.want)
+			require.NotContains(t, err.Error(), "\n")
+			require.NotContains(t, err.Error(), opts.SecretAccessKey)
+			require.Less(t, len(err.Error()), 500)
+		})
+	}
+}
+
+// A user who may write under the prefix, and nowhere else, can do all there is
+// to do.
+func TestLeastPrivilege(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	user := "writer-of-" + bucket
+	secret := server.User(t, user)
+	server.Policy(t, bucket, fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [
+		{"Effect": "Allow", "Principal": {"AWS": [%q]}, "Resource": "arn:aws:s3:::%s",
+			"Action": ["s3:ListBucket", "s3:ListBucketMultipartUploads"]},
+		{"Effect": "Allow", "Principal": {"AWS": [%q]}, "Resource": "arn:aws:s3:::%s/mine/*",
+			"Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]}
+	]}`, user, bucket, user, bucket))
+	mine := options(t, bucket, "mine")
+	mine.AccessKeyID, mine.SecretAccessKey = user, secret
+	store := open(t, mine)
+	ctx := t.Context()
+	require.NoError(t, store.Check(ctx))
+	require.NoError(t, store.Write(ctx, "document", []byte("x"), sink.Condition{Absent: true}))
+	require.ErrorIs(t, store.Write(ctx, "document", []byte("x"), sink.Condition{Absent: true}), sink.ErrConflict)
+	_, _, err := store.Read(ctx, "none")
+	require.ErrorIs(t, err, sink.ErrNotFound)
+	path := sink.DataPath(sink.Full, "table", "2026-11-20", "", 0, "run")
+	file := stage(t, store, "run", path, []byte("abc"))
+	holds, err := store.Holds(ctx, "run", file)
+	require.NoError(t, err)
+	require.True(t, holds)
+	require.NoError(t, store.Commit(ctx, "run", file))
+	stage(t, store, "run", path, []byte("abc"))
+	require.NoError(t, store.Sweep(ctx, "run"))
+	require.NoError(t, store.Remove(ctx, path))
+	require.Empty(t, server.Uploads(t, bucket))
+
+	for _, prefix := range []string{"", "mine2", "other"} {
+		theirs := mine
+		theirs.Prefix = prefix
+		require.ErrorContains(t, open(t, theirs).Check(ctx), "may not start uploads there (AccessDenied): allow s3:PutObject")
+	}
+	server.Policy(t, bucket, fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [
+		{"Effect": "Allow", "Principal": {"AWS": [%q]}, "Resource": "arn:aws:s3:::%s/mine/*", "Action": "s3:*"}]}`, user, bucket))
+	require.ErrorContains(t, store.Check(ctx), "allow s3:ListBucket")
+}
+
+// Uploads tell of what dead runs have left.
+func TestUploads(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	store := open(t, options(t, bucket, "pre"))
+	ctx := t.Context()
+	paths := map[string]string{
+		sink.DataPath(sink.Full, "table", "2026-11-20", "a/b", 12345, "run-1"): "run-1",
+		sink.LedgerPath("run-2"):   "run-2",
+		"by-hand":                  "",
+		"table/part-x-run.parquet": "",
+	}
+	for path := range paths {
+		stage(t, store, "whatever", path, []byte("abc"))
+	}
+	stage(t, open(t, options(t, bucket, "prefix")), "run-1", sink.LedgerPath("run-1"), []byte("of another destination"))
+	found := make(map[string]string)
+	for upload, err := range store.Uploads(ctx) {
+		require.NoError(t, err)
+		found[upload.Path] = upload.Run
+		progress, err := store.Progress(ctx, upload.Run)
+		require.NoError(t, err)
+		if upload.Run != "" {
+			require.Equal(t, upload.Started, progress)
+		}
+		require.NoError(t, store.AbortUpload(ctx, upload))
+		require.NoError(t, store.AbortUpload(ctx, upload))
+	}
+	require.Equal(t, paths, found)
+	require.Equal(t, []string{"prefix/_runs/run-1/ledger.parquet"}, server.Uploads(t, bucket))
+	progress, err := store.Progress(ctx, "run-1")
+	require.NoError(t, err)
+	require.Zero(t, progress)
+}

@@ -1,0 +1,248 @@
+package s3_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+)
+
+func TestConditionsOnTheWire(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	store := w.store(t, func(o *s3.Options) { o.SSE, o.KMSKeyID = "aws:kms", "the-key" })
+	for _, test := range []struct {
+		path                 string
+		when                 sink.Condition
+		ifNoneMatch, ifMatch string
+	}{
+		{"whatever", sink.Condition{}, "", ""},
+		{"first", sink.Condition{Absent: true}, "*", ""},
+		{"next", sink.Condition{Version: `"etag"`}, "", `"etag"`},
+	} {
+		require.NoError(t, store.Write(t.Context(), test.path, []byte("abc"), test.when))
+		puts := w.of(http.MethodPut, "")
+		put := puts[len(puts)-1]
+		require.Equal(t, "pre/"+test.path, put.key)
+		require.Equal(t, "abc", put.body)
+		require.Equal(t, test.ifNoneMatch, put.header.Get("If-None-Match"))
+		require.Equal(t, test.ifMatch, put.header.Get("If-Match"))
+		require.Equal(t, "aws:kms", put.header.Get("X-Amz-Server-Side-Encryption"))
+		require.Equal(t, "the-key", put.header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"))
+		require.Equal(t, "NSRBwg==", put.header.Get("X-Amz-Checksum-Crc32"))
+		require.Empty(t, put.header.Get("X-Amz-Trailer"), "there are stores that know no trailers")
+	}
+}
+
+func TestChecksumsOnlyWhenRequired(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	store := w.store(t, func(o *s3.Options) { o.Checksums = s3.ChecksumsWhenRequired })
+	require.NoError(t, store.Write(t.Context(), "document", []byte("abc"), sink.Condition{}))
+	file := stage(t, store, "run", "file", []byte("abc"))
+	require.NoError(t, store.Commit(t.Context(), "run", file))
+	require.NotContains(t, string(file.Staged), "crc32")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.NotEmpty(t, w.requests)
+	for _, r := range w.requests {
+		for name := range r.header {
+			require.NotContains(t, strings.ToLower(name), "checksum", "%s %s", r.method, r.query)
+		}
+		require.NotContains(t, r.body, "Checksum")
+	}
+}
+
+// The store carries a write out and its answer is lost: the SDK asks again, and
+// the store refuses because of this very write.
+func TestLostAnswerToAConditionalWrite(t *testing.T) {
+	t.Parallel()
+	for _, when := range []sink.Condition{{Absent: true}, {Version: `"before"`}} {
+		for _, test := range []struct {
+			name     string
+			others   bool // somebody else was faster
+			conflict bool
+		}{
+			{"it was this write", false, false},
+			{"it was another's, of the same bytes", true, true},
+		} {
+			w := newWire(t)
+			w.answer = func(rw http.ResponseWriter, r sent) bool {
+				if !r.is(http.MethodPut, "") {
+					return false
+				}
+				if len(w.of(http.MethodPut, "")) > 1 {
+					refuse(rw, http.StatusPreconditionFailed, "PreconditionFailed")
+					return true
+				}
+				if test.others {
+					r.header.Set("X-Amz-Meta-Growth-Export-Id", "another")
+				}
+				w.mu.Lock()
+				w.metadata[r.key], w.sizes[r.key] = r.header, len(r.body)
+				w.mu.Unlock()
+				cut()
+				return true
+			}
+			err := w.store(t, nil).Write(t.Context(), "document", []byte("abc"), when)
+			if test.conflict {
+				require.ErrorIs(t, err, sink.ErrConflict, test.name)
+			} else {
+				require.NoError(t, err, test.name)
+			}
+			require.Len(t, w.of(http.MethodPut, ""), 2)
+		}
+	}
+}
+
+// A condition on an object that was removed answers 404 rather than 412.
+func TestConditionOnAnObjectThatIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	w.answer = func(rw http.ResponseWriter, r sent) bool {
+		if r.is(http.MethodPut, "") {
+			refuse(rw, http.StatusNotFound, "NoSuchKey")
+			return true
+		}
+		return false
+	}
+	err := w.store(t, nil).Write(t.Context(), "document", nil, sink.Condition{Version: `"before"`})
+	require.ErrorIs(t, err, sink.ErrConflict)
+
+	w.answer = func(rw http.ResponseWriter, _ sent) bool {
+		refuse(rw, http.StatusNotFound, "NoSuchBucket")
+		return true
+	}
+	err = w.store(t, nil).Write(t.Context(), "document", nil, sink.Condition{Version: `"before"`})
+	require.NotErrorIs(t, err, sink.ErrConflict, "a missing bucket is no conflict")
+	require.ErrorContains(t, err, "NoSuchBucket")
+	_, _, err = w.store(t, nil).Read(t.Context(), "document")
+	require.NotErrorIs(t, err, sink.ErrNotFound, "nor is it a missing document")
+}
+
+func TestRequestsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(http.ResponseWriter){
+		"500":   func(rw http.ResponseWriter) { refuse(rw, http.StatusInternalServerError, "InternalError") },
+		"503":   func(rw http.ResponseWriter) { refuse(rw, http.StatusServiceUnavailable, "SlowDown") },
+		"409":   func(rw http.ResponseWriter) { refuse(rw, http.StatusConflict, "ConditionalRequestConflict") },
+		"reset": func(http.ResponseWriter) { cut() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWire(t)
+			var failing atomic.Int64
+			w.answer = func(rw http.ResponseWriter, r sent) bool {
+				if name == "409" && !r.is(http.MethodPut, "") || failing.Add(1)%4 == 0 {
+					return false
+				}
+				fail(rw)
+				return true
+			}
+			store := w.store(t, nil)
+			require.NoError(t, store.Write(t.Context(), "document", []byte("abc"), sink.Condition{Absent: true}))
+			file := stage(t, store, "run", "file", []byte("abc"))
+			require.NoError(t, store.Commit(t.Context(), "run", file))
+			require.Len(t, w.of(http.MethodPut, ""), 4)
+
+			w.answer = func(rw http.ResponseWriter, _ sent) bool {
+				fail(rw)
+				return true
+			}
+			before := len(w.of(http.MethodPut, ""))
+			err := store.Write(t.Context(), "document", []byte("abc"), sink.Condition{Absent: true})
+			require.ErrorContains(t, err, "write s3://bucket/pre/document: ")
+			require.ErrorContains(t, err, "(9 attempts)")
+			require.Len(t, w.of(http.MethodPut, ""), before+9)
+		})
+	}
+}
+
+// Errors are one line, and tell nothing that is nobody's business.
+func TestErrorsAreShort(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	w.answer = func(rw http.ResponseWriter, _ sent) bool {
+		rw.WriteHeader(http.StatusForbidden)
+		_, err := rw.Write([]byte("<Error><Code>AccessDenied</Code><Message>no\n" + strings.Repeat("x", 2000) + "</Message></Error>"))
+		return err == nil
+	}
+	store := w.store(t, func(o *s3.Options) { o.Attempts = 1 })
+	file := sink.File{Path: "file", Bytes: 3, Staged: []byte(`{"upload_id":"secret-upload","id":"x","bytes":3,"part_size":8388608,"parts":[{"etag":"e"}]}`)}
+	answered := func() []error {
+		_, holds := store.Holds(t.Context(), "run", file)
+		_, _, read := store.Read(t.Context(), "file")
+		_, opened := store.Open(t.Context(), "file")
+		var listed error
+		for _, err := range store.List(t.Context(), "") {
+			listed = err
+		}
+		return []error{
+			holds, read, opened, listed, store.Commit(t.Context(), "run", file), store.Abort(t.Context(), "run", file),
+			store.Sweep(t.Context(), "run"), store.Remove(t.Context(), "file"), store.Check(t.Context()),
+			store.Write(t.Context(), "file", nil, sink.Condition{}),
+		}
+	}
+	errs := answered()
+	w.answer = func(http.ResponseWriter, sent) bool {
+		cut()
+		return true
+	}
+	errs = append(errs, answered()...)
+	for i, err := range errs {
+		require.Error(t, err, "%d", i)
+		require.Contains(t, err.Error(), "s3://bucket/pre")
+		require.NotContains(t, err.Error(), "\n")
+		require.Less(t, len(err.Error()), 500)
+		for _, secret := range []string{"the-secret", "secret-upload", "Signature", "x-id", "RequestID"} {
+			require.NotContains(t, err.Error(), secret)
+		}
+	}
+}
+
+// A store without conditional writes is used with care, and a word.
+func TestStoreWithoutConditionalWrites(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	w.answer = func(rw http.ResponseWriter, r sent) bool {
+		if r.header.Get("If-Match")+r.header.Get("If-None-Match") == "" {
+			return false
+		}
+		refuse(rw, http.StatusNotImplemented, "NotImplemented")
+		return true
+	}
+	var log bytes.Buffer
+	store := w.store(t, func(o *s3.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	ctx := t.Context()
+	require.ErrorIs(t, store.Write(ctx, "document", []byte("x"), sink.Condition{Version: `"document"`}), sink.ErrConflict)
+	require.NoError(t, store.Write(ctx, "document", []byte("abc"), sink.Condition{Absent: true}))
+	require.ErrorIs(t, store.Write(ctx, "document", []byte("x"), sink.Condition{Absent: true}), sink.ErrConflict)
+	require.ErrorIs(t, store.Write(ctx, "document", []byte("x"), sink.Condition{Version: `"other"`}), sink.ErrConflict)
+	require.NoError(t, store.Write(ctx, "document", []byte("next"), sink.Condition{Version: `"document"`}))
+	puts := w.of(http.MethodPut, "")
+	require.Equal(t, "next", puts[len(puts)-1].body)
+	require.Equal(t, 1, strings.Count(log.String(), "no conditional writes"), "it is said once")
+}
+
+func TestCancelledRetries(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.answer = func(http.ResponseWriter, sent) bool {
+		cancel()
+		cut()
+		return true
+	}
+	store := w.store(t, func(o *s3.Options) { o.MaxBackoff = 0 })
+	err := store.Write(ctx, "document", nil, sink.Condition{})
+	require.True(t, errors.Is(err, context.Canceled), "%v", err)
+}
