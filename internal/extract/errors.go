@@ -28,6 +28,13 @@ func EndsRun(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrTokenEndpoint)
 }
 
+// NotFound tells whether err is a call that was answered 404 after all attempts. It is no more than what the service says: a
+// stray 404 on a real resource passes on retry (observed).
+func NotFound(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status == http.StatusNotFound && !EndsRun(err)
+}
+
 // Error is a call that failed for good. Its text is one line: what happened, where, and what to do. It holds no URL, query,
 // cursor, body or token.
 type Error struct {

@@ -53,8 +53,9 @@ func (d *dataset) release(c *transform.Chain) {
 
 // call makes the dataset's operation with these parameters a request. Filters
 // are the optional parameters of this run; what the operation does not accept
-// is never sent to it.
-func (d *dataset) call(params transform.Params, filters map[string]string) extract.Call {
+// is never sent to it, and the day of the run only to those that would take
+// the service's own day otherwise, unless it is the date of an as-of run.
+func (d *dataset) call(params transform.Params, filters map[string]string, asOf bool) extract.Call {
 	op := &d.Operation
 	call := extract.Call{
 		Operation: d.Name,
@@ -74,7 +75,7 @@ func (d *dataset) call(params transform.Params, filters map[string]string) extra
 		call.Query = append(call.Query, extract.Param{Name: name, Value: value})
 	}
 	for _, name := range op.Filters {
-		if value, ok := filters[name]; ok && (name != "effective-date" || op.PinsDate) {
+		if value, ok := filters[name]; ok && (name != effectiveDate || op.PinsDate || asOf) {
 			call.Query = append(call.Query, extract.Param{Name: name, Value: value})
 		}
 	}

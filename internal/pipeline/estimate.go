@@ -61,7 +61,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*E
 	}
 	plan := found.plan
 	if plan == nil {
-		if plan, err = makePlan(&s, found.id, r.date, r.mark, r.scope, deps.Now(), looked); err != nil {
+		if plan, err = r.makePlan(found.id, nil, deps.Now(), looked); err != nil {
 			return nil, err
 		}
 	}

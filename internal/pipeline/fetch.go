@@ -9,13 +9,14 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
 )
 
 // result is what became of one school's dataset: all of its rows, or none and
 // why.
 type result struct {
 	ledger sink.LedgerRow
-	drift  []transform.Drift
+	drift  map[driftKey]int64
 	// tables are the rows, one slice of batches per table of the dataset; the
 	// batches of a slice follow one another in the order of the file.
 	tables [][]*rows.Batch
@@ -24,20 +25,34 @@ type result struct {
 	spilled *spill
 }
 
+// driftKey is a kind of drift.
+type driftKey struct{ table, field, kind string }
+
 // bytes returns how much memory the result's rows take.
 func (r *result) bytes() int {
 	n := 0
-	for _, c := range r.chains {
-		n += c.Bytes()
+	for _, batches := range r.tables {
+		for _, b := range batches {
+			n += b.Bytes()
+		}
 	}
 	return n
 }
 
 // fetcher asks the service for datasets, call chain by call chain.
 type fetcher struct {
-	client     *extract.Client
-	filters    map[string]string
-	maxRecords int64
+	client   *extract.Client
+	datasets map[string]*dataset
+	// filters are the optional parameters of the run; feedFilters those of
+	// lists that only name what other calls are to be made for.
+	filters, feedFilters map[string]string
+	asOf                 bool
+	maxRecords           int64
+	// window is how many calls of one school's fan-out go at once, and fanning
+	// holds a place for each of all schools', so that lists get their share of
+	// the request slots.
+	window  int
+	fanning chan struct{}
 }
 
 // errNoPerspective fails a school's enrollment when no district names it.
@@ -49,20 +64,28 @@ var errNoPerspective = errors.New("the school list names no district of the scho
 // alone is in the result's ledger row.
 func (f *fetcher) school(ctx context.Context, d *dataset, school sink.School) (*result, error) {
 	r := &result{ledger: sink.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: sink.StatusOK}}
-	if !d.TakesPerspective() {
-		err := f.chains(ctx, d, r, []transform.Params{{"school_bid": school.Bid}})
-		return r, err
+	if d.Per != schemas.PerSchool {
+		return r, f.fanOut(ctx, d, r, school)
 	}
-	if len(school.Perspectives) == 0 {
+	calls := schoolCalls(d, school)
+	if len(calls) == 0 {
 		r.fail(errNoPerspective)
 		return r, nil
+	}
+	return r, f.chains(ctx, d, r, calls, f.filters)
+}
+
+// schoolCalls are the calls of a dataset per school: one, or one for each
+// perspective, in their order.
+func schoolCalls(d *dataset, school sink.School) []transform.Params {
+	if !d.TakesPerspective() {
+		return []transform.Params{{"school_bid": school.Bid}}
 	}
 	calls := make([]transform.Params, len(school.Perspectives))
 	for i, perspective := range school.Perspectives {
 		calls[i] = transform.Params{"school_bid": school.Bid, "perspective_bid": perspective}
 	}
-	err := f.chains(ctx, d, r, calls)
-	return r, err
+	return calls
 }
 
 // chains runs the call chains in order and gathers their rows. Rows come in
@@ -70,11 +93,13 @@ func (f *fetcher) school(ctx context.Context, d *dataset, school sink.School) (*
 //
 // A call denied while another one answers leaves the dataset readable, and is
 // counted as unavailable; all denied makes it denied; any failure fails it.
-func (f *fetcher) chains(ctx context.Context, d *dataset, r *result, calls []transform.Params) error {
+func (f *fetcher) chains(
+	ctx context.Context, d *dataset, r *result, calls []transform.Params, filters map[string]string,
+) error {
 	var denied error
 	for _, params := range calls {
 		c := d.chain(params)
-		tally, err := f.list(ctx, d, c, params, r.ledger.RecordsReceived)
+		tally, err := f.list(ctx, d, c, params, filters, r.ledger.RecordsReceived)
 		r.ledger.Requests += tally.Requests
 		r.ledger.Retries += tally.Retries
 		switch {
@@ -104,16 +129,29 @@ func (f *fetcher) chains(ctx context.Context, d *dataset, r *result, calls []tra
 	return nil
 }
 
+// mostEmptyPages is how many pages of a list may hold nothing one after the
+// other: cursors that never repeat could go on for ever.
+const mostEmptyPages = 1000
+
 // list walks the pages of one call chain into c. The school has already had
 // the given number of records in this dataset.
-func (f *fetcher) list(ctx context.Context, d *dataset, c *transform.Chain, params transform.Params, had int64) (extract.Tally, error) {
-	return f.client.List(ctx, d.call(params, f.filters), func(body []byte) (string, error) {
+func (f *fetcher) list(
+	ctx context.Context, d *dataset, c *transform.Chain, params transform.Params, filters map[string]string, had int64,
+) (extract.Tally, error) {
+	empty := 0
+	return f.client.List(ctx, d.call(params, filters, f.asOf), func(body []byte) (string, error) {
 		page, err := c.Page(body)
 		switch {
 		case errors.Is(err, transform.ErrNotJSON), errors.Is(err, transform.ErrEmptyString):
 			return "", extract.Unreadable(err)
 		case err != nil:
 			return "", err
+		}
+		if empty++; page.Records > 0 {
+			empty = 0
+		}
+		if empty > mostEmptyPages {
+			return "", fmt.Errorf("%d pages in a row hold no record and name another: the list has no end", empty)
 		}
 		if records := had + int64(c.Records()); records > f.maxRecords {
 			return "", fmt.Errorf("more than %d records: raise --max-school-records if the school really has that many",
@@ -123,21 +161,36 @@ func (f *fetcher) list(ctx context.Context, d *dataset, c *transform.Chain, para
 	})
 }
 
-// take adds the rows of a finished chain.
+// take adds the rows of a chain, which it keeps until they are written.
 func (r *result) take(c *transform.Chain) {
 	done := c.Finish()
 	r.chains = append(r.chains, c)
-	r.drift = append(r.drift, done.Drift...)
-	r.ledger.RecordsReceived += done.Records
-	r.ledger.DuplicatesDropped += done.Duplicates
 	if r.tables == nil {
 		r.tables = make([][]*rows.Batch, len(done.Tables))
 	}
 	for i, batch := range done.Tables {
 		r.tables[i] = append(r.tables[i], batch)
-		if i == 0 {
-			r.ledger.RowsWritten += int64(batch.Len())
+	}
+	r.count(&done)
+}
+
+// copyRows adds the rows of a chain that holds few, of which there are many.
+func (r *result) copyRows(done transform.Result) {
+	for i, batch := range done.Tables {
+		r.tables[i][0].AppendRows(batch, 0, batch.Len())
+	}
+	r.count(&done)
+}
+
+func (r *result) count(done *transform.Result) {
+	r.ledger.RecordsReceived += done.Records
+	r.ledger.DuplicatesDropped += done.Duplicates
+	r.ledger.RowsWritten += int64(done.Tables[0].Len())
+	for _, d := range done.Drift {
+		if r.drift == nil {
+			r.drift = make(map[driftKey]int64)
 		}
+		r.drift[driftKey{d.Table, d.Field, d.Kind}] += d.Count
 	}
 }
 

@@ -88,7 +88,8 @@ func (r *run) fetchAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.fetch.filters = map[string]string{"effective-date": r.plan.PlannedAt.UTC().Format(dateLayout)}
+	r.fetch.filters, r.fetch.feedFilters = r.plan.Filters, unfiltered(r.plan.Filters)
+	r.fetch.asOf = r.plan.Kind == sink.AsOf
 	r.Meter.enter("fetch")
 	if err := r.stageLookups(ctx, w, todo); err != nil {
 		return err
@@ -96,8 +97,9 @@ func (r *run) fetchAll(ctx context.Context) error {
 	r.looked = nil
 
 	group, ctx := errgroup.WithContext(ctx)
-	// A chain uses a request slot or a processor, so this many keep both busy.
-	group.SetLimit(r.settings.Concurrency + runtime.GOMAXPROCS(0))
+	// A chain uses a request slot or a processor, so this many keep both busy;
+	// three are what it takes to tell a service in trouble from two bad schools.
+	group.SetLimit(max(3, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
 	var units []*unit
 	for _, u := range todo {
 		if u.Bucket == sink.LookupBucket {

@@ -57,7 +57,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[str
 	if schools.ledger.RecordsReceived == 0 {
 		return nil, ErrNoSchools
 	}
-	bids, districts := column(schools, "school_bid"), column(schools, "district_bid")
+	bids, districts := schools.texts(0, "school_bid"), schools.texts(0, "district_bid")
 	for i := range bids {
 		l.schools = append(l.schools, sink.School{Bid: bids[i], District: districts[i]})
 	}
@@ -70,7 +70,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[str
 	if err != nil {
 		return nil, err
 	}
-	for _, bid := range column(found, "district_bid") {
+	for _, bid := range found.texts(0, "district_bid") {
 		if bid != "" {
 			l.districts = append(l.districts, bid)
 		}
@@ -85,7 +85,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[str
 // lookUpOnce fetches a dataset of one call.
 func (f *fetcher) lookUpOnce(ctx context.Context, d *dataset, l *lookups) (*result, error) {
 	r := &result{ledger: sink.LedgerRow{Dataset: d.Name, Status: sink.StatusOK}}
-	if err := f.chains(ctx, d, r, []transform.Params{{}}); err != nil {
+	if err := f.chains(ctx, d, r, []transform.Params{{}}, nil); err != nil {
 		return nil, err
 	}
 	if r.ledger.Status == sink.StatusFailed {
@@ -106,13 +106,13 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 	}
 	for _, district := range l.districts {
 		r := &result{ledger: sink.LedgerRow{Dataset: d.Name, DistrictBid: district, Status: sink.StatusOK}}
-		if err := f.chains(ctx, d, r, []transform.Params{{"district_bid": district}}); err != nil {
+		if err := f.chains(ctx, d, r, []transform.Params{{"district_bid": district}}, nil); err != nil {
 			return err
 		}
 		if r.ledger.Status == sink.StatusFailed {
 			return fmt.Errorf("fetch %s: %s", d.Name, r.ledger.Error)
 		}
-		for _, school := range column(r, "school_bid") {
+		for _, school := range r.texts(0, "school_bid") {
 			if named := l.namedBy[school]; school != "" && !slices.Contains(named, district) {
 				l.namedBy[school] = append(named, district)
 			}
@@ -127,7 +127,12 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 // merge adds the rows of another result of the same dataset behind these.
 func (r *result) merge(other *result) {
 	r.chains = append(r.chains, other.chains...)
-	r.drift = append(r.drift, other.drift...)
+	for key, n := range other.drift {
+		if r.drift == nil {
+			r.drift = make(map[driftKey]int64)
+		}
+		r.drift[key] += n
+	}
 	for i, batches := range other.tables {
 		if r.tables == nil {
 			r.tables = append(r.tables, other.tables...)
@@ -153,17 +158,20 @@ func (l *lookups) perspectives(plan *sink.Plan, s *Settings) {
 	}
 }
 
-// column returns a text column of a result's first table, nulls as empty
-// texts.
-func column(r *result, name string) []string {
-	var values []string
+// texts returns a text column of one of the result's tables, nulls as empty
+// texts; nil if there is no such column.
+func (r *result) texts(table int, column string) []string {
 	if len(r.tables) == 0 {
 		return nil
 	}
-	for _, b := range r.tables[0] {
-		v := &b.Cols[b.Table.Column(name)]
+	var values []string
+	for _, b := range r.tables[table] {
+		c := b.Table.Column(column)
+		if c < 0 {
+			return nil
+		}
 		for i := range b.Len() {
-			values = append(values, string(v.Text(b.Row(i))))
+			values = append(values, string(b.Cols[c].Text(b.Row(i))))
 		}
 	}
 	return values

@@ -15,11 +15,12 @@ import (
 const dateLayout = "2006-01-02"
 
 // makePlan pins what the run will do from the settings and the lookups.
-func makePlan(s *Settings, id, date, mark string, scope sink.Scope, now time.Time, looked *lookups) (*sink.Plan, error) {
+func (r *run) makePlan(id string, filters map[string]string, now time.Time, looked *lookups) (*sink.Plan, error) {
+	s := r.settings
 	plan := &sink.Plan{
-		FormatVersion: sink.FormatVersion, RunID: id, Kind: sink.Full,
-		SnapshotDate: date, PlannedAt: now.UTC().Truncate(time.Second),
-		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: scope, Fingerprint: mark,
+		FormatVersion: sink.FormatVersion, RunID: id, Kind: s.kind(),
+		SnapshotDate: r.date, PlannedAt: now.UTC().Truncate(time.Second),
+		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: filters, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), Replace: s.Replace,
 	}
@@ -112,19 +113,16 @@ func cutBuckets(schools []sink.School, size int, byDistrict bool) []sink.Bucket 
 // scopeOf returns the scope of the settings in its canonical form, in which
 // equal scopes are equal values.
 func scopeOf(s *Settings) sink.Scope {
-	scope := sink.Scope{
-		Datasets:     canonical(s.Datasets),
-		Schools:      canonical(s.Schools),
-		Districts:    canonical(s.Districts),
-		Perspectives: s.Perspectives,
-		PartitionBy:  s.PartitionBy,
+	taken, _ := s.split()
+	return sink.Scope{
+		Datasets:       taken,
+		Schools:        canonical(s.Schools),
+		Districts:      canonical(s.Districts),
+		Perspectives:   s.Perspectives,
+		PartitionBy:    s.PartitionBy,
+		ModifiedSince:  s.ModifiedSince,
+		IncludeRemoved: s.IncludeRemoved,
 	}
-	order := make(map[string]int)
-	for i, d := range schemas.Datasets() {
-		order[d.Name] = i
-	}
-	slices.SortFunc(scope.Datasets, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
-	return scope
 }
 
 func canonical(list []string) []string {
@@ -163,6 +161,9 @@ func Check(s *Settings) error {
 			return fmt.Errorf("%w: --snapshot-date %q is not a date such as 2026-11-20", ErrUsage, s.SnapshotDate)
 		}
 	}
+	if err := checkKind(s); err != nil {
+		return fmt.Errorf("%w: %w", ErrUsage, err)
+	}
 	for _, name := range s.Datasets {
 		if _, ok := schemas.Find(name); !ok {
 			return fmt.Errorf("%w: --datasets: there is no dataset %q", ErrUsage, name)
@@ -177,7 +178,7 @@ func follow(plan *sink.Plan, s *Settings, mark string) error {
 	if plan.Fingerprint != mark {
 		differs = append(differs, errors.New("base URL, datasets, schools, districts, perspectives, partitioning, --schools-per-file or tool version"))
 	}
-	if s.SnapshotDate != "" && s.SnapshotDate != plan.SnapshotDate {
+	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
 		differs = append(differs, fmt.Errorf("snapshot date (%s there)", plan.SnapshotDate))
 	}
 	if len(differs) == 0 {

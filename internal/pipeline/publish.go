@@ -126,7 +126,12 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 		summary.Outcome, summary.Held = HeldBack, reasons
 		return sink.Hold(ctx, deps.Store, plan.RunID, reasons)
 	}
-	manifest, err := sink.Publish(ctx, deps.Store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// Publishing is short and best not left half done: an interrupt that comes
+	// now is too late, though the command may end before we do.
+	manifest, err := sink.Publish(context.WithoutCancel(ctx), deps.Store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
 	if err != nil {
 		return fmt.Errorf("publish run %s: %w", plan.RunID, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
@@ -19,7 +20,9 @@ type run struct {
 	mark     string
 	// date is the snapshot's, if this command begins the run.
 	date string
-	plan *sink.Plan
+	// pinned are the optional parameters that its plan will pin.
+	pinned map[string]string
+	plan   *sink.Plan
 	// looked is nil where this process found the plan made.
 	looked *lookups
 	// datasets are those compiled, by name; selected those to be exported, in
@@ -50,11 +53,17 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.summary = &Summary{RunID: found.id, Kind: sink.Full, Destination: deps.Store.String()}
+	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Store.String()}
+	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
+		deps.Logger.InfoContext(ctx, "datasets left out, their operations do not accept what makes the run one of this kind",
+			"kind", string(s.kind()), "datasets", strings.Join(r.summary.LeftOut, ","))
+	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
-		if err := follow(found.plan, &s, r.mark); err != nil {
-			return nil, err
+		if found.plan != nil {
+			if err := follow(found.plan, &s, r.mark); err != nil {
+				return nil, err
+			}
 		}
 		r.summary.AlreadyPublished = true
 		r.summary.fromManifest(found.manifest)
@@ -71,13 +80,41 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	return r.summary, errors.Join(err, unlock())
 }
 
+// RunDates takes an as-of snapshot for each of the dates, in their order, and
+// hands each summary to done. It checks all of them before it requests
+// anything. A run that is held back does not keep it from the next date; an
+// error does, and is returned.
+func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
+	for _, date := range dates {
+		s.EffectiveDate = date
+		if err := Check(&s); err != nil {
+			return err
+		}
+		if _, _, err := begin(ctx, deps, &s); err != nil {
+			return err
+		}
+	}
+	for _, date := range dates {
+		s.EffectiveDate = date
+		summary, err := Run(ctx, deps, s)
+		if summary != nil {
+			done(summary)
+		}
+		if err != nil {
+			return fmt.Errorf("as of %s: %w", date, err)
+		}
+	}
+	return nil
+}
+
 // begin finds the run and checks that it may be taken, before any request.
 func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) {
 	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
 	today := deps.Now().UTC().Format(dateLayout)
-	r.date = cmp.Or(s.SnapshotDate, today)
+	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
+	kind := s.kind()
 	var err error
-	if r.mark, err = fingerprint(s, sink.Full, r.scope); err != nil {
+	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
 		return nil, standing{}, err
 	}
 	found, err := chooseRun(ctx, deps.Store, s, r.date, r.mark)
@@ -89,10 +126,7 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 			err = follow(found.plan, s, r.mark)
 		}
 	} else {
-		err = sink.CheckReplace(ctx, deps.Store, sink.Full, r.date, r.scope, r.date == today, s.Replace)
-		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrUsage, err)
-		}
+		found, err = r.fresh(ctx, found, r.date == today)
 	}
 	if err != nil {
 		return nil, found, err
@@ -107,15 +141,40 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 			r.selected = append(r.selected, d)
 		}
 	}
-	r.fetch = &fetcher{client: deps.Client, maxRecords: s.MaxSchoolRecords}
+	r.fetch = &fetcher{
+		client: deps.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
+		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
+	}
 	return r, found, nil
+}
+
+// fresh checks that a run that has not begun may be, and pins its parameters.
+// It returns the run that stands instead if that is all that an as-of run
+// would be.
+func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, error) {
+	s := r.settings
+	if s.kind() == sink.AsOf && !s.Replace {
+		standingRun, err := sink.Standing(ctx, r.Store, sink.AsOf, r.date)
+		if err != nil {
+			return found, fmt.Errorf("look for an as-of snapshot of %s: %w", r.date, err)
+		}
+		if standingRun != nil && standingRun.Parameters.Scope.Equal(r.scope) {
+			return standing{id: standingRun.RunID, manifest: standingRun}, nil
+		}
+	}
+	err := sink.CheckReplace(ctx, r.Store, s.kind(), r.date, r.scope, today, s.Replace)
+	if err != nil {
+		return found, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	r.pinned, err = r.filters(ctx, r.Now())
+	return found, err
 }
 
 // take brings the run from where it stands to its end.
 func (r *run) take(ctx context.Context, found standing) error {
 	r.Meter.enter("plan")
 	if r.plan = found.plan; r.plan == nil {
-		if err := r.makePlan(ctx, found.id); err != nil {
+		if err := r.beginPlan(ctx, found.id); err != nil {
 			return err
 		}
 	}
@@ -135,14 +194,17 @@ func (r *run) take(ctx context.Context, found standing) error {
 	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
 }
 
-// makePlan fetches the lookups and pins the plan, or follows the one that
+// beginPlan fetches the lookups and pins the plan, or follows the one that
 // another shard was quicker to write.
-func (r *run) makePlan(ctx context.Context, id string) error {
+func (r *run) beginPlan(ctx context.Context, id string) error {
+	// The time of the plan is that before the first request: what is modified
+	// from then on is another run's.
+	now := r.Now()
 	looked, err := r.fetch.lookUp(ctx, r.settings, r.datasets, r.byName())
 	if err != nil {
 		return err
 	}
-	plan, err := makePlan(r.settings, id, r.date, r.mark, r.scope, r.Now(), looked)
+	plan, err := r.makePlan(id, r.pinned, now, looked)
 	if err != nil {
 		return err
 	}

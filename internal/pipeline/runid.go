@@ -29,11 +29,18 @@ func fingerprint(s *Settings, kind sink.Kind, scope sink.Scope) (string, error) 
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// derivedRunID is the n-th run id, from 1, of a date and settings.
-func derivedRunID(date, fingerprint string, n int) string {
+// derivedRunID is the n-th run id, from 1, of a date and settings. That of an
+// as-of run ends in its date, as one that the user chose does.
+func derivedRunID(kind sink.Kind, date, fingerprint string, n int) string {
 	id := date + "-" + fingerprint[:10]
+	if kind == sink.AsOf {
+		id = "as-of-" + fingerprint[:10]
+	}
 	if n > 1 {
 		id += "-" + strconv.Itoa(n)
+	}
+	if kind == sink.AsOf {
+		id += "-" + date
 	}
 	return id
 }
@@ -66,11 +73,14 @@ func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, erro
 // chooseRun finds the run that this command begins or resumes: the one it
 // names, or the first of its derived ids that is not published.
 func chooseRun(ctx context.Context, store sink.Store, s *Settings, date, mark string) (standing, error) {
-	if s.RunID != "" {
+	switch {
+	case s.RunID != "" && s.kind() == sink.AsOf:
+		return lookUpRun(ctx, store, s.RunID+"-"+date)
+	case s.RunID != "":
 		return lookUpRun(ctx, store, s.RunID)
 	}
 	for n := 1; ; n++ {
-		run, err := lookUpRun(ctx, store, derivedRunID(date, mark, n))
+		run, err := lookUpRun(ctx, store, derivedRunID(s.kind(), date, mark, n))
 		if err != nil || run.manifest == nil {
 			return run, err
 		}

@@ -53,6 +53,10 @@ type Settings struct {
 	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the
 	// plan of the run that is resumed.
 	SnapshotDate string
+	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date,
+	// a timestamp or SinceAuto) a delta run; empty are a full run.
+	EffectiveDate, ModifiedSince string
+	IncludeRemoved               bool
 	// RunID is empty for one derived from date and settings.
 	RunID          string
 	SchoolsPerFile int

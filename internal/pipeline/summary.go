@@ -40,6 +40,8 @@ type Summary struct {
 	Schools          sink.ManifestSchools `json:"schools"`
 	Requests         sink.Requests        `json:"requests"`
 	Drift            []sink.Drift         `json:"drift"`
+	// LeftOut are datasets that cannot be part of a run of this kind.
+	LeftOut []string `json:"left_out,omitempty"`
 	// UnitsTotal counts the (dataset, bucket) steps of this process, and
 	// UnitsResumed those that an earlier process had staged.
 	UnitsTotal   int           `json:"units_total"`

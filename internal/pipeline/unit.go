@@ -33,8 +33,6 @@ type unit struct {
 	drift   map[driftKey]int64
 }
 
-type driftKey struct{ table, field, kind string }
-
 func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School) *unit {
 	return &unit{
 		dataset: d, bucket: bucket, schools: schools,
@@ -126,8 +124,8 @@ func (u *unit) append(ctx context.Context, w *writer, r *result) error {
 		}
 	}
 	u.journal.Ledger = append(u.journal.Ledger, r.ledger)
-	for _, d := range r.drift {
-		u.drift[driftKey{d.Table, d.Field, d.Kind}] += d.Count
+	for key, n := range r.drift {
+		u.drift[key] += n
 	}
 	for _, c := range r.chains {
 		u.dataset.release(c)

@@ -55,6 +55,8 @@ type Plan struct {
 	ToolVersion string    `json:"tool_version"`
 	BaseURL     string    `json:"base_url"`
 	Scope       Scope     `json:"scope"`
+	// Filters are the optional parameters of the enrollment operations, pinned.
+	Filters map[string]string `json:"filters,omitempty"`
 	// Fingerprint covers what the derived run id covers: a run is resumed only
 	// by a command with the same.
 	Fingerprint    string `json:"fingerprint"`

@@ -1,0 +1,171 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// fanOut fetches a dataset of one call per student, class, educator or
+// association of the school, whose identifiers come from other lists. A call
+// that is answered 403, or 404 after all attempts, is counted as unavailable;
+// any other failure fails the school's dataset.
+//
+// The lists are asked for here even if they were, or will be, for their own
+// sake: a few requests beside hundreds, for which no school's identifiers have
+// to be kept until their turn comes.
+func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school sink.School) error {
+	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
+		r.fail(errNoPerspective)
+		return nil
+	}
+	calls, err := f.feed(ctx, d, r, school)
+	if err != nil || r.ledger.Status != sink.StatusOK {
+		return err
+	}
+	for _, table := range d.Tables {
+		r.tables = append(r.tables, []*rows.Batch{rows.New(table)})
+	}
+	// Rows are to be in the order of the calls, so these go in windows, each as
+	// many at once as may be.
+	for window := range slices.Chunk(calls, f.window) {
+		if err := f.calls(ctx, d, r, window); err != nil || r.ledger.Status != sink.StatusOK {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsPerspective tells whether the dataset, or what feeds it, is read
+// through a perspective.
+func needsPerspective(d *dataset, all map[string]*dataset) bool {
+	needs := d.TakesPerspective()
+	for _, table := range d.Feeds {
+		_, feed, _ := schemas.FindTable(table)
+		needs = needs || all[feed.Name].TakesPerspective()
+	}
+	return needs
+}
+
+// calls makes the calls of a window at once and appends their rows in order.
+func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []transform.Params) error {
+	type answer struct {
+		chain *transform.Chain
+		tally extract.Tally
+		err   error
+	}
+	answers := make([]answer, len(window))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, params := range window {
+		group.Go(func() error {
+			select {
+			case f.fanning <- struct{}{}:
+			case <-groupCtx.Done():
+				return context.Cause(groupCtx)
+			}
+			defer func() { <-f.fanning }()
+			a := &answers[i]
+			a.chain = d.chain(params)
+			a.tally, a.err = f.list(groupCtx, d, a.chain, params, f.filters, r.ledger.RecordsReceived)
+			if unavailable(a.err) {
+				return nil
+			}
+			return a.err
+		})
+	}
+	err := group.Wait()
+	for i := range answers {
+		a := &answers[i]
+		r.ledger.Requests += a.tally.Requests
+		r.ledger.Retries += a.tally.Retries
+		switch {
+		case err != nil || a.chain == nil:
+		case a.err != nil:
+			r.ledger.RecordsUnavailable++
+		default:
+			r.ledger.Pages += a.tally.Pages
+			r.copyRows(a.chain.Finish())
+		}
+		d.release(a.chain)
+	}
+	if err == nil {
+		return nil
+	}
+	r.drop(d)
+	if endsRun(ctx, err) {
+		return err
+	}
+	r.fail(err)
+	return nil
+}
+
+// unavailable tells whether the service answered that it has nothing for us:
+// records leave a list and the service between two calls.
+func unavailable(err error) bool {
+	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err)
+}
+
+// feed fetches the lists that name what the dataset is to be called for, and
+// returns the calls in the order of their rows. If one of them fails, or is
+// denied, so does the dataset.
+func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school sink.School) ([]transform.Params, error) {
+	type named struct{ perspective, id string }
+	found := make(map[named]bool)
+	for _, name := range d.Feeds {
+		table, declared, _ := schemas.FindTable(name)
+		feed := f.datasets[declared.Name]
+		list := &result{ledger: sink.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: sink.StatusOK}}
+		err := f.chains(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
+		r.ledger.Requests += list.ledger.Requests
+		r.ledger.Retries += list.ledger.Retries
+		if err != nil {
+			return nil, err
+		}
+		r.ledger.RecordsUnavailable += list.ledger.RecordsUnavailable
+		if list.ledger.Status != sink.StatusOK {
+			list.drop(feed)
+			r.ledger.Status, r.ledger.Error, r.ledger.RecordsUnavailable = list.ledger.Status, list.ledger.Error, 0
+			return nil, nil
+		}
+		position := slices.Index(feed.Tables, table)
+		perspectives := list.texts(position, "requested_perspective_bid")
+		for i, id := range list.texts(position, d.FedParam()) {
+			through := school.Perspectives
+			switch {
+			case feed.TakesPerspective():
+				through = perspectives[i : i+1]
+			case !d.TakesPerspective():
+				through = []string{""}
+			}
+			if id == "" {
+				r.ledger.RecordsUnavailable++
+				continue
+			}
+			for _, perspective := range through {
+				found[named{perspective, id}] = true
+			}
+		}
+		list.drop(feed)
+	}
+	calls := make([]transform.Params, 0, len(found))
+	for _, n := range slices.SortedFunc(maps.Keys(found), func(a, b named) int {
+		return cmp.Or(cmp.Compare(a.perspective, b.perspective), cmp.Compare(a.id, b.id))
+	}) {
+		params := transform.Params{"school_bid": school.Bid, d.FedParam(): n.id}
+		if d.TakesPerspective() {
+			params["perspective_bid"] = n.perspective
+		}
+		calls = append(calls, params)
+	}
+	return calls, nil
+}

@@ -1,0 +1,177 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// The optional parameters of the enrollment operations (specification, rules
+// common to all endpoints, 4).
+const (
+	effectiveDate  = "effective-date"
+	modifiedSince  = "modified-since"
+	includeRemoved = "include-removed"
+)
+
+// SinceAuto stands for the time of the last whole run.
+const SinceAuto = "auto"
+
+// sinceMargin is how far before the last run a delta run begins
+// (specification, Limits: recommended modified-since margin).
+const sinceMargin = 10 * time.Minute
+
+// ErrNoRunSince says that --modified-since auto has no run to begin from.
+var ErrNoRunSince = errors.New("--modified-since auto: no full or delta run with all of these datasets, of all schools and without" +
+	" a failed or denied one, is published here: take a full snapshot first, or give a date")
+
+// kind is the kind of run that the settings ask for.
+func (s *Settings) kind() sink.Kind {
+	switch {
+	case s.EffectiveDate != "":
+		return sink.AsOf
+	case s.ModifiedSince != "":
+		return sink.Delta
+	default:
+		return sink.Full
+	}
+}
+
+// takesPart tells whether a dataset can be part of a run of this kind: as-of
+// and delta runs are of those alone whose operations accept the parameter.
+func takesPart(d *schemas.Dataset, kind sink.Kind) bool {
+	switch kind {
+	case sink.AsOf:
+		return slices.Contains(d.Operation.Filters, effectiveDate)
+	case sink.Delta:
+		return slices.Contains(d.Operation.Filters, modifiedSince)
+	case sink.Full:
+	}
+	return true
+}
+
+// split divides the selected datasets into those that take part in the run and
+// those that cannot, both as declared.
+func (s *Settings) split() (taken, leftOut []string) {
+	for _, d := range schemas.Datasets() {
+		switch {
+		case !slices.Contains(s.Datasets, d.Name):
+		case takesPart(d, s.kind()):
+			taken = append(taken, d.Name)
+		default:
+			leftOut = append(leftOut, d.Name)
+		}
+	}
+	return taken, leftOut
+}
+
+// filters are the optional parameters that the plan pins.
+func (r *run) filters(ctx context.Context, now time.Time) (map[string]string, error) {
+	s := r.settings
+	pinned := map[string]string{effectiveDate: now.UTC().Format(dateLayout)}
+	if s.EffectiveDate != "" {
+		pinned[effectiveDate] = s.EffectiveDate
+	}
+	if s.IncludeRemoved {
+		pinned[includeRemoved] = "true"
+	}
+	switch s.ModifiedSince {
+	case "":
+	case SinceAuto:
+		last, err := lastWholeRun(ctx, r.Store, r.scope.Datasets)
+		if err != nil {
+			return nil, err
+		}
+		pinned[modifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
+	default:
+		pinned[modifiedSince] = s.ModifiedSince
+	}
+	return pinned, nil
+}
+
+// lastWholeRun finds the plan of the last published full or delta run that had
+// no filter, no failed or denied school, and all of these datasets.
+func lastWholeRun(ctx context.Context, store sink.Store, datasets []string) (*sink.Plan, error) {
+	var last *sink.Manifest
+	for entry, err := range store.List(ctx, "_runs/") {
+		if err != nil {
+			return nil, fmt.Errorf("list the runs: %w", err)
+		}
+		run, isManifest := strings.CutSuffix(strings.TrimPrefix(entry.Path, "_runs/"), "/manifest.json")
+		if !isManifest {
+			continue
+		}
+		m, err := sink.ReadManifest(ctx, store, run)
+		if err != nil {
+			return nil, fmt.Errorf("read the manifest of run %s: %w", run, err)
+		}
+		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
+		fits := m.Kind != sink.AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
+			!slices.ContainsFunc(datasets, missing)
+		if fits && (last == nil || m.PublishedAt.After(last.PublishedAt)) {
+			last = m
+		}
+	}
+	if last == nil {
+		return nil, fmt.Errorf("%w: %w", ErrUsage, ErrNoRunSince)
+	}
+	return sink.ReadPlan(ctx, store, last.RunID)
+}
+
+// unfiltered are the parameters without those that would keep records from a
+// list that feeds a fan-out.
+func unfiltered(filters map[string]string) map[string]string {
+	rest := maps.Clone(filters)
+	delete(rest, modifiedSince)
+	return rest
+}
+
+// checkKind looks for mistakes in the enrollment parameters.
+func checkKind(s *Settings) error {
+	switch {
+	case s.EffectiveDate != "" && s.ModifiedSince != "":
+		return errors.New("--effective-date and --modified-since are two kinds of runs: choose one")
+	case s.EffectiveDate != "" && s.SnapshotDate != "":
+		return errors.New("--effective-date gives an as-of run its date: leave --snapshot-date out")
+	}
+	if s.EffectiveDate != "" {
+		if _, err := time.Parse(dateLayout, s.EffectiveDate); err != nil {
+			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
+		}
+	}
+	if s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime(s.ModifiedSince) {
+		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
+	}
+	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
+		return fmt.Errorf("--datasets: none of these can be part of such a run, whose operations are %s", strings.Join(parts(s.kind()), ", "))
+	}
+	return nil
+}
+
+// parts names the datasets that can take part in a kind of run.
+func parts(kind sink.Kind) []string {
+	var names []string
+	for _, d := range schemas.Datasets() {
+		if takesPart(d, kind) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// isTime tells whether a text is a date or a timestamp.
+func isTime(text string) bool {
+	for _, layout := range []string{dateLayout, time.RFC3339Nano, "2006-01-02T15:04:05"} {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
+}
