@@ -63,6 +63,9 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 	var b strings.Builder
 	verb := "would begin"
+	if n := len(o.effectiveDates); n > 1 {
+		fmt.Fprintf(&b, "Each of %d dates is a run of its own; this is the plan of the first.\n", n)
+	}
 	if e.Resumes {
 		verb = "would resume (what is staged is not requested again)"
 	}

@@ -40,20 +40,21 @@ type sources map[string]source
 // given tells whether the flag has another value than its default.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// choose returns which of two settings that exclude each other counts: the one
+// choose returns which of settings that exclude each other counts: the one
 // from the stronger source, so that a flag overrules what a file says; none if
-// neither was given. Two of one source are a mistake.
-func (s sources) choose(a, b string) (string, error) {
-	switch {
-	case !s.given(a) && !s.given(b):
-		return "", nil
-	case s[a].rank == s[b].rank:
-		return "", usagef("%s and %s exclude each other: leave one of them out", s[a].name, s[b].name)
-	case s[a].rank > s[b].rank:
-		return a, nil
-	default:
-		return b, nil
+// none was given. Two of one source are a mistake.
+func (s sources) choose(names ...string) (string, error) {
+	chosen := ""
+	for _, name := range names {
+		switch {
+		case !s.given(name):
+		case chosen == "" || s[name].rank > s[chosen].rank:
+			chosen = name
+		case s[name].rank == s[chosen].rank:
+			return "", usagef("%s and %s exclude each other: leave one of them out", s[chosen].name, s[name].name)
+		}
 	}
+	return chosen, nil
 }
 
 // resolve fills in the flags that were not given from the environment, and

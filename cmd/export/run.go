@@ -22,6 +22,7 @@ type runOptions struct {
 	destination
 	service
 	selection
+	enrollment
 	limits
 	sharding
 	simulation
@@ -57,6 +58,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	define(writing, &o.scratch, "scratch", "FOLDER", "", parseScratch, "where waits what does not fit in memory")
 	writing.shownDefault("scratch", "the system's temporary folder")
 	o.selection.define(cmd)
+	o.enrollment.define(cmd)
 	publishing := group{cmd.Flags(), publishingGroup}
 	o.limits.define(publishing, "0", "20%")
 	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
@@ -76,6 +78,9 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	defer disconnect()
 	stop := a.watch(&o.general, deps.Meter)
 	defer stop()
+	if len(o.effectiveDates) > 1 {
+		return a.runDates(ctx, o, deps, settings, stop)
+	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
 	stop()
 	return a.report(ctx, &o.general, summary, err)
@@ -153,10 +158,14 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 		BaseURL: "simulate", ToolVersion: thisBuild().Version,
 		Datasets: o.datasets, Schools: o.schools, Districts: o.districts,
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
+		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
 		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, Replace: o.replace,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,
+	}
+	if len(o.effectiveDates) > 0 {
+		s.EffectiveDate = o.effectiveDates[0]
 	}
 	if o.baseURL != nil {
 		s.BaseURL = o.baseURL.String()

@@ -56,6 +56,9 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	for _, reason := range s.Held {
 		fmt.Fprintf(&b, "  because %s\n", reason)
 	}
+	if len(s.LeftOut) > 0 {
+		fmt.Fprintf(&b, "  left out, not of this kind of run: %s\n", strings.Join(s.LeftOut, ", "))
+	}
 	summarizeTables(&b, s.Tables)
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
 		count(s.Schools.Total), count(s.Schools.OK), count(s.Schools.Denied), count(s.Schools.Failed))

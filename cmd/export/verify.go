@@ -15,8 +15,9 @@ import (
 type verifyOptions struct {
 	general
 	destination
-	runID        string
-	snapshotDate string
+	runID         string
+	snapshotDate  string
+	effectiveDate string
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -37,13 +38,14 @@ func (a *app) verifyCommand() *cobra.Command {
 	which := group{cmd.Flags(), "What is verified"}
 	define(which, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "the snapshot of this date")
 	which.shownDefault("snapshot-date", "the latest")
+	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the as-of snapshot of this date")
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "this run")
 	o.general.define(cmd)
 	return cmd
 }
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
-	which, err := from.choose("snapshot-date", "run-id")
+	which, err := from.choose("snapshot-date", "effective-date", "run-id")
 	if err != nil {
 		return err
 	}
@@ -51,6 +53,8 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	switch which {
 	case "snapshot-date":
 		target.SnapshotDate = o.snapshotDate
+	case "effective-date":
+		target.EffectiveDate = o.effectiveDate
 	case "run-id":
 		target.RunID = o.runID
 	}

@@ -146,7 +146,7 @@ func checkKind(s *Settings) error {
 			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
 		}
 	}
-	if s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime(s.ModifiedSince) {
+	if s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !IsTime(s.ModifiedSince) {
 		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
 	}
 	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
@@ -166,8 +166,9 @@ func parts(kind sink.Kind) []string {
 	return names
 }
 
-// isTime tells whether a text is a date or a timestamp.
-func isTime(text string) bool {
+// IsTime tells whether a text is a date or a timestamp, as ModifiedSince takes
+// them.
+func IsTime(text string) bool {
 	for _, layout := range []string{dateLayout, time.RFC3339Nano, "2006-01-02T15:04:05"} {
 		if _, err := time.Parse(layout, text); err == nil {
 			return true

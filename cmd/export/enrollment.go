@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/pipeline"
+)
+
+// enrollment are the optional parameters of the enrollment operations, which
+// make a run an as-of or a delta run.
+type enrollment struct {
+	effectiveDates []string
+	modifiedSince  string
+	includeRemoved bool
+}
+
+func (o *enrollment) define(cmd *cobra.Command) {
+	g := group{cmd.Flags(), selectionGroup}
+	g.list(&o.effectiveDates, "effective-date", expandDates,
+		"as-of runs: enrollment as of these dates; a comma list, or a range such as 2025-09-01..2026-06-01/1mo (steps d, w, mo)")
+	g.shownDefault("effective-date", "none")
+	define(g, &o.modifiedSince, "modified-since", "TIME", "", parseSince,
+		"a delta run: enrollment modified since a date, a timestamp, or auto for the last whole run")
+	g.toggle(&o.includeRemoved, "include-removed", "enrollment that was removed, too")
+}
+
+// mostDates bounds a range: each date is a run of its own.
+const mostDates = 10_000
+
+// expandDates reads dates and ranges of dates, each date once.
+func expandDates(words []string) ([]string, error) {
+	var dates []string
+	for _, word := range words {
+		expanded, err := expandRange(word)
+		if err != nil {
+			return nil, err
+		}
+		for _, date := range expanded {
+			if !slices.Contains(dates, date) {
+				dates = append(dates, date)
+			}
+		}
+	}
+	return dates, nil
+}
+
+// rangeStep is the step of a range: a number of days, weeks or months.
+var rangeStep = regexp.MustCompile(`^([1-9][0-9]{0,4})(d|w|mo)$`)
+
+// expandRange reads a date, or a range of dates: its begin, every step after
+// that, and its end.
+func expandRange(word string) ([]string, error) {
+	begin, rest, isRange := strings.Cut(word, "..")
+	if !isRange {
+		date, err := parseDate(word)
+		return []string{date}, err
+	}
+	end, step, stepped := strings.Cut(rest, "/")
+	if !stepped {
+		step = "1d"
+	}
+	match := rangeStep.FindStringSubmatch(step)
+	first, firstErr := time.Parse(time.DateOnly, begin)
+	last, lastErr := time.Parse(time.DateOnly, end)
+	switch {
+	case firstErr != nil || lastErr != nil || match == nil:
+		return nil, fmt.Errorf("%s is no range such as 2025-09-01..2026-06-01/1mo, with a step in d, w or mo", quoted(word))
+	case last.Before(first):
+		return nil, fmt.Errorf("%s ends before it begins", quoted(word))
+	}
+	size, err := strconv.Atoi(match[1])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", quoted(word), err)
+	}
+	var dates []string
+	for n := 0; ; n++ {
+		date := after(first, n*size, match[2])
+		if !date.Before(last) {
+			// The end belongs to the range, wherever the steps lead.
+			return append(dates, last.Format(time.DateOnly)), nil
+		}
+		if n == mostDates {
+			return nil, fmt.Errorf("%s is more than %d dates: take larger steps", quoted(word), mostDates)
+		}
+		dates = append(dates, date.Format(time.DateOnly))
+	}
+}
+
+// after is the date n units later. Months are counted from the first date, and
+// one that is too short for its day ends on its last.
+func after(first time.Time, n int, unit string) time.Time {
+	switch unit {
+	case "d":
+		return first.AddDate(0, 0, n)
+	case "w":
+		return first.AddDate(0, 0, 7*n)
+	}
+	month := time.Date(first.Year(), first.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+	days := month.AddDate(0, 1, -1).Day()
+	return month.AddDate(0, 0, min(first.Day(), days)-1)
+}
+
+// parseSince takes what the service is asked for, as given, or auto.
+func parseSince(text string) (string, error) {
+	if text == pipeline.SinceAuto || pipeline.IsTime(text) {
+		return text, nil
+	}
+	return "", fmt.Errorf("%s is not a date such as 2026-11-19, a timestamp such as 2026-11-19T03:00:00Z, or %s",
+		quoted(text), pipeline.SinceAuto)
+}
+
+// runDates takes an as-of snapshot for each date and reports all of them; the
+// exit code is the worst by the order of the contract.
+func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, settings pipeline.Settings, stop func()) error {
+	type ended struct {
+		summaries []*pipeline.Summary
+		current   *pipeline.Summary
+	}
+	end, err := await(ctx, func() (ended, error) {
+		var e ended
+		err := pipeline.RunDates(ctx, deps, settings, o.effectiveDates, func(s *pipeline.Summary) {
+			e.summaries, e.current = append(e.summaries, s), s
+		})
+		return e, err
+	})
+	stop()
+	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
+		err = interrupted(end.current)
+	}
+	code := exitCode(err)
+	for _, s := range end.summaries {
+		code = worse(code, outcomeCode(s))
+	}
+	if o.output == outputJSON {
+		var runs []report
+		for i, s := range end.summaries {
+			failed := error(nil)
+			if err != nil && i == len(end.summaries)-1 {
+				failed = err
+			}
+			runs = append(runs, newReport(s, worse(exitCode(failed), outcomeCode(s)), failed))
+		}
+		message := ""
+		if err != nil {
+			message = oneLine(err)
+		}
+		if unwritten := writeJSON(a.stdout, struct {
+			Runs     []report `json:"runs"`
+			ExitCode int      `json:"exit_code"`
+			Error    string   `json:"error,omitempty"`
+		}{notNil(runs), code, message}); unwritten != nil {
+			a.complain(unwritten)
+		}
+	} else {
+		for _, s := range end.summaries {
+			if s.Outcome == "" {
+				continue // the one that failed
+			}
+			if unwritten := writeSummary(a.stdout, s); unwritten != nil {
+				a.complain(unwritten)
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	a.code = code
+	return nil
+}
+
+// worse returns the exit code that counts of two.
+func worse(a, b int) int {
+	order := []int{exitUsage, exitInterrupted, exitRefused, exitFailed, exitHeld, exitPartial, exitOK}
+	return order[min(slices.Index(order, a), slices.Index(order, b))]
+}
