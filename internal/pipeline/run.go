@@ -158,7 +158,7 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 		if err != nil {
 			return found, fmt.Errorf("look for an as-of snapshot of %s: %w", r.date, err)
 		}
-		if standingRun != nil && standingRun.Parameters.Scope.Equal(r.scope) {
+		if standingRun != nil && standingRun.Parameters.Equal(r.scope) {
 			return standing{id: standingRun.RunID, manifest: standingRun}, nil
 		}
 	}
