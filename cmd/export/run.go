@@ -13,7 +13,6 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
 )
 
 // runOptions are the settings of run.
@@ -26,7 +25,6 @@ type runOptions struct {
 	limits
 	sharding
 	simulation
-	scratch string
 	replace bool
 	runID   string
 }
@@ -53,10 +51,7 @@ func (a *app) runCommand() *cobra.Command {
 
 func (o *runOptions) define(cmd *cobra.Command) {
 	o.service.define(cmd)
-	writing := o.destination.define(cmd)
-	o.defineWriting(writing)
-	define(writing, &o.scratch, "scratch", "FOLDER", "", parseScratch, "where waits what does not fit in memory")
-	writing.shownDefault("scratch", "the system's temporary folder")
+	o.defineWriting(o.destination.define(cmd))
 	o.selection.define(cmd)
 	o.enrollment.define(cmd)
 	publishing := group{cmd.Flags(), publishingGroup}
@@ -184,19 +179,6 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 			envName("base-url"))
 	}
 	return which == "simulate", err
-}
-
-// openStore opens a destination that can be written, and leaves it as it was.
-func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
-	where := destName(from)
-	store, err := sink.NewDir(o.root, sink.DirOptions{GroupReadable: o.groupReadable})
-	if err != nil {
-		return nil, usagef("%s: %w", where, err)
-	}
-	if err := store.Check(ctx); err != nil {
-		return nil, usagef("%s: %w", where, err)
-	}
-	return store, nil
 }
 
 // warnOfPlainText tells of secrets and student data that anybody on the way can

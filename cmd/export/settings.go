@@ -51,22 +51,6 @@ func (o *general) defineProgress(g group) {
 		"progress on stderr: bar, plain lines, none, or auto for a bar on a terminal and else lines")
 }
 
-// destination is where snapshots are.
-type destination struct {
-	root          string
-	groupReadable bool
-}
-
-func (o *destination) define(cmd *cobra.Command) group {
-	g := group{cmd.Flags(), destinationGroup}
-	define(g, &o.root, "dest", "DEST", "./growth-data", parseDest, "folder of the snapshots, or file:///folder")
-	return g
-}
-
-func (o *destination) defineWriting(g group) {
-	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700")
-}
-
 // service is how the service is asked.
 type service struct {
 	baseURL        *url.URL

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -37,7 +36,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(ctx context.Context, o *general, at *destination, from sources) error {
-	store, err := existingStore(at, from)
+	store, err := a.existingStore(ctx, at, from)
 	if err != nil {
 		return err
 	}
@@ -52,27 +51,6 @@ func (a *app) status(ctx context.Context, o *general, at *destination, from sour
 		}{store.String(), notNil(runs)})
 	}
 	return writeRuns(a.stdout, store.String(), runs, a.now())
-}
-
-// existingStore opens a destination to read it: one that is not there is a
-// mistake, not an empty one.
-func existingStore(o *destination, from sources) (sink.Store, error) {
-	if info, err := os.Stat(o.root); err != nil || !info.IsDir() {
-		return nil, usagef("%s: there is no folder %s: nothing was exported there", destName(from), quoted(o.root))
-	}
-	store, err := sink.NewDir(o.root, sink.DirOptions{})
-	if err != nil {
-		return nil, usagef("%s: %w", destName(from), err)
-	}
-	return store, nil
-}
-
-// destName is where the destination was named, if only by default.
-func destName(from sources) string {
-	if from.given("dest") {
-		return from["dest"].name
-	}
-	return "--dest"
 }
 
 func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) error {

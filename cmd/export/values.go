@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -172,37 +171,6 @@ func parseBaseURL(text string) (*url.URL, error) {
 func isPort(text string) bool {
 	n, err := strconv.Atoi(text)
 	return err == nil && n >= 1 && n <= 65535
-}
-
-// parseDest takes a destination and returns the folder that it is.
-func parseDest(text string) (string, error) {
-	scheme, _, hasScheme := strings.Cut(text, "://")
-	switch {
-	case text == "":
-		return "", errors.New("the value is empty: name a folder")
-	case strings.HasPrefix(strings.ToLower(text), "file:"):
-		return parseFileURL(text)
-	case strings.EqualFold(scheme, "s3") && hasScheme:
-		return "", errors.New("s3 destinations are not supported yet: name a folder, or file:///path")
-	case hasScheme:
-		return "", fmt.Errorf("a destination of kind %s is not known: name a folder, or file:///path", quoted(scheme))
-	case strings.ContainsRune(text, 0):
-		return "", errors.New("the path holds a zero byte")
-	}
-	return filepath.Clean(text), nil
-}
-
-func parseFileURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil, u.Opaque != "", u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
-		return "", errors.New("a file URL is written file:///path")
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("a file URL holds a path alone: write ? as %3F and # as %23")
-	case strings.ContainsRune(u.Path, 0):
-		return "", errors.New("the path holds a zero byte")
-	}
-	return filepath.Clean(filepath.FromSlash(u.Path)), nil
 }
 
 // parseScratch takes a folder that files can be made in.

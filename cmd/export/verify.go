@@ -58,7 +58,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	case "run-id":
 		target.RunID = o.runID
 	}
-	store, err := existingStore(&o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err
 	}

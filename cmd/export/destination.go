@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+)
+
+// destination is where snapshots are: a folder, or a prefix of a bucket.
+type destination struct {
+	place         place
+	groupReadable bool
+	scratch       string
+	s3            s3.Options
+}
+
+// place is a folder, or a bucket and a prefix in it.
+type place struct {
+	folder         string
+	bucket, prefix string
+}
+
+func (o *destination) define(cmd *cobra.Command) group {
+	g := group{cmd.Flags(), destinationGroup}
+	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder of the snapshots, file:///folder, or s3://bucket/prefix")
+	const chain = "AWS's own chain"
+	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", parseText, "root of an S3-compatible store, such as https://host:9000")
+	g.shownDefault("s3-endpoint", chain)
+	define(g, &o.s3.Region, "s3-region", "REGION", "", parseText, "region of the bucket")
+	g.shownDefault("s3-region", chain)
+	g.toggle(&o.s3.PathStyle, "s3-path-style", "address buckets as host/bucket, not bucket.host")
+	return g
+}
+
+// defineWriting adds what matters where something is written.
+func (o *destination) defineWriting(g group) {
+	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700")
+	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
+		"where files grow before their upload to S3, and waits what does not fit in memory")
+	g.shownDefault("scratch", "the system's temporary folder")
+	define(g, &o.s3.SSE, "s3-sse", "KIND", "", oneOf("AES256", "aws:kms", "aws:kms:dsse"), "encryption at rest: AES256, aws:kms or aws:kms:dsse")
+	g.shownDefault("s3-sse", "the bucket's own")
+	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
+	define(g, &o.s3.Checksums, "s3-checksums", "WHEN", s3.ChecksumsWhenSupported,
+		oneOf(s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired), "checksums of uploads: when-supported, or when-required for stores that refuse them")
+}
+
+// openStore opens a destination that can be written, and leaves it as it was.
+func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+	store, err := a.store(ctx, o, from)
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Check(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, usagef("%s: %w", destName(from), err)
+	}
+	return store, nil
+}
+
+// existingStore opens a destination to read it: a folder that is not there is a
+// mistake, not an empty one.
+func (a *app) existingStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+	if folder := o.place.folder; folder != "" {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return nil, usagef("%s: there is no folder %s: nothing was exported there", destName(from), quoted(folder))
+		}
+	}
+	return a.store(ctx, o, from)
+}
+
+func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+	if o.place.folder != "" {
+		store, err := sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable})
+		if err != nil {
+			return nil, usagef("%s: %w", destName(from), err)
+		}
+		return store, nil
+	}
+	o.s3.Bucket, o.s3.Prefix, o.s3.Scratch = o.place.bucket, o.place.prefix, o.scratch
+	store, err := s3.New(ctx, o.s3)
+	if err != nil {
+		return nil, usagef("%s: %w", destName(from), err)
+	}
+	return store, nil
+}
+
+// destName is where the destination was named, if only by default.
+func destName(from sources) string {
+	if from.given("dest") {
+		return from["dest"].name
+	}
+	return "--dest"
+}
+
+// parseDest takes a destination.
+func parseDest(text string) (place, error) {
+	scheme, rest, hasScheme := strings.Cut(text, "://")
+	switch {
+	case text == "":
+		return place{}, errors.New("the value is empty: name a folder")
+	case strings.HasPrefix(strings.ToLower(text), "file:"):
+		return parseFileURL(text)
+	case strings.EqualFold(scheme, "s3") && hasScheme:
+		bucket, prefix, err := s3.ParseURL(s3.Scheme + rest)
+		return place{bucket: bucket, prefix: prefix}, err
+	case hasScheme:
+		return place{}, fmt.Errorf("a destination of kind %s is not known: name a folder, file:///path, or s3://bucket/prefix", quoted(scheme))
+	case strings.ContainsRune(text, 0):
+		return place{}, errors.New("the path holds a zero byte")
+	}
+	return place{folder: filepath.Clean(text)}, nil
+}
+
+func parseFileURL(text string) (place, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Opaque != "", u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
+		return place{}, errors.New("a file URL is written file:///path")
+	case u.RawQuery != "" || u.Fragment != "":
+		return place{}, errors.New("a file URL holds a path alone: write ? as %3F and # as %23")
+	case strings.ContainsRune(u.Path, 0):
+		return place{}, errors.New("the path holds a zero byte")
+	}
+	return place{folder: filepath.Clean(filepath.FromSlash(u.Path))}, nil
+}
