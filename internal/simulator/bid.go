@@ -19,6 +19,8 @@ const (
 	anEducator
 	aStudentAssociation
 	anEducatorAssociation
+	aStudentClass   // a student's stay in a class
+	anEducatorClass // an educator's lessons of a class
 )
 
 const (

@@ -17,6 +17,8 @@ type call struct {
 	query    url.Values // as sent
 	school   int        // -1 if the operation is not about a school
 	district int        // the district or perspective, -1 if there is none
+	home     int        // the school of what the call is about
+	subject  int        // the position of what the call is about in its school
 	filter   filter
 	from     int // the position of the page's first record
 }
@@ -167,21 +169,86 @@ func (w *World) locate(c *call, path map[string]string) *refusal {
 		}
 		c.district = index
 	}
-	if schoolBid == "" {
-		return nil
+	if schoolBid != "" {
+		what, group, _, ok := w.find(schoolBid)
+		switch {
+		case !ok || what != aSchool || group >= len(w.schools):
+			return refuse(http.StatusNotFound, "no such school")
+		case group >= w.listed:
+			return refuse(http.StatusForbidden, "no data sharing agreement with this school")
+		}
+		c.school = group
 	}
-	what, group, _, ok := w.find(schoolBid)
-	switch {
-	case !ok || what != aSchool || group >= len(w.schools):
-		return refuse(http.StatusNotFound, "no such school")
-	case group >= w.listed:
-		return refuse(http.StatusForbidden, "no data sharing agreement with this school")
+	if c.op.about != 0 {
+		name := subjectName(c.op.about)
+		bid := path[name]
+		if bid == "" {
+			bid = c.query.Get(strings.ReplaceAll(name, "_", "-"))
+		}
+		what, group, index, ok := w.find(bid)
+		if !ok || what != c.op.about || !w.holds(what, group, index) {
+			return refuse(http.StatusNotFound, "no such record")
+		}
+		c.home, c.subject = group, index
+		if schoolBid == "" {
+			c.school = group
+		}
 	}
-	c.school = group
-	if c.district >= 0 && !w.sees(c.district, c.school) {
+	if c.school >= 0 && c.district >= 0 && !w.sees(c.district, c.school) {
 		return refuse(http.StatusForbidden, "this perspective does not hold this school")
 	}
 	return nil
+}
+
+// schoolBid is the bid of a school, districtBid that of a district, empty for the position -1.
+func (w *World) schoolBid(school int) string {
+	if school < 0 {
+		return ""
+	}
+	return w.schools[school].bid.String()
+}
+
+func (w *World) districtBid(district int) string {
+	if district < 0 {
+		return ""
+	}
+	return w.districts[district].bid.String()
+}
+
+// parameter is what a call sends for a parameter, by the name that it has in a path.
+func (w *World) parameter(c *call, name string) string {
+	switch name {
+	case "school_bid":
+		return w.schoolBid(c.school)
+	case "district_bid", "perspective_bid":
+		return w.districtBid(c.district)
+	default:
+		return w.bidOf(c.op.about, c.home, c.subject).String()
+	}
+}
+
+// holds says whether a school has the student, educator, class or association at a position.
+func (w *World) holds(what thing, school, index int) bool {
+	if school >= w.listed {
+		return false
+	}
+	s := &w.schools[school]
+	switch what {
+	case aStudent:
+		return index < s.students && w.student(school, index).matched
+	case anEducator:
+		return index < s.educators
+	case aClass:
+		return index < w.classes(school)
+	case anEducatorAssociation:
+		if index >= s.educators*educatorSlots {
+			return false
+		}
+		_, ok := w.educatorAssociation(school, index/educatorSlots, index%educatorSlots)
+		return ok
+	default:
+		return false
+	}
 }
 
 // cursor is an opaque token for the page that begins at a position, bound to everything else in the call.

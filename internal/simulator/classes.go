@@ -16,10 +16,19 @@ const lastYear = 4
 // class is a class of a school before its members are written.
 type class struct {
 	life
-	index  int
-	cohort int
-	slot   int
-	draw   draw
+	index    int
+	cohort   int
+	slot     int
+	period   int
+	teaching teaching
+	draw     draw
+}
+
+// teaching says which educators a class has: count of them from the position first on. If there is none, the member is an empty
+// array or, with unknown set, not there.
+type teaching struct {
+	first, count int
+	unknown      bool
 }
 
 func (w *World) classes(school int) int {
@@ -40,7 +49,37 @@ func (w *World) class(school, index int) class {
 	if k.slot > 0 {
 		k.end = w.yearBegin(district, year+1) - 1 // A homeroom goes on.
 	}
+	k.period = k.draw.between(1, 7)
+	educators := w.schools[school].educators
+	k.teaching.first = k.draw.below(educators)
+	switch luck := k.draw.below(1000); {
+	case luck < 30:
+		k.teaching.unknown = true
+	case luck < 60:
+	case luck < 200 && k.teaching.first+1 < educators:
+		k.teaching.count = 2
+	default:
+		k.teaching.count = 1
+	}
 	return k
+}
+
+// teaches says whether an educator is one of the class.
+func (t *teaching) teaches(educator int) bool {
+	return educator >= t.first && educator < t.first+t.count
+}
+
+// attends says whether a student of a class's cohort is in it: all are in the homeroom, most in each lesson.
+func (w *World) attends(school, class, student int) bool {
+	return class%classSlots == 0 || hash(w.seed, int(aClass), school, class, student)%1000 >= 80
+}
+
+// name is that of a class: lessons have a period.
+func (k *class) name() string {
+	if subject := classSubjects[k.slot]; subject != "" {
+		return subject + " / Period " + strconv.Itoa(k.period) + " – " + strconv.Itoa(k.cohort+1)
+	}
+	return "Homeroom " + strconv.Itoa(k.cohort+1)
 }
 
 // schoolClasses is 4.9.
@@ -60,38 +99,29 @@ func schoolClasses(w *World, c *call) source {
 func (w *World) classRecord(a *arena, c *call, index int) []member {
 	k := w.class(c.school, index)
 	d := &k.draw
-	name := "Homeroom " + strconv.Itoa(k.cohort+1)
-	if subject := classSubjects[k.slot]; subject != "" {
-		name = subject + " / Period " + strconv.Itoa(d.between(1, 7)) + " – " + strconv.Itoa(k.cohort+1)
-	}
 	return a.list(
 		member{"schoolClassBid", identOf(w.bidOf(aClass, c.school, index))},
-		member{"className", textOf(name)},
+		member{"className", textOf(k.name())},
 		member{"perspectiveBid", identOf(w.districts[c.district].bid)},
 		member{"schoolBid", identOf(w.schools[c.school].bid)},
 		member{"beginDate", dateOf(k.begin)},
 		member{"endDate", dateOrAbsent(k.end)},
 		member{"classSubject", textOrAbsent(classSubjects[k.slot])},
-		member{"educators", w.classEducators(a, c, d)},
+		member{"educators", w.classEducators(a, c, &k)},
 		member{"students", w.classStudents(a, c, &k)},
 		member{"modifiedDateTime", d.moment(k.modified)},
 	)
 }
 
-// classEducators are one or two, now and then none: an empty array, or no member at all.
-func (w *World) classEducators(a *arena, c *call, d *draw) value {
-	count := w.schools[c.school].educators
-	first, luck := d.below(count), d.below(1000)
-	switch {
-	case luck < 30:
+func (w *World) classEducators(a *arena, c *call, k *class) value {
+	if k.teaching.unknown {
 		return value{}
-	case luck < 60:
-		return a.array()
-	case luck < 200 && count > 1:
-		return a.array(w.classEducator(a, c, first), w.classEducator(a, c, (first+1)%count))
-	default:
-		return a.array(w.classEducator(a, c, first))
 	}
+	var list [2]member
+	for i := range k.teaching.count {
+		list[i] = w.classEducator(a, c, k.teaching.first+i)
+	}
+	return a.array(list[:k.teaching.count]...)
 }
 
 func (w *World) classEducator(a *arena, c *call, index int) member {
@@ -120,8 +150,8 @@ func (w *World) classStudents(a *arena, c *call, k *class) value {
 	end := min((k.cohort+1)*cohortSize, w.schools[c.school].students)
 	for i := k.cohort * cohortSize; i < end; i++ {
 		st := w.student(c.school, i)
-		// Not everyone of a cohort takes every lesson, and who has no bid is on no roster of bids.
-		if k.slot > 0 && d.chance(80) || form < 35 && !st.matched {
+		// Who has no bid is on no roster of bids.
+		if !w.attends(c.school, k.index, i) || form < 35 && !st.matched {
 			continue
 		}
 		if form < 35 {

@@ -188,24 +188,27 @@ func educatorAssociations(w *World, c *call) source {
 			l, ok := w.educatorAssociation(c.school, i/educatorSlots, i%educatorSlots)
 			return ok && f.keeps(&l) && f.matches("educator-bid", w.bidOf(anEducator, c.school, i/educatorSlots).String())
 		},
-		record: func(a *arena, i int) []member {
-			l, _ := w.educatorAssociation(c.school, i/educatorSlots, i%educatorSlots)
-			d := draw{hash(w.seed, int(anEducatorAssociation), c.school, i, 1)}
-			name := w.educator(c.school, i/educatorSlots)
-			return a.list(
-				member{"educatorSchoolAssociationBid", identOf(w.bidOf(anEducatorAssociation, c.school, i))},
-				member{"educatorBid", identOf(w.bidOf(anEducator, c.school, i/educatorSlots))},
-				member{"perspectiveBid", identOf(w.districts[c.district].bid)},
-				member{"schoolBid", identOf(w.schools[c.school].bid)},
-				member{"firstName", textOf(name.first)},
-				member{"middleName", textOrAbsent(name.middle)},
-				member{"lastName", textOf(name.last)},
-				member{"beginDate", dateOf(l.begin)},
-				member{"endDate", dateOrAbsent(l.end)},
-				member{"modifiedDateTime", d.moment(l.modified)},
-			)
-		},
+		record: func(a *arena, i int) []member { return w.educatorAssociationRecord(a, c, i) },
 	}
+}
+
+// educatorAssociationRecord is an element of 4.13 and the answer of 4.14.
+func (w *World) educatorAssociationRecord(a *arena, c *call, i int) []member {
+	l, _ := w.educatorAssociation(c.school, i/educatorSlots, i%educatorSlots)
+	d := draw{hash(w.seed, int(anEducatorAssociation), c.school, i, 1)}
+	name := w.educator(c.school, i/educatorSlots)
+	return a.list(
+		member{"educatorSchoolAssociationBid", identOf(w.bidOf(anEducatorAssociation, c.school, i))},
+		member{"educatorBid", identOf(w.bidOf(anEducator, c.school, i/educatorSlots))},
+		member{"perspectiveBid", identOf(w.districts[c.district].bid)},
+		member{"schoolBid", identOf(w.schools[c.school].bid)},
+		member{"firstName", textOf(name.first)},
+		member{"middleName", textOrAbsent(name.middle)},
+		member{"lastName", textOf(name.last)},
+		member{"beginDate", dateOf(l.begin)},
+		member{"endDate", dateOrAbsent(l.end)},
+		member{"modifiedDateTime", d.moment(l.modified)},
+	)
 }
 
 // educator is the name of a school's educator.

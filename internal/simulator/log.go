@@ -21,7 +21,8 @@ type Request struct {
 	// Path is the escaped path as it came, below the base path.
 	Path  string
 	Query url.Values
-	// School and District are the bids of the school and of the district or perspective that the call is for, as they came.
+	// School and District are the bids of the school and of the district or perspective that the call is for, as they came; of a read
+	// by id, which names no school, that of what was read.
 	School   string
 	District string
 	// Authorized says whether key and token were right.

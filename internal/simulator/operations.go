@@ -1,6 +1,9 @@
 package simulator
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // fan says over what a client calls an operation; the oracle makes the same calls.
 type fan int
@@ -10,6 +13,10 @@ const (
 	perDistrict
 	perSchool
 	perPerspective // per school and perspective that sees it
+	perStudent     // of 4.4
+	perRoster      // per perspective and student of 4.4
+	perEducator    // per perspective and educator that it named in 4.13 or 4.9
+	perRecord      // per perspective and record of a list
 )
 
 // operation is one operation of the specification, as data. Adding one is adding an entry, a source of records and, for the
@@ -21,11 +28,31 @@ type operation struct {
 	optional []string
 	// wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
 	wrapper string
-	fan     fan
-	source  func(*World, *call) source
+	// single is the member that wraps the record of a single read where it is not bare; empty for a list.
+	single string
+	// about is what the call names beside a school, see subjectName.
+	about  thing
+	fan    fan
+	feed   string // the list whose records perRecord is about
+	source func(*World, *call) source
 
 	segments []string
 	salt     uint64 // makes records of two operations at one position differ in style
+	tables   []table
+}
+
+// subjectName is the parameter that names what a call is about: so in a path, with - for _ in a query.
+func subjectName(about thing) string {
+	switch about {
+	case aStudent:
+		return "student_bid"
+	case anEducator:
+		return "educator_bid"
+	case aClass:
+		return "school_class_bid"
+	default:
+		return "educator_school_association_bid"
+	}
 }
 
 // source is the list that a call reads, before filters and paging: positions from 0 to count-1.
@@ -85,6 +112,14 @@ func operations() []*operation {
 			},
 		},
 		{
+			name:     "student_details", // 4.5
+			template: "/students/v2/{student_bid}",
+			single:   "student",
+			about:    aStudent,
+			fan:      perStudent,
+			source:   studentDetails,
+		},
+		{
 			name:     "test_results", // 4.6
 			template: "/test-results/v1/growth",
 			required: []string{"school-bid"},
@@ -103,23 +138,83 @@ func operations() []*operation {
 		enrollment("student_school_associations", "/enrollments/v1/student-school-associations", "studentSchoolAssociations",
 			studentAssociations, "student-bid", "state-student-id", "district-student-id"), // 4.8
 		enrollment("school_classes", "/enrollments/v1/school-classes", "schoolClasses", schoolClasses), // 4.9
+		{
+			name:     "school_class_details", // 4.10
+			template: "/enrollments/v1/school-classes/{school_class_bid}",
+			required: []string{"perspective-bid"},
+			single:   "schoolClass",
+			about:    aClass,
+			fan:      perRecord,
+			feed:     "school_classes",
+			source:   classDetails,
+		},
+		roster("student_school_classes", "/enrollments/v1/student-school-classes", "studentSchoolClasses", aStudent, perRoster, studentClasses), // 4.11
+		roster("educator_school_classes", "/enrollments/v1/educator-school-classes", "educatorSchoolClasses", anEducator, perEducator,
+			educatorClasses), // 4.12
 		enrollment("educator_school_associations", "/enrollments/v1/educator-school-associations", "educatorSchoolAssociations",
 			educatorAssociations, "educator-bid"), // 4.13
+		{
+			name:     "educator_school_association_details", // 4.14
+			template: "/enrollments/v1/educator-school-associations/{educator_school_association_bid}",
+			required: []string{"perspective-bid"},
+			single:   "educatorSchoolAssociation",
+			about:    anEducatorAssociation,
+			fan:      perRecord,
+			feed:     "educator_school_associations",
+			source:   educatorAssociationDetails,
+		},
 	}
+	all := tables()
 	for _, op := range list {
 		op.segments = strings.Split(op.template, "/")
 		op.salt = hashText(0, op.name)
+		for _, t := range all {
+			if t.dataset == op.name {
+				op.tables = append(op.tables, t)
+			}
+		}
+		for i := range op.tables {
+			children := op.tables[1:]
+			if i > 0 {
+				children = nil
+			}
+			op.tables[i].shape = shapeOf(&op.tables[i], children)
+		}
 	}
 	return list
 }
 
-// enrollment is a list of 4.7 to 4.13: they share their parameters, but for what each knows more.
+// named returns the operation of a name.
+func named(list []*operation, name string) *operation {
+	return list[slices.IndexFunc(list, func(op *operation) bool { return op.name == name })]
+}
+
+// common are the parameters that all enrollment lists may have.
+func common() []string {
+	return []string{"effective-date", "modified-since", "include-removed", "next-page"}
+}
+
+// roster is 4.11 or 4.12: a list of one student's or educator's classes.
+func roster(name, template, wrapper string, about thing, fan fan, list func(*World, *call) source) *operation {
+	return &operation{
+		name:     name,
+		template: template,
+		required: []string{"perspective-bid", strings.ReplaceAll(subjectName(about), "_", "-")},
+		optional: append(common(), "school-bid"),
+		wrapper:  wrapper,
+		about:    about,
+		fan:      fan,
+		source:   list,
+	}
+}
+
+// enrollment is a list of 4.7 to 4.9 or 4.13: they share their parameters, but for what each knows more.
 func enrollment(name, template, wrapper string, list func(*World, *call) source, more ...string) *operation {
 	return &operation{
 		name:     name,
 		template: template,
 		required: []string{"perspective-bid", "school-bid"},
-		optional: append(more, "effective-date", "modified-since", "include-removed", "next-page"),
+		optional: append(more, common()...),
 		wrapper:  wrapper,
 		fan:      perPerspective,
 		source:   list,

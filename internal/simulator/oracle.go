@@ -12,8 +12,10 @@ import (
 // 1970-01-01T00:00:00Z, JSON its canonical text.
 type Row map[string]any
 
-// OracleOptions say what was exported. The zero value is a full run of everything on the world's day.
+// OracleOptions say what was exported. The zero value is a full run of the default datasets on the world's day.
 type OracleOptions struct {
+	// Datasets are those exported; nil means those that need no call per student, educator or record. See [AllDatasets].
+	Datasets []string
 	// Schools are the bids that the run fans out over; nil means all of 4.1. Lookup tables are whole in any case.
 	Schools []string
 	// OwnPerspective reads enrollment in the perspective of the school's own district alone.
@@ -22,207 +24,109 @@ type OracleOptions struct {
 	// too, which has none.
 	EffectiveDate time.Time
 	AsOf          bool
-	// ModifiedSince and IncludeRemoved are sent to the operations that know them; zero means that they are not sent.
+	// ModifiedSince and IncludeRemoved are sent to the operations that know them; zero means that they are not sent. Lists are read
+	// without ModifiedSince where they name what other operations are called for.
 	ModifiedSince  time.Time
 	IncludeRemoved bool
 }
 
-// Oracle returns the rows of every table by its name, in the order of the contract. It reads the world's records directly: no
-// JSON, no HTTP and no code of the exporter lies between.
-func (w *World) Oracle(options OracleOptions) map[string][]Row {
-	rows := map[string][]Row{}
-	all := tables()
+// Expected is what a correct export holds and reports. It is computed from the world's records directly: no JSON, no HTTP and no
+// code of the exporter lies between.
+type Expected struct {
+	// Rows are those of every table of the datasets, in the order of the contract.
+	Rows map[string][]Row
+	// Drift is sorted by table, field and kind. What is met in a record counts though the record be dropped as a duplicate.
+	Drift []Drift
+	// Ledger is sorted by dataset, school and district.
+	Ledger []LedgerRow
+}
+
+// Drift is something that the records of a table hold beyond what is declared, and how often.
+type Drift struct {
+	Table string
+	// Field is the source of a column, the JSON path of any other member, or _value for an array element that is no object.
+	Field string
+	Kind  string
+	Count int64
+}
+
+// The kinds of drift.
+const (
+	UnknownField    = "unknown_field"
+	TypeMismatch    = "type_mismatch"
+	DuplicateRecord = "duplicate_record"
+	DuplicateMember = "duplicate_member"
+)
+
+// LedgerRow is what the ledger says of a dataset and a school, a district (of district_schools) or neither, if nothing fails.
+type LedgerRow struct {
+	Dataset, School, District string
+	// Received are the records of all answers: Rows, which are those of the dataset's first table, and Duplicates, which were dropped.
+	Received, Duplicates, Rows int64
+	// Unavailable are the records of a list, after dropping duplicates, without the id by which another call was to be made.
+	Unavailable int64
+}
+
+// AllDatasets names every dataset.
+func AllDatasets() []string {
+	var names []string
 	for _, op := range operations() {
-		var own []table
-		for _, t := range all {
-			if t.dataset == op.name {
-				own = append(own, t)
-				rows[t.name] = []Row{}
-			}
-		}
-		for _, c := range w.calls(op, &options) {
-			w.callRows(c, own, rows)
-		}
+		names = append(names, op.name)
 	}
-	for _, t := range all {
-		sortRows(&t, rows[t.name])
-	}
-	return rows
+	return names
 }
 
-// calls are those that the run makes of an operation, as the first page's call of each list.
-func (w *World) calls(op *operation, options *OracleOptions) []*call {
-	f := filter{since: 0, removed: options.IncludeRemoved, on: w.today, dated: op.name != "academic_years" || options.AsOf}
-	if !options.EffectiveDate.IsZero() {
-		f.on = day(options.EffectiveDate.Unix() / secondsPerDay)
-	}
-	if !options.ModifiedSince.IsZero() {
-		f.since = options.ModifiedSince.UnixMilli()
-	}
-	newCall := func(school, district int) *call {
-		return &call{op: op, school: school, district: district, filter: f}
-	}
-	var calls []*call
-	switch op.fan {
-	case once:
-		calls = append(calls, newCall(-1, -1))
-	case perDistrict:
-		for i := range w.districts {
-			calls = append(calls, newCall(-1, i))
-		}
-	case perSchool:
-		for _, i := range w.asked(options) {
-			calls = append(calls, newCall(i, -1))
-		}
-	case perPerspective:
-		for _, i := range w.asked(options) {
-			for _, p := range w.perspectives(i) {
-				if !options.OwnPerspective || p == w.schools[i].district {
-					calls = append(calls, newCall(i, p))
-				}
-			}
-		}
-	}
-	return calls
-}
+// Oracle returns the rows that are expected; see [World.Expect].
+func (w *World) Oracle(options OracleOptions) map[string][]Row { return w.Expect(options).Rows }
 
-// asked are the positions of the schools that the run fans out over; bids that 4.1 does not list are left out.
-func (w *World) asked(options *OracleOptions) []int {
-	var asked []int
-	for i := range w.listed {
-		if options.Schools == nil || slices.Contains(options.Schools, w.schools[i].bid.String()) {
-			asked = append(asked, i)
-		}
-	}
-	return asked
-}
+// Drift returns the drift that is expected; see [World.Expect].
+func (w *World) Drift(options OracleOptions) []Drift { return w.Expect(options).Drift }
 
-func (w *World) callRows(c *call, own []table, rows map[string][]Row) {
-	list := c.op.source(w, c)
-	var a arena
-	for i := list.next(0); i < list.count; i = list.next(i + 1) {
-		a.reset()
-		record := list.record(&a, i)
-		for t := range own {
-			rows[own[t].name] = append(rows[own[t].name], w.recordRows(c, own, &own[t], record)...)
-		}
-	}
-}
-
-// recordRows are the rows that one record adds to a table of its dataset.
-func (w *World) recordRows(c *call, own []table, t *table, record []member) []Row {
-	if t.each == "" {
-		children := make([]string, 0, len(own))
-		for i := range own {
-			children = append(children, own[i].each)
-		}
-		return []Row{w.row(c, t, nil, record, 0, children)}
-	}
-	elements := find(record, t.each)
-	if elements == nil || elements.kind != array {
-		return nil
-	}
-	rows := make([]Row, len(elements.sub))
-	for i := range elements.sub {
-		element := &elements.sub[i].value
-		if element.kind == object {
-			rows[i] = w.row(c, t, record, element.sub, i, nil)
+// Expect returns what a correct export of the given scope holds and reports.
+func (w *World) Expect(options OracleOptions) *Expected {
+	h := &harvest{world: w, options: &options, operations: operations(), fed: map[feedKey]*chain{}}
+	expected := &Expected{Rows: map[string][]Row{}}
+	drift := map[Drift]int64{}
+	for _, op := range h.operations {
+		if options.Datasets == nil && op.about != 0 || options.Datasets != nil && !slices.Contains(options.Datasets, op.name) {
 			continue
 		}
-		// An element that is not an object is a row all the same.
-		rows[i] = w.row(c, t, record, []member{{"_value", *element}}, i, nil)
-	}
-	return rows
-}
-
-func (w *World) row(c *call, t *table, parent, record []member, ordinal int, children []string) Row {
-	row := Row{}
-	taken := map[string]bool{}
-	for _, col := range t.columns {
-		switch {
-		case strings.HasPrefix(col.source, "$"):
-			row[col.name] = w.parameter(c, col.source)
-		case strings.HasPrefix(col.source, "^"):
-			row[col.name] = plainAt(parent, col.source[1:])
-		case col.source == "#":
-			row[col.name] = int64(ordinal)
-		case col.source != "*":
-			row[col.name] = plainAt(record, col.source)
-			taken[col.source] = true
+		for _, t := range op.tables {
+			expected.Rows[t.name] = []Row{}
 		}
-	}
-	row["_extra"] = nil
-	if extra := leftover(record, "", taken, children); len(extra) > 0 {
-		row["_extra"] = string(appendCanonical(nil, &value{kind: object, sub: extra}))
-	}
-	return row
-}
-
-func (w *World) parameter(c *call, source string) any {
-	switch source {
-	case "$school_bid":
-		return w.schools[c.school].bid.String()
-	default: // $district_bid and $perspective_bid
-		return w.districts[c.district].bid.String()
-	}
-}
-
-// find is the last member of that name, as the last of doubled members counts.
-func find(record []member, name string) *value {
-	for i := len(record) - 1; i >= 0; i-- {
-		if record[i].name == name {
-			return &record[i].value
-		}
-	}
-	return nil
-}
-
-func plainAt(record []member, path string) any {
-	name, rest, nested := strings.Cut(path, ".")
-	v := find(record, name)
-	switch {
-	case v == nil:
-		return nil
-	case nested:
-		return plainAt(v.sub, rest)
-	default:
-		return v.plain()
-	}
-}
-
-// leftover is the part of a record that no column and no child table took, sorted by name.
-func leftover(record []member, prefix string, taken map[string]bool, children []string) []member {
-	var extra []member
-	for _, m := range record {
-		path := prefix + m.name
-		switch {
-		case taken[path], m.kind == array && slices.Contains(children, m.name):
-		case m.kind == object && hasPrefix(taken, path+"."):
-			if rest := leftover(m.sub, path+".", taken, nil); len(rest) > 0 {
-				extra = append(extra, member{m.name, value{kind: object, sub: rest}})
+		for _, s := range h.scopes(op) {
+			ledger := LedgerRow{Dataset: op.name, School: w.schoolBid(s.school), District: w.districtBid(s.district)}
+			var calls []*call
+			calls, ledger.Unavailable = h.calls(op, s)
+			for _, c := range calls {
+				chained := w.chain(c)
+				ledger.Received += chained.received
+				ledger.Duplicates += chained.dropped
+				for name, rows := range chained.rows {
+					expected.Rows[name] = append(expected.Rows[name], rows...)
+				}
+				for fact, n := range chained.drift {
+					drift[fact] += n
+				}
 			}
-		default:
-			extra = append(extra, m)
+			ledger.Rows = ledger.Received - ledger.Duplicates
+			expected.Ledger = append(expected.Ledger, ledger)
+		}
+		for i := range op.tables {
+			sortRows(&op.tables[i], expected.Rows[op.tables[i].name])
 		}
 	}
-	slices.SortFunc(extra, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	return extra
-}
-
-func hasPrefix(taken map[string]bool, prefix string) bool {
-	for path := range taken {
-		if strings.HasPrefix(path, prefix) {
-			return true
-		}
+	for fact, n := range drift {
+		fact.Count = n
+		expected.Drift = append(expected.Drift, fact)
 	}
-	return false
-}
-
-// appendCanonical writes a value without white space, its members in the order they have.
-func appendCanonical(dst []byte, v *value) []byte {
-	r := renderer{dst: dst}
-	r.value(v)
-	return r.dst
+	slices.SortFunc(expected.Drift, func(a, b Drift) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Field, b.Field), strings.Compare(a.Kind, b.Kind))
+	})
+	slices.SortFunc(expected.Ledger, func(a, b LedgerRow) int {
+		return cmp.Or(strings.Compare(a.Dataset, b.Dataset), strings.Compare(a.School, b.School), strings.Compare(a.District, b.District))
+	})
+	return expected
 }
 
 // sortRows orders rows by requested_school_bid, then by the other key columns in their order, nulls first, text by bytes; rows

@@ -1,7 +1,7 @@
 package simulator
 
 import (
-	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,21 +18,21 @@ func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 	t.Parallel()
 	world := small()
 	_, c := start(t, world, ServerOptions{PageSize: 20, ListPageSize: 7})
-	agree(t, world, c, OracleOptions{}, nil)
+	agree(t, world, c, OracleOptions{Datasets: AllDatasets()}, nil)
 }
 
 // TestOracleAgreesOnEnrollmentParameters asks for past days, changes and removed records.
 func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	t.Parallel()
 	// The seed is one whose few classes include removed ones.
-	world := NewWorld(Options{Seed: 5, SchoolSizes: []int{0, 1, 19, 300}})
+	world := NewWorld(Options{Seed: 5, Districts: 2, SchoolSizes: []int{1, 110}})
 	_, c := start(t, world, ServerOptions{ListPageSize: 50})
 	date := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)
 		return at
 	}
-	all := world.Oracle(OracleOptions{})
+	all := world.Oracle(OracleOptions{Datasets: AllDatasets()})
 	for name, test := range map[string]struct {
 		options OracleOptions
 		send    url.Values
@@ -41,7 +41,10 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 		"a day in the past": {
 			OracleOptions{EffectiveDate: date("2026-04-01T00:00:00Z"), AsOf: true},
 			url.Values{"effective-date": {"2026-04-01"}},
-			[]string{"academic_years", "enrollment_sessions", "student_school_associations", "school_classes", "educator_school_associations"},
+			[]string{
+				"academic_years", "enrollment_sessions", "student_school_associations", "school_classes", "educator_school_associations",
+				"student_school_classes", "educator_school_classes", "school_class_details",
+			},
 		},
 		"today": {
 			OracleOptions{EffectiveDate: date("2026-11-20T00:00:00Z"), AsOf: true},
@@ -61,7 +64,10 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 		"changes since a date": {
 			OracleOptions{ModifiedSince: date("2026-06-01T00:00:00Z")},
 			url.Values{"modified-since": {"2026-06-01"}},
-			[]string{"academic_years", "student_school_associations", "school_classes", "educator_school_associations"},
+			[]string{
+				"academic_years", "student_school_associations", "school_classes", "educator_school_associations",
+				"student_school_classes", "educator_school_classes",
+			},
 		},
 		"changes since a moment": {
 			OracleOptions{ModifiedSince: date("2026-09-01T12:30:00Z")},
@@ -71,13 +77,14 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 		"removed too": {
 			OracleOptions{IncludeRemoved: true},
 			url.Values{"include-removed": {"true"}},
-			[]string{"student_school_associations", "school_classes"},
+			[]string{"student_school_associations", "school_classes", "student_school_classes", "educator_school_classes"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := *c
 			own.t = t
+			test.options.Datasets = AllDatasets()
 			agree(t, world, &own, test.options, test.send)
 			oracle := world.Oracle(test.options)
 			for _, table := range test.differ {
@@ -90,10 +97,10 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 // agree compares what the oracle says with what the service serves to calls that carry the given parameters where they are known.
 func agree(t *testing.T, world *World, c *client, options OracleOptions, send url.Values) {
 	t.Helper()
-	served, oracle := export(c, world, send), world.Oracle(options)
-	require.Len(t, oracle, len(tables()))
+	served, oracle := export(c, world, send), world.Expect(options)
+	require.Len(t, oracle.Rows, len(tables()))
 	for _, table := range tables() {
-		rows := served[table.name]
+		rows := served.rows[table.name]
 		if send == nil {
 			require.NotEmpty(t, rows, table.name)
 		}
@@ -102,170 +109,227 @@ func agree(t *testing.T, world *World, c *client, options OracleOptions, send ur
 		}
 		// The oracle's order is a contract of its own: sort what was served by it.
 		sortRows(&table, rows)
-		if diff := cmp.Diff(oracle[table.name], rows); diff != "" {
+		if diff := cmp.Diff(oracle.Rows[table.name], rows); diff != "" {
 			t.Fatalf("%s: oracle (-) and service (+) differ:\n%s", table.name, diff)
 		}
+	}
+	drift := map[Drift]int64{}
+	for _, d := range oracle.Drift {
+		require.Positive(t, d.Count)
+		n := d.Count
+		d.Count = 0
+		drift[d] = n
+	}
+	require.Empty(t, cmp.Diff(drift, served.drift), "drift")
+	ledger := map[LedgerRow][2]int64{}
+	for _, l := range oracle.Ledger {
+		require.Equal(t, l.Received, l.Rows+l.Duplicates)
+		ledger[LedgerRow{Dataset: l.Dataset, School: l.School, District: l.District}] = [2]int64{l.Received, l.Duplicates}
+	}
+	for key, counts := range served.ledger {
+		require.Equal(t, ledger[key], counts, "%v", key)
+		delete(ledger, key)
+	}
+	for key, counts := range ledger {
+		require.Zero(t, counts, "%v: nothing was served", key)
 	}
 }
 
 // export reads every operation for everything it fans out over.
-func export(c *client, world *World, send url.Values) map[string][]Row {
+func export(c *client, world *World, send url.Values) *exporter {
 	c.t.Helper()
-	rows := map[string][]Row{}
+	newExporter := func(send url.Values) *exporter {
+		return &exporter{client: c, world: world, send: send, rows: map[string][]Row{}, drift: map[Drift]int64{}, ledger: map[LedgerRow][2]int64{}}
+	}
+	e := newExporter(send)
+	// Lists that feed a fan-out are read whole.
+	unfiltered := maps.Clone(send)
+	delete(unfiltered, "modified-since")
+	e.feeds = newExporter(unfiltered)
 	for _, op := range operations() {
-		for _, params := range fanOut(op, world) {
-			path, query := op.template, url.Values{}
-			for name, values := range send {
-				if slices.Contains(op.optional, name) {
-					query[name] = values
-				}
-			}
-			for name, value := range params {
-				path = strings.ReplaceAll(path, "{"+name+"}", value)
-				if kebab := strings.ReplaceAll(name, "_", "-"); slices.Contains(op.required, kebab) {
-					query.Set(kebab, value)
-				}
-			}
-			for _, record := range c.list(op, path, query) {
-				fields, isObject := record.(map[string]any)
-				require.True(c.t, isObject)
-				for _, table := range tables() {
-					if table.dataset == op.name {
-						rows[table.name] = append(rows[table.name], flatten(c.t, &table, params, fields)...)
-					}
-				}
-			}
+		if op.name == "students" || op.name == "school_classes" || op.name == "educator_school_associations" {
+			e.feeds.read(op)
 		}
 	}
-	return rows
+	for _, op := range operations() {
+		e.read(op)
+	}
+	return e
 }
 
-func fanOut(op *operation, world *World) []map[string]string {
-	switch op.fan {
-	case perDistrict:
-		var all []map[string]string
-		for _, d := range world.Districts() {
-			all = append(all, map[string]string{"district_bid": d.Bid})
-		}
-		return all
-	case perSchool:
-		var all []map[string]string
-		for _, s := range world.Schools() {
-			all = append(all, map[string]string{"school_bid": s.Bid})
-		}
-		return all
-	case perPerspective:
-		var all []map[string]string
-		for _, s := range world.Schools() {
-			for _, d := range world.Districts() {
-				if slices.Contains(d.Schools, s.Bid) {
-					all = append(all, map[string]string{"school_bid": s.Bid, "perspective_bid": d.Bid})
-				}
+type exporter struct {
+	client *client
+	world  *World
+	send   url.Values
+	rows   map[string][]Row
+	drift  map[Drift]int64
+	ledger map[LedgerRow][2]int64 // received and dropped, by dataset, school and district
+	feeds  *exporter
+}
+
+func (e *exporter) read(op *operation) {
+	c := e.client
+	c.t.Helper()
+	for _, params := range e.fanOut(op) {
+		path, query := op.template, url.Values{}
+		for name, values := range e.send {
+			if slices.Contains(op.optional, name) {
+				query[name] = values
 			}
 		}
-		return all
-	default:
-		return []map[string]string{{}}
+		for name, value := range params {
+			path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
+			kebab := strings.ReplaceAll(name, "_", "-")
+			if slices.Contains(op.required, kebab) || kebab == "school-bid" && slices.Contains(op.optional, kebab) {
+				query.Set(kebab, value)
+			}
+		}
+		e.chain(op, params, c.list(op, path, query))
 	}
 }
 
-func flatten(t *testing.T, table *table, params map[string]string, record map[string]any) []Row {
-	t.Helper()
-	if table.each == "" {
-		return []Row{rowOf(t, table, params, nil, record, 0)}
-	}
-	rows := []Row{}
-	elements, _ := record[table.each].([]any)
-	for i, element := range elements {
-		fields, isObject := element.(map[string]any)
-		if !isObject {
-			fields = map[string]any{"_value": element}
+// chain takes the records of one list: of those with one key, one.
+func (e *exporter) chain(op *operation, params map[string]string, records []node) {
+	r := &flattener{t: e.client.t, drift: e.drift}
+	rows := make([][][]Row, len(records)) // by record and table
+	for i := range records {
+		for t := range op.tables {
+			rows[i] = append(rows[i], r.flatten(&op.tables[t], &op.tables[0], params, &records[i]))
 		}
-		rows = append(rows, rowOf(t, table, params, record, fields, i))
 	}
-	return rows
+	dropped := 0
+	for i := range rows {
+		better := slices.ContainsFunc(rows[i+1:], func(later [][]Row) bool { return beats(&op.tables[0], later[0][0], rows[i][0][0], true) }) ||
+			slices.ContainsFunc(rows[:i], func(earlier [][]Row) bool { return beats(&op.tables[0], earlier[0][0], rows[i][0][0], false) })
+		if better {
+			dropped++
+			continue
+		}
+		for t := range op.tables {
+			e.rows[op.tables[t].name] = append(e.rows[op.tables[t].name], rows[i][t]...)
+		}
+	}
+	key := LedgerRow{Dataset: op.name, School: params["school_bid"]}
+	if key.School == "" {
+		key.District = params["district_bid"]
+	}
+	if dropped > 0 {
+		r.count(op.name, keyMember(&op.tables[0]), DuplicateRecord, dropped)
+	}
+	sums := e.ledger[key]
+	e.ledger[key] = [2]int64{sums[0] + int64(len(records)), sums[1] + int64(dropped)}
 }
 
-func rowOf(t *testing.T, table *table, params map[string]string, parent, record map[string]any, ordinal int) Row {
-	t.Helper()
-	row := Row{}
+// keyMember is the member that tells the records of a list apart.
+func keyMember(table *table) string {
 	for _, col := range table.columns {
-		switch col.source[0] {
-		case '$':
-			row[col.name] = params[col.source[1:]]
-		case '^':
-			row[col.name] = parent[col.source[1:]]
-		case '#':
-			row[col.name] = int64(ordinal)
-		case '*':
-			row[col.name] = extraOf(t, record)
-		default:
-			row[col.name] = typed(t, col.name, dig(record, col.source))
+		if col.key && !strings.HasPrefix(col.source, "$") {
+			return col.source
 		}
 	}
-	return row
+	return ""
 }
 
-// extraOf knows by name what the default world holds beyond columns.
-func extraOf(t *testing.T, record map[string]any) any {
-	t.Helper()
-	extra := map[string]any{}
-	for _, name := range []string{"accommodations", "_value"} {
-		if v, there := record[name]; there {
-			extra[name] = v
+// beats says whether the row that one record makes replaces that of another, which came before it or not.
+func beats(table *table, one, other Row, after bool) bool {
+	for _, col := range table.columns {
+		if col.key && (one[col.name] == nil || one[col.name] == "" || one[col.name] != other[col.name]) {
+			return false
 		}
 	}
-	if len(extra) == 0 {
-		return nil
+	if keyMember(table) == "" || strings.HasSuffix(table.name, "_school_classes") && !maps.Equal(one, other) {
+		return false
 	}
-	raw, err := json.Marshal(extra)
-	require.NoError(t, err)
-	return string(raw)
-}
-
-func dig(record map[string]any, path string) any {
-	name, rest, nested := strings.Cut(path, ".")
-	if !nested {
-		return record[name]
-	}
-	inner, _ := record[name].(map[string]any)
-	return inner[rest]
-}
-
-// typed converts by the column's name: what it means for a clean value to fit.
-func typed(t *testing.T, column string, v any) any {
-	t.Helper()
-	switch v := v.(type) {
-	case json.Number:
-		switch column {
-		case "standard_error", "score", "score_low", "score_high", "response_disengaged_percentage", "impact_of_disengagement":
-			n, err := v.Float64()
-			require.NoError(t, err, column)
-			return n
+	readable := func(r Row) int64 {
+		if at, is := r["modified_date_time"].(int64); is {
+			return at
 		}
-		n, err := v.Int64()
-		require.NoError(t, err, column)
-		return n
-	case string:
-		if strings.HasSuffix(column, "_date_time") {
-			at, err := time.Parse(time.RFC3339Nano, v)
-			if err != nil {
-				at, err = time.Parse("2006-01-02T15:04:05.999999999", v)
+		return -1 << 62
+	}
+	if readable(one) != readable(other) {
+		return readable(one) > readable(other)
+	}
+	return after
+}
+
+// fanOut are the parameters of the calls of an operation.
+func (e *exporter) fanOut(op *operation) []map[string]string {
+	all := []map[string]string{}
+	add := func(pairs ...string) {
+		params := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			params[pairs[i]] = pairs[i+1]
+		}
+		if !slices.ContainsFunc(all, func(other map[string]string) bool { return maps.Equal(params, other) }) {
+			all = append(all, params)
+		}
+	}
+	named := func(table, column, school, perspective string) []string {
+		ids := []string{}
+		for _, row := range e.feeds.rows[table] {
+			id, named := row[column].(string)
+			seen, perPerspective := row["requested_perspective_bid"]
+			if named && row["requested_school_bid"] == school && (!perPerspective || seen == perspective) {
+				ids = append(ids, id)
 			}
-			require.NoError(t, err, column)
-			return at.UnixMicro()
 		}
-		return v
-	default:
-		return v
+		return ids
 	}
+	switch op.name {
+	case "districts", "schools":
+		add()
+		return all
+	case "district_schools":
+		for _, d := range e.world.Districts() {
+			add("district_bid", d.Bid)
+		}
+		return all
+	}
+	for _, s := range e.world.Schools() {
+		switch op.name {
+		case "students", "test_results":
+			add("school_bid", s.Bid)
+			continue
+		case "student_details":
+			for _, id := range named("students", "student_bid", s.Bid, "") {
+				add("school_bid", s.Bid, "student_bid", id)
+			}
+			continue
+		}
+		for _, d := range e.world.Districts() {
+			if !slices.Contains(d.Schools, s.Bid) {
+				continue
+			}
+			var parameter string
+			var ids []string
+			switch op.name {
+			case "school_class_details":
+				parameter, ids = "school_class_bid", named("school_classes", "school_class_bid", s.Bid, d.Bid)
+			case "student_school_classes":
+				parameter, ids = "student_bid", named("students", "student_bid", s.Bid, d.Bid)
+			case "educator_school_classes":
+				parameter, ids = "educator_bid", slices.Concat(
+					named("educator_school_associations", "educator_bid", s.Bid, d.Bid), named("school_class_educators", "educator_bid", s.Bid, d.Bid))
+			case "educator_school_association_details":
+				parameter = "educator_school_association_bid"
+				ids = named("educator_school_associations", parameter, s.Bid, d.Bid)
+			default:
+				add("school_bid", s.Bid, "perspective_bid", d.Bid)
+				continue
+			}
+			for _, id := range ids {
+				add("school_bid", s.Bid, "perspective_bid", d.Bid, parameter, id)
+			}
+		}
+	}
+	return all
 }
 
 // TestDefaultWorldShowsItsVariety makes sure that the agreement above is about something.
 func TestDefaultWorldShowsItsVariety(t *testing.T) {
 	t.Parallel()
 	world := NewWorld(Options{SchoolSizes: []int{0, 1, 999, 1000, 300}})
-	rows := world.Oracle(OracleOptions{})
+	rows := world.Oracle(OracleOptions{Datasets: AllDatasets()})
 	require.Len(t, rows["test_results"], world.Results())
 	for _, table := range tables() {
 		for _, col := range table.columns {
@@ -319,7 +383,8 @@ func TestOracleOfSomeSchools(t *testing.T) {
 	t.Parallel()
 	world := small()
 	asked := world.Schools()[2].Bid
-	all, some := world.Oracle(OracleOptions{}), world.Oracle(OracleOptions{Schools: []string{asked, "unknown"}})
+	all := world.Oracle(OracleOptions{Datasets: AllDatasets()})
+	some := world.Oracle(OracleOptions{Datasets: AllDatasets(), Schools: []string{asked, "unknown"}})
 	for _, table := range tables() {
 		want := []Row{}
 		for _, row := range all[table.name] {

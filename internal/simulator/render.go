@@ -89,27 +89,33 @@ func (r *renderer) value(v *value) {
 		r.dst = append(r.dst, '"')
 		r.dst = appendStamp(r.dst, v.n, v.m)
 		r.dst = append(r.dst, '"')
-	case object:
-		r.dst = append(r.dst, '{')
-		for i := range v.sub {
-			if i > 0 {
-				r.comma()
-			}
-			r.named(&v.sub[i])
-		}
-		r.dst = append(r.dst, '}')
-	case array:
-		r.dst = append(r.dst, '[')
-		for i := range v.sub {
-			if i > 0 {
-				r.comma()
-			}
-			r.value(&v.sub[i].value)
-		}
-		r.dst = append(r.dst, ']')
+	case object, array:
+		r.container(v)
 	case absent:
 		r.dst = append(r.dst, "null"...)
 	}
+}
+
+func (r *renderer) container(v *value) {
+	ascii := r.ascii
+	r.ascii = ascii && v.m == 0
+	opening, closing := byte('['), byte(']')
+	if v.kind == object {
+		opening, closing = '{', '}'
+	}
+	r.dst = append(r.dst, opening)
+	for i := range v.sub {
+		if i > 0 {
+			r.comma()
+		}
+		if v.kind == object {
+			r.named(&v.sub[i])
+		} else {
+			r.value(&v.sub[i].value)
+		}
+	}
+	r.dst = append(r.dst, closing)
+	r.ascii = ascii
 }
 
 // appendString writes a JSON string. With ascii set every rune beyond ASCII is escaped, beyond the BMP as a surrogate pair.

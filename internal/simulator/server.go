@@ -195,6 +195,9 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 		s.refuse(w, entry, refused)
 		return
 	}
+	if entry.School == "" && c.school >= 0 {
+		entry.School = s.world.schools[c.school].bid.String()
+	}
 	size := s.options.ListPageSize
 	if op.name == "test_results" {
 		size = s.options.PageSize

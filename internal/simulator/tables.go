@@ -1,12 +1,19 @@
 package simulator
 
+import "slices"
+
 // table is what the contract promises of a table: its columns in their order, where each value comes from, and what identifies
 // a row. The tables are written out here once more, apart from the exporter's own, so that the oracle can disagree with it.
 type table struct {
 	name    string
 	dataset string
 	each    string // the array of the record whose elements are the rows; empty if the record is the row
-	columns []column
+	// known are documented members that no column takes.
+	known []string
+	// wholeRecord is set where only records equal in every member are duplicates.
+	wholeRecord bool
+	columns     []column
+	shape       *shape
 }
 
 // column takes its value from source: a member of the record, or member.member; ^member of the parent record; $parameter of the
@@ -16,8 +23,37 @@ type column struct {
 	key          bool
 }
 
-// tables lists the tables that the oracle knows, a dataset's first table before its children.
+// columnOf is the name of the column of a source.
+func (t *table) columnOf(source string) string {
+	return t.columns[slices.IndexFunc(t.columns, func(col column) bool { return col.source == source })].name
+}
+
+// keySource is the source by which the records of one list are told apart.
+func (t *table) keySource() string {
+	at := slices.IndexFunc(t.columns, func(col column) bool { return col.key && col.source[0] != '$' })
+	if at < 0 {
+		return ""
+	}
+	return t.columns[at].source
+}
+
+// keyOf is the key of a row within its list; empty if it is not complete, or the table has none.
+func (t *table) keyOf(row Row) string {
+	source := t.keySource()
+	if source == "" {
+		return ""
+	}
+	key, _ := row[t.columnOf(source)].(string)
+	return key
+}
+
+// tables lists all tables, a dataset's first table before its children.
 func tables() []table {
+	return slices.Concat(organizationTables(), resultTables(), enrollmentTables())
+}
+
+// organizationTables are those of 4.1 to 4.5.
+func organizationTables() []table {
 	return []table{
 		{
 			name: "districts", dataset: "districts",
@@ -58,7 +94,37 @@ func tables() []table {
 			},
 		},
 		{
+			name: "student_details", dataset: "student_details",
+			known: []string{"personalNeedsProfile", "englishLearner", "individualizedPrograms"},
+			columns: []column{
+				{name: "requested_school_bid", source: "$school_bid", key: true},
+				{name: "requested_student_bid", source: "$student_bid", key: true},
+				{name: "student_bid", source: "studentBid"},
+				{name: "student_id", source: "studentId"},
+				{name: "state_student_id", source: "stateStudentId"},
+				{name: "district_bid", source: "districtBid"},
+				{name: "school_bid", source: "schoolBid"},
+				{name: "first_name", source: "firstName"},
+				{name: "middle_name", source: "middleName"},
+				{name: "last_name", source: "lastName"},
+				{name: "date_of_birth", source: "dateOfBirth"},
+				{name: "gender", source: "gender"},
+				{name: "ethnicity", source: "ethnicity"},
+				{name: "ethnicity_custom", source: "ethnicityCustom"},
+				{name: "grade", source: "grade"},
+				{name: "grade_custom", source: "gradeCustom"},
+				{name: "_extra", source: "*"},
+			},
+		},
+	}
+}
+
+// resultTables are those of 4.6.
+func resultTables() []table {
+	return []table{
+		{
 			name: "test_results", dataset: "test_results",
+			known: []string{"accommodations"},
 			columns: []column{
 				{name: "requested_school_bid", source: "$school_bid", key: true},
 				{name: "test_result_bid", source: "testResultBid", key: true},
@@ -121,119 +187,6 @@ func tables() []table {
 				{name: "standard_error", source: "standardError"},
 				{name: "score_low", source: "scoreLow"},
 				{name: "score_high", source: "scoreHigh"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "academic_years", dataset: "academic_years",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "academic_year_bid", source: "academicYearBid", key: true},
-				{name: "perspective_bid", source: "perspectiveBid"},
-				{name: "school_bid", source: "schoolBid"},
-				{name: "begin_date", source: "beginDate"},
-				{name: "end_date", source: "endDate"},
-				{name: "description", source: "description"},
-				{name: "modified_date_time", source: "modifiedDateTime"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "enrollment_sessions", dataset: "academic_years", each: "enrollmentSessions",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "academic_year_bid", source: "^academicYearBid", key: true},
-				{name: "ordinal", source: "#", key: true},
-				{name: "enrollment_session_bid", source: "enrollmentSessionBid"},
-				{name: "description", source: "description"},
-				{name: "begin_date", source: "beginDate"},
-				{name: "end_date", source: "endDate"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "student_school_associations", dataset: "student_school_associations",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "student_school_association_bid", source: "studentSchoolAssociationBid", key: true},
-				{name: "student_bid", source: "studentBid"},
-				{name: "perspective_bid", source: "perspectiveBid"},
-				{name: "school_bid", source: "schoolBid"},
-				{name: "district_student_id", source: "districtStudentId"},
-				{name: "state_student_id", source: "stateStudentId"},
-				{name: "grade", source: "grade"},
-				{name: "first_name", source: "firstName"},
-				{name: "middle_name", source: "middleName"},
-				{name: "last_name", source: "lastName"},
-				{name: "date_of_birth", source: "dateOfBirth"},
-				{name: "begin_date", source: "beginDate"},
-				{name: "end_date", source: "endDate"},
-				{name: "modified_date_time", source: "modifiedDateTime"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "school_classes", dataset: "school_classes",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "school_class_bid", source: "schoolClassBid", key: true},
-				{name: "class_name", source: "className"},
-				{name: "perspective_bid", source: "perspectiveBid"},
-				{name: "school_bid", source: "schoolBid"},
-				{name: "begin_date", source: "beginDate"},
-				{name: "end_date", source: "endDate"},
-				{name: "class_subject", source: "classSubject"},
-				{name: "modified_date_time", source: "modifiedDateTime"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "school_class_educators", dataset: "school_classes", each: "educators",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "school_class_bid", source: "^schoolClassBid", key: true},
-				{name: "ordinal", source: "#", key: true},
-				{name: "educator_bid", source: "educatorBid"},
-				{name: "first_name", source: "firstName"},
-				{name: "middle_name", source: "middleName"},
-				{name: "last_name", source: "lastName"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "school_class_students", dataset: "school_classes", each: "students",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "school_class_bid", source: "^schoolClassBid", key: true},
-				{name: "ordinal", source: "#", key: true},
-				{name: "student_bid", source: "studentBid"},
-				{name: "first_name", source: "firstName"},
-				{name: "middle_name", source: "middleName"},
-				{name: "last_name", source: "lastName"},
-				{name: "_extra", source: "*"},
-			},
-		},
-		{
-			name: "educator_school_associations", dataset: "educator_school_associations",
-			columns: []column{
-				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
-				{name: "requested_school_bid", source: "$school_bid", key: true},
-				{name: "educator_school_association_bid", source: "educatorSchoolAssociationBid", key: true},
-				{name: "educator_bid", source: "educatorBid"},
-				{name: "perspective_bid", source: "perspectiveBid"},
-				{name: "school_bid", source: "schoolBid"},
-				{name: "first_name", source: "firstName"},
-				{name: "middle_name", source: "middleName"},
-				{name: "last_name", source: "lastName"},
-				{name: "begin_date", source: "beginDate"},
-				{name: "end_date", source: "endDate"},
-				{name: "modified_date_time", source: "modifiedDateTime"},
 				{name: "_extra", source: "*"},
 			},
 		},

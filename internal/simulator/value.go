@@ -17,8 +17,8 @@ const (
 	truth               // n is 0 or 1
 	date                // n days since 1970-01-01
 	stamp               // n milliseconds since 1970-01-01T00:00:00Z, written in precision m
-	object              // sub
-	array               // sub, whose members have no names
+	object              // sub; verbatim if m is 1
+	array               // sub, whose members have no names; verbatim if m is 1
 )
 
 // value is one JSON value of a record, in the type that the specification gives it.
@@ -44,6 +44,13 @@ const (
 	withoutFractionZoneless
 	precisions
 )
+
+// verbatim makes an object or array be written without needless escapes whatever the record's style: an exporter hands it on whole,
+// as it was sent, so that there must be one way only of sending it.
+func verbatim(v value) value {
+	v.m = 1
+	return v
+}
 
 func textOf(s string) value { return value{kind: text, s: s} }
 
@@ -153,6 +160,15 @@ func (v *value) plain() any {
 		return nil
 	}
 }
+
+// null says whether the value is none.
+func (v *value) null() bool { return v.kind == absent }
+
+// fits says whether the value fits the column that its member has.
+func (v *value) fits() bool { return v.kind != object && v.kind != array }
+
+// invalid is the number of bytes in the value that are no UTF-8.
+func (v *value) invalid() int64 { return 0 }
 
 // appendDecimal writes hundredths as the shortest decimal: 3.25, 65.5, 12.
 func appendDecimal(dst []byte, hundredths int64) []byte {

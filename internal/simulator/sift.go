@@ -1,0 +1,108 @@
+package simulator
+
+import (
+	"slices"
+	"strings"
+)
+
+// shape is what the contract knows of an object's members. All others are unknown.
+type shape struct {
+	columns  []string
+	nests    map[string]*shape // objects whose members are columns of the same row
+	children []string          // arrays whose elements are rows of another table
+	known    []string          // documented, but no column's
+}
+
+// shapeOf is the shape of a table's records or elements, children being the other tables of the dataset.
+func shapeOf(t *table, children []table) *shape {
+	s := &shape{nests: map[string]*shape{}, known: t.known}
+	for _, col := range t.columns {
+		name, rest, nested := strings.Cut(col.source, ".")
+		switch {
+		case nested && s.nests[name] == nil:
+			s.nests[name] = &shape{columns: []string{rest}}
+		case nested:
+			s.nests[name].columns = append(s.nests[name].columns, rest)
+		case !strings.ContainsAny(name[:1], "$^#*"):
+			s.columns = append(s.columns, name)
+		}
+	}
+	for i := range children {
+		s.children = append(s.children, children[i].each)
+	}
+	return s
+}
+
+// sift goes through the members of an object: it counts drift, and returns what no column and no child table took, sorted by name.
+func (t *table) sift(s *shape, path string, members []member, drift map[Drift]int64) []member {
+	var extra []member
+	for i := range members {
+		m := &members[i]
+		count := func(kind string, n int64) {
+			if n > 0 {
+				drift[Drift{Table: t.name, Field: path + m.name, Kind: kind}] += n
+			}
+		}
+		if find(members[i+1:], m.name) != nil {
+			count(DuplicateMember, 1)
+			continue
+		}
+		nest := s.nests[m.name]
+		switch {
+		case m.null():
+		case slices.Contains(s.columns, m.name):
+			count(TypeMismatch, m.invalid())
+			if !m.fits() {
+				count(TypeMismatch, 1)
+				extra = append(extra, *m)
+			}
+		case nest != nil && m.kind == object:
+			if rest := t.sift(nest, path+m.name+".", m.sub, drift); len(rest) > 0 {
+				extra = append(extra, member{m.name, value{kind: object, sub: rest}})
+			}
+		case slices.Contains(s.children, m.name) && m.kind == array:
+		case slices.Contains(s.known, m.name):
+			count(TypeMismatch, m.invalid())
+			extra = append(extra, *m)
+		case nest != nil, slices.Contains(s.children, m.name):
+			count(TypeMismatch, 1+m.invalid())
+			extra = append(extra, *m)
+		default:
+			count(UnknownField, 1)
+			count(TypeMismatch, m.invalid())
+			extra = append(extra, *m)
+		}
+	}
+	slices.SortFunc(extra, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	return extra
+}
+
+// find is the last member of that name, as the last of doubled members counts.
+func find(members []member, name string) *value {
+	for i := len(members) - 1; i >= 0; i-- {
+		if members[i].name == name {
+			return &members[i].value
+		}
+	}
+	return nil
+}
+
+func plainAt(record []member, path string) any {
+	name, rest, nested := strings.Cut(path, ".")
+	v := find(record, name)
+	switch {
+	case v == nil:
+		return nil
+	case nested:
+		return plainAt(v.sub, rest)
+	default:
+		return v.plain()
+	}
+}
+
+// appendCanonical writes a value without white space, its members in the order they have.
+func appendCanonical(dst []byte, v *value) []byte {
+	r := renderer{dst: dst}
+	r.value(v)
+	return r.dst
+}
