@@ -18,7 +18,9 @@ import (
 const storeConcurrency = 16
 
 // WriteJournal says that a unit is staged. What an earlier journal of the unit
-// had staged is dropped.
+// had staged is dropped if a school of it failed, which is why the unit was done
+// again. Else another process does the same run at the same time: it may be
+// publishing what it staged, and what is not published is swept.
 func WriteJournal(ctx context.Context, store Store, run string, journal *Journal) error {
 	path := JournalPath(run, journal.Bucket, journal.Dataset)
 	earlier, _, err := readDocument[Journal](ctx, store, path)
@@ -28,7 +30,7 @@ func WriteJournal(ctx context.Context, store Store, run string, journal *Journal
 	if err := writeDocument(ctx, store, path, journal, Condition{}); err != nil {
 		return err
 	}
-	if earlier == nil {
+	if earlier == nil || !earlier.Failed() {
 		return nil
 	}
 	for table, file := range earlier.Files {

@@ -193,6 +193,30 @@ func TestAUnitDoneAgainDropsWhatItHadStaged(t *testing.T) {
 	require.EqualValues(t, 2, g.Schools.OK)
 }
 
+// Two processes do the same unit at the same time, and the one that was faster
+// publishes before it can know of the other.
+func TestAUnitDoneTwice(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	plan := newPlan("r", few)
+	stageRun(t, store, plan, nil)
+	g := gather(t, store, "r")
+	unit := Unit{Bucket: 0, Dataset: "students"}
+	stageUnit(t, store, plan, unit, nil)
+	_, err := Publish(t.Context(), store, g, options())
+	require.NoError(t, err)
+	requireVerified(t, store, VerifyTarget{})
+	published := tree(t, root)
+
+	t.Log("the slower one may come after all is done")
+	stageUnit(t, store, plan, unit, nil)
+	require.NotEqual(t, published, tree(t, root))
+	_, err = Publish(t.Context(), store, g, options())
+	require.NoError(t, err)
+	require.Equal(t, published, tree(t, root))
+}
+
 func TestALedgerThatDoesNotAddUp(t *testing.T) {
 	t.Parallel()
 	for want, edit := range map[string]func(j *Journal){

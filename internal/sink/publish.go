@@ -64,6 +64,10 @@ func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions)
 		return nil, err
 	default:
 		manifest, err := ReadManifest(ctx, store, run)
+		if err == nil {
+			// Another process may have gone on staging the run.
+			err = (&publishing{store: store, run: run}).cleanUp(ctx)
+		}
 		if !errors.Is(err, ErrNotFound) {
 			return manifest, err
 		}

@@ -84,6 +84,10 @@ func (p *publishing) publishFiles(ctx context.Context) error {
 	}
 	err = group.Wait()
 	if errors.Is(err, ErrStagedLost) {
+		// Files that are gone may have been published, and replaced since.
+		if standing := p.readManifest(ctx); !errors.Is(standing, ErrNotFound) {
+			return standing
+		}
 		return p.takeBack(ctx, err)
 	}
 	if err != nil {
