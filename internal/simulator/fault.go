@@ -60,6 +60,10 @@ type Fault struct {
 	Share float64
 	// Count is how often the fault strikes in all; zero is no bound. With requests in parallel it depends on their order.
 	Count int
+	// Above spares a request that finds fewer than so many others being answered, so that the service answers no more than these at
+	// once; zero spares none. Requests for tokens and those befallen by such a fault do not count, and the latter get their answer
+	// without the server's latency.
+	Above int
 
 	Kind FaultKind
 	// Status of FaultStatus and FaultRedirect.
@@ -124,6 +128,7 @@ func TransientFaults(share float64, stall time.Duration) []Fault {
 type aim struct {
 	operation, school, district string
 	key                         uint64 // of operation, path and query
+	others                      int    // the number of requests being answered
 }
 
 // faultBook counts the tries of each request and picks the fault of each. It is guarded by the server's lock.
@@ -187,6 +192,7 @@ func (f *Fault) fits(a *aim, try int) bool {
 	return (f.Operation == a.operation || f.Operation == "" && a.operation != OperationToken) &&
 		(f.School == "" || f.School == a.school) &&
 		(f.District == "" || f.District == a.district) &&
+		a.others >= f.Above &&
 		try >= f.FromTry && (f.ToTry == 0 || try <= f.ToTry)
 }
 

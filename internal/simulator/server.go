@@ -56,6 +56,8 @@ type Server struct {
 	tokens tokens
 	log    requestLog
 	book   *faultBook
+	// answering is the number of requests between their fault and the beginning of their answer; see Fault.Above.
+	answering int
 }
 
 var _ http.Handler = (*Server)(nil)
@@ -217,8 +219,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	reply := s.reply(fault, entry, page.renderer.dst)
 	entry.Status, entry.Bytes = reply.status, len(reply.body)
 	s.enter(entry)
-	held := pause(r.Context(), s.options.Latency) && reply.hold(r.Context())
-	s.inFlight.Add(-1)
+	held := (turnedAway(fault) || pause(r.Context(), s.options.Latency)) && reply.hold(r.Context())
+	s.leave(entry, fault)
 	if !held {
 		// Returning without a word would be an empty 200.
 		sever(w, nil)
@@ -246,6 +248,20 @@ func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal)
 	_, _ = w.Write(body) //nolint:gosec // What is echoed is JSON text for the client that sent it; no browser reads it.
 }
 
+// turnedAway says whether there were too many requests for this one to be answered.
+func turnedAway(fault *Fault) bool { return fault != nil && fault.Above > 0 }
+
+// leave ends what strike began.
+func (s *Server) leave(entry *Request, fault *Fault) {
+	s.inFlight.Add(-1)
+	if entry.Operation == OperationToken || turnedAway(fault) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answering--
+}
+
 // strike counts the try and finds its fault.
 func (s *Server) strike(entry *Request) *Fault {
 	target := aim{
@@ -256,7 +272,11 @@ func (s *Server) strike(entry *Request) *Fault {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	target.others = s.answering
 	fault, try := s.book.strike(&target)
+	if entry.Operation != OperationToken && !turnedAway(fault) {
+		s.answering++
+	}
 	entry.Try = try
 	if fault != nil {
 		entry.Fault = fault.Kind
