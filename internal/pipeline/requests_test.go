@@ -63,7 +63,7 @@ func TestParametersReachTheOperationsThatTakeThem(t *testing.T) {
 
 func TestEveryListIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s := newSite(t, small(), simulator.ServerOptions{})
 	s.run(defaults())
 	times := make(map[string]int)
 	perspectives := make(map[string]map[string]bool)
@@ -97,7 +97,7 @@ func TestEveryListIsAskedOnce(t *testing.T) {
 
 func TestOwnPerspective(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
 	settings.Perspectives = pipeline.OwnPerspective
 	s.run(settings)
@@ -109,7 +109,7 @@ func TestPlanTellsTheRequests(t *testing.T) {
 	for _, partition := range []string{pipeline.PartitionNone, pipeline.PartitionDistrict} {
 		t.Run(partition, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, sizes(), simulator.ServerOptions{})
+			s := newSite(t, small(), simulator.ServerOptions{})
 			settings := defaults()
 			settings.PartitionBy = partition
 			estimate, err := pipeline.Plan(t.Context(), s.deps(nil), settings, 0)
@@ -163,7 +163,7 @@ func TestLookupsAreFetchedOnlyWhereNeeded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, sizes(), simulator.ServerOptions{})
+			s := newSite(t, small(), simulator.ServerOptions{})
 			settings := defaults()
 			settings.Datasets = c.datasets
 			s.run(settings)

@@ -21,6 +21,11 @@ func sizes() simulator.Options {
 	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 999, 1000, 1001, 2500, 40, 3, 0, 120, 300, 60, 1}}
 }
 
+// small are schools enough for several buckets, and few results.
+func small() simulator.Options {
+	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 60, 40, 45, 90, 40, 3, 0, 20, 30, 16, 1}}
+}
+
 func TestRunEqualsOracle(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sizes(), simulator.ServerOptions{})
@@ -129,7 +134,7 @@ func impatient(o *extract.Options) { o.Retries = 1 }
 
 func TestBrokenSchoolIsHeldBackThenPublished(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s := newSite(t, small(), simulator.ServerOptions{})
 	bad := s.world.Schools()[2].Bid
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bad, Kind: simulator.FaultStatus, Status: 500}})
 
@@ -176,7 +181,7 @@ func (s *site) table(name string) *schemas.Table {
 
 func TestDeniedSchoolDoesNotHold(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s := newSite(t, small(), simulator.ServerOptions{})
 	denied := s.world.Schools()[4].Bid
 	s.server.SetFaults([]simulator.Fault{{School: denied, Kind: simulator.FaultStatus, Status: 403}})
 	summary := s.run(defaults())
@@ -197,13 +202,13 @@ func TestRunsThatPublishNothing(t *testing.T) {
 		{"no schools", simulator.Options{Schools: -1}, nil, pipeline.ErrNoSchools},
 		{
 			"school list denied",
-			sizes(),
+			small(),
 			[]simulator.Fault{{Operation: "schools", Kind: simulator.FaultStatus, Status: 403}},
 			extract.ErrRefused,
 		},
 		{
 			"every school denied",
-			sizes(),
+			small(),
 			[]simulator.Fault{
 				{Operation: "test_results", Kind: simulator.FaultStatus, Status: 403},
 				{Operation: "students", Kind: simulator.FaultStatus, Status: 403},
@@ -216,7 +221,7 @@ func TestRunsThatPublishNothing(t *testing.T) {
 		},
 		{
 			"districts broken",
-			sizes(),
+			small(),
 			[]simulator.Fault{{Operation: "districts", Kind: simulator.FaultStatus, Status: 500}},
 			nil,
 		},
@@ -237,7 +242,7 @@ func TestRunsThatPublishNothing(t *testing.T) {
 
 func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s := newSite(t, small(), simulator.ServerOptions{})
 	s.run(defaults())
 	before := s.hashes()
 
@@ -264,10 +269,10 @@ func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 
 func TestShardsEqualSingleRun(t *testing.T) {
 	t.Parallel()
-	single := newSite(t, sizes(), simulator.ServerOptions{})
+	single := newSite(t, small(), simulator.ServerOptions{})
 	single.run(defaults())
 
-	s := newSite(t, sizes(), simulator.ServerOptions{})
+	s := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
 	settings.Shards, settings.RunID = 3, "night"
 	for shard := range 3 {
