@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -60,16 +61,32 @@ func (s *Store) check(ctx context.Context) error {
 }
 
 // probe starts an upload and aborts it.
-func (s *Store) probe(ctx context.Context) (err error) {
+func (s *Store) probe(ctx context.Context) error {
 	path := "_check/" + rand.Text()
 	in := &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.key(path)}
 	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
-	created, err := s.client.CreateMultipartUpload(ctx, in, quickly)
-	if err != nil {
-		return s.explain("start uploads", "s3:PutObject", err)
+	created, failed := s.client.CreateMultipartUpload(ctx, in, quickly)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
+	defer cancel()
+	if failed == nil {
+		if err := s.abort(ctx, path, aws.ToString(created.UploadId)); err != nil {
+			return s.explain("abort uploads", "s3:AbortMultipartUpload", err)
+		}
+		if attempts, ok := retry.GetAttemptResults(created.ResultMetadata); ok && len(attempts.Results) == 1 {
+			return nil
+		}
 	}
-	if err := s.giveUp(ctx, path, aws.ToString(created.UploadId)); err != nil {
-		return s.explain("abort uploads", "s3:AbortMultipartUpload", err)
+	// An attempt whose answer was lost may have started one, too.
+	for upload, err := range s.uploads(ctx, s.prefix+path) {
+		if err == nil {
+			err = s.AbortUpload(ctx, upload)
+		}
+		if err != nil && failed == nil {
+			return s.explain("abort uploads", "s3:AbortMultipartUpload", err)
+		}
+	}
+	if failed != nil {
+		return s.explain("start uploads", "s3:PutObject", failed)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestFortyPercent(t *testing.T) {
 	opts.Attempts = 25 // so that none of some thousand requests gives up
 	ctx := t.Context()
 
-	const workers, rounds = 4, 6
+	const workers, rounds = 3, 5
 	var group errgroup.Group
 	for worker := range workers {
 		store := open(t, opts)
@@ -118,9 +118,7 @@ func TestFortyPercent(t *testing.T) {
 		listed++
 	}
 	require.Equal(t, workers*(rounds-1), listed)
-	for _, path := range server.Uploads(t, bucket) {
-		require.Contains(t, path, "_check/", "only a check's own answer may be lost for good")
-	}
+	require.Empty(t, server.Uploads(t, bucket))
 	require.Empty(t, scratchFiles(t, opts.Scratch))
 	require.Greater(t, proxy.Failed.Load(), proxy.Requests.Load()*3/10)
 }

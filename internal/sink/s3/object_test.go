@@ -75,7 +75,7 @@ func TestReadAtEverywhere(t *testing.T) {
 	var group errgroup.Group
 	for worker := range 4 {
 		group.Go(func() error {
-			for i := range 60 {
+			for i := range 25 {
 				offset := (i*i*7919 + worker*331_001) % (len(data) + 10)
 				p := make([]byte, (i*104_729)%300_000)
 				n, err := object.ReadAt(p, int64(offset))

@@ -28,10 +28,15 @@ type Upload struct {
 
 // Uploads yields every open upload under the destination.
 func (s *Store) Uploads(ctx context.Context) iter.Seq2[Upload, error] {
+	return s.uploads(ctx, s.prefix)
+}
+
+// uploads yields the open uploads whose keys start so.
+func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, error] {
 	return func(yield func(Upload, error) bool) {
 		in := &s3.ListMultipartUploadsInput{Bucket: &s.bucket}
-		if s.prefix != "" {
-			in.Prefix = &s.prefix
+		if prefix != "" {
+			in.Prefix = &prefix
 		}
 		pages := s3.NewListMultipartUploadsPaginator(s.client, in)
 		for pages.HasMorePages() {
