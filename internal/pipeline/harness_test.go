@@ -149,9 +149,16 @@ func (s *site) visible() []string {
 // rows reads a table of the destination back, file after file.
 func (s *site) rows(table *schemas.Table) []simulator.Row {
 	s.t.Helper()
-	files, err := filepath.Glob(filepath.Join(s.dest, table.Name, "snapshot_date=*", "*.parquet"))
+	return s.rowsAt(table, "", "*")
+}
+
+// rowsAt reads a table of the snapshots of a date below a folder.
+func (s *site) rowsAt(table *schemas.Table, folder, date string) []simulator.Row {
+	s.t.Helper()
+	partition := filepath.Join(s.dest, folder, table.Name, "snapshot_date="+date)
+	files, err := filepath.Glob(filepath.Join(partition, "*.parquet"))
 	require.NoError(s.t, err)
-	nested, err := filepath.Glob(filepath.Join(s.dest, table.Name, "snapshot_date=*", "district=*", "*.parquet"))
+	nested, err := filepath.Glob(filepath.Join(partition, "district=*", "*.parquet"))
 	require.NoError(s.t, err)
 	files = append(files, nested...)
 	slices.Sort(files)

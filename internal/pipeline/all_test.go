@@ -1,0 +1,165 @@
+package pipeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// everything selects all datasets, those of a call per student, class, educator
+// or association included.
+func everything() pipeline.Settings {
+	s := defaults()
+	s.Datasets = nil
+	for _, d := range schemas.Datasets() {
+		s.Datasets = append(s.Datasets, d.Name)
+	}
+	return s
+}
+
+// few are schools with few students, each of which is asked for by itself.
+func few() simulator.Options {
+	return simulator.Options{Seed: 3, SchoolSizes: []int{0, 12, 1, 20, 7}}
+}
+
+func TestEveryDataset(t *testing.T) {
+	t.Parallel()
+	quiet := newSite(t, few(), simulator.ServerOptions{})
+	summary := quiet.run(everything())
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	quiet.requireOracle(everything(), simulator.OracleOptions{})
+	quiet.requireLedgerAddsUp()
+
+	noisy := newSite(t, few(), simulator.ServerOptions{})
+	noisy.server.SetFaults(simulator.TransientFaults(0.03, 200*time.Millisecond))
+	noisy.run(everything())
+	require.Equal(t, quiet.hashes(), noisy.hashes())
+}
+
+func TestFanOutOfWhatIsNotSelected(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, few(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.Datasets = []string{"student_details", "educator_school_classes"}
+	s.run(settings)
+	s.requireOracle(settings, simulator.OracleOptions{})
+	asked := make(map[string]bool)
+	for _, r := range s.asked() {
+		asked[r.Operation] = true
+	}
+	require.Equal(t, map[string]bool{
+		"schools": true, "districts": true, "district_schools": true,
+		"students": true, "student_details": true,
+		"educator_school_associations": true, "school_classes": true, "educator_school_classes": true,
+	}, asked)
+}
+
+func TestRecordsThatAreUnavailable(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, few(), simulator.ServerOptions{})
+	gone, denied := s.world.Schools()[1].Bid, s.world.Schools()[3].Bid
+	s.server.SetFaults([]simulator.Fault{
+		{Operation: "student_details", Kind: simulator.FaultStatus, Status: 404, Share: 1, Count: 1_000_000},
+		{Operation: "students", School: denied, Kind: simulator.FaultStatus, Status: 403},
+		{Operation: "students", School: gone, Kind: simulator.FaultStatus, Status: 500},
+	})
+	settings := defaults()
+	settings.Datasets = []string{"student_details"}
+	settings.MaxFailedSchools = 1
+	summary, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	require.Equal(t, int64(1), summary.Schools.Denied, "what feeds the dataset is denied, so it is")
+	require.Equal(t, int64(1), summary.Schools.Failed)
+	require.Empty(t, s.rows(s.table("student_details")))
+	store, err := sink.NewDir(s.dest, sink.DirOptions{})
+	require.NoError(t, err)
+	for _, row := range readFile(t, s.dest+"/"+s.manifest("2026-11-20", store).Ledger.Path, sink.LedgerTable()) {
+		n, ok := row["records_unavailable"].(int64)
+		require.True(t, ok)
+		if row["status"] != "ok" {
+			require.Zero(t, n)
+			continue
+		}
+		var students int64
+		for _, school := range s.world.Schools() {
+			if school.Bid == row["requested_school_bid"] {
+				students = int64(school.Students)
+			}
+		}
+		require.Equal(t, students, n, "every call is answered 404")
+	}
+}
+
+func TestAsOfAndDeltaRuns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{ListPageSize: 5})
+	s.run(defaults())
+	full := s.hashes()
+
+	s.server.ResetLog()
+	settings := defaults()
+	var summaries []*pipeline.Summary
+	err := pipeline.RunDates(t.Context(), s.deps(nil), settings, []string{"2026-09-15", "2026-10-15"},
+		func(summary *pipeline.Summary) { summaries = append(summaries, summary) })
+	require.NoError(t, err)
+	require.Len(t, summaries, 2)
+	taken := map[string]bool{
+		"academic_years": true, "student_school_associations": true, "school_classes": true, "educator_school_associations": true,
+	}
+	for _, r := range s.asked() {
+		dataset, ok := schemas.Find(r.Operation)
+		require.True(t, ok)
+		require.Equal(t, taken[r.Operation], r.Query.Has("effective-date"), r.Operation)
+		require.False(t, r.Query.Has("modified-since"))
+		if taken[r.Operation] {
+			require.Contains(t, []string{"2026-09-15", "2026-10-15"}, r.Query.Get("effective-date"))
+		} else {
+			require.NotEqual(t, schemas.PerSchool, dataset.Per, "%s takes no part", r.Operation)
+		}
+	}
+	require.Equal(t, full, s.hashes())
+	s.requireAsOf("2026-09-15")
+	s.requireAsOf("2026-10-15")
+
+	s.server.ResetLog()
+	settings.ModifiedSince = pipeline.SinceAuto
+	summary := s.run(settings)
+	require.Equal(t, sink.Delta, summary.Kind)
+	delta := 0
+	for _, r := range s.asked() {
+		require.Equal(t, taken[r.Operation], r.Query.Has("modified-since"), r.Operation)
+		if taken[r.Operation] {
+			delta++
+			require.Equal(t, "2026-11-20T03:20:00Z", r.Query.Get("modified-since"), "ten minutes before the full run")
+			require.Equal(t, r.Operation != "academic_years", r.Query.Has("effective-date"))
+		}
+	}
+	require.Positive(t, delta)
+	require.Equal(t, full, s.hashes())
+}
+
+// requireAsOf compares the as-of tables of a date with the oracle.
+func (s *site) requireAsOf(date string) {
+	s.t.Helper()
+	day, err := time.Parse(time.DateOnly, date)
+	require.NoError(s.t, err)
+	oracle := s.world.Oracle(simulator.OracleOptions{EffectiveDate: day, AsOf: true})
+	compared := 0
+	for _, name := range []string{"academic_years", "student_school_associations", "school_classes", "educator_school_associations"} {
+		dataset, ok := schemas.Find(name)
+		require.True(s.t, ok)
+		for _, table := range dataset.Tables {
+			got := s.rowsAt(table, "as_of", date)
+			require.Equal(s.t, oracle[table.Name], got, "%s as of %s", table.Name, date)
+			compared += len(got)
+		}
+	}
+	require.Positive(s.t, compared)
+}
