@@ -13,11 +13,16 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
+// statusOptions are the settings of status.
+type statusOptions struct {
+	general
+	destination
+	clean      bool
+	cleanAfter time.Duration
+}
+
 func (a *app) statusCommand() *cobra.Command {
-	var o struct {
-		general
-		destination
-	}
+	o := &statusOptions{}
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Lists the runs at a destination and how far each is",
@@ -27,18 +32,29 @@ func (a *app) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.status(cmd.Context(), &o.general, &o.destination, from)
+			return a.status(cmd.Context(), o, from)
 		},
 	}
 	o.destination.define(cmd)
+	cleaning := group{cmd.Flags(), "Cleaning"}
+	cleaning.toggle(&o.clean, "clean", "drop what dead runs have left staged: published ones, and killed ones that nobody resumes")
+	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
+		"how long a run that is staging makes no progress before it counts as dead")
 	o.general.define(cmd)
 	return cmd
 }
 
-func (a *app) status(ctx context.Context, o *general, at *destination, from sources) error {
-	store, err := a.existingStore(ctx, at, from)
+func (a *app) status(ctx context.Context, o *statusOptions, from sources) error {
+	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err
+	}
+	var cleaned []string
+	if o.clean {
+		cleaned, err = await(ctx, func() ([]string, error) { return sink.Clean(ctx, store, a.now(), o.cleanAfter) })
+		if err != nil {
+			return err
+		}
 	}
 	runs, err := await(ctx, func() ([]sink.RunState, error) { return sink.Runs(ctx, store) })
 	if err != nil {
@@ -48,7 +64,11 @@ func (a *app) status(ctx context.Context, o *general, at *destination, from sour
 		return writeJSON(a.stdout, struct {
 			Destination string          `json:"destination"`
 			Runs        []sink.RunState `json:"runs"`
-		}{store.String(), notNil(runs)})
+			Cleaned     []string        `json:"cleaned,omitempty"`
+		}{store.String(), notNil(runs), cleaned})
+	}
+	for _, run := range cleaned {
+		fmt.Fprintf(a.stdout, "cleaned run %s\n", printable(run))
 	}
 	return writeRuns(a.stdout, store.String(), runs, a.now())
 }

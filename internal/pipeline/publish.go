@@ -116,7 +116,7 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	if allDenied(gathered) {
 		return errors.Join(
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
-			forget(ctx, deps.Store, plan.RunID))
+			sink.Forget(ctx, deps.Store, plan.RunID))
 	}
 	reasons, err := judge(ctx, deps.Store, gathered, l)
 	if err != nil {
@@ -138,19 +138,6 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	summary.fromManifest(manifest)
 	deps.Meter.enter("done")
 	return nil
-}
-
-// forget drops what a run has staged, so that the same command asks for all of
-// it again.
-func forget(ctx context.Context, store sink.Store, run string) error {
-	journals, err := sink.ReadJournals(ctx, store, run)
-	for _, j := range journals {
-		for _, file := range j.Files {
-			err = errors.Join(err, store.Abort(ctx, run, file))
-		}
-		err = errors.Join(err, store.Remove(ctx, sink.JournalPath(run, j.Bucket, j.Dataset)))
-	}
-	return err
 }
 
 func describeUnits(units []sink.Unit) string {

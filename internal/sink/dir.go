@@ -50,10 +50,7 @@ type Dir struct {
 	unsynced map[string]struct{}
 }
 
-var (
-	_ Store          = (*Dir)(nil)
-	_ ProgressTeller = (*Dir)(nil)
-)
+var _ Store = (*Dir)(nil)
 
 // NewDir returns the store at a path of the file system. It touches nothing.
 func NewDir(name string, opts DirOptions) (*Dir, error) {

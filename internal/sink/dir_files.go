@@ -282,24 +282,35 @@ func (d *Dir) Sweep(ctx context.Context, run string) error {
 	return nil
 }
 
-// Progress returns when the newest staged file, or draft, was last written.
-func (d *Dir) Progress(ctx context.Context, run string) (time.Time, error) {
-	var newest time.Time
+// Staged reads the times of the files in the staging folders.
+func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	root, err := d.existing()
 	if errors.Is(err, ErrNotFound) {
-		return newest, ctx.Err()
+		return nil, ctx.Err()
 	}
 	if err != nil {
-		return newest, err
+		return nil, err
 	}
-	entries, err := readFolder(root, stagingFolder(run))
+	folders, err := readFolder(root, path.Clean(stagingPrefix))
 	if err != nil {
-		return newest, d.failed("list", stagingFolder(run), err)
+		return nil, d.failed("list", stagingPrefix, err)
 	}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && info.ModTime().After(newest) {
-			newest = info.ModTime()
+	staged := make(map[string]time.Time)
+	for _, folder := range folders {
+		run := folder.Name()
+		if !folder.IsDir() || stagingPrefix+run == locksFolder {
+			continue
+		}
+		entries, err := readFolder(root, stagingPrefix+run)
+		if err != nil {
+			return nil, d.failed("list", stagingPrefix+run, err)
+		}
+		staged[run] = time.Time{}
+		for _, entry := range entries {
+			if info, err := entry.Info(); err == nil && info.ModTime().After(staged[run]) {
+				staged[run] = info.ModTime()
+			}
 		}
 	}
-	return newest, ctx.Err()
+	return staged, ctx.Err()
 }

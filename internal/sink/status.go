@@ -46,6 +46,10 @@ func Runs(ctx context.Context, store Store) ([]RunState, error) {
 	if err != nil {
 		return nil, err
 	}
+	staged, err := store.Staged(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var runs []RunState
 	for len(entries) > 0 {
 		// Entries are in the order of their paths, so those of a run together.
@@ -60,7 +64,7 @@ func Runs(ctx context.Context, store Store) ([]RunState, error) {
 			entries = entries[1:]
 			continue
 		}
-		run, err := runState(ctx, store, runsPrefix+folder+"/", entries[:n])
+		run, err := runState(ctx, store, runsPrefix+folder+"/", entries[:n], staged[folder])
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +91,9 @@ func (f *runFolder) has(name string) bool {
 }
 
 // runState tells of the run in a folder; nil if what lies there is no run.
-func runState(ctx context.Context, store Store, path string, entries []Entry) (*RunState, error) {
+func runState(
+	ctx context.Context, store Store, path string, entries []Entry, staged time.Time,
+) (*RunState, error) {
 	folder := &runFolder{path: path, modified: make(map[string]time.Time)}
 	for _, entry := range entries {
 		folder.modified[strings.TrimPrefix(entry.Path, path)] = entry.Modified
@@ -113,7 +119,7 @@ func runState(ctx context.Context, store Store, path string, entries []Entry) (*
 		state.RunID = strings.TrimSuffix(strings.TrimPrefix(path, runsPrefix), "/")
 		return state, nil
 	}
-	return state, unpublished(ctx, store, folder, plan, state)
+	return state, unpublished(ctx, store, folder, plan, staged, state)
 }
 
 // readInto reads a document of a run. One that is damaged or gone is a problem
@@ -147,7 +153,9 @@ func published(ctx context.Context, store Store, folder *runFolder, state *RunSt
 	return nil
 }
 
-func unpublished(ctx context.Context, store Store, folder *runFolder, plan *Plan, state *RunState) error {
+func unpublished(
+	ctx context.Context, store Store, folder *runFolder, plan *Plan, staged time.Time, state *RunState,
+) error {
 	later := func(t time.Time) {
 		if t.After(state.LastProgress) {
 			state.LastProgress = t
@@ -158,13 +166,7 @@ func unpublished(ctx context.Context, store Store, folder *runFolder, plan *Plan
 			later(modified)
 		}
 	}
-	if teller, ok := store.(ProgressTeller); ok {
-		progress, err := teller.Progress(ctx, plan.RunID)
-		if err != nil {
-			return err
-		}
-		later(progress)
-	}
+	later(staged)
 	state.LastProgress = state.LastProgress.UTC()
 	gathered, err := Gather(ctx, store, plan)
 	if err != nil {

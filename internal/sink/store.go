@@ -54,6 +54,9 @@ type Store interface {
 	// Sweep drops everything that the run has staged and not committed,
 	// abandoned drafts included.
 	Sweep(ctx context.Context, run string) error
+	// Staged tells which runs have anything staged, or half written, and when
+	// the newest of it was. Runs are named as they stand in paths (Escape).
+	Staged(ctx context.Context) (map[string]time.Time, error)
 
 	// Read returns a document and its version for a later Write. ErrNotFound.
 	Read(ctx context.Context, path string) (data []byte, version string, err error)
@@ -74,12 +77,6 @@ type Store interface {
 	// ErrLocked. Stores with conditional writes may do without and return a
 	// lock that keeps nobody out.
 	Lock(ctx context.Context, name string, wait bool) (unlock func() error, err error)
-}
-
-// ProgressTeller is a Store that can tell when a run last staged anything,
-// drafts included; the zero time if nothing of it is staged.
-type ProgressTeller interface {
-	Progress(ctx context.Context, run string) (time.Time, error)
 }
 
 // Condition says what a conditional write expects to replace.

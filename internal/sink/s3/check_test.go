@@ -109,17 +109,18 @@ func TestUploads(t *testing.T) {
 	for upload, err := range store.Uploads(ctx) {
 		require.NoError(t, err)
 		found[upload.Path] = upload.Run
-		progress, err := store.Progress(ctx, upload.Run)
+		staged, err := store.Staged(ctx)
 		require.NoError(t, err)
+		require.NotContains(t, staged, "")
 		if upload.Run != "" {
-			require.Equal(t, upload.Started, progress)
+			require.Equal(t, upload.Started, staged[upload.Run])
 		}
 		require.NoError(t, store.AbortUpload(ctx, upload))
 		require.NoError(t, store.AbortUpload(ctx, upload))
 	}
 	require.Equal(t, paths, found)
 	require.Equal(t, []string{"prefix/_runs/run-1/ledger.parquet"}, server.Uploads(t, bucket))
-	progress, err := store.Progress(ctx, "run-1")
+	staged, err := store.Staged(ctx)
 	require.NoError(t, err)
-	require.Zero(t, progress)
+	require.Empty(t, staged)
 }

@@ -29,10 +29,7 @@ type Store struct {
 	unconditional atomic.Bool
 }
 
-var (
-	_ sink.Store          = (*Store)(nil)
-	_ sink.ProgressTeller = (*Store)(nil)
-)
+var _ sink.Store = (*Store)(nil)
 
 // New returns the store that the options describe. It sends no request to it.
 func New(ctx context.Context, opts Options) (*Store, error) {

@@ -129,20 +129,16 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 	}
 }
 
-// Progress returns when the run last started an upload.
-func (s *Store) Progress(ctx context.Context, run string) (time.Time, error) {
-	var newest time.Time
-	if err := ctx.Err(); err != nil {
-		return newest, err
-	}
-	run = sink.Escape(run)
+// Staged tells of the runs that have open uploads.
+func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
+	staged := make(map[string]time.Time)
 	for upload, err := range s.Uploads(ctx) {
 		if err != nil {
-			return newest, err
+			return nil, err
 		}
-		if upload.Run == run && upload.Started.After(newest) {
-			newest = upload.Started
+		if newest, known := staged[upload.Run]; upload.Run != "" && (!known || upload.Started.After(newest)) {
+			staged[upload.Run] = upload.Started
 		}
 	}
-	return newest, nil
+	return staged, ctx.Err()
 }

@@ -1,0 +1,79 @@
+package sink
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/schemas"
+)
+
+// TestClean drops what dead runs have left, and nothing of the others.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	store, err := NewDir(t.TempDir(), DirOptions{})
+	require.NoError(t, err)
+	draft := func(run string) {
+		d, err := store.Draft(ctx, run, "schools/snapshot_date=2026-11-20/part-0000-"+run+".parquet")
+		require.NoError(t, err)
+		_, err = d.Write([]byte("rows"))
+		require.NoError(t, err)
+		_, err = d.Finish()
+		require.NoError(t, err)
+		_, err = d.Stage(ctx)
+		require.NoError(t, err)
+	}
+	plan := func(run string, at time.Time) {
+		_, err := CreatePlan(ctx, store, &Plan{
+			FormatVersion: FormatVersion, RunID: run, Kind: Full, SnapshotDate: "2026-11-20", PlannedAt: at, Shards: 1,
+			SchoolsPerFile: 1, Scope: Scope{Datasets: []string{"schools"}, PartitionBy: NotPartitioned, Perspectives: "all"},
+			Schools: []School{}, Buckets: []Bucket{},
+		})
+		require.NoError(t, err)
+	}
+	now := time.Now()
+	for _, run := range []string{"alive", "killed", "unplanned"} {
+		draft(run)
+	}
+	plan("alive", now)
+	plan("killed", now)
+
+	cleaned, err := Clean(ctx, store, now, time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, cleaned, "a run that makes progress is alive, and a plan may be on its way")
+
+	// A day later nobody has resumed them, but one has gone on.
+	cleaned, err = Clean(ctx, store, now.Add(24*time.Hour), 48*time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, cleaned)
+	require.NoError(t, Hold(ctx, store, "alive", []string{"a school failed"}))
+	journal := &Journal{
+		Dataset: "schools", Bucket: LookupBucket, Files: map[string]File{"schools": stagedFile(t, store, "alive")},
+		Ledger: []LedgerRow{{Dataset: "schools", Status: StatusOK}}, StagedAt: now,
+	}
+	require.NoError(t, WriteJournal(ctx, store, "alive", journal))
+	cleaned, err = Clean(ctx, store, now.Add(24*time.Hour), time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"killed", "unplanned"}, cleaned, "a held run waits for its user")
+	staged, err := store.Staged(ctx)
+	require.NoError(t, err)
+	require.Contains(t, staged, "alive")
+	require.Len(t, staged, 1)
+	journals, err := ReadJournals(ctx, store, "alive")
+	require.NoError(t, err)
+	require.Len(t, journals, 1)
+}
+
+// stagedFile stages an empty table of schools.
+func stagedFile(t *testing.T, store Store, run string) File {
+	t.Helper()
+	table, _, ok := schemas.FindTable("schools")
+	require.True(t, ok)
+	file, err := CreateTable(t.Context(), store, run, DataPath(Full, table.Name, "2026-11-20", "", LookupBucket, run), table)
+	require.NoError(t, err)
+	staged, err := file.Stage(t.Context())
+	require.NoError(t, err)
+	return staged
+}
