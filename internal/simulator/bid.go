@@ -45,9 +45,18 @@ func (w *World) bidOf(what thing, group, index int) bid {
 // for the caller to check.
 func (w *World) find(text string) (what thing, group, index int, ok bool) {
 	b, ok := parseBid(text)
+	if !ok && w.quirks() {
+		b, ok = parseOddBid(text)
+	}
 	if !ok {
 		return 0, 0, 0, false
 	}
+	what, group, index, ok = w.decrypt(b)
+	return what, group, index, ok && w.bidText(b) == text
+}
+
+// decrypt returns what a bid names. It is not ok if the bid is not one of this world.
+func (w *World) decrypt(b bid) (what thing, group, index int, ok bool) {
 	left, right := b.high>>16<<13|b.high&0xfff<<1|b.low>>61&1, b.low&halfMask
 	for round := bidRounds - 1; round >= 0; round-- {
 		left, right = right^(mix(w.seed+uint64(round)*golden^mix(left))&halfMask), left
@@ -56,6 +65,14 @@ func (w *World) find(text string) (what thing, group, index int, ok bool) {
 	// making the bid anew.
 	what, group, index = thing(left>>56), int(left>>32&0xffffff), int(left&0xffffffff)
 	return what, group, index, right == 0 && w.bidOf(what, group, index) == b
+}
+
+// bidText is a bid as this world's service writes it. With quirks some hold more than a UUID.
+func (w *World) bidText(b bid) string {
+	if form := w.oddForm(b); form >= 0 {
+		return oddBid(b, form)
+	}
+	return b.String()
 }
 
 const hexDigits = "0123456789abcdef"
@@ -77,7 +94,7 @@ func (b bid) appendText(dst []byte) []byte {
 	return dst
 }
 
-// String returns the bid as the service writes it.
+// String returns the bid in the form of a UUID.
 func (b bid) String() string { return string(b.appendText(make([]byte, 0, 36))) }
 
 // parseBid accepts lower case only, as the service gave it out: bids are opaque text to a client.

@@ -82,7 +82,7 @@ func (w *World) newCall(op *operation, path string, values map[string]string, ra
 	c := &call{op: op, path: path, query: query, school: -1, district: -1}
 	for name, given := range query {
 		switch {
-		case !slices.Contains(op.required, name) && !slices.Contains(op.optional, name):
+		case !w.knows(op, name):
 			return c, refuse(http.StatusBadRequest, "unknown parameter "+name)
 		case len(given) != 1:
 			return c, refuse(http.StatusBadRequest, "parameter given more than once: "+name)
@@ -109,6 +109,13 @@ func (w *World) newCall(op *operation, path string, values map[string]string, ra
 		c.from = from
 	}
 	return c, nil
+}
+
+// knows says whether an operation has a parameter. In an odd world any list may have pages (specification, "Rules common to all
+// endpoints", 3).
+func (w *World) knows(op *operation, parameter string) bool {
+	return slices.Contains(op.required, parameter) || slices.Contains(op.optional, parameter) ||
+		parameter == "next-page" && w.quirks() && op.single == ""
 }
 
 // readFilter reads the filtering parameters. An operation with a default effective date has it in its source.
@@ -205,14 +212,14 @@ func (w *World) schoolBid(school int) string {
 	if school < 0 {
 		return ""
 	}
-	return w.schools[school].bid.String()
+	return w.bidText(w.schools[school].bid)
 }
 
 func (w *World) districtBid(district int) string {
 	if district < 0 {
 		return ""
 	}
-	return w.districts[district].bid.String()
+	return w.bidText(w.districts[district].bid)
 }
 
 // parameter is what a call sends for a parameter, by the name that it has in a path.
@@ -223,7 +230,7 @@ func (w *World) parameter(c *call, name string) string {
 	case "district_bid", "perspective_bid":
 		return w.districtBid(c.district)
 	default:
-		return w.bidOf(c.op.about, c.home, c.subject).String()
+		return w.bidText(w.bidOf(c.op.about, c.home, c.subject))
 	}
 }
 

@@ -23,12 +23,13 @@ type received struct {
 // chain reads a whole list. The call is that of its first page.
 func (w *World) chain(c *call) *chain {
 	result := &chain{rows: map[string][]Row{}, drift: map[Drift]int64{}}
-	list := c.op.source(w, c)
+	list := w.list(c)
 	var records []received
 	var a arena
 	for i := list.next(0); i < list.count; i = list.next(i + 1) {
 		a.reset()
-		records = append(records, w.receive(c, list.record(&a, i), result))
+		element := list.at(&a, i)
+		records = append(records, w.receive(c, &element, result))
 	}
 	dropDuplicates(records, c.op.tables[0].wholeRecord)
 	result.received = int64(len(records))
@@ -49,17 +50,20 @@ func (w *World) chain(c *call) *chain {
 }
 
 // receive makes the rows of one record.
-func (w *World) receive(c *call, record []member, into *chain) received {
+func (w *World) receive(c *call, record *value, into *chain) received {
 	r := received{rows: make([][]Row, len(c.op.tables))}
 	for i := range c.op.tables {
 		t := &c.op.tables[i]
 		if t.each == "" {
-			row := w.row(c, t, nil, 0, &value{kind: object, sub: record}, into)
+			row := w.row(c, t, nil, 0, record, into)
 			r.key = t.keyOf(row)
 			r.rows[i] = []Row{row}
 			continue
 		}
-		elements := find(record, t.each)
+		if record.kind != object {
+			continue
+		}
+		elements := find(record.sub, t.each)
 		if elements == nil || elements.kind != array {
 			continue
 		}

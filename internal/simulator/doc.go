@@ -4,7 +4,7 @@
 // It is written from the specification and from what public clients have observed, on the standard library alone. It
 // imports nothing of this project, so that it cannot inherit the client's misunderstandings.
 //
-// Three ideas carry it:
+// Four ideas carry it:
 //
 //   - A record is data. The world makes a record as a list of named values; the renderer writes it as JSON, in an order of
 //     members and a precision of timestamps that vary from record to record, and the oracle turns the same values into the
@@ -12,6 +12,8 @@
 //   - Everything is a pure function of the seed and a position. No record depends on another having been made before, so any
 //     page can be rendered at any time, by any number of requests at once, and has the same bytes. Nothing is kept in memory
 //     but the list of schools.
+//   - An odd world is a plain one seen through a layer (quirk.go) that spoils records before either reads them: each spoilt value
+//     carries its JSON text and, beside it, what the contract makes of it.
 //   - An operation is an entry in a table (operations.go): its path, its parameters, its container, and the source of its
 //     records. The server, the strictness checks and the oracle's fan-out all follow from the entry.
 //

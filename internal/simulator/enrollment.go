@@ -63,7 +63,7 @@ func academicYears(w *World, c *call) source {
 		count: listedYears,
 		keep: func(i int) bool {
 			l := w.academicYearLife(c.district, year(i))
-			return c.filter.keeps(&l) && c.filter.matches("academic-year-bid", bidOf(i).String())
+			return c.filter.keeps(&l) && c.filter.matches("academic-year-bid", w.bidText(bidOf(i)))
 		},
 		record: func(a *arena, i int) []member {
 			l := w.academicYearLife(c.district, year(i))
@@ -122,7 +122,7 @@ func studentAssociations(w *World, c *call) source {
 		keep: func(i int) bool {
 			st, slot := w.student(c.school, i/associationSlots), i%associationSlots
 			l, _, ok := w.studentAssociation(&st, slot)
-			return ok && f.keeps(&l) && (slot == 0 || !state) && f.matchesStudent(&st)
+			return ok && f.keeps(&l) && (slot == 0 || !state) && w.matchesStudent(&f, &st)
 		},
 		record: func(a *arena, i int) []member {
 			st := w.student(c.school, i/associationSlots)
@@ -153,9 +153,9 @@ func studentAssociations(w *World, c *call) source {
 	}
 }
 
-func (f *filter) matchesStudent(st *student) bool {
+func (w *World) matchesStudent(f *filter, st *student) bool {
 	return f.equal == nil ||
-		f.matches("student-bid", st.identityText()) &&
+		f.matches("student-bid", w.identityText(st)) &&
 			f.matches("state-student-id", st.studentID()) &&
 			f.matches("district-student-id", st.districtID())
 }
@@ -186,7 +186,7 @@ func educatorAssociations(w *World, c *call) source {
 		count: w.schools[c.school].educators * educatorSlots,
 		keep: func(i int) bool {
 			l, ok := w.educatorAssociation(c.school, i/educatorSlots, i%educatorSlots)
-			return ok && f.keeps(&l) && f.matches("educator-bid", w.bidOf(anEducator, c.school, i/educatorSlots).String())
+			return ok && f.keeps(&l) && f.matches("educator-bid", w.bidText(w.bidOf(anEducator, c.school, i/educatorSlots)))
 		},
 		record: func(a *arena, i int) []member { return w.educatorAssociationRecord(a, c, i) },
 	}

@@ -62,6 +62,16 @@ type source struct {
 	keep func(i int) bool
 	// record makes the record at a position.
 	record func(a *arena, i int) []member
+	// element makes, instead of record, what stands there: a record whose members have their order, or something else.
+	element func(a *arena, i int) value
+}
+
+// at is what stands at a position of the list.
+func (s *source) at(a *arena, i int) value {
+	if s.element != nil {
+		return s.element(a, i)
+	}
+	return value{kind: object, sub: s.record(a, i)}
 }
 
 // next is the first position from i on whose record is in the list, or count.
@@ -80,7 +90,7 @@ func operations() []*operation {
 			template: "/organizations/v1/schools",
 			fan:      once,
 			source: func(w *World, _ *call) source {
-				return source{count: w.listed, record: w.schoolRecord}
+				return source{count: w.listedRecords(), record: w.listedRecord}
 			},
 		},
 		{
@@ -219,6 +229,25 @@ func enrollment(name, template, wrapper string, list func(*World, *call) source,
 		fan:      perPerspective,
 		source:   list,
 	}
+}
+
+// listedRecords is the number of records of 4.1.
+func (w *World) listedRecords() int {
+	if w.bidless {
+		return w.listed + 1
+	}
+	return w.listed
+}
+
+// listedRecord is an element of 4.1: a school, or the one without a bid behind them.
+func (w *World) listedRecord(a *arena, i int) []member {
+	if i < w.listed {
+		return w.schoolRecord(a, i)
+	}
+	return a.list(
+		member{"name", textOf("School without a bid")},
+		member{"districtBid", identOf(w.districts[0].bid)},
+	)
 }
 
 func (w *World) schoolRecord(a *arena, i int) []member {

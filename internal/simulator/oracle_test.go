@@ -269,7 +269,7 @@ func (e *exporter) fanOut(op *operation) []map[string]string {
 		for _, row := range e.feeds.rows[table] {
 			id, named := row[column].(string)
 			seen, perPerspective := row["requested_perspective_bid"]
-			if named && row["requested_school_bid"] == school && (!perPerspective || seen == perspective) {
+			if named && id != "" && row["requested_school_bid"] == school && (!perPerspective || seen == perspective) {
 				ids = append(ids, id)
 			}
 		}

@@ -1,7 +1,5 @@
 package simulator
 
-import "strconv"
-
 // The three ways in which the last page says that there is no next one; observed clients met all of them.
 const (
 	endAbsent = iota
@@ -12,28 +10,37 @@ const (
 
 // page appends the answer to a call: its whole body.
 func (w *World) page(r *renderer, a *arena, c *call, size int) {
-	list := c.op.source(w, c)
+	list := w.list(c)
 	if c.op.single != "" {
 		w.single(r, a, c, &list)
 		return
 	}
-	if c.op.wrapper == "" {
+	k := w.contain(c)
+	if k.wrapper == "" {
 		w.records(r, a, c, &list, list.next(0), list.count)
 		return
+	}
+	if !k.paged {
+		size = list.count
 	}
 	// Where pagination stands follows from the call, so that a client meets it before the records too.
 	style := w.style(c, c.from)
 	first := list.next(c.from)
+	r.dst = append(r.dst, '{')
+	r.dst = append(r.dst, k.beside...)
+	if style&3 == 0 {
+		if w.pagination(r, c, &k, &list, list.after(first, size)) {
+			r.dst = append(r.dst, ',')
+		}
+	}
+	r.dst = append(r.dst, `"`+k.wrapper+`":`...)
+	next := w.records(r, a, c, &list, first, size)
 	if style&3 != 0 {
-		r.dst = append(r.dst, `{"`+c.op.wrapper+`":`...)
-		next := w.records(r, a, c, &list, first, size)
+		before := len(r.dst)
 		r.dst = append(r.dst, ',')
-		w.pagination(r, c, &list, next)
-	} else {
-		r.dst = append(r.dst, '{')
-		w.pagination(r, c, &list, list.after(first, size))
-		r.dst = append(r.dst, `,"`+c.op.wrapper+`":`...)
-		w.records(r, a, c, &list, first, size)
+		if !w.pagination(r, c, &k, &list, next) {
+			r.dst = r.dst[:before]
+		}
 	}
 	r.dst = append(r.dst, '}')
 }
@@ -48,14 +55,15 @@ func (w *World) style(c *call, i int) uint64 {
 }
 
 // single appends the record of a single read, bare or wrapped: which of them the service does is unknown (observed, "Containers
-// and fields"), but for 4.5, which is bare.
+// and fields"), but for 4.5, which is bare unless the world is an odd one.
 func (w *World) single(r *renderer, a *arena, c *call, list *source) {
 	style := w.style(c, 0)
-	wrapped := c.op.about != aStudent && style>>60&1 == 0
+	wrapped := style>>60&1 == 0 && (c.op.about != aStudent || w.quirks())
 	if wrapped {
 		r.dst = append(r.dst, `{"`+c.op.single+`":`...)
 	}
-	r.record(list.record(a, 0), style)
+	record := list.at(a, 0)
+	r.element(&record, style, list.element != nil)
 	if wrapped {
 		r.dst = append(r.dst, '}')
 	}
@@ -78,17 +86,25 @@ func (w *World) records(r *renderer, a *arena, c *call, list *source, i, size in
 			r.dst = append(r.dst, ',')
 		}
 		a.reset()
-		r.record(list.record(a, i), w.style(c, i))
+		element := list.at(a, i)
+		r.element(&element, w.style(c, i), list.element != nil)
 		i = list.next(i + 1)
 	}
 	r.dst = append(r.dst, ']')
 	return i
 }
 
-func (w *World) pagination(r *renderer, c *call, list *source, next int) {
+// pagination appends the member that says whether there is a page from the position next on. It is false if the list has none.
+func (w *World) pagination(r *renderer, c *call, k *container, list *source, next int) bool {
+	if !k.paged {
+		if k.pagination != "" {
+			r.dst = append(r.dst, `"pagination":`+k.pagination...)
+		}
+		return k.pagination != ""
+	}
 	more := next < list.count
 	r.dst = append(r.dst, `"pagination":{"hasNextPage":`...)
-	r.dst = strconv.AppendBool(r.dst, more)
+	r.dst = k.more(r.dst, more)
 	switch {
 	case more:
 		r.dst = append(r.dst, `,"nextPage":"`+w.cursor(c, next)+`"`...)
@@ -98,4 +114,5 @@ func (w *World) pagination(r *renderer, c *call, list *source, next int) {
 		r.dst = append(r.dst, `,"nextPage":""`...)
 	}
 	r.dst = append(r.dst, '}')
+	return true
 }

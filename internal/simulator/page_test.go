@@ -118,7 +118,7 @@ func TestMembersComeInManyOrders(t *testing.T) {
 	seen := map[string]bool{}
 	for style := range uint64(1000) {
 		var r renderer
-		r.record(record, mix(style))
+		r.element(&value{kind: object, sub: record}, mix(style), false)
 		seen[string(r.dst)] = true
 		var v any
 		require.NoError(t, json.Unmarshal(r.dst, &v))

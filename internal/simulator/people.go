@@ -68,11 +68,11 @@ func (st *student) identity() value {
 }
 
 // identityText is the same as text, empty for one who has none.
-func (st *student) identityText() string {
+func (w *World) identityText(st *student) string {
 	if !st.matched {
 		return ""
 	}
-	return st.bid.String()
+	return w.bidText(st.bid)
 }
 
 // studentRecord is an element of 4.4.

@@ -17,7 +17,7 @@ var (
 	capitalForm = regexp.MustCompile(`[A-Z]`)
 	numberForm  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	hugeForm    = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
-	momentForm  = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)?$`)
+	momentForm  = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$`)
 )
 
 // The reading of answers by the letter of the contract that the oracle is held against. Of the simulator's own code it shares the

@@ -12,13 +12,19 @@ type renderer struct {
 	dst    []byte
 	spaced bool // a blank after each comma and colon
 	ascii  bool // everything beyond ASCII as \u escapes, and / as \/
+	// canonical leaves out what is insignificant in odd values.
+	canonical bool
 }
 
-// record appends one record.
-func (r *renderer) record(members []member, style uint64) {
+// element appends one record in a style. With ordered set its members have their order already, and it may be no object.
+func (r *renderer) element(v *value, style uint64, ordered bool) {
 	r.spaced = style&15 == 0
 	r.ascii = style>>4&3 == 0
-	r.shuffled(members, style>>8)
+	if ordered {
+		r.value(v)
+	} else {
+		r.shuffled(v.sub, style>>8)
+	}
 }
 
 // shuffled writes an object whose members start at one place and go on in steps that meet each member once.
@@ -58,9 +64,14 @@ func (r *renderer) comma() {
 }
 
 func (r *renderer) named(m *member) {
-	r.dst = append(r.dst, '"')
-	r.dst = append(r.dst, m.name...)
-	r.dst = append(r.dst, '"', ':')
+	if m.odd != nil {
+		r.oddName(m)
+	} else {
+		r.dst = append(r.dst, '"')
+		r.dst = append(r.dst, m.name...)
+		r.dst = append(r.dst, '"')
+	}
+	r.dst = append(r.dst, ':')
 	if r.spaced {
 		r.dst = append(r.dst, ' ')
 	}
@@ -91,9 +102,24 @@ func (r *renderer) value(v *value) {
 		r.dst = append(r.dst, '"')
 	case object, array:
 		r.container(v)
-	case absent:
+	case absent, none:
 		r.dst = append(r.dst, "null"...)
+	case oddly:
+		if r.canonical && v.odd.kept != "" {
+			r.dst = append(r.dst, v.odd.kept...)
+		} else {
+			r.dst = append(r.dst, v.odd.sent...)
+		}
 	}
+}
+
+// oddName writes the name of an odd member, which may hold anything.
+func (r *renderer) oddName(m *member) {
+	if m.odd.name != "" && !r.canonical {
+		r.dst = append(r.dst, m.odd.name...)
+		return
+	}
+	r.dst = appendString(r.dst, m.name, false)
 }
 
 func (r *renderer) container(v *value) {

@@ -198,7 +198,7 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 		return
 	}
 	if entry.School == "" && c.school >= 0 {
-		entry.School = s.world.schools[c.school].bid.String()
+		entry.School = s.world.schoolBid(c.school)
 	}
 	size := s.options.ListPageSize
 	if op.name == "test_results" {

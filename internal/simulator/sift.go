@@ -102,7 +102,7 @@ func plainAt(record []member, path string) any {
 
 // appendCanonical writes a value without white space, its members in the order they have.
 func appendCanonical(dst []byte, v *value) []byte {
-	r := renderer{dst: dst}
+	r := renderer{dst: dst, canonical: true}
 	r.value(v)
 	return r.dst
 }

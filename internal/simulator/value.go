@@ -19,6 +19,8 @@ const (
 	stamp               // n milliseconds since 1970-01-01T00:00:00Z, written in precision m
 	object              // sub; verbatim if m is 1
 	array               // sub, whose members have no names; verbatim if m is 1
+	none                // a null that is written
+	oddly               // odd
 )
 
 // value is one JSON value of a record, in the type that the specification gives it.
@@ -28,6 +30,7 @@ type value struct {
 	m    uint64
 	s    string
 	sub  []member
+	odd  *odd
 }
 
 // member is a named value of an object, or an element of an array.
@@ -156,19 +159,12 @@ func (v *value) plain() any {
 		return day(v.n).String()
 	case stamp:
 		return v.n * 1000
+	case oddly:
+		return v.odd.cell
 	default:
 		return nil
 	}
 }
-
-// null says whether the value is none.
-func (v *value) null() bool { return v.kind == absent }
-
-// fits says whether the value fits the column that its member has.
-func (v *value) fits() bool { return v.kind != object && v.kind != array }
-
-// invalid is the number of bytes in the value that are no UTF-8.
-func (v *value) invalid() int64 { return 0 }
 
 // appendDecimal writes hundredths as the shortest decimal: 3.25, 65.5, 12.
 func appendDecimal(dst []byte, hundredths int64) []byte {

@@ -22,6 +22,13 @@ type Options struct {
 	SchoolSizes []int
 	// AsOf is the day on which the service is read, default 2026-11-20. Results were taken in the year before it.
 	AsOf time.Time
+	// Quirks makes the service send what public clients have met and more: values in other types than documented or in none, members
+	// missing, doubled or unknown, records listed twice or without their key, undocumented lists in every container, and bids that
+	// hold anything. The rows, drift and ledger of [World.Expect] say what must come of it. There are more rows than Results then:
+	// records without a key are never duplicates.
+	Quirks bool
+	// BidlessSchool adds a record to 4.1 that has no schoolBid. It makes a run with a failed school of every run.
+	BidlessSchool bool
 }
 
 // World is what the service knows. It is immutable and holds no records: those are made when asked for.
@@ -31,6 +38,8 @@ type World struct {
 	districts []district
 	schools   []school // those of 4.1 first, then those without an agreement
 	listed    int      // the number of schools of 4.1
+	bidless   bool     // 4.1 has another record, without a bid
+	oddities  []oddity // what is odd with records; nil without quirks
 }
 
 // district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
@@ -101,6 +110,11 @@ func NewWorld(options Options) *World {
 		seed:   options.Seed,
 		today:  day(options.AsOf.Unix() / secondsPerDay),
 		listed: max(schools, 0),
+
+		bidless: options.BidlessSchool,
+	}
+	if options.Quirks {
+		w.oddities = oddities()
 	}
 	w.addDistricts(options.Districts)
 	w.addSchools(sizes, options.Results, options.Districts)
@@ -228,9 +242,9 @@ func (w *World) Schools() []School {
 	for i := range schools {
 		s := &w.schools[i]
 		schools[i] = School{
-			Bid:         s.bid.String(),
+			Bid:         w.bidText(s.bid),
 			Name:        s.name,
-			DistrictBid: w.districts[s.district].bid.String(),
+			DistrictBid: w.districtBid(s.district),
 			Results:     s.results,
 			Students:    s.students,
 		}
@@ -243,9 +257,9 @@ func (w *World) Districts() []District {
 	districts := make([]District, len(w.districts))
 	for i := range districts {
 		d := &w.districts[i]
-		districts[i] = District{Bid: d.bid.String(), Name: d.name, State: d.state}
+		districts[i] = District{Bid: w.bidText(d.bid), Name: d.name, State: d.state}
 		for _, s := range d.schools {
-			districts[i].Schools = append(districts[i].Schools, w.schools[s].bid.String())
+			districts[i].Schools = append(districts[i].Schools, w.schoolBid(s))
 		}
 	}
 	return districts
@@ -259,6 +273,9 @@ func (w *World) Results() int {
 	}
 	return sum
 }
+
+// quirks says whether the world is an odd one.
+func (w *World) quirks() bool { return w.oddities != nil }
 
 // perspectives are the districts whose 4.3 lists the school, among them its own.
 func (w *World) perspectives(school int) []int {

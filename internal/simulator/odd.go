@@ -1,0 +1,55 @@
+package simulator
+
+// odd is a value as the live service, or one gone wrong, may send it: JSON text, beside what must become of it. Whoever makes one
+// knows both, and neither follows from the other by any code here.
+type odd struct {
+	sent string // as it stands on the wire
+	cell any    // what the column holds; nil if the value does not fit it
+	kept string // what _extra holds if it is kept there; as sent if empty
+	bad  int64  // bytes that are no UTF-8
+	name string // how the member's name is written, quotes included; plainly if empty
+}
+
+func oddValue(o odd) value { return value{kind: oddly, odd: &o} }
+
+// fitting is JSON text that fits its column, as cell.
+func fitting(sent string, cell any) value { return oddValue(odd{sent: sent, cell: cell}) }
+
+// unfit is JSON text that fits no column that it is made for.
+func unfit(sent string) value { return oddValue(odd{sent: sent}) }
+
+// spaced is JSON text with insignificant white space, beside the same without.
+func spaced(sent, kept string) value { return oddValue(odd{sent: sent, kept: kept}) }
+
+// quotedText is JSON text of a string, written one way whatever the record's style.
+func quotedText(s string) string { return string(appendString(nil, s, false)) }
+
+// null says whether the value is none: a missing member and a null are the same.
+func (v *value) null() bool { return v.kind == absent || v.kind == none }
+
+// fits says whether the value fits the column that its member has.
+func (v *value) fits() bool {
+	switch v.kind {
+	case object, array:
+		return false
+	case oddly:
+		return v.odd.cell != nil
+	default:
+		return true
+	}
+}
+
+// invalid is the number of bytes in the value that are no UTF-8.
+func (v *value) invalid() int64 {
+	if v.kind == oddly {
+		return v.odd.bad
+	}
+	var sum int64
+	for i := range v.sub {
+		sum += v.sub[i].invalid()
+	}
+	return sum
+}
+
+// jsonText is what _extra would hold of the value.
+func (v *value) jsonText() string { return string(appendCanonical(nil, v)) }

@@ -1,0 +1,242 @@
+package simulator
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// valueOddity puts an odd value in the place of a plain one of its kind.
+type valueOddity struct {
+	name string
+	kind kind
+	make func(d *draw, m *member) value
+}
+
+func (o valueOddity) oddity() oddity {
+	return oddity{o.name, func(s *specimen) bool {
+		return s.change(
+			func(m *member) bool { return m.kind == o.kind },
+			func(m *member) { m.value = o.make(&s.draw, m) })
+	}}
+}
+
+// misfits are values that fit no column of a kind.
+func misfits(k kind, what string, sent ...string) []valueOddity {
+	var list []valueOddity
+	for _, text := range sent {
+		list = append(list, valueOddity{what + ": " + text, k, func(*draw, *member) value { return unfit(text) }})
+	}
+	return list
+}
+
+// Whole numbers: a column takes what is mathematically whole and in its range, as a number or as a text that is one.
+func wholeOddities() []valueOddity {
+	form := func(name, before, after string) valueOddity {
+		return valueOddity{"whole: " + name, whole, func(_ *draw, m *member) value {
+			return fitting(before+strconv.FormatInt(m.n, 10)+after, m.n)
+		}}
+	}
+	// Only one column is wide enough for these.
+	wide := func(n int64) valueOddity {
+		sent := strconv.FormatInt(n, 10)
+		return valueOddity{"whole: " + sent, whole, func(_ *draw, m *member) value {
+			if m.name == "duration" {
+				return fitting(sent, n)
+			}
+			return unfit(sent)
+		}}
+	}
+	list := []valueOddity{
+		form("text", `"`, `"`),
+		form("text with a point", `"`, `.0"`),
+		form("point", "", ".0"),
+		{"whole: exponent", whole, func(_ *draw, m *member) value { return fitting(strconv.FormatInt(100*m.n, 10)+"e-2", m.n) }},
+		form("text with an exponent", `"`, `.000E+0"`),
+		wide(math.MaxInt32 + 1),
+		wide(math.MinInt32 - 1),
+		wide(math.MaxInt64),
+		wide(math.MinInt64),
+		{"whole: half", whole, func(_ *draw, m *member) value { return unfit(strconv.FormatInt(m.n, 10) + ".5") }},
+		{"whole: text of half", whole, func(_ *draw, m *member) value { return unfit(`"` + strconv.FormatInt(m.n, 10) + `.5"`) }},
+		{"whole: bad bytes", whole, func(*draw, *member) value { return oddValue(odd{sent: "\"1\xff\"", kept: "\"1\uFFFD\"", bad: 1}) }},
+	}
+	return append(list, misfits(whole, "whole", "12.5", "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890",
+		"1e-1", `""`, `" 12"`, `"+12"`, `"012"`, `"12."`, `"1e400"`, `"0x0C"`, `"twelve"`, `"1\u00b2"`, "true", `"\ud83d"`)...)
+}
+
+// decimalOddities are about doubles: a column takes a number whose nearest double is finite.
+func decimalOddities() []valueOddity {
+	list := []valueOddity{
+		{"decimal: text", decimal, func(_ *draw, m *member) value { return fitting(`"`+m.jsonText()+`"`, m.plain()) }},
+		{"decimal: exponent", decimal, func(_ *draw, m *member) value { return fitting(strconv.FormatInt(m.n, 10)+"E-2", m.plain()) }},
+		{"decimal: zeros", decimal, func(_ *draw, m *member) value {
+			return fitting(`"`+strconv.FormatInt(100*m.n, 10)+`.000e-0004"`, m.plain())
+		}},
+	}
+	for _, like := range []struct {
+		sent string
+		cell float64
+	}{
+		{"123456789012345678901234567890", 1.2345678901234568e29},
+		{"0.30000000000000004", 0.30000000000000004},
+		{"0.1000000000000000055511151231257827021181583404541015625", 0.1},
+		{"65.0", 65},
+		{`"65.00"`, 65},
+		{"1e-400", 0},
+		{`"1.5e3"`, 1500},
+		{"1.7976931348623157e308", math.MaxFloat64},
+	} {
+		list = append(list, valueOddity{"decimal: " + like.sent, decimal, func(*draw, *member) value { return fitting(like.sent, like.cell) }})
+	}
+	return append(list, misfits(decimal, "decimal", "1e400", "-1e400", "1.7976931348623159e308", `"1e400"`, `"NaN"`, `"Infinity"`, `""`, `"3,25"`, `"3.25 "`,
+		"false", `"0x1p1"`)...)
+}
+
+func truthOddities() []valueOddity {
+	list := []valueOddity{
+		{"truth: text", truth, func(_ *draw, m *member) value { return fitting(`"`+m.jsonText()+`"`, m.plain()) }},
+		{"truth: escaped text", truth, func(*draw, *member) value { return fitting(`"tru\u0065"`, true) }},
+	}
+	return append(list, misfits(truth, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
+}
+
+// textOddities are about texts: a column takes a number as sent, and the words true and false.
+func textOddities() []valueOddity {
+	var list []valueOddity
+	for _, like := range [][2]string{
+		{"12", "12"},
+		{"12.50", "12.50"},
+		{"1E+2", "1E+2"},
+		{"-0.0", "-0.0"},
+		{"1e400", "1e400"},
+		{"123456789012345678901", "123456789012345678901"},
+		{"true", "true"},
+		{"false", "false"},
+		{`""`, ""},
+		{`" "`, " "},
+		{`"null"`, "null"},
+		{`"\"\\\/\b\f\n\r\t"`, "\"\\/\b\f\n\r\t"},
+		{`"\ud83d\ude00 😀 \u00e9 é e\u0301"`, "😀 😀 é é e\u0301"},
+		{`"\u0000\u001f\u007f"`, "\x00\x1f\x7f"},
+		{"\"\u2028\uFEFF\uFFFD\"", "\u2028\uFEFF\uFFFD"},
+		{`"'; DROP TABLE x; --"`, "'; DROP TABLE x; --"},
+		{`"=1+1"`, "=1+1"},
+		{`"` + strings.Repeat("long and ", 600) + `"`, strings.Repeat("long and ", 600)},
+	} {
+		name := "text: " + like[0][:min(len(like[0]), 40)]
+		list = append(list, valueOddity{name, text, func(*draw, *member) value { return fitting(like[0], like[1]) }})
+	}
+	for _, like := range [][2]string{
+		{"a\xffb", "a\uFFFDb"},
+		{"cut \xe2\x82", "cut \uFFFD\uFFFD"},
+		{"\xed\xa0\x80", "\uFFFD\uFFFD\uFFFD"},
+		{"\xc0\xaf", "\uFFFD\uFFFD"},
+	} {
+		sent, mended := like[0], like[1]
+		bad := int64(strings.Count(mended, "\uFFFD"))
+		list = append(list, valueOddity{"text: bytes " + strconv.QuoteToASCII(sent), text, func(*draw, *member) value {
+			return oddValue(odd{sent: `"` + sent + `"`, cell: mended, kept: `"` + mended + `"`, bad: bad})
+		}})
+	}
+	list = append(list, valueOddity{"text: escaped whole", text, func(_ *draw, m *member) value {
+		sent := []byte{'"'}
+		for _, c := range m.s {
+			if c > 0xffff {
+				sent = append(sent, string(c)...)
+			} else {
+				sent = appendEscape(sent, c)
+			}
+		}
+		return fitting(string(sent)+`"`, m.s)
+	}})
+	return append(list, misfits(text, "text", `"a\ud83d"`, `"\ude00"`, `"\ude00\ud83d"`, `"\ud83d\u0041"`, `"\uD83D\\uDE00"`)...)
+}
+
+// dateOddities: a column takes a date, or a timestamp at midnight UTC.
+func dateOddities() []valueOddity {
+	form := func(name string, days int, after string) valueOddity {
+		return valueOddity{"date: " + name, date, func(_ *draw, m *member) value {
+			return fitting(`"`+(day(m.n)+day(days)).String()+after+`"`, m.plain())
+		}}
+	}
+	unlike := func(name, after string) valueOddity {
+		return valueOddity{"date: " + name, date, func(_ *draw, m *member) value { return unfit(`"` + day(m.n).String() + after + `"`) }}
+	}
+	list := []valueOddity{
+		form("midnight", 0, "T00:00:00Z"),
+		form("midnight without zone", 0, " 00:00:00"),
+		form("midnight with a fraction", 0, "T00:00:00.000000000"),
+		form("midnight east of Greenwich", 0, "T02:00:00+02:00"),
+		form("midnight west of Greenwich", -1, "T19:00:00-05:00"),
+		unlike("midnight elsewhere", "T00:00:00+02:00"),
+		unlike("a second late", " 00:00:01"),
+		unlike("a microsecond late", "T00:00:00.000001Z"),
+		unlike("a blank behind", " "),
+	}
+	for _, like := range [][2]string{
+		{`"0001-01-01"`, "0001-01-01"},
+		{`"9999-12-31"`, "9999-12-31"},
+		{`"2024-02-29"`, "2024-02-29"},
+		{`"2026\u002d01\u002d02"`, "2026-01-02"},
+	} {
+		list = append(list, valueOddity{"date: " + like[0], date, func(*draw, *member) value { return fitting(like[0], like[1]) }})
+	}
+	return append(list, misfits(date, "date", `"2026-02-30"`, `"2025-02-29"`, `"2026-13-01"`, `"2026-00-10"`, `"0000-00-00"`, `"08/03/2026"`, `"2026-8-3"`, `"20260803"`,
+		"20260803", "2026", `""`, `"today"`)...)
+}
+
+// stampOddities: a column takes RFC 3339 with T or a blank, in any zone or none, to the microsecond, and a date alone.
+func stampOddities() []valueOddity {
+	// Moments are written in layouts of package time, some microseconds later than they were.
+	form := func(name, layout string, zone int, micros int64) valueOddity {
+		return valueOddity{"moment: " + name, stamp, func(_ *draw, m *member) value {
+			seconds := m.n - m.n%1000
+			at := time.UnixMilli(seconds).Add(time.Duration(micros) * time.Microsecond).In(time.FixedZone("", zone))
+			return fitting(`"`+at.Format(layout)+`"`, seconds*1000+micros)
+		}}
+	}
+	unlike := func(name, layout, after string) valueOddity {
+		return valueOddity{"moment: " + name, stamp, func(_ *draw, m *member) value {
+			return unfit(`"` + time.UnixMilli(m.n-m.n%1000).UTC().Format(layout) + after + `"`)
+		}}
+	}
+	list := []valueOddity{
+		form("a blank", "2006-01-02 15:04:05Z07:00", 0, 0),
+		form("a blank and no zone", "2006-01-02 15:04:05.000", 0, 40_000),
+		form("an offset", "2006-01-02T15:04:05.000Z07:00", 5*3600+1800, 123_000),
+		form("an offset and a blank", "2006-01-02 15:04:05.0-07:00", -8*3600, 700_000),
+		form("an offset of zero", "2006-01-02T15:04:05-07:00", 0, 0),
+		form("tenths", "2006-01-02T15:04:05.0Z", 0, 500_000),
+		form("microseconds", "2006-01-02T15:04:05.000000Z", 0, 123_456),
+		form("nine digits", "2006-01-02T15:04:05.000000000Z", 0, 123_456),
+		form("nine digits and no zone", "2006-01-02T15:04:05.000000000", 0, 1),
+		{"moment: twelve digits", stamp, func(_ *draw, m *member) value {
+			seconds := m.n - m.n%1000
+			return fitting(`"`+time.UnixMilli(seconds).UTC().Format("2006-01-02T15:04:05")+`.120000000000Z"`, seconds*1000+120_000)
+		}},
+		{"moment: a date alone", stamp, func(_ *draw, m *member) value {
+			at := day(m.n / millisPerDay)
+			return fitting(`"`+at.String()+`"`, at.millis()*1000)
+		}},
+		{"moment: escaped", stamp, func(_ *draw, m *member) value {
+			return fitting(strings.ReplaceAll(m.jsonText(), ":", `\u003a`), m.plain())
+		}},
+		{"moment: the first of all", stamp, func(*draw, *member) value { return fitting(`"0001-01-01T00:00:00"`, int64(-62135596800000000)) }},
+		{"moment: the last of all", stamp, func(*draw, *member) value {
+			return fitting(`"9999-12-31T23:59:59.999999Z"`, int64(253402300799999999))
+		}},
+		unlike("nanoseconds", "2006-01-02T15:04:05", ".123456789Z"),
+		unlike("ten digits", "2006-01-02T15:04:05", ".1234560001"),
+		unlike("no seconds", "2006-01-02T15:04", "Z"),
+		unlike("a zone without colon", "2006-01-02T15:04:05", "+0100"),
+		unlike("a zone that is no offset", "2006-01-02T15:04:05", " CET"),
+		unlike("two blanks", "2006-01-02  15:04:05", ""),
+		unlike("a point and no digits", "2006-01-02T15:04:05", ".Z"),
+		unlike("as a header has it", time.RFC1123, ""),
+		{"moment: milliseconds since 1970", stamp, func(_ *draw, m *member) value { return unfit(strconv.FormatInt(m.n, 10)) }},
+	}
+	return append(list, misfits(stamp, "moment", `"2026-02-30T10:00:00Z"`, `"2026-13-01T10:00:00Z"`, `"2026-01-01T24:00:00Z"`, `"2026-01-01T10:60:00Z"`,
+		`"2026-01-01T10:00:00+24:00"`, `"0000-00-00T00:00:00Z"`, `""`, `"never"`, "0", "true")...)
+}
