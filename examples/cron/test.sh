@@ -1,0 +1,133 @@
+#!/bin/sh
+# Runs night.sh through every exit code, a kill included, and the line that
+# growth-export.cron gives to cron, against simulated services. Run by
+# `make test-examples`.
+#
+#   test.sh GROWTH_EXPORT        the path of the command
+set -eu
+
+[ $# -eq 1 ] || { echo "usage: test.sh GROWTH_EXPORT" >&2; exit 2; }
+export_bin=$(realpath -- "$1")
+here=$(dirname -- "$(realpath -- "$0")")
+
+tmp=$(mktemp -d)
+service=
+cleanup() {
+	code=$?
+	trap - EXIT INT TERM
+	[ -z "$service" ] || kill "$service" 2>/dev/null || true
+	rm -rf -- "$tmp"
+	exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+fail() { echo "cron: FAILED: $*" >&2; exit 1; }
+
+for name in $(env | sed -n 's/^\(GROWTH_EXPORT_[A-Za-z0-9_]*\)=.*/\1/p'); do
+	unset "$name"
+done
+cd "$tmp"
+mkdir bin
+ln -s "$export_bin" bin/growth-export
+cp "$here/night.sh" bin/growth-export-night
+PATH=$tmp/bin:$PATH
+export NIGHT_TRIES=3 NIGHT_PAUSE=0
+export GROWTH_EXPORT_PROGRESS=none GROWTH_EXPORT_LOG_LEVEL=warn GROWTH_EXPORT_RETRIES=0
+
+# night CODE TRIES FLAGS... runs a night and expects its exit code, after so
+# many tries.
+night() {
+	code=0 want=$1 tries=$2
+	shift 2
+	timeout 60 growth-export-night --datasets schools,test_results "$@" >out.txt 2>err.txt || code=$?
+	[ "$code" -eq "$want" ] || fail "night.sh $* ended with $code rather than $want: $(cat err.txt)"
+	again=$(grep -c '^night.sh: try ' err.txt || true)
+	[ "$again" -eq $((tries - 1)) ] || fail "night.sh $* tried $((again + 1)) times rather than $tries"
+}
+
+# --- every exit code -------------------------------------------------------
+
+small() { night "$@" --simulate --simulate-schools 3 --simulate-sizes 2,1,1; }
+small 0 1 --dest good
+grep -q '^Published: ' out.txt || fail "nothing was published"
+[ ! -s err.txt ] || fail "a good night is mailed: $(cat err.txt)"
+small 2 1 --dest bad --concurrency none
+small 3 1 --dest partial --simulate-failing 1 --max-failed-schools 1
+small 5 3 --dest held --simulate-failing 1
+[ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the tries of a night were runs of their own"
+
+growth-export simulate --schools 4 --sizes 1000x4 --latency 200ms >service.env 2>service.log &
+service=$!
+tries=0
+until grep -q API_SECRET service.env; do
+	[ $((tries += 1)) -lt 100 ] || fail "the simulated service does not start"
+	sleep 0.1
+done
+# shellcheck source=/dev/null
+. ./service.env
+night 1 3 --dest nobody --base-url http://127.0.0.1:1
+GROWTH_EXPORT_API_SECRET=wrong night 4 1 --dest refused
+
+# --- signals ---------------------------------------------------------------
+
+# signalled SIGNAL CODE TRIES DEST: a night whose first try gets a signal once
+# it has staged something.
+signalled() {
+	night "$2" "$3" --dest "$4" --schools-per-file 1 --concurrency 1 &
+	tested=$!
+	tries=0
+	until [ -n "$(find "$4/_runs" -path '*/journal/*.json' 2>/dev/null)" ]; do
+		[ $((tries += 1)) -lt 200 ] || fail "the night to be killed does not begin"
+		sleep 0.05
+	done
+	victim=
+	for process in /proc/[0-9]*; do
+		# Its own process, by what it works at.
+		if tr '\0' '\n' 2>/dev/null <"$process/cmdline" | grep -qx "$4" && [ "$(readlink "$process/exe")" = "$export_bin" ]; then
+			victim=${process#/proc/}
+		fi
+	done
+	[ -n "$victim" ] || fail "the night to be killed is over"
+	kill "-$1" "$victim"
+	wait "$tested" || exit 1
+}
+signalled KILL 0 2 killed
+grep -q '^night.sh: try 1 of 3 ended with exit code 137,' err.txt || fail "the kill was not noticed: $(cat err.txt)"
+[ "$(find killed/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the second try was a run of its own"
+signalled TERM 130 1 interrupted
+[ ! -e interrupted/_latest.json ] || fail "an interrupted night was published"
+
+# --- the line of cron ------------------------------------------------------
+
+# Its folders, here; and the simulated service rather than that of nightly.yaml.
+mkdir var etc
+cp "$here/../config/nightly.yaml" etc/
+echo unused | tee etc/api-key >etc/api-secret
+sed "s|/var/lib/growth-export|$tmp/var|g; s|/etc/growth-export|$tmp/etc|g" "$here/growth-export.cron" >cron
+line=$(grep -v '^#\|^$\|^[A-Z_]*=' cron)
+[ "$(grep -vc '^#\|^$\|^[A-Z_]*=' cron)" -eq 1 ] || fail "the file for cron has other lines than one"
+echo "$line" | grep -Eq '^([0-9*/,-]+ ){5}growth-export [^%]+$' || fail "cron does not understand: $line"
+command=$(echo "$line" | cut -d ' ' -f 7-)
+# cronline CODE runs the command as cron does, with the variables of its file.
+cronline() {
+	code=0
+	(
+		eval "$(sed -n 's/^\(GROWTH_EXPORT_[A-Z_]*\)=\(.*\)/export \1="\2"/p' cron)"
+		unset GROWTH_EXPORT_BASE_URL GROWTH_EXPORT_API_KEY GROWTH_EXPORT_API_SECRET
+		export GROWTH_EXPORT_SIMULATE=true GROWTH_EXPORT_SIMULATE_SCHOOLS=2 GROWTH_EXPORT_SIMULATE_SIZES=1 GROWTH_EXPORT_DEST="$tmp/var"
+		timeout 60 /bin/sh -c "$command"
+	) 2>cron.err || code=$?
+	[ "$code" -eq "$1" ] || fail "the line of cron ended with $code rather than $1: $(cat cron.err)"
+}
+cronline 0
+[ ! -s cron.err ] || fail "a good night is mailed: $(cat cron.err)"
+grep -q '^Published: ' var/night.log || fail "the log tells of nothing published"
+before=$(find var -type f | sort)
+exec 9>var/.lock
+flock 9
+cronline 75
+[ "$before" = "$(find var -type f | sort)" ] || fail "the line of cron did not leave the night before alone"
+exec 9>&-
+
+echo "cron: PASSED"
