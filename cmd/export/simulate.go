@@ -43,6 +43,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.shownDefault(simulatePrefix+"sizes", "0,1,999,1000,1001")
 	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "wait before every answer")
 	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that meet a passing fault, of every kind")
+	g.toggle(&o.world.Quirks, simulatePrefix+"quirks", "send what the live service is known to send and more: odd values, names, members")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results answer 500 for ever")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results answer 403")
 }
@@ -131,7 +132,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parseText, "YAML file of settings, with the names of the flags")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name {
-		case "seed", "districts", "schools", "results", "sizes", "latency", "faults", "failing", "denied":
+		case "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied":
 			name = simulatePrefix + name
 		}
 		return pflag.NormalizedName(name)
