@@ -82,7 +82,7 @@ func (w *World) newCall(op *operation, path string, values map[string]string, ra
 	c := &call{op: op, path: path, query: query, school: -1, district: -1}
 	for name, given := range query {
 		switch {
-		case !w.knows(op, name):
+		case !op.knows(name):
 			return c, refuse(http.StatusBadRequest, "unknown parameter "+name)
 		case len(given) != 1:
 			return c, refuse(http.StatusBadRequest, "parameter given more than once: "+name)
@@ -111,11 +111,10 @@ func (w *World) newCall(op *operation, path string, values map[string]string, ra
 	return c, nil
 }
 
-// knows says whether an operation has a parameter. In an odd world any list may have pages (specification, "Rules common to all
-// endpoints", 3).
-func (w *World) knows(op *operation, parameter string) bool {
-	return slices.Contains(op.required, parameter) || slices.Contains(op.optional, parameter) ||
-		parameter == "next-page" && w.quirks() && op.single == ""
+// knows says whether an operation has a parameter. Any list may have pages (specification, "Rules common to all endpoints", 3), if
+// only in an odd world or by a fault: where there are none, nobody has a cursor that is good for one.
+func (op *operation) knows(parameter string) bool {
+	return slices.Contains(op.required, parameter) || slices.Contains(op.optional, parameter) || parameter == "next-page" && op.single == ""
 }
 
 // readFilter reads the filtering parameters. An operation with a default effective date has it in its source.

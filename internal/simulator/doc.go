@@ -18,5 +18,6 @@
 //     records. The server, the strictness checks and the oracle's fan-out all follow from the entry.
 //
 // The request log and the faults (see [Fault]) are there for tests: a fault is aimed at an operation, a school, the n-th try
-// of a request, or a share of all requests that is decided by a hash and not by the order of arrival.
+// of a request, or a share of all requests that is decided by a hash and not by the order of arrival. Hostile answers are faults
+// too; a [Stranger] is the host to which they lead astray.
 package simulator

@@ -36,6 +36,27 @@ const (
 	FaultRedirect FaultKind = "redirect"
 )
 
+// The kinds of hostile answers. Those that concern pages leave single reads and tokens as they are, and put a list that comes as a
+// bare array into a wrapper.
+const (
+	// FaultCursorLoop lets the last page of a list lead back to the first.
+	FaultCursorLoop FaultKind = "cursor_loop"
+	// FaultEndlessPages lets every page have a next one, with a new cursor: after the last record comes the first again.
+	FaultEndlessPages FaultKind = "endless_pages"
+	// FaultEmptyPages does the same with pages that hold nothing.
+	FaultEmptyPages FaultKind = "empty_pages"
+	// FaultDeepNesting answers a record, or a token, that is nested 100,000 deep.
+	FaultDeepNesting FaultKind = "deep_nesting"
+	// FaultEndlessBody begins rightly and goes on with records for ever, as fast as it is read.
+	FaultEndlessBody FaultKind = "endless_body"
+	// FaultGzipBomb answers in gzip, asked or not, what unpacks to a thousand times its size and never ends.
+	FaultGzipBomb FaultKind = "gzip_bomb"
+	// FaultTrickle sends the right answer byte by byte, Latency (if zero, a tenth of a second) apart.
+	FaultTrickle FaultKind = "trickle"
+	// FaultEndlessHeaders sends headers for ever.
+	FaultEndlessHeaders FaultKind = "endless_headers"
+)
+
 // OperationToken is the name by which faults and the log call the token endpoint.
 const OperationToken = "token"
 
@@ -70,7 +91,7 @@ type Fault struct {
 	Status int
 	// RetryAfter is the header's value; "date+2s" becomes the date two seconds from now. Empty means no header.
 	RetryAfter string
-	// Latency is the wait of FaultLatency, and the bound of the stalls.
+	// Latency is the wait of FaultLatency, the bound of the stalls, and the pace of FaultTrickle.
 	Latency time.Duration
 	// Body of FaultBody.
 	Body string

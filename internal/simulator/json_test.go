@@ -48,12 +48,19 @@ func parse(t *testing.T, body []byte) node {
 	return n
 }
 
+func (r *nodeReader) expect(c byte) {
+	r.t.Helper()
+	if r.rest[0] != c {
+		r.t.Fatalf("%q where %q is expected", r.rest[0], c)
+	}
+	r.rest = r.rest[1:]
+}
+
 func (r *nodeReader) space() { r.rest = strings.TrimLeft(r.rest, " \t\r\n") }
 
 func (r *nodeReader) value() node {
 	r.t.Helper()
 	r.space()
-	require.NotEmpty(r.t, r.rest)
 	switch r.rest[0] {
 	case '{', '[':
 		return r.container(r.rest[0])
@@ -73,32 +80,31 @@ func (r *nodeReader) value() node {
 }
 
 func (r *nodeReader) container(opening byte) node {
-	n := node{kind: opening, compact: string(opening)}
+	n := node{kind: opening}
+	compact := []byte{opening}
 	closing := opening + 2 // } follows { by two, and ] follows [.
 	r.rest = r.rest[1:]
 	for r.space(); r.rest[0] != closing; r.space() {
 		if len(n.elements) > 0 {
-			require.Equal(r.t, byte(','), r.rest[0])
-			r.rest = r.rest[1:]
-			n.compact += ","
+			r.expect(',')
+			compact = append(compact, ',')
 		}
 		if opening == '{' {
 			r.space()
 			name := r.string()
 			n.names = append(n.names, name.text)
-			n.compact += name.compact + ":"
+			compact = append(append(compact, name.compact...), ':')
 			n.invalid += name.invalid
 			r.space()
-			require.Equal(r.t, byte(':'), r.rest[0])
-			r.rest = r.rest[1:]
+			r.expect(':')
 		}
 		element := r.value()
 		n.elements = append(n.elements, element)
-		n.compact += element.compact
+		compact = append(compact, element.compact...)
 		n.invalid += element.invalid
 	}
 	r.rest = r.rest[1:]
-	n.compact += string(closing)
+	n.compact = string(append(compact, closing))
 	n.text = n.compact
 	return n
 }
@@ -106,7 +112,8 @@ func (r *nodeReader) container(opening byte) node {
 func (r *nodeReader) string() node {
 	r.t.Helper()
 	require.Equal(r.t, byte('"'), r.rest[0])
-	n := node{kind: '"', compact: `"`}
+	n := node{kind: '"'}
+	compact := []byte{'"'}
 	var text strings.Builder
 	high := rune(-1) // the first half of a pair, while its second is awaited
 	i := 1
@@ -116,13 +123,15 @@ func (r *nodeReader) string() node {
 		switch {
 		case escaped:
 			c, size = r.escape(r.rest[i:])
-			n.compact += r.rest[i : i+size]
+			compact = append(compact, r.rest[i:i+size]...)
 		case c == utf8.RuneError && size == 1:
 			n.invalid++
-			n.compact += string(c)
+			compact = utf8.AppendRune(compact, c)
 		default:
-			require.GreaterOrEqual(r.t, c, ' ')
-			n.compact += string(c)
+			if c < ' ' {
+				r.t.Fatalf("a control character in a string: %q", c)
+			}
+			compact = utf8.AppendRune(compact, c)
 		}
 		i += size
 		isHigh, isLow := escaped && c >= 0xd800 && c < 0xdc00, escaped && c >= 0xdc00 && c < 0xe000
@@ -142,7 +151,7 @@ func (r *nodeReader) string() node {
 		}
 	}
 	n.lone = n.lone || high >= 0
-	n.compact += `"`
+	n.compact = string(append(compact, '"'))
 	n.text = text.String()
 	r.rest = r.rest[i+1:]
 	return n

@@ -8,14 +8,21 @@ const (
 	ends
 )
 
-// page appends the answer to a call: its whole body.
-func (w *World) page(r *renderer, a *arena, c *call, size int) {
+// page appends the answer to a call: its whole body, or what a fault makes of it, which is empty for none.
+func (w *World) page(r *renderer, a *arena, c *call, size int, fault FaultKind) {
 	list := w.list(c)
+	if fault == FaultDeepNesting {
+		list = source{count: 1, element: func(*arena, int) value { return deep() }}
+	}
 	if c.op.single != "" {
 		w.single(r, a, c, &list)
 		return
 	}
 	k := w.contain(c)
+	if fault == FaultCursorLoop || fault == FaultEndlessPages || fault == FaultEmptyPages {
+		w.trap(r, a, c, &k, &list, size, fault)
+		return
+	}
 	if k.wrapper == "" {
 		w.records(r, a, c, &list, list.next(0), list.count)
 		return

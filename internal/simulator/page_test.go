@@ -176,7 +176,7 @@ func BenchmarkPage(b *testing.B) {
 	c := &call{op: op, school: 0, district: -1}
 	for b.Loop() {
 		page.renderer.dst = page.renderer.dst[:0]
-		world.page(&page.renderer, &page.arena, c, 1000)
+		world.page(&page.renderer, &page.arena, c, 1000, "")
 	}
 	b.SetBytes(int64(len(page.renderer.dst)))
 	b.ReportMetric(float64(len(page.renderer.dst))/1000, "bytes/result")

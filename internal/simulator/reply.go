@@ -26,13 +26,14 @@ type reply struct {
 	location    string
 	body        []byte
 	wait        time.Duration
-	cut         FaultKind // a reset, truncation or stall
+	cut         FaultKind // how the answer goes over the wire, if not plainly
 }
 
 // needsBody says whether the fault is done to the right answer.
 func (f *Fault) needsBody() bool {
 	switch f.Kind {
-	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody:
+	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody, FaultTrickle, FaultEndlessBody,
+		FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting:
 		return true
 	default:
 		return false
@@ -53,8 +54,13 @@ func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
 	case FaultLatency:
 		right.wait = fault.Latency
 		return right
-	case FaultTruncate, FaultTruncateChunked:
+	case FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting:
+		return right // The body was made so.
+	case FaultTruncate, FaultTruncateChunked, FaultEndlessBody, FaultGzipBomb, FaultEndlessHeaders:
 		right.cut = fault.Kind
+		return right
+	case FaultTrickle:
+		right.cut, right.wait = fault.Kind, fault.Latency
 		return right
 	case FaultStallBody:
 		right.cut, right.wait = fault.Kind, wait
@@ -114,7 +120,7 @@ func errorBody(style, status int, message string) []byte {
 
 // hold waits before the answer begins. It is false for a client that has gone and needs none.
 func (p *reply) hold(ctx context.Context) bool {
-	if p.cut == FaultStallBody {
+	if p.cut == FaultStallBody || p.cut == FaultTrickle {
 		return true // It waits in the middle.
 	}
 	return pause(ctx, p.wait)
@@ -128,6 +134,12 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 		return
 	case FaultTruncateChunked:
 		sever(w, p.halfInChunks())
+		return
+	case FaultEndlessHeaders:
+		endlessHeaders(w, r)
+		return
+	case FaultEndlessBody, FaultGzipBomb, FaultTrickle:
+		p.stream(w, r)
 		return
 	}
 	header := w.Header()

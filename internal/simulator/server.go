@@ -165,7 +165,12 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, entry *Reque
 		return
 	}
 	entry.Authorized = true
-	s.answer(w, r, entry, func(page *sheet) {
+	s.answer(w, r, entry, func(page *sheet, fault FaultKind) {
+		if fault == FaultDeepNesting {
+			nested := deep()
+			page.renderer.value(&nested)
+			return
+		}
 		page.renderer.dst = s.appendToken(page.renderer.dst, entry.Time)
 	})
 }
@@ -204,17 +209,20 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 	if op.name == "test_results" {
 		size = s.options.PageSize
 	}
-	s.answer(w, r, entry, func(page *sheet) { s.world.page(&page.renderer, &page.arena, c, size) })
+	s.answer(w, r, entry, func(page *sheet, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
 }
 
 // answer makes the body of a request that nothing speaks against, and sends it or what the request's fault makes of it.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*sheet)) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*sheet, FaultKind)) {
 	fault := s.strike(entry)
 	page, _ := s.pages.Get().(*sheet)
 	defer s.pages.Put(page)
 	page.renderer.dst = page.renderer.dst[:0]
-	if fault == nil || fault.needsBody() {
-		render(page)
+	switch {
+	case fault == nil:
+		render(page, "")
+	case fault.needsBody():
+		render(page, fault.Kind)
 	}
 	reply := s.reply(fault, entry, page.renderer.dst)
 	entry.Status, entry.Bytes = reply.status, len(reply.body)

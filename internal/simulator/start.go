@@ -14,16 +14,25 @@ import (
 // connections, answered or not, and may be called more than once; requests that were waiting, such as stalls, end with it. The base
 // URL includes the server's base path.
 func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop func(), err error) {
+	root, stop, err := serve(ctx, s, addr)
+	if err != nil {
+		return "", nil, fmt.Errorf("listen for the simulated service: %w", err)
+	}
+	return root + s.BasePath(), stop, nil
+}
+
+// serve serves a handler. The root has no path.
+func serve(ctx context.Context, handler http.Handler, addr string) (root string, stop func(), err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return "", nil, fmt.Errorf("listen for the simulated service: %w", err)
+		return "", nil, err
 	}
 	serving, cancel := context.WithCancel(ctx)
 	server := &http.Server{
-		Handler:           s,
+		Handler:           handler,
 		ReadHeaderTimeout: 30 * time.Second,
 		// Requests end with the server: a stall must not outlive it.
 		BaseContext: func(net.Listener) context.Context { return serving },
@@ -43,5 +52,5 @@ func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop fu
 		cancel()
 		running.Wait()
 	}
-	return "http://" + listener.Addr().String() + s.BasePath(), stop, nil
+	return "http://" + listener.Addr().String(), stop, nil
 }

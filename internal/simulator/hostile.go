@@ -1,0 +1,175 @@
+package simulator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Answers that no service gives by mistake. What has no end stops when the client has gone, the server stops, or endless bytes are
+// sent.
+const endless = 1 << 40
+
+// HostileFaults is one fault of every kind of hostile answer, to be aimed by whoever uses it. The location is another host, to which
+// redirects lead; see [StartStranger].
+func HostileFaults(location string) []Fault {
+	faults := []Fault{
+		{Kind: FaultRedirect, Status: http.StatusNotModified},
+		{Kind: FaultRedirect, Status: http.StatusFound, Location: strings.TrimPrefix(location, "http:")},
+	}
+	for _, status := range []int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	} {
+		faults = append(faults, Fault{Kind: FaultRedirect, Status: status, Location: location})
+	}
+	for _, kind := range []FaultKind{
+		FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultEndlessBody, FaultGzipBomb, FaultTrickle, FaultEndlessHeaders,
+		FaultStall, FaultStallBody,
+	} {
+		faults = append(faults, Fault{Kind: kind})
+	}
+	return faults
+}
+
+// HostileTokenFaults are answers of the token endpoint that hold no token that could be sent on.
+func HostileTokenFaults() []Fault {
+	faults := []Fault{
+		{Kind: FaultStall},
+		{Kind: FaultStallBody},
+		{Kind: FaultTrickle, Latency: time.Second},
+		{Kind: FaultHTML},
+		{Kind: FaultEmptyString},
+		{Kind: FaultDeepNesting},
+		{Kind: FaultEndlessBody},
+		{Kind: FaultGzipBomb},
+		{Kind: FaultEndlessHeaders},
+	}
+	for _, body := range []string{
+		`{}`,
+		`[]`,
+		`null`,
+		`{"access_token":null}`,
+		`{"access_token":""}`,
+		`{"access_token":{"token":"x"},"token_type":"BearerToken","expires_in":"3599"}`,
+		`{"access_token":"two\r\nlines: 1","token_type":"BearerToken","expires_in":"3599"}`,
+		`{"access_token":"\u0000","token_type":"BearerToken","expires_in":"3599"}`,
+		`{"token":"x"`,
+	} {
+		faults = append(faults, Fault{Kind: FaultBody, Body: body})
+	}
+	for i := range faults {
+		faults[i].Operation = OperationToken
+	}
+	return faults
+}
+
+// deep is a record that is nested too deep.
+func deep() value {
+	const depth = 100_000
+	return value{kind: object, sub: []member{{"deep", unfit(strings.Repeat("[", depth) + strings.Repeat("]", depth))}}}
+}
+
+// trap appends a page of a list that never ends.
+func (w *World) trap(r *renderer, a *arena, c *call, k *container, list *source, size int, fault FaultKind) {
+	if k.wrapper == "" {
+		k.wrapper = "items"
+	}
+	r.dst = append(r.dst, `{"`+k.wrapper+`":`...)
+	var next int
+	switch fault {
+	case FaultCursorLoop:
+		if next = w.records(r, a, c, list, list.next(c.from), size); next >= list.count {
+			next = 0
+		}
+	case FaultEndlessPages:
+		next = c.from + size
+		w.records(r, a, c, list, list.next(c.from%max(list.count, 1)), size)
+	default:
+		next = c.from + size
+		r.dst = append(r.dst, "[]"...)
+	}
+	r.dst = append(r.dst, `,"pagination":{"hasNextPage":true,"nextPage":"`+w.cursor(c, next)+`"}}`...)
+}
+
+// stream writes an answer that goes on.
+func (p *reply) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", p.contentType)
+	switch p.cut {
+	case FaultTrickle:
+		p.trickle(w, r)
+	case FaultGzipBomb:
+		w.Header().Set("Content-Encoding", "gzip")
+		first, more := bomb()
+		repeat(w, r, first, more)
+	default:
+		begin, _, found := bytes.Cut(p.body, []byte{'['})
+		if !found {
+			begin = nil
+		}
+		record := `{"filler":"` + strings.Repeat("x", 1000) + `"},`
+		repeat(w, r, append(bytes.Clone(begin), '['), []byte(strings.Repeat(record, 64)))
+	}
+}
+
+// repeat writes what comes first, and then the same over and over.
+func repeat(w http.ResponseWriter, r *http.Request, first, more []byte) {
+	w.WriteHeader(http.StatusOK)
+	_, err := w.Write(first)
+	for sent := 0; err == nil && sent < endless && r.Context().Err() == nil; sent += len(more) {
+		_, err = w.Write(more)
+	}
+}
+
+func (p *reply) trickle(w http.ResponseWriter, r *http.Request) {
+	pace := p.wait
+	if pace <= 0 {
+		pace = 100 * time.Millisecond
+	}
+	w.WriteHeader(p.status)
+	controller := http.NewResponseController(w)
+	for i := range p.body {
+		if _, err := w.Write(p.body[i : i+1]); err != nil || controller.Flush() != nil || !pause(r.Context(), pace) {
+			return
+		}
+	}
+}
+
+// bomb is a gzip stream of an array and blanks: its beginning, and a piece that may follow any number of times. A piece unpacks to
+// a mebibyte and refers to blanks alone, of which the window is full.
+func bomb() (first, more []byte) {
+	const mebibyte = 1 << 20
+	blanks := bytes.Repeat([]byte{' '}, mebibyte)
+	var packed bytes.Buffer
+	// Writing to a Buffer does not fail, nor does a level that there is.
+	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	cut := func() []byte {
+		_ = writer.Flush()
+		piece := bytes.Clone(packed.Bytes())
+		packed.Reset()
+		return piece
+	}
+	_, _ = writer.Write([]byte{'['})
+	_, _ = writer.Write(blanks)
+	first = cut()
+	_, _ = writer.Write(blanks)
+	return first, cut()
+}
+
+// endlessHeaders writes an answer whose headers have no end.
+func endlessHeaders(w http.ResponseWriter, r *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // As in sever.
+	}
+	defer func() { _ = conn.Close() }()
+	// The server does not know the connection any more and would leave it open when it stops.
+	defer context.AfterFunc(r.Context(), func() { _ = conn.Close() })()
+	_, err = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: " + jsonType + "\r\n"))
+	lines := []byte(strings.Repeat("X-Padding: "+strings.Repeat("x", 1000)+"\r\n", 32))
+	for sent := 0; err == nil && sent < endless; sent += len(lines) {
+		_, err = conn.Write(lines)
+	}
+}
