@@ -167,7 +167,8 @@ say "single run: $(sed 1q "$tmp/single.log")"
 
 # --- the night -------------------------------------------------------------
 
-export GROWTH_EXPORT_DEST="$tmp/sharded"
+# Slower than the single run, so that there is time to kill it.
+export GROWTH_EXPORT_DEST="$tmp/sharded" GROWTH_EXPORT_CONCURRENCY=2
 submit night
 scontrol hold "$publishing" # publishing removes what is to be looked at before
 
