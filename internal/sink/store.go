@@ -39,7 +39,9 @@ type Store interface {
 	// behind, no folder either.
 	Check(ctx context.Context) error
 
-	// Draft starts a file that will be visible at path once it is committed.
+	// Draft starts a file that will be visible at path once it is committed. The
+	// path carries the run, as those of DataPath and LedgerPath do: a store that
+	// keeps no list of what a run has staged finds it by that.
 	Draft(ctx context.Context, run, path string) (Draft, error)
 	// Holds tells whether a staged file is still there and whole, staged or
 	// committed already. It compares what is cheap to compare: the size.
@@ -61,7 +63,9 @@ type Store interface {
 	// Read returns a document and its version for a later Write. ErrNotFound.
 	Read(ctx context.Context, path string) (data []byte, version string, err error)
 	// Write replaces a document in one step, durable when it returns, under
-	// the condition; ErrConflict where that does not hold.
+	// the condition; ErrConflict where that does not hold. Where an answer was
+	// lost and somebody has replaced the document since, it may tell of a
+	// conflict though it had been written.
 	Write(ctx context.Context, path string, data []byte, when Condition) error
 	// Open opens a visible object for reading. ErrNotFound.
 	Open(ctx context.Context, path string) (Object, error)

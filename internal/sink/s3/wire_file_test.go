@@ -330,3 +330,44 @@ func TestScratch(t *testing.T) {
 	_, err = store.Draft(t.Context(), "run", "file")
 	require.ErrorContains(t, err, "scratch")
 }
+
+// A staged file is held if its parts, and only they, are in place.
+func TestHoldsWhatIsInPlace(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	type part struct {
+		number, size int
+		etag         string
+	}
+	var parts []part
+	w.answer = func(rw http.ResponseWriter, r sent) bool {
+		if !r.is(http.MethodGet, "uploadId=") {
+			return false
+		}
+		fmt.Fprint(rw, "<ListPartsResult>")
+		for _, p := range parts {
+			fmt.Fprintf(rw, "<Part><PartNumber>%d</PartNumber><Size>%d</Size><ETag>%s</ETag></Part>", p.number, p.size, p.etag)
+		}
+		fmt.Fprint(rw, "</ListPartsResult>")
+		return true
+	}
+	store := w.store(t, nil)
+	file := stage(t, store, "run", "file", noise(eight+1))
+	for _, test := range []struct {
+		name  string
+		parts []part
+		want  bool
+	}{
+		{"all", []part{{1, eight, `"etag-1"`}, {2, 1, "etag-2"}}, true},
+		{"one is missing", []part{{1, eight, `"etag-1"`}}, false},
+		{"none", nil, false},
+		{"one is another", []part{{1, eight, `"etag-1"`}, {2, 1, `"etag-3"`}}, false},
+		{"one is shorter", []part{{1, eight - 1, `"etag-1"`}, {2, 1, `"etag-2"`}}, false},
+		{"one too many", []part{{1, eight, `"etag-1"`}, {2, 1, `"etag-2"`}, {3, 1, `"etag-3"`}}, false},
+	} {
+		parts = test.parts
+		holds, err := store.Holds(t.Context(), "run", file)
+		require.NoError(t, err, test.name)
+		require.Equal(t, test.want, holds, test.name)
+	}
+}

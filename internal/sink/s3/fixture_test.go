@@ -1,0 +1,180 @@
+package s3_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/schemas"
+)
+
+const today = "2026-11-20"
+
+func morning() time.Time { return time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC) }
+
+// newPlan is a run of two tables and one school, planned that long after
+// morning.
+func newPlan(run string, after time.Duration) *sink.Plan {
+	return &sink.Plan{
+		FormatVersion: sink.FormatVersion, RunID: run, Kind: sink.Full, SnapshotDate: today,
+		PlannedAt: morning().Add(after), ToolVersion: "1.0.0", BaseURL: "https://service.example",
+		Scope:       sink.Scope{Datasets: []string{"schools", "students"}, Perspectives: "all", PartitionBy: sink.NotPartitioned},
+		Fingerprint: "f", SchoolsPerFile: 2, Shards: 1, MaxShrink: "20%",
+		Schools: []sink.School{{Bid: "s1", District: "d1"}},
+		Buckets: []sink.Bucket{{Index: 0, First: 0, End: 1, District: "d1"}},
+	}
+}
+
+// stageRun plans a run and stages all of it.
+func stageRun(ctx context.Context, store sink.Store, plan *sink.Plan) error {
+	plan, err := sink.CreatePlan(ctx, store, plan)
+	if err != nil {
+		return err
+	}
+	for _, unit := range plan.Units() {
+		if err := stageUnit(ctx, store, plan, unit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stageUnit(ctx context.Context, store sink.Store, plan *sink.Plan, unit sink.Unit) error {
+	dataset, _ := schemas.Find(unit.Dataset)
+	school := ""
+	if unit.Bucket != sink.LookupBucket {
+		school = plan.Schools[0].Bid
+	}
+	journal := &sink.Journal{
+		Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: plan.PlannedAt,
+		Ledger: []sink.LedgerRow{{
+			Dataset: unit.Dataset, SchoolBid: school, Status: sink.StatusOK, Pages: 1, RecordsReceived: 1, RowsWritten: 1,
+		}},
+	}
+	for _, table := range dataset.Tables {
+		file, err := sink.CreateTable(ctx, store, plan.RunID, plan.DataPath(table.Name, unit.Bucket), table)
+		if err != nil {
+			return err
+		}
+		err = file.Append(oneRow(table, school))
+		if err == nil {
+			journal.Files[table.Name], err = file.Stage(ctx)
+		}
+		if err := errors.Join(err, file.Abort()); err != nil {
+			return err
+		}
+	}
+	return sink.WriteJournal(ctx, store, plan.RunID, journal)
+}
+
+// oneRow is a row whose required columns are filled.
+func oneRow(table *schemas.Table, school string) *rows.Batch {
+	batch := rows.New(table)
+	for i := range batch.Cols {
+		switch v := &batch.Cols[i]; {
+		case !v.Required:
+			v.AppendNull()
+		case v.IsText():
+			v.AppendString(school)
+		default:
+			v.AppendInt32(0)
+		}
+	}
+	batch.N++
+	return batch
+}
+
+// publishStaged publishes a staged run.
+func publishStaged(ctx context.Context, store sink.Store, run string) (*sink.Manifest, error) {
+	plan, err := sink.ReadPlan(ctx, store, run)
+	if err != nil {
+		return nil, err
+	}
+	gathered, err := sink.Gather(ctx, store, plan)
+	if err != nil {
+		return nil, err
+	}
+	return sink.Publish(ctx, store, gathered, sink.PublishOptions{Now: morning})
+}
+
+// finish does what the next command does: it finishes what was begun, and
+// publishes the run if that had not begun.
+func finish(ctx context.Context, store sink.Store, run string) error {
+	if _, err := sink.FinishPublishing(ctx, store); err != nil {
+		return err
+	}
+	_, err := publishStaged(ctx, store, run)
+	return err
+}
+
+// destination is a bucket that is looked at as what it is, a folder.
+type destination struct {
+	server *s3test.Server
+	bucket string
+	store  sink.Store
+}
+
+func newDestination(t testing.TB) *destination {
+	t.Helper()
+	server := server(t)
+	bucket := server.Bucket(t)
+	return &destination{server: server, bucket: bucket, store: open(t, options(t, bucket, "pre"))}
+}
+
+// objects are the objects under the prefix and their bytes.
+func (d *destination) objects(t testing.TB) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for entry, err := range d.store.List(t.Context(), "") {
+		require.NoError(t, err)
+		data, err := os.ReadFile(filepath.Join(d.server.Root, d.bucket, "pre", filepath.FromSlash(entry.Path)))
+		require.NoError(t, err)
+		found[entry.Path] = string(data)
+	}
+	return found
+}
+
+// requireSnapshot expects that one of the runs is the snapshot of today, whole,
+// that the others are marked replaced, and that nothing else is left of any: no
+// data, no document that only an unpublished run needs, no upload.
+func (d *destination) requireSnapshot(t testing.TB, when string, runs ...string) (winner string) {
+	t.Helper()
+	report, err := sink.Verify(t.Context(), d.store, sink.VerifyTarget{SnapshotDate: today})
+	require.NoError(t, err, when)
+	require.Empty(t, report.Problems, when)
+	latest, err := sink.Verify(t.Context(), d.store, sink.VerifyTarget{})
+	require.NoError(t, err, when)
+	require.Equal(t, report, latest, when)
+	want := []string{"_latest.json", "_snapshots/" + today + ".json"}
+	for _, run := range runs {
+		manifest, err := sink.ReadManifest(t.Context(), d.store, run)
+		require.NoError(t, err, when)
+		want = append(want, sink.PlanPath(run), sink.ManifestPath(run), sink.LedgerPath(run))
+		if run != report.RunID {
+			require.Equal(t, sink.Replaced, manifest.Status, "%s: run %s", when, run)
+			continue
+		}
+		require.Equal(t, sink.Published, manifest.Status, "%s: run %s", when, run)
+		for _, table := range manifest.Tables {
+			for _, file := range table.Files {
+				want = append(want, file.Path)
+			}
+		}
+	}
+	var found []string
+	for entry, err := range d.store.List(t.Context(), "") {
+		require.NoError(t, err)
+		found = append(found, entry.Path)
+	}
+	require.ElementsMatch(t, want, found, when)
+	require.Empty(t, d.server.Uploads(t, d.bucket), when)
+	return report.RunID
+}
