@@ -13,8 +13,9 @@ import (
 	"syscall"
 )
 
-// documentsFolder is where documents that belong to no run are written before
-// their rename; only whoever holds the lock of that name writes there.
+// documentsFolder is where documents are written before their rename if they
+// belong to no run, or under a condition; only whoever holds the lock of that
+// name writes there.
 const (
 	documentsFolder = stagingPrefix + "~documents"
 	documentsLock   = "documents"
@@ -54,8 +55,8 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	if err := d.sync(root); err != nil {
 		return err
 	}
-	folder, ofRun := documentStaging(name)
-	if when != (Condition{}) || !ofRun {
+	folder, locked := documentStaging(name, when)
+	if locked {
 		unlock, err := d.lockDocuments(ctx, root)
 		if err != nil {
 			return d.failed("write", name, err)
@@ -79,15 +80,16 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	return d.sync(root)
 }
 
-// documentStaging returns the staging folder in which a document is written:
-// that of its run, to be swept with it, where it belongs to one.
-func documentStaging(name string) (folder string, ofRun bool) {
+// documentStaging returns the staging folder in which a document is written.
+// The next holder of the lock clears away what a killed one left; what is
+// written without it lies in the folder of its run, to be swept with that.
+func documentStaging(name string, when Condition) (folder string, locked bool) {
 	rest, ofRun := strings.CutPrefix(name, runsPrefix)
 	run, _, below := strings.Cut(rest, "/")
-	if ofRun && below {
-		return stagingPrefix + run, true
+	if when == (Condition{}) && ofRun && below {
+		return stagingPrefix + run, false
 	}
-	return documentsFolder, false
+	return documentsFolder, true
 }
 
 func (d *Dir) holdsCondition(root *os.Root, name string, when Condition) error {

@@ -298,7 +298,7 @@ func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
 	for _, folder := range folders {
 		run := folder.Name()
-		if !folder.IsDir() || stagingPrefix+run == locksFolder {
+		if !folder.IsDir() || stagingPrefix+run == locksFolder || stagingPrefix+run == documentsFolder {
 			continue
 		}
 		entries, err := readFolder(root, stagingPrefix+run)

@@ -242,6 +242,30 @@ func indexOf(list []string, wanted string) int {
 	return len(list)
 }
 
+// TestDirClearsAwayAfterTheKilled writes a document of a run that is over, as
+// when it is marked replaced, and is killed: nobody will sweep that run again.
+func TestDirClearsAwayAfterTheKilled(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := newDir(t, root)
+	killed := errors.New("killed")
+	dir.flush = func(f *os.File) error {
+		left := f.Name() + "-left"
+		return errors.Join(killed, os.WriteFile(left, nil, 0o600))
+	}
+	require.ErrorIs(t, dir.Write(t.Context(), "_runs/over/manifest.json", nil, Condition{Absent: true}), killed)
+	left, err := filepath.Glob(filepath.Join(root, "_staging", "*", "*-left"))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	staged, err := dir.Staged(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, staged, "it is no run's")
+
+	again := newDir(t, root)
+	require.NoError(t, again.Write(t.Context(), "_runs/next/intent.json", nil, Condition{Absent: true}))
+	require.Equal(t, []string{"_runs/next/intent.json"}, names(tree(t, root)))
+}
+
 func TestDirLeavesNoRootThatItDidNotNeed(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
