@@ -97,6 +97,9 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	if err != nil {
 		return fail(err)
 	}
+	if !simulated {
+		settings.BaseURL = o.baseURL.String()
+	}
 	credentials := simulatedCredentials()
 	if !simulated {
 		if credentials, err = a.credentials(); err != nil {
@@ -161,9 +164,6 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 	}
 	if len(o.effectiveDates) > 0 {
 		s.EffectiveDate = o.effectiveDates[0]
-	}
-	if o.baseURL != nil {
-		s.BaseURL = o.baseURL.String()
 	}
 	return s, nil
 }

@@ -183,6 +183,20 @@ func (g *Gathered) addFailedSchools() {
 	}
 }
 
+// openSchools tells of each school of the plan whether something of it is
+// missing yet: of such a school nobody knows that it is ok.
+func (g *Gathered) openSchools() []bool {
+	open := make([]bool, len(g.Plan.Schools))
+	for _, unit := range g.Missing {
+		for _, bucket := range g.Plan.Buckets {
+			for i := bucket.First; unit.Bucket == bucket.Index && i < bucket.End; i++ {
+				open[i] = true
+			}
+		}
+	}
+	return open
+}
+
 // finish sorts what was added and judges the schools: one failed if a dataset
 // of it did, else it is denied if one was, else ok.
 func (g *Gathered) finish(drift map[Drift]int64) {
@@ -225,17 +239,18 @@ func (g *Gathered) finish(drift map[Drift]int64) {
 		return cmp.Or(cmp.Compare(a.SchoolBid, b.SchoolBid), cmp.Compare(a.Dataset, b.Dataset))
 	})
 	g.Schools = ManifestSchools{Failures: orEmpty(failures), Failed: int64(len(g.Plan.FailedSchools))}
-	for _, school := range g.Plan.Schools {
-		switch worst[school.Bid] {
-		case StatusFailed:
+	open := g.openSchools()
+	for i, school := range g.Plan.Schools {
+		switch {
+		case worst[school.Bid] == StatusFailed:
 			g.Schools.Failed++
-		case StatusDenied:
+		case worst[school.Bid] == StatusDenied:
 			g.Schools.Denied++
-		default:
+		case !open[i]:
 			g.Schools.OK++
 		}
 	}
-	g.Schools.Total = g.Schools.OK + g.Schools.Denied + g.Schools.Failed
+	g.Schools.Total = int64(len(g.Plan.Schools) + len(g.Plan.FailedSchools))
 }
 
 // manifest returns the manifest of the run, without its ledger's file and the
