@@ -1,0 +1,77 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+)
+
+// TestHostileService meets every hostile answer in one run, one school each:
+// these schools fail and no other, nothing goes to another host, and the run
+// stays within its memory. The program is built as users build it, for the
+// race detector has a memory of its own.
+func TestHostileService(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "growth-export")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	stranger, elsewhere, stop, err := simulator.StartStranger(context.WithoutCancel(t.Context()))
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	faults := simulator.HostileFaults(elsewhere)
+	healthy := 6
+	sizes := make([]int, len(faults)+healthy)
+	for i := range sizes {
+		sizes[i] = 1500
+	}
+	world := simulator.NewWorld(simulator.Options{Seed: 21, SchoolSizes: sizes})
+	schools := world.Schools()
+	hostile := make(map[string]bool)
+	for i := range faults {
+		faults[i].Operation, faults[i].School = "test_results", schools[i].Bid
+		hostile[schools[i].Bid] = true
+	}
+	server := simulator.New(world, simulator.ServerOptions{Faults: faults})
+	address, stopServer, err := simulator.Start(context.WithoutCancel(t.Context()), server, "")
+	require.NoError(t, err)
+	t.Cleanup(stopServer)
+
+	dest := filepath.Join(t.TempDir(), "out")
+	cmd := exec.CommandContext(t.Context(), program, "run", "--base-url", address, "--dest", dest, "--output", "json", "--progress", "none",
+		"--max-body", "8MiB", "--max-school-records", "50000", "--request-timeout", "1s", "--retries", "1", "--max-failed-schools", "100")
+	cmd.Env = append(commandEnvironment(os.Environ()),
+		apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.Error(t, cmd.Run())
+	require.Equal(t, exitPartial, cmd.ProcessState.ExitCode(), "%s%s", &stdout, &stderr)
+
+	var summary pipeline.Summary
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &summary))
+	failed := make(map[string]bool)
+	for _, failure := range summary.Schools.Failures {
+		require.Equal(t, "test_results", failure.Dataset)
+		failed[failure.SchoolBid] = true
+		t.Log(failure.Error)
+	}
+	require.Equal(t, hostile, failed)
+	require.Empty(t, stranger.Arrivals(), "key and token go nowhere else")
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	require.True(t, ok)
+	t.Logf("peak memory: %d MB", usage.Maxrss>>10)
+	require.Less(t, usage.Maxrss>>10, int64(256), "megabytes at most")
+}
