@@ -50,9 +50,9 @@ func rules() map[string]rule {
 		},
 		"internal/sink": {
 			ours:    []string{"internal/rows", "internal/sink/parquetfile", "schemas"},
-			modules: []string{"github.com/parquet-go/parquet-go", "golang.org/x/sync"},
+			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net"},
-			why:     "the sink makes files visible and knows neither the service nor its pages; of Parquet it reads the ledger alone",
+			why:     "the sink makes files visible and knows neither the service nor its pages; Parquet it writes and reads through parquetfile",
 			tests:   []string{"internal/sink/storetest"},
 		},
 		"internal/sink/s3": {

@@ -5,20 +5,36 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
-
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink/parquetfile"
 	"example.org/growthexport/schemas"
 )
 
-// ledgerRecord is what is read back of a row of the ledger. This file is the
-// only one of the package that reads the values of a Parquet file.
+// ledgerRecord is what is read back of a row of the ledger.
 type ledgerRecord struct {
-	Dataset   string  `parquet:"dataset"`
-	SchoolBid *string `parquet:"requested_school_bid,optional"`
-	Status    string  `parquet:"status"`
-	Received  int64   `parquet:"records_received"`
-	Dropped   int64   `parquet:"duplicates_dropped"`
-	Written   int64   `parquet:"rows_written"`
+	dataset   string
+	schoolBid *string
+	status    Status
+
+	received, dropped, written int64
+}
+
+// ledgerColumns are the columns of the ledger that are read back, in the order
+// of ledgerRecord.
+func ledgerColumns() *schemas.Table {
+	return columnsOf(LedgerTable(), "dataset", "requested_school_bid", "status",
+		"records_received", "duplicates_dropped", "rows_written")
+}
+
+// columnsOf returns the table with some of its columns, for reading.
+func columnsOf(table *schemas.Table, columns ...string) *schemas.Table {
+	some := &schemas.Table{Name: table.Name}
+	for _, name := range columns {
+		if at := table.Column(name); at >= 0 {
+			some.Columns = append(some.Columns, table.Columns[at])
+		}
+	}
+	return some
 }
 
 // ledgerTotals is what a ledger adds up to.
@@ -33,44 +49,69 @@ type ledgerTotals struct {
 }
 
 // readLedgerTotals reads a ledger of that size and adds it up.
-func readLedgerTotals(file io.ReaderAt, size int64) (_ *ledgerTotals, err error) {
-	defer func() {
-		// The library panics on some damage that the footer does not show.
-		if p := recover(); p != nil {
-			err = fmt.Errorf("read the ledger: %v", p)
-		}
-	}()
-	reader := parquet.NewGenericReader[ledgerRecord](io.NewSectionReader(file, 0, size))
-	defer func() { err = errors.Join(err, reader.Close()) }()
+func readLedgerTotals(file io.ReaderAt, size int64) (*ledgerTotals, error) {
 	totals := &ledgerTotals{
 		datasets: make(map[string]ManifestDataset), written: make(map[string]int64),
 		worst: make(map[string]Status), nameless: make(map[string]int64),
 	}
-	records := make([]ledgerRecord, 1024)
-	for {
-		n, err := reader.Read(records)
-		for i := range n {
-			totals.add(&records[i])
+	err := readRows(file, size, ledgerColumns(), func(batch *rows.Batch) error {
+		for i := range batch.N {
+			totals.add(ledgerRecordOf(batch, i))
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	return totals, nil
+}
+
+func ledgerRecordOf(batch *rows.Batch, i int) *ledgerRecord {
+	c := batch.Cols
+	r := &ledgerRecord{
+		dataset: string(c[0].Text(i)), status: Status(c[2].Text(i)),
+		received: c[3].I64[i], dropped: c[4].I64[i], written: c[5].I64[i],
+	}
+	if !c[1].Null(i) {
+		school := string(c[1].Text(i))
+		r.schoolBid = &school
+	}
+	return r
+}
+
+// readRows hands the rows of a Parquet file of that size to use, page by page;
+// the batch is used again for the next.
+func readRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows.Batch) error) (err error) {
+	reader, err := parquetfile.NewReader(file, size, table)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	batch := rows.New(table)
+	for {
+		batch.Reset()
+		err := reader.Read(batch)
 		if errors.Is(err, io.EOF) {
-			return totals, nil
+			return nil
+		}
+		if err == nil {
+			err = use(batch)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the ledger: %w", err)
+			return err
 		}
 	}
 }
 
 func (t *ledgerTotals) add(r *ledgerRecord) {
-	counts := t.datasets[r.Dataset]
-	status := Status(r.Status)
-	switch status {
+	counts := t.datasets[r.dataset]
+	switch r.status {
 	case StatusOK:
 		counts.OK++
-		if r.Written > 0 {
+		if r.written > 0 {
 			counts.SchoolsWithRow++
 		}
-		if r.Received != r.Written+r.Dropped {
+		if r.received != r.written+r.dropped {
 			t.uneven++
 		}
 	case StatusDenied:
@@ -78,18 +119,18 @@ func (t *ledgerTotals) add(r *ledgerRecord) {
 	case StatusFailed:
 		counts.Failed++
 	}
-	t.datasets[r.Dataset] = counts
-	t.written[r.Dataset] += r.Written
+	t.datasets[r.dataset] = counts
+	t.written[r.dataset] += r.written
 
-	dataset, ok := schemas.Find(r.Dataset)
+	dataset, ok := schemas.Find(r.dataset)
 	switch {
 	case !ok || !perSchool(dataset):
-	case r.SchoolBid == nil:
-		t.nameless[r.Dataset]++
+	case r.schoolBid == nil:
+		t.nameless[r.dataset]++
 	default:
-		worst := t.worst[*r.SchoolBid]
-		if worst != StatusFailed && (worst != StatusDenied || status != StatusOK) {
-			t.worst[*r.SchoolBid] = status
+		worst := t.worst[*r.schoolBid]
+		if worst != StatusFailed && (worst != StatusDenied || r.status != StatusOK) {
+			t.worst[*r.schoolBid] = r.status
 		}
 	}
 }

@@ -1,0 +1,198 @@
+package parquetfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+const (
+	// readBuffer is how much of a column is fetched at once: where a read is a
+	// request, as on S3, the columns take turns at it.
+	readBuffer = 256 << 10
+	// valueBatch is how many values of a page are decoded at once.
+	valueBatch = 512
+)
+
+// Reader reads the rows of a file that a Writer has made, in their order. It
+// holds one page of each column that it reads, and its dictionary. It belongs
+// to one goroutine. Whoever reads a file that may have been tampered with
+// compares its hash first: a Reader checks the footer as Inspect does and
+// answers damaged pages with an error, but does not look for values that were
+// exchanged.
+type Reader struct {
+	table   *schemas.Table
+	columns []int // where the table's columns are in the file
+	groups  []parquet.RowGroup
+	left    int64 // rows of the open row group that are not read yet
+	pages   []parquet.Pages
+	values  []parquet.Value
+	err     error
+}
+
+// NewReader starts to read the table's columns, found by their names, of a file
+// of that size. They may be some of the file's columns in any order, but must
+// have the types that the table declares: a file of another format is an
+// error.
+func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (_ *Reader, err error) {
+	defer recovered(&err)
+	if _, err := Inspect(file, size); err != nil {
+		return nil, err
+	}
+	opened, err := parquet.OpenFile(file, size,
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(readBuffer))
+	if err != nil {
+		return nil, fmt.Errorf("open parquet file: %w", err)
+	}
+	r := &Reader{table: table, groups: opened.RowGroups(), values: make([]parquet.Value, valueBatch)}
+	elements := opened.Metadata().Schema[1:]
+	for i, declared := range schemaOf(table)[1:] {
+		at := slices.IndexFunc(elements, func(e format.SchemaElement) bool { return e.Name == declared.Name })
+		if at < 0 {
+			return nil, fmt.Errorf("open parquet file: it has no column %s of table %s", declared.Name, table.Name)
+		}
+		found := &elements[at]
+		if found.Type != declared.Type || found.RepetitionType != declared.RepetitionType ||
+			found.ConvertedType != declared.ConvertedType {
+			return nil, fmt.Errorf("open parquet file: its column %s is not of type %s as in table %s",
+				declared.Name, table.Columns[i].Type, table.Name)
+		}
+		r.columns = append(r.columns, at)
+	}
+	return r, nil
+}
+
+// Read appends the rows of the next page, at least one, to a batch of the
+// table. It returns io.EOF after the last. After another error the batch is to
+// be reset.
+func (r *Reader) Read(batch *rows.Batch) error {
+	if r.err == nil {
+		r.err = r.read(batch)
+	}
+	return r.err
+}
+
+func (r *Reader) read(batch *rows.Batch) (err error) {
+	defer recovered(&err)
+	if batch.Table != r.table || batch.Order != nil {
+		return fmt.Errorf("read rows of table %s: the batch is not one of it", r.table.Name)
+	}
+	if r.left == 0 {
+		if err := r.nextGroup(); err != nil {
+			return err
+		}
+	}
+	rowCount := 0
+	for i, pages := range r.pages {
+		n, err := r.readPage(&batch.Cols[i], pages)
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Errorf("read column %s: %w", r.table.Columns[i].Name, err)
+		}
+		if i > 0 && n != rowCount {
+			return fmt.Errorf("read column %s: its page has %d rows, that of the column before %d",
+				r.table.Columns[i].Name, n, rowCount)
+		}
+		rowCount = n
+	}
+	if rowCount == 0 || int64(rowCount) > r.left {
+		return fmt.Errorf("read rows: a page of %d rows, of %d that are left in its row group", rowCount, r.left)
+	}
+	r.left -= int64(rowCount)
+	batch.N += rowCount
+	return nil
+}
+
+// nextGroup opens the columns of the next row group.
+func (r *Reader) nextGroup() error {
+	if err := r.Close(); err != nil {
+		return err
+	}
+	if len(r.groups) == 0 || len(r.columns) == 0 {
+		return io.EOF
+	}
+	group := r.groups[0]
+	r.groups = r.groups[1:]
+	chunks := group.ColumnChunks()
+	for _, column := range r.columns {
+		r.pages = append(r.pages, chunks[column].Pages())
+	}
+	r.left = group.NumRows()
+	return nil
+}
+
+// readPage appends the values of a column's next page and returns how many.
+func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages) (int, error) {
+	page, err := pages.ReadPage()
+	if err != nil {
+		return 0, err
+	}
+	defer parquet.Release(page)
+	total, reader := 0, page.Values()
+	for {
+		n, err := reader.ReadValues(r.values)
+		for _, value := range r.values[:n] {
+			if err := appendValue(v, value); err != nil {
+				return total, err
+			}
+		}
+		total += n
+		switch {
+		case errors.Is(err, io.EOF), err == nil && n == 0:
+			return total, nil
+		case err != nil:
+			return total, err
+		}
+	}
+}
+
+// appendValue appends a value, whose text is copied.
+func appendValue(v *rows.Vector, value parquet.Value) error {
+	switch {
+	case value.IsNull() && v.Required:
+		return errors.New("a null where there must be a value")
+	case value.IsNull():
+		v.AppendNull()
+		return nil
+	}
+	switch v.Type {
+	case schemas.Int32, schemas.Date:
+		v.AppendInt32(value.Int32())
+	case schemas.Int64, schemas.Timestamp:
+		v.AppendInt64(value.Int64())
+	case schemas.Double:
+		v.AppendDouble(value.Double())
+	case schemas.Boolean:
+		v.AppendBool(value.Boolean())
+	case schemas.String, schemas.JSON:
+		v.AppendText(value.ByteArray())
+	}
+	return nil
+}
+
+// Close gives up what is open. A Reader that was read to its end needs none.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, pages := range r.pages {
+		errs = append(errs, pages.Close())
+	}
+	r.pages, r.left = nil, 0
+	return errors.Join(errs...)
+}
+
+// recovered makes a panic of the library, on damage that the footer does not
+// show, the error.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("read parquet file: %v", p)
+	}
+}
