@@ -17,6 +17,7 @@ GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
 SPARK_VENV  := .tools/spark-venv
+KUBERNETES_VENV := .tools/kubernetes-venv
 
 # Directories of the main module that hold tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
@@ -26,7 +27,7 @@ packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd in
 
 .PHONY: help
 help: ## list these targets
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/growth-export
@@ -46,6 +47,17 @@ test: $(VERSITYGW) ## all tests, with race detector, shuffled, DuckDB end to end
 .PHONY: test-spark
 test-spark: $(SPARK_VENV)/installed ## Spark reads every table and agrees with DuckDB; needs Python and Java
 	$(SPARK_VENV)/bin/python examples/spark/test_spark.py
+
+.PHONY: test-examples
+test-examples: build $(VERSITYGW) $(KUBERNETES_VENV)/installed ## the examples of configuration, cron, systemd and Kubernetes; needs Python
+	examples/config/test.sh $(BIN) $(VERSITYGW)
+	examples/cron/test.sh $(BIN)
+	examples/systemd/test.sh $(BIN)
+	$(KUBERNETES_VENV)/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+
+.PHONY: test-slurm
+test-slurm: build ## three shards on a real Slurm, one killed; needs slurm-wlm and munge
+	examples/slurm/test.sh $(BIN)
 
 .PHONY: lint
 lint: $(GOLANGCI) tidy-check vuln ## linters, formatting, import rules, tidy modules, known vulnerabilities
@@ -104,6 +116,11 @@ $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 # A real S3 server for tests.
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
+
+$(KUBERNETES_VENV)/installed: examples/kubernetes/requirements.txt
+	python3 -m venv --clear $(KUBERNETES_VENV)
+	$(KUBERNETES_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 $(SPARK_VENV)/installed: examples/spark/requirements.txt
 	python3 -m venv --clear $(SPARK_VENV)

@@ -52,7 +52,7 @@ func (o *destination) defineWriting(g group) {
 	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
 	define(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
 		oneOf(s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired), "checksums of uploads: when-supported, or when-required for stores that refuse them")
-	g.shownDefault("s3-checksums", "AWS's own chain, else "+s3.ChecksumsWhenSupported)
+	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 }
 
 // openStore opens a destination that can be written, and leaves it as it was.
