@@ -111,6 +111,9 @@ func (r *run) fetchAll(ctx context.Context) error {
 		r.Meter.chainsTotal.Add(int64(len(work.schools)))
 	}
 	for _, u := range units {
+		if len(u.schools) == 0 {
+			group.Go(func() error { return u.stage(ctx, w) })
+		}
 		for i := range u.schools {
 			if ctx.Err() != nil {
 				break

@@ -89,8 +89,12 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 }
 
 // cutBuckets cuts the sorted schools every size schools, and where the
-// district changes if a bucket must not mix districts.
+// district changes if a bucket must not mix districts. Without any school there
+// is one bucket all the same: its files hold no row, but every table is there.
 func cutBuckets(schools []sink.School, size int, byDistrict bool) []sink.Bucket {
+	if len(schools) == 0 {
+		return []sink.Bucket{{}}
+	}
 	var buckets []sink.Bucket
 	for first := 0; first < len(schools); {
 		end := min(first+size, len(schools))

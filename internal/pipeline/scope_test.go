@@ -82,6 +82,19 @@ func TestOnlySomeSchools(t *testing.T) {
 	s.requireOracle(whole, simulator.OracleOptions{})
 }
 
+func TestNoSchoolLeft(t *testing.T) {
+	t.Parallel()
+	for _, partition := range []string{pipeline.PartitionNone, pipeline.PartitionDistrict} {
+		s := newSite(t, small(), simulator.ServerOptions{})
+		settings := defaults()
+		settings.Schools, settings.MaxFailedSchools, settings.PartitionBy = []string{"no-such-school"}, 1, partition
+		summary := s.run(settings)
+		require.Equal(t, pipeline.Published, summary.Outcome)
+		require.Equal(t, sink.ManifestSchools{Total: 1, Failed: 1, Failures: summary.Schools.Failures}, summary.Schools)
+		require.Empty(t, s.rows(s.table("test_results")), "the table is there, without rows")
+	}
+}
+
 func TestOnlySomeDistricts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
