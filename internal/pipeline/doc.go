@@ -5,6 +5,8 @@
 //	plan      lookups (4.1, 4.2, 4.3) -> schools, perspectives, buckets -> plan.json
 //	fetch     for every bucket and dataset, school by school:
 //	            call chains -> pages -> transform.Chain -> result
+//	            (a chain per perspective; per student, class, educator or
+//	            association where another list feeds the dataset: fanout.go)
 //	          results in the order of the schools -> one file per table
 //	          files staged, journal written: the unit is done for good
 //	judge     journals gathered; failed schools, shrunken tables hold it back
@@ -17,6 +19,10 @@
 // whose turn in the file has not come waits in memory within one budget and
 // beyond it in a scratch file, so that requests never wait for an order that
 // only files need.
+//
+// A run is full, as of a past date, or of the changes since a time (kind.go);
+// these differ in the datasets that take part, the parameters that the plan
+// pins, and where files land, and in nothing else.
 //
 // What was staged and journalled stays: the same command resumes the run, and
 // the bytes of its files are those of an undisturbed one.
