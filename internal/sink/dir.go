@@ -87,8 +87,12 @@ func (d *Dir) Close() error {
 	return err
 }
 
+// checkName is what the names of Check's files start with.
+const checkName = ".growth-export-check-"
+
 // Check proves that files can be made at the root, or, where there is none, in
-// the nearest folder above it, by making one and removing it.
+// the nearest folder above it, by making one and removing it. What an earlier
+// one left there that was killed is removed too.
 func (d *Dir) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -117,11 +121,22 @@ func (d *Dir) Check(ctx context.Context) error {
 }
 
 func (d *Dir) probe(folder string) error {
-	f, err := os.CreateTemp(folder, ".growth-export-check-")
+	if entries, err := os.ReadDir(folder); err == nil {
+		for _, entry := range entries {
+			if strings.HasPrefix(entry.Name(), checkName) {
+				_ = os.Remove(filepath.Join(folder, entry.Name())) // It may be another user's.
+			}
+		}
+	}
+	f, err := os.CreateTemp(folder, checkName)
 	if err != nil {
 		return fmt.Errorf("destination %s: cannot make files in %s: %w", d.name, folder, cause(err))
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+	err = f.Close()
+	if removed := os.Remove(f.Name()); !missing(removed) { // else another process's Check was quicker
+		err = errors.Join(err, removed)
+	}
+	if err != nil {
 		return fmt.Errorf("destination %s: cannot remove files in %s: %w", d.name, folder, cause(err))
 	}
 	return nil

@@ -118,6 +118,17 @@ func TestDirCheck(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestDirCheckClearsAway removes what a check left that was killed.
+func TestDirCheckClearsAway(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, name := range []string{".growth-export-check-1", ".growth-export-check-2", ".growth-export"} {
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), nil, 0o600))
+	}
+	require.NoError(t, newDir(t, root).Check(t.Context()))
+	require.Equal(t, []string{".growth-export"}, names(tree(t, root)))
+}
+
 func TestDirStaysInside(t *testing.T) {
 	t.Parallel()
 	root, outside := t.TempDir(), t.TempDir()

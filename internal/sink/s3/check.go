@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -15,9 +16,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
+// checkFolder is where Check starts uploads, none of which is ever completed.
+const checkFolder = "_check/"
+
 // Check proves that there are credentials, that the bucket is there and can be
 // listed, and that uploads can be started and aborted under the prefix. It
-// leaves nothing behind: an upload that is started is no object.
+// leaves nothing behind, for an upload that is started is no object, and clears
+// away what an earlier one left that was killed.
 func (s *Store) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -51,18 +56,26 @@ func (s *Store) check(ctx context.Context) error {
 	if err != nil {
 		return s.explain("list objects", "s3:ListBucket", err)
 	}
-	_, err = s.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
-		Bucket: &s.bucket, Prefix: prefix, MaxUploads: aws.Int32(1),
+	left, err := s.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
+		Bucket: &s.bucket, Prefix: s.key(checkFolder),
 	}, quickly)
 	if err != nil {
 		return s.explain("list uploads", "s3:ListBucketMultipartUploads", err)
+	}
+	// A probe that is still somebody's is not missed when it is gone.
+	for i := range left.Uploads {
+		u := &left.Uploads[i]
+		path, _ := strings.CutPrefix(aws.ToString(u.Key), s.prefix)
+		if err := s.abort(ctx, path, aws.ToString(u.UploadId)); err != nil {
+			return s.explain("abort uploads", "s3:AbortMultipartUpload", err)
+		}
 	}
 	return s.probe(ctx)
 }
 
 // probe starts an upload and aborts it.
 func (s *Store) probe(ctx context.Context) error {
-	path := "_check/" + rand.Text()
+	path := checkFolder + rand.Text()
 	in := &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.key(path)}
 	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
 	created, failed := s.client.CreateMultipartUpload(ctx, in, quickly)

@@ -44,6 +44,21 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// What a check left that was killed is aborted by the next one, and nothing
+// else is.
+func TestCheckClearsAway(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	store := open(t, options(t, bucket, "pre"))
+	for _, path := range []string{"_check/left", "_check/too", "_checked", sink.LedgerPath("run")} {
+		stage(t, store, "run", path, nil)
+	}
+	stage(t, open(t, options(t, bucket, "")), "run", "_check/elsewhere", nil)
+	require.NoError(t, store.Check(t.Context()))
+	require.ElementsMatch(t, []string{"_check/elsewhere", "pre/_checked", "pre/_runs/run/ledger.parquet"}, server.Uploads(t, bucket))
+}
+
 // A user who may write under the prefix, and nowhere else, can do all there is
 // to do.
 func TestLeastPrivilege(t *testing.T) {
