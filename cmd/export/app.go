@@ -96,6 +96,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		a.publishCommand(),
 		a.statusCommand(),
 		a.verifyCommand(),
+		a.doctorCommand(),
 		a.schemaCommand(),
 		a.simulateCommand(),
 		a.versionCommand(),

@@ -184,13 +184,16 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 // warnOfPlainText tells of secrets and student data that anybody on the way can
 // read.
 func warnOfPlainText(logger *slog.Logger, baseURL *url.URL) {
-	if baseURL.Scheme != "http" || baseURL.Hostname() == "localhost" {
-		return
-	}
-	if ip := net.ParseIP(baseURL.Hostname()); ip != nil && ip.IsLoopback() {
+	if baseURL.Scheme != "http" || isLoopback(baseURL) {
 		return
 	}
 	logger.Warn("the base URL is http: credentials and student data travel unencrypted, use https", "host", baseURL.Host)
+}
+
+// isLoopback tells whether a URL leads to this machine.
+func isLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // grace is how long a command that was interrupted may take to end in order.

@@ -103,7 +103,12 @@ func (o *selection) define(cmd *cobra.Command) {
 	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
 		"a school with more records in one dataset fails")
 	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "schools in a file")
-	define(g, &o.partitionBy, "partition-by", "WHAT", pipeline.PartitionNone,
+	definePartitionBy(g, &o.partitionBy)
+}
+
+// definePartitionBy adds the setting in which a destination has a say.
+func definePartitionBy(g group, target *string) {
+	define(g, target, "partition-by", "WHAT", pipeline.PartitionNone,
 		oneOf(pipeline.PartitionNone, pipeline.PartitionDistrict), "district: a folder for each below that of the date")
 }
 

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink/s3/s3test"
+)
+
+// TestDoctorS3 examines a bucket of a real server, whole and with what may be
+// wrong with one. It takes a process of its own each time: AWS's chain reads the
+// environment.
+func TestDoctorS3(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
+	bucket := server.Bucket(t)
+	flags := []string{"--simulate", "--s3-path-style", "--retries", "0"}
+	// examineS3 returns the lines of doctor's.
+	examineS3 := func(t *testing.T, code int, env []string, more ...string) string {
+		t.Helper()
+		cmd, stderr := commandProcess(t, slices.Concat([]string{"doctor"}, flags, more)...)
+		cmd.Env = append(cmd.Env, env...)
+		out, _ := cmd.Output() // the exit code tells
+		require.Equal(t, code, cmd.ProcessState.ExitCode(), "%s%s", out, stderr)
+		require.NotContains(t, string(out)+stderr.String(), server.SecretAccessKey)
+		return string(out)
+	}
+	at := func(endpoint, bucket string) []string {
+		return []string{"--dest", "s3://" + bucket + "/some/prefix", "--s3-endpoint", endpoint}
+	}
+	untouched := func(t *testing.T, bucket string) {
+		t.Helper()
+		require.Empty(t, server.Uploads(t, bucket))
+		found, err := filepath.Glob(filepath.Join(server.Root, bucket, "some", "prefix", "*"))
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
+
+	t.Run("well", func(t *testing.T) {
+		t.Parallel()
+		out := examineS3(t, exitOK, server.Env(), append(at(server.Endpoint, bucket), "--s3-sse", "AES256")...)
+		require.Regexp(t, `(?m)^ok +destination +s3://`+bucket+`/some/prefix is there`, out)
+		require.Regexp(t, `(?m)^ok +list `, out)
+		require.Regexp(t, `(?m)^ok +stage and drop +.*multipart upload, which was aborted`, out)
+		require.Regexp(t, `(?m)^ok +commit +a multipart upload was completed`, out)
+		require.Regexp(t, `(?m)^ok +encryption +uploads that ask for AES256 are taken`, out)
+		require.Regexp(t, `(?m)^ok +conditional write +of two writers the second is refused`, out)
+		require.Regexp(t, `(?m)^ok +delete `, out)
+		require.Regexp(t, `(?m)^ok +snapshot +none`, out)
+		require.NotContains(t, out, " lock ")
+		require.NotContains(t, out, " room ")
+		untouched(t, bucket)
+	})
+	t.Run("no bucket", func(t *testing.T) {
+		t.Parallel()
+		out := examineS3(t, exitUsage, server.Env(), at(server.Endpoint, "no-such-bucket")...)
+		require.Regexp(t, `(?m)^FAIL +destination +--dest: .*there is no bucket no-such-bucket`, out)
+		require.Regexp(t, `(?m)^skip +commit `, out)
+	})
+	t.Run("wrong secret", func(t *testing.T) {
+		t.Parallel()
+		out := examineS3(t, exitUsage, append(server.Env(), "AWS_SECRET_ACCESS_KEY=wrong"), at(server.Endpoint, bucket)...)
+		require.Regexp(t, `(?m)^FAIL +destination +.*refuses the credentials`, out)
+		require.Regexp(t, `(?m)^ok +test results `, out)
+	})
+	t.Run("may not delete", func(t *testing.T) {
+		t.Parallel()
+		bucket := server.Bucket(t)
+		secret := server.User(t, "careful")
+		allow := `{"Effect": "Allow", "Principal": {"AWS": "careful"}, "Resource": ["arn:aws:s3:::` + bucket + `", "arn:aws:s3:::` +
+			bucket + `/*"], "Action": ["s3:ListBucket", "s3:ListBucketMultipartUploads", "s3:ListMultipartUploadParts", "s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"]}`
+		server.Policy(t, bucket, `{"Version": "2012-10-17", "Statement": [`+allow+`]}`)
+		out := examineS3(t, exitFailed, append(server.Env(), "AWS_ACCESS_KEY_ID=careful", "AWS_SECRET_ACCESS_KEY="+secret), at(server.Endpoint, bucket)...)
+		require.Regexp(t, `(?m)^ok +commit `, out)
+		require.Regexp(t, `(?m)^FAIL +delete +.*AccessDenied.*\(it may lie in _doctor/\): allow .*s3:DeleteObject$`, out)
+	})
+	t.Run("no conditional writes", func(t *testing.T) {
+		t.Parallel()
+		bucket := server.Bucket(t)
+		out := examineS3(t, exitOK, server.Env(), at(unconditional(t, server), bucket)...)
+		require.Regexp(t, `(?m)^warn +conditional write +the store knows no conditional writes: let only one `, out)
+		require.Contains(t, out, "A run would work")
+		untouched(t, bucket)
+	})
+}
+
+// unconditional stands before a server and makes it a store that knows no
+// conditional writes.
+func unconditional(t *testing.T, server *s3test.Server) (endpoint string) {
+	t.Helper()
+	to, err := url.Parse(server.Endpoint)
+	require.NoError(t, err)
+	proxy := &httputil.ReverseProxy{
+		Transport: server.HTTPClient.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+			r.Out.Host = r.In.Host // the signature covers it
+		},
+	}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && (r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Match") != "") {
+			w.Header().Set("Content-Type", "application/xml")
+			w.WriteHeader(http.StatusNotImplemented)
+			_, _ = io.Copy(w, strings.NewReader("<Error><Code>NotImplemented</Code><Message>no conditions</Message></Error>"))
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
