@@ -132,8 +132,11 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	// Publishing is short and best not left half done: an interrupt that comes
 	// now is too late, though the command may end before we do.
 	manifest, err := sink.Publish(context.WithoutCancel(ctx), deps.Store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
+	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
+		return fmt.Errorf("%w: %w", ErrUsage, err)
+	}
 	if err != nil {
-		return fmt.Errorf("publish run %s: %w", plan.RunID, err)
+		return err
 	}
 	summary.fromManifest(manifest)
 	deps.Meter.enter("done")
