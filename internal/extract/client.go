@@ -48,7 +48,7 @@ type Options struct {
 	// BaseURL is the service's root, http or https. It may carry a path, with or without a slash at its end.
 	BaseURL     *url.URL
 	Credentials Credentials
-	// Concurrency is the most requests in flight.
+	// Concurrency is the most requests in flight. While the service takes fewer there are fewer, see Stats.Limit.
 	Concurrency int
 	// RatePerSecond is the most requests sent in a second, 0 for no limit.
 	RatePerSecond float64
@@ -73,7 +73,7 @@ type Client struct {
 	retries   int
 	maxBody   int64
 	transport http.RoundTripper
-	layers    sender
+	slots     *slots
 	gate      *gate
 	stats     *stats
 }
@@ -118,7 +118,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	layer = &bearer{next: layer, tokens: tokens, header: readHeader(o.Credentials.APIKey, agent)}
-	c.layers = &slots{next: layer, taken: make(chan struct{}, concurrency)}
+	c.slots = newSlots(layer, concurrency, log)
 	return c, nil
 }
 
@@ -172,7 +172,11 @@ func (c *Client) Close() {
 }
 
 // Stats are the totals so far.
-func (c *Client) Stats() Stats { return c.stats.snapshot() }
+func (c *Client) Stats() Stats {
+	totals := c.stats.snapshot()
+	totals.Limit = int64(c.slots.limit())
+	return totals
+}
 
 // Get asks for one body. accept gets it whole and decompressed, once for every attempt that was answered 200; it must not keep
 // body after it returns. If it returns an error marked with [Unreadable], the call is attempted again; any other ends it.

@@ -7,7 +7,8 @@
 // A request passes through layers, each a sender around the next one:
 //
 //	Client   attempts and waits between them (retry.go), asking the gate before each (gate.go)
-//	slots    at most --concurrency requests at work; a slot is held until the body is read (pace.go)
+//	slots    at most --concurrency requests at work, fewer while the service takes fewer; a slot is held until the body is
+//	         read, and is got in order (slots.go, level.go, ailing.go)
 //	bearer   apikey and Bearer; a 401 renews the token once for all requests (bearer.go, token.go, endpoint.go)
 //	pacer    the shared Retry-After pause and --rate, for token requests too (pace.go, pause.go)
 //	recorder counters and one log line a request, naming route templates only (record.go)
@@ -22,6 +23,12 @@
 // A few schools that are broken for ever look the same when nothing else is left to fetch. So the gate remembers a recent call
 // of each operation that succeeded, and a probe that fails asks it again for another school: if that is answered, the trouble
 // is over and attempts count again.
+//
+// The service that is busy. What it answers 429, 503 or 504, or not in time, lowers how many requests are in flight, never below
+// one; successes raise it again, more and more rarely where that was of no use. A service with a bound of its own so settles
+// at it, with few requests wasted. One school that is rejected again and again while others succeed
+// lowers hardly anything. The rejected call itself
+// waits and comes again as after any other failure; meanwhile its slot is another's.
 //
 // Errors and logs never hold a URL, a query, a cursor, a body, a token or a key. School and district bids may stand in them.
 package extract

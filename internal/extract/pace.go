@@ -15,24 +15,6 @@ const noticeable = 5 * time.Second
 // errHeld sends a request that had passed the gate back to it: the trouble began before the request was sent.
 var errHeld = errors.New("held back, the service is in trouble")
 
-// slots lets at most as many requests through as it has places. A place is held until the body is read.
-type slots struct {
-	next  sender
-	taken chan struct{}
-}
-
-var _ sender = (*slots)(nil)
-
-func (s *slots) send(ctx context.Context, req *request) (*answer, error) {
-	select {
-	case s.taken <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-s.taken }()
-	return s.next.send(ctx, req)
-}
-
 // pacer holds requests to --rate and to the pause that the service asked for. Both hold up every request alike.
 type pacer struct {
 	next    sender

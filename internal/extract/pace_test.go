@@ -27,67 +27,6 @@ func all(t *testing.T, c *extract.Client, n int, accept func([]byte) error) erro
 	return g.Wait()
 }
 
-func TestConcurrencyBoundsRequestsInFlight(t *testing.T) {
-	t.Parallel()
-	for _, bound := range []int{1, 3, 16} {
-		t.Run(strconv.Itoa(bound), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var now, most atomic.Int64
-				c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
-					n := now.Add(1)
-					defer now.Add(-1)
-					for was := most.Load(); n > was; was = most.Load() {
-						most.CompareAndSwap(was, n)
-					}
-					after(r.Context(), time.Second)
-					return reply(200, tokenBody("T")), nil
-				}), func(o *extract.Options) { o.Concurrency = bound })
-				start := time.Now()
-				done := make(chan error, 1)
-				go func() { done <- all(t, c, 48, discard) }()
-				after(t.Context(), 1500*time.Millisecond)
-				require.EqualValues(t, bound, c.Stats().InFlight)
-				require.NoError(t, <-done)
-				require.Zero(t, c.Stats().InFlight)
-				require.EqualValues(t, bound, most.Load())
-				require.Equal(t, time.Duration(48/bound+1)*time.Second, time.Since(start), "all slots are used all the time")
-			})
-		})
-	}
-}
-
-// TestSlotsAreFreeDuringWaitsAndAccept holds one call in a retry's wait and one in accept, at concurrency 1.
-func TestSlotsAreFreeDuringWaitsAndAccept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-			if schoolOf(r) == "broken" {
-				return reply(500, ""), nil
-			}
-			return reply(200, "[]"), nil
-		}), func(o *extract.Options) { o.Concurrency = 1 })
-		hold := make(chan struct{})
-		done := make(chan error, 2)
-		go func() {
-			_, err := c.Get(t.Context(), results("broken"), discard)
-			done <- err
-		}()
-		go func() {
-			_, err := c.Get(t.Context(), results("held"), func([]byte) error { <-hold; return nil })
-			done <- err
-		}()
-		synctest.Wait()
-		start := time.Now()
-		_, err := c.Get(t.Context(), results("s1"), discard)
-		require.NoError(t, err)
-		require.Zero(t, time.Since(start))
-		close(hold)
-		require.NoError(t, <-done)
-		require.Error(t, <-done)
-	})
-}
-
 func TestRateCountsEveryRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -23,6 +23,7 @@ type Stats struct {
 	TokenRefreshes int64            // tokens after the first
 	ByStatus       map[string]int64 // by status code, or "timeout", "network", "unreadable" (a 200 that is no answer), "cancelled"
 	InFlight       int64            // requests at work now, token requests included
+	Limit          int64            // how many reads may be at work now: --concurrency, or fewer while the service takes fewer
 }
 
 // stats counts.

@@ -64,7 +64,7 @@ func (c *Client) request(call *Call, tally *Tally) (*request, error) {
 func (c *Client) attempt(ctx context.Context, req *request, accept func(body []byte) error) *failure {
 	ctx, cancel := req.pass.bound(ctx)
 	defer cancel()
-	ans, err := c.layers.send(ctx, req)
+	ans, err := c.slots.send(ctx, req)
 	if err != nil {
 		return failureOf(err)
 	}

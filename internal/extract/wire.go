@@ -205,6 +205,12 @@ func (w *wire) explain(ctx, attempt context.Context, status int, err error) erro
 	}
 }
 
+// isTimeout tells whether an attempt brought no whole answer in time.
+func isTimeout(err error) bool {
+	b, ok := errors.AsType[*broken](err)
+	return ok && b.class == classTimeout
+}
+
 // statusName is what an attempt is counted and logged under.
 func statusName(ctx context.Context, ans *answer, err error) string {
 	b, isBroken := errors.AsType[*broken](err)

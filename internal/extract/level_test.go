@@ -1,0 +1,353 @@
+package extract_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+const (
+	fastest = 20 * time.Millisecond
+	slowest = 50 * time.Millisecond
+	mean    = 0.035 // seconds
+)
+
+// TestLevelSettlesAtWhatTheServiceTakes runs at --concurrency 32 against services that take fewer, and holds that against the
+// time of a run at what they take.
+func TestLevelSettlesAtWhatTheServiceTakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		model   func() *model
+		schools int
+		wasted  float64 // at most
+		slower  float64 // than at what the service takes, at most; a call that is rejected near the end waits for a second or more
+	}{
+		"four": {
+			func() *model { return &model{bound: 4} }, 2000, 0.01, 1.3,
+		},
+		"a short run": {
+			func() *model { return &model{bound: 4} }, 300, 0.05, 3,
+		},
+		"Retry-After 0": {
+			func() *model { return &model{bound: 4, retryAfter: "0"} }, 2000, 0.01, 1.3,
+		},
+		"Retry-After 1": {
+			func() *model { return &model{bound: 4, retryAfter: "1"} }, 2000, 0.01, 1.3,
+		},
+		"rejections that take as long as answers": {
+			func() *model { return &model{bound: 4, late: true} }, 1000, 0.03, 1.5,
+		},
+		"requests that overtake one another": {
+			func() *model { return &model{bound: 4, network: 2 * time.Millisecond} }, 1000, 0.06, 1.5,
+		},
+		"a short run of those": {
+			func() *model { return &model{bound: 4, network: 2 * time.Millisecond} }, 300, 0.1, 3,
+		},
+		"one": {
+			func() *model { return &model{bound: 1} }, 300, 0.1, 1.3,
+		},
+		"twelve": {
+			func() *model { return &model{bound: 12} }, 2000, 0.015, 1.5,
+		},
+		"four, and failures that have nothing to do with it": {
+			func() *model { return &model{bound: 4, share: 0.01, failure: 503} }, 1000, 0.03, 1.5,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := c.model()
+			m.fastest, m.slowest = fastest, slowest
+			f := run(t, m, 1, load{concurrency: 32, schools: named("s", c.schools)})
+			exact := float64(c.schools) * mean / float64(m.bound)
+			t.Logf("settled at %.2f, wasted %.2f%%, took %.3f of the time", f.settled(), 100*m.wasted(), f.took.Seconds()/exact)
+			require.Equal(t, m.bound, m.most, "all that the service takes is used")
+			require.InDelta(t, m.bound, f.settled(), 0.3)
+			require.Less(t, m.wasted(), c.wasted)
+			require.Less(t, f.took.Seconds(), c.slower*exact)
+		})
+	}
+}
+
+// TestLevelOfAHealthyService is --concurrency after a few round trips, so that little is lost against slots that never change.
+func TestLevelOfAHealthyService(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 4, 8, 16, 32} {
+		t.Run(strconv.Itoa(concurrency), func(t *testing.T) {
+			t.Parallel()
+			n := 60 * concurrency
+			f := run(t, &model{fastest: fastest, slowest: slowest}, 1, load{concurrency: concurrency, schools: named("s", n)})
+			fixed := mean * float64(n) / float64(concurrency)
+			require.Equal(t, concurrency, f.model.most)
+			require.InDelta(t, concurrency, f.settled(), 0)
+			require.Less(t, f.took.Seconds(), 1.03*fixed)
+		})
+	}
+}
+
+func TestLevelDoublesEachRoundTripAtFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			after(r.Context(), time.Second)
+			return reply(200, "[]"), nil
+		}), withToken, func(o *extract.Options) { o.Concurrency = 50 })
+		done := make(chan error, 1)
+		go func() { done <- all(t, c, 400, discard) }()
+		after(t.Context(), 500*time.Millisecond)
+		for _, level := range []int64{8, 16, 32, 50, 50} {
+			require.Equal(t, level, c.Stats().InFlight)
+			require.Equal(t, level, c.Stats().Limit)
+			after(t.Context(), time.Second)
+		}
+		require.NoError(t, <-done)
+	})
+}
+
+// TestLevelWithABrokenSchool has one school fail for ever beside 300 healthy ones, which are to be done nearly as soon as
+// without it.
+func TestLevelWithABrokenSchool(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ failure, calls int }{
+		"503":               {503, 1},
+		"504":               {504, 1},
+		"stalls":            {0, 1},
+		"503 to many calls": {503, 32},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var schools []string
+			for range 3 {
+				schools = append(schools, named("s", 300)...)
+			}
+			start := func(calls int) figures {
+				return run(t, &model{
+					fastest: fastest, slowest: slowest, failure: c.failure,
+					fails: func(school string, _ time.Duration) bool { return school == "broken" },
+				}, 1, load{concurrency: 16, schools: schools, aside: slices.Repeat([]string{"broken"}, calls)})
+			}
+			sick, healthy := start(c.calls), start(0)
+			t.Logf("took %.3f of the time", sick.took.Seconds()/healthy.took.Seconds())
+			require.Less(t, sick.took.Seconds(), 1.1*healthy.took.Seconds())
+		})
+	}
+}
+
+// TestLevelWithFailuresThatHaveNothingToDoWithIt holds 503s for no reason against as many 500s, which the level takes no notice
+// of.
+func TestLevelWithFailuresThatHaveNothingToDoWithIt(t *testing.T) {
+	t.Parallel()
+	start := func(status int) figures {
+		return run(t, &model{fastest: fastest, slowest: slowest, share: 0.04, failure: status}, 1,
+			load{concurrency: 16, callers: 100, schools: named("s", 3000)})
+	}
+	noticed, unnoticed := start(503), start(500)
+	t.Logf("settled at %.1f, took %.3f of the time", noticed.settled(), noticed.took.Seconds()/unnoticed.took.Seconds())
+	require.Less(t, noticed.took.Seconds(), 1.25*unnoticed.took.Seconds())
+}
+
+func TestLevelComesBack(t *testing.T) {
+	t.Parallel()
+	const since = 10 * time.Second // the service takes 32 again
+	for name, c := range map[string]struct {
+		model  *model
+		begins time.Duration // at most
+		ends   time.Duration // after that, at most
+	}{
+		// Whoever is at the gate probes after up to half a minute.
+		"from an outage": {&model{failure: 503, fails: func(_ string, at time.Duration) bool {
+			return at >= time.Second && at < since
+		}}, 31 * time.Second, 3 * time.Second},
+		"from a lower bound": {&model{boundAt: func(at time.Duration) int {
+			if at < since {
+				return 4
+			}
+			return 32
+		}}, 6 * time.Second, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.model.fastest, c.model.slowest = fastest, slowest
+			f := run(t, c.model, 1, load{concurrency: 32, schools: named("s", 4000)})
+			later := f.limits[since/every:]
+			low := later[0]
+			require.LessOrEqual(t, low, int64(16))
+			begins := slices.IndexFunc(later, func(l int64) bool { return l > low+1 })
+			ends := slices.Index(later, 32)
+			require.GreaterOrEqual(t, ends, begins)
+			require.LessOrEqual(t, time.Duration(begins)*every, c.begins)
+			require.LessOrEqual(t, time.Duration(ends-begins)*every, c.ends)
+			require.EqualValues(t, 32, later[len(later)-1])
+		})
+	}
+}
+
+// TestLevelFollowsABoundThatFalls has a service take fewer in the middle of a run.
+func TestLevelFollowsABoundThatFalls(t *testing.T) {
+	t.Parallel()
+	const until = time.Second
+	f := run(t, &model{fastest: fastest, slowest: slowest, boundAt: func(since time.Duration) int {
+		if since < until {
+			return 16
+		}
+		return 4
+	}}, 1, load{concurrency: 16, schools: named("s", 2000)})
+	require.EqualValues(t, 16, f.limits[until/every-1])
+	for _, limit := range f.limits[(until+time.Second/2)/every:] {
+		require.LessOrEqual(t, limit, int64(5))
+	}
+	require.InDelta(t, 4, f.settled(), 0.3)
+	require.Less(t, f.model.wasted(), 0.05)
+	exact := until.Seconds() + (2000-until.Seconds()/mean*16)*mean/4
+	require.Less(t, f.took.Seconds(), 1.2*exact)
+}
+
+// TestLevelForACallThatIsOneTooMany falls with each rejection of the same call until it is served, though others succeed.
+func TestLevelForACallThatIsOneTooMany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &model{fastest: fastest, slowest: slowest, random: rand.New(rand.NewPCG(1, 0)), began: time.Now()}
+		c := dial(t, m, withToken, func(o *extract.Options) { o.Concurrency = 32 })
+		require.NoError(t, all(t, c, 500, discard))
+		require.EqualValues(t, 32, c.Stats().Limit)
+		m.bound = 4
+		ctx, cancel := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		defer busy.Wait()
+		defer cancel()
+		for _, school := range named("s", 4) {
+			busy.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = c.Get(ctx, results(school), discard)
+				}
+			})
+		}
+		after(t.Context(), time.Second)
+		tally, err := c.Get(t.Context(), results("fifth"), discard)
+		require.NoError(t, err)
+		require.EqualValues(t, 4, tally.Requests, "the limit was 32, 16, 8, 4")
+	})
+}
+
+// TestLevelSignals tells which failures lower the level, and by how much, when two requests are in flight and one fails.
+func TestLevelSignals(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		failure bare
+		limit   int64
+	}{
+		"429":        {failing(429), 4},
+		"503":        {failing(503), 4},
+		"504":        {failing(504), 4},
+		"a time-out": {func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }, 4},
+		"500":        {failing(500), 8},
+		"502":        {failing(502), 8},
+		"404":        {failing(404), 8},
+		"403":        {failing(403), 8},
+		"a reset":    {func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }, 8},
+		"not JSON":   {func(*http.Request) (*http.Response, error) { return reply(200, "<html>"), nil }, 8},
+		"cut short":  {func(*http.Request) (*http.Response, error) { return cutShort(), nil }, 8},
+		"no failure": {func(*http.Request) (*http.Response, error) { return reply(200, "[]"), nil }, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					if schoolOf(r) == "failing" {
+						return c.failure(r)
+					}
+					after(r.Context(), 2*time.Second)
+					return reply(200, "[]"), nil
+				}), withToken, noRetries, func(o *extract.Options) { o.RequestTimeout = 10 * time.Second })
+				// The other school has a request in flight all the time.
+				done := make(chan error, 1)
+				go func() {
+					for range 10 {
+						if _, err := client.Get(t.Context(), results("other"), discard); err != nil {
+							done <- err
+							return
+						}
+					}
+					done <- nil
+				}()
+				synctest.Wait()
+				_, _ = client.Get(t.Context(), results("failing"), wantJSON)
+				require.Equal(t, c.limit, client.Stats().Limit)
+				require.NoError(t, <-done)
+			})
+		})
+	}
+}
+
+// cutShort is an answer whose body breaks off.
+func cutShort() *http.Response {
+	answer := reply(200, "")
+	answer.Body = io.NopCloser(io.MultiReader(strings.NewReader("["), brokenReader{}))
+	return answer
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestLevelIsHalvedAtMost by requests that were in flight together, and not at all by one that was alone.
+func TestLevelIsHalvedAtMost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		calls int
+		limit int64
+	}{"all": {20, 4}, "alone": {1, 8}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				client := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}), withToken, func(o *extract.Options) { o.RequestTimeout, o.GiveUpAfter = time.Minute, 2*time.Minute })
+				done := make(chan error, 1)
+				go func() { done <- all(t, client, c.calls, discard) }()
+				after(t.Context(), time.Minute+time.Millisecond)
+				require.Equal(t, c.limit, client.Stats().Limit)
+				require.Error(t, <-done)
+			})
+		})
+	}
+}
+
+// TestLevelAgainstARealServer that works at four requests at a time.
+func TestLevelAgainstARealServer(t *testing.T) {
+	t.Parallel()
+	var working, asked, rejected atomic.Int64
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		defer working.Add(-1)
+		if working.Add(1) > 4 {
+			rejected.Add(1)
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		after(r.Context(), 20*time.Millisecond)
+		_, _ = io.WriteString(w, "[]")
+	}, func(o *extract.Options) { o.Concurrency = 32 })
+	over, seen := make(chan struct{}), make(chan []int64)
+	go func() { seen <- limits(c, over) }()
+	require.NoError(t, all(t, c, 400, discard))
+	close(over)
+	f := figures{limits: <-seen}
+	t.Logf("settled at %.1f, %d of %d wasted", f.settled(), rejected.Load(), asked.Load())
+	require.Less(t, float64(rejected.Load()), 0.1*float64(asked.Load()))
+	require.InDelta(t, 4, f.settled(), 2)
+	require.Equal(t, asked.Load(), c.Stats().Requests)
+}

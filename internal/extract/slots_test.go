@@ -1,0 +1,204 @@
+package extract_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+func TestConcurrencyBoundsRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	for _, bound := range []int{1, 3, 8} {
+		t.Run(strconv.Itoa(bound), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var now, most atomic.Int64
+				c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
+					n := now.Add(1)
+					defer now.Add(-1)
+					for was := most.Load(); n > was; was = most.Load() {
+						most.CompareAndSwap(was, n)
+					}
+					after(r.Context(), time.Second)
+					return reply(200, tokenBody("T")), nil
+				}), func(o *extract.Options) { o.Concurrency = bound })
+				start := time.Now()
+				done := make(chan error, 1)
+				go func() { done <- all(t, c, 48, discard) }()
+				after(t.Context(), 1500*time.Millisecond)
+				require.EqualValues(t, bound, c.Stats().InFlight)
+				require.NoError(t, <-done)
+				require.Zero(t, c.Stats().InFlight)
+				require.EqualValues(t, bound, most.Load())
+				require.Equal(t, time.Duration(48/bound+1)*time.Second, time.Since(start), "all slots are used all the time")
+			})
+		})
+	}
+}
+
+// TestSlotsAreFreeDuringWaitsAndAccept holds one call in a retry's wait and one in accept, at concurrency 1.
+func TestSlotsAreFreeDuringWaitsAndAccept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			if schoolOf(r) == "broken" {
+				return reply(500, ""), nil
+			}
+			return reply(200, "[]"), nil
+		}), func(o *extract.Options) { o.Concurrency = 1 })
+		hold := make(chan struct{})
+		done := make(chan error, 2)
+		go func() {
+			_, err := c.Get(t.Context(), results("broken"), discard)
+			done <- err
+		}()
+		go func() {
+			_, err := c.Get(t.Context(), results("held"), func([]byte) error { <-hold; return nil })
+			done <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		_, err := c.Get(t.Context(), results("s1"), discard)
+		require.NoError(t, err)
+		require.Zero(t, time.Since(start))
+		close(hold)
+		require.NoError(t, <-done)
+		require.Error(t, <-done)
+	})
+}
+
+// TestSlotsAreGivenInOrder, also while the level falls and rises.
+func TestSlotsAreGivenInOrder(t *testing.T) {
+	t.Parallel()
+	for name, rejected := range map[string]bool{"of a healthy service": false, "of a busy one": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					n := len(j.of(""))
+					j.note(schoolOf(r))
+					after(r.Context(), time.Second)
+					if rejected && n%7 == 0 {
+						return reply(429, ""), nil
+					}
+					return reply(200, "[]"), nil
+				}), withToken, noRetries, func(o *extract.Options) { o.Concurrency = 5 })
+				schools := named("s", 100)[10:] // whose names sort like their numbers
+				done := make(chan struct{})
+				for _, school := range schools {
+					go func() {
+						_, _ = c.Get(t.Context(), results(school), discard)
+						done <- struct{}{}
+					}()
+					after(t.Context(), time.Millisecond)
+				}
+				for range schools {
+					<-done
+				}
+				// Two that get slots at the same moment may send in any order.
+				entries := j.of("")
+				slices.SortStableFunc(entries, func(a, b entry) int {
+					return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.school, b.school))
+				})
+				var asked []string
+				for _, e := range entries {
+					asked = append(asked, e.school)
+				}
+				require.Equal(t, schools, asked)
+			})
+		})
+	}
+}
+
+// TestSlotsOfCallsThatAreCancelled are free again, whether those had one, waited for one, or got one at that moment.
+func TestSlotsOfCallsThatAreCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			after(r.Context(), time.Second)
+			if r.Context().Err() != nil {
+				return nil, r.Context().Err()
+			}
+			return reply(200, "[]"), nil
+		}), withToken, func(o *extract.Options) { o.Concurrency = 2 })
+		for range 200 {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan map[string]outcome, 1)
+			go func() { done <- fetch(ctx, c, named("s", 6)...) }()
+			after(t.Context(), time.Second) // the moment at which the first two are answered
+			cancel()
+			for _, o := range <-done {
+				if o.err != nil {
+					require.ErrorIs(t, o.err, context.Canceled)
+				}
+			}
+			require.Zero(t, c.Stats().InFlight)
+		}
+		start := time.Now()
+		require.NoError(t, all(t, c, 6, discard))
+		require.Equal(t, 3*time.Second, time.Since(start), "both slots are there")
+	})
+}
+
+// TestSlotsKeepTheirBounds whatever the service does.
+func TestSlotsKeepTheirBounds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			concurrency := 1 + random.IntN(40)
+			m := &model{
+				slowest: slowest, network: 5 * time.Millisecond, late: seed%2 == 0, share: 0.3 * random.Float64(), failure: 503,
+				boundAt: func(since time.Duration) int { return 1 + int(since/time.Second)*13%37 },
+			}
+			f := run(t, m, seed, load{concurrency: concurrency, schools: named("s", 600)})
+			require.LessOrEqual(t, m.crowd, concurrency)
+			require.Greater(t, len(f.limits), 100)
+			for _, limit := range f.limits {
+				require.GreaterOrEqual(t, limit, int64(1))
+				require.LessOrEqual(t, limit, int64(concurrency))
+			}
+		})
+	}
+}
+
+// TestSlotsTellOfTheirNumber when it falls by half and when it is back, and not of each step.
+func TestSlotsTellOfTheirNumber(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		m := &model{fastest: fastest, slowest: slowest, random: rand.New(rand.NewPCG(1, 1)), began: time.Now(), boundAt: func(since time.Duration) int {
+			if since < 5*time.Second {
+				return 2
+			}
+			return 16
+		}}
+		c := dial(t, m, withToken, func(o *extract.Options) {
+			o.Concurrency, o.Logger = 12, slog.New(slog.NewTextHandler(&log, nil))
+		})
+		require.NoError(t, all(t, c, 2000, discard))
+		var told []string
+		for line := range strings.Lines(log.String()) {
+			if _, figures, found := strings.Cut(line, `msg="requests in flight follow what the service takes" `); found {
+				told = append(told, strings.TrimSpace(figures))
+			}
+		}
+		require.Equal(t, []string{"limit=4 concurrency=12", "limit=2 concurrency=12", "limit=12 concurrency=12"}, told)
+	})
+}
