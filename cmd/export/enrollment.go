@@ -140,24 +140,9 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 	for _, s := range end.summaries {
 		code = worse(code, outcomeCode(s))
 	}
+	all := newDatesReport(end.summaries, code, err)
 	if o.output == outputJSON {
-		var runs []report
-		for i, s := range end.summaries {
-			failed := error(nil)
-			if err != nil && i == len(end.summaries)-1 {
-				failed = err
-			}
-			runs = append(runs, newReport(s, worse(exitCode(failed), outcomeCode(s)), failed))
-		}
-		message := ""
-		if err != nil {
-			message = oneLine(err)
-		}
-		if unwritten := writeJSON(a.stdout, struct {
-			Runs     []report `json:"runs"`
-			ExitCode int      `json:"exit_code"`
-			Error    string   `json:"error,omitempty"`
-		}{notNil(runs), code, message}); unwritten != nil {
+		if unwritten := writeJSON(a.stdout, all); unwritten != nil {
 			a.complain(unwritten)
 		}
 	} else {
@@ -170,11 +155,34 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 			}
 		}
 	}
+	a.finish(ctx, o.onFinish, all)
 	if err != nil {
 		return err
 	}
 	a.code = code
 	return nil
+}
+
+// datesReport is the JSON form of the end of several as-of runs.
+type datesReport struct {
+	Runs     []report `json:"runs"`
+	ExitCode int      `json:"exit_code"`
+	Error    string   `json:"error,omitempty"`
+}
+
+func newDatesReport(summaries []*pipeline.Summary, code int, err error) datesReport {
+	all := datesReport{Runs: []report{}, ExitCode: code}
+	for i, s := range summaries {
+		var failed error
+		if i == len(summaries)-1 {
+			failed = err
+		}
+		all.Runs = append(all.Runs, newReport(s, worse(exitCode(failed), outcomeCode(s)), failed))
+	}
+	if err != nil {
+		all.Error = oneLine(err)
+	}
+	return all
 }
 
 // worse returns the exit code that counts of two.

@@ -13,6 +13,7 @@ type publishOptions struct {
 	general
 	destination
 	limits
+	finishing
 	runID      string
 	acceptHeld bool
 }
@@ -39,19 +40,19 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing.shownDefault("run-id", "the only one that is staged")
 	publishing.toggle(&o.acceptHeld, "accept-held", "publish it though it is held back")
 	o.limits.define(publishing, "", "")
-	o.general.define(cmd)
+	o.finishing.define(o.general.define(cmd))
 	return cmd
 }
 
 func (a *app) publish(ctx context.Context, o *publishOptions, from sources) error {
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
-		return err
+		return a.abandon(ctx, o.onFinish, err)
 	}
 	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Now: a.now}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
-	return a.report(ctx, &o.general, summary, err)
+	return a.report(ctx, &o.general, o.onFinish, summary, err)
 }

@@ -25,6 +25,7 @@ type runOptions struct {
 	limits
 	sharding
 	simulation
+	finishing
 	replace bool
 	runID   string
 }
@@ -61,14 +62,16 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	publishing.shownDefault("run-id", "derived from date and settings, so that the same command resumes")
 	o.sharding.define(cmd)
 	o.simulation.define(cmd)
-	o.defineProgress(o.general.define(cmd))
+	g := o.general.define(cmd)
+	o.defineProgress(g)
+	o.finishing.define(g)
 }
 
 // run takes a snapshot.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	deps, settings, disconnect, err := a.connect(ctx, o, from)
 	if err != nil {
-		return err
+		return a.abandon(ctx, o.onFinish, err)
 	}
 	defer disconnect()
 	stop := a.watch(&o.general, deps.Meter)
@@ -78,7 +81,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
 	stop()
-	return a.report(ctx, &o.general, summary, err)
+	return a.report(ctx, &o.general, o.onFinish, summary, err)
 }
 
 // connect checks everything that can be checked without asking the service,
@@ -227,9 +230,10 @@ func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	}
 }
 
-// report writes the summary to stdout and chooses the exit code. The summary
-// may be nil with an error, and is not with none.
-func (a *app) report(ctx context.Context, o *general, summary *pipeline.Summary, err error) error {
+// report writes the summary to stdout, chooses the exit code, and tells the
+// command onFinish of both. The summary may be nil with an error, and is not
+// with none.
+func (a *app) report(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = interrupted(summary)
 	}
@@ -240,13 +244,15 @@ func (a *app) report(ctx context.Context, o *general, summary *pipeline.Summary,
 	if err == nil {
 		code = outcomeCode(summary)
 	}
+	end := newReport(summary, code, err)
 	var unwritten error
 	switch {
 	case o.output == outputJSON:
-		unwritten = writeJSON(a.stdout, newReport(summary, code, err))
+		unwritten = writeJSON(a.stdout, end)
 	case err == nil:
 		unwritten = writeSummary(a.stdout, summary)
 	}
+	a.finish(ctx, onFinish, end)
 	if err != nil {
 		return err
 	}
@@ -256,6 +262,15 @@ func (a *app) report(ctx context.Context, o *general, summary *pipeline.Summary,
 	}
 	a.code = code
 	return nil
+}
+
+// abandon tells the command onFinish of a run that could not begin.
+func (a *app) abandon(ctx context.Context, onFinish string, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
+		err = errInterrupted
+	}
+	a.finish(ctx, onFinish, newReport(nil, exitCode(err), err))
+	return err
 }
 
 // resumable tells whether a run that failed can be taken up again, and its

@@ -1,0 +1,56 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFinishInterrupted: a run that is interrupted tells its command so.
+func TestFinishInterrupted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	dest, told := filepath.Join(folder, "out"), filepath.Join(folder, "told.json")
+	cmd, stderr := commandProcess(t, "run", "--simulate", "--dest", dest, "--run-id", "r1", "--datasets", "schools,test_results",
+		"--simulate-latency", "300ms", "--concurrency", "1", "--on-finish", "cat > '"+told+"'")
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		plans, _ := filepath.Glob(filepath.Join(dest, "_runs", "*", "plan.json"))
+		return len(plans) == 1
+	}, 20*time.Second, 10*time.Millisecond, "the run never began: %s", stderr)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
+	data, err := os.ReadFile(told)
+	require.NoError(t, err, stderr)
+	var end struct {
+		ExitCode int    `json:"exit_code"`
+		RunID    string `json:"run_id"`
+		Error    string `json:"error"`
+	}
+	require.NoError(t, json.Unmarshal(data, &end))
+	require.Equal(t, exitInterrupted, end.ExitCode)
+	require.Contains(t, end.Error, "interrupted")
+}
+
+// TestFinishIsBounded: a command that never ends is killed, and one that leaves
+// something running is not waited for.
+func TestFinishIsBounded(t *testing.T) {
+	t.Parallel()
+	a := &app{env: map[string]string{"PATH": os.Getenv("PATH")}, stderr: newScreen(&bytes.Buffer{})}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	require.ErrorIs(t, a.hook(ctx, "sleep 20", report{}), context.DeadlineExceeded)
+	require.Error(t, a.hook(t.Context(), "sleep 20 &", report{}), "it has left something running")
+	require.Less(t, time.Since(began), 30*time.Second)
+}
