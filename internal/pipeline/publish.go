@@ -57,6 +57,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
+		tidy(ctx, &deps, id)
 		summary.AlreadyPublished = !slices.Contains(finished, id)
 		summary.fromManifest(found.manifest)
 		return summary, nil
@@ -110,8 +111,8 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	}
 	summary.fromGathered(gathered)
 	if len(gathered.Missing) > 0 {
-		return fmt.Errorf("%w: %d of its units are not staged (%s): run the same command again",
-			ErrIncomplete, len(gathered.Missing), describeUnits(gathered.Missing))
+		return overtaken(ctx, &deps, plan.RunID, summary, fmt.Errorf("%w: %d of its units are not staged (%s): run the same command again",
+			ErrIncomplete, len(gathered.Missing), describeUnits(gathered.Missing)))
 	}
 	if allDenied(gathered) {
 		return errors.Join(

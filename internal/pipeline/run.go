@@ -65,6 +65,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 				return nil, err
 			}
 		}
+		tidy(ctx, &deps, found.id)
 		r.summary.AlreadyPublished = true
 		r.summary.fromManifest(found.manifest)
 		return r.summary, nil
@@ -185,7 +186,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 		}
 	}
 	if err := r.fetchAll(ctx); err != nil {
-		return err
+		return overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, err)
 	}
 	if r.plan.Shards > 1 {
 		return r.endShard(ctx)
@@ -223,8 +224,12 @@ func (r *run) byName() map[string]*dataset {
 	return selected
 }
 
-// endShard reports what this shard staged; publish judges the whole.
+// endShard reports what this shard staged; publish judges the whole, and may
+// have done so already if this shard is one that was thought dead.
 func (r *run) endShard(ctx context.Context) error {
+	if overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
+		return nil
+	}
 	gathered, err := sink.Gather(ctx, r.Store, r.plan)
 	if err != nil {
 		return err

@@ -1,0 +1,43 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// overtaken is how a process ends that could not bring a run to its end: with
+// the reason, unless another process of the run has published it meanwhile.
+// That one counted only on what itself had staged, so what this one staged
+// beside it is dropped.
+func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
+	if ctx.Err() != nil {
+		return reason
+	}
+	if _, err := sink.ReadManifest(ctx, deps.Store, run); err != nil {
+		return reason
+	}
+	// The manifest stands before all is done that belongs to publishing.
+	if _, err := sink.FinishPublishing(ctx, deps.Store); err != nil {
+		return errors.Join(reason, fmt.Errorf("finish the publishing of another process: %w", err))
+	}
+	manifest, err := sink.ReadManifest(ctx, deps.Store, run)
+	if err != nil {
+		return errors.Join(reason, err)
+	}
+	deps.Logger.WarnContext(ctx, "another process published the run meanwhile: what this one staged is dropped", "run", run)
+	tidy(ctx, deps, run)
+	summary.AlreadyPublished = true
+	summary.fromManifest(manifest)
+	return nil
+}
+
+// tidy drops what is left of the staging of a published run. It is as good as
+// it was if that fails.
+func tidy(ctx context.Context, deps *Deps, run string) {
+	if err := sink.Tidy(ctx, deps.Store, run); err != nil && ctx.Err() == nil {
+		deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
+	}
+}

@@ -1,0 +1,93 @@
+package pipeline_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+// lockless is a store that keeps nobody out, as on S3.
+type lockless struct{ sink.Store }
+
+func (lockless) Lock(context.Context, string, bool) (func() error, error) {
+	return func() error { return nil }, nil
+}
+
+// interrupted is a store on which somebody else does something just before the
+// n-th document is written.
+type interrupted struct {
+	lockless
+
+	before  int64
+	act     func()
+	written *atomic.Int64
+}
+
+func (s interrupted) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if s.written.Add(1) == s.before {
+		s.act()
+	}
+	return s.lockless.Write(ctx, path, data, when)
+}
+
+// TestOvertaken has another process take the same run from beginning to end
+// while this one stands still before it writes a document: this one finds the
+// run published, and nothing is left of what it staged beside it. A shard that
+// was thought dead is overtaken by the publishing alone.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	settings := defaults()
+	settings.RunID, settings.Datasets, settings.SchoolsPerFile = "run", []string{"schools", "students"}, 2
+	settings.Concurrency = 1 // so that the documents come in one order
+	world := simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}
+	quiet := newSite(t, world, simulator.ServerOptions{})
+	quiet.run(settings)
+	want := quiet.hashes()
+	const documents = 8 // the plan, three journals, intent, manifest, pointer and latest
+	for _, shards := range []int{1, 2} {
+		for n := range int64(documents) {
+			s := newSite(t, world, simulator.ServerOptions{})
+			when := fmt.Sprintf("%d shards, before document %d", shards, n)
+			settings := settings
+			settings.Shards = shards
+			deps := s.deps(nil)
+			var count atomic.Int64
+			deps.Store = interrupted{lockless: lockless{deps.Store}, before: n + 1, written: &count, act: func() {
+				for i := range shards {
+					other := settings
+					other.Shard = i
+					deps := s.deps(nil)
+					deps.Store = lockless{deps.Store}
+					_, err := pipeline.Run(t.Context(), deps, other)
+					require.NoError(t, err, when)
+					if shards > 1 && i == shards-1 {
+						_, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{RunID: "run"})
+						require.NoError(t, err, when)
+					}
+				}
+			}}
+			summary, err := pipeline.Run(t.Context(), deps, settings)
+			require.NoError(t, err, when)
+			if n >= count.Load() {
+				require.Greater(t, shards, 1, "a shard writes fewer documents")
+				continue
+			}
+			require.Equal(t, pipeline.Published, summary.Outcome, when)
+			require.Equal(t, want, s.hashes(), when)
+			staged, err := deps.Store.Staged(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, staged, when)
+			left, err := filepath.Glob(filepath.Join(s.dest, "_runs", "run", "*"))
+			require.NoError(t, err)
+			require.Len(t, left, 3, when)
+		}
+	}
+}

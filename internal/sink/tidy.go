@@ -1,0 +1,23 @@
+package sink
+
+import "context"
+
+// Tidy drops what is left of the staging of a published run: what another
+// process of the run has staged that did not know, and the last that a publisher
+// did not come to because it was killed. The run may still be in the hands of
+// its publisher, so the intent stays, which finishes what that has begun.
+func Tidy(ctx context.Context, store Store, run string) error {
+	journals, err := list(ctx, store, runPath(run)+journalName)
+	if err != nil {
+		return err
+	}
+	for _, entry := range journals {
+		if err := store.Remove(ctx, entry.Path); err != nil {
+			return err
+		}
+	}
+	if err := store.Remove(ctx, HeldPath(run)); err != nil {
+		return err
+	}
+	return store.Sweep(ctx, run)
+}
