@@ -326,6 +326,49 @@ func TestLevelIsHalvedAtMost(t *testing.T) {
 	}
 }
 
+// TestLevelOfOneSchool has nothing but the calls of one school to learn from.
+func TestLevelOfOneSchool(t *testing.T) {
+	t.Parallel()
+	m := &model{fastest: fastest, slowest: slowest, bound: 4}
+	f := run(t, m, 1, load{concurrency: 32, schools: slices.Repeat([]string{"s"}, 500)})
+	require.InDelta(t, 4, f.settled(), 0.3)
+	require.Less(t, m.rejected, 15)
+}
+
+// TestLevelIgnoresWhatIsLongKnown has two requests time out that were sent before others were rejected
+// and the level rose again, twice.
+func TestLevelIgnoresWhatIsLongKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			switch school := schoolOf(r); {
+			case strings.HasPrefix(school, "stalls"):
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			case strings.HasPrefix(school, "busy"):
+				return reply(503, ""), nil
+			}
+			after(r.Context(), fastest)
+			return reply(200, "[]"), nil
+		}), withToken, noRetries, func(o *extract.Options) { o.RequestTimeout = time.Minute })
+		done := make(chan map[string]outcome, 1)
+		go func() { done <- fetch(t.Context(), c, named("stalls", 2)...) }()
+		synctest.Wait()
+		for _, school := range named("busy", 2) {
+			_, err := c.Get(t.Context(), results(school), discard)
+			require.Error(t, err)
+			require.EqualValues(t, 4, c.Stats().Limit)
+			require.NoError(t, all(t, c, 100, discard))
+			require.EqualValues(t, 8, c.Stats().Limit)
+		}
+		require.EqualValues(t, 2, c.Stats().InFlight)
+		for _, o := range <-done {
+			require.Error(t, o.err)
+		}
+		require.EqualValues(t, 8, c.Stats().Limit)
+	})
+}
+
 // TestLevelAgainstARealServer that works at four requests at a time.
 func TestLevelAgainstARealServer(t *testing.T) {
 	t.Parallel()
