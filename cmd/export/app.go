@@ -98,6 +98,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		a.verifyCommand(),
 		a.doctorCommand(),
 		a.schemaCommand(),
+		a.sqlCommand(),
 		a.simulateCommand(),
 		a.versionCommand(),
 	)

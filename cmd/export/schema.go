@@ -18,7 +18,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "schema",
-		Short: "Prints the tables: documentation, JSON, or DDL for DuckDB or Spark",
+		Short: "Prints the tables: documentation, JSON, DDL for DuckDB or Spark, sources for dbt",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := a.resolve(cmd); err != nil {

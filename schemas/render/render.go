@@ -25,6 +25,7 @@ func Formats() []Format {
 		{Name: "json", File: "tables.json", Write: JSON},
 		{Name: "duckdb", File: "duckdb.sql", Write: DuckDB},
 		{Name: "spark", File: "spark.sql", Write: Spark},
+		{Name: "dbt", File: "dbt-sources.yml", Write: DBT},
 	}
 }
 

@@ -1,0 +1,138 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/schemas"
+)
+
+// someSnapshot has a table of each kind: in one file, in several by district,
+// and without any.
+func someSnapshot() *Snapshot {
+	table := func(name string) *schemas.Table {
+		return &schemas.Table{Name: name, Doc: `Its "own" doc's.`, Columns: odd().Columns[:2]}
+	}
+	return &Snapshot{
+		Title: "Snapshot of\n2026-11-20.", Root: "/a 'b'/[c]\\{d,e}",
+		Tables: []SnapshotTable{
+			{Table: table("one"), Rows: 7, Folder: "one", Files: []string{"snapshot_date=2026-11-20/part.parquet"}},
+			{
+				Table: table("order"), Rows: 8, Folder: "as_of/order", District: true,
+				Files: []string{"snapshot_date=2026-11-20/district=a%2F/p,1.parquet", "snapshot_date=2026-11-20/district=b/p2.parquet"},
+			},
+			{Table: table("none"), Folder: "none"},
+		},
+	}
+}
+
+func TestDuckDBViews(t *testing.T) {
+	t.Parallel()
+	want := `-- Snapshot of 2026-11-20.
+-- Written by growth-export sql: a view for each table, over exactly the files that the manifest names. They stay
+-- with this run; after the next one write them again.
+
+CREATE OR REPLACE VIEW "one" AS
+FROM read_parquet([
+    '/a ''b''/[c]\{d,e}/one/snapshot_date=2026-11-20/part.parquet'
+], hive_partitioning = true, hive_types = {snapshot_date: DATE}, hive_types_autocast = false);
+COMMENT ON VIEW "one" IS 'Its "own" doc''s.';
+
+CREATE OR REPLACE VIEW "order" AS
+FROM read_parquet([
+    '/a ''b''/[c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=a%2F/p,1.parquet',
+    '/a ''b''/[c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=b/p2.parquet'
+], hive_partitioning = true, hive_types = {snapshot_date: DATE}, hive_types_autocast = false);
+COMMENT ON VIEW "order" IS 'Its "own" doc''s.';
+
+CREATE OR REPLACE VIEW "none" AS
+SELECT
+    NULL::VARCHAR AS "select",
+    NULL::INTEGER AS "i",
+    NULL::DATE AS snapshot_date
+WHERE false;
+COMMENT ON VIEW "none" IS 'Its "own" doc''s.';
+`
+	var b bytes.Buffer
+	require.NoError(t, DuckDBViews(&b, someSnapshot()))
+	require.Empty(t, cmp.Diff(want, b.String()))
+
+	b.Reset()
+	require.NoError(t, DuckDBViews(&b, &Snapshot{Title: "S.", Root: "s3://bucket/prefix"}))
+	require.Contains(t, b.String(), "CREATE SECRET (TYPE s3")
+}
+
+func TestSparkViews(t *testing.T) {
+	t.Parallel()
+	// Spark reads \\ in a text as \, which keeps the next character of a path
+	// from being a pattern.
+	want := `
+CREATE OR REPLACE TEMPORARY VIEW ~one~ (
+    ~select~ STRING,
+    ~i~ INT,
+    ~snapshot_date~ DATE
+) USING parquet OPTIONS (
+    basePath '/a \'b\'/[c]\\{d,e}/one',
+    path '/a \'b\'/\\[c\\]\\\\\\{d,e\\}/one/snapshot_date=2026-11-20/part.parquet'
+);
+SELECT assert_true(count(*) = 7, 'table one has not the rows of its manifest') FROM ~one~;
+
+CREATE OR REPLACE TEMPORARY VIEW ~order~ (
+    ~select~ STRING,
+    ~i~ INT,
+    ~district~ STRING,
+    ~snapshot_date~ DATE
+) USING parquet OPTIONS (
+    basePath '/a \'b\'/[c]\\{d,e}/as_of/order',
+    path '/a \'b\'/\\[c\\]\\\\\\{d,e\\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}'
+);
+SELECT assert_true(count(*) = 8, 'table order has not the rows of its manifest') FROM ~order~;
+
+CREATE OR REPLACE TEMPORARY VIEW ~none~ AS SELECT
+    CAST(NULL AS STRING) AS ~select~,
+    CAST(NULL AS INT) AS ~i~,
+    CAST(NULL AS DATE) AS ~snapshot_date~
+WHERE false;
+`
+	var b bytes.Buffer
+	require.NoError(t, SparkViews(&b, someSnapshot()))
+	_, got, found := bytes.Cut(b.Bytes(), []byte("read the others.\n"))
+	require.True(t, found)
+	require.Empty(t, cmp.Diff(want, string(bytes.ReplaceAll(got, []byte("`"), []byte("~")))))
+
+	b.Reset()
+	s3 := someSnapshot()
+	s3.Root = "s3://bucket/prefix"
+	require.NoError(t, SparkViews(&b, s3))
+	require.Contains(t, b.String(), "path 's3a://bucket/prefix/one/")
+}
+
+func TestDialectsReportErrors(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	require.NotEmpty(t, Dialects())
+	for _, d := range Dialects() {
+		require.ErrorIs(t, d.Write(failing{full}, someSnapshot()), full, d.Name)
+	}
+}
+
+func TestDBT(t *testing.T) {
+	t.Parallel()
+	want := `      - name: order
+        description: "The table's \"own\" words."
+        columns:
+          - name: "select"
+            data_type: varchar
+            description: "A 'quoted' \\ word. Part of the key, never null."
+            data_tests: [not_null]
+`
+	got := dbt([]*schemas.Table{odd()})
+	require.Contains(t, string(got), want)
+	// What dbt would take for its own language stands in the header alone.
+	require.NotContains(t, string(dbt(schemas.Tables())[len(dbtHeader):]), "{{")
+	require.NotContains(t, string(dbt(schemas.Tables())[len(dbtHeader):]), "{%")
+}
