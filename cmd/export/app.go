@@ -96,6 +96,8 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		a.publishCommand(),
 		a.statusCommand(),
 		a.verifyCommand(),
+		a.pruneCommand(),
+		a.purgeCommand(),
 		a.doctorCommand(),
 		a.schemaCommand(),
 		a.sqlCommand(),

@@ -211,6 +211,9 @@ type Manifest struct {
 	Datasets      map[string]ManifestDataset `json:"datasets"`
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
+	// Purges are what was removed from the run after it was published, the
+	// earliest first. What the ledger counts is what was published.
+	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
 // Parameters are the settings that a manifest remembers.

@@ -10,6 +10,7 @@ import (
 const (
 	runsPrefix     = "_runs/"
 	stagingPrefix  = "_staging/"
+	purgesPrefix   = "_purges/"
 	snapshotPrefix = "_snapshots/"
 	asOfPrefix     = "_as_of/"
 
@@ -18,6 +19,8 @@ const (
 	ledgerName   = "ledger.parquet"
 	heldName     = "held.json"
 	intentName   = "intent.json"
+	purgeName    = "purge.json"
+	pruneName    = "prune.json"
 	journalName  = "journal/"
 )
 

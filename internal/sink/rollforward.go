@@ -321,6 +321,9 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 	}
 	for _, path := range others {
 		run := runOfFile(path)
+		if run == Escape(p.run) {
+			continue // a purge has written it since the manifest was read
+		}
 		if !replaced[run] && (busy[run] || pointer.RunID != p.run) {
 			continue
 		}

@@ -150,6 +150,11 @@ func published(ctx context.Context, store Store, folder *runFolder, state *RunSt
 	if folder.has(intentName) {
 		state.State = StatePublishing
 	}
+	for command, name := range map[string]string{"purge": purgeName, "prune": pruneName} {
+		if folder.has(name) {
+			state.Problems = append(state.Problems, "a "+command+" of it is under way, or was killed: the same command finishes it")
+		}
+	}
 	return nil
 }
 

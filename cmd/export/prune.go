@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// pruneOptions are the settings of prune.
+type pruneOptions struct {
+	general
+	destination
+	keep     int
+	keepDays int
+	dryRun   bool
+}
+
+func (a *app) pruneCommand() *cobra.Command {
+	o := &pruneOptions{}
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Removes whole old snapshots",
+		Long: "Removes whole old snapshots: full ones, as-of ones and changes, each kind judged\n" +
+			"by itself. The snapshot that _latest.json names stays, whatever is asked for.\n" +
+			"A pruning that was killed is finished by the next one.",
+		Args: noArguments,
+		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
+			"  growth-export prune --dest /data/growth --keep 30",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			from, err := a.resolve(cmd)
+			if err != nil {
+				return err
+			}
+			return a.prune(cmd.Context(), o, from)
+		},
+	}
+	o.defineRemoving(o.destination.define(cmd))
+	g := group{cmd.Flags(), "What is kept"}
+	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of each kind")
+	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
+		"the snapshots of the last N days; as-of ones by the day they were taken")
+	g.toggle(&o.dryRun, "dry-run", "tell what would be removed, and remove nothing")
+	o.general.define(cmd)
+	return cmd
+}
+
+// defineRemoving adds what matters where documents are written and removed.
+func (o *destination) defineRemoving(g group) {
+	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700")
+}
+
+func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
+	which, err := from.choose("keep", "keep-days")
+	if err != nil {
+		return err
+	}
+	options := sink.PruneOptions{Now: a.now, DryRun: o.dryRun}
+	switch which {
+	case "keep":
+		options.Keep = o.keep
+	case "keep-days":
+		options.KeepDays = o.keepDays
+	default:
+		return usagef("say what to keep: --keep N, the newest N snapshots, or --keep-days N, those of the last N days")
+	}
+	store, err := a.existingStore(ctx, &o.destination, from)
+	if err != nil {
+		return err
+	}
+	report, err := await(ctx, func() (*sink.PruneReport, error) { return sink.Prune(ctx, store, options) })
+	if report == nil {
+		return err
+	}
+	var writing error
+	if o.output == outputJSON {
+		writing = writeJSON(a.stdout, report)
+	} else {
+		writing = writePruned(a.stdout, report)
+	}
+	if err != nil {
+		return fmt.Errorf("prune %s: %w", store, err)
+	}
+	return writing
+}
+
+func writePruned(w io.Writer, r *sink.PruneReport) error {
+	verb := "removed"
+	if r.DryRun {
+		verb = "would remove"
+	}
+	var b strings.Builder
+	for _, run := range r.Removed {
+		fmt.Fprintf(&b, "%s %s snapshot %s, run %s: %s\n", verb, run.Kind, run.SnapshotDate, run.RunID, remains(&run))
+	}
+	fmt.Fprintf(&b, "%s %s runs; %s snapshots stay\n", verb, count(int64(len(r.Removed))), count(int64(r.Kept)))
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}
+
+// remains says what there is, or was, of a run.
+func remains(run *sink.PrunedRun) string {
+	if run.State == sink.Replaced {
+		return "the documents of a run that was replaced"
+	}
+	return fmt.Sprintf("%s files, %s", count(int64(run.Files)), size(run.Bytes))
+}

@@ -1,0 +1,391 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/schemas"
+)
+
+// PruneOptions say which snapshots Prune keeps: exactly one of Keep and
+// KeepDays is above 0.
+type PruneOptions struct {
+	// Keep is how many snapshots of each kind are kept, those of the newest
+	// dates.
+	Keep int
+	// KeepDays keeps the full snapshots and the changes of the last so many days
+	// and today's, and the as-of snapshots that were taken in them, however long
+	// ago their own dates are.
+	KeepDays int
+	// Now tells the time; time.Now if nil.
+	Now func() time.Time
+	// DryRun tells what would be removed and removes nothing.
+	DryRun bool
+}
+
+// PruneReport tells what Prune has removed, or would remove.
+type PruneReport struct {
+	DryRun  bool        `json:"dry_run"`
+	Removed []PrunedRun `json:"removed"`
+	// Kept counts the published snapshots that stay.
+	Kept int `json:"kept"`
+}
+
+// PrunedRun is a run that was removed. A replaced one has no files any more.
+type PrunedRun struct {
+	RunID        string `json:"run_id"`
+	Kind         Kind   `json:"kind"`
+	SnapshotDate string `json:"snapshot_date"`
+	State        string `json:"state"`
+	Files        int    `json:"files"`
+	Bytes        int64  `json:"bytes"`
+}
+
+// pruneIntent is prune.json: the run is being removed. It stands from before
+// the first thing is removed until after the last.
+type pruneIntent struct {
+	FormatVersion int    `json:"format_version"`
+	RunID         string `json:"run_id"`
+	Kind          Kind   `json:"kind"`
+	SnapshotDate  string `json:"snapshot_date"`
+}
+
+// Prune removes whole published snapshots, each kind judged by itself, and what
+// is left of replaced runs that are older than all that is kept. The run that
+// _latest.json names is never removed, nor the newest that it should name.
+//
+// Of a run the pointer goes first, so that no reader by pointer finds a
+// manifest whose files are missing, and the manifest last. A removal that was
+// killed is finished by the next Prune, whatever that one keeps. A manifest
+// that cannot be read keeps its run and is an error, after all else was done.
+//
+// On a store without locks no run of a date that is about to go should be
+// published at the same time: pointers are not removed under a condition.
+func Prune(ctx context.Context, store Store, opts PruneOptions) (_ *PruneReport, err error) {
+	if (opts.Keep > 0) == (opts.KeepDays > 0) {
+		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
+	}
+	if !opts.DryRun {
+		if _, err := FinishPublishing(ctx, store); err != nil {
+			return nil, err
+		}
+		unlock, err := store.Lock(ctx, publishLock, true)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+		if err := finishPurges(ctx, store); err != nil {
+			return nil, err
+		}
+	}
+	now := time.Now
+	if opts.Now != nil {
+		now = opts.Now
+	}
+	p := &pruning{store: store, opts: opts, today: now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
+	return p.report, p.run(ctx)
+}
+
+type pruning struct {
+	store  Store
+	opts   PruneOptions
+	today  time.Time
+	report *PruneReport
+}
+
+func (p *pruning) run(ctx context.Context) error {
+	runs, unreadable, err := publishedRuns(ctx, p.store)
+	if err != nil {
+		return err
+	}
+	begun, err := begunPrunes(ctx, p.store)
+	if err != nil {
+		return err
+	}
+	spared, err := p.spared(ctx)
+	if err != nil {
+		return err
+	}
+	var doomed []pruneIntent
+	for _, kind := range []Kind{Full, AsOf, Delta} {
+		doomed = append(doomed, p.judge(kind, runs, spared, begun)...)
+	}
+	for _, intent := range append(begun, doomed...) {
+		manifest := runs[intent.RunID]
+		if !p.opts.DryRun {
+			if err := removeRun(ctx, p.store, intent, manifest); err != nil {
+				return err
+			}
+		}
+		p.report.Removed = append(p.report.Removed, prunedRun(intent, manifest))
+	}
+	for _, manifest := range runs {
+		gone := slices.ContainsFunc(p.report.Removed, func(r PrunedRun) bool { return r.RunID == manifest.RunID })
+		if manifest.Status == Published && !gone {
+			p.report.Kept++
+		}
+	}
+	return unreadable
+}
+
+// publishedRuns reads the manifests of the runs that are published or replaced,
+// by run; those that cannot be read are the second result. Runs that somebody
+// is publishing are not among them.
+func publishedRuns(ctx context.Context, store Store) (runs map[string]*Manifest, unreadable, err error) {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return nil, nil, err
+	}
+	busy := make(map[string]bool)
+	for _, entry := range entries {
+		if folder, found := strings.CutSuffix(entry.Path, intentName); found {
+			busy[folder+manifestName] = true
+		}
+	}
+	runs = make(map[string]*Manifest)
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "/"+manifestName) || busy[entry.Path] {
+			continue
+		}
+		manifest, _, err := readDocument[Manifest](ctx, store, entry.Path)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err == nil && ManifestPath(manifest.RunID) != entry.Path:
+			err = fmt.Errorf("read %s: %w: it is the manifest of another run", entry.Path, ErrDamaged)
+		}
+		if errors.Is(err, ErrDamaged) {
+			unreadable = errors.Join(unreadable, err)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		runs[manifest.RunID] = manifest
+	}
+	return runs, unreadable, nil
+}
+
+// begunPrunes returns the removals that were killed.
+func begunPrunes(ctx context.Context, store Store) ([]pruneIntent, error) {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	var begun []pruneIntent
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "/"+pruneName) {
+			continue
+		}
+		intent, _, err := readDocument[pruneIntent](ctx, store, entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		begun = append(begun, *intent)
+	}
+	return begun, nil
+}
+
+// spared are the runs that are never removed.
+func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
+	spared := make(map[string]bool)
+	latest, _, err := readDocument[Latest](ctx, p.store, LatestPath)
+	switch {
+	case err == nil:
+		spared[latest.RunID] = true
+	case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged):
+		return nil, err
+	}
+	newest, err := newestWhole(ctx, p.store)
+	if err != nil {
+		return nil, err
+	}
+	if newest != nil {
+		spared[newest.RunID] = true
+	}
+	return spared, nil
+}
+
+// judge returns the runs of a kind that are to go, the oldest first.
+func (p *pruning) judge(kind Kind, runs map[string]*Manifest, spared map[string]bool, begun []pruneIntent) []pruneIntent {
+	var all []*Manifest
+	for _, manifest := range runs {
+		going := slices.ContainsFunc(begun, func(b pruneIntent) bool { return b.RunID == manifest.RunID })
+		if manifest.Kind == kind && !going {
+			all = append(all, manifest)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Manifest) int {
+		return cmp.Or(cmp.Compare(a.SnapshotDate, b.SnapshotDate), a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
+	})
+	expired := p.expiredByAge
+	if p.opts.Keep > 0 {
+		expired = p.expiredByCount(all)
+	}
+	var doomed []pruneIntent
+	for _, m := range all {
+		if expired(m) && !spared[m.RunID] {
+			doomed = append(doomed, pruneIntent{
+				FormatVersion: FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
+			})
+		}
+	}
+	return doomed
+}
+
+func (p *pruning) expiredByAge(m *Manifest) bool {
+	day := m.SnapshotDate
+	if m.Kind == AsOf {
+		day = m.StartedAt.UTC().Format(time.DateOnly)
+	}
+	return day < p.today.AddDate(0, 0, -p.opts.KeepDays).Format(time.DateOnly)
+}
+
+// expiredByCount judges by the number of newer published snapshots among all,
+// which are sorted. A replaced run has expired where it is older than all that
+// are kept.
+func (p *pruning) expiredByCount(all []*Manifest) func(*Manifest) bool {
+	kept := make(map[*Manifest]bool)
+	oldest := "" // of the dates that are kept; nothing is older than none
+	for _, m := range slices.Backward(all) {
+		if m.Status == Published && len(kept) < p.opts.Keep {
+			kept[m] = true
+			oldest = m.SnapshotDate
+		}
+	}
+	return func(m *Manifest) bool {
+		return !kept[m] && (m.Status == Published || m.SnapshotDate < oldest)
+	}
+}
+
+func prunedRun(intent pruneIntent, m *Manifest) PrunedRun {
+	pruned := PrunedRun{RunID: intent.RunID, Kind: intent.Kind, SnapshotDate: intent.SnapshotDate, State: Published}
+	if m == nil {
+		return pruned
+	}
+	pruned.State = m.Status
+	if m.Status != Published {
+		return pruned
+	}
+	for _, table := range m.Tables {
+		for _, file := range table.Files {
+			pruned.Files++
+			pruned.Bytes += file.Bytes
+		}
+	}
+	return pruned
+}
+
+// removeRun removes a run; manifest is nil where an earlier attempt came that
+// far.
+func removeRun(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) error {
+	if err := removeSteps(ctx, store, intent, manifest); err != nil {
+		return fmt.Errorf("prune run %s: %w", intent.RunID, err)
+	}
+	return nil
+}
+
+func removeSteps(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) error {
+	folder := runPath(intent.RunID)
+	if err := writeDocument(ctx, store, folder+pruneName, intent, Condition{}); err != nil {
+		return err
+	}
+	if err := removePointer(ctx, store, intent); err != nil {
+		return err
+	}
+	paths, err := filesOfRun(ctx, store, intent, manifest)
+	if err != nil {
+		return err
+	}
+	documents, err := list(ctx, store, folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range documents {
+		if entry.Path != folder+manifestName && entry.Path != folder+pruneName {
+			paths = append(paths, entry.Path)
+		}
+	}
+	if err := removeAll(ctx, store, paths); err != nil {
+		return err
+	}
+	if err := store.Sweep(ctx, intent.RunID); err != nil {
+		return err
+	}
+	if err := store.Remove(ctx, folder+manifestName); err != nil {
+		return err
+	}
+	return store.Remove(ctx, folder+pruneName)
+}
+
+// removePointer removes the pointer of the run's date, if it names the run.
+func removePointer(ctx context.Context, store Store, intent pruneIntent) error {
+	path := PointerPath(intent.Kind, intent.SnapshotDate)
+	if path == "" {
+		return nil
+	}
+	pointer, _, err := readDocument[Pointer](ctx, store, path)
+	switch {
+	case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
+		return nil
+	case err != nil:
+		return err
+	case pointer.RunID != intent.RunID:
+		return nil
+	}
+	return store.Remove(ctx, path)
+}
+
+// filesOfRun are the data files that the manifest names, and those that lie in
+// the folders of its date under the run's name.
+func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) ([]string, error) {
+	found := make(map[string]bool)
+	var paths []string
+	add := func(path string) {
+		if !found[path] {
+			found[path] = true
+			paths = append(paths, path)
+		}
+	}
+	if manifest != nil && manifest.Status == Published {
+		for _, table := range manifest.Tables {
+			for _, file := range table.Files {
+				add(file.Path)
+			}
+		}
+	}
+	for _, table := range schemas.Tables() {
+		entries, err := list(ctx, store, DatePath(intent.Kind, table.Name, intent.SnapshotDate))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if runOfFile(entry.Path) == Escape(intent.RunID) {
+				add(entry.Path)
+			}
+		}
+	}
+	return paths, nil
+}
+
+// removeAll removes objects, some at once.
+func removeAll(ctx context.Context, store Store, paths []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for _, path := range paths {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return store.Remove(ctx, path)
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,385 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// purgeRounds is how often a purge starts over because its last look has found
+// rows again: a run was published meanwhile.
+const purgeRounds = 3
+
+// Purge removes all rows of some schools, or of some districts and their
+// schools, from every published run at a destination, and drops what unfinished
+// runs have staged, for nobody can look into that: their next command plans and
+// fetches anew. Ledgers, plans and manifests, which name schools and hold
+// nothing of students, stay. See bids for the rows, knowledge for the schools of
+// a district.
+//
+// Only files that hold such rows are rewritten. A run changes in one step of
+// its manifest: its new files are staged, then an intent is written, then files,
+// manifest and pointer become the new ones and the old files go (rollPurge). A
+// purge that was killed is finished by the same one, asked again; the part of a
+// run that has begun is finished by any. At last every file is read again and
+// the report, now a proof, is stored as _purges/<id>.json.
+//
+// Purge looks at what the destination shows: versions that the store keeps of
+// removed objects, backups and copies are out of its reach (NotReached). A
+// *RefusedError says that something stands in the way and nothing was changed.
+func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport, err error) {
+	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
+		return nil, errors.New("purge: say either which schools or which districts")
+	}
+	if !opts.DryRun {
+		if _, err := FinishPublishing(ctx, store); err != nil {
+			return nil, err
+		}
+		unlock, err := store.Lock(ctx, publishLock, true)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+		if err := finishAll(ctx, store); err != nil {
+			return nil, err
+		}
+	}
+	p, err := newPurging(ctx, store, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.survey(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.scan(ctx); err != nil {
+		return nil, err
+	}
+	p.judge()
+	if opts.DryRun || p.report.Nothing() {
+		return p.report, nil
+	}
+	return p.report, p.carryOut(ctx)
+}
+
+// finishAll finishes purges and prunes that were killed.
+func finishAll(ctx context.Context, store Store) error {
+	if err := finishPurges(ctx, store); err != nil {
+		return err
+	}
+	begun, err := begunPrunes(ctx, store)
+	if err != nil {
+		return err
+	}
+	for _, intent := range begun {
+		manifest, err := ReadManifest(ctx, store, intent.RunID)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		if err := removeRun(ctx, store, intent, manifest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purging is a purge at work.
+type purging struct {
+	store  Store
+	opts   PurgeOptions
+	report *PurgeReport
+	know   *knowledge
+
+	runs  map[string]*Manifest // published
+	found map[string][]purgeUnit
+	plans map[string]*Plan // by folder
+	// unfinished are the folders of runs that have something staged, or whose
+	// plan may be of a purged school; with the run's id, if it is known.
+	unfinished map[string]string
+	seen       set // bids that were asked for and found in a row
+}
+
+// newPurging begins a report, or goes on with that of a killed purge.
+func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, error) {
+	now := time.Now
+	if opts.Now != nil {
+		now = opts.Now
+	}
+	p := &purging{store: store, opts: opts, seen: make(set)}
+	asked := PurgeAsked{
+		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
+		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
+	}
+	begunAt := now().UTC().Truncate(time.Second)
+	p.report = &PurgeReport{
+		FormatVersion: FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
+		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
+		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{}, NotReached: notReached(),
+	}
+	entries, err := list(ctx, store, purgesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
+			continue
+		}
+		earlier, _, err := readDocument[PurgeReport](ctx, store, entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		if earlier.State == purgeBegun {
+			earlier.DryRun, earlier.resumed = opts.DryRun, true
+			p.report = earlier
+		}
+	}
+	p.know = newKnowledge(p.report.Schools)
+	return p, nil
+}
+
+// survey reads what the destination says of its runs.
+func (p *purging) survey(ctx context.Context) error {
+	entries, err := list(ctx, p.store, runsPrefix)
+	if err != nil {
+		return err
+	}
+	runs, unreadable, err := publishedRuns(ctx, p.store)
+	if err = errors.Join(err, unreadable); err != nil {
+		return fmt.Errorf("purge: what a run consists of cannot be told: %w", err)
+	}
+	maps.DeleteFunc(runs, func(_ string, m *Manifest) bool { return m.Status != Published })
+	for _, entry := range entries {
+		if folder, pruned := strings.CutSuffix(entry.Path, "/"+pruneName); pruned {
+			maps.DeleteFunc(runs, func(run string, _ *Manifest) bool { return runPath(run) == folder+"/" })
+		}
+	}
+	p.runs = runs
+	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
+		return err
+	}
+	if len(p.opts.Districts) > 0 {
+		for _, plan := range p.plans {
+			p.know.addPlan(plan)
+		}
+		for _, run := range slices.Sorted(maps.Keys(runs)) {
+			if err := p.know.addTables(ctx, p.store, runs[run]); err != nil {
+				return fmt.Errorf("purge run %s: %w", run, err)
+			}
+		}
+	}
+	return p.findUnfinished(ctx, entries)
+}
+
+// findUnfinished finds the runs that are neither published nor being so and
+// have something staged, or a plan that names a purged bid, and what runs that
+// are dead have left staged.
+func (p *purging) findUnfinished(ctx context.Context, entries []Entry) error {
+	staged, err := p.store.Staged(ctx)
+	if err != nil {
+		return err
+	}
+	p.unfinished = make(map[string]string)
+	has := make(map[string]set) // what is in the folders of runs
+	for _, entry := range entries {
+		folder, name, _ := strings.Cut(strings.TrimPrefix(entry.Path, runsPrefix), "/")
+		put(has, folder, name)
+	}
+	for folder := range staged {
+		if !has[folder][intentName] && !has[folder][manifestName] {
+			p.unfinished[folder] = folder
+		}
+	}
+	for folder, names := range has {
+		plan := p.plans[folder]
+		switch {
+		case names[intentName], names[manifestName], names[pruneName]:
+		case len(names) > 1 || plan == nil:
+			p.unfinished[folder] = folder
+		default:
+			b := p.bidsOf(plan.RunID)
+			if b.named(plan) {
+				p.unfinished[folder] = folder
+			}
+		}
+	}
+	for folder := range p.unfinished {
+		if plan := p.plans[folder]; plan != nil {
+			p.unfinished[folder] = plan.RunID
+		}
+	}
+	return nil
+}
+
+// bidsOf are the bids whose rows are purged from a run.
+func (p *purging) bidsOf(run string) bids {
+	b := bids{schools: make(set), districts: make(set)}
+	for _, school := range p.report.Asked.Schools {
+		b.schools[school] = true
+	}
+	for _, district := range p.report.Asked.Districts {
+		b.districts[district] = true
+	}
+	if len(b.districts) > 0 {
+		b.schools = p.know.schoolsOf(run, b.districts)
+	}
+	return b
+}
+
+// judge says what was found: which schools are purged, what would change, and
+// which of the bids nothing knows.
+func (p *purging) judge() {
+	r := p.report
+	schools, known := make(set), maps.Clone(p.seen)
+	for _, school := range r.Schools {
+		schools[school] = true
+	}
+	for run := range p.runs {
+		maps.Copy(schools, p.bidsOf(run).schools)
+	}
+	for _, plan := range p.plans {
+		of := p.bidsOf(plan.RunID)
+		maps.Copy(schools, of.schools)
+		for _, bid := range slices.Concat(r.Asked.Schools, r.Asked.Districts) {
+			one := bids{schools: set{bid: true}, districts: set{bid: true}}
+			known[bid] = known[bid] || one.named(plan)
+		}
+	}
+	for _, districts := range p.know.everywhere {
+		maps.Copy(known, districts)
+	}
+	r.Schools = schools.sorted()
+	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+	for _, run := range slices.Sorted(maps.Keys(p.found)) {
+		r.add(p.runs[run], p.found[run])
+	}
+	if r.resumed {
+		return
+	}
+	r.Unknown = []string{}
+	for _, bid := range slices.Concat(r.Asked.Schools, r.Asked.Districts) {
+		if !known[bid] {
+			r.Unknown = append(r.Unknown, bid)
+		}
+	}
+	if len(r.Unknown) < len(r.Asked.Schools)+len(r.Asked.Districts) {
+		r.DroppedRuns = append(r.DroppedRuns, slices.Sorted(maps.Values(p.unfinished))...)
+	}
+}
+
+// carryOut does what was found to be done.
+func (p *purging) carryOut(ctx context.Context) (err error) {
+	free, err := p.holdUnfinished(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	path := PurgePath(p.report.ID)
+	if !p.report.resumed {
+		begun := *p.report
+		begun.Runs, begun.RowsRemoved, begun.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+		if err := writeDocument(ctx, p.store, path, begun, Condition{Absent: true}); err != nil {
+			return err
+		}
+	}
+	if err := p.dropUnfinished(ctx); err != nil {
+		return err
+	}
+	for round := 0; ; round++ {
+		for _, run := range slices.Sorted(maps.Keys(p.found)) {
+			if err := p.purgeRun(ctx, run); err != nil {
+				return err
+			}
+		}
+		if err := p.survey(ctx); err != nil {
+			return err
+		}
+		if err := p.reread(ctx); err != nil {
+			return err
+		}
+		if len(p.found) == 0 {
+			break
+		}
+		if round == purgeRounds {
+			return errors.New("purge: rows of them are published as fast as they are removed: stop the runs that do so, and purge again")
+		}
+	}
+	if strays := p.report.Strays; len(strays) > 0 {
+		return fmt.Errorf("purge: %d files that no published run names hold rows of them, such as %s: remove them and purge again",
+			len(strays), strays[0])
+	}
+	// The runs of these may hold rows too, and are not looked into before they
+	// are through.
+	if busy, err := intents(ctx, p.store); err != nil || len(busy) > 0 {
+		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
+	}
+	p.prove()
+	return writeDocument(ctx, p.store, path, p.report, Condition{})
+}
+
+// purgeRun removes the rows that were found in a published run.
+func (p *purging) purgeRun(ctx context.Context, run string) error {
+	m := p.runs[run]
+	data, _, err := p.store.Read(ctx, ManifestPath(run))
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	standing := new(Manifest)
+	if err := decodeDocument(ManifestPath(run), data, standing); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(m, standing) {
+		return fmt.Errorf("purge run %s: %w: its manifest has changed; purge again", run, ErrConflict)
+	}
+	if err := p.pointed(ctx, m, hashOf(data)); err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	intent, err := p.rewrite(ctx, m, hashOf(data), p.found[run])
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	return rollPurge(ctx, p.store, intent)
+}
+
+// pointed fails where the pointer of the run's date says another hash: what was
+// tampered with is not made right by a new one.
+func (p *purging) pointed(ctx context.Context, m *Manifest, hash string) error {
+	path := PointerPath(m.Kind, m.SnapshotDate)
+	if path == "" {
+		return nil
+	}
+	pointer, _, err := readDocument[Pointer](ctx, p.store, path)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
+		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names; verify the run", ErrDamaged, ManifestPath(m.RunID), path)
+	}
+	return nil
+}
+
+// prove completes the report from the manifests: they tell what this purge has
+// removed, before it was killed too.
+func (p *purging) prove() {
+	r := p.report
+	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
+		m := p.runs[run]
+		for i := range m.Purges {
+			if m.Purges[i].ID == r.ID {
+				r.addPurge(m, &m.Purges[i])
+			}
+		}
+	}
+	now := time.Now
+	if p.opts.Now != nil {
+		now = p.opts.Now
+	}
+	r.State = purgeDone
+	r.FinishedAt = now().UTC().Truncate(time.Second)
+}

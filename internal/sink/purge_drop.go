@@ -1,0 +1,92 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// RunLock is the name of the lock that a process holds while it works on its
+// shard of a run.
+func RunLock(run string, shard, shards int) string {
+	return fmt.Sprintf("run %s, shard %d of %d", run, shard, shards)
+}
+
+// holdUnfinished takes the locks of the runs that are to be dropped. A process
+// that is at work on one is a *RefusedError: nothing has been changed.
+func (p *purging) holdUnfinished(ctx context.Context) (free func() error, err error) {
+	var held []func() error
+	free = func() error {
+		var errs []error
+		for _, unlock := range held {
+			errs = append(errs, unlock())
+		}
+		return errors.Join(errs...)
+	}
+	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
+		plan := p.plans[folder]
+		if plan == nil {
+			continue
+		}
+		shards := max(plan.Shards, 1)
+		for shard := range shards {
+			unlock, err := p.store.Lock(ctx, RunLock(plan.RunID, shard, shards), false)
+			if errors.Is(err, ErrLocked) {
+				err = &RefusedError{Reason: fmt.Sprintf(
+					"run %s is at work and may hold what is to be purged: let it end or stop it, then purge", plan.RunID)}
+			}
+			if err != nil {
+				return nil, errors.Join(err, free())
+			}
+			held = append(held, unlock)
+		}
+	}
+	return free, nil
+}
+
+// dropUnfinished drops the runs that are not published, the plan last: the same
+// command then plans anew. What dead runs have left staged goes too.
+func (p *purging) dropUnfinished(ctx context.Context) error {
+	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
+		run := p.unfinished[folder]
+		documents, err := list(ctx, p.store, runsPrefix+folder+"/")
+		if err != nil {
+			return err
+		}
+		plan := runsPrefix + folder + "/" + planName
+		var paths []string
+		for _, entry := range documents {
+			if entry.Path != plan {
+				paths = append(paths, entry.Path)
+			}
+		}
+		err = removeAll(ctx, p.store, paths)
+		if err == nil {
+			err = p.store.Sweep(ctx, run)
+		}
+		if err == nil {
+			err = p.store.Remove(ctx, plan)
+		}
+		if err != nil {
+			return fmt.Errorf("drop run %s: %w", run, err)
+		}
+		if !slices.Contains(p.report.DroppedRuns, run) {
+			p.report.DroppedRuns = append(p.report.DroppedRuns, run)
+			slices.Sort(p.report.DroppedRuns)
+		}
+	}
+	staged, err := p.store.Staged(ctx)
+	if err != nil {
+		return err
+	}
+	for folder := range staged {
+		if _, _, err := p.store.Read(ctx, runsPrefix+folder+"/"+intentName); errors.Is(err, ErrNotFound) {
+			if err := p.store.Sweep(ctx, folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

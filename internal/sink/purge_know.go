@@ -1,0 +1,207 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// knowledge tells whose district a school is. A school belongs to the district
+// of its own that the list of schools names (specification 4.1), as plans and
+// tables keep it. Schools change districts, so what a run itself says of a
+// school counts for that run; where it says nothing, what any other run says.
+// A school that none gives a district belongs to those whose lists name it
+// (4.3), if all of them are purged.
+type knowledge struct {
+	// own are the districts of schools by run, and listed the districts that
+	// name a school, by school.
+	own    map[string]map[string]set
+	listed map[string]set
+	// everywhere are the districts of schools over all runs.
+	everywhere map[string]set
+	// recorded are the schools that a purge has resolved which was killed: what
+	// it knew may be purged by now.
+	recorded set
+}
+
+type set map[string]bool
+
+func newKnowledge(recorded []string) *knowledge {
+	k := &knowledge{
+		own: make(map[string]map[string]set), listed: make(map[string]set), everywhere: make(map[string]set),
+		recorded: make(set),
+	}
+	for _, school := range recorded {
+		k.recorded[school] = true
+	}
+	return k
+}
+
+func put(m map[string]set, key, value string) {
+	if key == "" || value == "" {
+		return
+	}
+	if m[key] == nil {
+		m[key] = make(set)
+	}
+	m[key][value] = true
+}
+
+func (k *knowledge) addOwn(run, school, district string) {
+	if k.own[run] == nil {
+		k.own[run] = make(map[string]set)
+	}
+	put(k.own[run], school, district)
+	put(k.everywhere, school, district)
+}
+
+// addPlan adds what a plan says.
+func (k *knowledge) addPlan(plan *Plan) {
+	for _, school := range plan.Schools {
+		k.addOwn(plan.RunID, school.Bid, school.District)
+		for _, perspective := range school.Perspectives {
+			put(k.listed, school.Bid, perspective)
+		}
+	}
+}
+
+// addTables adds what the lookup tables of a published run say.
+func (k *knowledge) addTables(ctx context.Context, store Store, manifest *Manifest) error {
+	for name, columns := range map[string][]string{
+		"schools":          {"school_bid", "district_bid"},
+		"district_schools": {"school_bid", "district_bid", "requested_district_bid"},
+	} {
+		declared, _, ok := schemas.FindTable(name)
+		if !ok {
+			continue
+		}
+		table := columnsOf(declared, columns...)
+		for _, file := range manifest.Tables[name].Files {
+			err := readFile(ctx, store, file.Path, table, func(batch *rows.Batch) error {
+				for i := range batch.N {
+					text := func(c int) string {
+						if v := &batch.Cols[c]; !v.Null(i) {
+							return string(v.Text(i))
+						}
+						return ""
+					}
+					k.addOwn(manifest.RunID, text(0), text(1))
+					if len(columns) > 2 {
+						put(k.listed, text(0), text(2))
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// schoolsOf returns the schools of the districts, for the rows of a run.
+func (k *knowledge) schoolsOf(run string, districts set) set {
+	found := make(set)
+	own := k.own[run]
+	for school, of := range own {
+		if overlap(of, districts) {
+			found[school] = true
+		}
+	}
+	for school, of := range k.everywhere {
+		if own[school] == nil && overlap(of, districts) {
+			found[school] = true
+		}
+	}
+	for school, of := range k.listed {
+		if k.everywhere[school] == nil && within(of, districts) {
+			found[school] = true
+		}
+	}
+	for school := range k.recorded {
+		if own[school] == nil {
+			found[school] = true
+		}
+	}
+	return found
+}
+
+func overlap(a, b set) bool {
+	for x := range a {
+		if b[x] {
+			return true
+		}
+	}
+	return false
+}
+
+func within(a, b set) bool {
+	for x := range a {
+		if !b[x] {
+			return false
+		}
+	}
+	return true
+}
+
+// named tells whether the plan names one of the bids.
+func (b *bids) named(plan *Plan) bool {
+	for _, school := range plan.Schools {
+		if b.schools[school.Bid] || b.districts[school.District] ||
+			slices.ContainsFunc(school.Perspectives, func(p string) bool { return b.districts[p] }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(plan.Districts, func(d string) bool { return b.districts[d] })
+}
+
+// readPlans reads the plans of all runs, those that cannot be read left out:
+// what such a run has staged is dropped all the same.
+func readPlans(ctx context.Context, store Store, entries []Entry) (map[string]*Plan, error) {
+	plans := make(map[string]*Plan)
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "/"+planName) {
+			continue
+		}
+		plan, _, err := readDocument[Plan](ctx, store, entry.Path)
+		switch {
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		plans[strings.TrimSuffix(strings.TrimPrefix(entry.Path, runsPrefix), "/"+planName)] = plan
+	}
+	return plans, nil
+}
+
+// readFile hands the rows of a visible file to use, page by page.
+func readFile(
+	ctx context.Context, store Store, path string, table *schemas.Table, use func(*rows.Batch) error,
+) (err error) {
+	object, err := store.Open(ctx, path)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	err = readRows(object, object.Size(), table, func(batch *rows.Batch) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return use(batch)
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// sorted returns the members in order.
+func (s set) sorted() []string { return slices.Sorted(maps.Keys(s)) }

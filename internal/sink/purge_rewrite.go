@@ -1,0 +1,286 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink/parquetfile"
+	"example.org/growthexport/schemas"
+)
+
+// rewriteConcurrency is how many files are rewritten at once: each holds a row
+// group.
+const rewriteConcurrency = 2
+
+// ManifestPurge is what a purge has removed from a published run.
+type ManifestPurge struct {
+	// ID names the proof, _purges/<id>.json.
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+	// RowsRemoved counts rows by table.
+	RowsRemoved map[string]int64 `json:"rows_removed"`
+	Files       []PurgedFile     `json:"files"`
+}
+
+// PurgedFile is a file that took the place of another.
+type PurgedFile struct {
+	Path        string `json:"path"`
+	Was         string `json:"was"`
+	RowsRemoved int64  `json:"rows_removed"`
+}
+
+// purged counts the rows that purges have removed from a table.
+func (m *Manifest) purged(table string) int64 {
+	var n int64
+	for i := range m.Purges {
+		n += m.Purges[i].RowsRemoved[table]
+	}
+	return n
+}
+
+// purgeUnit are the files of one dataset and bucket, in the order of its
+// tables: their rows are of the same records.
+type purgeUnit struct {
+	dataset *schemas.Dataset
+	files   []purgeFile
+}
+
+type purgeFile struct {
+	table   *schemas.Table
+	file    File
+	removed int64 // rows that are to be removed
+}
+
+// removed counts the rows of the unit that are to be removed.
+func (u *purgeUnit) removed() (n int64) {
+	for i := range u.files {
+		n += u.files[i].removed
+	}
+	return n
+}
+
+// purgeUnits returns the files of a published run.
+func purgeUnits(m *Manifest) ([]purgeUnit, error) {
+	known := 0
+	var units []purgeUnit
+	for _, dataset := range schemas.Datasets() {
+		at := make(map[string]int) // in units, by the part
+		for _, table := range dataset.Tables {
+			listed, ok := m.Tables[table.Name]
+			if !ok {
+				continue
+			}
+			known++
+			for _, file := range listed.Files {
+				part := partOf(file.Path, DatePath(m.Kind, table.Name, m.SnapshotDate))
+				if _, ok := at[part]; !ok {
+					at[part] = len(units)
+					units = append(units, purgeUnit{dataset: dataset})
+				}
+				unit := &units[at[part]]
+				unit.files = append(unit.files, purgeFile{table: table, file: file})
+			}
+		}
+	}
+	if known != len(m.Tables) {
+		return nil, fmt.Errorf("run %s has tables that this growth-export does not know", m.RunID)
+	}
+	return units, nil
+}
+
+// generationDigits are behind the number of the bucket in the name of a
+// rewritten file: stores tell the run by a name of that form.
+const generationDigits = 4
+
+// partNumber returns the number in the name of a data file as it was published,
+// and what stands before and behind.
+func partNumber(path string) (before, number, behind string, ok bool) {
+	slash := strings.LastIndexByte(path, '/') + 1
+	name, ok := strings.CutPrefix(path[slash:], "part-")
+	number, behind, cut := strings.Cut(name, "-")
+	if !ok || !cut || number == "" || strings.Trim(number, "0123456789") != "" {
+		return "", "", "", false
+	}
+	if len(number) >= 2*generationDigits {
+		number = number[:len(number)-generationDigits]
+	}
+	return path[:slash] + "part-", number, "-" + behind, true
+}
+
+// partOf tells which part of a table the file is, the same for all tables of a
+// dataset, however often it was rewritten.
+func partOf(path, folder string) string {
+	part := strings.TrimPrefix(path, folder)
+	if before, number, behind, ok := partNumber(part); ok {
+		return before + number + behind
+	}
+	return part
+}
+
+// rewrittenPath is where the file goes that takes the place of the one at path.
+func rewrittenPath(path string, generation int) (string, error) {
+	before, number, behind, ok := partNumber(path)
+	if !ok || generation >= 10000 {
+		return "", fmt.Errorf("rewrite %s: it is not named like a data file, or was rewritten too often", path)
+	}
+	return fmt.Sprintf("%s%s%0*d%s", before, number, generationDigits, generation, behind), nil
+}
+
+// rewrite stages the files of a run without the rows that are purged and writes
+// the intent, from which on the purge of the run is finished by whoever finds
+// it. Nothing is visible before.
+func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units []purgeUnit) (*purgeIntent, error) {
+	// What a killed purge, or the run itself, has left is nobody's.
+	if err := p.store.Sweep(ctx, m.RunID); err != nil {
+		return nil, err
+	}
+	purge := ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64)}
+	tables := NewTables(p.store, m.RunID)
+	rewritten := make([][]File, len(units))
+	group, rewriting := errgroup.WithContext(ctx)
+	group.SetLimit(rewriteConcurrency)
+	for i := range units {
+		rewritten[i] = make([]File, len(units[i].files))
+		if units[i].removed() == 0 {
+			continue
+		}
+		group.Go(func() error {
+			if err := rewriting.Err(); err != nil {
+				return err
+			}
+			return p.rewriteUnit(rewriting, tables, m, &units[i], rewritten[i])
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, errors.Join(err, p.store.Sweep(context.WithoutCancel(ctx), m.RunID))
+	}
+	intent := &purgeIntent{
+		FormatVersion: FormatVersion, ManifestSHA256: hash, Staged: make(map[string]json.RawMessage),
+	}
+	takes := make(map[string]File) // the place of the file at a path
+	for i := range units {
+		for j := range units[i].files {
+			old, file := &units[i].files[j], rewritten[i][j]
+			if old.removed == 0 {
+				continue
+			}
+			intent.Staged[file.Path] = file.Staged
+			file.Staged = nil
+			takes[old.file.Path] = file
+			purge.RowsRemoved[old.table.Name] += old.removed
+			purge.Files = append(purge.Files, PurgedFile{Path: file.Path, Was: old.file.Path, RowsRemoved: old.removed})
+		}
+	}
+	slices.SortFunc(purge.Files, func(a, b PurgedFile) int { return strings.Compare(a.Path, b.Path) })
+	intent.Manifest = m.without(takes, purge)
+	return intent, writeDocument(ctx, p.store, runPath(m.RunID)+purgeName, intent, Condition{Absent: true})
+}
+
+// without returns the manifest with other files in the place of some.
+func (m *Manifest) without(takes map[string]File, purge ManifestPurge) Manifest {
+	after := *m
+	after.Purges = append(slices.Clone(m.Purges), purge)
+	after.Tables = make(map[string]ManifestTable, len(m.Tables))
+	for name, table := range m.Tables {
+		files := slices.Clone(table.Files)
+		for i, file := range files {
+			if other, ok := takes[file.Path]; ok {
+				files[i] = other
+			}
+		}
+		slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+		after.Tables[name] = ManifestTable{Rows: table.Rows - purge.RowsRemoved[name], Files: files}
+	}
+	return after
+}
+
+// rewriteUnit stages the files of a unit that lose rows.
+func (p *purging) rewriteUnit(ctx context.Context, tables *Tables, m *Manifest, unit *purgeUnit, into []File) error {
+	of := make(records)
+	for i := range unit.files {
+		f := &unit.files[i]
+		if f.removed == 0 {
+			continue
+		}
+		path, err := rewrittenPath(f.file.Path, len(m.Purges)+1)
+		if err != nil {
+			return err
+		}
+		match := newMatch(p.bidsOf(m.RunID), f.table, f.table, unit.dataset, of)
+		if into[i], err = p.rewriteFile(ctx, tables, f, path, match); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewriteFile stages a file with the rows of another that are not purged, in
+// their order: its bytes depend on these rows alone.
+func (p *purging) rewriteFile(
+	ctx context.Context, tables *Tables, old *purgeFile, path string, match *match,
+) (_ File, err error) {
+	object, err := p.store.Open(ctx, old.file.Path)
+	if err != nil {
+		return File{}, fmt.Errorf("open %s: %w", old.file.Path, err)
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	if err := sound(ctx, object, old); err != nil {
+		return File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
+	}
+	file, err := tables.Create(ctx, path, old.table)
+	if err != nil {
+		return File{}, err
+	}
+	defer func() { err = errors.Join(err, file.Abort()) }()
+	var removed int64
+	err = readRows(object, object.Size(), old.table, func(batch *rows.Batch) error {
+		kept := make([]int32, 0, batch.N)
+		for i := range batch.N {
+			if !match.row(batch, i) {
+				kept = append(kept, int32(i))
+			}
+		}
+		removed += int64(batch.N - len(kept))
+		batch.Order = kept
+		return errors.Join(ctx.Err(), file.Append(batch))
+	})
+	if err == nil && removed != old.removed {
+		err = fmt.Errorf("%d rows were found to be purged, then %d", old.removed, removed)
+	}
+	if err != nil {
+		return File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
+	}
+	return file.Stage(ctx)
+}
+
+// sound tells whether a file is as it was published, with the columns that its
+// table has today: what cannot be read for certain is not rewritten.
+func sound(ctx context.Context, object Object, f *purgeFile) error {
+	hash, err := hashFile(ctx, object, object.Size())
+	if err != nil {
+		return err
+	}
+	if hash != f.file.SHA256 {
+		return fmt.Errorf("%w: its SHA-256 is not the manifest's", ErrDamaged)
+	}
+	info, err := parquetfile.Inspect(object, object.Size())
+	if err != nil {
+		return err
+	}
+	var columns []string
+	for i := range f.table.Columns {
+		columns = append(columns, f.table.Columns[i].Name)
+	}
+	if !slices.Equal(columns, info.Columns) {
+		return fmt.Errorf("its columns are not those that this growth-export writes in table %s", f.table.Name)
+	}
+	return nil
+}

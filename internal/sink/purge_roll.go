@@ -1,0 +1,216 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// purgeIntent is purge.json: the purge of a run has begun. What it says is all
+// that is needed to finish it.
+type purgeIntent struct {
+	FormatVersion int `json:"format_version"`
+	// ManifestSHA256 is that of the manifest that Manifest takes the place of.
+	ManifestSHA256 string `json:"manifest_sha256"`
+	// Staged is what the store needs to commit the file at a path.
+	Staged   map[string]json.RawMessage `json:"staged"`
+	Manifest Manifest                   `json:"manifest"`
+}
+
+// files are the rewritten files, as Commit needs them.
+func (i *purgeIntent) files() []File {
+	var files []File
+	for _, table := range i.Manifest.Tables {
+		for _, file := range table.Files {
+			if staged, ok := i.Staged[file.Path]; ok {
+				file.Staged = staged
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
+// purge is the purge that the intent is of.
+func (i *purgeIntent) purge() *ManifestPurge {
+	if len(i.Manifest.Purges) == 0 {
+		return &ManifestPurge{}
+	}
+	return &i.Manifest.Purges[len(i.Manifest.Purges)-1]
+}
+
+// finishPurges finishes the purges of runs that were killed, or takes back
+// what can be done anew.
+func finishPurges(ctx context.Context, store Store) error {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "/"+purgeName) {
+			continue
+		}
+		intent, _, err := readDocument[purgeIntent](ctx, store, entry.Path)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = rollPurge(ctx, store, intent)
+		if err != nil && !errors.Is(err, ErrStagedLost) && !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollPurge does what is left to do of the purge of a run: commit the rewritten
+// files, write the manifest that names them, have the pointer say its hash,
+// remove the files that nobody names any more, and the intent. Each step may
+// have been done before. Between the manifest and the pointer Verify knows
+// either hash to be right.
+//
+// ErrStagedLost says that the store has lost what was staged, ErrConflict that
+// somebody else has changed the manifest; the run is then as it was, but for
+// that.
+func rollPurge(ctx context.Context, store Store, intent *purgeIntent) error {
+	run := intent.Manifest.RunID
+	err := rollPurgeSteps(ctx, store, intent)
+	if errors.Is(err, ErrStagedLost) || errors.Is(err, ErrConflict) {
+		err = errors.Join(err, takeBackPurge(ctx, store, intent))
+	}
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	return nil
+}
+
+func rollPurgeSteps(ctx context.Context, store Store, intent *purgeIntent) error {
+	run := intent.Manifest.RunID
+	after, err := encodeDocument(&intent.Manifest)
+	if err != nil {
+		return err
+	}
+	for {
+		data, version, err := store.Read(ctx, ManifestPath(run))
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return fmt.Errorf("%w: the run was removed", ErrConflict)
+		case err != nil:
+			return fmt.Errorf("read %s: %w", ManifestPath(run), err)
+		}
+		if hashOf(data) == hashOf(after) {
+			break
+		}
+		if hashOf(data) != intent.ManifestSHA256 {
+			return fmt.Errorf("%w: its manifest has changed", ErrConflict)
+		}
+		if err := commitAll(ctx, store, run, intent.files()); err != nil {
+			return err
+		}
+		err = writeDocument(ctx, store, ManifestPath(run), &intent.Manifest, Condition{Version: version})
+		if err != nil && !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+	if err := repoint(ctx, store, &intent.Manifest, hashOf(after)); err != nil {
+		return err
+	}
+	var was []string
+	for _, file := range intent.purge().Files {
+		was = append(was, file.Was)
+	}
+	if err := removeAll(ctx, store, was); err != nil {
+		return err
+	}
+	return endPurge(ctx, store, run)
+}
+
+// commitAll makes the files visible.
+func commitAll(ctx context.Context, store Store, run string, files []File) error {
+	for _, file := range files {
+		if err := store.Commit(ctx, run, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repoint makes the pointer of the run's date, where it names the run, say the
+// hash of its manifest.
+func repoint(ctx context.Context, store Store, m *Manifest, hash string) error {
+	path := PointerPath(m.Kind, m.SnapshotDate)
+	if path == "" {
+		return nil
+	}
+	for {
+		pointer, version, err := readDocument[Pointer](ctx, store, path)
+		switch {
+		case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
+			return nil // Verify tells of it
+		case err != nil:
+			return err
+		case pointer.RunID != m.RunID, pointer.ManifestSHA256 == hash:
+			return nil
+		}
+		pointer.ManifestSHA256 = hash
+		err = writeDocument(ctx, store, path, pointer, Condition{Version: version})
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// takeBackPurge removes what a purge has made visible, and its intent. The
+// files of a run that was replaced or removed meanwhile are nobody's any more,
+// those it had before included; they were left to the purge.
+func takeBackPurge(ctx context.Context, store Store, intent *purgeIntent) error {
+	run := intent.Manifest.RunID
+	named := make(map[string]bool)
+	manifest, err := ReadManifest(ctx, store, run)
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return err
+	case manifest.Status == Published:
+		for _, table := range manifest.Tables {
+			for _, file := range table.Files {
+				named[file.Path] = true
+			}
+		}
+	}
+	var paths []string
+	for _, file := range intent.purge().Files {
+		for _, path := range []string{file.Path, file.Was} {
+			if !named[path] {
+				paths = append(paths, path)
+			}
+		}
+	}
+	if err := removeAll(ctx, store, paths); err != nil {
+		return err
+	}
+	return endPurge(ctx, store, run)
+}
+
+// endPurge removes what was staged and not committed, and the intent.
+func endPurge(ctx context.Context, store Store, run string) error {
+	if err := store.Sweep(ctx, run); err != nil {
+		return err
+	}
+	return store.Remove(ctx, runPath(run)+purgeName)
+}
+
+// underPurge tells whether the manifest has just been rewritten by a purge that
+// has not come to its pointer yet.
+func underPurge(ctx context.Context, store Store, run, hash, pointed string) bool {
+	intent, _, err := readDocument[purgeIntent](ctx, store, runPath(run)+purgeName)
+	if err != nil || intent.ManifestSHA256 != pointed {
+		return false
+	}
+	after, err := encodeDocument(&intent.Manifest)
+	return err == nil && hashOf(after) == hash
+}

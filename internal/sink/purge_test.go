@@ -1,0 +1,583 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink/parquetfile"
+	"example.org/growthexport/schemas"
+)
+
+// record is a row by the names of its columns; those it does not name are null.
+type record map[string]string
+
+// The bids of the tests of purges are long enough to be looked for in bytes.
+const (
+	gone, stays, moved      = "school-that-goes", "school-that-stays", "school-of-both"
+	goneDistrict, staysToo  = "district-that-goes", "district-that-stays"
+	latestRun, deltaRun     = "run-latest", "run-delta"
+	asOfRun, earlierRun     = "run-as-of", "run-earlier"
+	earlierDate, pastAsDate = "2026-11-19", "2025-09-01"
+)
+
+// purgeWorld are the rows of a run: two schools, results of a student who came
+// from one to the other, and classes seen from both districts.
+func purgeWorld() map[string][]record {
+	at := func(r record, school string) record {
+		r = maps.Clone(r)
+		r["requested_school_bid"] = school
+		return r
+	}
+	world := map[string][]record{
+		"districts": {{"district_bid": goneDistrict}, {"district_bid": staysToo}},
+		"schools": {
+			{"school_bid": gone, "district_bid": goneDistrict, "name": "Gone"},
+			{"school_bid": stays, "district_bid": staysToo, "name": "Stays"},
+		},
+		"district_schools": {
+			{"requested_district_bid": goneDistrict, "school_bid": gone},
+			{"requested_district_bid": goneDistrict, "school_bid": stays, "district_bid": staysToo},
+			{"requested_district_bid": staysToo, "school_bid": stays},
+		},
+	}
+	for _, school := range []string{stays, gone} {
+		world["students"] = append(world["students"], at(record{"student_bid": "a of " + school}, school), at(record{"student_bid": "b of " + school}, school))
+		world["test_results"] = append(world["test_results"],
+			at(record{"student_bid": "nameless"}, school),
+			at(record{"test_result_bid": "1 of " + school, "school_bid": school}, school),
+			at(record{"test_result_bid": "2 of " + school, "school_bid": map[string]string{gone: stays, stays: gone}[school]}, school),
+			at(record{"test_result_bid": "3 of " + school}, school))
+		for _, table := range []string{"test_result_norms", "test_result_instructional_areas"} {
+			for _, result := range []string{"1", "2", "2", "3"} {
+				world[table] = append(world[table], at(record{"test_result_bid": result + " of " + school}, school))
+			}
+		}
+	}
+	world["test_result_norms"] = slices.Insert(world["test_result_norms"], 0, at(record{}, stays))
+	for _, district := range []string{goneDistrict, staysToo} {
+		seen := at(record{"requested_perspective_bid": district, "academic_year_bid": "y", "perspective_bid": district}, stays)
+		world["academic_years"] = append(world["academic_years"], seen)
+		world["enrollment_sessions"] = append(world["enrollment_sessions"], at(record{
+			"requested_perspective_bid": district, "academic_year_bid": "y", "enrollment_session_bid": "s " + district,
+		}, stays))
+	}
+	world["academic_years"] = append(world["academic_years"],
+		at(record{"requested_perspective_bid": staysToo, "academic_year_bid": "z", "perspective_bid": goneDistrict}, stays))
+	world["enrollment_sessions"] = append(world["enrollment_sessions"],
+		at(record{"requested_perspective_bid": staysToo, "academic_year_bid": "z", "enrollment_session_bid": "of the one above"}, stays))
+	return world
+}
+
+func batchOf(table *schemas.Table, records []record) *rows.Batch {
+	batch := rows.New(table)
+	for _, r := range records {
+		for i := range batch.Cols {
+			v, c := &batch.Cols[i], &table.Columns[i]
+			text, ok := r[c.Name]
+			switch {
+			case ok:
+				v.AppendString(text)
+			case !v.Required:
+				v.AppendNull()
+			default:
+				v.AppendInt32(int32(batch.N))
+			}
+		}
+		batch.N++
+	}
+	return batch
+}
+
+// purgeDatasets are those of purgeWorld.
+func purgeDatasets() []string {
+	return []string{"districts", "schools", "district_schools", "students", "test_results", "academic_years"}
+}
+
+// stageWorld plans and stages a run of the rows.
+func stageWorld(t *testing.T, store Store, run string, world map[string][]record, edit ...func(*Plan)) *Plan {
+	t.Helper()
+	plan := newPlan(run, append([]func(*Plan){datasets(purgeDatasets()...), func(p *Plan) {
+		p.Schools = []School{
+			{Bid: gone, District: goneDistrict, Perspectives: []string{goneDistrict}},
+			{Bid: stays, District: staysToo, Perspectives: []string{goneDistrict, staysToo}},
+		}
+		p.Buckets = []Bucket{{Index: 0, First: 0, End: 2}}
+	}}, edit...)...)
+	plan, err := CreatePlan(t.Context(), store, plan)
+	require.NoError(t, err)
+	for _, unit := range plan.Units() {
+		dataset, _ := schemas.Find(unit.Dataset)
+		journal := &Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]File), StagedAt: morning()}
+		for _, table := range dataset.Tables {
+			file, err := CreateTable(t.Context(), store, run, plan.DataPath(table.Name, unit.Bucket), table)
+			require.NoError(t, err)
+			require.NoError(t, file.Append(sortedBatch(table, world[table.Name])))
+			journal.Files[table.Name], err = file.Stage(t.Context())
+			require.NoError(t, err)
+		}
+		asked := []string{""}
+		if perSchool(dataset) {
+			asked = []string{gone, stays}
+		}
+		for _, school := range asked {
+			n := int64(len(world[dataset.Tables[0].Name]))
+			if school != "" {
+				n = 0
+				for _, r := range world[dataset.Tables[0].Name] {
+					if r["requested_school_bid"] == school {
+						n++
+					}
+				}
+			}
+			journal.Ledger = append(journal.Ledger, LedgerRow{
+				Dataset: unit.Dataset, SchoolBid: school, Status: StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
+			})
+		}
+		require.NoError(t, WriteJournal(t.Context(), store, run, journal))
+	}
+	return plan
+}
+
+// sortedBatch puts the rows in the order of a file.
+func sortedBatch(table *schemas.Table, records []record) *rows.Batch {
+	records = slices.Clone(records)
+	slices.SortStableFunc(records, func(a, b record) int {
+		for _, k := range table.KeyColumns() {
+			if c := strings.Compare(a[table.Columns[k].Name], b[table.Columns[k].Name]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return batchOf(table, records)
+}
+
+func publishWorld(t *testing.T, store Store, run string, edit ...func(*Plan)) {
+	t.Helper()
+	stageWorld(t, store, run, purgeWorld(), edit...)
+	publishRun(t, store, run)
+}
+
+// purgeSite is a destination of all kinds of snapshots.
+func purgeSite(t *testing.T, store Store) {
+	t.Helper()
+	publishWorld(t, store, earlierRun, onDate(earlierDate))
+	publishWorld(t, store, latestRun)
+	publishWorld(t, store, asOfRun, func(p *Plan) { p.Kind, p.SnapshotDate = AsOf, pastAsDate })
+	publishWorld(t, store, deltaRun, func(p *Plan) { p.Kind = Delta })
+}
+
+func purgedRuns() []string { return []string{asOfRun, deltaRun, earlierRun, latestRun} }
+
+func purgeOptions(schools, districts []string) PurgeOptions {
+	return PurgeOptions{Schools: schools, Districts: districts, Now: publishedAt, ToolVersion: "1.0.0"}
+}
+
+// readWorld returns the rows of a published run that name something, by table.
+func readWorld(t *testing.T, store Store, run string) map[string][]record {
+	t.Helper()
+	m, err := ReadManifest(t.Context(), store, run)
+	require.NoError(t, err)
+	found := make(map[string][]record)
+	for name, listed := range m.Tables {
+		table, _, ok := schemas.FindTable(name)
+		require.True(t, ok)
+		some := textColumns(table)
+		for _, file := range listed.Files {
+			require.NoError(t, readFile(t.Context(), store, file.Path, some, func(b *rows.Batch) error {
+				for i := range b.N {
+					r := make(record)
+					for c := range b.Cols {
+						if !b.Cols[c].Null(i) {
+							r[some.Columns[c].Name] = string(b.Cols[c].Text(i))
+						}
+					}
+					found[name] = append(found[name], r)
+				}
+				return nil
+			}))
+		}
+	}
+	return found
+}
+
+// TestPurgeSchool removes a school from every run: its own rows, what others
+// hold of it, and what was made from these records.
+func TestPurgeSchool(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	purgeSite(t, store)
+	before := tree(t, root)
+
+	options := purgeOptions([]string{gone, "nobody"}, nil)
+	options.DryRun = true
+	would, err := Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.Equal(t, before, tree(t, root), "a dry run changes nothing")
+
+	options.DryRun = false
+	report, err := Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.Equal(t, would.RowsRemoved, report.RowsRemoved)
+	require.Equal(t, []string{"nobody"}, report.Unknown)
+	require.Equal(t, map[string]int64{
+		"schools": 4, "district_schools": 4, "students": 8,
+		"test_results": 4 * (4 + 1), "test_result_norms": 4 * (4 + 2), "test_result_instructional_areas": 4 * (4 + 2),
+	}, report.RowsRemoved)
+	require.Zero(t, report.Reread.RowsFound)
+	require.Empty(t, report.Reread.RowsMentioning)
+	require.Len(t, report.Runs, 4)
+	require.Equal(t, 4*6, report.FilesRewritten)
+
+	for _, run := range purgedRuns() {
+		requireVerified(t, store, VerifyTarget{RunID: run})
+		got := readWorld(t, store, run)
+		for name, records := range got {
+			for _, r := range records {
+				for _, text := range r {
+					require.NotEqual(t, gone, text, "table %s of %s: %v", name, run, r)
+				}
+			}
+		}
+		require.Len(t, got["test_results"], 3)
+		require.Equal(t, []record{
+			{"requested_school_bid": stays},
+			{"requested_school_bid": stays, "test_result_bid": "1 of " + stays},
+			{"requested_school_bid": stays, "test_result_bid": "3 of " + stays},
+		}, got["test_result_norms"], "the elements of the record that went are gone, and no others")
+		require.Len(t, got["academic_years"], 3)
+	}
+	requireVerified(t, store, VerifyTarget{})
+	requireNoBytes(t, root, gone)
+	requireRewrittenLikeNew(t, store, latestRun)
+
+	var proof PurgeReport
+	data, _, err := store.Read(t.Context(), PurgePath(report.ID))
+	require.NoError(t, err)
+	require.NoError(t, decodeDocument("", data, &proof))
+	require.Equal(t, purgeDone, proof.State)
+	require.Equal(t, report.RowsRemoved, proof.RowsRemoved)
+	require.Equal(t, report.Files(), proof.Files())
+
+	// What has nothing to do with it is as it was.
+	after := tree(t, root)
+	for name, text := range before {
+		if strings.HasPrefix(name, "districts/") || strings.HasPrefix(name, "academic_years/") || strings.Contains(name, "ledger") {
+			require.Equal(t, text, after[name], name)
+		}
+	}
+	again, err := Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.True(t, again.Nothing())
+	require.Equal(t, after, tree(t, root))
+}
+
+// Files are the paths of a report.
+func (r *PurgeReport) Files() (paths []string) {
+	for _, run := range r.Runs {
+		for _, file := range run.Files {
+			paths = append(paths, file.Path)
+		}
+	}
+	return paths
+}
+
+// requireNoBytes looks for a text in the bytes of every data file as they are,
+// which statistics and page indexes are, and in every text that is read.
+func requireNoBytes(t *testing.T, root, text string) {
+	t.Helper()
+	looked := 0
+	for name, data := range tree(t, root) {
+		if strings.HasPrefix(name, "_") {
+			continue
+		}
+		looked++
+		require.NotContains(t, data, text, name)
+	}
+	require.Positive(t, looked)
+}
+
+// requireRewrittenLikeNew writes the rows of every file of a run as a new file
+// would be, whose bytes are the same.
+func requireRewrittenLikeNew(t *testing.T, store Store, run string) {
+	t.Helper()
+	m, err := ReadManifest(t.Context(), store, run)
+	require.NoError(t, err)
+	for name, listed := range m.Tables {
+		table, _, _ := schemas.FindTable(name)
+		for _, file := range listed.Files {
+			var out bytes.Buffer
+			w := parquetfile.NewWriter(&out, table, parquetfile.Options{})
+			require.NoError(t, readFile(t.Context(), store, file.Path, table, w.Append))
+			_, err := w.Close()
+			require.NoError(t, err)
+			require.Equal(t, hashOf(out.Bytes()), file.SHA256, file.Path)
+		}
+	}
+}
+
+// TestPurgeDistrict removes a district with its school and with what it says of
+// the school of another.
+func TestPurgeDistrict(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	purgeSite(t, store)
+	report, err := Purge(t.Context(), store, purgeOptions(nil, []string{goneDistrict}))
+	require.NoError(t, err)
+	require.Equal(t, []string{gone}, report.Schools)
+	require.Empty(t, report.Unknown)
+	for _, run := range purgedRuns() {
+		requireVerified(t, store, VerifyTarget{RunID: run})
+		got := readWorld(t, store, run)
+		require.Equal(t, []record{{"district_bid": staysToo}}, got["districts"])
+		require.Len(t, got["schools"], 1)
+		require.Len(t, got["district_schools"], 1)
+		require.Len(t, got["students"], 2)
+		require.Len(t, got["academic_years"], 1)
+		require.Len(t, got["enrollment_sessions"], 1)
+		require.Equal(t, "s "+staysToo, got["enrollment_sessions"][0]["enrollment_session_bid"])
+	}
+	requireNoBytes(t, root, gone)
+	requireNoBytes(t, root, goneDistrict)
+}
+
+// TestPurgeAgain purges another school of a run that was purged before.
+func TestPurgeAgain(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	purgeSite(t, store)
+	for _, school := range []string{gone, stays} {
+		_, err := Purge(t.Context(), store, purgeOptions([]string{school}, nil))
+		require.NoError(t, err)
+		requireNoBytes(t, root, school)
+	}
+	for _, run := range purgedRuns() {
+		requireVerified(t, store, VerifyTarget{RunID: run})
+		require.Empty(t, readWorld(t, store, run)["test_results"])
+	}
+	require.Contains(t, tree(t, root), "students/snapshot_date="+today+"/part-00000002-"+latestRun+".parquet")
+}
+
+// TestKnowledge gives schools to districts as the runs tell it.
+func TestKnowledge(t *testing.T) {
+	t.Parallel()
+	plan := func(run, school, district string, perspectives ...string) *Plan {
+		return &Plan{RunID: run, Schools: []School{{Bid: school, District: district, Perspectives: perspectives}}}
+	}
+	k := newKnowledge([]string{"resolved before"})
+	k.addPlan(plan("autumn", moved, goneDistrict))
+	k.addPlan(plan("spring", moved, staysToo, goneDistrict))
+	k.addPlan(plan("autumn", "listed by one", "", goneDistrict))
+	k.addPlan(plan("autumn", "listed by both", "", goneDistrict))
+	k.addPlan(plan("autumn", "listed by both", "", staysToo))
+	districts := set{goneDistrict: true}
+	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.schoolsOf("autumn", districts).sorted())
+	require.Equal(t, []string{"listed by one", "resolved before"}, k.schoolsOf("spring", districts).sorted())
+	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.schoolsOf("silent", districts).sorted())
+}
+
+// TestPurgeColumns fails when a column is declared that may hold the bid of a
+// school or a district and that no purge looks at.
+func TestPurgeColumns(t *testing.T) {
+	t.Parallel()
+	known := slices.Concat(schoolColumns(), districtColumns())
+	looked := 0
+	for _, dataset := range schemas.Datasets() {
+		for _, table := range dataset.Tables {
+			for _, c := range table.Columns {
+				for _, word := range []string{"school_bid", "district_bid", "perspective_bid"} {
+					if strings.HasSuffix(c.Name, word) {
+						require.Contains(t, known, c.Name, table.Name)
+						looked++
+					}
+				}
+			}
+			require.NotEmpty(t, matchColumns(table, dataset).Columns, table.Name)
+			key := recordKey(table, dataset)
+			require.Len(t, key, len(recordKey(dataset.Tables[0], dataset)), table.Name)
+			for _, k := range key {
+				require.GreaterOrEqual(t, textColumns(table).Column(table.Columns[k].Name), 0, table.Name)
+			}
+		}
+	}
+	require.Greater(t, looked, 30)
+}
+
+func TestPurgeMentions(t *testing.T) {
+	t.Parallel()
+	b := bids{schools: set{`sch"ool`: true}, districts: set{"d": true}}
+	for text, want := range map[string]bool{
+		`{"a":"d"}`: true, `{"d":1}`: true, `{"a":["sch\"ool"]}`: true, `{"a":"\u0064"}`: true,
+		`{"a":"dd"}`: false, `{"a":"\"d"}`: false, `{"a":"`: false, `"`: false, ``: false, `{"a":"\`: false,
+	} {
+		require.Equal(t, want, b.inJSON([]byte(text)), text)
+	}
+}
+
+// TestPurgeUnfinished drops runs that are not published, for what they have
+// staged cannot be looked into, and none where the bid is nobody's.
+func TestPurgeUnfinished(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	purgeSite(t, store)
+	stageWorld(t, store, "staged", purgeWorld(), planned(time.Hour))
+	_, err := CreatePlan(t.Context(), store, newPlan("only-planned", few))
+	require.NoError(t, err)
+	before := tree(t, root)
+	report, err := Purge(t.Context(), store, purgeOptions([]string{"nobody"}, nil))
+	require.NoError(t, err)
+	require.True(t, report.Nothing())
+	require.Equal(t, before, tree(t, root))
+
+	unlock, err := store.Lock(t.Context(), RunLock("staged", 0, 1), false)
+	require.NoError(t, err)
+	_, err = Purge(t.Context(), newDir(t, root), purgeOptions([]string{gone}, nil))
+	require.ErrorAs(t, err, new(*RefusedError))
+	require.NoError(t, unlock())
+	require.Equal(t, before, tree(t, root))
+
+	report, err = Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+	require.NoError(t, err)
+	require.Equal(t, []string{"staged"}, report.DroppedRuns)
+	require.NoDirExists(t, filepath.Join(root, "_staging"))
+	require.NoDirExists(t, filepath.Join(root, "_runs", "staged"))
+	require.FileExists(t, filepath.Join(root, "_runs", "only-planned", "plan.json"))
+}
+
+// TestPurgeTells of what is not as it should be, and changes no run then.
+func TestPurgeTells(t *testing.T) {
+	t.Parallel()
+	students := "students/snapshot_date=" + today + "/"
+	tests := []struct {
+		name  string
+		spoil func(t *testing.T, root string)
+		says  string
+	}{
+		{"a file that no run names", func(t *testing.T, root string) {
+			t.Helper()
+			link(t, root, students+"part-0000-"+latestRun+".parquet", students+"part-0000-restored.parquet")
+		}, students + "part-0000-restored.parquet"},
+		{"a damaged file", func(t *testing.T, root string) {
+			t.Helper()
+			link(t, root, "students/snapshot_date="+earlierDate+"/part-0000-"+earlierRun+".parquet", "x")
+			data, err := os.ReadFile(filepath.Join(root, "x"))
+			require.NoError(t, err)
+			data[8] ^= 1
+			require.NoError(t, os.WriteFile(filepath.Join(root, "x"), data, 0o600))
+		}, "part-0000-" + earlierRun},
+		{"a damaged manifest", func(t *testing.T, root string) {
+			t.Helper()
+			require.NoError(t, os.WriteFile(filepath.Join(root, ManifestPath(latestRun)), []byte("{"), 0o600))
+		}, ManifestPath(latestRun)},
+		{"a manifest that the pointer does not name", func(t *testing.T, root string) {
+			t.Helper()
+			path := filepath.Join(root, ManifestPath(latestRun))
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte("1.0.0"), []byte("1.0.1"), 1), 0o600))
+		}, ManifestPath(latestRun)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := newDir(t, root)
+			purgeSite(t, store)
+			test.spoil(t, root)
+			_, err := Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+}
+
+func link(t *testing.T, root, from, to string) {
+	t.Helper()
+	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))
+}
+
+// TestPurgeKilledAnywhere kills a purge before every operation and expects the
+// same purge to come to the very same end, and every run to be whole at any
+// time.
+func TestPurgeKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	start := t.TempDir()
+	store := newDir(t, start)
+	publishWorld(t, store, latestRun)
+	publishWorld(t, store, deltaRun, func(p *Plan) { p.Kind = Delta })
+	stageWorld(t, store, "staged", purgeWorld(), planned(time.Hour))
+	options := purgeOptions(nil, []string{goneDistrict})
+	purge := func(ctx context.Context, store Store) error {
+		_, err := Purge(ctx, store, options)
+		return err
+	}
+	requireKilledAnywhere(t, start, 1, purge, latestRun, deltaRun)
+}
+
+// requireKilledAnywhere kills what do does before its operations, every so many,
+// verifies the runs, those that are still there, and does it again.
+func requireKilledAnywhere(t *testing.T, start string, every int, do func(context.Context, Store) error, runs ...string) {
+	t.Helper()
+	undisturbed := copyTree(t, start)
+	counter := &mortal{Store: newDir(t, undisturbed)}
+	counter.left.Store(1 << 40)
+	require.NoError(t, do(t.Context(), counter))
+	want := tree(t, undisturbed)
+	operations := int(1<<40 - counter.left.Load())
+	require.Greater(t, operations, 20)
+	for n := 0; n < operations; n += every {
+		root := copyTree(t, start)
+		dead := &mortal{Store: newDir(t, root)}
+		dead.left.Store(int64(n))
+		require.ErrorIs(t, do(t.Context(), dead), errKilled, "killed after %d operations", n)
+		alive := newDir(t, root)
+		for _, run := range runs {
+			pointed, err := stillPointed(t.Context(), alive, run)
+			require.NoError(t, err)
+			if !pointed {
+				continue
+			}
+			report, err := Verify(t.Context(), alive, VerifyTarget{RunID: run})
+			require.NoError(t, err)
+			require.Empty(t, report.Problems, "killed after %d operations", n)
+		}
+		require.NoError(t, do(t.Context(), alive), "killed after %d operations", n)
+		got := tree(t, root)
+		require.ElementsMatch(t, names(want), names(got), "killed after %d operations", n)
+		require.Equal(t, want, got, "killed after %d operations", n)
+		require.NoError(t, alive.Close())
+		require.NoError(t, os.RemoveAll(root))
+	}
+}
+
+// stillPointed tells whether readers can find the run: its pointer names it, or
+// its manifest is there and needs none.
+func stillPointed(ctx context.Context, store Store, run string) (bool, error) {
+	entries, err := list(ctx, store, runPath(run))
+	if err != nil {
+		return false, err
+	}
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Path, "/"+pruneName) {
+			return false, nil
+		}
+	}
+	manifest, err := ReadManifest(ctx, store, run)
+	if err != nil {
+		return false, nil //nolint:nilerr // A run without a manifest is no run.
+	}
+	return manifest.Status == Published, nil
+}
