@@ -80,7 +80,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpFunc(a.help)
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -102,8 +102,10 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		a.schemaCommand(),
 		a.sqlCommand(),
 		a.simulateCommand(),
+		a.completionCommand(),
 		a.versionCommand(),
 	)
+	addCompletions(root)
 	return root
 }
 

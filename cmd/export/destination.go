@@ -47,11 +47,11 @@ func (o *destination) defineWriting(g group) {
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
 		"where files grow before their upload to S3, and waits what does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
-	define(g, &o.s3.SSE, "s3-sse", "KIND", "", oneOf("AES256", "aws:kms", "aws:kms:dsse"), "encryption at rest: AES256, aws:kms or aws:kms:dsse")
+	choose(g, &o.s3.SSE, "s3-sse", "KIND", "", []string{"AES256", "aws:kms", "aws:kms:dsse"}, "encryption at rest: AES256, aws:kms or aws:kms:dsse")
 	g.shownDefault("s3-sse", "the bucket's own")
 	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
-	define(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
-		oneOf(s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired), "checksums of uploads: when-supported, or when-required for stores that refuse them")
+	choose(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
+		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that refuse them")
 	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 }
 

@@ -27,6 +27,6 @@ func (a *app) schemaCommand() *cobra.Command {
 			return formats[slices.Index(names, format)].Write(a.stdout)
 		},
 	}
-	define(group{cmd.Flags(), generalGroup}, &format, "format", "FORMAT", names[0], oneOf(names...), strings.Join(names, ", "))
+	choose(group{cmd.Flags(), generalGroup}, &format, "format", "FORMAT", names[0], names, strings.Join(names, ", "))
 	return cmd
 }

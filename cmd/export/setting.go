@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Annotations of flags that help reads.
+// Annotations of flags that help and completion read.
 const (
 	groupAnnotation   = "group"   // the heading below which help shows the flag
 	defaultAnnotation = "default" // what help shows as the default, if not the value's text
+	wordsAnnotation   = "words"   // all values that the flag takes, if those are a few words
 )
 
 // setting is a flag of any type. Environment variables and configuration files
@@ -128,6 +129,12 @@ func define[T any](g group, target *T, name, arg, def string, parse func(string)
 		}
 	}
 	g.add(s, name, doc)
+}
+
+// choose adds a flag that takes one of some words.
+func choose(g group, target *string, name, arg, def string, words []string, doc string) {
+	define(g, target, name, arg, def, oneOf(words...), doc)
+	g.flags.Lookup(name).Annotations[wordsAnnotation] = words
 }
 
 // toggle adds a flag that is off unless it is named.

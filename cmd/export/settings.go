@@ -39,15 +39,15 @@ type general struct {
 func (o *general) define(cmd *cobra.Command) group {
 	g := group{cmd.Flags(), generalGroup}
 	define(g, &o.config, "config", "FILE", "", parseText, "YAML file of settings, with the names of the flags")
-	define(g, &o.output, "output", "FORMAT", outputText, oneOf(outputText, outputJSON), "what stands on stdout: text or json")
-	define(g, &o.logFormat, "log-format", "FORMAT", "text", oneOf("text", "json"), "log lines on stderr: text or json")
-	define(g, &o.logLevel, "log-level", "LEVEL", "info", oneOf("debug", "info", "warn", "error"),
+	choose(g, &o.output, "output", "FORMAT", outputText, []string{outputText, outputJSON}, "what stands on stdout: text or json")
+	choose(g, &o.logFormat, "log-format", "FORMAT", "text", []string{"text", "json"}, "log lines on stderr: text or json")
+	choose(g, &o.logLevel, "log-level", "LEVEL", "info", []string{"debug", "info", "warn", "error"},
 		"least level of log lines: debug, info, warn or error")
 	return g
 }
 
 func (o *general) defineProgress(g group) {
-	define(g, &o.progress, "progress", "FORM", "auto", oneOf(progressAuto, progressBar, progressPlain, progressNone),
+	choose(g, &o.progress, "progress", "FORM", "auto", []string{progressAuto, progressBar, progressPlain, progressNone},
 		"progress on stderr: bar, plain lines, none, or auto for a bar on a terminal and else lines")
 }
 
@@ -95,8 +95,8 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.shownDefault("schools", "all")
 	g.list(&o.districts, "districts", nil, "only the schools of these district bids: a comma list, or @FILE")
 	g.shownDefault("districts", "all")
-	define(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
-		oneOf(pipeline.AllPerspectives, pipeline.OwnPerspective),
+	choose(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
+		[]string{pipeline.AllPerspectives, pipeline.OwnPerspective},
 		"enrollment as every district sees it that names the school (all), or the school's own alone (own)")
 	define(g, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "date of the snapshot")
 	g.shownDefault("snapshot-date", "today in UTC")
@@ -108,8 +108,8 @@ func (o *selection) define(cmd *cobra.Command) {
 
 // definePartitionBy adds the setting in which a destination has a say.
 func definePartitionBy(g group, target *string) {
-	define(g, target, "partition-by", "WHAT", pipeline.PartitionNone,
-		oneOf(pipeline.PartitionNone, pipeline.PartitionDistrict), "district: a folder for each below that of the date")
+	choose(g, target, "partition-by", "WHAT", pipeline.PartitionNone,
+		[]string{pipeline.PartitionNone, pipeline.PartitionDistrict}, "district: a folder for each below that of the date")
 }
 
 // limits are what a run is judged by; nil for what the plan says.

@@ -56,7 +56,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	o.define(cmd)
 	which := group{cmd.Flags(), "What is read"}
-	define(which, &o.dialect, "dialect", "DIALECT", names[0], oneOf(names...), strings.Join(names, " or "))
+	choose(which, &o.dialect, "dialect", "DIALECT", names[0], names, strings.Join(names, " or "))
 	define(which, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "the snapshot of this date")
 	which.shownDefault("snapshot-date", "the latest")
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the enrollment as of this date")

@@ -56,7 +56,7 @@ func (a *app) versionCommand() *cobra.Command {
 			return err
 		},
 	}
-	define(group{cmd.Flags(), generalGroup}, &output, "output", "FORMAT", outputText, oneOf(outputText, outputJSON),
+	choose(group{cmd.Flags(), generalGroup}, &output, "output", "FORMAT", outputText, []string{outputText, outputJSON},
 		"what stands on stdout: text or json")
 	return cmd
 }
