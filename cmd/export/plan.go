@@ -66,6 +66,11 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 	if n := len(o.effectiveDates); n > 1 {
 		fmt.Fprintf(&b, "Each of %d dates is a run of its own; this is the plan of the first.\n", n)
 	}
+	if e.AlreadyPublished {
+		fmt.Fprintf(&b, "Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	if e.Resumes {
 		verb = "would resume (what is staged is not requested again)"
 	}

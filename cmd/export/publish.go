@@ -16,6 +16,7 @@ type publishOptions struct {
 	finishing
 	runID      string
 	acceptHeld bool
+	replace    bool
 }
 
 func (a *app) publishCommand() *cobra.Command {
@@ -40,6 +41,7 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing.shownDefault("run-id", "the only one that is staged")
 	publishing.toggle(&o.acceptHeld, "accept-held", "publish it though it is held back")
 	o.limits.define(publishing, "", "")
+	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
 	o.finishing.define(o.general.define(cmd))
 	return cmd
 }
@@ -51,7 +53,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	}
 	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Now: a.now}
 	settings := pipeline.PublishSettings{
-		RunID: o.runID, AcceptHeld: o.acceptHeld, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
+		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
 	return a.report(ctx, &o.general, o.onFinish, summary, err)

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/transform"
@@ -12,28 +14,22 @@ import (
 // needs.
 type dataset struct {
 	*schemas.Dataset
-	plan  *transform.Plan
-	spare chan *transform.Chain
+	plan   *transform.Plan
+	spares *spares
 }
 
-// spareChainBytes is the most memory that a chain may keep while it waits to
-// be used again: one that held an unusually large school is let go instead.
-const spareChainBytes = 8 << 20
-
-func compile(declared *schemas.Dataset, spare int) (*dataset, error) {
+func compile(declared *schemas.Dataset, spares *spares) (*dataset, error) {
 	plan, err := transform.Compile(declared)
 	if err != nil {
 		return nil, err
 	}
-	return &dataset{Dataset: declared, plan: plan, spare: make(chan *transform.Chain, spare)}, nil
+	return &dataset{Dataset: declared, plan: plan, spares: spares}, nil
 }
 
 // chain returns an empty chain for a call with these parameters.
 func (d *dataset) chain(params transform.Params) *transform.Chain {
-	var c *transform.Chain
-	select {
-	case c = <-d.spare:
-	default:
+	c := d.spares.get(d)
+	if c == nil {
 		c = d.plan.NewChain()
 	}
 	c.Reset(params)
@@ -42,12 +38,51 @@ func (d *dataset) chain(params transform.Params) *transform.Chain {
 
 // release takes a chain back whose rows nobody needs any more.
 func (d *dataset) release(c *transform.Chain) {
-	if c == nil || c.Bytes() > spareChainBytes {
-		return
+	if c != nil {
+		d.spares.put(d, c)
 	}
-	select {
-	case d.spare <- c:
-	default:
+}
+
+// spareBytes is how much memory chains may keep, of all datasets together,
+// while they wait to be used again.
+const spareBytes = 32 << 20
+
+// spares are the chains that wait to be used again, the one that has waited
+// longest first. The zero value is ready.
+type spares struct {
+	mu     sync.Mutex
+	chains []spare
+	bytes  int
+}
+
+type spare struct {
+	of    *dataset
+	chain *transform.Chain
+	bytes int
+}
+
+func (s *spares) get(d *dataset) *transform.Chain {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, found := range slices.Backward(s.chains) {
+		if found.of == d {
+			s.chains = slices.Delete(s.chains, i, i+1)
+			s.bytes -= found.bytes
+			return found.chain
+		}
+	}
+	return nil
+}
+
+func (s *spares) put(d *dataset, c *transform.Chain) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	added := spare{of: d, chain: c, bytes: c.Bytes()}
+	s.chains = append(s.chains, added)
+	s.bytes += added.bytes
+	for s.bytes > spareBytes {
+		s.bytes -= s.chains[0].bytes
+		s.chains = slices.Delete(s.chains, 0, 1)
 	}
 }
 

@@ -55,7 +55,7 @@ func NewTrial(client *extract.Client) (*Trial, error) {
 		if !ok {
 			return nil, fmt.Errorf("there is no dataset %s", name)
 		}
-		d, err := compile(declared, 1)
+		d, err := compile(declared, &spares{})
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func NewTrial(client *extract.Client) (*Trial, error) {
 // Schools fetches the school list (specification 4.1), which takes a token. Its
 // errors are those by which a run would end.
 func (t *Trial) Schools(ctx context.Context) (SchoolCount, error) {
-	looked, err := t.fetch.lookUp(ctx, &Settings{Perspectives: OwnPerspective}, t.fetch.datasets, nil)
+	looked, err := t.fetch.lookUp(ctx, &Settings{Perspectives: OwnPerspective}, nil)
 	if err != nil {
 		return SchoolCount{}, err
 	}

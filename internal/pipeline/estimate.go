@@ -13,10 +13,12 @@ type Estimate struct {
 	RunID string `json:"run_id"`
 	// Resumes tells that the run has begun; what it has staged already would
 	// not be requested again.
-	Resumes      bool   `json:"resumes"`
-	SnapshotDate string `json:"snapshot_date"`
-	Destination  string `json:"destination"`
-	Schools      int    `json:"schools"`
+	Resumes bool `json:"resumes"`
+	// AlreadyPublished: the run is published, and nothing would be done.
+	AlreadyPublished bool   `json:"already_published,omitempty"`
+	SnapshotDate     string `json:"snapshot_date"`
+	Destination      string `json:"destination"`
+	Schools          int    `json:"schools"`
 	// Districts are those of 4.2, where the run needs them.
 	Districts     int                  `json:"districts"`
 	FailedSchools []sink.SchoolFailure `json:"failed_schools"`
@@ -55,13 +57,19 @@ func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*E
 	if err != nil {
 		return nil, err
 	}
-	looked, err := r.fetch.lookUp(ctx, &s, r.datasets, r.byName())
+	if found.manifest != nil {
+		return &Estimate{
+			RunID: found.id, AlreadyPublished: true, SnapshotDate: found.manifest.SnapshotDate,
+			Destination: deps.Store.String(), Exact: true,
+		}, nil
+	}
+	looked, err := r.fetch.lookUp(ctx, &s, r.byName())
 	if err != nil {
 		return nil, err
 	}
 	plan := found.plan
 	if plan == nil {
-		if plan, err = r.makePlan(found.id, nil, deps.Now(), looked); err != nil {
+		if plan, err = r.makePlan(found.id, looked); err != nil {
 			return nil, err
 		}
 	}

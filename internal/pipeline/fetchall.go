@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,12 @@ import (
 
 // writer is what the units of a run write with.
 type writer struct {
-	store   sink.Store
-	tables  *sink.Tables
-	plan    *sink.Plan
-	meter   *Meter
-	scratch *scratch
-	now     func() time.Time
-	client  *extract.Client
+	store  sink.Store
+	tables *sink.Tables
+	plan   *sink.Plan
+	meter  *Meter
+	now    func() time.Time
+	client *extract.Client
 
 	mu sync.Mutex
 	// changed tells that waiting fell, or that a unit is not being written any
@@ -80,10 +80,9 @@ func since(total, counted sink.Requests) sink.Requests {
 func (r *run) fetchAll(ctx context.Context) error {
 	w := &writer{
 		store: r.Store, tables: sink.NewTables(r.Store, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
-		scratch: &scratch{folder: r.settings.Scratch},
+		counted: r.before,
 	}
 	w.changed = sync.NewCond(&w.mu)
-	defer w.scratch.close()
 	todo, err := r.unitsToDo(ctx)
 	if err != nil {
 		return err
@@ -96,7 +95,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 	}
 	r.looked = nil
 
-	group, ctx := errgroup.WithContext(ctx)
+	group, working := errgroup.WithContext(ctx)
 	// A chain uses a request slot or a processor, so this many keep both busy;
 	// three are what it takes to tell a service in trouble from two bad schools.
 	group.SetLimit(max(3, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
@@ -106,22 +105,25 @@ func (r *run) fetchAll(ctx context.Context) error {
 			continue
 		}
 		bucket := r.plan.Buckets[u.Bucket]
-		work := newUnit(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End])
+		work := newUnit(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.settings.Scratch)
 		units = append(units, work)
 		r.Meter.chainsTotal.Add(int64(len(work.schools)))
 	}
 	for _, u := range units {
 		if len(u.schools) == 0 {
-			group.Go(func() error { return u.stage(ctx, w) })
+			group.Go(func() error { return u.stage(working, w) })
 		}
 		for i := range u.schools {
-			if ctx.Err() != nil {
+			if working.Err() != nil {
 				break
 			}
-			group.Go(func() error { return r.step(ctx, w, u, i) })
+			group.Go(func() error { return r.step(working, w, u, i) })
 		}
 	}
 	err = group.Wait()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx) // before anything had begun that could fail
+	}
 	if err == nil {
 		return nil
 	}
@@ -149,33 +151,24 @@ func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
 	return u.stage(ctx, w)
 }
 
-// unitsToDo lists this shard's units that have no journal, or one with a
-// failed school, or whose staged files the store has lost.
+// unitsToDo lists this shard's units that are not staged, or hold a failed
+// school.
 func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
-	journals, err := sink.ReadJournals(ctx, r.Store, r.plan.RunID)
+	staged, err := sink.StagedUnits(ctx, r.Store, r.plan)
 	if err != nil {
-		return nil, fmt.Errorf("read the journals of run %s: %w", r.plan.RunID, err)
-	}
-	staged := make(map[sink.Unit]*sink.Journal, len(journals))
-	for _, j := range journals {
-		staged[sink.Unit{Bucket: j.Bucket, Dataset: j.Dataset}] = j
+		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
 	}
 	var todo []sink.Unit
 	for _, u := range r.plan.Units() {
-		if r.plan.Shard(u) != r.settings.Shard {
+		// The number of shards is this command's: another number than the plan
+		// was made with divides what is left in another way.
+		if u.Shard(r.settings.Shards) != r.settings.Shard {
 			continue
 		}
 		r.summary.UnitsTotal++
-		j := staged[u]
-		if j != nil {
-			whole, err := r.whole(ctx, j)
-			if err != nil {
-				return nil, err
-			}
-			if whole {
-				r.summary.UnitsResumed++
-				continue
-			}
+		if j := staged[u]; j != nil && !j.Failed() {
+			r.summary.UnitsResumed++
+			continue
 		}
 		todo = append(todo, u)
 	}
@@ -184,32 +177,16 @@ func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
 	return todo, nil
 }
 
-// whole tells whether a journalled unit stands as it is.
-func (r *run) whole(ctx context.Context, j *sink.Journal) (bool, error) {
-	if j.Failed() {
-		return false, nil
-	}
-	for _, file := range j.Files {
-		holds, err := r.Store.Holds(ctx, r.plan.RunID, file)
-		if err != nil {
-			return false, fmt.Errorf("look for staged file %s: %w", file.Path, err)
-		}
-		if !holds {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
 // stageLookups stages the lookup datasets that are to be done, fetching them
-// unless planning has just done so.
+// unless planning has just done so. A run that is resumed with one of them
+// missing asks for all that feed it again; the plan's schools stand.
 func (r *run) stageLookups(ctx context.Context, w *writer, todo []sink.Unit) error {
 	for _, u := range todo {
 		if u.Bucket != sink.LookupBucket {
 			continue
 		}
 		if r.looked == nil {
-			looked, err := r.fetch.lookUp(ctx, r.settings, r.datasets, r.byName())
+			looked, err := r.fetch.lookUp(ctx, r.settings, r.byName())
 			if err != nil {
 				return err
 			}
@@ -223,7 +200,7 @@ func (r *run) stageLookups(ctx context.Context, w *writer, todo []sink.Unit) err
 }
 
 func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
-	u := newUnit(d, sink.Bucket{Index: sink.LookupBucket}, make([]sink.School, 1))
+	u := newUnit(d, sink.Bucket{Index: sink.LookupBucket}, make([]sink.School, 1), r.settings.Scratch)
 	_, err := u.deliver(ctx, w, 0, r.looked.results[d.Name])
 	u.journal.Ledger = r.looked.ledger[d.Name]
 	if err == nil {
@@ -264,6 +241,6 @@ func (r *run) logResult(ctx context.Context, result *result) {
 
 func sortDrift(drift []sink.Drift) {
 	slices.SortFunc(drift, func(a, b sink.Drift) int {
-		return strings.Compare(a.Table+"\x00"+a.Field+"\x00"+a.Kind, b.Table+"\x00"+b.Field+"\x00"+b.Kind)
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Field, b.Field), strings.Compare(a.Kind, b.Kind))
 	})
 }

@@ -73,9 +73,9 @@ func (s *Settings) split() (taken, leftOut []string) {
 }
 
 // filters are the optional parameters that the plan pins.
-func (r *run) filters(ctx context.Context, now time.Time) (map[string]string, error) {
+func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
-	pinned := map[string]string{effectiveDate: now.UTC().Format(dateLayout)}
+	pinned := map[string]string{effectiveDate: r.now.Format(time.DateOnly)}
 	if s.EffectiveDate != "" {
 		pinned[effectiveDate] = s.EffectiveDate
 	}
@@ -109,6 +109,9 @@ func lastWholeRun(ctx context.Context, store sink.Store, datasets []string) (*si
 			continue
 		}
 		m, err := sink.ReadManifest(ctx, store, run)
+		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+			continue // to begin from an earlier run only reaches further back
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read the manifest of run %s: %w", run, err)
 		}
@@ -142,7 +145,7 @@ func checkKind(s *Settings) error {
 		return errors.New("--effective-date gives an as-of run its date: leave --snapshot-date out")
 	}
 	if s.EffectiveDate != "" {
-		if _, err := time.Parse(dateLayout, s.EffectiveDate); err != nil {
+		if _, err := time.Parse(time.DateOnly, s.EffectiveDate); err != nil {
 			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
 		}
 	}
@@ -169,7 +172,7 @@ func parts(kind sink.Kind) []string {
 // IsTime tells whether a text is a date or a timestamp, as ModifiedSince takes
 // them.
 func IsTime(text string) bool {
-	for _, layout := range []string{dateLayout, time.RFC3339Nano, "2006-01-02T15:04:05"} {
+	for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05"} {
 		if _, err := time.Parse(layout, text); err == nil {
 			return true
 		}

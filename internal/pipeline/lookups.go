@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/transform"
@@ -44,10 +46,10 @@ func needs(s *Settings, selected map[string]*dataset) (districts, districtSchool
 
 // lookUp fetches the lookups. A failure of any of them fails the run; a denial
 // of 4.2 or 4.3 denies that dataset alone.
-func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[string]*dataset) (*lookups, error) {
+func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*dataset) (*lookups, error) {
 	l := &lookups{results: make(map[string]*result), namedBy: make(map[string][]string), ledger: make(map[string][]sink.LedgerRow)}
 
-	schools, err := f.lookUpOnce(ctx, all["schools"], l)
+	schools, err := f.lookUpOnce(ctx, f.datasets["schools"], l)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[str
 	if !needDistricts {
 		return l, nil
 	}
-	found, err := f.lookUpOnce(ctx, all["districts"], l)
+	found, err := f.lookUpOnce(ctx, f.datasets["districts"], l)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, all, selected map[str
 	}
 	l.districts = canonical(l.districts)
 	if needLists {
-		err = f.lookUpLists(ctx, all["district_schools"], l)
+		err = f.lookUpLists(ctx, f.datasets["district_schools"], l)
 	}
 	return l, err
 }
@@ -104,21 +106,33 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 		denied.Dataset, denied.Requests, denied.Retries = d.Name, 0, 0
 		l.ledger[d.Name] = append(l.ledger[d.Name], denied)
 	}
-	for _, district := range l.districts {
-		r := &result{ledger: sink.LedgerRow{Dataset: d.Name, DistrictBid: district, Status: sink.StatusOK}}
-		if err := f.chains(ctx, d, r, []transform.Params{{"district_bid": district}}, nil); err != nil {
+	lists := make([]*result, len(l.districts))
+	group, fetching := errgroup.WithContext(ctx)
+	group.SetLimit(f.window)
+	for i, district := range l.districts {
+		lists[i] = &result{ledger: sink.LedgerRow{Dataset: d.Name, DistrictBid: district, Status: sink.StatusOK}}
+		group.Go(func() error {
+			if fetching.Err() != nil {
+				return context.Cause(fetching)
+			}
+			err := f.chains(fetching, d, lists[i], []transform.Params{{"district_bid": district}}, nil)
+			if err == nil && lists[i].ledger.Status == sink.StatusFailed {
+				err = fmt.Errorf("fetch %s: %s", d.Name, lists[i].ledger.Error)
+			}
 			return err
-		}
-		if r.ledger.Status == sink.StatusFailed {
-			return fmt.Errorf("fetch %s: %s", d.Name, r.ledger.Error)
-		}
-		for _, school := range r.texts(0, "school_bid") {
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, district := range l.districts {
+		for _, school := range lists[i].texts(0, "school_bid") {
 			if named := l.namedBy[school]; school != "" && !slices.Contains(named, district) {
 				l.namedBy[school] = append(named, district)
 			}
 		}
-		all.merge(r)
-		l.ledger[d.Name] = append(l.ledger[d.Name], r.ledger)
+		all.merge(lists[i])
+		l.ledger[d.Name] = append(l.ledger[d.Name], lists[i].ledger)
 	}
 	l.results[d.Name] = all
 	return nil

@@ -59,7 +59,8 @@ func (m *Meter) Read(now time.Time) Progress {
 
 // start readies the meter.
 func (m *Meter) start(now time.Time, client *extract.Client) {
-	m.started.Store(now.UnixNano())
+	// A command of several runs is measured from its first.
+	m.started.CompareAndSwap(0, now.UnixNano())
 	m.client.Store(client)
 }
 

@@ -12,15 +12,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-const dateLayout = "2006-01-02"
-
 // makePlan pins what the run will do from the settings and the lookups.
-func (r *run) makePlan(id string, filters map[string]string, now time.Time, looked *lookups) (*sink.Plan, error) {
+func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
 	s := r.settings
 	plan := &sink.Plan{
 		FormatVersion: sink.FormatVersion, RunID: id, Kind: s.kind(),
-		SnapshotDate: r.date, PlannedAt: now.UTC().Truncate(time.Second),
-		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: filters, Fingerprint: r.mark,
+		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
+		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), Replace: s.Replace,
 	}
@@ -161,7 +159,7 @@ func Check(s *Settings) error {
 		return fmt.Errorf("%w: %s", ErrUsage, problem)
 	}
 	if s.SnapshotDate != "" {
-		if _, err := time.Parse(dateLayout, s.SnapshotDate); err != nil {
+		if _, err := time.Parse(time.DateOnly, s.SnapshotDate); err != nil {
 			return fmt.Errorf("%w: --snapshot-date %q is not a date such as 2026-11-20", ErrUsage, s.SnapshotDate)
 		}
 	}

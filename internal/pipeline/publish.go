@@ -21,6 +21,9 @@ type PublishSettings struct {
 	// MaxFailedSchools and MaxShrink are nil for what the plan says.
 	MaxFailedSchools *int
 	MaxShrink        *Shrink
+	// Replace allows replacing a snapshot of another scope or of a past date,
+	// besides what the plan allows.
+	Replace bool
 }
 
 // limits are what a run is judged by.
@@ -62,7 +65,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		summary.fromManifest(found.manifest)
 		return summary, nil
 	}
-	l := limits{maxFailed: found.plan.MaxFailedSchools, acceptHeld: s.AcceptHeld}
+	l := limits{maxFailed: found.plan.MaxFailedSchools, acceptHeld: s.AcceptHeld, replace: s.Replace}
 	if l.maxShrink, err = ParseShrink(found.plan.MaxShrink); err != nil {
 		return summary, fmt.Errorf("read max_shrink of the plan of run %s: %w", id, err)
 	}
@@ -75,11 +78,9 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	return summary, publishRun(ctx, deps, found.plan, l, summary)
 }
 
-// onlyStaged finds the run that publish means when it is not told.
+// onlyStaged finds the run that publish means when it is not told: the one that
+// is staged, else the one whose publishing was just finished.
 func onlyStaged(ctx context.Context, store sink.Store, finished []string) (string, error) {
-	if len(finished) == 1 {
-		return finished[0], nil
-	}
 	runs, err := sink.Runs(ctx, store)
 	if err != nil {
 		return "", err
@@ -90,10 +91,12 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string) (strin
 			ready = append(ready, runs[i].RunID)
 		}
 	}
-	switch len(ready) {
-	case 1:
+	switch {
+	case len(ready) == 1:
 		return ready[0], nil
-	case 0:
+	case len(ready) == 0 && len(finished) == 1:
+		return finished[0], nil
+	case len(ready) == 0:
 		return "", fmt.Errorf("%w: no run at %s is staged: see growth-export status", ErrUsage, store)
 	default:
 		return "", fmt.Errorf("%w: several runs at %s are staged: choose one with --run-id: %s",
@@ -111,7 +114,7 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	}
 	summary.fromGathered(gathered)
 	if len(gathered.Missing) > 0 {
-		return overtaken(ctx, &deps, plan.RunID, summary, fmt.Errorf("%w: %d of its units are not staged (%s): run the same command again",
+		return overtaken(ctx, &deps, plan.RunID, summary, fmt.Errorf("%w: %d of its units are not staged (%s): run it, or its shards, again",
 			ErrIncomplete, len(gathered.Missing), describeUnits(gathered.Missing)))
 	}
 	if allDenied(gathered) {
@@ -133,11 +136,8 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	// Publishing is short and best not left half done: an interrupt that comes
 	// now is too late, though the command may end before we do.
 	manifest, err := sink.Publish(context.WithoutCancel(ctx), deps.Store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
-	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
-		return fmt.Errorf("%w: %w", ErrUsage, err)
-	}
 	if err != nil {
-		return err
+		return usageIfRefused(err)
 	}
 	summary.fromManifest(manifest)
 	deps.Meter.enter("done")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
@@ -18,6 +19,9 @@ type run struct {
 	settings *Settings
 	scope    sink.Scope
 	mark     string
+	// now is when the command began: the time of the plan, if it makes one.
+	// What is modified from then on is another run's.
+	now time.Time
 	// date is the snapshot's, if this command begins the run.
 	date string
 	// pinned are the optional parameters that its plan will pin.
@@ -29,8 +33,11 @@ type run struct {
 	// the order declared.
 	datasets map[string]*dataset
 	selected []*dataset
+	spares   spares
 	fetch    *fetcher
-	summary  *Summary
+	// before are the client's requests for an earlier run.
+	before  sink.Requests
+	summary *Summary
 }
 
 // Run takes a snapshot: it plans or resumes a run, fetches and stages what is
@@ -38,10 +45,15 @@ type run struct {
 // into shards.
 //
 // Once the run has an id the summary is not nil, with an error too, and names
-// it. Errors wrap ErrUsage, extract's sentinels, the context's cause, or are
-// failures that leave the run resumable and the previous snapshot untouched.
+// it. Errors wrap ErrUsage, extract's sentinels, the context's error or its
+// cause, or are failures that leave the run resumable and the previous snapshot
+// untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
+	before := sink.Requests{}
+	if deps.Client != nil {
+		before = requestsOf(deps.Client.Stats())
+	}
 	deps.Meter.start(started, deps.Client)
 	if err := Check(&s); err != nil {
 		return nil, err
@@ -53,6 +65,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.before = before
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Store.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
 		deps.Logger.InfoContext(ctx, "datasets left out, their operations do not accept what makes the run one of this kind",
@@ -60,12 +73,6 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
-		if found.plan != nil {
-			if err := follow(found.plan, &s, r.mark); err != nil {
-				return nil, err
-			}
-		}
-		tidy(ctx, &deps, found.id)
 		r.summary.AlreadyPublished = true
 		r.summary.fromManifest(found.manifest)
 		return r.summary, nil
@@ -111,7 +118,8 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 // begin finds the run and checks that it may be taken, before any request.
 func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) {
 	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
-	today := deps.Now().UTC().Format(dateLayout)
+	r.now = deps.Now().UTC()
+	today := r.now.Format(time.DateOnly)
 	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
 	kind := s.kind()
 	var err error
@@ -123,9 +131,7 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		return nil, found, err
 	}
 	if found.plan != nil {
-		if found.manifest == nil {
-			err = follow(found.plan, s, r.mark)
-		}
+		err = follow(found.plan, s, r.mark)
 	} else {
 		found, err = r.fresh(ctx, found, r.date == today)
 	}
@@ -133,7 +139,7 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		return nil, found, err
 	}
 	for _, declared := range schemas.Datasets() {
-		d, err := compile(declared, 2*s.Concurrency)
+		d, err := compile(declared, &r.spares)
 		if err != nil {
 			return nil, found, err
 		}
@@ -147,6 +153,15 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
 	return r, found, nil
+}
+
+// usageIfRefused makes the word of what stands at the destination a mistake of
+// usage; whatever else kept us from reading it is a failure.
+func usageIfRefused(err error) error {
+	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
+		return fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	return err
 }
 
 // fresh checks that a run that has not begun may be, and pins its parameters.
@@ -165,9 +180,9 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 	}
 	err := sink.CheckReplace(ctx, r.Store, s.kind(), r.date, r.scope, today, s.Replace)
 	if err != nil {
-		return found, fmt.Errorf("%w: %w", ErrUsage, err)
+		return found, usageIfRefused(err)
 	}
-	r.pinned, err = r.filters(ctx, r.Now())
+	r.pinned, err = r.filters(ctx)
 	return found, err
 }
 
@@ -188,7 +203,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 	if err := r.fetchAll(ctx); err != nil {
 		return overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, err)
 	}
-	if r.plan.Shards > 1 {
+	if r.settings.Shards > 1 {
 		return r.endShard(ctx)
 	}
 	limits := limits{maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, replace: r.settings.Replace}
@@ -198,14 +213,11 @@ func (r *run) take(ctx context.Context, found standing) error {
 // beginPlan fetches the lookups and pins the plan, or follows the one that
 // another shard was quicker to write.
 func (r *run) beginPlan(ctx context.Context, id string) error {
-	// The time of the plan is that before the first request: what is modified
-	// from then on is another run's.
-	now := r.Now()
-	looked, err := r.fetch.lookUp(ctx, r.settings, r.datasets, r.byName())
+	looked, err := r.fetch.lookUp(ctx, r.settings, r.byName())
 	if err != nil {
 		return err
 	}
-	plan, err := r.makePlan(id, r.pinned, now, looked)
+	plan, err := r.makePlan(id, looked)
 	if err != nil {
 		return err
 	}

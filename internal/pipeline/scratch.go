@@ -2,27 +2,29 @@ package pipeline
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"sync"
 
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/schemas"
 )
 
 // waitingBytes is how much memory finished schools may take together while
 // they wait for their turn in the file; what is beyond waits in scratch.
 const waitingBytes = 8 << 20
 
-// scratch is one unnamed file in which results wait. It holds student data, so
-// it is removed from its folder as soon as it is open: however the process
-// ends, nothing is left behind.
+// scratch is one unnamed file in which results of a unit wait. It holds student
+// data, so it is removed from its folder as soon as it is open: however the
+// process ends, nothing is left behind. Its zero value, with a folder, is ready.
 type scratch struct {
 	folder string
 
-	mu     sync.Mutex
-	file   *os.File
+	mu   sync.Mutex
+	file *os.File
+	// named is the file's name where an open file cannot be removed.
+	named  string
 	end    int64
 	spills int
 }
@@ -42,28 +44,27 @@ func (s *scratch) put(d *dataset, r *result) error {
 		if err != nil {
 			return fmt.Errorf("open a scratch file (see --scratch): %w", err)
 		}
-		if err := os.Remove(file.Name()); err != nil {
-			_ = file.Close()
-			return fmt.Errorf("unlink the scratch file: %w", err)
+		if os.Remove(file.Name()) != nil {
+			s.named = file.Name()
 		}
 		s.file = file
 	}
 	to := &spill{offset: s.end, batches: make([]int, len(r.tables))}
-	counted := &countingWriter{w: io.NewOffsetWriter(s.file, s.end)}
-	buffered := bufio.NewWriterSize(counted, 1<<18)
+	buffered := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.end), 1<<18)
 	for i, batches := range r.tables {
 		to.batches[i] = len(batches)
 		for _, b := range batches {
-			if _, err := b.WriteTo(buffered); err != nil {
+			n, err := b.WriteTo(buffered)
+			if err != nil {
 				return fmt.Errorf("write to the scratch file in %s (see --scratch): %w", s.where(), err)
 			}
+			to.size += n
 		}
 	}
 	if err := buffered.Flush(); err != nil {
 		return fmt.Errorf("write to the scratch file in %s (see --scratch): %w", s.where(), err)
 	}
-	to.size = counted.n
-	s.end += counted.n
+	s.end += to.size
 	s.spills++
 	for _, c := range r.chains {
 		d.release(c)
@@ -72,8 +73,8 @@ func (s *scratch) put(d *dataset, r *result) error {
 	return nil
 }
 
-// take reads a result's rows back and frees their place.
-func (s *scratch) take(d *schemas.Dataset, r *result) error {
+// take reads a result's rows back. The file begins anew once it holds nothing.
+func (s *scratch) take(d *dataset, r *result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := bufio.NewReaderSize(io.NewSectionReader(s.file, r.spilled.offset, r.spilled.size), 1<<18)
@@ -105,21 +106,16 @@ func (s *scratch) where() string {
 }
 
 // close ends the file, and with it what is in it.
-func (s *scratch) close() {
+func (s *scratch) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.file != nil {
-		_ = s.file.Close()
+	if s.file == nil {
+		return nil
 	}
-}
-
-type countingWriter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+	err := s.file.Close()
+	if s.named != "" {
+		err = errors.Join(err, os.Remove(s.named))
+	}
+	s.file = nil
+	return err
 }

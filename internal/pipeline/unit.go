@@ -27,15 +27,18 @@ type unit struct {
 	// complete then.
 	broken error
 
+	// scratch is where results wait that do not fit in memory.
+	scratch scratch
+
 	// The fields below belong to the goroutine that set writing.
 	files   []*sink.TableFile
 	journal sink.Journal
 	drift   map[driftKey]int64
 }
 
-func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School) *unit {
+func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School, scratchFolder string) *unit {
 	return &unit{
-		dataset: d, bucket: bucket, schools: schools,
+		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder},
 		waiting: make(map[int]*result),
 		drift:   make(map[driftKey]int64),
 		journal: sink.Journal{Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File)},
@@ -97,7 +100,7 @@ func (u *unit) spill(w *writer, i int, r *result) error {
 	delete(u.waiting, i)
 	size := r.bytes()
 	w.mu.Unlock()
-	err := w.scratch.put(u.dataset, r)
+	err := u.scratch.put(u.dataset, r)
 	w.mu.Lock()
 	u.waiting[i] = r
 	w.waiting -= size
@@ -108,7 +111,7 @@ func (u *unit) spill(w *writer, i int, r *result) error {
 // append writes a result's rows behind those of the schools before it.
 func (u *unit) append(ctx context.Context, w *writer, r *result) error {
 	if r.spilled != nil {
-		if err := w.scratch.take(u.dataset.Dataset, r); err != nil {
+		if err := u.scratch.take(u.dataset, r); err != nil {
 			return err
 		}
 	}
@@ -164,7 +167,13 @@ func (u *unit) stage(ctx context.Context, w *writer) error {
 		u.journal.Drift = append(u.journal.Drift, sink.Drift{Table: key.table, Field: key.field, Kind: key.kind, Count: n})
 	}
 	sortDrift(u.journal.Drift)
-	return w.writeJournal(ctx, &u.journal)
+	err := w.writeJournal(ctx, &u.journal)
+	// The run holds its units to the end: what they held is let go.
+	u.files, u.journal, u.drift = nil, sink.Journal{}, nil
+	w.mu.Lock()
+	u.waiting = nil
+	w.mu.Unlock()
+	return errors.Join(err, u.scratch.close())
 }
 
 // abort drops the files of a unit that will not be staged.
@@ -173,5 +182,5 @@ func (u *unit) abort() error {
 	for _, file := range u.files {
 		errs = append(errs, file.Abort())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, u.scratch.close())...)
 }

@@ -42,19 +42,9 @@ func (e *MissingError) Error() string {
 // Gather adds up what a run has staged. It fails where the ledger does not add
 // up: that is a mistake of this program, which no rerun would repair.
 func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
-	journals, err := ReadJournals(ctx, store, plan.RunID)
+	byUnit, err := StagedUnits(ctx, store, plan)
 	if err != nil {
 		return nil, err
-	}
-	held, err := holdsAll(ctx, store, plan.RunID, journals)
-	if err != nil {
-		return nil, err
-	}
-	byUnit := make(map[Unit]*Journal, len(journals))
-	for i, j := range journals {
-		if held[i] {
-			byUnit[Unit{Bucket: j.Bucket, Dataset: j.Dataset}] = j
-		}
 	}
 	g := &Gathered{
 		Plan:     plan,
@@ -71,7 +61,7 @@ func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
 	for _, unit := range plan.Units() {
 		journal := byUnit[unit]
 		dataset, _ := schemas.Find(unit.Dataset)
-		if journal == nil || !journal.covers(plan, dataset) {
+		if journal == nil {
 			g.Missing = append(g.Missing, unit)
 			continue
 		}
@@ -82,6 +72,26 @@ func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
 	g.addFailedSchools()
 	g.finish(drift)
 	return g, nil
+}
+
+// StagedUnits returns the units of a run that are staged, with their journals:
+// these cover their unit, and the store still holds their files.
+func StagedUnits(ctx context.Context, store Store, plan *Plan) (map[Unit]*Journal, error) {
+	journals, err := ReadJournals(ctx, store, plan.RunID)
+	if err != nil {
+		return nil, err
+	}
+	held, err := holdsAll(ctx, store, plan.RunID, journals)
+	if err != nil {
+		return nil, err
+	}
+	staged := make(map[Unit]*Journal, len(journals))
+	for i, j := range journals {
+		if dataset, known := schemas.Find(j.Dataset); known && held[i] && j.covers(plan, dataset) {
+			staged[Unit{Bucket: j.Bucket, Dataset: j.Dataset}] = j
+		}
+	}
+	return staged, nil
 }
 
 // holdsAll tells of each journal whether the store still holds its files.

@@ -27,6 +27,9 @@ func WriteJournal(ctx context.Context, store Store, run string, journal *Journal
 	if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged) {
 		return err
 	}
+	if earlier != nil {
+		journal.Requests.Add(earlier.Requests) // they were sent for this unit, too
+	}
 	if err := writeDocument(ctx, store, path, journal, Condition{}); err != nil {
 		return err
 	}

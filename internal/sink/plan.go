@@ -65,13 +65,13 @@ func (p *Plan) Units() []Unit {
 	return units
 }
 
-// Shard returns which of the run's processes does the unit: every n-th bucket
-// is one's, the lookups are the first's.
-func (p *Plan) Shard(u Unit) int {
-	if u.Bucket == LookupBucket || p.Shards < 2 {
+// Shard returns which of so many processes does the unit: every n-th bucket is
+// one's, the lookups are the first's.
+func (u Unit) Shard(shards int) int {
+	if u.Bucket == LookupBucket {
 		return 0
 	}
-	return u.Bucket % p.Shards
+	return u.Bucket % max(shards, 1)
 }
 
 // schoolsOf returns the schools of a bucket.

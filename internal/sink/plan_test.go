@@ -77,11 +77,11 @@ func TestUnitsAndShards(t *testing.T) {
 		"students of bucket 1", "test_results of bucket 1",
 		"students of bucket 2", "test_results of bucket 2",
 	}, got)
-	require.Equal(t, 0, p.Shard(Unit{Bucket: LookupBucket}))
-	require.Equal(t, 1, p.Shard(Unit{Bucket: 1}))
-	require.Equal(t, 0, p.Shard(Unit{Bucket: 2}))
+	require.Equal(t, 0, Unit{Bucket: LookupBucket}.Shard(p.Shards))
+	require.Equal(t, 1, Unit{Bucket: 1}.Shard(p.Shards))
+	require.Equal(t, 0, Unit{Bucket: 2}.Shard(p.Shards))
 	p.Shards = 0
-	require.Equal(t, 0, p.Shard(Unit{Bucket: 1}))
+	require.Equal(t, 0, Unit{Bucket: 1}.Shard(p.Shards))
 }
 
 func TestPlanIsThatOfTheFirst(t *testing.T) {

@@ -180,6 +180,9 @@ func FinishPublishing(ctx context.Context, store Store) (finished []string, err 
 		if errors.Is(err, ErrNotFound) {
 			continue // finished while this process waited for the lock
 		}
+		if errors.Is(err, ErrDamaged) {
+			continue // its run is published from its journals, which say the same
+		}
 		if err != nil {
 			return nil, err
 		}

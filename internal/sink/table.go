@@ -100,6 +100,7 @@ func (f *TableFile) stage(ctx context.Context) (File, error) {
 	if err := f.buffer.Flush(); err != nil {
 		return File{}, err
 	}
+	f.buffer = nil
 	size, err := f.draft.Finish()
 	if err != nil {
 		return File{}, err
