@@ -40,7 +40,7 @@ func (a *app) pruneCommand() *cobra.Command {
 			return a.prune(cmd.Context(), o, from)
 		},
 	}
-	o.defineRemoving(o.destination.define(cmd))
+	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is kept"}
 	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of each kind")
 	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
@@ -48,11 +48,6 @@ func (a *app) pruneCommand() *cobra.Command {
 	g.toggle(&o.dryRun, "dry-run", "tell what would be removed, and remove nothing")
 	o.general.define(cmd)
 	return cmd
-}
-
-// defineRemoving adds what matters where documents are written and removed.
-func (o *destination) defineRemoving(g group) {
-	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700")
 }
 
 func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {

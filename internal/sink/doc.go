@@ -36,6 +36,17 @@
 // again, and of two runs that may replace each other the one planned later is
 // left standing, whatever the order in which they came.
 //
+// # What goes again
+//
+// Prune removes whole published runs, the pointer first and the manifest last;
+// prune.json stands while that is under way. Purge removes the rows of schools
+// or districts from every published run: of each it stages new files in the
+// place of those that hold such rows, writes purge.json, and rolls forward from
+// there as publishing does: commit, manifest, pointer, then the old files. Both
+// are finished by the same command when they are killed. What a purge has done
+// stays in the manifest, which no longer counts what the ledger does, and in
+// the proof, _purges/<id>.json.
+//
 // Where the proposal of the design was changed: staged files on disk carry
 // random names, as uploads on S3 carry ids, so that a journal never vouches for
 // a file that a later attempt at the same bucket has written.

@@ -12,7 +12,7 @@ import (
 )
 
 // purgeRounds is how often a purge starts over because its last look has found
-// rows again: a run was published meanwhile.
+// rows again: a run was published meanwhile, or replaced while it was purged.
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, or of some districts and their
@@ -289,8 +289,13 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 		return err
 	}
 	for round := 0; ; round++ {
+		var disturbed error // what was taken back, to be found again
 		for _, run := range slices.Sorted(maps.Keys(p.found)) {
-			if err := p.purgeRun(ctx, run); err != nil {
+			err := p.purgeRun(ctx, run)
+			switch {
+			case errors.Is(err, ErrConflict), errors.Is(err, ErrStagedLost):
+				disturbed = errors.Join(disturbed, err)
+			case err != nil:
 				return err
 			}
 		}
@@ -304,7 +309,8 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 			break
 		}
 		if round == purgeRounds {
-			return errors.New("purge: rows of them are published as fast as they are removed: stop the runs that do so, and purge again")
+			return errors.Join(disturbed, errors.New(
+				"purge: somebody else is at work here, and rows of them are left: stop that, and purge again"))
 		}
 	}
 	if strays := p.report.Strays; len(strays) > 0 {

@@ -1,0 +1,287 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3/s3test"
+)
+
+// purgeSite is a destination with a full snapshot, one as of a past date,
+// changes, and a run that was staged and not published.
+type purgeSite struct {
+	t     *testing.T
+	world *simulator.World
+	url   string
+	dest  []string // flags
+	env   []string
+	root  string // the folder of what is there
+}
+
+func newPurgeSite(t *testing.T) *purgeSite {
+	t.Helper()
+	world := simulator.NewWorld(simulator.Options{Seed: 3, SchoolSizes: []int{30, 12, 0, 25, 8}})
+	address, stop, err := simulator.Start(context.WithoutCancel(t.Context()), simulator.New(world, simulator.ServerOptions{}), "")
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	root := filepath.Join(t.TempDir(), "out")
+	return &purgeSite{t: t, world: world, url: address, dest: []string{"--dest", root}, root: root}
+}
+
+// at is the same site at another destination.
+func (s *purgeSite) at(root string, env []string, dest ...string) *purgeSite {
+	other := *s
+	other.root, other.env, other.dest = root, env, dest
+	return &other
+}
+
+func (s *purgeSite) prepare(args ...string) *exec.Cmd {
+	s.t.Helper()
+	cmd, _ := commandProcess(s.t, append(args, s.dest...)...)
+	cmd.Env = append(cmd.Env, apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
+	cmd.Env = append(cmd.Env, s.env...)
+	return cmd
+}
+
+// command runs a command to its end and returns what it wrote.
+func (s *purgeSite) command(args ...string) string {
+	s.t.Helper()
+	cmd := s.prepare(args...)
+	out, err := cmd.Output()
+	require.NoError(s.t, err, cmd.Stderr)
+	return string(out)
+}
+
+func (s *purgeSite) fill() {
+	s.t.Helper()
+	run := []string{"run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--schools-per-file", "2"}
+	s.command(append(run, "--run-id", "full", "--datasets", "all", "--partition-by", "district")...)
+	s.command(append(run, "--run-id", "past", "--effective-date", "2026-09-15", "--partition-by", "district")...)
+	s.command(append(run, "--run-id", "changes", "--modified-since", "2020-01-01", "--partition-by", "district")...)
+	s.command(append(run, "--run-id", "staged", "--shard", "0/2", "--datasets", "all", "--partition-by", "district")...)
+}
+
+// verified expects every published run to be whole.
+func (s *purgeSite) verified() {
+	s.t.Helper()
+	for _, run := range []string{"full", "past-2026-09-15", "changes"} {
+		s.command("verify", "--run-id", run)
+	}
+}
+
+func (s *purgeSite) purge(args ...string) *sink.PurgeReport {
+	s.t.Helper()
+	report := new(sink.PurgeReport)
+	require.NoError(s.t, json.Unmarshal([]byte(s.command(append([]string{"purge", "--output", "json"}, args...)...)), report))
+	return report
+}
+
+// dataFiles are the data files that are there, and the bytes of each.
+func (s *purgeSite) dataFiles() map[string][]byte {
+	s.t.Helper()
+	found := make(map[string][]byte)
+	err := filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(s.root, path)
+		switch {
+		case err != nil:
+			return err
+		case strings.HasPrefix(entry.Name(), "_"):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case !entry.IsDir():
+			found[filepath.ToSlash(name)], err = os.ReadFile(path)
+		}
+		return err
+	})
+	require.NoError(s.t, err)
+	require.NotEmpty(s.t, found)
+	return found
+}
+
+// requireGone expects none of the bids in the bytes of any file, where bounds
+// stand as they are, nor in any value of any page.
+func (s *purgeSite) requireGone(bids ...string) {
+	s.t.Helper()
+	for name, data := range s.dataFiles() {
+		texts := valuesOf(s.t, data)
+		for _, bid := range bids {
+			require.False(s.t, bytes.Contains(data, []byte(bid)), "%s: %s in its bytes", name, bid)
+			require.False(s.t, bytes.Contains(texts, []byte(bid)), "%s: %s in its values", name, bid)
+		}
+	}
+}
+
+// valuesOf returns all texts of a Parquet file, dictionaries included, end to
+// end, as another reader than the command's sees them.
+func valuesOf(t *testing.T, data []byte) []byte {
+	t.Helper()
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	require.NoError(t, err)
+	var texts []byte
+	add := func(values []parquet.Value) {
+		for _, v := range values {
+			if v.Kind() == parquet.ByteArray {
+				texts = append(append(texts, v.ByteArray()...), 0)
+			}
+		}
+	}
+	for _, group := range file.RowGroups() {
+		for _, chunk := range group.ColumnChunks() {
+			pages := chunk.Pages()
+			for {
+				page, err := pages.ReadPage()
+				if err != nil {
+					break
+				}
+				values := make([]parquet.Value, page.NumValues())
+				n, _ := page.Values().ReadValues(values)
+				require.Len(t, values, n)
+				add(values)
+				if dictionary := page.Dictionary(); dictionary != nil {
+					for i := range dictionary.Len() {
+						add([]parquet.Value{dictionary.Index(int32(i))})
+					}
+				}
+			}
+			require.NoError(t, pages.Close())
+		}
+	}
+	return texts
+}
+
+// requirePurged purges a school and then the district of another, and looks at
+// what is left.
+func (s *purgeSite) requirePurged() {
+	s.t.Helper()
+	s.fill()
+	school := s.world.Schools()[0].Bid
+	before := s.dataFiles()
+	would := s.purge("--schools", school, "--dry-run")
+	require.Equal(s.t, before, s.dataFiles())
+
+	report := s.purge("--schools", school)
+	require.Equal(s.t, would.RowsRemoved, report.RowsRemoved)
+	require.Equal(s.t, []string{"staged"}, report.DroppedRuns)
+	require.Len(s.t, report.Runs, 3)
+	require.Positive(s.t, report.RowsRemoved["test_result_norms"])
+	require.Positive(s.t, report.RowsRemoved["student_details"])
+	require.Zero(s.t, report.Reread.RowsFound)
+	s.requireGone(school)
+	s.verified()
+	require.FileExists(s.t, filepath.Join(s.root, filepath.FromSlash(sink.PurgePath(report.ID))))
+	named := make(map[string]bool)
+	for _, run := range report.Runs {
+		for _, file := range run.Files {
+			named[file.Was], named[file.Path] = true, true
+		}
+	}
+	for name, data := range s.dataFiles() {
+		if !named[name] {
+			require.Equal(s.t, before[name], data, "%s was not to be rewritten", name)
+		}
+	}
+	require.Contains(s.t, s.command("purge", "--schools", school), "nothing to do")
+
+	other := s.world.Schools()[1]
+	district := s.purge("--districts", other.DistrictBid)
+	require.Contains(s.t, district.Schools, other.Bid)
+	s.requireGone(append(district.Schools, other.DistrictBid)...)
+	s.verified()
+	require.NotContains(s.t, s.command("status"), "problem")
+
+	// The exporter goes on as before, whatever was purged.
+	s.command("run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--schools-per-file", "2",
+		"--run-id", "full-again", "--datasets", "all", "--partition-by", "district", "--replace")
+	s.command("verify")
+}
+
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	s := newPurgeSite(t)
+	s.requirePurged()
+	require.NoDirExists(t, filepath.Join(s.root, "_staging"))
+}
+
+// TestPurgeS3 purges at a bucket of a real server.
+func TestPurgeS3(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
+	bucket := server.Bucket(t)
+	s := newPurgeSite(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
+		"--dest", "s3://"+bucket+"/pre", "--s3-endpoint", server.Endpoint, "--s3-path-style")
+	s.requirePurged()
+	require.Empty(t, server.Uploads(t, bucket))
+	require.Contains(t, s.command("prune", "--keep", "1"), "removed ")
+	s.command("verify")
+}
+
+// TestPurgeKilled ends purges by SIGKILL at random moments: every run is whole
+// at any time, and the same command comes to the same end.
+func TestPurgeKilled(t *testing.T) {
+	t.Parallel()
+	s := newPurgeSite(t)
+	s.fill()
+	school := s.world.Schools()[0].Bid
+	quiet := s.at(filepath.Join(t.TempDir(), "quiet"), nil)
+	quiet.dest = []string{"--dest", quiet.root}
+	require.NoError(t, os.CopyFS(quiet.root, os.DirFS(s.root)))
+	began := time.Now()
+	want := quiet.purge("--schools", school)
+	whole := time.Since(began)
+
+	random := rand.New(rand.NewPCG(11, 0))
+	for kills := 0; kills < 5; {
+		k := s.at(filepath.Join(t.TempDir(), "killed"), nil)
+		k.dest = []string{"--dest", k.root}
+		require.NoError(t, os.CopyFS(k.root, os.DirFS(s.root)))
+		for {
+			cmd := k.prepare("purge", "--schools", school)
+			require.NoError(t, cmd.Start())
+			timer := time.AfterFunc(time.Duration(random.Int64N(int64(whole))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+			_ = cmd.Wait() // how it ended is looked at
+			timer.Stop()
+			status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+			require.True(t, ok)
+			if !status.Signaled() {
+				require.Zero(t, cmd.ProcessState.ExitCode(), cmd.Stderr)
+				break
+			}
+			kills++
+			k.verified()
+		}
+		k.verified()
+		require.NoDirExists(t, filepath.Join(k.root, "_staging"))
+		require.Equal(t, quiet.dataFiles(), k.dataFiles())
+		proofs, err := filepath.Glob(filepath.Join(k.root, "_purges", "*.json"))
+		require.NoError(t, err)
+		require.Len(t, proofs, 1, "one purge, one proof")
+		data, err := os.ReadFile(proofs[0])
+		require.NoError(t, err)
+		var got sink.PurgeReport
+		require.NoError(t, json.Unmarshal(data, &got))
+		require.Equal(t, want.RowsRemoved, got.RowsRemoved)
+		require.Equal(t, want.Runs, got.Runs)
+		require.Equal(t, want.DroppedRuns, got.DroppedRuns)
+		require.Equal(t, "done", got.State)
+		require.True(t, slices.IsSorted(got.DroppedRuns))
+	}
+}
