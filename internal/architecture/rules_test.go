@@ -97,7 +97,8 @@ func rules() map[string]rule {
 			modules: []string{
 				"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/term",
 			},
-			why: "flags, wiring and exit codes; flattening and files are reached through pipeline",
+			why:   "flags, wiring and exit codes; flattening and files are reached through pipeline",
+			tests: []string{"internal/sink/s3/s3test"},
 		},
 		"examples/ritbygrade": {
 			modules: []string{"github.com/parquet-go/parquet-go"},
