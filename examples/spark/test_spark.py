@@ -186,6 +186,26 @@ class TestSpark(unittest.TestCase):
             self.spark.sql(f"MSCK REPAIR TABLE {name}")
             self.assertEqual(self.spark.table(name).count(), snapshot.manifest["tables"][name]["rows"], name)
 
+    def test_sql(self):
+        """What `growth-export sql --dialect spark` prints runs as it stands, and a file that is gone is an error."""
+        dest = self.export("--partition-by", "district", "--schools-per-file", "4")
+        printed = subprocess.run([self.exporter, "sql", "--dialect", "spark", "--dest", dest], capture_output=True, text=True, check=True)
+        statements = re.sub(r"^--.*$", "", printed.stdout, flags=re.MULTILINE).split(";\n")
+        statements = [statement for statement in statements if statement.strip()]
+        snapshot = read.Snapshot(self.spark, dest)
+        self.assertEqual(len(statements), 2 * len(snapshot.tables()))
+        for statement in statements:
+            self.spark.sql(statement).collect()
+        for name in snapshot.tables():
+            view, frame = self.spark.table(name), snapshot.table(name)
+            self.assertEqual(view.dtypes, frame.dtypes, name)
+            self.assertEqual(view.exceptAll(frame).count() + frame.exceptAll(view).count(), 0, name)
+        Path(dest, snapshot.manifest["tables"]["students"]["files"][0]["path"]).unlink()
+        make, check = (s for s in statements if "`students`" in s)
+        self.spark.sql(make)
+        with self.assertRaisesRegex(Exception, "table students has not the rows of its manifest"):
+            self.spark.sql(check).collect()
+
     def test_districts_stay_text(self):
         """Bids are opaque text, also where all of them look like something else; what no manifest names is not read."""
         worlds = {
