@@ -1,0 +1,61 @@
+package pipeline_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+// weigher notes how much the heap holds when the first and the last of many
+// journals are written.
+type weigher struct {
+	sink.Store
+	journals    atomic.Int64
+	early, late uint64
+}
+
+func (w *weigher) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if strings.Contains(path, "/journal/") {
+		switch w.journals.Add(1) {
+		case 40:
+			w.early = heap()
+		case 300:
+			w.late = heap()
+		}
+	}
+	return w.Store.Write(ctx, path, data, when)
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestStagedUnitsLetGo: what a run holds does not grow with what it has staged.
+func TestStagedUnitsLetGo(t *testing.T) { //nolint:paralleltest // it weighs the heap, which parallel tests share
+	sizes := make([]int, 160)
+	for i := range sizes {
+		sizes[i] = i % 3
+	}
+	s := newSite(t, simulator.Options{Seed: 2, SchoolSizes: sizes}, simulator.ServerOptions{LogLimit: 1})
+	settings := defaults()
+	settings.Datasets, settings.SchoolsPerFile = []string{"students", "test_results"}, 1
+	deps := s.deps(nil)
+	weigher := &weigher{Store: deps.Store}
+	deps.Store = weigher
+	_, err := pipeline.Run(t.Context(), deps, settings)
+	require.NoError(t, err)
+	require.NotZero(t, weigher.late)
+	grown := int64(weigher.late) - int64(weigher.early)
+	require.Less(t, grown, int64(8<<20), "260 units more are staged, of two files on average")
+}
