@@ -271,12 +271,10 @@ func (p *purging) judge() {
 }
 
 // carryOut does what was found to be done.
-func (p *purging) carryOut(ctx context.Context) (err error) {
-	free, err := p.holdUnfinished(ctx)
-	if err != nil {
+func (p *purging) carryOut(ctx context.Context) error {
+	if err := p.refuseBusy(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, free()) }()
 	path := PurgePath(p.report.ID)
 	if !p.report.resumed {
 		begun := *p.report

@@ -14,36 +14,39 @@ func RunLock(run string, shard, shards int) string {
 	return fmt.Sprintf("run %s, shard %d of %d", run, shard, shards)
 }
 
-// holdUnfinished takes the locks of the runs that are to be dropped. A process
-// that is at work on one is a *RefusedError: nothing has been changed.
-func (p *purging) holdUnfinished(ctx context.Context) (free func() error, err error) {
-	var held []func() error
-	free = func() error {
-		var errs []error
-		for _, unlock := range held {
-			errs = append(errs, unlock())
-		}
-		return errors.Join(errs...)
-	}
+// mostShards is up to how many processes a run is looked for in, whatever its
+// plan says: any number may share in what is left of a run.
+const mostShards = 6
+
+// refuseBusy is a *RefusedError if a process is at work on a run that is to be
+// dropped, before anything is changed. One that begins later finds nothing of
+// what it is to publish and says so; on a store without locks nobody can tell.
+func (p *purging) refuseBusy(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		plan := p.plans[folder]
 		if plan == nil {
 			continue
 		}
-		shards := max(plan.Shards, 1)
-		for shard := range shards {
-			unlock, err := p.store.Lock(ctx, RunLock(plan.RunID, shard, shards), false)
-			if errors.Is(err, ErrLocked) {
-				err = &RefusedError{Reason: fmt.Sprintf(
-					"run %s is at work and may hold what is to be purged: let it end or stop it, then purge", plan.RunID)}
+		for shards := 1; shards <= max(plan.Shards, mostShards); shards++ {
+			if shards > mostShards {
+				shards = plan.Shards
 			}
-			if err != nil {
-				return nil, errors.Join(err, free())
+			for shard := range shards {
+				unlock, err := p.store.Lock(ctx, RunLock(plan.RunID, shard, shards), false)
+				if errors.Is(err, ErrLocked) {
+					err = &RefusedError{Reason: fmt.Sprintf(
+						"run %s is at work and may hold what is to be purged: let it end or stop it, then purge", plan.RunID)}
+				}
+				if err == nil {
+					err = unlock()
+				}
+				if err != nil {
+					return err
+				}
 			}
-			held = append(held, unlock)
 		}
 	}
-	return free, nil
+	return nil
 }
 
 // dropUnfinished drops the runs that are not published, the plan last: the same

@@ -443,12 +443,14 @@ func TestPurgeUnfinished(t *testing.T) {
 	require.True(t, report.Nothing())
 	require.Equal(t, before, tree(t, root))
 
-	unlock, err := store.Lock(t.Context(), RunLock("staged", 0, 1), false)
-	require.NoError(t, err)
-	_, err = Purge(t.Context(), newDir(t, root), purgeOptions([]string{gone}, nil))
-	require.ErrorAs(t, err, new(*RefusedError))
-	require.NoError(t, unlock())
-	require.Equal(t, before, tree(t, root))
+	for _, shard := range [][2]int{{0, 1}, {2, 3}} {
+		unlock, err := store.Lock(t.Context(), RunLock("staged", shard[0], shard[1]), false)
+		require.NoError(t, err)
+		_, err = Purge(t.Context(), newDir(t, root), purgeOptions([]string{gone}, nil))
+		require.ErrorAs(t, err, new(*RefusedError))
+		require.NoError(t, unlock())
+		require.Equal(t, before, tree(t, root))
+	}
 
 	report, err = Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
 	require.NoError(t, err)
