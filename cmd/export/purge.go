@@ -92,7 +92,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		if refused, ok := errors.AsType[*sink.RefusedError](err); ok {
 			return refused
 		}
-		return fmt.Errorf("%w; the same command goes on", err)
+		return fmt.Errorf("%w; once that is put right the same command goes on", err)
 	}
 	if o.output == outputJSON {
 		return writeJSON(a.stdout, report)

@@ -24,7 +24,8 @@ const purgeRounds = 3
 //
 // Only files that hold such rows are rewritten. A run changes in one step of
 // its manifest: its new files are staged, then an intent is written, then files,
-// manifest and pointer become the new ones and the old files go (rollPurge). A
+// manifest and pointer become the new ones and the old files go (rollPurge);
+// meanwhile readers by glob may see both, as while a run is published. A
 // purge that was killed is finished by the same one, asked again; the part of a
 // run that has begun is finished by any. At last every file is read again and
 // the report, now a proof, is stored as _purges/<id>.json.
