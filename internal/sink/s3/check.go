@@ -52,13 +52,13 @@ func (s *Store) check(ctx context.Context) error {
 	}
 	_, err := s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{
 		Bucket: &s.bucket, Prefix: prefix, MaxKeys: aws.Int32(1),
-	}, quickly)
+	}, s.quickly)
 	if err != nil {
 		return s.explain("list objects", "s3:ListBucket", err)
 	}
 	left, err := s.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
 		Bucket: &s.bucket, Prefix: s.key(checkFolder),
-	}, quickly)
+	}, s.quickly)
 	if err != nil {
 		return s.explain("list uploads", "s3:ListBucketMultipartUploads", err)
 	}
@@ -78,7 +78,7 @@ func (s *Store) probe(ctx context.Context) error {
 	path := checkFolder + rand.Text()
 	in := &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.key(path)}
 	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
-	created, failed := s.client.CreateMultipartUpload(ctx, in, quickly)
+	created, failed := s.client.CreateMultipartUpload(ctx, in, s.quickly)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
 	defer cancel()
 	if failed == nil {

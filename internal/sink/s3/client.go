@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
@@ -29,7 +30,9 @@ func (s *Store) connect(ctx context.Context) error {
 	opts := &s.opts
 	load := []func(*config.LoadOptions) error{
 		config.WithLogger(logging.Nop{}),
-		config.WithRetryer(func() aws.Retryer { return newRetryer(opts) }),
+		config.WithRetryer(func() aws.Retryer {
+			return newRetryer(orDefault(opts.Attempts, defaultAttempts), orDefault(opts.MaxBackoff, defaultMaxBackoff))
+		}),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConnsPerHost = idleConnections
 		})),
@@ -46,6 +49,11 @@ func (s *Store) connect(ctx context.Context) error {
 		return fmt.Errorf("read the AWS configuration: %w", err)
 	}
 	s.creds = cfg.Credentials
+	if opts.Attempts == 0 {
+		if opts.Attempts, err = attemptsOf(ctx, cfg); err != nil {
+			return fmt.Errorf("read the AWS configuration: %w", err)
+		}
+	}
 	s.client = s3.NewFromConfig(cfg, func(o *s3.Options) {
 		if opts.Endpoint != "" {
 			o.BaseEndpoint = aws.String(opts.Endpoint)
@@ -83,12 +91,32 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// newRetryer returns the SDK's standard retries without its quota, which a long
-// run on a troubled store uses up: attempts and waits are bound enough.
-func newRetryer(opts *Options) *retry.Standard {
+// attemptsOf returns what the environment (AWS_MAX_ATTEMPTS) or the shared
+// configuration says, which the SDK heeds only for retryers of its own; 0 if
+// they say nothing.
+func attemptsOf(ctx context.Context, cfg aws.Config) (int, error) {
+	for _, source := range cfg.ConfigSources {
+		s, ok := source.(interface {
+			GetRetryMaxAttempts(ctx context.Context) (attempts int, found bool, err error)
+		})
+		if !ok {
+			continue
+		}
+		if attempts, found, err := s.GetRetryMaxAttempts(ctx); found || err != nil {
+			return attempts, err
+		}
+	}
+	return 0, nil
+}
+
+// newRetryer returns the SDK's standard retries with other waits, and without
+// its quota, which a long run on a troubled store uses up: attempts and waits
+// are bound enough.
+func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = orDefault(opts.Attempts, defaultAttempts)
-		o.MaxBackoff = orDefault(opts.MaxBackoff, defaultMaxBackoff)
+		o.MaxAttempts = attempts
+		o.MaxBackoff = maxBackoff
+		o.Backoff = backoff(maxBackoff)
 		o.RateLimiter = ratelimit.None
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
@@ -112,9 +140,31 @@ func newRetryer(opts *Options) *retry.Standard {
 	})
 }
 
+// backoff waits a little after a first failure, which is mostly an accident,
+// longer if the store wants fewer requests, and twice as long each time, of
+// which a random half is left out. The SDK's own waits start so high that a run
+// crawls where many requests fail, and leave room for few attempts.
+func backoff(longest time.Duration) retry.BackoffDelayer {
+	throttle := retry.IsErrorThrottles(retry.DefaultThrottles)
+	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
+		wait := firstWait
+		if throttle.IsErrorThrottle(err) == aws.TrueTernary {
+			wait = firstThrottledWait
+		}
+		wait = min(wait<<min(attempt-1, mostDoublings), longest)
+		return wait - rand.N(wait/2+1), nil
+	})
+}
+
+const (
+	firstWait          = 100 * time.Millisecond
+	firstThrottledWait = 500 * time.Millisecond
+	mostDoublings      = 20
+)
+
 // quickly makes waits between attempts short, for checks that a user waits for.
-func quickly(o *s3.Options) {
-	o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, time.Second)
+func (s *Store) quickly(o *s3.Options) {
+	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), 10), min(orDefault(s.opts.MaxBackoff, defaultMaxBackoff), time.Second))
 }
 
 func orDefault[T comparable](value, fallback T) T {

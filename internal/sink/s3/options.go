@@ -48,7 +48,8 @@ type Options struct {
 	Scratch string
 	// Uploads is how many parts are on their way at once, over all files; 4 if 0.
 	Uploads int
-	// Attempts is how often a request is tried; 9 if 0.
+	// Attempts is how often a request is tried; as AWS's own chain says if 0, and
+	// 14 if that says nothing, which is for more than a minute.
 	Attempts int
 	// MaxBackoff bounds the wait between two attempts; 20 s if 0.
 	MaxBackoff time.Duration
@@ -66,7 +67,7 @@ type Options struct {
 
 const (
 	defaultUploads      = 4
-	defaultAttempts     = 9
+	defaultAttempts     = 14
 	defaultMaxBackoff   = 20 * time.Second
 	defaultStallTimeout = 2 * time.Minute
 	defaultRegion       = "us-east-1"

@@ -1,11 +1,13 @@
 package s3_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
 func TestParseURL(t *testing.T) {
@@ -75,4 +77,19 @@ func TestEnvironment(t *testing.T) {
 	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true})
 	require.NoError(t, err)
 	require.NoError(t, store.Check(t.Context()), "a region is not needed where there is an endpoint")
+
+	t.Setenv("AWS_MAX_ATTEMPTS", "2")
+	down := server.Proxy(t, func(*http.Request) s3test.Fault { return s3test.Reset })
+	t.Setenv("AWS_ENDPOINT_URL_S3", down.Endpoint)
+	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true})
+	require.NoError(t, err)
+	require.ErrorContains(t, store.Check(t.Context()), "cannot be reached")
+	require.Equal(t, int64(2), down.Requests.Load())
+	_, _, err = store.Read(t.Context(), "document")
+	require.ErrorContains(t, err, "(2 attempts)")
+	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true, Attempts: 1})
+	require.NoError(t, err)
+	_, _, err = store.Read(t.Context(), "document")
+	require.Error(t, err)
+	require.Equal(t, int64(5), down.Requests.Load(), "an option comes before the environment")
 }

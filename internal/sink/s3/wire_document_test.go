@@ -161,8 +161,8 @@ func TestRequestsAreTriedAgain(t *testing.T) {
 			before := len(w.of(http.MethodPut, ""))
 			err := store.Write(t.Context(), "document", []byte("abc"), sink.Condition{Absent: true})
 			require.ErrorContains(t, err, "write s3://bucket/pre/document: ")
-			require.ErrorContains(t, err, "(9 attempts)")
-			require.Len(t, w.of(http.MethodPut, ""), before+9)
+			require.ErrorContains(t, err, "(14 attempts)")
+			require.Len(t, w.of(http.MethodPut, ""), before+14)
 		})
 	}
 }
