@@ -56,7 +56,11 @@ func TestKill(t *testing.T) {
 		}
 		runs++
 		require.Equal(t, want, k.hashes())
-		require.NoDirExists(t, filepath.Join(k.dest, "_staging"))
+		// An empty folder of locks may be left where the last kill came as late
+		// as that.
+		staged, err := filepath.Glob(filepath.Join(k.dest, "_staging", "*", "*"))
+		require.NoError(t, err)
+		require.Empty(t, staged)
 		require.Zero(t, k.command("verify", "--dest", k.dest).ProcessState.ExitCode())
 	}
 	t.Logf("%d kills over %d runs, seed %d", count, runs, *killSeed)

@@ -109,11 +109,12 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 			return fail(err)
 		}
 	}
+	logger := a.newLogger(&o.general)
+	o.s3.Log = logger
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
 		return fail(err)
 	}
-	logger := a.newLogger(&o.general)
 	baseURL, disconnect := o.baseURL, func() {}
 	if simulated {
 		// The embedded service outlives an interrupt: requests that wait for it

@@ -30,6 +30,12 @@ func newReport(summary *pipeline.Summary, code int, err error) report {
 		s := *summary
 		s.Tables, s.Datasets, s.Drift = notNil(s.Tables), notNil(s.Datasets), notNil(s.Drift)
 		s.Schools.Failures = notNil(s.Schools.Failures)
+		if s.Requests.ByStatus == nil {
+			s.Requests.ByStatus = map[string]int64{}
+		}
+		if s.Outcome == "" {
+			s.Outcome = pipeline.Failed
+		}
 		r.Summary = &s
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -63,6 +64,9 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		return err
 	}
 	report, err := await(ctx, func() (*sink.VerifyReport, error) { return sink.Verify(ctx, store, target) })
+	if _, none := errors.AsType[*sink.RefusedError](err); none {
+		return usage(err)
+	}
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", store, err)
 	}

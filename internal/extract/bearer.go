@@ -41,7 +41,7 @@ func (b *bearer) send(ctx context.Context, req *request) (*answer, error) {
 			ans.release()
 			return nil, err
 		}
-		if refusals == maxRefusals {
+		if refusals > maxRefusals {
 			return ans, nil
 		}
 		ans.release()

@@ -252,7 +252,7 @@ func TestOneRequestAlwaysRefused(t *testing.T) {
 		require.False(t, extract.EndsRun(err))
 		require.Equal(t, 401, asError(t, err).Status)
 		require.Equal(t, 3, asError(t, err).Attempts)
-		require.Equal(t, extract.Tally{Requests: 9, Retries: 2}, tally)
+		require.Equal(t, extract.Tally{Requests: 12, Retries: 2}, tally)
 	})
 }
 

@@ -115,7 +115,13 @@ func requests(d *schemas.Dataset, plan *sink.Plan, looked *lookups) (least int, 
 	case d.Per == schemas.PerDistrict:
 		return len(looked.districts), true
 	case d.Per != schemas.PerSchool:
-		return 0, false
+		// What feeds the calls is certain, how many it names is not.
+		for _, name := range d.Feeds {
+			_, feed, _ := schemas.FindTable(name)
+			calls, _ := requests(feed, plan, looked)
+			least += calls
+		}
+		return least, false
 	case d.TakesPerspective():
 		for _, school := range plan.Schools {
 			least += len(school.Perspectives)

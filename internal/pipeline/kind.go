@@ -24,6 +24,9 @@ const (
 // SinceAuto stands for the time of the last whole run.
 const SinceAuto = "auto"
 
+// maxRunID is the longest run id.
+const maxRunID = 64
+
 // sinceMargin is how far before the last run a delta run begins
 // (specification, Limits: recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
@@ -143,6 +146,9 @@ func checkKind(s *Settings) error {
 		return errors.New("--effective-date and --modified-since are two kinds of runs: choose one")
 	case s.EffectiveDate != "" && s.SnapshotDate != "":
 		return errors.New("--effective-date gives an as-of run its date: leave --snapshot-date out")
+	}
+	if s.EffectiveDate != "" && len(s.RunID)+len("-2006-01-02") > maxRunID {
+		return fmt.Errorf("--run-id: an as-of run appends its date, which makes an id of more than %d characters", maxRunID)
 	}
 	if s.EffectiveDate != "" {
 		if _, err := time.Parse(time.DateOnly, s.EffectiveDate); err != nil {

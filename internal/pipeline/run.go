@@ -131,7 +131,7 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		return nil, found, err
 	}
 	if found.plan != nil {
-		err = follow(found.plan, s, r.mark)
+		err = r.resumable(ctx, found)
 	} else {
 		found, err = r.fresh(ctx, found, r.date == today)
 	}
@@ -153,6 +153,18 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
 	return r, found, nil
+}
+
+// resumable checks that a run that has begun is this command's, and that what
+// was published meanwhile does not stand in its way.
+func (r *run) resumable(ctx context.Context, found standing) error {
+	plan := found.plan
+	if err := follow(plan, r.settings, r.mark); err != nil || found.manifest != nil {
+		return err
+	}
+	today := plan.SnapshotDate == plan.PlannedAt.UTC().Format(time.DateOnly)
+	replace := r.settings.Replace || plan.Replace
+	return usageIfRefused(sink.CheckReplace(ctx, r.Store, plan.Kind, plan.SnapshotDate, plan.Scope, today, replace))
 }
 
 // usageIfRefused makes the word of what stands at the destination a mistake of

@@ -17,6 +17,8 @@ const (
 	Published Outcome = "published"
 	// Staged: a shard is done with its buckets.
 	Staged Outcome = "staged"
+	// Failed: there was an error. Summaries of the package leave it empty then.
+	Failed Outcome = "failed"
 	// HeldBack: all is staged, but a check said do not publish.
 	HeldBack Outcome = "held"
 )

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,14 +50,21 @@ func (p Problem) String() string { return p.Path + ": " + p.Problem }
 // OK tells whether nothing was found wrong.
 func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 
+// isMissing is the problem of a file that is not there.
+const isMissing = "is missing"
+
 // Verify reads a published run again and compares it with its manifest, its
 // ledger and its pointer. What is missing, damaged or not as it was written is
-// a problem of the report; the error is for what keeps it from reading at all.
+// a problem of the report; the error is for what keeps it from reading at all,
+// and a *RefusedError for a target of which there is no trace.
 func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyReport, error) {
 	v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
 	found, err := v.locate(ctx, target)
 	if err != nil {
 		return nil, err
+	}
+	if found.run == "" && !slices.ContainsFunc(v.report.Problems, func(p Problem) bool { return p.Problem != isMissing }) {
+		return nil, target.unknown(store)
 	}
 	if found.run != "" {
 		v.report.RunID = found.run
@@ -88,8 +96,8 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 		return nil, err
 	}
 	document := new(T)
-	if err := decodeDocument(path, data, document); err != nil {
-		v.problem(path, "%v", errors.Unwrap(err))
+	if err := json.Unmarshal(data, document); err != nil {
+		v.problem(path, "%v: %v", ErrDamaged, err)
 		return nil, nil
 	}
 	written, err := encodeDocument(document)
@@ -109,7 +117,7 @@ func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, ErrNotFound):
-		v.problem(path, "is missing")
+		v.problem(path, isMissing)
 		return nil, nil
 	case err != nil:
 		v.problem(path, "%v", err)
@@ -138,8 +146,27 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 	return v.locateLatest(ctx)
 }
 
+// unknown says that there is nothing to verify.
+func (t VerifyTarget) unknown(store Store) error {
+	what := "no snapshot of all schools is published at " + store.String() + ": name another one by its date or run"
+	switch {
+	case t.RunID != "":
+		what = "there is no run " + t.RunID + " at " + store.String() + ": see growth-export status"
+	case t.SnapshotDate != "":
+		what = "there is no snapshot of " + t.SnapshotDate + " at " + store.String()
+	case t.EffectiveDate != "":
+		what = "there is no snapshot as of " + t.EffectiveDate + " at " + store.String()
+	}
+	return &RefusedError{Reason: what}
+}
+
 func (v *verification) locateRun(ctx context.Context, run string) (located, error) {
 	manifest, err := ReadManifest(ctx, v.store, run)
+	if errors.Is(err, ErrNotFound) {
+		if _, planErr := ReadPlan(ctx, v.store, run); errors.Is(planErr, ErrNotFound) {
+			return located{}, nil // neither planned nor published
+		}
+	}
 	if ctx.Err() != nil {
 		return located{}, context.Cause(ctx)
 	}
@@ -237,8 +264,8 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if found.hash != "" && hashOf(data) != found.hash && !underPurge(ctx, v.store, found.run, hashOf(data), found.hash) {
 		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
 	}
-	if err := decodeDocument(path, data, manifest); err != nil {
-		v.problem(path, "%v", errors.Unwrap(err))
+	if err := json.Unmarshal(data, manifest); err != nil {
+		v.problem(path, "%v: %v", ErrDamaged, err)
 		return nil
 	}
 	v.report.Kind, v.report.SnapshotDate = manifest.Kind, manifest.SnapshotDate

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -171,14 +172,15 @@ func TestVerifyNothing(t *testing.T) {
 	t.Parallel()
 	store := newDir(t, filepath.Join(t.TempDir(), "none"))
 	for want, target := range map[string]VerifyTarget{
-		"_latest.json":               {},
-		"_snapshots/2026-11-20.json": {SnapshotDate: today},
-		"_as_of/2026-11-20.json":     {EffectiveDate: today},
-		"_runs/r/manifest.json":      {RunID: "r"},
+		"no snapshot of all schools":           {},
+		"there is no snapshot of 2026-11-20":   {SnapshotDate: today},
+		"there is no snapshot as of 2026-11-2": {EffectiveDate: today},
+		"there is no run r":                    {RunID: "r"},
 	} {
-		report, err := Verify(t.Context(), store, target)
-		require.NoError(t, err)
-		require.Equal(t, []Problem{{Path: want, Problem: "is missing"}}, report.Problems)
+		_, err := Verify(t.Context(), store, target)
+		_, refused := errors.AsType[*RefusedError](err)
+		require.True(t, refused, "%v", err)
+		require.ErrorContains(t, err, want)
 	}
 	stageRun(t, store, newPlan("r"), nil)
 	report, err := Verify(t.Context(), store, VerifyTarget{RunID: "r"})
