@@ -18,6 +18,7 @@ GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
 SPARK_VENV  := .tools/spark-venv
 KUBERNETES_VENV := .tools/kubernetes-venv
+WALKTHROUGH_VENV := .tools/walkthrough-venv
 
 # Directories of the main module that hold tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
@@ -27,7 +28,7 @@ packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd in
 
 .PHONY: help
 help: ## list these targets
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/growth-export
@@ -54,6 +55,10 @@ test-examples: build $(VERSITYGW) $(KUBERNETES_VENV)/installed ## the examples o
 	examples/cron/test.sh $(BIN)
 	examples/systemd/test.sh $(BIN)
 	$(KUBERNETES_VENV)/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+
+.PHONY: test-walkthrough
+test-walkthrough: build $(WALKTHROUGH_VENV)/installed ## the walkthrough from an export to a plot; needs Python
+	$(WALKTHROUGH_VENV)/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
 .PHONY: test-slurm
 test-slurm: build ## three shards on a real Slurm, one killed; needs slurm-wlm and munge
@@ -120,6 +125,11 @@ $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(KUBERNETES_VENV)/installed: examples/kubernetes/requirements.txt
 	python3 -m venv --clear $(KUBERNETES_VENV)
 	$(KUBERNETES_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+$(WALKTHROUGH_VENV)/installed: examples/walkthrough/requirements.txt
+	python3 -m venv --clear $(WALKTHROUGH_VENV)
+	$(WALKTHROUGH_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 $(SPARK_VENV)/installed: examples/spark/requirements.txt
