@@ -60,6 +60,14 @@ test-examples: build $(VERSITYGW) $(KUBERNETES_VENV)/installed ## the examples o
 test-walkthrough: build $(WALKTHROUGH_VENV)/installed ## the walkthrough from an export to a plot; needs Python
 	$(WALKTHROUGH_VENV)/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
+# How often `make torture` kills, 0 for no end, and where it begins.
+KILLS ?= 0
+SEED  ?= 1
+
+.PHONY: torture
+torture: $(VERSITYGW) ## kill runs to disk and to S3 at random moments (KILLS, SEED), without end
+	VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v -run 'TestKill$$' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
+
 .PHONY: test-slurm
 test-slurm: build ## three shards on a real Slurm, one killed; needs slurm-wlm and munge
 	examples/slurm/test.sh $(BIN)

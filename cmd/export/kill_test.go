@@ -4,16 +4,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
-	"io/fs"
+	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,165 +18,141 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 25, "SIGKILLs of TestKill for each kind of destination")
-	killSeed = flag.Uint64("kill-seed", 1, "seed of the moments at which TestKill kills")
+	kills    = flag.Int("kills", 25, "SIGKILLs of TestKill on each kind of destination, 0 for no end")
+	killSeed = flag.Uint64("kill-seed", 1, "seed of the moments at which TestKill kills, and of what other tests choose")
 )
 
 // TestKill ends runs by SIGKILL at random moments, publishing included, and
-// runs the same command again until it is done: nothing that was staged is
-// fetched again, no half of a snapshot is seen, and the bytes are those of an
-// undisturbed run.
+// gives the same command again, or publish, until it is done: nothing that was
+// staged is fetched again, no half of a snapshot is seen outside the publishing
+// window, whoever follows a pointer finds a whole one at any time, the bytes are
+// those of an undisturbed run, and nothing is left lying about.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	world := simulator.NewWorld(simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}})
-	server := simulator.New(world, simulator.ServerOptions{Latency: 4 * time.Millisecond})
-	address, stop, err := simulator.Start(context.WithoutCancel(t.Context()), server, "")
-	require.NoError(t, err)
-	t.Cleanup(stop)
-
-	quiet := killed{t: t, url: address, server: server, dest: filepath.Join(t.TempDir(), "quiet")}
-	began := time.Now()
-	require.True(t, quiet.run(0))
-	whole := time.Since(began)
-	want := quiet.hashes()
-
-	random := rand.New(rand.NewPCG(*killSeed, 0))
-	count, runs := 0, 0
-	for count < *kills {
-		k := killed{t: t, url: address, server: server, dest: filepath.Join(t.TempDir(), "out")}
-		for !k.run(time.Duration(random.Int64N(int64(whole)))) {
-			count++
-			k.requireNothingHalfVisible()
+	onEveryKind(t, func(t *testing.T, g *ground) {
+		nights := []*night{
+			newNight(t, simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}},
+				simulator.ServerOptions{Latency: 4 * time.Millisecond}, "--schools-per-file", "2"),
+			newNight(t, simulator.Options{Seed: 6, SchoolSizes: []int{12, 0, 7}, Districts: 2},
+				simulator.ServerOptions{Latency: time.Millisecond}, "--schools-per-file", "1", "--datasets", "all"),
 		}
-		runs++
-		require.Equal(t, want, k.hashes())
-		// An empty folder of locks may be left where the last kill came as late
-		// as that.
-		staged, err := filepath.Glob(filepath.Join(k.dest, "_staging", "*", "*"))
-		require.NoError(t, err)
-		require.Empty(t, staged)
-		require.Zero(t, k.command("verify", "--dest", k.dest).ProcessState.ExitCode())
-	}
-	t.Logf("%d kills over %d runs, seed %d", count, runs, *killSeed)
-}
-
-// killed is a run that is killed and run again.
-type killed struct {
-	t      *testing.T
-	url    string
-	server *simulator.Server
-	dest   string
-}
-
-// run runs the command and kills it after a while, 0 for never. It tells
-// whether the command ended by itself, which must be with a snapshot.
-func (k *killed) run(after time.Duration) bool {
-	k.t.Helper()
-	staged := k.staged()
-	k.server.ResetLog()
-	cmd := k.prepare("run", "--dest", k.dest, "--base-url", k.url, "--schools-per-file", "2", "--run-id", "night",
-		"--progress", "none", "--concurrency", "4")
-	require.NoError(k.t, cmd.Start())
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
-		defer timer.Stop()
-	}
-	err := cmd.Wait()
-	for _, r := range k.server.Log() {
-		require.False(k.t, staged[r.Operation+" "+r.School], "%s of school %s was staged and is asked again", r.Operation, r.School)
-	}
-	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
-	require.True(k.t, ok)
-	if status.Signaled() {
-		require.Equal(k.t, syscall.SIGKILL, status.Signal())
-		return false
-	}
-	require.NoError(k.t, err, cmd.Stderr)
-	return true
-}
-
-func (k *killed) prepare(args ...string) *exec.Cmd {
-	k.t.Helper()
-	cmd, _ := commandProcess(k.t, args...)
-	cmd.Env = append(cmd.Env, apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
-	return cmd
-}
-
-// command runs another command to its end.
-func (k *killed) command(args ...string) *exec.Cmd {
-	k.t.Helper()
-	cmd := k.prepare(args...)
-	require.NoError(k.t, cmd.Run(), cmd.Stderr)
-	return cmd
-}
-
-// staged are the datasets and schools whose unit is journalled, and the lookups
-// if all of them are: until then they feed one another.
-func (k *killed) staged() map[string]bool {
-	k.t.Helper()
-	asked := make(map[string]bool)
-	journals, err := filepath.Glob(filepath.Join(k.dest, "_runs", "night", "journal", "*.json"))
-	require.NoError(k.t, err)
-	for _, path := range journals {
-		var journal sink.Journal
-		k.readJSON(path, &journal)
-		for _, row := range journal.Ledger {
-			asked[journal.Dataset+" "+row.SchoolBid] = true
+		c := &killer{t: t, random: rand.New(rand.NewPCG(*killSeed, uint64(len(g.String()))))}
+		told := 0
+		for i := 0; c.kills < *kills || *kills == 0; i++ {
+			c.site, c.night = g.site(), nights[i%len(nights)]
+			c.measure()
+			// Each run replaces the one before.
+			for n := range runsPerSite {
+				c.publish(fmt.Sprintf("night-%d", n))
+			}
+			verify := c.site.command(t, "verify").end(nil)
+			require.Zero(t, verify.code, verify.stderr)
+			require.NoError(t, os.RemoveAll(c.site.folder))
+			if c.kills-told >= 25 || c.kills >= *kills && *kills > 0 {
+				told = c.kills
+				t.Logf("%s: %d kills, %d of them while publishing, over %d runs, seed %d", g, c.kills, c.publishing, c.runs, *killSeed)
+			}
 		}
-	}
-	lookups := []string{"schools ", "districts ", "district_schools "}
-	if slices.ContainsFunc(lookups, func(lookup string) bool { return !asked[lookup] }) {
-		for _, lookup := range lookups {
-			delete(asked, lookup)
-		}
-	}
-	return asked
-}
-
-func (k *killed) readJSON(path string, into any) {
-	k.t.Helper()
-	data, err := os.ReadFile(path)
-	require.NoError(k.t, err)
-	require.NoError(k.t, json.Unmarshal(data, into), path)
-}
-
-// requireNothingHalfVisible checks that data files are seen only once a
-// publisher has said that it began, which is after all of them are staged.
-func (k *killed) requireNothingHalfVisible() {
-	k.t.Helper()
-	run := filepath.Join(k.dest, "_runs", "night")
-	for _, name := range []string{"intent.json", "manifest.json"} {
-		if _, err := os.Stat(filepath.Join(run, name)); err == nil {
-			return
-		}
-	}
-	err := filepath.WalkDir(k.dest, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case os.IsNotExist(err):
-			return nil
-		case err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), "_"):
-			return fs.SkipDir
-		case err == nil && !entry.IsDir():
-			require.Fail(k.t, "visible before all is staged", path)
-		}
-		return err
 	})
-	require.NoError(k.t, err)
 }
 
-// hashes are the data files of the snapshot by their hashes in the manifest,
-// which verify holds against the bytes.
-func (k *killed) hashes() map[string]string {
-	k.t.Helper()
-	var manifest sink.Manifest
-	k.readJSON(filepath.Join(k.dest, "_runs", "night", "manifest.json"), &manifest)
-	require.Equal(k.t, sink.Published, manifest.Status)
-	hashes := make(map[string]string)
-	for _, table := range manifest.Tables {
-		for _, file := range table.Files {
-			hashes[file.Path] = file.SHA256
+// runsPerSite are those that TestKill publishes at a destination, one after the
+// other, before it goes on with another one.
+const runsPerSite = 4
+
+// killer kills commands.
+type killer struct {
+	t      *testing.T
+	random *rand.Rand
+	site   *site
+	night  *night
+	// whole is how long a command takes, and window how long of it publishing.
+	whole, window time.Duration
+
+	kills, publishing, runs int
+}
+
+// measure publishes a run that nobody disturbs, to be replaced.
+func (c *killer) measure() {
+	c.t.Helper()
+	const run = "measured"
+	began, publishing := time.Now(), time.Time{}
+	end := c.night.run(c.t, c.site, run).end(func(ctx context.Context) {
+		onceThere(c.site.path(sink.IntentPath(run)), 0)(ctx)
+		publishing = time.Now()
+		<-ctx.Done() // Nobody is killed.
+	})
+	require.Zero(c.t, end.code, end.stderr)
+	c.whole, c.window = time.Since(began), time.Since(publishing)
+	c.night.requirePublished(c.t, c.site, run)
+}
+
+// publish brings a run to its end, through as many kills as come.
+func (c *killer) publish(run string) {
+	c.t.Helper()
+	for done := false; !done; {
+		settled := c.night.settled(c.t, c.site, run)
+		c.night.server.ResetLog()
+		if c.random.IntN(4) > 0 {
+			done = c.run(run)
+		} else {
+			done = c.finish(run)
+		}
+		c.night.requireNotAsked(c.t, settled)
+		c.site.requireReadable(c.t)
+	}
+	c.runs++
+	c.night.requirePublished(c.t, c.site, run)
+}
+
+// run is the command run. It tells whether it came to its end.
+func (c *killer) run(run string) (done bool) {
+	c.t.Helper()
+	end := c.end(c.night.run(c.t, c.site, run), run)
+	if !end.killed {
+		require.Zero(c.t, end.code, end.stderr)
+	}
+	return !end.killed
+}
+
+// finish is the command publish. It tells whether the run is published, which it
+// is if it was staged.
+func (c *killer) finish(run string) (done bool) {
+	c.t.Helper()
+	end := c.end(c.night.publish(c.t, c.site, run), run)
+	switch {
+	case end.killed, end.code == exitOK:
+		return !end.killed
+	case c.site.has(sink.PlanPath(run)):
+		require.Equal(c.t, exitFailed, end.code, end.stderr)
+		require.Contains(c.t, end.stderr, "are not staged")
+	default:
+		require.Equal(c.t, exitUsage, end.code, end.stderr)
+		require.Contains(c.t, end.stderr, "there is no run "+run)
+	}
+	return false
+}
+
+// end runs a command and kills it, unless it is quicker: at any moment of the
+// time that it may take, or while it publishes.
+func (c *killer) end(p *process, run string) ending {
+	c.t.Helper()
+	// Early rather than late: it is done the sooner the more is staged.
+	when := in(min(c.duration(c.whole), c.duration(c.whole)))
+	if c.random.IntN(3) == 0 && !c.site.has(sink.IntentPath(run)) {
+		when = onceThere(c.site.path(sink.IntentPath(run)), c.duration(c.window))
+	}
+	end := p.end(when)
+	if end.killed {
+		c.kills++
+		if c.site.has(sink.IntentPath(run)) {
+			c.publishing++
 		}
 	}
-	require.NotEmpty(k.t, hashes)
-	return hashes
+	return end
+}
+
+// duration is a random time below most.
+func (c *killer) duration(most time.Duration) time.Duration {
+	return time.Duration(c.random.Int64N(int64(most)))
 }

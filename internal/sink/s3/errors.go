@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -53,6 +54,8 @@ func brief(err error) error {
 		text = api.ErrorCode() + ": " + api.ErrorMessage()
 	case isAPI:
 		text = fmt.Sprintf("%s (status %d)", api.ErrorCode(), status)
+	case isSend && errors.Is(send.Err, io.EOF):
+		text = "the store closed the connection"
 	case isSend:
 		text = send.Err.Error()
 	case isAnswer:

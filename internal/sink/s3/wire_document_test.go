@@ -162,6 +162,7 @@ func TestRequestsAreTriedAgain(t *testing.T) {
 			err := store.Write(t.Context(), "document", []byte("abc"), sink.Condition{Absent: true})
 			require.ErrorContains(t, err, "write s3://bucket/pre/document: ")
 			require.ErrorContains(t, err, "(14 attempts)")
+			require.NotContains(t, err.Error(), "EOF")
 			require.Len(t, w.of(http.MethodPut, ""), before+14)
 		})
 	}

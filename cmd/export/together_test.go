@@ -1,0 +1,90 @@
+//go:build unix
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+var rounds = flag.Int("rounds", 3, "rounds of the tests of two processes at once")
+
+// TestTwoProcessesOfARun starts the same command twice. On disk a lock keeps
+// the second out; on S3, where nothing does, they do the work twice: at any
+// rate there is one whole snapshot, and each says that the run is published, or
+// that another process works on it.
+func TestTwoProcessesOfARun(t *testing.T) {
+	t.Parallel()
+	onEveryKind(t, func(t *testing.T, g *ground) {
+		n := newNight(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31, 4, 17}},
+			simulator.ServerOptions{Latency: 3 * time.Millisecond}, "--schools-per-file", "2")
+		random := rand.New(rand.NewPCG(*killSeed, 0))
+		for round := range *rounds {
+			s := g.site()
+			const run = "twice"
+			published := 0
+			second := n.run(t, s, run)
+			second.delay = time.Duration(random.IntN(400)) * time.Millisecond
+			for _, end := range together(n.run(t, s, run), second) {
+				switch end.code {
+				case exitOK:
+					published++
+				case exitFailed:
+					require.Contains(t, end.stderr, "another process", "round %d", round)
+				default:
+					require.Fail(t, end.stderr, "round %d: exit code %d", round, end.code)
+				}
+			}
+			require.Positive(t, published)
+			n.requirePublished(t, s, run)
+		}
+	})
+}
+
+// TestTwoRunsOfADate publishes two staged runs of the same date at once. The
+// one planned later stands, and the other is told so, or was published before.
+func TestTwoRunsOfADate(t *testing.T) {
+	t.Parallel()
+	onEveryKind(t, func(t *testing.T, g *ground) {
+		n := newNight(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31}},
+			simulator.ServerOptions{}, "--datasets", "schools,students,test_results")
+		for round := range *rounds {
+			s := g.site()
+			runs := []string{"evening", "night"}
+			for _, run := range runs {
+				// The only bucket is that of the first shard.
+				end := n.run(t, s, run, "--shard", "0/2").end(nil)
+				require.Zero(t, end.code, end.stderr)
+			}
+			endings := together(n.publish(t, s, runs[0]), n.publish(t, s, runs[1]))
+			winner := s.manifests(t)
+			require.Len(t, winner, 1)
+			for i, end := range endings {
+				switch {
+				case end.code == exitOK:
+				case runs[i] == winner[0].RunID:
+					require.Fail(t, end.stderr, "round %d: it is published, and says that it is not", round)
+				default:
+					require.Equal(t, exitFailed, end.code, end.stderr)
+					require.Contains(t, end.stderr, fmt.Sprintf("a run planned later was published as the snapshot of %s meanwhile",
+						winner[0].SnapshotDate))
+				}
+			}
+			n.requirePublished(t, s, winner[0].RunID)
+			loser, err := sink.ReadManifest(t.Context(), s.open(t), runs[0])
+			if winner[0].RunID == runs[0] {
+				loser, err = sink.ReadManifest(t.Context(), s.open(t), runs[1])
+			}
+			require.NoError(t, err)
+			require.Equal(t, sink.Replaced, loser.Status)
+		}
+	})
+}
