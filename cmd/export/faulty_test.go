@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"os/exec"
@@ -120,7 +121,9 @@ func TestScratchIsFull(t *testing.T) {
 	small := t.TempDir()
 	fulls := map[string]string{"file too large": t.TempDir()}
 	if mount := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small); mount.Run() == nil {
-		t.Cleanup(func() { require.NoError(t, exec.Command("umount", small).Run()) })
+		t.Cleanup(func() {
+			require.NoError(t, exec.CommandContext(context.WithoutCancel(t.Context()), "umount", small).Run())
+		})
 		fulls["no space left on device"] = small
 	}
 	for reason, scratch := range fulls {

@@ -30,6 +30,7 @@ var (
 func TestKill(t *testing.T) {
 	t.Parallel()
 	onEveryKind(t, func(t *testing.T, g *ground) {
+		t.Helper()
 		nights := []*night{
 			newNight(t, simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}},
 				simulator.ServerOptions{Latency: 4 * time.Millisecond}, "--schools-per-file", "2"),

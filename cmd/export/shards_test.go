@@ -19,6 +19,7 @@ import (
 func TestThreeShards(t *testing.T) {
 	t.Parallel()
 	onEveryKind(t, func(t *testing.T, g *ground) {
+		t.Helper()
 		n := newNight(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 0, 31, 4, 17, 1, 22, 8, 13, 5}},
 			simulator.ServerOptions{}, "--schools-per-file", "2")
 		s := g.site()

@@ -24,6 +24,7 @@ var rounds = flag.Int("rounds", 3, "rounds of the tests of two processes at once
 func TestTwoProcessesOfARun(t *testing.T) {
 	t.Parallel()
 	onEveryKind(t, func(t *testing.T, g *ground) {
+		t.Helper()
 		n := newNight(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31, 4, 17}},
 			simulator.ServerOptions{Latency: 3 * time.Millisecond}, "--schools-per-file", "2")
 		random := rand.New(rand.NewPCG(*killSeed, 0))
@@ -54,6 +55,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
 	onEveryKind(t, func(t *testing.T, g *ground) {
+		t.Helper()
 		n := newNight(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31}},
 			simulator.ServerOptions{}, "--datasets", "schools,students,test_results")
 		for round := range *rounds {
