@@ -27,7 +27,7 @@ cleanup() {
 	set +e
 	if [ "$code" -ne 0 ]; then
 		squeue --all 2>/dev/null
-		tail -n 40 -- "$tmp"/*.log "$tmp"/work/*.log 2>/dev/null
+		tail -n 40 -- "$tmp"/*.log "$tmp/work"/*.log 2>/dev/null
 	fi
 	# Tasks outlive the daemons unless they are cancelled first.
 	if [ -e "$tmp/controller" ]; then

@@ -19,7 +19,6 @@ import (
 // What stands for zero values of Options.
 const (
 	DefaultConcurrency    = 8
-	DefaultRetries        = 8 // of the command; a zero in Options is none
 	DefaultRequestTimeout = time.Minute
 	DefaultGiveUpAfter    = 30 * time.Minute
 	DefaultMaxBody        = 32 << 20

@@ -12,13 +12,14 @@
 //	judge     journals gathered; failed schools, shrunken tables hold it back
 //	publish   every file, ledger, manifest, pointer (sink.Publish)
 //
-// One errgroup works through the (dataset, bucket, school) steps in order.
+// One errgroup works through the (bucket, dataset, school) steps in order.
 // As many steps are under way as keep the client's request slots full; a
 // school that failed is a line in the ledger, and only what concerns the whole
 // run (no token, the service gone, a full disk, an interrupt) ends it. A school
-// whose turn in the file has not come waits in memory within one budget and
-// beyond it in a scratch file, so that requests never wait for an order that
-// only files need.
+// whose turn in the file has not come waits in memory within one budget. Beyond
+// it the school waits in a scratch file if its turn waits for another school,
+// so that requests never wait for an order that only files need; if it is
+// writing that is slow, its step is held.
 //
 // A run is full, as of a past date, or of the changes since a time (kind.go);
 // these differ in the datasets that take part, the parameters that the plan

@@ -18,7 +18,7 @@ func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
 	plan := &sink.Plan{
 		FormatVersion: sink.FormatVersion, RunID: id, Kind: s.kind(),
 		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
-		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Fingerprint: r.mark,
+		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), Replace: s.Replace,
 	}
