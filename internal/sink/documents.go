@@ -67,6 +67,9 @@ type Plan struct {
 	MaxShrink        string   `json:"max_shrink"`
 	Replace          bool     `json:"replace,omitempty"`
 	Schools          []School `json:"schools"`
+	// Districts are those of 4.2 in the order of their bids, where the run
+	// needs them.
+	Districts []string `json:"districts,omitempty"`
 	// FailedSchools are schools that the run was asked for, or told of, and
 	// cannot fetch: unknown bids of --schools, schools without a bid.
 	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
