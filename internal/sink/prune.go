@@ -8,10 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-
-	"example.org/growthexport/schemas"
 )
 
 // PruneOptions say which snapshots Prune keeps: exactly one of Keep and
@@ -361,31 +357,14 @@ func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *
 			}
 		}
 	}
-	for _, table := range schemas.Tables() {
-		entries, err := list(ctx, store, DatePath(intent.Kind, table.Name, intent.SnapshotDate))
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			if runOfFile(entry.Path) == Escape(intent.RunID) {
-				add(entry.Path)
-			}
+	files, err := filesOfDate(ctx, store, intent.Kind, intent.SnapshotDate)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		if runOfFile(path) == Escape(intent.RunID) {
+			add(path)
 		}
 	}
 	return paths, nil
-}
-
-// removeAll removes objects, some at once.
-func removeAll(ctx context.Context, store Store, paths []string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
-	for _, path := range paths {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return store.Remove(ctx, path)
-		})
-	}
-	return group.Wait()
 }

@@ -118,10 +118,12 @@ func (p *publishing) readManifest(ctx context.Context) error {
 // files: what became visible is removed, and every unit without all its files
 // loses its journal, so that the next run does it again.
 func (p *publishing) takeBack(ctx context.Context, cause error) error {
+	var paths []string
 	for _, file := range p.begun.files() {
-		if err := p.store.Remove(ctx, file.Path); err != nil {
-			return errors.Join(cause, err)
-		}
+		paths = append(paths, file.Path)
+	}
+	if err := removeAll(ctx, p.store, paths); err != nil {
+		return errors.Join(cause, err)
 	}
 	journals, err := ReadJournals(ctx, p.store, p.run)
 	if err != nil {
@@ -257,14 +259,13 @@ func (p *publishing) yield(ctx context.Context) error {
 	if manifest != nil {
 		p.manifest = manifest
 	}
+	var paths []string
 	for _, table := range p.manifest.Tables {
 		for _, file := range table.Files {
-			if err := p.store.Remove(ctx, file.Path); err != nil {
-				return err
-			}
+			paths = append(paths, file.Path)
 		}
 	}
-	return nil
+	return removeAll(ctx, p.store, paths)
 }
 
 // markReplaced marks a run's manifest so, and returns it; nil if there is none
@@ -319,19 +320,12 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range others {
+	return removeAll(ctx, p.store, slices.DeleteFunc(others, func(path string) bool {
 		run := runOfFile(path)
-		if run == Escape(p.run) {
-			continue // a purge has written it since the manifest was read
-		}
-		if !replaced[run] && (busy[run] || pointer.RunID != p.run) {
-			continue
-		}
-		if err := p.store.Remove(ctx, path); err != nil {
-			return err
-		}
-	}
-	return nil
+		// A purge may have written it since the manifest was read.
+		mine := run == Escape(p.run)
+		return mine || (!replaced[run] && (busy[run] || pointer.RunID != p.run))
+	}))
 }
 
 // unnamed lists the files of the date that the manifest does not name.
@@ -342,36 +336,47 @@ func (p *publishing) unnamed(ctx context.Context) ([]string, error) {
 			named[file.Path] = true
 		}
 	}
-	var others []string
-	for _, table := range schemas.Tables() {
-		entries, err := list(ctx, p.store, DatePath(p.manifest.Kind, table.Name, p.manifest.SnapshotDate))
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			if !named[entry.Path] {
-				others = append(others, entry.Path)
+	paths, err := filesOfDate(ctx, p.store, p.manifest.Kind, p.manifest.SnapshotDate)
+	return slices.DeleteFunc(paths, func(path string) bool { return named[path] }), err
+}
+
+// filesOfDate lists the data files of a date, whatever run they are of.
+func filesOfDate(ctx context.Context, store Store, kind Kind, date string) ([]string, error) {
+	tables := schemas.Tables()
+	found := make([][]string, len(tables))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for i, table := range tables {
+		group.Go(func() error {
+			entries, err := list(ctx, store, DatePath(kind, table.Name, date))
+			for _, entry := range entries {
+				found[i] = append(found[i], entry.Path)
 			}
-		}
+			return err
+		})
 	}
-	return others, nil
+	err := group.Wait()
+	return slices.Concat(found...), err
+}
+
+// removeAll removes objects, some at once.
+func removeAll(ctx context.Context, store Store, paths []string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for _, path := range paths {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return store.Remove(ctx, path)
+		})
+	}
+	return group.Wait()
 }
 
 // cleanUp removes what only an unpublished run needs, the intent last.
 func (p *publishing) cleanUp(ctx context.Context) error {
-	journals, err := list(ctx, p.store, runPath(p.run)+journalName)
-	if err != nil {
-		return err
-	}
-	for _, entry := range journals {
-		if err := p.store.Remove(ctx, entry.Path); err != nil {
-			return err
-		}
-	}
-	if err := p.store.Remove(ctx, HeldPath(p.run)); err != nil {
-		return err
-	}
-	if err := p.store.Sweep(ctx, p.run); err != nil {
+	if err := Tidy(ctx, p.store, p.run); err != nil {
 		return err
 	}
 	return p.store.Remove(ctx, IntentPath(p.run))

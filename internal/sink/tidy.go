@@ -11,12 +11,11 @@ func Tidy(ctx context.Context, store Store, run string) error {
 	if err != nil {
 		return err
 	}
+	paths := []string{HeldPath(run)}
 	for _, entry := range journals {
-		if err := store.Remove(ctx, entry.Path); err != nil {
-			return err
-		}
+		paths = append(paths, entry.Path)
 	}
-	if err := store.Remove(ctx, HeldPath(run)); err != nil {
+	if err := removeAll(ctx, store, paths); err != nil {
 		return err
 	}
 	return store.Sweep(ctx, run)
