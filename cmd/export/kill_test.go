@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
 var (
@@ -38,9 +40,16 @@ func TestKill(t *testing.T) {
 				simulator.ServerOptions{Latency: time.Millisecond}, "--schools-per-file", "1", "--datasets", "all"),
 		}
 		c := &killer{t: t, random: rand.New(rand.NewPCG(*killSeed, uint64(len(g.String()))))}
+		var faulty *s3test.Proxy
+		if g.server != nil {
+			faulty = g.server.Proxy(t, s3test.Share(*killSeed, 0.05))
+		}
 		told, enough := 0, func() bool { return c.kills >= *kills && *kills > 0 }
 		for i := 0; !enough(); i++ {
 			c.site, c.night = g.site(), nights[i%len(nights)]
+			if faulty != nil && i%2 == 1 {
+				c.site.endpoint = faulty.Endpoint
+			}
 			c.measure()
 			// Each run replaces the one before.
 			for n := 0; n < runsPerSite && !enough(); n++ {
@@ -88,17 +97,18 @@ func (c *killer) measure() {
 	c.night.requirePublished(c.t, c.site, run)
 }
 
-// publish brings a run to its end, through as many kills as come.
+// publish brings a run to its end, through as many kills as come. Some runs are
+// those of two shards.
 func (c *killer) publish(run string) {
 	c.t.Helper()
+	commands := []func(string) bool{c.run, c.run, c.run, c.finish}
+	if c.random.IntN(4) == 0 {
+		commands = []func(string) bool{c.shard("0/2"), c.shard("1/2"), c.finish}
+	}
 	for done := false; !done; {
 		settled := c.night.settled(c.t, c.site, run)
 		c.night.server.ResetLog()
-		if c.random.IntN(4) > 0 {
-			done = c.run(run)
-		} else {
-			done = c.finish(run)
-		}
+		done = commands[c.random.IntN(len(commands))](run)
 		c.night.requireNotAsked(c.t, settled)
 		c.site.requireReadable(c.t)
 	}
@@ -114,6 +124,20 @@ func (c *killer) run(run string) (done bool) {
 		require.Zero(c.t, end.code, end.stderr)
 	}
 	return !end.killed
+}
+
+// shard is the command run of a shard, after which the run is published only if
+// a publishing that was killed had to be finished.
+func (c *killer) shard(shard string) func(run string) (done bool) {
+	return func(run string) bool {
+		c.t.Helper()
+		end := c.end(c.night.run(c.t, c.site, run, "--shard", shard), run)
+		if end.killed {
+			return false
+		}
+		require.Zero(c.t, end.code, end.stderr)
+		return strings.Contains(end.stdout, "Published before")
+	}
 }
 
 // finish is the command publish. It tells whether the run is published, which it

@@ -3,6 +3,7 @@ package s3test
 import (
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -54,6 +55,7 @@ func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault) *Proxy {
 	}}
 	listener := httptest.NewUnstartedServer(p)
 	listener.TLS = &tls.Config{Certificates: []tls.Certificate{s.cert}, MinVersion: tls.VersionTLS12}
+	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // Clients that are killed break off.
 	listener.StartTLS()
 	t.Cleanup(listener.Close)
 	p.Endpoint = listener.URL
