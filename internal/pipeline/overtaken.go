@@ -9,17 +9,16 @@ import (
 )
 
 // overtaken is how a process ends that could not bring a run to its end: with
-// the reason, unless another process of the run has published it meanwhile.
-// That one counted only on what itself had staged, so what this one staged
-// beside it is dropped.
+// the reason, unless another process of the run has published it meanwhile, or
+// is about to, which this one then does with it. That one counted only on what
+// was staged when it began, so what this one staged beside it is dropped.
 func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
 	if ctx.Err() != nil {
 		return reason
 	}
-	if _, err := sink.ReadManifest(ctx, deps.Store, run); err != nil {
-		return reason
+	if begun, err := sink.PublishingBegun(ctx, deps.Store, run); !begun {
+		return errors.Join(reason, err)
 	}
-	// The manifest stands before all is done that belongs to publishing.
 	if _, err := sink.FinishPublishing(ctx, deps.Store); err != nil {
 		return errors.Join(reason, fmt.Errorf("finish the publishing of another process: %w", err))
 	}

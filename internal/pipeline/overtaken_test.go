@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -90,4 +91,66 @@ func TestOvertaken(t *testing.T) {
 			require.Len(t, left, 3, when)
 		}
 	}
+}
+
+// blind is a store that does not find a staged file while somebody else makes
+// it visible, as stores do that hide an upload once it is being completed.
+type blind struct {
+	sink.Store
+
+	now *atomic.Bool
+}
+
+func (s blind) Holds(ctx context.Context, run string, file sink.File) (bool, error) {
+	if s.now.Load() {
+		return false, nil
+	}
+	return s.Store.Holds(ctx, run, file)
+}
+
+// killed is a store whose user is killed before a document is written.
+type killed struct {
+	lockless
+
+	path string
+}
+
+func (s killed) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == s.path {
+		return errKilled
+	}
+	return s.lockless.Write(ctx, path, data, when)
+}
+
+var errKilled = errors.New("killed")
+
+// TestOvertakenWhilePublishing has another process take the run up to the
+// middle of its publishing: this one, which cannot find what is staged, brings
+// that to its end.
+func TestOvertakenWhilePublishing(t *testing.T) {
+	t.Parallel()
+	settings := defaults()
+	settings.RunID, settings.Datasets, settings.Concurrency = "run", []string{"schools", "students"}, 1
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	deps := s.deps(nil)
+	var count atomic.Int64
+	var publishing atomic.Bool
+	before := interrupted{lockless: lockless{deps.Store}, before: 3, written: &count, act: func() {
+		other := s.deps(nil)
+		other.Store = killed{lockless: lockless{other.Store}, path: sink.ManifestPath("run")}
+		_, err := pipeline.Run(t.Context(), other, settings)
+		require.ErrorIs(t, err, errKilled)
+		publishing.Store(true)
+	}}
+	deps.Store = blind{Store: before, now: &publishing}
+	summary, err := pipeline.Run(t.Context(), deps, settings)
+	require.NoError(t, err)
+	require.True(t, publishing.Load())
+	require.True(t, summary.AlreadyPublished)
+	report, err := sink.Verify(t.Context(), deps.Store, sink.VerifyTarget{RunID: "run"})
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	staged, err := deps.Store.Staged(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, staged)
 }
