@@ -117,6 +117,11 @@ func begin(
 		return nil, "", err
 	}
 	ledger, err := stageLedger(ctx, store, run, g.Ledger)
+	if errors.Is(err, ErrStagedLost) {
+		if swept, readErr := PublishingBegun(ctx, store, run); swept && readErr == nil {
+			return follow(ctx, store, run)
+		}
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -140,19 +145,25 @@ func begin(
 	if err != nil && !errors.Is(err, ErrConflict) {
 		return nil, "", errors.Join(err, store.Abort(ctx, run, ledger))
 	}
-	standing, version, err := readDocument[intent](ctx, store, IntentPath(run))
-	if errors.Is(err, ErrNotFound) {
-		return nil, "", store.Abort(ctx, run, ledger)
-	}
+	standing, version, err := follow(ctx, store, run)
 	if err != nil {
 		return nil, "", err
 	}
-	if !sameStaged(File{Staged: standing.Staged[ledger.Path]}, File{Staged: ledger.Staged}) {
+	if standing == nil || !sameStaged(File{Staged: standing.Staged[ledger.Path]}, File{Staged: ledger.Staged}) {
 		if err := store.Abort(ctx, run, ledger); err != nil {
 			return nil, "", err
 		}
 	}
 	return standing, version, nil
+}
+
+// follow reads the intent that counts, none if its publishing is over.
+func follow(ctx context.Context, store Store, run string) (*intent, string, error) {
+	standing, version, err := readDocument[intent](ctx, store, IntentPath(run))
+	if errors.Is(err, ErrNotFound) {
+		return nil, "", nil
+	}
+	return standing, version, err
 }
 
 // FinishPublishing rolls publishings forward whose process was killed, the

@@ -103,6 +103,7 @@ type Draft interface {
 	io.ReaderAt
 	// Stage makes the finished file durable and returns what Commit needs to
 	// know besides path and size, to be kept in a journal: JSON, nil if nothing.
+	// ErrStagedLost where somebody swept the run meanwhile.
 	Stage(ctx context.Context) (staged []byte, err error)
 	// Abort drops the draft.
 	Abort() error

@@ -165,3 +165,27 @@ func TestLostAnswers(t *testing.T) {
 		})
 	}
 }
+
+// Somebody sweeps the run while a file is on its way.
+func TestSweptWhileStaged(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	opts := options(t, bucket, "pre")
+	other := open(t, opts)
+	opts.Endpoint = server.Proxy(t, func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPut {
+			_ = other.Sweep(r.Context(), "run") // What is left is found below.
+		}
+		return s3test.NoFault
+	}).Endpoint
+	draft, err := open(t, opts).Draft(t.Context(), "run", sink.LedgerPath("run"))
+	require.NoError(t, err)
+	_, err = draft.Finish()
+	require.NoError(t, err)
+	_, err = draft.Stage(t.Context())
+	require.ErrorIs(t, err, sink.ErrStagedLost)
+	require.NoError(t, draft.Abort())
+	require.Empty(t, server.Uploads(t, bucket))
+	require.Empty(t, scratchFiles(t, opts.Scratch))
+}

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink"
 )
 
 const (
@@ -83,6 +85,10 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 	}()
 
 	if err := s.uploadParts(ctx, path, file, &token); err != nil {
+		if noUpload(err) {
+			// Somebody has swept the run, who has published it most likely.
+			err = sink.ErrStagedLost
+		}
 		return nil, s.failed("upload", path, err)
 	}
 	text, err := json.Marshal(token)
