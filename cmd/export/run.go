@@ -130,17 +130,18 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	} else {
 		warnOfPlainText(logger, baseURL)
 	}
+	meter := &pipeline.Meter{}
 	client, err := extract.New(extract.Options{
 		BaseURL: baseURL, Credentials: credentials,
 		Concurrency: o.concurrency, RatePerSecond: o.rate, Retries: o.retries,
 		RequestTimeout: o.requestTimeout, GiveUpAfter: o.giveUpAfter, MaxBody: o.maxBody,
-		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger,
+		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger, Observer: meter,
 	})
 	if err != nil {
 		disconnect()
 		return fail(usage(err))
 	}
-	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: &pipeline.Meter{}, Now: a.now}
+	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: meter, Now: a.now}
 	return deps, settings, disconnect, nil
 }
 

@@ -62,6 +62,8 @@ type Options struct {
 	UserAgent string
 	// Logger gets a line a request at debug level, and what holds up all of them above it. Nil logs nothing.
 	Logger *slog.Logger
+	// Observer is told of every request; nil for nobody.
+	Observer Observer
 	// Transport sends the requests; nil for one with bounded waits and sizes. It must not follow redirects.
 	Transport http.RoundTripper
 }
@@ -75,6 +77,7 @@ type Client struct {
 	slots     *slots
 	gate      *gate
 	stats     *stats
+	observer  Observer
 }
 
 // New makes a client. It sends nothing yet, but reads the access token file if there is one. Its errors are those of the
@@ -93,9 +96,10 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: o.BaseURL, retries: o.Retries, transport: o.Transport,
-		maxBody: min(cmp.Or(o.MaxBody, DefaultMaxBody), math.MaxInt64-1),
-		gate:    newGate(giveUp, log),
-		stats:   &stats{totals: Stats{ByStatus: make(map[string]int64)}},
+		maxBody:  min(cmp.Or(o.MaxBody, DefaultMaxBody), math.MaxInt64-1),
+		gate:     newGate(giveUp, log),
+		stats:    &stats{totals: Stats{ByStatus: make(map[string]int64)}},
+		observer: cmp.Or(o.Observer, Observer(nobody{})),
 	}
 	if c.transport == nil {
 		c.transport = newTransport(concurrency)
@@ -103,7 +107,7 @@ func New(o Options) (*Client, error) {
 
 	// From the wire outwards, see the package's comment.
 	layer := sender(&wire{transport: c.transport, timeout: cmp.Or(o.RequestTimeout, DefaultRequestTimeout)})
-	layer = &recorder{next: layer, stats: c.stats, log: log}
+	layer = &recorder{next: layer, stats: c.stats, observer: c.observer, log: log}
 	layer = &pacer{next: layer, pause: &pause{limit: giveUp}, limiter: rate.NewLimiter(limit, 1), gate: c.gate, log: log}
 	tokens := &tokens{file: o.Credentials.AccessTokenFile, stats: c.stats, log: log}
 	if o.Credentials.APISecret != "" {
@@ -173,9 +177,12 @@ func (c *Client) Close() {
 // Stats are the totals so far.
 func (c *Client) Stats() Stats {
 	totals := c.stats.snapshot()
-	totals.Limit = int64(c.slots.limit())
+	totals.Limit = c.Limit()
 	return totals
 }
+
+// Limit is Stats.Limit.
+func (c *Client) Limit() int64 { return int64(c.slots.limit()) }
 
 // Get asks for one body. accept gets it whole and decompressed, once for every attempt that was answered 200; it must not keep
 // body after it returns. If it returns an error marked with [Unreadable], the call is attempted again; any other ends it.

@@ -40,10 +40,12 @@ func (s *stats) snapshot() Stats {
 	return totals
 }
 
-func (s *stats) started() {
+// started counts a request that begins, and tells how many are at work with it.
+func (s *stats) started() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.totals.InFlight++
+	return s.totals.InFlight
 }
 
 // finished counts a request and how it ended; reads have a tally.
@@ -83,28 +85,62 @@ func (s *stats) refreshed() {
 	s.totals.TokenRefreshes++
 }
 
-// recorder counts every request and logs it, by its route template.
+// Event is a request that has ended, token requests included. It holds neither URL nor query.
+type Event struct {
+	Operation, Template string
+	School, District    string // bids, empty where the call is for none
+	Status              string // as in Stats.ByStatus, before the body was looked at: never "unreadable"
+	Attempt             int    // from 1, over all attempts of the call
+	Bytes               int    // of the body, after decompression
+	InFlight            int64  // requests at work when it began, itself included
+	Began               time.Time
+	Took                time.Duration
+}
+
+// Observer is told what becomes of requests. Its methods are called by many goroutines at a time, with a slot held, so they
+// must be quick. The context is that of the call.
+type Observer interface {
+	// Requested is told of every request that has ended.
+	Requested(ctx context.Context, event Event)
+	// Retried is told of every attempt after the first, once it has ended: cause is how the one before it did, as in
+	// Stats.ByStatus.
+	Retried(ctx context.Context, operation, cause string)
+}
+
+// nobody observes.
+type nobody struct{}
+
+func (nobody) Requested(context.Context, Event)        {}
+func (nobody) Retried(context.Context, string, string) {}
+
+// recorder counts every request, tells the observer of it and logs it, by its route template.
 type recorder struct {
-	next  sender
-	stats *stats
-	log   *slog.Logger
+	next     sender
+	stats    *stats
+	observer Observer
+	log      *slog.Logger
 }
 
 var _ sender = (*recorder)(nil)
 
 func (r *recorder) send(ctx context.Context, req *request) (*answer, error) {
-	r.stats.started()
+	inFlight := r.stats.started()
 	start := time.Now()
 	ans, err := r.next.send(ctx, req)
-	status := statusName(ctx, ans, err)
-	r.stats.finished(req.tally, status)
+	took := time.Since(start)
+	req.ended = statusName(ctx, ans, err)
+	r.stats.finished(req.tally, req.ended)
+	bytes := 0
+	if ans != nil {
+		bytes = len(ans.body.data)
+	}
+	r.observer.Requested(ctx, Event{
+		Operation: req.call.Operation, Template: req.call.Template, School: req.call.School, District: req.call.District,
+		Status: req.ended, Attempt: req.attempt, Bytes: bytes, InFlight: inFlight, Began: start, Took: took,
+	})
 	if r.log.Enabled(ctx, slog.LevelDebug) {
-		bytes := 0
-		if ans != nil {
-			bytes = len(ans.body.data)
-		}
 		r.log.LogAttrs(ctx, slog.LevelDebug, "request", append(req.call.attrs(),
-			slog.String("status", status), slog.Duration("duration", time.Since(start)),
+			slog.String("status", req.ended), slog.Duration("duration", took),
 			slog.Int("bytes", bytes), slog.Int("attempt", req.attempt))...)
 	}
 	return ans, err

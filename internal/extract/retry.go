@@ -19,6 +19,7 @@ func (c *Client) ask(ctx context.Context, call *Call, tally *Tally, accept func(
 			return c.stop(ctx, call, &failure{status: last.status, code: last.code, err: err}, made)
 		}
 		req.attempt = made + 1
+		before := req.ended
 		f := c.attempt(ctx, req, accept)
 		if f != nil && errors.Is(f.err, errHeld) {
 			c.gate.left(req.pass)
@@ -26,6 +27,7 @@ func (c *Client) ask(ctx context.Context, call *Call, tally *Tally, accept func(
 		}
 		if made++; made > 1 {
 			c.stats.retried(tally)
+			c.observer.Retried(ctx, call.Operation, before)
 		}
 		switch {
 		case f == nil:
@@ -78,6 +80,7 @@ func (c *Client) attempt(ctx context.Context, req *request, accept func(body []b
 	}
 	_, again := errors.AsType[unreadable](err)
 	if again {
+		req.ended = classUnreadable
 		c.stats.unreadable()
 	}
 	return &failure{status: ans.status, err: err, again: again, fault: again}

@@ -38,6 +38,7 @@ type request struct {
 	attempt int   // counted from 1
 	pass    pass  // what the gate said
 	tally   *Tally
+	ended   string // how it ended when it was sent last, as in Stats.ByStatus
 }
 
 // answer is a whole one. Only a body of status 200 is complete for certain.

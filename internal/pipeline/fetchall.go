@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
 )
@@ -46,8 +47,11 @@ func (w *writer) writeJournal(ctx context.Context, j *sink.Journal) error {
 	defer w.journalling.Unlock()
 	total := requestsOf(w.client.Stats())
 	j.Requests = since(total, w.counted)
+	done := w.meter.activity.Take()
+	j.Activity = *done
 	j.StagedAt = w.now().UTC()
 	if err := sink.WriteJournal(ctx, w.store, w.plan.RunID, j); err != nil {
+		w.meter.activity.Return(done)
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
 	w.counted = total
@@ -138,11 +142,12 @@ func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	began := time.Now()
 	result, err := r.fetch.school(ctx, u.dataset, u.schools[i])
 	if err != nil {
 		return err
 	}
-	r.Meter.finished(result)
+	r.Meter.finished(result, time.Since(began))
 	r.logResult(ctx, result)
 	complete, err := u.deliver(ctx, w, i, result)
 	if err != nil || !complete {
@@ -213,8 +218,12 @@ func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
 }
 
 // finished counts a school's dataset that is done.
-func (m *Meter) finished(r *result) {
+func (m *Meter) finished(r *result, took time.Duration) {
 	m.chainsDone.Add(1)
+	m.activity.School(activity.SchoolTime{
+		School: r.ledger.SchoolBid, Dataset: r.ledger.Dataset, Seconds: took.Seconds(),
+		Requests: r.ledger.Requests, Retries: r.ledger.Retries,
+	})
 	m.records.Add(r.ledger.RecordsReceived)
 	m.currentDataset.Store(r.ledger.Dataset)
 	switch r.ledger.Status {

@@ -1,14 +1,17 @@
 package pipeline
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
 )
 
-// Meter counts what a run has done so far. A Meter is written by the run and
-// may be read at any time; its zero value is ready.
+// Meter counts what a run has done so far. A Meter is written by the run, and
+// by its client as the client's observer, and may be read at any time; its zero
+// value is ready.
 type Meter struct {
 	phase          atomic.Value // string
 	currentDataset atomic.Value // string
@@ -19,6 +22,28 @@ type Meter struct {
 	failed, denied          atomic.Int64
 	rows, records           atomic.Int64
 	unitsTotal, unitsStaged atomic.Int64
+
+	// activity is what no journal has yet.
+	activity activity.Recorder
+}
+
+var _ extract.Observer = (*Meter)(nil)
+
+// Requested takes down a request.
+func (m *Meter) Requested(_ context.Context, e extract.Event) {
+	limit := int64(0)
+	if client := m.client.Load(); client != nil {
+		limit = client.Limit()
+	}
+	m.activity.Requested(activity.Request{
+		Operation: e.Operation, Ended: e.Began.Add(e.Took), Took: e.Took,
+		Bytes: int64(e.Bytes), InFlight: e.InFlight, Limit: limit,
+	})
+}
+
+// Retried takes down that a request was made again.
+func (m *Meter) Retried(_ context.Context, operation, cause string) {
+	m.activity.Retried(time.Now(), operation, cause)
 }
 
 // Progress is a Meter's reading.

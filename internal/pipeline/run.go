@@ -55,6 +55,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		before = requestsOf(deps.Client.Stats())
 	}
 	deps.Meter.start(started, deps.Client)
+	deps.Meter.activity.Take() // what an earlier run had no journal for
 	if err := Check(&s); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package sink
 import (
 	"encoding/json"
 	"time"
+
+	"example.org/growthexport/internal/activity"
 )
 
 // FormatVersion is the version of the documents and of the data files' layout.
@@ -116,7 +118,9 @@ type Journal struct {
 	Ledger   []LedgerRow     `json:"ledger"`
 	Drift    []Drift         `json:"drift,omitempty"`
 	Requests Requests        `json:"requests"`
-	StagedAt time.Time       `json:"staged_at"`
+	// Activity is what came since the journal before.
+	Activity activity.Log `json:"activity"`
+	StagedAt time.Time    `json:"staged_at"`
 }
 
 // Failed tells whether a school of the journal failed: its bucket is done
@@ -211,6 +215,8 @@ type Manifest struct {
 	Datasets      map[string]ManifestDataset `json:"datasets"`
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
+	// Activity is what all processes of the run did over time, as far as they came to journal it.
+	Activity activity.Log `json:"activity"`
 	// Purges are what was removed from the run after it was published, the
 	// earliest first. What the ledger counts is what was published.
 	Purges []ManifestPurge `json:"purges,omitempty"`

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/schemas"
 )
 
@@ -25,6 +26,7 @@ type Gathered struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
+	Activity activity.Log
 }
 
 // MissingError says that a run cannot be published because units of it are not
@@ -155,6 +157,7 @@ func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift map[Dri
 		drift[d] += n
 	}
 	g.Requests.Add(journal.Requests)
+	g.Activity.Add(&journal.Activity)
 	if journal.Failed() {
 		g.Failed = append(g.Failed, Unit{Bucket: journal.Bucket, Dataset: journal.Dataset})
 	}
@@ -288,6 +291,7 @@ func (g *Gathered) manifest(toolVersion string) (*Manifest, map[string]File) {
 		Datasets: g.Datasets,
 		Requests: g.Requests,
 		Drift:    orEmpty(g.Drift),
+		Activity: g.Activity,
 	}
 	m.Parameters.Datasets = orEmpty(m.Parameters.Datasets)
 	if m.Requests.ByStatus == nil {

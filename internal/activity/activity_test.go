@@ -1,0 +1,106 @@
+package activity_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/activity"
+)
+
+// TestLogsAddUp records the same requests in one process and over three that hand over at other times.
+func TestLogsAddUp(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // figures of a test
+	var whole activity.Recorder
+	parts := make([]activity.Recorder, 3)
+	var sum activity.Log
+	for i := range 5000 {
+		request := activity.Request{
+			Operation: "op" + strconv.Itoa(i%3), Ended: time.Unix(int64(1000+i), 0), Took: time.Duration(random.IntN(2000)) * time.Millisecond,
+			Bytes: 10, InFlight: int64(1 + random.IntN(8)), Limit: int64(4 + random.IntN(4)),
+		}
+		part := &parts[random.IntN(3)]
+		for _, r := range []*activity.Recorder{&whole, part} {
+			r.Requested(request)
+			if i%7 == 0 {
+				r.Retried(request.Ended, request.Operation, strconv.Itoa(500+i%2))
+			}
+			r.School(activity.SchoolTime{School: strconv.Itoa(i), Dataset: "d", Seconds: request.Took.Seconds()})
+		}
+		if i%100 == 0 {
+			sum.Add(part.Take())
+		}
+	}
+	for i := range parts {
+		log := parts[i].Take()
+		parts[i].Return(log) // as if it could not be kept
+		sum.Add(parts[i].Take())
+	}
+	want := whole.Take()
+	require.Equal(t, *want, sum)
+	require.LessOrEqual(t, len(sum.Steps), 240)
+	require.EqualValues(t, 32, sum.StepSeconds, "5000 seconds in at most 240 steps")
+	require.Len(t, sum.Slowest, 20)
+	require.True(t, slices.IsSortedFunc(sum.Slowest, func(a, b activity.SchoolTime) int { return int(1000 * (b.Seconds - a.Seconds)) }))
+	var requests, retries int64
+	for i := range sum.Steps {
+		requests += sum.Steps[i].Requests
+		require.Equal(t, sum.Steps[i].Requests, sum.Steps[i].Latency.Count())
+		for _, n := range sum.Steps[i].Retries {
+			retries += n
+		}
+	}
+	require.EqualValues(t, 5000, requests)
+	require.EqualValues(t, 715, retries)
+
+	text, err := json.Marshal(sum)
+	require.NoError(t, err)
+	require.Less(t, len(text), 100_000, "it stands in the manifest")
+	var read activity.Log
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, sum, read)
+	require.Empty(t, whole.Take().Steps, "it was handed over")
+}
+
+func TestAddLeavesTheOtherLogAlone(t *testing.T) {
+	t.Parallel()
+	var r activity.Recorder
+	r.Requested(activity.Request{Operation: "o", Ended: time.Unix(5, 0), Took: time.Second})
+	r.Retried(time.Unix(5, 0), "o", "503")
+	log := r.Take()
+	var sum activity.Log
+	sum.Add(log)
+	sum.Add(log)
+	require.EqualValues(t, 2, sum.Steps[0].Requests)
+	require.EqualValues(t, 1, log.Steps[0].Latency.Count())
+	require.EqualValues(t, 1, log.Operations["o"].Latency.Count())
+	require.EqualValues(t, 1, log.Steps[0].Retries["503"])
+}
+
+func TestPercentiles(t *testing.T) {
+	t.Parallel()
+	var r activity.Recorder
+	for ms := range 1000 {
+		r.Requested(activity.Request{Operation: "o", Ended: time.Unix(0, 0), Took: time.Duration(ms+1) * time.Millisecond})
+	}
+	h := r.Take().Steps[0].Latency
+	for _, percentage := range []float64{1, 50, 90, 99, 100} {
+		require.InEpsilon(t, percentage*10, h.Percentile(percentage).Seconds()*1000, 0.06, percentage)
+	}
+	require.Zero(t, activity.Histogram(nil).Percentile(50))
+}
+
+func TestASchoolFetchedAgainCountsByItsLongest(t *testing.T) {
+	t.Parallel()
+	var r activity.Recorder
+	for _, seconds := range []float64{2, 5, 3} {
+		r.School(activity.SchoolTime{School: "S", Dataset: "d", Seconds: seconds})
+	}
+	require.Equal(t, []activity.SchoolTime{{School: "S", Dataset: "d", Seconds: 5}}, r.Take().Slowest)
+}

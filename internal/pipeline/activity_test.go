@@ -1,0 +1,72 @@
+package pipeline_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+// TestActivityOfAManifest takes a run in two processes over a service with faults: what the manifest says of the time adds up
+// to what it says of the requests.
+func TestActivityOfAManifest(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 3, SchoolSizes: []int{1001, 40, 0, 70, 5, 12}}, simulator.ServerOptions{})
+	s.server.SetFaults(simulator.TransientFaults(0.15, 300*time.Millisecond))
+	settings := defaults()
+	settings.RunID, settings.Shards = "night", 2
+	for settings.Shard = range settings.Shards {
+		deps := s.observed()
+		_, err := pipeline.Run(t.Context(), deps, settings)
+		require.NoError(t, err)
+	}
+	deps := s.observed()
+	_, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{RunID: "night"})
+	require.NoError(t, err)
+	manifest, err := sink.ReadManifest(t.Context(), deps.Store, "night")
+	require.NoError(t, err)
+
+	log := manifest.Activity
+	var requests, inSteps int64
+	retries := make(map[string]int64)
+	for name, operation := range log.Operations {
+		require.Equal(t, operation.Requests, operation.Latency.Count(), name)
+		for cause, n := range operation.Retries {
+			retries[cause] += n
+		}
+		if name != "token" {
+			requests += operation.Requests
+		}
+	}
+	require.Equal(t, manifest.Requests.Total, requests)
+	var causes int64
+	for _, n := range retries {
+		causes += n
+	}
+	require.Equal(t, manifest.Requests.Retries, causes)
+	require.Greater(t, len(retries), 2, "of several causes")
+	for i := range log.Steps {
+		inSteps += log.Steps[i].Requests
+		require.Positive(t, log.Steps[i].InFlight)
+		require.Positive(t, log.Steps[i].Limit)
+	}
+	require.Equal(t, requests+log.Operations["token"].Requests, inSteps)
+	require.NotEmpty(t, log.Slowest)
+	require.NotEqual(t, activity.SchoolTime{}, log.Slowest[0])
+	require.Positive(t, log.Slowest[0].Seconds)
+}
+
+// observed are deps whose client tells the meter of its requests, as the command's does.
+func (s *site) observed() pipeline.Deps {
+	s.t.Helper()
+	meter := &pipeline.Meter{}
+	deps := s.deps(func(o *extract.Options) { o.Observer = meter })
+	deps.Meter = meter
+	return deps
+}
