@@ -36,7 +36,6 @@ func BenchmarkPage(b *testing.B) {
 			b.Cleanup(server.Close)
 			c, err := extract.New(options(b, server.URL))
 			require.NoError(b, err)
-			b.Cleanup(c.Close)
 			b.SetBytes(int64(len(page)))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -70,14 +70,13 @@ type Options struct {
 
 // Client asks the service. It is safe for use by many goroutines; what limits there are hold for all of them together.
 type Client struct {
-	base      *url.URL
-	retries   int
-	maxBody   int64
-	transport http.RoundTripper
-	slots     *slots
-	gate      *gate
-	stats     *stats
-	observer  Observer
+	base     *url.URL
+	retries  int
+	maxBody  int64
+	slots    *slots
+	gate     *gate
+	stats    *stats
+	observer Observer
 }
 
 // New makes a client. It sends nothing yet, but reads the access token file if there is one. Its errors are those of the
@@ -95,18 +94,19 @@ func New(o Options) (*Client, error) {
 		limit = rate.Limit(o.RatePerSecond)
 	}
 	c := &Client{
-		base: o.BaseURL, retries: o.Retries, transport: o.Transport,
+		base: o.BaseURL, retries: o.Retries,
 		maxBody:  min(cmp.Or(o.MaxBody, DefaultMaxBody), math.MaxInt64-1),
 		gate:     newGate(giveUp, log),
 		stats:    &stats{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(nobody{})),
 	}
-	if c.transport == nil {
-		c.transport = newTransport(concurrency)
+	transport := o.Transport
+	if transport == nil {
+		transport = newTransport(concurrency)
 	}
 
 	// From the wire outwards, see the package's comment.
-	layer := sender(&wire{transport: c.transport, timeout: cmp.Or(o.RequestTimeout, DefaultRequestTimeout)})
+	layer := sender(&wire{transport: transport, timeout: cmp.Or(o.RequestTimeout, DefaultRequestTimeout)})
 	layer = &recorder{next: layer, stats: c.stats, observer: c.observer, log: log}
 	layer = &pacer{next: layer, pause: &pause{limit: giveUp}, limiter: rate.NewLimiter(limit, 1), gate: c.gate, log: log}
 	tokens := &tokens{file: o.Credentials.AccessTokenFile, stats: c.stats, log: log}
@@ -165,13 +165,6 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
-}
-
-// Close gives up the connections that wait for another request.
-func (c *Client) Close() {
-	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
 }
 
 // Stats are the totals so far.

@@ -100,7 +100,6 @@ func connect(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Opt
 	t.Cleanup(server.Close)
 	c, err := extract.New(options(t, server.URL, change...))
 	require.NoError(t, err)
-	t.Cleanup(c.Close)
 	return c
 }
 

@@ -79,9 +79,6 @@ func AllDatasets() []string {
 // Oracle returns the rows that are expected; see [World.Expect].
 func (w *World) Oracle(options OracleOptions) map[string][]Row { return w.Expect(options).Rows }
 
-// Drift returns the drift that is expected; see [World.Expect].
-func (w *World) Drift(options OracleOptions) []Drift { return w.Expect(options).Drift }
-
 // Expect returns what a correct export of the given scope holds and reports.
 func (w *World) Expect(options OracleOptions) *Expected {
 	h := &harvest{world: w, options: &options, operations: operations(), fed: map[feedKey]*chain{}}

@@ -75,18 +75,6 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 // String returns the path as it was given.
 func (d *Dir) String() string { return d.name }
 
-// Close releases the folder; the Dir can be used again after it.
-func (d *Dir) Close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.root == nil {
-		return nil
-	}
-	err := d.root.Close()
-	d.root = nil
-	return err
-}
-
 // checkName is what the names of Check's files start with.
 const checkName = ".growth-export-check-"
 

@@ -23,7 +23,6 @@ func TestDirIsAStore(t *testing.T) {
 				t.Helper()
 				dir, err := sink.NewDir(root, sink.DirOptions{})
 				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, dir.Close()) })
 				return dir
 			},
 			Lose: func(t *testing.T, run string, _ sink.File) {

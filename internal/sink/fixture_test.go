@@ -25,7 +25,6 @@ func newDir(t *testing.T, root string) *Dir {
 	dir, err := NewDir(root, DirOptions{})
 	require.NoError(t, err)
 	dir.flush = func(*os.File) error { return nil }
-	t.Cleanup(func() { require.NoError(t, dir.Close()) })
 	return dir
 }
 

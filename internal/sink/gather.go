@@ -268,7 +268,7 @@ func (g *Gathered) finish(drift map[Drift]int64) {
 
 // manifest returns the manifest of the run, without its ledger's file and the
 // time of publishing, and what the store needs to commit its files.
-func (g *Gathered) manifest(toolVersion string) (*Manifest, map[string]File) {
+func (g *Gathered) manifest() (*Manifest, map[string]File) {
 	plan := g.Plan
 	m := &Manifest{
 		FormatVersion: FormatVersion,
@@ -277,7 +277,7 @@ func (g *Gathered) manifest(toolVersion string) (*Manifest, map[string]File) {
 		SnapshotDate:  plan.SnapshotDate,
 		Kind:          plan.Kind,
 		StartedAt:     plan.PlannedAt.UTC(),
-		ToolVersion:   cmp.Or(toolVersion, plan.ToolVersion),
+		ToolVersion:   plan.ToolVersion,
 		BaseURL:       plan.BaseURL,
 		Parameters: Parameters{
 			Scope:            plan.Scope,

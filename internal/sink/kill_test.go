@@ -225,7 +225,6 @@ func requireSameEnd(t *testing.T, root string, want map[string]string, n int, ru
 	got := tree(t, root)
 	require.ElementsMatch(t, slices.Collect(maps.Keys(want)), slices.Collect(maps.Keys(got)), when)
 	require.Equal(t, want, got, when)
-	require.NoError(t, alive.Close())
 	require.NoError(t, os.RemoveAll(root))
 }
 

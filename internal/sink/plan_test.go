@@ -335,7 +335,6 @@ func TestTableFileIsReadBack(t *testing.T) {
 		file, err := CreateTable(t.Context(), store, "r", path.Join(table.Name, "x.parquet"), table)
 		require.NoError(t, err)
 		require.NoError(t, file.Append(someRows(table, "", 3)))
-		require.Positive(t, file.Bytes())
 		return file
 	}
 	file := create()
@@ -350,7 +349,6 @@ func TestTableFileIsReadBack(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 4, staged.Rows)
 	require.Len(t, staged.SHA256, 64)
-	require.Zero(t, file.Bytes())
 	require.Error(t, file.Append(rows.New(table)))
 	_, err = file.Stage(t.Context())
 	require.Error(t, err)

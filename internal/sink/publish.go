@@ -18,8 +18,6 @@ const publishLock = "publish"
 type PublishOptions struct {
 	// Now tells the time; time.Now if nil.
 	Now func() time.Time
-	// ToolVersion is the version that publishes; the plan's if empty.
-	ToolVersion string
 	// Replace allows what --replace allows, besides what the plan allows.
 	Replace bool
 }
@@ -94,7 +92,7 @@ func begin(
 ) (*intent, string, error) {
 	plan := g.Plan
 	run := plan.RunID
-	manifest, files := g.manifest(opts.ToolVersion)
+	manifest, files := g.manifest()
 	begun := &intent{
 		FormatVersion: FormatVersion,
 		PlannedAt:     plan.PlannedAt.UTC(),

@@ -611,7 +611,6 @@ func requireKilledAnywhere(t *testing.T, start string, do func(context.Context, 
 		got := tree(t, root)
 		require.ElementsMatch(t, names(want), names(got), "killed after %d operations", n)
 		require.Equal(t, want, got, "killed after %d operations", n)
-		require.NoError(t, alive.Close())
 		require.NoError(t, os.RemoveAll(root))
 	}
 }

@@ -69,14 +69,6 @@ func (f *TableFile) Append(batch *rows.Batch) error {
 	return nil
 }
 
-// Bytes returns how much memory the file holds.
-func (f *TableFile) Bytes() int {
-	if f.writer == nil {
-		return 0
-	}
-	return f.writer.Bytes() + draftBuffer
-}
-
 // Stage ends the file, reads it back, and stages it: what is staged is a whole
 // Parquet file with as many rows as were appended, and its hash is that of the
 // bytes that were read.

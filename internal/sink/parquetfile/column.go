@@ -69,10 +69,6 @@ func (c *column) reset() {
 	c.dictUse, c.coded = dictTried, 0
 }
 
-func (c *column) bytes() int {
-	return cap(c.body) + cap(c.arena) + c.dict.bytes() + 128*cap(c.pages)
-}
-
 func (c *column) isText() bool { return c.def.Type == schemas.String || c.def.Type == schemas.JSON }
 
 // encodePage appends one page with the n rows of the vector.

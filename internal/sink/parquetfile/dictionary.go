@@ -60,10 +60,6 @@ func (d *dictionary) size(t schemas.Type) int {
 	}
 }
 
-func (d *dictionary) bytes() int {
-	return cap(d.data) + 4*cap(d.ends) + 8*cap(d.ints) + 8*cap(d.slots) + 8*cap(d.tags) + 4*cap(d.seen) + 4*cap(d.used)
-}
-
 // truncate forgets all values but the first n.
 func (d *dictionary) truncate(n int) {
 	d.cut(n)

@@ -29,15 +29,6 @@ type encoder struct {
 	used   []int64 // different numbers of a page
 }
 
-// zstdBytes is about what the zstd encoder holds at SpeedFastest for blocks of
-// up to 128 KiB.
-const zstdBytes = 1 << 20
-
-func (e *encoder) bytes() int {
-	return zstdBytes + cap(e.raw) + cap(e.values) + cap(e.packed) + cap(e.dict) + e.header.Cap() +
-		4*cap(e.ends) + 8*cap(e.ints) + 4*cap(e.ints32) + 4*cap(e.codes) + 8*cap(e.used)
-}
-
 var errPageTooLarge = errors.New("a page of more than 2 GiB")
 
 // appendPage compresses e.raw and appends it behind its header to dst. The

@@ -44,14 +44,6 @@ func (f *footer) reset(table *schemas.Table) {
 	}
 }
 
-func (f *footer) bytes() int {
-	n := f.columnIndexes.Cap() + f.offsetIndexes.Cap()
-	for i := range f.meta.RowGroups {
-		n += 512 * cap(f.meta.RowGroups[i].Columns)
-	}
-	return n
-}
-
 // startGroup adds a row group that starts at the file's offset.
 func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup {
 	group := rowGroup{NumRows: rows, FileOffset: offset, Columns: make([]columnChunk, 0, len(table.Columns))}

@@ -72,14 +72,6 @@ func (o *order) sorted(page *rows.Batch, r int) bool {
 	return true
 }
 
-func (o *order) bytes() int {
-	n := 0
-	for i := range o.last {
-		n += o.last[i].Bytes()
-	}
-	return n
-}
-
 // compareRows orders row i of a and row j of b, both of one column, nulls
 // first.
 func compareRows(a *rows.Vector, i int, b *rows.Vector, j int) int {

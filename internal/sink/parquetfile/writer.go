@@ -180,18 +180,6 @@ func (w *Writer) Close() (int64, error) {
 	return w.rows, nil
 }
 
-// Bytes returns how much memory the writer holds, room to grow included.
-func (w *Writer) Bytes() int {
-	if w.page == nil {
-		return 0
-	}
-	n := w.page.Bytes() + w.enc.bytes() + w.foot.bytes() + w.order.bytes()
-	for i := range w.columns {
-		n += w.columns[i].bytes()
-	}
-	return n
-}
-
 // fit returns how many rows of the batch from its i-th on, at least one, belong
 // to the page that is being filled. A page's text bytes are held against
 // PageBytes row by row, so the answer does not depend on the batch's size.

@@ -230,15 +230,3 @@ func TestFormatIsPinned(t *testing.T) {
 	file := write(t, table, all, Options{PageRows: 1200, RowGroupRows: 2500})
 	require.Equal(t, "0d590d847dc8d861361e9b48ece6f99302b269d0fc1393299a925a4bcc38fb22", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
 }
-
-func TestBytesCountsMemory(t *testing.T) {
-	t.Parallel()
-	table := everyType()
-	w := NewWriter(new(bytes.Buffer), table, Options{})
-	empty := w.Bytes()
-	b := batchOf(t, table, randomRows(rand.New(rand.NewPCG(1, 1)), table, 5000))
-	require.NoError(t, w.Append(b))
-	require.Greater(t, w.Bytes(), empty+b.N*40)
-	_, err := w.Close()
-	require.NoError(t, err)
-}
