@@ -174,10 +174,20 @@ func (r *result) take(c *transform.Chain) {
 	r.count(&done)
 }
 
+// copiedText is how much text a column of copied rows holds, about, before
+// another batch is begun: far less than a batch can, and little enough that one
+// which grows is not moved for long.
+const copiedText = 64 << 20
+
 // copyRows adds the rows of a chain that holds few, of which there are many.
 func (r *result) copyRows(done transform.Result) {
 	for i, batch := range done.Tables {
-		r.tables[i][0].AppendRows(batch, 0, batch.Len())
+		last := r.tables[i][len(r.tables[i])-1]
+		if last.N > 0 && last.TextBytes()+batch.TextBytes() > copiedText {
+			last = rows.New(batch.Table)
+			r.tables[i] = append(r.tables[i], last)
+		}
+		last.AppendRows(batch, 0, batch.Len())
 	}
 	r.count(&done)
 }

@@ -71,8 +71,18 @@ func (b *Batch) Bytes() int {
 	return n
 }
 
+// TextBytes returns how much text the column holds that holds most.
+func (b *Batch) TextBytes() int {
+	most := 0
+	for i := range b.Cols {
+		most = max(most, len(b.Cols[i].Data))
+	}
+	return most
+}
+
 // AppendRows appends the rows of src that count from its i-th up to its j-th
-// exclusive, in src's order.
+// exclusive, in src's order. The caller sees to it that no column comes to hold
+// more than MaxTextBytes.
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
 		for c := range b.Cols {
