@@ -16,9 +16,6 @@ BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
-SPARK_VENV  := .tools/spark-venv
-KUBERNETES_VENV := .tools/kubernetes-venv
-WALKTHROUGH_VENV := .tools/walkthrough-venv
 
 # Directories of the main module that hold tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
@@ -46,19 +43,20 @@ test: $(VERSITYGW) ## all tests, with race detector, shuffled, DuckDB end to end
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on ./...
 
 .PHONY: test-spark
-test-spark: $(SPARK_VENV)/installed ## Spark reads every table and agrees with DuckDB; needs Python and Java
-	$(SPARK_VENV)/bin/python examples/spark/test_spark.py
+test-spark: .tools/spark-venv ## Spark reads every table and agrees with DuckDB; needs Python and Java
+	.tools/spark-venv/bin/python examples/spark/test_spark.py
 
 .PHONY: test-examples
-test-examples: build $(VERSITYGW) $(KUBERNETES_VENV)/installed ## the examples of configuration, cron, systemd and Kubernetes; needs Python
+test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/walkthrough-venv ## configuration, cron, systemd, Kubernetes and the walkthrough; needs Python
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 	examples/cron/test.sh $(BIN)
 	examples/systemd/test.sh $(BIN)
-	$(KUBERNETES_VENV)/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+	.tools/kubernetes-venv/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
-.PHONY: test-walkthrough
-test-walkthrough: build $(WALKTHROUGH_VENV)/installed ## the walkthrough from an export to a plot; needs Python
-	$(WALKTHROUGH_VENV)/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
+.PHONY: test-airflow
+test-airflow: build .tools/airflow-venv ## the example of Airflow on a real one; needs Python
+	.tools/airflow-venv/bin/python -B examples/airflow/test_airflow.py $(BIN)
 
 # How often `make torture` kills, 0 for no end, and where it begins.
 KILLS ?= 0
@@ -130,17 +128,8 @@ $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
 
-$(KUBERNETES_VENV)/installed: examples/kubernetes/requirements.txt
-	python3 -m venv --clear $(KUBERNETES_VENV)
-	$(KUBERNETES_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	touch $@
-
-$(WALKTHROUGH_VENV)/installed: examples/walkthrough/requirements.txt
-	python3 -m venv --clear $(WALKTHROUGH_VENV)
-	$(WALKTHROUGH_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	touch $@
-
-$(SPARK_VENV)/installed: examples/spark/requirements.txt
-	python3 -m venv --clear $(SPARK_VENV)
-	$(SPARK_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+# What the Python of an example needs, in a place of its own.
+.tools/%-venv: examples/%/requirements.txt
+	python3 -m venv --clear $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@

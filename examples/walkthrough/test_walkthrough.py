@@ -1,4 +1,4 @@
-"""The walkthrough as README.md has it, on the simulated service. Run by `make test-walkthrough`.
+"""The walkthrough as README.md has it, on the simulated service. Run by `make test-examples`.
 
     python test_walkthrough.py GROWTH_EXPORT        the path of the command
 """
