@@ -45,14 +45,11 @@ func (a *app) examineService(ctx context.Context, u *checkup, o *doctorOptions, 
 	}
 	baseURL := o.baseURL
 	if simulated {
-		address, stop, err := o.serve(context.WithoutCancel(ctx), "")
-		if err != nil {
+		var stop func()
+		if baseURL, stop, err = o.embed(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 		defer stop()
-		if baseURL, err = url.Parse(address); err != nil {
-			return fmt.Errorf("read the address of the simulated service: %w", err)
-		}
 	}
 	seen := newSighting(a.now)
 	defer seen.next.CloseIdleConnections()
@@ -77,11 +74,9 @@ func (a *app) examineService(ctx context.Context, u *checkup, o *doctorOptions, 
 		u.skip(why, checkToken, checkSchools, checkResults)
 		return ctx.Err()
 	}
-	client, err := extract.New(extract.Options{
-		BaseURL: baseURL, Credentials: credentials, Concurrency: o.concurrency, RatePerSecond: o.rate,
-		Retries: o.retries, RequestTimeout: o.requestTimeout, GiveUpAfter: o.giveUpAfter, MaxBody: o.maxBody,
-		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger, Transport: seen,
-	})
+	options := o.clientOptions(baseURL, credentials, logger)
+	options.Transport = seen
+	client, err := extract.New(options)
 	if err != nil {
 		u.fail(checkToken, usage(err), "")
 		u.skip("there is no token", checkSchools, checkResults)

@@ -119,24 +119,16 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	if simulated {
 		// The embedded service outlives an interrupt: requests that wait for it
 		// are ended by their own client.
-		var address string
-		if address, disconnect, err = o.serve(context.WithoutCancel(ctx), ""); err != nil {
+		if baseURL, disconnect, err = o.embed(context.WithoutCancel(ctx)); err != nil {
 			return fail(err)
-		}
-		if baseURL, err = url.Parse(address); err != nil {
-			disconnect()
-			return fail(fmt.Errorf("read the address of the simulated service: %w", err))
 		}
 	} else {
 		warnOfPlainText(logger, baseURL)
 	}
 	meter := &pipeline.Meter{}
-	client, err := extract.New(extract.Options{
-		BaseURL: baseURL, Credentials: credentials,
-		Concurrency: o.concurrency, RatePerSecond: o.rate, Retries: o.retries,
-		RequestTimeout: o.requestTimeout, GiveUpAfter: o.giveUpAfter, MaxBody: o.maxBody,
-		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger, Observer: meter,
-	})
+	options := o.clientOptions(baseURL, credentials, logger)
+	options.Observer = meter
+	client, err := extract.New(options)
 	if err != nil {
 		disconnect()
 		return fail(usage(err))
@@ -171,6 +163,16 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 		s.EffectiveDate = o.effectiveDates[0]
 	}
 	return s, nil
+}
+
+// clientOptions are those of a client that asks the service at a URL.
+func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger *slog.Logger) extract.Options {
+	return extract.Options{
+		BaseURL: baseURL, Credentials: c,
+		Concurrency: o.concurrency, RatePerSecond: o.rate, Retries: o.retries,
+		RequestTimeout: o.requestTimeout, GiveUpAfter: o.giveUpAfter, MaxBody: o.maxBody,
+		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger,
+	}
 }
 
 // chooseService tells whether the simulated service is to be asked.

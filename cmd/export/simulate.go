@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,19 @@ func (o *simulation) serve(ctx context.Context, addr string) (baseURL string, st
 		faults = append(faults, simulator.TransientFaults(o.faults, 0)...)
 	}
 	return simulator.Start(ctx, simulator.New(world, simulator.ServerOptions{Latency: o.latency, Faults: faults}), addr)
+}
+
+// embed serves the simulated service for this process itself.
+func (o *simulation) embed(ctx context.Context) (baseURL *url.URL, stop func(), err error) {
+	address, stop, err := o.serve(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if baseURL, err = url.Parse(address); err != nil {
+		stop()
+		return nil, nil, fmt.Errorf("read the address of the simulated service: %w", err)
+	}
+	return baseURL, stop, nil
 }
 
 // simulatedCredentials are those that the simulated service takes.

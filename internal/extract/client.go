@@ -16,15 +16,6 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// What stands for zero values of Options.
-const (
-	DefaultConcurrency    = 8
-	DefaultRequestTimeout = time.Minute
-	DefaultGiveUpAfter    = 30 * time.Minute
-	DefaultMaxBody        = 32 << 20
-	defaultUserAgent      = "growth-export"
-)
-
 // Credentials are what the service knows us by. The key is always needed, and with it the secret or an access token.
 type Credentials struct {
 	APIKey    string
@@ -42,7 +33,7 @@ func (Credentials) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(credent
 // LogValue keeps credentials out of logs.
 func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials)") }
 
-// Options are the settings of a Client; CONTRACT names the flag of each.
+// Options are the settings of a Client; the command's flags have their defaults.
 type Options struct {
 	// BaseURL is the service's root, http or https. It may carry a path, with or without a slash at its end.
 	BaseURL     *url.URL
@@ -85,9 +76,6 @@ func New(o Options) (*Client, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	concurrency := cmp.Or(o.Concurrency, DefaultConcurrency)
-	giveUp := cmp.Or(o.GiveUpAfter, DefaultGiveUpAfter)
-	agent := cmp.Or(o.UserAgent, defaultUserAgent)
 	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	limit := rate.Inf
 	if o.RatePerSecond > 0 {
@@ -95,33 +83,33 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: o.BaseURL, retries: o.Retries,
-		maxBody:  min(cmp.Or(o.MaxBody, DefaultMaxBody), math.MaxInt64-1),
-		gate:     newGate(giveUp, log),
+		maxBody:  min(o.MaxBody, math.MaxInt64-1),
+		gate:     newGate(o.GiveUpAfter, log),
 		stats:    &stats{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(nobody{})),
 	}
 	transport := o.Transport
 	if transport == nil {
-		transport = newTransport(concurrency)
+		transport = newTransport(o.Concurrency)
 	}
 
 	// From the wire outwards, see the package's comment.
-	layer := sender(&wire{transport: transport, timeout: cmp.Or(o.RequestTimeout, DefaultRequestTimeout)})
+	layer := sender(&wire{transport: transport, timeout: o.RequestTimeout})
 	layer = &recorder{next: layer, stats: c.stats, observer: c.observer, log: log}
-	layer = &pacer{next: layer, pause: &pause{limit: giveUp}, limiter: rate.NewLimiter(limit, 1), gate: c.gate, log: log}
+	layer = &pacer{next: layer, pause: &pause{limit: o.GiveUpAfter}, limiter: rate.NewLimiter(limit, 1), gate: c.gate, log: log}
 	tokens := &tokens{file: o.Credentials.AccessTokenFile, stats: c.stats, log: log}
 	if o.Credentials.APISecret != "" {
 		target, err := tokenCall().url(c.base)
 		if err != nil {
 			return nil, err
 		}
-		tokens.endpoint = &endpoint{next: layer, credentials: o.Credentials, url: target, userAgent: agent, retries: o.Retries}
+		tokens.endpoint = &endpoint{next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries}
 	}
 	if err := tokens.start(o.Credentials); err != nil {
 		return nil, err
 	}
-	layer = &bearer{next: layer, tokens: tokens, header: readHeader(o.Credentials.APIKey, agent)}
-	c.slots = newSlots(layer, concurrency, log)
+	layer = &bearer{next: layer, tokens: tokens, header: readHeader(o.Credentials.APIKey, o.UserAgent)}
+	c.slots = newSlots(layer, o.Concurrency, log)
 	return c, nil
 }
 
@@ -150,8 +138,10 @@ func (o *Options) check() error {
 		return errors.New("credentials: there is no API key")
 	case c.APISecret == "" && c.AccessToken == "" && c.AccessTokenFile == "":
 		return errors.New("credentials: beside the API key there is neither a secret nor an access token")
-	case o.Concurrency < 0 || o.Retries < 0 || o.RequestTimeout < 0 || o.GiveUpAfter < 0 || o.MaxBody < 0:
-		return errors.New("concurrency, retries, times and sizes must not be negative")
+	case o.Concurrency < 1 || o.RequestTimeout <= 0 || o.GiveUpAfter <= 0 || o.MaxBody < 1:
+		return errors.New("concurrency, times and sizes must be above 0")
+	case o.Retries < 0:
+		return errors.New("retries must not be negative")
 	case o.RatePerSecond < 0 || math.IsNaN(o.RatePerSecond) || math.IsInf(o.RatePerSecond, 0):
 		return errors.New("rate: it must be a number of requests per second, or 0 for no limit")
 	}

@@ -64,7 +64,7 @@ func options(t testing.TB, base string, change ...func(*extract.Options)) extrac
 	o := extract.Options{
 		BaseURL:     u,
 		Credentials: extract.Credentials{APIKey: apiKey, APISecret: apiSecret},
-		Retries:     8,
+		Concurrency: 8, Retries: 8, RequestTimeout: time.Minute, GiveUpAfter: 30 * time.Minute, MaxBody: 32 << 20,
 	}
 	for _, c := range change {
 		c(&o)
