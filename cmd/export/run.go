@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -95,6 +96,11 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	}
 	if settings, err = a.settings(o, from); err != nil {
 		return fail(err)
+	}
+	if o.scratch == "" {
+		if _, err := parseScratch(os.TempDir()); err != nil {
+			return fail(usagef("--scratch: it is the system's temporary folder, but %w", err))
+		}
 	}
 	simulated, err := o.chooseService(from)
 	if err != nil {
