@@ -35,13 +35,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Args: noArguments,
 		Example: "  growth-export doctor --simulate\n" +
 			"  growth-export doctor --base-url https://host --dest s3://bucket/prefix",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.doctor(cmd.Context(), o, from)
-		},
+		RunE: resolved(a, o, a.doctor),
 	}
 	o.service.define(cmd)
 	retries := cmd.Flags().Lookup("retries")
@@ -181,8 +175,5 @@ func writeCheckup(w io.Writer, u *checkup) error {
 	default:
 		b.WriteString("\nAll is well.\n")
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the checks: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }

@@ -27,13 +27,7 @@ func (a *app) planCommand() *cobra.Command {
 		Args:  noArguments,
 		Example: "  growth-export plan --simulate\n" +
 			"  growth-export plan --base-url https://host --datasets all --concurrency 16 --assume-latency 300ms",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.plan(cmd.Context(), o, from)
-		},
+		RunE: resolved(a, o, a.plan),
 	}
 	o.define(cmd)
 	define(group{cmd.Flags(), serviceGroup}, &o.latency, "assume-latency", "TIME", "500ms", parseDuration,
@@ -68,8 +62,7 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 	}
 	if e.AlreadyPublished {
 		fmt.Fprintf(&b, "Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
-		_, err := io.WriteString(w, b.String())
-		return err
+		return writeText(w, b.String())
 	}
 	if e.Resumes {
 		verb = "would resume (what is staged is not requested again)"
@@ -104,10 +97,7 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 	}
 	fmt.Fprintf(&b, "time      at least %s, at %d requests at once of %s each\n",
 		e.Time.Round(time.Second/10), o.concurrency, o.latency)
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the plan: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }
 
 // atLeast marks a number that is only a minimum.

@@ -32,13 +32,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Args: noArguments,
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.prune(cmd.Context(), o, from)
-		},
+		RunE: resolved(a, o, a.prune),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is kept"}
@@ -94,10 +88,7 @@ func writePruned(w io.Writer, r *sink.PruneReport) error {
 		fmt.Fprintf(&b, "%s %s snapshot %s, run %s: %s\n", verb, run.Kind, run.SnapshotDate, run.RunID, remains(&run))
 	}
 	fmt.Fprintf(&b, "%s %s runs; %s snapshots stay\n", verb, count(int64(len(r.Removed))), count(int64(r.Kept)))
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }
 
 // remains says what there is, or was, of a run.

@@ -27,13 +27,7 @@ func (a *app) publishCommand() *cobra.Command {
 		Args:  noArguments,
 		Example: "  growth-export publish --dest /data/growth --run-id nightly-2026-11-20\n" +
 			"  growth-export publish --dest /data/growth --run-id nightly-2026-11-20 --accept-held",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.publish(cmd.Context(), o, from)
-		},
+		RunE: resolved(a, o, a.publish),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	publishing := group{cmd.Flags(), publishingGroup}

@@ -37,13 +37,7 @@ func (a *app) purgeCommand() *cobra.Command {
 		Args: noArguments,
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --schools @ended.txt",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.purge(cmd.Context(), o, from)
-		},
+		RunE: resolved(a, o, a.purge),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is removed (flags alone count here: elsewhere these names restrict runs)"}
@@ -125,10 +119,7 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 	case !r.DryRun:
 		writeProof(&b, r)
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }
 
 // writeProof says what was read again, and what nobody can tell.

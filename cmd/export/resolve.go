@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,6 +56,19 @@ func (s sources) choose(names ...string) (string, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// resolved is what runs a command: its work, once its settings are filled in.
+func resolved[O any](
+	a *app, settings *O, work func(ctx context.Context, settings *O, from sources) error,
+) func(cmd *cobra.Command, _ []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		from, err := a.resolve(cmd)
+		if err != nil {
+			return err
+		}
+		return work(cmd.Context(), settings, from)
+	}
 }
 
 // resolve fills in the flags that were not given from the environment, and

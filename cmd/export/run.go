@@ -39,13 +39,7 @@ func (a *app) runCommand() *cobra.Command {
 		Args:  noArguments,
 		Example: "  growth-export run --simulate --dest demo\n" +
 			"  growth-export run --base-url https://host --dest /data/growth --datasets test_results,schools",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.run(cmd.Context(), o, from)
-		},
+		RunE: resolved(a, o, a.run),
 	}
 	o.define(cmd)
 	return cmd

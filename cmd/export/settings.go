@@ -21,12 +21,6 @@ const (
 	generalGroup     = "Configuration and output"
 )
 
-// The forms of output.
-const (
-	outputText = "text"
-	outputJSON = "json"
-)
-
 // general are the settings of every command that works at length.
 type general struct {
 	config    string

@@ -38,12 +38,8 @@ func (a *app) sqlCommand() *cobra.Command {
 		Args:  noArguments,
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dest s3://bucket/prefix --dialect spark > views.sql",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			manifest, err := a.snapshotToRead(cmd.Context(), o, from)
+		RunE: resolved(a, o, func(ctx context.Context, o *sqlOptions, from sources) error {
+			manifest, err := a.snapshotToRead(ctx, o, from)
 			if err != nil {
 				return err
 			}
@@ -52,7 +48,7 @@ func (a *app) sqlCommand() *cobra.Command {
 				return err
 			}
 			return dialects[slices.Index(names, o.dialect)].Write(a.stdout, snapshot)
-		},
+		}),
 	}
 	o.define(cmd)
 	which := group{cmd.Flags(), "What is read"}

@@ -27,13 +27,7 @@ func (a *app) statusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Lists the runs at a destination and how far each is",
 		Args:  noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.status(cmd.Context(), o, from)
-		},
+		RunE:  resolved(a, o, a.status),
 	}
 	o.destination.define(cmd)
 	cleaning := group{cmd.Flags(), "Cleaning"}
@@ -95,8 +89,5 @@ func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) erro
 			fmt.Fprintf(&b, "%s has a problem: %s\n", runs[i].RunID, printable(problem))
 		}
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the runs: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }

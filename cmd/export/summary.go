@@ -79,10 +79,7 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	summarizeRequests(&b, s.Requests)
 	summarizeDrift(&b, s.Drift)
 	b.WriteString(nextSteps(s))
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the summary: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }
 
 func headline(s *pipeline.Summary) string {

@@ -27,13 +27,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Reads a published run again and compares it with its manifest and ledger",
 		Args:  noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			from, err := a.resolve(cmd)
-			if err != nil {
-				return err
-			}
-			return a.verify(cmd.Context(), o, from)
-		},
+		RunE:  resolved(a, o, a.verify),
 	}
 	o.destination.define(cmd)
 	which := group{cmd.Flags(), "What is verified"}
@@ -98,8 +92,5 @@ func writeVerified(w io.Writer, r *sink.VerifyReport) error {
 		fmt.Fprintf(&b, "OK: snapshot %s, run %s: %s files, %s rows, %s\n",
 			r.SnapshotDate, r.RunID, count(int64(r.Files)), count(r.Rows), size(r.Bytes))
 	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
+	return writeText(w, b.String())
 }

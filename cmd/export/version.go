@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -59,15 +57,4 @@ func (a *app) versionCommand() *cobra.Command {
 	choose(group{cmd.Flags(), generalGroup}, &output, "output", "FORMAT", outputText, []string{outputText, outputJSON},
 		"what stands on stdout: text or json")
 	return cmd
-}
-
-// writeJSON writes one indented JSON value and a line end.
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("write the output: %w", err)
-	}
-	return nil
 }
