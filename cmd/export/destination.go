@@ -70,15 +70,27 @@ func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink
 	return store, nil
 }
 
-// existingStore opens a destination to read it: a folder that is not there is a
-// mistake, not an empty one.
+// existingStore opens a destination to read it: a folder or a bucket that is not
+// there is a mistake, not an empty one.
 func (a *app) existingStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	if folder := o.place.folder; folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return nil, usagef("%s: there is no folder %s: nothing was exported there", destName(from), quoted(folder))
 		}
 	}
-	return a.store(ctx, o, from)
+	store, err := a.store(ctx, o, from)
+	if err != nil {
+		return nil, err
+	}
+	if remote, ok := store.(interface{ CheckReading(context.Context) error }); ok {
+		if err := remote.CheckReading(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, usagef("%s: %w", destName(from), err)
+		}
+	}
+	return store, nil
 }
 
 func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {
@@ -116,6 +128,8 @@ func parseDest(text string) (place, error) {
 	case strings.EqualFold(scheme, "s3") && hasScheme:
 		bucket, prefix, err := s3.ParseURL(s3.Scheme + rest)
 		return place{bucket: bucket, prefix: prefix}, err
+	case strings.HasPrefix(strings.ToLower(text), "s3:"):
+		return place{}, errors.New("a bucket is written s3://bucket/prefix")
 	case hasScheme:
 		return place{}, fmt.Errorf("a destination of kind %s is not known: name a folder, file:///path, or s3://bucket/prefix", quoted(scheme))
 	case strings.ContainsRune(text, 0):

@@ -66,6 +66,18 @@ func TestDoctorS3(t *testing.T) {
 		out := examineS3(t, exitUsage, server.Env(), at(server.Endpoint, "no-such-bucket")...)
 		require.Regexp(t, `(?m)^FAIL +destination +--dest: .*there is no bucket no-such-bucket`, out)
 		require.Regexp(t, `(?m)^skip +commit `, out)
+		// The commands that only read say it too.
+		for _, name := range []string{"status", "verify", "sql", "prune"} {
+			args := append([]string{name, "--s3-path-style"}, at(server.Endpoint, "no-such-bucket")...)
+			if name == "prune" {
+				args = append(args, "--keep", "1")
+			}
+			cmd, stderr := commandProcess(t, args...)
+			cmd.Env = append(cmd.Env, server.Env()...)
+			require.Error(t, cmd.Run())
+			require.Equal(t, exitUsage, cmd.ProcessState.ExitCode(), stderr)
+			require.Contains(t, stderr.String(), "--dest: destination s3://no-such-bucket/some/prefix: there is no bucket no-such-bucket")
+		}
 	})
 	t.Run("wrong secret", func(t *testing.T) {
 		t.Parallel()

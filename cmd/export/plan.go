@@ -67,7 +67,7 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 	if e.Resumes {
 		verb = "would resume (what is staged is not requested again)"
 	}
-	fmt.Fprintf(&b, "Plan: %s run %s, snapshot %s, at %s\n\n", verb, e.RunID, e.SnapshotDate, e.Destination)
+	fmt.Fprintf(&b, "Plan: %s run %s, %s, at %s\n\n", verb, e.RunID, taken(e.Kind, e.SnapshotDate), e.Destination)
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	width := len("dataset")
 	for i := range e.Datasets {
@@ -86,8 +86,8 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 	}
 	line("all", atLeast(e.Requests, e.Exact), count(int64(e.Files)), "")
 	_ = t.Flush() // a strings.Builder takes everything
-	fmt.Fprintf(&b, "\nschools   %s in %s buckets of up to %s\n",
-		count(int64(e.Schools)), count(int64(e.Buckets)), count(int64(o.schoolsPerFile)))
+	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
+		count(int64(e.Schools)), many(int64(e.Buckets), "bucket"), count(int64(o.schoolsPerFile)))
 	for i, failure := range e.FailedSchools {
 		if i == mostListed {
 			fmt.Fprintf(&b, "  and %d failures more\n", len(e.FailedSchools)-i)

@@ -181,7 +181,7 @@ func part(p pipeline.Progress) float64 {
 func plainLine(p pipeline.Progress, c pace) string {
 	line := "progress: " + p.Phase
 	if p.SchoolsTotal == 0 {
-		return fmt.Sprintf("%s, %s requests, after %s", line, count(p.Requests), shortTime(p.Elapsed))
+		return fmt.Sprintf("%s, %s, after %s", line, many(p.Requests, "request"), shortTime(p.Elapsed))
 	}
 	if p.Phase == "fetch" {
 		line += fmt.Sprintf(" %.0f%%", 100*part(p))
@@ -211,6 +211,14 @@ func shortTime(d time.Duration) string {
 	default:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
+}
+
+// many is a number of things.
+func many(n int64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return count(n) + " " + thing
 }
 
 // count writes a number with commas between the thousands.

@@ -167,3 +167,33 @@ next      see _runs/r1/ledger.parquet for what failed
 	require.Contains(t, out.String(), "Held back: snapshot 2026-11-20, run r1, at it's here (2s)\n  because 1 of 3 schools failed\n")
 	require.Contains(t, out.String(), `or        growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`)
 }
+
+// TestSummaryNamesPlaces: the kinds of run have their words, and the query of
+// each reads where its files are.
+func TestSummaryNamesPlaces(t *testing.T) {
+	t.Parallel()
+	for destination, kinds := range map[string]map[sink.Kind][2]string{
+		"out": {
+			sink.Full:  {"snapshot 2026-11-20", "out/students/snapshot_date=2026-11-20/**/*.parquet"},
+			sink.AsOf:  {"enrollment as of 2026-11-20", "out/as_of/students/snapshot_date=2026-11-20/**/*.parquet"},
+			sink.Delta: {"changes of 2026-11-20", "out/changes/students/snapshot_date=2026-11-20/**/*.parquet"},
+		},
+		"s3://bucket/prefix": {sink.Full: {"snapshot", "s3://bucket/prefix/students/snapshot_date="}},
+		"s3://bucket/":       {sink.Full: {"snapshot", "s3://bucket/students/snapshot_date="}},
+	} {
+		for kind, want := range kinds {
+			var out bytes.Buffer
+			require.NoError(t, writeSummary(&out, &pipeline.Summary{
+				Outcome: pipeline.Published, RunID: "r1", Kind: kind, SnapshotDate: "2026-11-20", Destination: destination,
+				Tables: []pipeline.TableSummary{{Table: "students", Rows: 1, Files: 1, Bytes: 1}},
+			}))
+			require.Contains(t, out.String(), "Published: "+want[0])
+			require.Contains(t, out.String(), "read_parquet('"+want[1])
+		}
+	}
+}
+
+func TestMany(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"0 runs", "1 run", "1,000 runs"}, []string{many(0, "run"), many(1, "run"), many(1000, "run")})
+}

@@ -85,9 +85,9 @@ func writePruned(w io.Writer, r *sink.PruneReport) error {
 	}
 	var b strings.Builder
 	for _, run := range r.Removed {
-		fmt.Fprintf(&b, "%s %s snapshot %s, run %s: %s\n", verb, run.Kind, run.SnapshotDate, run.RunID, remains(&run))
+		fmt.Fprintf(&b, "%s %s, run %s: %s\n", verb, taken(run.Kind, run.SnapshotDate), run.RunID, remains(&run))
 	}
-	fmt.Fprintf(&b, "%s %s runs; %s snapshots stay\n", verb, count(int64(len(r.Removed))), count(int64(r.Kept)))
+	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, many(int64(len(r.Removed)), "run"), many(int64(r.Kept), "snapshot"))
 	return writeText(w, b.String())
 }
 
@@ -96,5 +96,5 @@ func remains(run *sink.PrunedRun) string {
 	if run.State == sink.Replaced {
 		return "the documents of a run that was replaced"
 	}
-	return fmt.Sprintf("%s files, %s", count(int64(run.Files)), size(run.Bytes))
+	return fmt.Sprintf("%s, %s", many(int64(run.Files), "file"), size(run.Bytes))
 }

@@ -107,11 +107,11 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 		fmt.Fprintf(&b, "%s %s, which was not published: the same command takes it anew\n", dropped, printable(run))
 	}
 	for _, run := range r.Runs {
-		fmt.Fprintf(&b, "%s snapshot %s, run %s: %s files of %d tables\n", run.Kind, run.SnapshotDate, run.RunID,
-			count(int64(len(run.Files))), len(run.RowsRemoved))
+		fmt.Fprintf(&b, "%s, run %s: %s of %s\n", taken(run.Kind, run.SnapshotDate), run.RunID,
+			many(int64(len(run.Files)), "file"), many(int64(len(run.RowsRemoved)), "table"))
 	}
 	for _, table := range slices.Sorted(maps.Keys(r.RowsRemoved)) {
-		fmt.Fprintf(&b, "%s %s rows of %s\n", verb, count(r.RowsRemoved[table]), table)
+		fmt.Fprintf(&b, "%s %s of %s\n", verb, many(r.RowsRemoved[table], "row"), table)
 	}
 	switch {
 	case r.Nothing():

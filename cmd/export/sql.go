@@ -117,7 +117,7 @@ func (o *sqlOptions) snapshot(m *sink.Manifest) (*render.Snapshot, error) {
 }
 
 // errNothingPublished says that there is no snapshot where one was looked for.
-var errNothingPublished = errors.New("no snapshot is published there")
+var errNothingPublished = usagef("see growth-export status for what is there")
 
 // publishedRun returns the manifest of the snapshot of a date, or of the
 // enrollment as of a date, or else of the latest snapshot.
@@ -125,12 +125,15 @@ func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effective
 	var manifest *sink.Manifest
 	var err error
 	what := "latest snapshot"
+	none := "no snapshot of all schools is published"
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
+		none = "there is no " + what
 		manifest, err = sink.Standing(ctx, store, sink.Full, snapshotDate)
 	case effectiveDate != "":
 		what = "enrollment as of " + effectiveDate
+		none = "there is no " + what
 		manifest, err = sink.Standing(ctx, store, sink.AsOf, effectiveDate)
 	default:
 		var data []byte
@@ -152,7 +155,7 @@ func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effective
 	case err != nil && !errors.Is(err, sink.ErrNotFound):
 		return nil, fmt.Errorf("read the %s: %w", what, err)
 	case manifest == nil:
-		return nil, fmt.Errorf("find the %s at %s: %w", what, store, errNothingPublished)
+		return nil, fmt.Errorf("%s at %s: %w", none, store, errNothingPublished)
 	}
 	return manifest, nil
 }

@@ -83,7 +83,7 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 }
 
 func headline(s *pipeline.Summary) string {
-	at := fmt.Sprintf("snapshot %s, run %s, at %s", s.SnapshotDate, s.RunID, s.Destination)
+	at := fmt.Sprintf("%s, run %s, at %s", taken(s.Kind, s.SnapshotDate), s.RunID, s.Destination)
 	took := " (" + shortTime(s.Duration) + ")"
 	if s.UnitsResumed > 0 {
 		took = fmt.Sprintf(" (%s; %d of %d steps were staged before)", shortTime(s.Duration), s.UnitsResumed, s.UnitsTotal)
@@ -98,6 +98,18 @@ func headline(s *pipeline.Summary) string {
 	default:
 		return "Published: " + at + took
 	}
+}
+
+// taken is what a run of a kind takes.
+func taken(kind sink.Kind, date string) string {
+	switch kind {
+	case sink.AsOf:
+		return "enrollment as of " + date
+	case sink.Delta:
+		return "changes of " + date
+	case sink.Full:
+	}
+	return "snapshot " + date
 }
 
 func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
@@ -216,7 +228,7 @@ func tableToShow(tables []pipeline.TableSummary) string {
 
 // query is a statement that works as it stands.
 func query(s *pipeline.Summary, table string) string {
-	glob := filepath.ToSlash(filepath.Join(s.Destination, table)) + "/snapshot_date=" + s.SnapshotDate + "/**/*.parquet"
+	glob := strings.TrimSuffix(filepath.ToSlash(s.Destination), "/") + "/" + sink.DatePath(s.Kind, table, s.SnapshotDate) + "**/*.parquet"
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 

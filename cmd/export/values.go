@@ -31,7 +31,7 @@ func parseText(text string) (string, error) {
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%s is none of %s", quoted(text), strings.Join(words, ", "))
+			return "", fmt.Errorf("%s is not one of: %s", quoted(text), strings.Join(words, ", "))
 		}
 		return text, nil
 	}

@@ -138,7 +138,7 @@ func TestParseDest(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, place{bucket: "some-bucket", prefix: "a/b"}, got)
 	for _, text := range []string{
-		"", "s3://", "s3://b", "s3://bucket/a//b", "s3://bucket/../b", "gs://b", "http://h/p", "file:x", "file://host/x", "file:///a?b", "file:///a#b", "file://", "file:///a%00", "a\x00b",
+		"", "s3://", "s3://b", "s3:/bucket/a", "S3:bucket", "s3://bucket/a//b", "s3://bucket/../b", "gs://b", "http://h/p", "file:x", "file://host/x", "file:///a?b", "file:///a#b", "file://", "file:///a%00", "a\x00b",
 	} {
 		_, err := parseDest(text)
 		require.Error(t, err, "%q", text)

@@ -89,8 +89,8 @@ func writeVerified(w io.Writer, r *sink.VerifyReport) error {
 		fmt.Fprintln(&b, printable(problem.String()))
 	}
 	if r.OK() {
-		fmt.Fprintf(&b, "OK: snapshot %s, run %s: %s files, %s rows, %s\n",
-			r.SnapshotDate, r.RunID, count(int64(r.Files)), count(r.Rows), size(r.Bytes))
+		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s\n",
+			taken(r.Kind, r.SnapshotDate), r.RunID, count(int64(r.Files)), count(r.Rows), size(r.Bytes))
 	}
 	return writeText(w, b.String())
 }

@@ -156,6 +156,9 @@ func judge(ans *answer, call *Call) *failure {
 	case ans.status == http.StatusUnauthorized:
 		// New tokens were refused for this request while others may well be accepted with them.
 		f.err, f.again = errors.New("every new token is refused for this request; check the app's access"), true
+	case ans.status == http.StatusNotFound && call.School == "" && call.District == "":
+		// The token and the first lists are asked for before anything has shown that the address is right.
+		f.err = errors.New("the service does not find it; check --base-url, or run again later")
 	case ans.status == http.StatusNotFound:
 		f.err = errors.New("the service does not find it; run again later")
 	case ans.status == http.StatusTooManyRequests:

@@ -16,6 +16,18 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
+// TestNothingFoundOfNoSchool: where not even the school list is there, the
+// address is more likely wrong than the service.
+func TestNothingFoundOfNoSchool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(404, ""), nil }))
+		call := results("")
+		_, err := c.Get(t.Context(), call, discard)
+		require.ErrorContains(t, err, "the service does not find it; check --base-url, or run again later")
+	})
+}
+
 func TestStatusesThatAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	for status, advice := range map[int]string{

@@ -15,10 +15,11 @@ type Estimate struct {
 	// not be requested again.
 	Resumes bool `json:"resumes"`
 	// AlreadyPublished: the run is published, and nothing would be done.
-	AlreadyPublished bool   `json:"already_published,omitempty"`
-	SnapshotDate     string `json:"snapshot_date"`
-	Destination      string `json:"destination"`
-	Schools          int    `json:"schools"`
+	AlreadyPublished bool      `json:"already_published,omitempty"`
+	Kind             sink.Kind `json:"kind"`
+	SnapshotDate     string    `json:"snapshot_date"`
+	Destination      string    `json:"destination"`
+	Schools          int       `json:"schools"`
 	// Districts are those of 4.2, where the run needs them.
 	Districts     int                  `json:"districts"`
 	FailedSchools []sink.SchoolFailure `json:"failed_schools"`
@@ -59,7 +60,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*E
 	}
 	if found.manifest != nil {
 		return &Estimate{
-			RunID: found.id, AlreadyPublished: true, SnapshotDate: found.manifest.SnapshotDate,
+			RunID: found.id, AlreadyPublished: true, Kind: s.kind(), SnapshotDate: found.manifest.SnapshotDate,
 			Destination: deps.Store.String(), Exact: true,
 		}, nil
 	}
@@ -74,7 +75,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*E
 		}
 	}
 	e := &Estimate{
-		RunID: found.id, Resumes: found.plan != nil, SnapshotDate: plan.SnapshotDate,
+		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
 		Destination: deps.Store.String(), Schools: len(plan.Schools), Districts: len(looked.districts),
 		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Exact: true,
 	}

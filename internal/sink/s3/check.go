@@ -33,7 +33,20 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) check(ctx context.Context) error {
+// CheckReading proves that there are credentials and that the bucket is there,
+// within seconds. Whoever may not list it may still read, and passes.
+func (s *Store) CheckReading(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.reach(ctx); err != nil && codeOf(err) != "AccessDenied" {
+		return fmt.Errorf("destination %s: %w", s, err)
+	}
+	return nil
+}
+
+// reach finds credentials and lists the prefix.
+func (s *Store) reach(ctx context.Context) error {
 	if s.creds != nil {
 		if _, err := s.creds.Retrieve(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -55,6 +68,13 @@ func (s *Store) check(ctx context.Context) error {
 	}, s.quickly)
 	if err != nil {
 		return s.explain("list objects", "s3:ListBucket", err)
+	}
+	return nil
+}
+
+func (s *Store) check(ctx context.Context) error {
+	if err := s.reach(ctx); err != nil {
+		return err
 	}
 	left, err := s.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
 		Bucket: &s.bucket, Prefix: s.key(checkFolder),

@@ -40,6 +40,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n")
 			require.NotContains(t, err.Error(), opts.SecretAccessKey)
 			require.Less(t, len(err.Error()), 500)
+			require.ErrorContains(t, open(t, opts).CheckReading(t.Context()), test.want)
 		})
 	}
 }
@@ -101,6 +102,7 @@ func TestLeastPrivilege(t *testing.T) {
 	server.Policy(t, bucket, fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [
 		{"Effect": "Allow", "Principal": {"AWS": [%q]}, "Resource": "arn:aws:s3:::%s/mine/*", "Action": "s3:*"}]}`, user, bucket))
 	require.ErrorContains(t, store.Check(ctx), "allow s3:ListBucket")
+	require.NoError(t, store.CheckReading(ctx), "who may read by name alone needs no list")
 }
 
 // Uploads tell of what dead runs have left.
