@@ -186,6 +186,10 @@ func (d *Dataset) TakesPerspective() bool {
 	return slices.Contains(d.Operation.Query, "perspective-bid")
 }
 
+// IsLookup tells whether the dataset is fetched before any school, once for the
+// run or for each district, rather than for each school.
+func (d *Dataset) IsLookup() bool { return d.Per == Once || d.Per == PerDistrict }
+
 // FedParam returns the parameter that Feeds give the values of, such as
 // student_bid; empty for a dataset without feeds.
 func (d *Dataset) FedParam() string {

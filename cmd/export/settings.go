@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
 )
 
 // The headings of the help.
@@ -102,8 +103,8 @@ func (o *selection) define(cmd *cobra.Command) {
 
 // definePartitionBy adds the setting in which a destination has a say.
 func definePartitionBy(g group, target *string) {
-	choose(g, target, "partition-by", "WHAT", pipeline.PartitionNone,
-		[]string{pipeline.PartitionNone, pipeline.PartitionDistrict}, "district: a folder for each below that of the date")
+	choose(g, target, "partition-by", "WHAT", sink.NotPartitioned,
+		[]string{sink.NotPartitioned, sink.ByDistrict}, "district: a folder for each below that of the date")
 }
 
 // limits are what a run is judged by; nil for what the plan says.

@@ -98,7 +98,7 @@ func (d *dataset) call(params transform.Params, filters map[string]string, asOf 
 		Path:      make(map[string]string),
 		School:    params["school_bid"],
 		District:  params["district_bid"],
-		Lookup:    isLookup(d.Dataset),
+		Lookup:    d.IsLookup(),
 	}
 	for name, value := range params {
 		if strings.Contains(op.Path, "{"+name+"}") {
@@ -115,10 +115,4 @@ func (d *dataset) call(params transform.Params, filters map[string]string, asOf 
 		}
 	}
 	return call
-}
-
-// isLookup tells whether a dataset is fetched before any school, into the
-// lookup bucket.
-func isLookup(d *schemas.Dataset) bool {
-	return d.Per == schemas.Once || d.Per == schemas.PerDistrict
 }

@@ -92,7 +92,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*E
 		d.Requests, d.Exact = requests(declared, plan, looked)
 		if chosen {
 			d.Files = len(declared.Tables)
-			if !isLookup(declared) {
+			if !declared.IsLookup() {
 				d.Files *= len(plan.Buckets)
 			}
 		}

@@ -29,18 +29,17 @@ func TestCopiedRowsGoToSeveralBatches(t *testing.T) {
 	}
 	require.EqualValues(t, len(sizes), r.ledger.RowsWritten)
 
-	var batches []int
-	var names string
-	var got []int
+	var batches, got []int
+	var names []string
 	for _, b := range r.tables[0] {
 		require.NoError(t, b.Check())
 		batches = append(batches, b.Len())
 		for i := range b.N {
-			names += string(b.Cols[0].Text(i))
+			names = append(names, string(b.Cols[0].Text(i)))
 			got = append(got, len(b.Cols[1].Text(i)))
 		}
 	}
 	require.Equal(t, []int{1, 2, 2, 2}, batches)
-	require.Equal(t, "abcdefg", names)
+	require.Equal(t, []string{"a", "b", "c", "d", "e", "f", "g"}, names)
 	require.Equal(t, sizes, got)
 }

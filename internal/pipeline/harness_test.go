@@ -76,7 +76,7 @@ func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 func defaults() pipeline.Settings {
 	s := pipeline.Settings{
 		BaseURL: "simulate", ToolVersion: "test",
-		Perspectives: pipeline.AllPerspectives, PartitionBy: pipeline.PartitionNone,
+		Perspectives: pipeline.AllPerspectives, PartitionBy: sink.NotPartitioned,
 		SchoolsPerFile: 4, MaxShrink: pipeline.Shrink{Part: 0.2}, Shards: 1,
 		Concurrency: 8, MaxSchoolRecords: 2_000_000,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
 )
 
 // TestOddWorld exports all that the live service is known to send and more:
@@ -30,6 +31,6 @@ func TestOddWorld(t *testing.T) {
 
 	partitioned := newSite(t, world, options)
 	settings := everything()
-	settings.PartitionBy = pipeline.PartitionDistrict
+	settings.PartitionBy = sink.ByDistrict
 	require.Equal(t, pipeline.Published, partitioned.run(settings).Outcome)
 }

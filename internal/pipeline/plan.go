@@ -25,7 +25,7 @@ func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
 	if err := selectSchools(plan, s, looked); err != nil {
 		return nil, err
 	}
-	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == PartitionDistrict)
+	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == sink.ByDistrict)
 	return plan, nil
 }
 
@@ -73,7 +73,7 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 			})
 		}
 	}
-	byDistrict := s.PartitionBy == PartitionDistrict
+	byDistrict := s.PartitionBy == sink.ByDistrict
 	slices.SortFunc(plan.Schools, func(a, b sink.School) int {
 		if byDistrict {
 			if c := strings.Compare(a.District, b.District); c != 0 {
@@ -152,7 +152,7 @@ func Check(s *Settings) error {
 		problem = "--shard with several shards needs --run-id, the same for all of them"
 	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
 		problem = "--perspectives is all or own"
-	case s.PartitionBy != PartitionNone && s.PartitionBy != PartitionDistrict:
+	case s.PartitionBy != sink.NotPartitioned && s.PartitionBy != sink.ByDistrict:
 		problem = "--partition-by is none or district"
 	}
 	if problem != "" {

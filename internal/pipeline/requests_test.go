@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
 
@@ -106,7 +107,7 @@ func TestOwnPerspective(t *testing.T) {
 
 func TestPlanTellsTheRequests(t *testing.T) {
 	t.Parallel()
-	for _, partition := range []string{pipeline.PartitionNone, pipeline.PartitionDistrict} {
+	for _, partition := range []string{sink.NotPartitioned, sink.ByDistrict} {
 		t.Run(partition, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, small(), simulator.ServerOptions{})

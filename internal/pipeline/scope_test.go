@@ -21,7 +21,7 @@ func TestPartitionByDistrict(t *testing.T) {
 	t.Parallel()
 	quiet := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
-	settings.PartitionBy = pipeline.PartitionDistrict
+	settings.PartitionBy = sink.ByDistrict
 	quiet.run(settings)
 	districts := make(map[string]string)
 	for _, school := range quiet.world.Schools() {
@@ -51,7 +51,7 @@ func TestPartitionByDistrict(t *testing.T) {
 	noisy.run(settings)
 	require.Equal(t, quiet.hashes(), noisy.hashes())
 
-	settings.PartitionBy = pipeline.PartitionNone
+	settings.PartitionBy = sink.NotPartitioned
 	_, err = pipeline.Run(t.Context(), quiet.deps(nil), settings)
 	require.ErrorIs(t, err, pipeline.ErrUsage, "a destination keeps its first partitioning")
 }
@@ -84,7 +84,7 @@ func TestOnlySomeSchools(t *testing.T) {
 
 func TestNoSchoolLeft(t *testing.T) {
 	t.Parallel()
-	for _, partition := range []string{pipeline.PartitionNone, pipeline.PartitionDistrict} {
+	for _, partition := range []string{sink.NotPartitioned, sink.ByDistrict} {
 		s := newSite(t, small(), simulator.ServerOptions{})
 		settings := defaults()
 		settings.Schools, settings.MaxFailedSchools, settings.PartitionBy = []string{"no-such-school"}, 1, partition

@@ -28,12 +28,6 @@ const (
 	OwnPerspective  = "own"
 )
 
-// The partitionings below the snapshot date.
-const (
-	PartitionNone     = "none"
-	PartitionDistrict = "district"
-)
-
 // Settings are what a run is told to do. The zero value of optional ones is
 // their default only where that is said.
 type Settings struct {

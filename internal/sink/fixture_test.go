@@ -84,7 +84,7 @@ func stageUnit(t *testing.T, store Store, plan *Plan, unit Unit, fate statusOf) 
 		Drift:    []Drift{{Table: dataset.Tables[0].Name, Field: "x", Kind: "unknown_field", Count: 2}},
 	}
 	asked := []string{""}
-	if perSchool(dataset) {
+	if !dataset.IsLookup() {
 		asked = nil
 		for _, school := range plan.schoolsOf(unit.Bucket) {
 			asked = append(asked, school.Bid)

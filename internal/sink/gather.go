@@ -185,7 +185,7 @@ func (g *Gathered) addRow(row LedgerRow) {
 // rows in the ledger: one per dataset they were wanted for.
 func (g *Gathered) addFailedSchools() {
 	for _, d := range g.Plan.datasets() {
-		if !perSchool(d) {
+		if d.IsLookup() {
 			continue
 		}
 		for _, failure := range g.Plan.FailedSchools {

@@ -126,7 +126,7 @@ func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
 			return false
 		}
 	}
-	if !perSchool(dataset) {
+	if dataset.IsLookup() {
 		return true
 	}
 	var listed, wanted []string

@@ -124,7 +124,7 @@ func (t *ledgerTotals) add(r *ledgerRecord) {
 
 	dataset, ok := schemas.Find(r.dataset)
 	switch {
-	case !ok || !perSchool(dataset):
+	case !ok || dataset.IsLookup():
 	case r.schoolBid == nil:
 		t.nameless[r.dataset]++
 	default:
@@ -153,7 +153,7 @@ func (t *ledgerTotals) schools() (ok, denied, failed int64, known bool) {
 		break // every dataset has the same
 	}
 	for name := range t.datasets {
-		if dataset, found := schemas.Find(name); found && perSchool(dataset) {
+		if dataset, found := schemas.Find(name); found && !dataset.IsLookup() {
 			known = true
 		}
 	}

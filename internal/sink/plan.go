@@ -25,12 +25,6 @@ func (u Unit) String() string {
 	return fmt.Sprintf("%s of bucket %d", u.Dataset, u.Bucket)
 }
 
-// perSchool tells whether a dataset is fetched for each school of a bucket,
-// rather than once for the run or for its districts.
-func perSchool(d *schemas.Dataset) bool {
-	return d.Per != schemas.Once && d.Per != schemas.PerDistrict
-}
-
 // datasets returns the declarations of the run's datasets in their order.
 func (p *Plan) datasets() []*schemas.Dataset {
 	all := schemas.Datasets()
@@ -46,7 +40,7 @@ func (p *Plan) Units() []Unit {
 	var units []Unit
 	datasets := p.datasets()
 	for _, d := range datasets {
-		if !perSchool(d) {
+		if d.IsLookup() {
 			units = append(units, Unit{Bucket: LookupBucket, Dataset: d.Name})
 		}
 	}
@@ -57,7 +51,7 @@ func (p *Plan) Units() []Unit {
 			continue
 		}
 		for _, d := range datasets {
-			if perSchool(d) {
+			if !d.IsLookup() {
 				units = append(units, Unit{Bucket: b.Index, Dataset: d.Name})
 			}
 		}

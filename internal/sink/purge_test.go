@@ -126,7 +126,7 @@ func stageWorld(t *testing.T, store Store, run string, world map[string][]record
 			require.NoError(t, err)
 		}
 		asked := []string{""}
-		if perSchool(dataset) {
+		if !dataset.IsLookup() {
 			asked = []string{gone, stays}
 		}
 		for _, school := range asked {
