@@ -55,7 +55,6 @@ func (w *writer) writeJournal(ctx context.Context, j *sink.Journal) error {
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
 	w.counted = total
-	w.meter.unitsStaged.Add(1)
 	return nil
 }
 
@@ -111,7 +110,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 		bucket := r.plan.Buckets[u.Bucket]
 		work := newUnit(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.settings.Scratch)
 		units = append(units, work)
-		r.Meter.chainsTotal.Add(int64(len(work.schools)))
+		r.Meter.schoolsTotal.Add(int64(len(work.schools)))
 	}
 	for _, u := range units {
 		if len(u.schools) == 0 {
@@ -177,8 +176,6 @@ func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
 		}
 		todo = append(todo, u)
 	}
-	r.Meter.unitsTotal.Store(int64(r.summary.UnitsTotal))
-	r.Meter.unitsStaged.Store(int64(r.summary.UnitsResumed))
 	return todo, nil
 }
 
@@ -219,12 +216,11 @@ func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
 
 // finished counts a school's dataset that is done.
 func (m *Meter) finished(r *result, took time.Duration) {
-	m.chainsDone.Add(1)
+	m.schoolsDone.Add(1)
 	m.activity.School(activity.SchoolTime{
 		School: r.ledger.SchoolBid, Dataset: r.ledger.Dataset, Seconds: took.Seconds(),
 		Requests: r.ledger.Requests, Retries: r.ledger.Retries,
 	})
-	m.records.Add(r.ledger.RecordsReceived)
 	m.currentDataset.Store(r.ledger.Dataset)
 	switch r.ledger.Status {
 	case sink.StatusFailed:

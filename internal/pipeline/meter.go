@@ -18,10 +18,8 @@ type Meter struct {
 	started        atomic.Int64 // nanoseconds since 1970
 	client         atomic.Pointer[extract.Client]
 
-	chainsTotal, chainsDone atomic.Int64
-	failed, denied          atomic.Int64
-	rows, records           atomic.Int64
-	unitsTotal, unitsStaged atomic.Int64
+	schoolsTotal, schoolsDone atomic.Int64
+	failed, denied, rows      atomic.Int64
 
 	// activity is what no journal has yet.
 	activity activity.Recorder
@@ -54,10 +52,8 @@ type Progress struct {
 	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs: a school is
 	// done with a dataset when its last page is in, or it failed.
 	SchoolsDone, SchoolsTotal int64
-	Failed, Denied            int64
-	Rows, Records             int64
+	Failed, Denied, Rows      int64
 	Requests, Retries         int64
-	UnitsStaged, UnitsTotal   int64
 	// Dataset is the dataset whose school was last completed.
 	Dataset string
 }
@@ -65,10 +61,8 @@ type Progress struct {
 // Read returns the counts as they stand.
 func (m *Meter) Read(now time.Time) Progress {
 	p := Progress{
-		SchoolsDone: m.chainsDone.Load(), SchoolsTotal: m.chainsTotal.Load(),
-		Failed: m.failed.Load(), Denied: m.denied.Load(),
-		Rows: m.rows.Load(), Records: m.records.Load(),
-		UnitsStaged: m.unitsStaged.Load(), UnitsTotal: m.unitsTotal.Load(),
+		SchoolsDone: m.schoolsDone.Load(), SchoolsTotal: m.schoolsTotal.Load(),
+		Failed: m.failed.Load(), Denied: m.denied.Load(), Rows: m.rows.Load(),
 	}
 	if client := m.client.Load(); client != nil {
 		stats := client.Stats()
