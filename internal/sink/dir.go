@@ -130,8 +130,14 @@ func (d *Dir) probe(folder string) error {
 	return nil
 }
 
-// existing returns the root, with ErrNotFound where there is no folder yet.
-func (d *Dir) existing() (*os.Root, error) { return d.open(false) }
+// existing returns the root, nil where there is no folder yet.
+func (d *Dir) existing() (*os.Root, error) {
+	root, err := d.open(false)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return root, err
+}
 
 func (d *Dir) open(create bool) (*os.Root, error) {
 	d.mu.Lock()

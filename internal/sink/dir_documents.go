@@ -27,8 +27,8 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 		return nil, "", err
 	}
 	root, err := d.existing()
-	if err != nil {
-		return nil, "", err
+	if root == nil {
+		return nil, "", cmp.Or(err, ErrNotFound)
 	}
 	data, err := root.ReadFile(name)
 	if missing(err) {
@@ -163,8 +163,8 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 		return nil, err
 	}
 	root, err := d.existing()
-	if err != nil {
-		return nil, err
+	if root == nil {
+		return nil, cmp.Or(err, ErrNotFound)
 	}
 	f, err := root.Open(name)
 	if missing(err) {
@@ -188,11 +188,10 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		root, err := d.existing()
-		if errors.Is(err, ErrNotFound) {
-			return
-		}
 		if err != nil {
 			yield(Entry{}, err)
+		}
+		if root == nil {
 			return
 		}
 		folder := path.Dir(prefix)
@@ -274,10 +273,7 @@ func (d *Dir) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	root, err := d.existing()
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	if root == nil {
 		return err
 	}
 	if err := removeIfThere(root, name); err != nil {

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,24 +23,13 @@ func stagingFolder(run string) string { return stagingPrefix + Escape(run) }
 // dirDraft is a Draft of a Dir: a file under a random name in the run's staging
 // folder, which only a journal's entry makes more than a leftover.
 type dirDraft struct {
+	DraftFile
+
 	dir    *Dir
 	root   *os.Root
-	file   *os.File
-	path   string // where it will be visible
 	folder string
 	name   string
-	size   int64
-	state  draftState
 }
-
-type draftState uint8
-
-const (
-	draftOpen draftState = iota
-	draftFinished
-	draftStaged
-	draftAborted
-)
 
 // Draft starts a file.
 func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
@@ -50,92 +40,50 @@ func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	draft := &dirDraft{dir: d, root: root, path: name, folder: stagingFolder(run), name: randomName()}
+	draft := &dirDraft{dir: d, root: root, folder: stagingFolder(run), name: randomName()}
+	draft.Path, draft.Failed = name, func(err error) error { return d.failed("stage", name, err) }
 	err = d.inFolder(root, draft.folder, func() (err error) {
-		draft.file, err = d.create(root, draft.folder+"/"+draft.name)
+		draft.File, err = d.create(root, draft.folder+"/"+draft.name)
 		return err
 	})
 	if err != nil {
-		return nil, d.failed("stage", name, err)
+		return nil, draft.Failed(err)
 	}
 	return draft, nil
 }
 
-func (f *dirDraft) Write(p []byte) (int, error) {
-	if f.state != draftOpen {
-		return 0, f.misuse("write")
-	}
-	n, err := f.file.Write(p)
-	f.size += int64(n)
-	if err != nil {
-		err = f.dir.failed("stage", f.path, err)
-	}
-	return n, err
-}
-
-func (f *dirDraft) Finish() (int64, error) {
-	if f.state > draftFinished {
-		return 0, f.misuse("finish")
-	}
-	f.state = draftFinished
-	return f.size, nil
-}
-
-func (f *dirDraft) ReadAt(p []byte, offset int64) (int, error) {
-	if f.state != draftFinished {
-		return 0, f.misuse("read")
-	}
-	return f.file.ReadAt(p, offset)
-}
-
 func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
-	token, err := json.Marshal(stagedName{Name: f.name})
-	if err != nil {
-		return nil, fmt.Errorf("encode a staged name: %w", err)
-	}
-	switch f.state {
-	case draftStaged:
+	return f.StageOnce(func(int64) ([]byte, error) {
+		token, err := json.Marshal(stagedName{Name: f.name})
+		if err != nil {
+			return nil, fmt.Errorf("encode a staged name: %w", err)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := f.dir.flush(f.File); err != nil {
+			return nil, f.Failed(err)
+		}
+		f.dir.changed(f.folder)
+		if err := f.dir.sync(f.root); err != nil {
+			return nil, err
+		}
+		if err := f.File.Close(); err != nil {
+			return nil, f.Failed(err)
+		}
 		return token, nil
-	case draftFinished:
-	case draftOpen, draftAborted:
-		return nil, f.misuse("stage")
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := f.dir.flush(f.file); err != nil {
-		return nil, f.dir.failed("stage", f.path, err)
-	}
-	f.dir.changed(f.folder)
-	if err := f.dir.sync(f.root); err != nil {
-		return nil, err
-	}
-	if err := f.file.Close(); err != nil {
-		return nil, f.dir.failed("stage", f.path, err)
-	}
-	f.state = draftStaged
-	return token, nil
+	})
 }
 
 func (f *dirDraft) Abort() error {
-	if f.state >= draftStaged {
+	return f.AbortOnce(func() error {
+		err := errors.Join(f.File.Close(), removeIfThere(f.root, f.folder+"/"+f.name))
+		f.dir.prune(f.root, f.folder)
+		if err != nil {
+			return f.dir.failed("abort", f.Path, err)
+		}
 		return nil
-	}
-	f.state = draftAborted
-	closed := f.file.Close()
-	removed := f.root.Remove(f.folder + "/" + f.name)
-	if missing(removed) {
-		removed = nil // swept already
-	}
-	f.dir.prune(f.root, f.folder)
-	if err := errors.Join(closed, removed); err != nil {
-		return f.dir.failed("abort", f.path, err)
-	}
-	return nil
-}
-
-func (f *dirDraft) misuse(verb string) error {
-	return fmt.Errorf("%s %s: the draft is not in that state", verb, f.path)
+	})
 }
 
 // staged returns the path of a staged file, empty if the file names none.
@@ -171,10 +119,7 @@ func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
 		return false, err
 	}
 	root, err := d.existing()
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
+	if root == nil {
 		return false, err
 	}
 	from, err := staged(run, file)
@@ -199,11 +144,8 @@ func (d *Dir) Commit(ctx context.Context, run string, file File) error {
 		return err
 	}
 	root, err := d.existing()
-	if errors.Is(err, ErrNotFound) {
-		return d.failed("publish", file.Path, ErrStagedLost)
-	}
-	if err != nil {
-		return err
+	if root == nil {
+		return cmp.Or(err, d.failed("publish", file.Path, ErrStagedLost))
 	}
 	there := false
 	if from != "" {
@@ -248,10 +190,7 @@ func (d *Dir) Abort(ctx context.Context, run string, file File) error {
 		return err
 	}
 	root, err := d.existing()
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	if root == nil {
 		return err
 	}
 	if err := root.Remove(from); err != nil && !missing(err) {
@@ -268,10 +207,7 @@ func (d *Dir) Sweep(ctx context.Context, run string) error {
 		return err
 	}
 	root, err := d.existing()
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
+	if root == nil {
 		return err
 	}
 	if err := root.RemoveAll(stagingFolder(run)); err != nil {
@@ -285,11 +221,8 @@ func (d *Dir) Sweep(ctx context.Context, run string) error {
 // Staged reads the times of the files in the staging folders.
 func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	root, err := d.existing()
-	if errors.Is(err, ErrNotFound) {
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return nil, err
+	if root == nil {
+		return nil, cmp.Or(err, ctx.Err())
 	}
 	folders, err := readFolder(root, path.Clean(stagingPrefix))
 	if err != nil {
