@@ -18,11 +18,11 @@ type Log struct {
 	// StepSeconds is how long each step is: a power of two.
 	StepSeconds int64 `json:"step_seconds"`
 	// Steps are those in which something happened, by time.
-	Steps []Step `json:"steps"`
+	Steps []Step `json:"steps,omitempty"`
 	// Operations are by name; "token" is that of the token endpoint.
-	Operations map[string]Operation `json:"operations"`
+	Operations map[string]Operation `json:"operations,omitempty"`
 	// Slowest are the schools' datasets that took longest, the slowest first.
-	Slowest []SchoolTime `json:"slowest"`
+	Slowest []SchoolTime `json:"slowest,omitempty"`
 }
 
 // Step is what happened in one step of time. Requests and retries count where they ended.
