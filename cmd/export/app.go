@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,23 +66,28 @@ func (a *app) complain(err error) {
 }
 
 func (a *app) rootCommand(args []string) *cobra.Command {
+	var versionAsked bool
 	root := &cobra.Command{
 		Use:   "growth-export",
 		Short: "Exports test results and enrollment to Parquet snapshots",
-		Long: "growth-export takes snapshots of the test results and the enrollment that a\n" +
-			"service holds, and publishes them as Parquet tables for DuckDB, Spark and others.",
+		Long:  "Takes snapshots of a student assessment service and publishes them as Parquet.",
 		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && versionAsked {
+				return nil
+			}
 			if len(args) == 0 {
 				return usagef("name a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
 			}
 			return unknownCommand(cmd, args[0])
 		},
-		RunE:          func(*cobra.Command, []string) error { return nil },
+		RunE:          func(*cobra.Command, []string) error { return a.writeVersion(outputText) },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetHelpFunc(a.help)
+	root.Flags().BoolVar(&versionAsked, "version", false, "the same as the command version")
+	commands := a.commands()
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd, commands, slices.Contains(args, "-h")) })
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// The flags of an unknown command are unknown to the root too.
@@ -90,23 +96,27 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		}
 		return flagError(cmd, err)
 	})
-	root.AddCommand(
-		a.runCommand(),
-		a.planCommand(),
-		a.publishCommand(),
-		a.statusCommand(),
-		a.verifyCommand(),
-		a.pruneCommand(),
-		a.purgeCommand(),
-		a.doctorCommand(),
-		a.schemaCommand(),
-		a.sqlCommand(),
-		a.simulateCommand(),
-		a.completionCommand(),
-		a.versionCommand(),
-	)
+	for _, section := range commands {
+		root.AddCommand(section.commands...)
+	}
 	addCompletions(root)
 	return root
+}
+
+// section is some commands that belong together.
+type section struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// commands are all of them, in the order in which help shows them.
+func (a *app) commands() []section {
+	return []section{
+		{"Take snapshots", []*cobra.Command{a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
+		{"Look at them", []*cobra.Command{a.statusCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
+		{"Remove them", []*cobra.Command{a.pruneCommand(), a.purgeCommand()}},
+		{"Besides", []*cobra.Command{a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
+	}
 }
 
 func unknownCommand(root *cobra.Command, name string) error {

@@ -16,10 +16,9 @@ import (
 func (a *app) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
-		Use:   "completion",
-		Short: "Prints what makes a shell complete commands, flags and values",
-		Long: "Prints a script that makes a shell complete commands, flags and values:\n" +
-			"growth-export completion SHELL, where SHELL is bash, zsh or fish.",
+		Use:   "completion SHELL",
+		Short: "Prints what makes bash, zsh or fish complete what you type",
+		Long:  "Prints a script that makes a shell complete commands, flags and values. SHELL is bash, zsh or fish.",
 		Example: "  source <(growth-export completion bash)\n" +
 			"  growth-export completion zsh > \"${fpath[1]}/_growth-export\"\n" +
 			"  growth-export completion fish > ~/.config/fish/completions/growth-export.fish",

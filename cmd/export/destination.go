@@ -31,7 +31,7 @@ type place struct {
 
 func (o *destination) define(cmd *cobra.Command) group {
 	g := group{cmd.Flags(), destinationGroup}
-	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder of the snapshots, file:///folder, or s3://bucket/prefix")
+	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3://bucket/prefix")
 	const chain = "AWS's own chain"
 	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", parseText, "root of an S3-compatible store, such as https://host:9000")
 	g.shownDefault("s3-endpoint", chain)

@@ -26,8 +26,9 @@ const doctorRetries = "2"
 func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Checks service, credentials and destination, and says what to do",
+		Use:         "doctor",
+		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest config"},
+		Short:       "Checks service, credentials and destination, and says what to do",
 		Long: "Checks in order all that a run needs of the service and of the destination, a line\n" +
 			"each, and says what to do. It reads the school list and one page of one school,\n" +
 			"which it throws away, and leaves nothing at the destination. The exit code is 0,\n" +

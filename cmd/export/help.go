@@ -9,70 +9,201 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// help writes the help of a command to stdout.
-func (a *app) help(cmd *cobra.Command, _ []string) {
-	var b strings.Builder
-	width := min(max(a.stderr.width(), 60), 140)
-	if cmd == cmd.Root() {
-		rootHelp(&b, cmd)
-	} else {
-		commandHelp(&b, cmd, width)
+// The columns that help fills: as many as the terminal has, within bounds, and
+// of the short form no more than any terminal has.
+const (
+	narrowest  = 60
+	widest     = 100
+	shortWidth = 80
+)
+
+// help writes the help of a command to stdout: every setting, or in short, for
+// -h, those that most people need, which fit a screen of 24 lines.
+func (a *app) help(cmd *cobra.Command, sections []section, short bool) {
+	h := helpText{width: min(max(a.stderr.width(), narrowest), widest)}
+	switch {
+	case cmd == cmd.Root():
+		h.root(cmd, sections)
+	case short:
+		h.width = min(h.width, shortWidth)
+		h.short(cmd)
+	default:
+		h.long(cmd)
 	}
 	// Nothing can be told of a stdout that cannot be written.
-	_, _ = a.stdout.Write([]byte(b.String()))
+	_, _ = a.stdout.Write([]byte(h.String()))
 }
 
-func rootHelp(b *strings.Builder, root *cobra.Command) {
-	fmt.Fprintf(b, "%s\n\nUsage:\n  growth-export COMMAND [--flags]\n\nCommands:\n", root.Long)
-	for _, cmd := range root.Commands() {
-		if cmd.IsAvailableCommand() {
-			fmt.Fprintf(b, "  %-10s %s\n", cmd.Name(), cmd.Short)
+// helpText is help as it is being written.
+type helpText struct {
+	strings.Builder
+
+	width int
+}
+
+func (h *helpText) root(root *cobra.Command, sections []section) {
+	fmt.Fprintf(h, "%s\n\nUsage: growth-export COMMAND [--flags]\n\n", root.Long)
+	for _, s := range sections {
+		fmt.Fprintf(h, "%s:\n", s.title)
+		for _, cmd := range s.commands {
+			fmt.Fprintf(h, "  %-10s  %s\n", cmd.Name(), cmd.Short)
 		}
 	}
-	b.WriteString("\nStart with\n  growth-export run --simulate\nand see growth-export COMMAND --help for the settings of each.\n")
+	h.WriteString("First try growth-export run --simulate. COMMAND -h is short help, --help is all.\n")
 }
 
-// commandHelp shows every setting of a command with its environment variable
-// and its default.
-func commandHelp(b *strings.Builder, cmd *cobra.Command, width int) {
+// short shows the flags that most people need, with their defaults.
+func (h *helpText) short(cmd *cobra.Command) {
+	h.beginning(cmd)
+	title, often := "Often used", oftenUsed(cmd)
+	if len(often) == 0 {
+		title, often = "Settings", shownFlags(cmd)
+	}
+	h.flags(title, often, usageWidth(often), func(f *pflag.Flag) string {
+		if text := flagDefault(f); text != "none" && text != "off" {
+			return "(default " + text + ")"
+		}
+		return ""
+	})
+	if cmd.Flags().Lookup("base-url") != nil {
+		fmt.Fprintf(h, "\nSecrets: %s and %s in the environment.", apiKeyVariable, apiSecretVariable)
+	}
+	if len(often) < len(shownFlags(cmd)) {
+		fmt.Fprintf(h, "\nAll settings, with their variables and defaults: %s --help\n", cmd.CommandPath())
+	}
+}
+
+// long shows every setting with its environment variable and its default.
+func (h *helpText) long(cmd *cobra.Command) {
+	h.beginning(cmd)
+	var titles []string
+	groups := make(map[string][]*pflag.Flag)
+	often, all := oftenUsed(cmd), shownFlags(cmd)
+	for _, f := range slices.Concat(often, all) {
+		title := f.Annotations[groupAnnotation][0]
+		if slices.Contains(often, f) {
+			title = "Often used"
+		}
+		if !slices.Contains(titles, title) {
+			titles = append(titles, title)
+		}
+		if !slices.Contains(groups[title], f) {
+			groups[title] = append(groups[title], f)
+		}
+	}
+	for _, title := range titles {
+		h.flags(title, groups[title], usageWidth(all), func(f *pflag.Flag) string {
+			return "(default " + flagDefault(f) + ") [" + envName(f.Name) + "]"
+		})
+	}
+	if cmd.Flags().Lookup("config") != nil {
+		h.WriteByte('\n')
+		h.line("A flag overrules its environment variable, that overrules the file of --config, that overrules the default.")
+	}
+	if cmd.Flags().Lookup("base-url") != nil {
+		h.line("Secrets come from the environment alone: " + apiKeyVariable + " and " + apiSecretVariable +
+			", or " + accessTokenVariable + "; each also as ..._FILE with the path of a file.")
+	}
+}
+
+// beginning is what a command does and how it is called.
+func (h *helpText) beginning(cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	fmt.Fprintf(b, "%s\n\nUsage:\n  %s [--flags]\n", text, cmd.CommandPath())
-	var titles []string
-	groups := make(map[string][]*pflag.Flag)
-	indent := 0
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		h.line(paragraph)
+		h.WriteByte('\n')
+	}
+	fmt.Fprintf(h, "Usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
+	if len(shownFlags(cmd)) > 0 {
+		h.WriteString(" [--flags]")
+	}
+	h.WriteByte('\n')
+	if cmd.Example != "" {
+		fmt.Fprintf(h, "Examples:\n%s\n", cmd.Example)
+	}
+}
+
+// flags shows some flags, each with what note says of it: on its last line if
+// there is room, else on lines of its own.
+func (h *helpText) flags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
+	if len(flags) == 0 {
+		return
+	}
+	fmt.Fprintf(h, "\n%s:\n", title)
+	for _, f := range flags {
+		fmt.Fprintf(h, "%-*s", indent, flagUsage(f))
+		column := h.words(indent, indent, f.Usage)
+		text := note(f)
+		if text != "" && column+1+len(text) > h.width {
+			h.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		}
+		h.words(column, indent, text)
+		h.WriteByte('\n')
+	}
+}
+
+// line writes words from the first column on.
+func (h *helpText) line(text string) {
+	h.words(0, 0, text)
+	h.WriteByte('\n')
+}
+
+// words writes words, in lines that begin at column indent and end at the last
+// one where that is possible, and returns the column at which it has come.
+func (h *helpText) words(column, indent int, text string) int {
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == indent:
+		case column+1+len(word) > h.width:
+			h.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		default:
+			h.WriteByte(' ')
+			column++
+		}
+		h.WriteString(word)
+		column += len(word)
+	}
+	return column
+}
+
+// oftenUsed are the flags that most people need, in the order of the command's
+// own list of them.
+func oftenUsed(cmd *cobra.Command) []*pflag.Flag {
+	var flags []*pflag.Flag
+	for _, name := range strings.Fields(cmd.Annotations[oftenAnnotation]) {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// shownFlags are the flags of a command in the order of their definition.
+func shownFlags(cmd *cobra.Command) []*pflag.Flag {
+	var flags []*pflag.Flag
 	cmd.Flags().SortFlags = false
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" || f.Hidden {
-			return
+		if isShown(f) {
+			flags = append(flags, f)
 		}
-		title := f.Annotations[groupAnnotation][0]
-		if !slices.Contains(titles, title) {
-			titles = append(titles, title)
-		}
-		groups[title] = append(groups[title], f)
-		indent = max(indent, len(flagUsage(f))+2)
 	})
-	for _, title := range titles {
-		fmt.Fprintf(b, "\n%s:\n", title)
-		for _, f := range groups[title] {
-			fmt.Fprintf(b, "%-*s", indent, flagUsage(f))
-			words := append(strings.Fields(f.Usage), flagDefault(f), "["+envName(f.Name)+"]")
-			wrap(b, words, indent, width)
-		}
+	return flags
+}
+
+func isShown(f *pflag.Flag) bool { return f.Name != "help" && !f.Hidden }
+
+// usageWidth is the column at which what the flags do is told.
+func usageWidth(flags []*pflag.Flag) int {
+	width := 0
+	for _, f := range flags {
+		width = max(width, len(flagUsage(f))+2)
 	}
-	if cmd.Flags().Lookup("config") != nil {
-		b.WriteString("\nA flag overrules its environment variable, that overrules the file of --config, that overrules the default.\n")
-	}
-	if cmd.Flags().Lookup("base-url") != nil {
-		fmt.Fprintf(b, "Secrets come from the environment alone: %s and %s,\nor %s; each also as ..._FILE with the path of a file.\n",
-			apiKeyVariable, apiSecretVariable, accessTokenVariable)
-	}
-	if cmd.Example != "" {
-		fmt.Fprintf(b, "\nExamples:\n%s\n", cmd.Example)
-	}
+	return width
 }
 
 // flagUsage is a flag and what its value is called.
@@ -84,7 +215,7 @@ func flagUsage(f *pflag.Flag) string {
 	return usage
 }
 
-// flagDefault is the clause of help that tells the default.
+// flagDefault is the default as help shows it.
 func flagDefault(f *pflag.Flag) string {
 	text := f.DefValue
 	if shown := f.Annotations[defaultAnnotation]; len(shown) > 0 {
@@ -92,29 +223,9 @@ func flagDefault(f *pflag.Flag) string {
 	}
 	switch {
 	case f.NoOptDefVal == "true" && text == "false":
-		text = "off"
+		return "off"
 	case text == "":
-		text = "none"
+		return "none"
 	}
-	return "(default " + text + ")"
-}
-
-// wrap writes words from column indent on, in lines of at most width columns
-// where that is possible.
-func wrap(b *strings.Builder, words []string, indent, width int) {
-	column := indent
-	for i, word := range words {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	b.WriteByte('\n')
+	return text
 }

@@ -22,11 +22,12 @@ type planOptions struct {
 func (a *app) planCommand() *cobra.Command {
 	o := &planOptions{}
 	cmd := &cobra.Command{
-		Use:   "plan",
-		Short: "Tells what a run would request and write; fetches no student data",
-		Args:  noArguments,
+		Use:         "plan",
+		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest datasets schools concurrency assume-latency config"},
+		Short:       "Tells what a run would request and write; fetches no student data",
+		Args:        noArguments,
 		Example: "  growth-export plan --simulate\n" +
-			"  growth-export plan --base-url https://host --datasets all --concurrency 16 --assume-latency 300ms",
+			"  growth-export plan --base-url https://host --datasets all --concurrency 16",
 		RunE: resolved(a, o, a.plan),
 	}
 	o.define(cmd)

@@ -24,8 +24,9 @@ type pruneOptions struct {
 func (a *app) pruneCommand() *cobra.Command {
 	o := &pruneOptions{}
 	cmd := &cobra.Command{
-		Use:   "prune",
-		Short: "Removes whole old snapshots",
+		Use:         "prune",
+		Annotations: map[string]string{oftenAnnotation: "dest keep keep-days dry-run config"},
+		Short:       "Removes whole old snapshots",
 		Long: "Removes whole old snapshots: full ones, as-of ones and changes, each kind judged\n" +
 			"by itself. The snapshot that _latest.json names stays, whatever is asked for.\n" +
 			"A pruning that was killed is finished by the next one.",

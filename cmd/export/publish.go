@@ -22,11 +22,12 @@ type publishOptions struct {
 func (a *app) publishCommand() *cobra.Command {
 	o := &publishOptions{}
 	cmd := &cobra.Command{
-		Use:   "publish",
-		Short: "Judges and publishes a staged run, or finishes a publishing that was killed",
-		Args:  noArguments,
-		Example: "  growth-export publish --dest /data/growth --run-id nightly-2026-11-20\n" +
-			"  growth-export publish --dest /data/growth --run-id nightly-2026-11-20 --accept-held",
+		Use:         "publish",
+		Annotations: map[string]string{oftenAnnotation: "dest run-id accept-held max-failed-schools max-shrink config"},
+		Short:       "Judges and publishes a run that is staged or held",
+		Args:        noArguments,
+		Example: "  growth-export publish --dest /data/growth --run-id night\n" +
+			"  growth-export publish --dest /data/growth --run-id night --accept-held",
 		RunE: resolved(a, o, a.publish),
 	}
 	o.defineWriting(o.destination.define(cmd))

@@ -25,8 +25,9 @@ type purgeOptions struct {
 func (a *app) purgeCommand() *cobra.Command {
 	o := &purgeOptions{}
 	cmd := &cobra.Command{
-		Use:   "purge",
-		Short: "Removes all rows of schools or districts from every snapshot",
+		Use:         "purge",
+		Annotations: map[string]string{oftenAnnotation: "dest schools districts dry-run config"},
+		Short:       "Removes all rows of schools or districts from every snapshot",
 		Long: "Removes all rows of some schools, or of some districts and their schools, from\n" +
 			"every snapshot, as-of snapshot and set of changes at the destination, reads all\n" +
 			"again and stores a proof under _purges. What unfinished runs have staged is\n" +
@@ -41,8 +42,8 @@ func (a *app) purgeCommand() *cobra.Command {
 	}
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is removed (flags alone count here: elsewhere these names restrict runs)"}
-	g.list(&o.schools, "schools", nil, "the rows of these school bids: a comma list, or @FILE with one a line")
-	g.list(&o.districts, "districts", nil, "the rows of these district bids and of their schools: a comma list, or @FILE")
+	g.list(&o.schools, "schools", nil, "the rows of these bids: a comma list, or @FILE")
+	g.list(&o.districts, "districts", nil, "those of these districts and of their schools: bids likewise")
 	g.toggle(&o.dryRun, "dry-run", "tell what would be removed, and change nothing")
 	o.general.define(cmd)
 	return cmd

@@ -34,11 +34,12 @@ type runOptions struct {
 func (a *app) runCommand() *cobra.Command {
 	o := &runOptions{}
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Takes a snapshot: plans, fetches, flattens, stages, checks and publishes",
-		Args:  noArguments,
+		Use:         "run",
+		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest datasets schools max-failed-schools max-shrink concurrency rate config"},
+		Short:       "Takes a snapshot: plans, fetches, checks and publishes",
+		Args:        noArguments,
 		Example: "  growth-export run --simulate --dest demo\n" +
-			"  growth-export run --base-url https://host --dest /data/growth --datasets test_results,schools",
+			"  growth-export run --base-url https://host --dest /data/growth",
 		RunE: resolved(a, o, a.run),
 	}
 	o.define(cmd)

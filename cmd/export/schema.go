@@ -17,9 +17,10 @@ func (a *app) schemaCommand() *cobra.Command {
 	}
 	var format string
 	cmd := &cobra.Command{
-		Use:   "schema",
-		Short: "Prints the tables: documentation, JSON, DDL for DuckDB or Spark, sources for dbt",
-		Args:  noArguments,
+		Use:     "schema",
+		Short:   "Prints the tables: documentation, JSON, DDL, sources for dbt",
+		Args:    noArguments,
+		Example: "  growth-export schema --format duckdb",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := a.resolve(cmd); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 const (
 	groupAnnotation   = "group"   // the heading below which help shows the flag
 	defaultAnnotation = "default" // what help shows as the default, if not the value's text
+	oftenAnnotation   = "often"   // of a command: the flags that most people need, in the order of help
 	wordsAnnotation   = "words"   // all values that the flag takes, if those are a few words
 )
 

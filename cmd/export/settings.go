@@ -60,8 +60,8 @@ type service struct {
 
 func (o *service) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), serviceGroup}
-	define(g, &o.baseURL, "base-url", "URL", "", parseBaseURL, "root of the service, such as https://host; may carry a path")
-	g.toggle(&o.simulate, "simulate", "ask an embedded simulated service, which needs no credentials")
+	define(g, &o.baseURL, "base-url", "URL", "", parseBaseURL, "root of the service: https://host or https://host/path")
+	g.toggle(&o.simulate, "simulate", "ask a simulated service, which needs no credentials")
 	define(g, &o.concurrency, "concurrency", "N", "8", between(1, 1024), "most requests in flight")
 	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "most requests per second")
 	define(g, &o.retries, "retries", "N", "8", between(0, 1000), "further attempts after the first that failed")
@@ -86,9 +86,9 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.list(&o.datasets, "datasets", expandDatasets, "names of datasets, default, or all")
 	g.shownDefault("datasets", "default")
 	o.datasets, _ = expandDatasets([]string{"default"}) // the words are known
-	g.list(&o.schools, "schools", nil, "only these school bids: a comma list, or @FILE with one a line")
+	g.list(&o.schools, "schools", nil, "only these bids: a comma list, or @FILE")
 	g.shownDefault("schools", "all")
-	g.list(&o.districts, "districts", nil, "only the schools of these district bids: a comma list, or @FILE")
+	g.list(&o.districts, "districts", nil, "only the schools of these districts: bids as with --schools")
 	g.shownDefault("districts", "all")
 	choose(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
 		[]string{pipeline.AllPerspectives, pipeline.OwnPerspective},
@@ -117,7 +117,7 @@ type limits struct {
 // of publish are the plan's.
 func (o *limits) define(g group, defaultFailed, defaultShrink string) {
 	define(g, &o.maxFailedSchools, "max-failed-schools", "N", defaultFailed, optional(between(0, math.MaxInt)),
-		"hold the snapshot back if more schools failed")
+		"hold it back if more schools failed")
 	define(g, &o.maxShrink, "max-shrink", "PERCENT", defaultShrink, optional(pipeline.ParseShrink),
 		"hold it back if a table or dataset lost more since the last one; or off")
 	if defaultFailed == "" {

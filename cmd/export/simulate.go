@@ -126,8 +126,9 @@ func (a *app) simulateCommand() *cobra.Command {
 	var o simulation
 	var addr, config string
 	cmd := &cobra.Command{
-		Use:   "simulate",
-		Short: "Serves a simulated service on a loopback port, with faults on demand",
+		Use:         "simulate",
+		Annotations: map[string]string{oftenAnnotation: "addr simulate-schools simulate-results simulate-latency simulate-faults simulate-failing config"},
+		Short:       "Serves a simulated service, with faults on demand",
 		Long: "Serves a simulated service on a loopback port until it is interrupted, and prints\n" +
 			"the variables with which growth-export run finds it.\n" +
 			"The prefix simulate- of the flags may be left out here: --seed 7 is --simulate-seed 7.",

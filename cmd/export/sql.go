@@ -33,9 +33,10 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	o := &sqlOptions{}
 	cmd := &cobra.Command{
-		Use:   "sql",
-		Short: "Prints statements that make a view of each table of a snapshot",
-		Args:  noArguments,
+		Use:         "sql",
+		Annotations: map[string]string{oftenAnnotation: "dest dialect snapshot-date effective-date config"},
+		Short:       "Prints statements that make a view of each table of a snapshot",
+		Args:        noArguments,
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dest s3://bucket/prefix --dialect spark > views.sql",
 		RunE: resolved(a, o, func(ctx context.Context, o *sqlOptions, from sources) error {

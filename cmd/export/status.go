@@ -24,10 +24,13 @@ type statusOptions struct {
 func (a *app) statusCommand() *cobra.Command {
 	o := &statusOptions{}
 	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Lists the runs at a destination and how far each is",
-		Args:  noArguments,
-		RunE:  resolved(a, o, a.status),
+		Use:         "status",
+		Annotations: map[string]string{oftenAnnotation: "dest clean clean-after config output"},
+		Short:       "Lists the runs at a destination and how far each is",
+		Args:        noArguments,
+		Example: "  growth-export status --dest /data/growth\n" +
+			"  growth-export status --dest s3://bucket/prefix --clean",
+		RunE: resolved(a, o, a.status),
 	}
 	o.destination.define(cmd)
 	cleaning := group{cmd.Flags(), "Cleaning"}

@@ -24,10 +24,13 @@ type verifyOptions struct {
 func (a *app) verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Reads a published run again and compares it with its manifest and ledger",
-		Args:  noArguments,
-		RunE:  resolved(a, o, a.verify),
+		Use:         "verify",
+		Annotations: map[string]string{oftenAnnotation: "dest snapshot-date effective-date run-id config output"},
+		Short:       "Reads a published run again and compares it with its manifest",
+		Args:        noArguments,
+		Example: "  growth-export verify --dest /data/growth\n" +
+			"  growth-export verify --dest /data/growth --snapshot-date 2026-11-20",
+		RunE: resolved(a, o, a.verify),
 	}
 	o.destination.define(cmd)
 	which := group{cmd.Flags(), "What is verified"}

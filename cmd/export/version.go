@@ -46,15 +46,19 @@ func (a *app) versionCommand() *cobra.Command {
 			if _, err := a.resolve(cmd); err != nil {
 				return err
 			}
-			b := thisBuild()
-			if output == outputJSON {
-				return writeJSON(a.stdout, b)
-			}
-			_, err := fmt.Fprintf(a.stdout, "growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go)
-			return err
+			return a.writeVersion(output)
 		},
 	}
 	choose(group{cmd.Flags(), generalGroup}, &output, "output", "FORMAT", outputText, []string{outputText, outputJSON},
 		"what stands on stdout: text or json")
 	return cmd
+}
+
+func (a *app) writeVersion(output string) error {
+	b := thisBuild()
+	if output == outputJSON {
+		return writeJSON(a.stdout, b)
+	}
+	_, err := fmt.Fprintf(a.stdout, "growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go)
+	return err
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// helpOf is the help of each command, "" for that of all.
+func helpOf(t *testing.T, short bool) map[string]string {
+	t.Helper()
+	flag := "--help"
+	if short {
+		flag = "-h"
+	}
+	texts := make(map[string]string)
+	a, _, _ := testApp(nil)
+	for _, name := range append(commandNames(a.rootCommand(nil)), "") {
+		a, stdout, _ := testApp(nil)
+		args := slices.DeleteFunc([]string{name, flag}, func(arg string) bool { return arg == "" })
+		root := a.rootCommand(args)
+		root.SetArgs(args)
+		require.NoError(t, root.Execute())
+		texts[name] = stdout.String()
+	}
+	require.Greater(t, len(texts), 10)
+	return texts
+}
+
+// TestShortHelpFitsAScreen of 24 lines, with one for the prompt, and 80 columns;
+// what it leaves out, it says where to find.
+func TestShortHelpFitsAScreen(t *testing.T) {
+	t.Parallel()
+	long := helpOf(t, false)
+	for name, text := range helpOf(t, true) {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		require.LessOrEqual(t, len(lines), 23, "%s\n%s", name, text)
+		for _, line := range lines {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 80, "%s: %s", name, line)
+		}
+		if strings.Count(text, "\n  --") < strings.Count(long[name], "\n  --") {
+			require.Contains(t, text, "growth-export "+name+" --help")
+		}
+	}
+}
+
+// TestLongHelp shows each flag of a command once, those that are often used
+// first, in lines of at most 100 columns.
+func TestLongHelp(t *testing.T) {
+	t.Parallel()
+	long := helpOf(t, false)
+	for name, text := range long {
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, "%s: %s", name, line)
+		}
+	}
+	a, _, _ := testApp(nil)
+	often := 0
+	for _, cmd := range a.rootCommand(nil).Commands() {
+		if cmd.Hidden {
+			continue
+		}
+		text := long[cmd.Name()]
+		for _, f := range shownFlags(cmd) {
+			require.Equal(t, 1, strings.Count(text, "\n"+flagUsage(f)+" "), "%s of %s", f.Name, cmd.Name())
+		}
+		names := strings.Fields(cmd.Annotations[oftenAnnotation])
+		require.Len(t, oftenUsed(cmd), len(names), "%s names flags as often used that it does not have", cmd.Name())
+		for _, name := range names {
+			often++
+			_, first, _ := strings.Cut(text, "Often used:")
+			first, _, _ = strings.Cut(first, "\n\n")
+			require.Contains(t, first, "\n"+flagUsage(cmd.Flags().Lookup(name))+" ", cmd.Name())
+		}
+	}
+	require.Greater(t, often, 20)
+}
+
+// TestHelpListsAllCommands, each in one section.
+func TestHelpListsAllCommands(t *testing.T) {
+	t.Parallel()
+	a, _, _ := testApp(nil)
+	text := helpOf(t, false)[""]
+	for _, name := range commandNames(a.rootCommand(nil)) {
+		require.Equal(t, 1, strings.Count(text, "\n  "+name+" "), name)
+	}
+}
+
+// TestHelpOfLongFlags wraps what does not fit beside a flag, and what is noted
+// of it.
+func TestHelpOfLongFlags(t *testing.T) {
+	t.Parallel()
+	cmd := &cobra.Command{}
+	g := group{cmd.Flags(), generalGroup}
+	var text string
+	define(g, &text, "some", "TEXT", "", parseText, "words that take more than a line of help to be told")
+	h := helpText{width: 30}
+	h.flags("Some", shownFlags(cmd), 16, func(*pflag.Flag) string { return "(default none) [VARIABLE]" })
+	require.Equal(t, `
+Some:
+  --some TEXT   words that
+                take more than
+                a line of help
+                to be told
+                (default none)
+                [VARIABLE]
+`, h.String())
+}
