@@ -31,25 +31,24 @@ func (a *app) help(cmd *cobra.Command, sections []section, short bool) {
 		h.long(cmd)
 	}
 	// Nothing can be told of a stdout that cannot be written.
-	_, _ = a.stdout.Write([]byte(h.String()))
+	_, _ = a.stdout.Write([]byte(h.b.String()))
 }
 
 // helpText is help as it is being written.
 type helpText struct {
-	strings.Builder
-
+	b     strings.Builder
 	width int
 }
 
 func (h *helpText) root(root *cobra.Command, sections []section) {
-	fmt.Fprintf(h, "%s\n\nUsage: growth-export COMMAND [--flags]\n\n", root.Long)
+	fmt.Fprintf(&h.b, "%s\n\nUsage: growth-export COMMAND [--flags]\n\n", root.Long)
 	for _, s := range sections {
-		fmt.Fprintf(h, "%s:\n", s.title)
+		fmt.Fprintf(&h.b, "%s:\n", s.title)
 		for _, cmd := range s.commands {
-			fmt.Fprintf(h, "  %-10s  %s\n", cmd.Name(), cmd.Short)
+			fmt.Fprintf(&h.b, "  %-10s  %s\n", cmd.Name(), cmd.Short)
 		}
 	}
-	h.WriteString("First try growth-export run --simulate. COMMAND -h is short help, --help is all.\n")
+	h.b.WriteString("First try growth-export run --simulate. COMMAND -h is short help, --help is all.\n")
 }
 
 // short shows the flags that most people need, with their defaults.
@@ -66,10 +65,10 @@ func (h *helpText) short(cmd *cobra.Command) {
 		return ""
 	})
 	if cmd.Flags().Lookup("base-url") != nil {
-		fmt.Fprintf(h, "\nSecrets: %s and %s in the environment.", apiKeyVariable, apiSecretVariable)
+		fmt.Fprintf(&h.b, "\nSecrets: %s and %s in the environment.", apiKeyVariable, apiSecretVariable)
 	}
 	if len(often) < len(shownFlags(cmd)) {
-		fmt.Fprintf(h, "\nAll settings, with their variables and defaults: %s --help\n", cmd.CommandPath())
+		fmt.Fprintf(&h.b, "\nAll settings, with their variables and defaults: %s --help\n", cmd.CommandPath())
 	}
 }
 
@@ -97,7 +96,7 @@ func (h *helpText) long(cmd *cobra.Command) {
 		})
 	}
 	if cmd.Flags().Lookup("config") != nil {
-		h.WriteByte('\n')
+		h.b.WriteByte('\n')
 		h.line("A flag overrules its environment variable, that overrules the file of --config, that overrules the default.")
 	}
 	if cmd.Flags().Lookup("base-url") != nil {
@@ -114,15 +113,15 @@ func (h *helpText) beginning(cmd *cobra.Command) {
 	}
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
 		h.line(paragraph)
-		h.WriteByte('\n')
+		h.b.WriteByte('\n')
 	}
-	fmt.Fprintf(h, "Usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
+	fmt.Fprintf(&h.b, "Usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
 	if len(shownFlags(cmd)) > 0 {
-		h.WriteString(" [--flags]")
+		h.b.WriteString(" [--flags]")
 	}
-	h.WriteByte('\n')
+	h.b.WriteByte('\n')
 	if cmd.Example != "" {
-		fmt.Fprintf(h, "Examples:\n%s\n", cmd.Example)
+		fmt.Fprintf(&h.b, "Examples:\n%s\n", cmd.Example)
 	}
 }
 
@@ -132,40 +131,40 @@ func (h *helpText) flags(title string, flags []*pflag.Flag, indent int, note fun
 	if len(flags) == 0 {
 		return
 	}
-	fmt.Fprintf(h, "\n%s:\n", title)
+	fmt.Fprintf(&h.b, "\n%s:\n", title)
 	for _, f := range flags {
-		fmt.Fprintf(h, "%-*s", indent, flagUsage(f))
+		fmt.Fprintf(&h.b, "%-*s", indent, flagUsage(f))
 		column := h.words(indent, indent, f.Usage)
 		text := note(f)
 		if text != "" && column+1+len(text) > h.width {
-			h.WriteString("\n" + strings.Repeat(" ", indent))
+			h.b.WriteString("\n" + strings.Repeat(" ", indent))
 			column = indent
 		}
 		h.words(column, indent, text)
-		h.WriteByte('\n')
+		h.b.WriteByte('\n')
 	}
 }
 
 // line writes words from the first column on.
 func (h *helpText) line(text string) {
 	h.words(0, 0, text)
-	h.WriteByte('\n')
+	h.b.WriteByte('\n')
 }
 
 // words writes words, in lines that begin at column indent and end at the last
 // one where that is possible, and returns the column at which it has come.
 func (h *helpText) words(column, indent int, text string) int {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case column == indent:
 		case column+1+len(word) > h.width:
-			h.WriteString("\n" + strings.Repeat(" ", indent))
+			h.b.WriteString("\n" + strings.Repeat(" ", indent))
 			column = indent
 		default:
-			h.WriteByte(' ')
+			h.b.WriteByte(' ')
 			column++
 		}
-		h.WriteString(word)
+		h.b.WriteString(word)
 		column += len(word)
 	}
 	return column
@@ -175,7 +174,7 @@ func (h *helpText) words(column, indent int, text string) int {
 // own list of them.
 func oftenUsed(cmd *cobra.Command) []*pflag.Flag {
 	var flags []*pflag.Flag
-	for _, name := range strings.Fields(cmd.Annotations[oftenAnnotation]) {
+	for name := range strings.FieldsSeq(cmd.Annotations[oftenAnnotation]) {
 		if f := cmd.Flags().Lookup(name); f != nil {
 			flags = append(flags, f)
 		}

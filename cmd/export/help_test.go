@@ -109,5 +109,5 @@ Some:
                 to be told
                 (default none)
                 [VARIABLE]
-`, h.String())
+`, h.b.String())
 }
