@@ -224,14 +224,6 @@ func (d *Dir) reopen() {
 	d.root = nil
 }
 
-// valid refuses a path that is none, or one where only staged files are.
-func valid(name string) error {
-	if !fs.ValidPath(name) || name == "." || strings.HasPrefix(name, stagingPrefix) {
-		return fmt.Errorf("%q is not a path of a destination", name)
-	}
-	return nil
-}
-
 // inFolder makes the folder and then does what needs it. Somebody may remove
 // the empty folder in between, so both are tried again.
 func (d *Dir) inFolder(root *os.Root, folder string, do func() error) error {

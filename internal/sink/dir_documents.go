@@ -23,7 +23,7 @@ const (
 
 // Read returns a document; its version is the hash of its bytes.
 func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
-	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return nil, "", err
 	}
 	root, err := d.existing()
@@ -44,7 +44,7 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 // Conditions are judged under a lock; that there is no document is besides left
 // to the file system, which on its own never lets two writers both be first.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
-	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return err
 	}
 	root, err := d.open(true)
@@ -84,9 +84,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 // The next holder of the lock clears away what a killed one left; what is
 // written without it lies in the folder of its run, to be swept with that.
 func documentStaging(name string, when Condition) (folder string, locked bool) {
-	rest, ofRun := strings.CutPrefix(name, runsPrefix)
-	run, _, below := strings.Cut(rest, "/")
-	if when == (Condition{}) && ofRun && below {
+	if run := RunOf(name); when == (Condition{}) && run != "" {
 		return stagingPrefix + run, false
 	}
 	return documentsFolder, true
@@ -159,7 +157,7 @@ func (o dirObject) Size() int64 { return o.size }
 
 // Open opens a visible file.
 func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
-	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return nil, err
 	}
 	root, err := d.existing()
@@ -269,7 +267,7 @@ func readFolder(root *os.Root, folder string) ([]fs.DirEntry, error) {
 
 // Remove removes a file and the folders that it leaves empty.
 func (d *Dir) Remove(ctx context.Context, name string) error {
-	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return err
 	}
 	root, err := d.existing()

@@ -33,7 +33,7 @@ type dirDraft struct {
 
 // Draft starts a file.
 func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
-	if err := errors.Join(ctx.Err(), valid(name)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return nil, err
 	}
 	root, err := d.open(true)
@@ -115,7 +115,7 @@ func (d *Dir) has(root *os.Root, name string, size int64) (bool, error) {
 
 // Holds tells whether a staged file is there, staged or committed.
 func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
-	if err := errors.Join(ctx.Err(), valid(file.Path)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
 		return false, err
 	}
 	root, err := d.existing()
@@ -136,7 +136,7 @@ func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
 
 // Commit renames a staged file to its path.
 func (d *Dir) Commit(ctx context.Context, run string, file File) error {
-	if err := errors.Join(ctx.Err(), valid(file.Path)); err != nil {
+	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
 		return err
 	}
 	from, err := staged(run, file)

@@ -100,7 +100,7 @@ func stageUnit(t *testing.T, store Store, plan *Plan, unit Unit, fate statusOf) 
 		journal.Ledger = append(journal.Ledger, row)
 	}
 	for i, table := range dataset.Tables {
-		file, err := CreateTable(ctx, store, plan.RunID, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
 		require.NoError(t, err)
 		for _, bid := range asked {
 			if _, bad := fate[bid]; bad {

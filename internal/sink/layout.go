@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -127,23 +128,8 @@ func DatePath(kind Kind, table, date string) string {
 	return top + table + "/snapshot_date=" + Escape(date) + "/"
 }
 
-// DataPath is where a bucket's file of a table will be. The bucket of the
-// lookups, whose tables are its own, counts as the first. An empty district
-// means that there is no such level; a run partitioned by district, whose
-// schools may have none, uses Plan.DataPath.
-func DataPath(kind Kind, table, date, district string, bucket int, run string) string {
-	folder := DatePath(kind, table, date)
-	if district != "" {
-		folder += "district=" + Escape(district) + "/"
-	}
-	return folder + fileName(bucket, run)
-}
-
-func fileName(bucket int, run string) string {
-	return fmt.Sprintf("part-%04d-%s.parquet", max(bucket, 0), Escape(run))
-}
-
-// DataPath is where the file of a table of one bucket will be.
+// DataPath is where the file of a table of one bucket will be. The bucket of the
+// lookups, whose tables are its own, counts as the first.
 func (p *Plan) DataPath(table string, bucket int) string {
 	folder := DatePath(p.Kind, table, p.SnapshotDate)
 	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {
@@ -155,17 +141,34 @@ func (p *Plan) DataPath(table string, bucket int) string {
 		}
 		folder += "district=" + Escape(district) + "/"
 	}
-	return folder + fileName(bucket, p.RunID)
+	return fmt.Sprintf("%spart-%04d-%s.parquet", folder, max(bucket, 0), Escape(p.RunID))
 }
 
-// runOfFile returns the run, escaped, that wrote the data file at path; empty
-// for a file that is not named like one.
-func runOfFile(path string) string {
+// RunOf returns the run, as it stands in paths, that the object at a path
+// belongs to: data files are named part-<bucket>-<run>.parquet, the others lie
+// in the run's folder. Empty if it is neither.
+func RunOf(path string) string {
+	if below, ok := strings.CutPrefix(path, runsPrefix); ok {
+		run, _, inside := strings.Cut(below, "/")
+		if !inside {
+			return ""
+		}
+		return run
+	}
 	name, parquet := strings.CutSuffix(path[strings.LastIndexByte(path, '/')+1:], ".parquet")
 	name, part := strings.CutPrefix(name, "part-")
-	_, run, cut := strings.Cut(name, "-")
-	if !parquet || !part || !cut {
+	bucket, run, cut := strings.Cut(name, "-")
+	if !parquet || !part || !cut || strings.Trim(bucket, "0123456789") != "" {
 		return ""
 	}
 	return run
+}
+
+// CheckPath refuses a path that is none of a destination: the names below
+// _staging/ are kept free in every store.
+func CheckPath(path string) error {
+	if !fs.ValidPath(path) || path == "." || strings.HasPrefix(path, stagingPrefix) {
+		return fmt.Errorf("%q is not a path of a destination", path)
+	}
+	return nil
 }

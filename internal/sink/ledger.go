@@ -53,7 +53,7 @@ func stageLedger(ctx context.Context, store Store, run string, ledger []LedgerRo
 	ledger = slices.Clone(ledger)
 	slices.SortStableFunc(ledger, compareLedger)
 	table := LedgerTable()
-	file, err := CreateTable(ctx, store, run, LedgerPath(run), table)
+	file, err := NewTables(store, run).Create(ctx, LedgerPath(run), table)
 	if err != nil {
 		return File{}, err
 	}

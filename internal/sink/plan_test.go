@@ -47,16 +47,27 @@ func TestPaths(t *testing.T) {
 	require.Equal(t, "_snapshots/2026-11-20.json", PointerPath(Full, today))
 	require.Equal(t, "_as_of/2026-11-20.json", PointerPath(AsOf, today))
 	require.Empty(t, PointerPath(Delta, today))
-	require.Equal(t, "t/snapshot_date=2026-11-20/part-0000-r.parquet", DataPath(Full, "t", today, "", LookupBucket, "r"))
-	require.Equal(t, "as_of/t/snapshot_date=2026-11-20/part-0007-r.parquet", DataPath(AsOf, "t", today, "", 7, "r"))
-	require.Equal(t, "changes/t/snapshot_date=2026-11-20/district=a%20b/part-0007-r.parquet",
-		DataPath(Delta, "t", today, "a b", 7, "r"))
+	dataPath := func(kind Kind, run string, bucket int) string {
+		p := &Plan{Kind: kind, SnapshotDate: today, RunID: run}
+		if kind == Delta {
+			p.Scope.PartitionBy, p.Buckets = ByDistrict, []Bucket{{Index: bucket, District: "a b"}}
+		}
+		return p.DataPath("t", bucket)
+	}
+	require.Equal(t, "t/snapshot_date=2026-11-20/part-0000-r.parquet", dataPath(Full, "r", LookupBucket))
+	require.Equal(t, "as_of/t/snapshot_date=2026-11-20/part-0007-r.parquet", dataPath(AsOf, "r", 7))
+	require.Equal(t, "changes/t/snapshot_date=2026-11-20/district=a%20b/part-0007-r.parquet", dataPath(Delta, "r", 7))
 	for path, run := range map[string]string{
-		DataPath(Full, "t", today, "d", 70000, "a-b-c"): "a-b-c",
-		DataPath(Full, "t", today, "", 0, ".."):         "%2E%2E",
-		"t/notes.txt":                                   "", "t/part-0000.parquet": "", "part-1-x.csv": "",
+		dataPath(Delta, "a-b-c", 70000): "a-b-c",
+		dataPath(Full, "..", 0):         "%2E%2E",
+		PlanPath(".."):                  "%2E%2E",
+		"_runs/notes.txt":               "",
+		"t/part-x-r.parquet":            "",
+		"t/notes.txt":                   "",
+		"t/part-0000.parquet":           "",
+		"part-1-x.csv":                  "",
 	} {
-		require.Equal(t, run, runOfFile(path), path)
+		require.Equal(t, run, RunOf(path), path)
 	}
 }
 
@@ -332,7 +343,7 @@ func TestTableFileIsReadBack(t *testing.T) {
 	table := schemas.Tables()[0]
 	create := func() *TableFile {
 		t.Helper()
-		file, err := CreateTable(t.Context(), store, "r", path.Join(table.Name, "x.parquet"), table)
+		file, err := NewTables(store, "r").Create(t.Context(), path.Join(table.Name, "x.parquet"), table)
 		require.NoError(t, err)
 		require.NoError(t, file.Append(someRows(table, "", 3)))
 		return file

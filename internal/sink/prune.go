@@ -362,7 +362,7 @@ func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *
 		return nil, err
 	}
 	for _, path := range files {
-		if runOfFile(path) == Escape(intent.RunID) {
+		if RunOf(path) == Escape(intent.RunID) {
 			add(path)
 		}
 	}

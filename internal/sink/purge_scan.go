@@ -161,7 +161,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 	}
 	for _, entry := range entries {
 		path := entry.Path
-		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || busy[runOfFile(path)] {
+		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || busy[RunOf(path)] {
 			continue
 		}
 		holds, err := p.strayHolds(ctx, path)

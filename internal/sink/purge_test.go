@@ -119,7 +119,7 @@ func stageWorld(t *testing.T, store Store, run string, world map[string][]record
 		dataset, _ := schemas.Find(unit.Dataset)
 		journal := &Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]File), StagedAt: morning()}
 		for _, table := range dataset.Tables {
-			file, err := CreateTable(t.Context(), store, run, plan.DataPath(table.Name, unit.Bucket), table)
+			file, err := NewTables(store, run).Create(t.Context(), plan.DataPath(table.Name, unit.Bucket), table)
 			require.NoError(t, err)
 			require.NoError(t, file.Append(sortedBatch(table, world[table.Name])))
 			journal.Files[table.Name], err = file.Stage(t.Context())

@@ -321,7 +321,7 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 		return err
 	}
 	return removeAll(ctx, p.store, slices.DeleteFunc(others, func(path string) bool {
-		run := runOfFile(path)
+		run := RunOf(path)
 		// A purge may have written it since the manifest was read.
 		mine := run == Escape(p.run)
 		return mine || (!replaced[run] && (busy[run] || pointer.RunID != p.run))

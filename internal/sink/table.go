@@ -41,11 +41,6 @@ type TableFile struct {
 	draft  Draft
 }
 
-// CreateTable starts a file of the table that will be visible at path.
-func CreateTable(ctx context.Context, store Store, run, path string, table *schemas.Table) (*TableFile, error) {
-	return NewTables(store, run).Create(ctx, path, table)
-}
-
 // Create starts a file of the table that will be visible at path.
 func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) (*TableFile, error) {
 	draft, err := t.store.Draft(ctx, t.run, path)

@@ -83,7 +83,7 @@ func TestLeastPrivilege(t *testing.T) {
 	require.ErrorIs(t, store.Write(ctx, "document", []byte("x"), sink.Condition{Absent: true}), sink.ErrConflict)
 	_, _, err := store.Read(ctx, "none")
 	require.ErrorIs(t, err, sink.ErrNotFound)
-	path := sink.DataPath(sink.Full, "table", "2026-11-20", "", 0, "run")
+	path := "table/snapshot_date=2026-11-20/part-0000-run.parquet"
 	file := stage(t, store, "run", path, []byte("abc"))
 	holds, err := store.Holds(ctx, "run", file)
 	require.NoError(t, err)
@@ -113,7 +113,8 @@ func TestUploads(t *testing.T) {
 	store := open(t, options(t, bucket, "pre"))
 	ctx := t.Context()
 	paths := map[string]string{
-		sink.DataPath(sink.Full, "table", "2026-11-20", "a/b", 12345, "run-1"): "run-1",
+		"table/snapshot_date=2026-11-20/district=a%2Fb/part-12345-run-1.parquet": "run-1",
+
 		sink.LedgerPath("run-2"):   "run-2",
 		"by-hand":                  "",
 		"table/part-x-run.parquet": "",

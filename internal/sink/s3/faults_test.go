@@ -61,7 +61,8 @@ func TestFortyPercent(t *testing.T) {
 				if i == 1 {
 					data = noise(eight + 1000)
 				}
-				draft, err := store.Draft(ctx, "run", sink.DataPath(sink.Full, "table", "2026-11-20", "", worker*rounds+i, "run"))
+				path := fmt.Sprintf("table/snapshot_date=2026-11-20/part-%04d-run.parquet", worker*rounds+i)
+				draft, err := store.Draft(ctx, "run", path)
 				if err != nil {
 					return err
 				}
@@ -76,10 +77,7 @@ func TestFortyPercent(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				file := sink.File{
-					Path:  sink.DataPath(sink.Full, "table", "2026-11-20", "", worker*rounds+i, "run"),
-					Bytes: size, Staged: staged,
-				}
+				file := sink.File{Path: path, Bytes: size, Staged: staged}
 				if holds, err := store.Holds(ctx, "run", file); !holds || err != nil {
 					return fmt.Errorf("hold %s: %t, %w", file.Path, holds, err)
 				}
@@ -148,7 +146,7 @@ func TestLostAnswers(t *testing.T) {
 			}).Endpoint
 			store := open(t, opts)
 			ctx := t.Context()
-			path := sink.DataPath(sink.Full, "table", "2026-11-20", "", 0, "run")
+			const path = "table/snapshot_date=2026-11-20/part-0000-run.parquet"
 			dropped := stage(t, store, "run", path, []byte("abc"))
 			require.NoError(t, store.Abort(ctx, "run", dropped))
 			file := stage(t, store, "run", path, []byte("abc"))

@@ -60,7 +60,7 @@ func stageUnit(ctx context.Context, store sink.Store, plan *sink.Plan, unit sink
 		}},
 	}
 	for _, table := range dataset.Tables {
-		file, err := sink.CreateTable(ctx, store, plan.RunID, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := sink.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, e
 			for i := range page.Contents {
 				o := &page.Contents[i]
 				path, under := strings.CutPrefix(aws.ToString(o.Key), s.prefix)
-				if !under || valid(path) != nil {
+				if !under || sink.CheckPath(path) != nil {
 					continue
 				}
 				entry := sink.Entry{Path: path, Bytes: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync/atomic"
 
@@ -72,16 +71,7 @@ func (s *Store) Lock(ctx context.Context, _ string, _ bool) (func() error, error
 // key returns the object's key as the SDK takes it.
 func (s *Store) key(path string) *string { return aws.String(s.prefix + path) }
 
-// valid refuses a path that is none. The names below _staging/ are kept free on
-// every kind of destination.
-func valid(path string) error {
-	if !fs.ValidPath(path) || path == "." || strings.HasPrefix(path, "_staging/") {
-		return fmt.Errorf("%q is not a path of a destination", path)
-	}
-	return nil
-}
-
 // ready tells whether an operation on a path may begin.
 func ready(ctx context.Context, path string) error {
-	return errors.Join(ctx.Err(), valid(path))
+	return errors.Join(ctx.Err(), sink.CheckPath(path))
 }

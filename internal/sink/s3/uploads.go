@@ -52,7 +52,7 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 					continue
 				}
 				upload := Upload{
-					Run: runOf(path), Path: path, ID: aws.ToString(u.UploadId), Started: aws.ToTime(u.Initiated),
+					Run: sink.RunOf(path), Path: path, ID: aws.ToString(u.UploadId), Started: aws.ToTime(u.Initiated),
 				}
 				if !yield(upload, nil) {
 					return
@@ -65,26 +65,6 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 // AbortUpload drops an upload that Uploads has told of; none is no error.
 func (s *Store) AbortUpload(ctx context.Context, upload Upload) error {
 	return s.abort(ctx, upload.Path, upload.ID)
-}
-
-// runOf returns the run, as it stands in paths, that the file at a path belongs
-// to: data files are named part-<bucket>-<run>.parquet, others lie in the run's
-// folder. Empty if it is neither.
-func runOf(path string) string {
-	if below, ok := strings.CutPrefix(path, "_runs/"); ok {
-		run, _, inside := strings.Cut(below, "/")
-		if !inside {
-			return ""
-		}
-		return run
-	}
-	name, parquet := strings.CutSuffix(path[strings.LastIndexByte(path, '/')+1:], ".parquet")
-	name, part := strings.CutPrefix(name, "part-")
-	bucket, run, cut := strings.Cut(name, "-")
-	if !parquet || !part || !cut || strings.Trim(bucket, "0123456789") != "" {
-		return ""
-	}
-	return run
 }
 
 // sweepConcurrency is how many uploads are aborted at once.

@@ -82,7 +82,8 @@ func stage(t *testing.T, store sink.Store, run, path string, data []byte) sink.F
 // dataPath returns the path of a data file of the run: a store that keeps no
 // list of what a run has staged finds it by the run in its path.
 func dataPath(run string, bucket int) string {
-	return sink.DataPath(sink.Full, "table", "2026-11-20", "", bucket, run)
+	plan := sink.Plan{Kind: sink.Full, SnapshotDate: "2026-11-20", RunID: run}
+	return plan.DataPath("table", bucket)
 }
 
 func requireInvisible(t *testing.T, store sink.Store, path string) {
