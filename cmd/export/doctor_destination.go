@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,10 +39,6 @@ const (
 	littleRoom = 1e9
 )
 
-// trialFolder is where files and documents are tried: no table's folder, and
-// gone after it.
-const trialFolder = "_doctor/"
-
 // examineDestination checks all that a run needs of the destination.
 func (a *app) examineDestination(ctx context.Context, u *checkup, o *doctorOptions, from sources) {
 	overheard := &overheard{}
@@ -61,8 +56,11 @@ func (a *app) examineDestination(ctx context.Context, u *checkup, o *doctorOptio
 		} else {
 			u.ok(checkDestination, "%s is there, and uploads can be started and aborted", store)
 		}
-		t := &tryout{checkup: u, store: store, run: "doctor-" + rand.Text(), onDisk: o.place.folder != "", overheard: overheard}
+		t := &tryout{checkup: u, store: store, run: trialRun(a.now()), onDisk: o.place.folder != "", overheard: overheard}
 		t.examine(ctx, o.s3.SSE)
+		if ctx.Err() == nil {
+			clearTrials(ctx, store, a.now())
+		}
 	}
 	var last int64
 	if store != nil && ctx.Err() == nil {
@@ -95,7 +93,7 @@ type tryout struct {
 
 // examine tries every step, and clears away what they made however they end.
 func (t *tryout) examine(ctx context.Context, sse string) {
-	file, document := trialFolder+t.run+".parquet", trialFolder+t.run+".json"
+	file, document := trialPaths(t.run)
 	defer func() {
 		// What is not there is no error, and the delete check has told of the rest.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepPatience)
@@ -114,7 +112,7 @@ func (t *tryout) examine(ctx context.Context, sse string) {
 		t.commit(ctx, file)
 	}
 	if sse != "" && staged {
-		t.ok(checkEncryption, "uploads that ask for %s are taken; the objects' properties show whether the store obeys", sse)
+		t.encryption(ctx, file, sse)
 	}
 	t.conditional(ctx, document)
 	if t.onDisk {
@@ -213,6 +211,28 @@ func (t *tryout) commit(ctx context.Context, path string) {
 		t.ok(checkCommit, "a staged file was renamed into place and read back")
 	default:
 		t.ok(checkCommit, "a multipart upload was completed and read back")
+	}
+}
+
+// encryption reads back how the store has encrypted what was committed. One that
+// says nothing may have taken no notice.
+func (t *tryout) encryption(ctx context.Context, path, sse string) {
+	store, tells := t.store.(interface {
+		Encryption(ctx context.Context, path string) (string, error)
+	})
+	if !tells {
+		return
+	}
+	kind, err := store.Encryption(ctx, path)
+	switch {
+	case err != nil:
+		t.failed(checkEncryption, err)
+	case kind == sse:
+		t.ok(checkEncryption, "the store says that it encrypts with %s", kind)
+	case kind == "":
+		t.warn(checkEncryption, "uploads that ask for "+sse+" are taken, but the store does not say that it encrypts them", "ask who runs it")
+	default:
+		t.fail(checkEncryption, fmt.Errorf("the store encrypts with %s, not with %s", kind, sse), "set --s3-sse to what the bucket is made for")
 	}
 }
 

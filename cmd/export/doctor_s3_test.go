@@ -11,9 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
@@ -48,12 +51,12 @@ func TestDoctorS3(t *testing.T) {
 
 	t.Run("well", func(t *testing.T) {
 		t.Parallel()
-		out := examineS3(t, exitOK, server.Env(), append(at(server.Endpoint, bucket), "--s3-sse", "AES256")...)
+		out := examineS3(t, exitOK, server.Env(), at(server.Endpoint, bucket)...)
 		require.Regexp(t, `(?m)^ok +destination +s3://`+bucket+`/some/prefix is there`, out)
 		require.Regexp(t, `(?m)^ok +list `, out)
 		require.Regexp(t, `(?m)^ok +stage and drop +.*multipart upload, which was aborted`, out)
 		require.Regexp(t, `(?m)^ok +commit +a multipart upload was completed`, out)
-		require.Regexp(t, `(?m)^ok +encryption +uploads that ask for AES256 are taken`, out)
+		require.NotContains(t, out, " encryption ")
 		require.Regexp(t, `(?m)^ok +conditional write +of two writers the second is refused`, out)
 		require.Regexp(t, `(?m)^ok +delete `, out)
 		require.Regexp(t, `(?m)^ok +snapshot +none`, out)
@@ -96,6 +99,36 @@ func TestDoctorS3(t *testing.T) {
 		require.Regexp(t, `(?m)^ok +commit `, out)
 		require.Regexp(t, `(?m)^FAIL +delete +.*AccessDenied.*\(it may lie in _doctor/\): allow .*s3:DeleteObject$`, out)
 	})
+	t.Run("after one that was killed", func(t *testing.T) {
+		t.Parallel()
+		bucket := server.Bucket(t)
+		store, err := s3.New(t.Context(), s3.Options{
+			Bucket: bucket, Prefix: "some/prefix", Endpoint: server.Endpoint, PathStyle: true, Region: "us-east-1",
+			AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient,
+		})
+		require.NoError(t, err)
+		killed := &tryout{checkup: &checkup{}, store: store, run: trialRun(time.Now().Add(-time.Hour))}
+		file, document := trialPaths(killed.run)
+		_, err = killed.draft(t.Context(), file, trialContent())
+		require.NoError(t, err)
+		require.NoError(t, store.Write(t.Context(), document, trialContent(), sink.Condition{}))
+		require.Len(t, server.Uploads(t, bucket), 1)
+		examineS3(t, exitOK, server.Env(), at(server.Endpoint, bucket)...)
+		untouched(t, bucket)
+	})
+	t.Run("encryption", func(t *testing.T) {
+		t.Parallel()
+		// The server takes no notice; those before it say that they encrypt.
+		asked := append(at(server.Endpoint, server.Bucket(t)), "--s3-sse", "AES256")
+		out := examineS3(t, exitOK, server.Env(), asked...)
+		require.Regexp(t, `(?m)^warn +encryption +uploads that ask for AES256 are taken, but the store does not say`, out)
+		asked[3] = encrypting(t, server, "AES256")
+		out = examineS3(t, exitOK, server.Env(), asked...)
+		require.Regexp(t, `(?m)^ok +encryption +the store says that it encrypts with AES256$`, out)
+		asked[3] = encrypting(t, server, "aws:kms")
+		out = examineS3(t, exitFailed, server.Env(), asked...)
+		require.Regexp(t, `(?m)^FAIL +encryption +the store encrypts with aws:kms, not with AES256: set --s3-sse`, out)
+	})
 	t.Run("no conditional writes", func(t *testing.T) {
 		t.Parallel()
 		bucket := server.Bucket(t)
@@ -110,15 +143,7 @@ func TestDoctorS3(t *testing.T) {
 // conditional writes.
 func unconditional(t *testing.T, server *s3test.Server) (endpoint string) {
 	t.Helper()
-	to, err := url.Parse(server.Endpoint)
-	require.NoError(t, err)
-	proxy := &httputil.ReverseProxy{
-		Transport: server.HTTPClient.Transport,
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
-			r.Out.Host = r.In.Host // the signature covers it
-		},
-	}
+	proxy := toward(t, server)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && (r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Match") != "") {
 			w.Header().Set("Content-Type", "application/xml")
@@ -130,4 +155,34 @@ func unconditional(t *testing.T, server *s3test.Server) (endpoint string) {
 	}))
 	t.Cleanup(front.Close)
 	return front.URL
+}
+
+// encrypting stands before a server and says of every object that it is
+// encrypted so.
+func encrypting(t *testing.T, server *s3test.Server, kind string) (endpoint string) {
+	t.Helper()
+	proxy := toward(t, server)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if r.Request.Method == http.MethodHead {
+			r.Header.Set("X-Amz-Server-Side-Encryption", kind)
+		}
+		return nil
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// toward hands requests on to a server as they are.
+func toward(t *testing.T, server *s3test.Server) *httputil.ReverseProxy {
+	t.Helper()
+	to, err := url.Parse(server.Endpoint)
+	require.NoError(t, err)
+	return &httputil.ReverseProxy{
+		Transport: server.HTTPClient.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host
+			r.Out.Host = r.In.Host // the signature covers it
+		},
+	}
 }

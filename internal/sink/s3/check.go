@@ -124,6 +124,19 @@ func (s *Store) probe(ctx context.Context) error {
 	return nil
 }
 
+// Encryption is how the store says that it has encrypted an object; empty if it
+// says nothing of it.
+func (s *Store) Encryption(ctx context.Context, path string) (string, error) {
+	if err := ready(ctx, path); err != nil {
+		return "", err
+	}
+	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
+	if err != nil {
+		return "", s.failed("read the properties of", path, err)
+	}
+	return string(head.ServerSideEncryption), nil
+}
+
 // explain says in one line what a user has to do about an error.
 func (s *Store) explain(what, permission string, err error) error {
 	var text string
