@@ -1,0 +1,254 @@
+package main
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// repository is where the pages are, seen from this package.
+const repository = "../.."
+
+// page is a document for people: prose, and what stands in it as code.
+type page struct {
+	path, text string
+	// lines are those of code blocks, those that go on joined.
+	lines []string
+	// spans are what stands between backticks.
+	spans []string
+}
+
+// pages are the README, docs and what stands beside the examples.
+func pages(t *testing.T) []page {
+	t.Helper()
+	var found []page
+	for _, pattern := range []string{"README.md", "docs/*.md", "examples/README.md", "examples/*/README.md"} {
+		paths, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(pattern)))
+		require.NoError(t, err)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			found = append(found, readPage(path, string(text)))
+		}
+	}
+	require.GreaterOrEqual(t, len(found), 2)
+	return found
+}
+
+func readPage(path, text string) page {
+	d := page{path: path, text: text}
+	inBlock, begun := false, ""
+	var prose strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inBlock = !inBlock
+		case !inBlock:
+			prose.WriteString(line + "\n")
+		case strings.HasSuffix(line, `\`):
+			begun += strings.TrimSuffix(line, `\`)
+		default:
+			d.lines, begun = append(d.lines, begun+line), ""
+		}
+	}
+	for _, span := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(prose.String(), -1) {
+		d.spans = append(d.spans, strings.Join(strings.Fields(span[1]), " "))
+	}
+	return d
+}
+
+// calls are the commands of shell that stand in a document, as words: lines and
+// spans divided where one command ends, without what stands before its name.
+func (d *page) calls() [][]string {
+	var calls [][]string
+	for _, code := range slices.Concat(d.lines, d.spans) {
+		code, _, _ = strings.Cut(code, " #")
+		for _, call := range regexp.MustCompile(`&&|\|\||[;|()]`).Split(code, -1) {
+			words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(call), "$ "))
+			for len(words) > 0 && (words[0] == "export" || regexp.MustCompile(`^[A-Z_]+=`).MatchString(words[0])) {
+				words = words[1:]
+			}
+			if len(words) > 0 {
+				calls = append(calls, words)
+			}
+		}
+	}
+	return calls
+}
+
+// TestDocumentsLinkToWhatThereIs follows every link that stays in the
+// repository, also to a heading.
+func TestDocumentsLinkToWhatThereIs(t *testing.T) {
+	t.Parallel()
+	followed := 0
+	for _, d := range pages(t) {
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(d.text, -1) {
+			if strings.Contains(link[1], "://") || strings.HasPrefix(link[1], "mailto:") {
+				continue
+			}
+			followed++
+			path, anchor, _ := strings.Cut(link[1], "#")
+			target := d.path
+			if path != "" {
+				target = filepath.Join(filepath.Dir(d.path), filepath.FromSlash(path))
+				_, err := os.Stat(target)
+				require.NoError(t, err, "%s links to %s", d.path, link[1])
+			}
+			if anchor == "" {
+				continue
+			}
+			text, err := os.ReadFile(target)
+			require.NoError(t, err)
+			require.Contains(t, headings(string(text)), anchor, "%s links to %s", d.path, link[1])
+		}
+	}
+	require.Greater(t, followed, 10)
+}
+
+// headings are the anchors of a page, as they are made of its headings.
+func headings(text string) []string {
+	var anchors []string
+	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.+)$`).FindAllStringSubmatch(text, -1) {
+		anchor := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
+	}
+	return anchors
+}
+
+// TestDocumentsNameWhatThereIs: every command that a page shows has its name and
+// its flags, every target of make is one, and every file, test and variable that
+// it names exists.
+func TestDocumentsNameWhatThereIs(t *testing.T) {
+	t.Parallel()
+	there := whatThereIs(t)
+	checked := make(map[string]int)
+	for _, d := range pages(t) {
+		for _, words := range d.calls() {
+			name := strings.TrimPrefix(words[0], "bin/")
+			if name == "growth-export" && len(words) > 1 {
+				words = words[1:]
+				name = words[0]
+				require.True(t, there.flags[name] != nil || strings.HasPrefix(name, "-") || strings.ToUpper(name) == name,
+					"%s shows growth-export %s", d.path, name)
+			}
+			switch flags := there.flags[name]; {
+			case name == "make":
+				checked["make"] += there.made(t, &d, words[1:])
+			case flags != nil:
+				for _, word := range words[1:] {
+					if flag, is := strings.CutPrefix(word, "--"); is {
+						flag, _, _ = strings.Cut(flag, "=")
+						require.Contains(t, flags, strings.Trim(flag, ".,"), "%s shows %v", d.path, words)
+						checked["flag"]++
+					}
+				}
+			}
+		}
+		for _, span := range d.spans {
+			checked["name"] += there.named(t, &d, span)
+		}
+		for _, variable := range regexp.MustCompile(`GROWTH_EXPORT_[A-Z0-9_]+`).FindAllString(d.text, -1) {
+			require.Contains(t, there.variables, variable, d.path)
+			checked["variable"]++
+		}
+	}
+	for _, kind := range []string{"make", "flag", "name", "variable"} {
+		require.Greater(t, checked[kind], 3, kind)
+	}
+}
+
+// things are the names that a document may use.
+type things struct {
+	flags     map[string][]string // of each command
+	variables []string
+	makefile  string
+	tests     string // the source of all of them
+}
+
+func whatThereIs(t *testing.T) *things {
+	t.Helper()
+	a, _, _ := testApp(nil)
+	root := a.rootCommand(nil)
+	there := &things{flags: make(map[string][]string)}
+	for _, cmd := range root.Commands() {
+		names := []string{"help"}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if normalize := cmd.Flags().GetNormalizeFunc(); normalize != nil {
+			// simulate takes its flags without their prefix.
+			for _, name := range slices.Clone(names) {
+				if short := strings.TrimPrefix(name, simulatePrefix); normalize(nil, short) == pflag.NormalizedName(name) {
+					names = append(names, short)
+				}
+			}
+		}
+		there.flags[cmd.Name()] = names
+	}
+	for _, name := range allFlags(root) {
+		there.variables = append(there.variables, envName(name))
+	}
+	for _, variable := range secretVariables() {
+		there.variables = append(there.variables, variable, variable+fileSuffix)
+	}
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	require.NoError(t, err)
+	there.makefile = string(makefile)
+	var tests strings.Builder
+	for _, top := range []string{"cmd", "internal", "schemas", "examples"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(repository, top), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			tests.Write(text)
+			return err
+		}))
+	}
+	there.tests = tests.String()
+	return there
+}
+
+// made checks the targets and variables of a call of make.
+func (there *things) made(t *testing.T, d *page, words []string) (checked int) {
+	t.Helper()
+	for _, word := range words {
+		variable, _, sets := strings.Cut(word, "=")
+		pattern := `(?m)^` + regexp.QuoteMeta(word) + `:.*## `
+		if sets {
+			pattern = `(?m)^` + regexp.QuoteMeta(variable) + ` *\?=`
+		}
+		require.Regexp(t, pattern, there.makefile, "%s shows make %s", d.path, word)
+		checked++
+	}
+	return checked
+}
+
+// named checks a span that is a file of the repository, a test, or a flag.
+func (there *things) named(t *testing.T, d *page, span string) (checked int) {
+	t.Helper()
+	flag, isFlag := strings.CutPrefix(span, "--")
+	switch {
+	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span):
+		require.Contains(t, there.tests, "func "+span+"(", "%s names %s", d.path, span)
+	case regexp.MustCompile(`^(cmd|docs|examples|internal|schemas|tools)/[^ <]*$`).MatchString(span):
+		found, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(span)))
+		require.NoError(t, err)
+		require.NotEmpty(t, found, "%s names %s", d.path, span)
+	case isFlag:
+		flag = strings.Fields(flag)[0]
+		require.True(t, slices.ContainsFunc(slices.Collect(maps.Values(there.flags)), func(flags []string) bool {
+			return slices.Contains(flags, flag)
+		}), "%s names %s", d.path, span)
+	default:
+		return 0
+	}
+	return 1
+}
