@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -137,20 +136,7 @@ func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effective
 		none = "there is no " + what
 		manifest, err = sink.Standing(ctx, store, sink.AsOf, effectiveDate)
 	default:
-		var data []byte
-		data, _, err = store.Read(ctx, sink.LatestPath)
-		if errors.Is(err, sink.ErrNotFound) {
-			break
-		}
-		var latest sink.Latest
-		if err == nil {
-			err = json.Unmarshal(data, &latest)
-		}
-		if err == nil {
-			if manifest, err = sink.ReadManifest(ctx, store, latest.RunID); errors.Is(err, sink.ErrNotFound) {
-				err = fmt.Errorf("the manifest of run %s is missing", latest.RunID)
-			}
-		}
+		manifest, err = sink.LatestRun(ctx, store)
 	}
 	switch {
 	case err != nil && !errors.Is(err, sink.ErrNotFound):

@@ -31,8 +31,8 @@ const maxRunID = 64
 // (specification, Limits: recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
 
-// ErrNoRunSince says that --modified-since auto has no run to begin from.
-var ErrNoRunSince = errors.New("--modified-since auto: no full or delta run with all of these datasets, of all schools and without" +
+// errNoRunSince says that --modified-since auto has no run to begin from.
+var errNoRunSince = errors.New("--modified-since auto: no full or delta run with all of these datasets, of all schools and without" +
 	" a failed or denied one, is published here: take a full snapshot first, or give a date")
 
 // kind is the kind of run that the settings ask for.
@@ -88,47 +88,18 @@ func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	switch s.ModifiedSince {
 	case "":
 	case SinceAuto:
-		last, err := lastWholeRun(ctx, r.Store, r.scope.Datasets)
+		last, err := sink.LastWhole(ctx, r.Store, r.scope.Datasets)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("look for the last whole run: %w", err)
+		}
+		if last == nil {
+			return nil, fmt.Errorf("%w: %w", ErrUsage, errNoRunSince)
 		}
 		pinned[modifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
 	default:
 		pinned[modifiedSince] = s.ModifiedSince
 	}
 	return pinned, nil
-}
-
-// lastWholeRun finds the plan of the last published full or delta run that had
-// no filter, no failed or denied school, and all of these datasets.
-func lastWholeRun(ctx context.Context, store sink.Store, datasets []string) (*sink.Plan, error) {
-	var last *sink.Manifest
-	for entry, err := range store.List(ctx, "_runs/") {
-		if err != nil {
-			return nil, fmt.Errorf("list the runs: %w", err)
-		}
-		run, isManifest := strings.CutSuffix(strings.TrimPrefix(entry.Path, "_runs/"), "/manifest.json")
-		if !isManifest {
-			continue
-		}
-		m, err := sink.ReadManifest(ctx, store, run)
-		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
-			continue // to begin from an earlier run only reaches further back
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the manifest of run %s: %w", run, err)
-		}
-		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
-		fits := m.Kind != sink.AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
-			!slices.ContainsFunc(datasets, missing)
-		if fits && (last == nil || m.PublishedAt.After(last.PublishedAt)) {
-			last = m
-		}
-	}
-	if last == nil {
-		return nil, fmt.Errorf("%w: %w", ErrUsage, ErrNoRunSince)
-	}
-	return sink.ReadPlan(ctx, store, last.RunID)
 }
 
 // unfiltered are the parameters without those that would keep records from a

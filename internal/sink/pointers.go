@@ -124,11 +124,8 @@ func checkPartitioning(ctx context.Context, store Store, partitionBy string, beg
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "/"+manifestName) {
-			continue
-		}
-		manifest, _, err := readDocument[Manifest](ctx, store, entry.Path)
+	for _, run := range runsWith(entries, manifestName) {
+		manifest, _, err := readDocument[Manifest](ctx, store, inRun(run, manifestName))
 		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -137,11 +134,11 @@ func checkPartitioning(ctx context.Context, store Store, partitionBy string, beg
 		}
 		return samePartitioning(manifest.RunID, manifest.Parameters.PartitionBy, partitionBy)
 	}
-	for _, entry := range entries {
-		if !begun || !strings.HasSuffix(entry.Path, "/"+planName) {
-			continue
-		}
-		plan, _, err := readDocument[Plan](ctx, store, entry.Path)
+	if !begun {
+		return nil
+	}
+	for _, run := range runsWith(entries, planName) {
+		plan, _, err := readDocument[Plan](ctx, store, inRun(run, planName))
 		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotFound) {
 			continue
 		}

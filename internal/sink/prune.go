@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -20,7 +19,7 @@ type PruneOptions struct {
 	// and today's, and the as-of snapshots that were taken in them, however long
 	// ago their own dates are.
 	KeepDays int
-	// Now tells the time; time.Now if nil.
+	// Now tells the time.
 	Now func() time.Time
 	// DryRun tells what would be removed and removes nothing.
 	DryRun bool
@@ -69,23 +68,13 @@ func Prune(ctx context.Context, store Store, opts PruneOptions) (_ *PruneReport,
 		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
 	}
 	if !opts.DryRun {
-		if _, err := FinishPublishing(ctx, store); err != nil {
-			return nil, err
-		}
-		unlock, err := store.Lock(ctx, publishLock, true)
-		if err != nil {
-			return nil, err
+		unlock, begin := alone(ctx, store)
+		if begin != nil {
+			return nil, begin
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
-		if err := finishPurges(ctx, store); err != nil {
-			return nil, err
-		}
 	}
-	now := time.Now
-	if opts.Now != nil {
-		now = opts.Now
-	}
-	p := &pruning{store: store, opts: opts, today: now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
+	p := &pruning{store: store, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
 	return p.report, p.run(ctx)
 }
 
@@ -131,44 +120,6 @@ func (p *pruning) run(ctx context.Context) error {
 	return unreadable
 }
 
-// publishedRuns reads the manifests of the runs that are published or replaced,
-// by run; those that cannot be read are the second result. Runs that somebody
-// is publishing are not among them.
-func publishedRuns(ctx context.Context, store Store) (runs map[string]*Manifest, unreadable, err error) {
-	entries, err := list(ctx, store, runsPrefix)
-	if err != nil {
-		return nil, nil, err
-	}
-	busy := make(map[string]bool)
-	for _, entry := range entries {
-		if folder, found := strings.CutSuffix(entry.Path, intentName); found {
-			busy[folder+manifestName] = true
-		}
-	}
-	runs = make(map[string]*Manifest)
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "/"+manifestName) || busy[entry.Path] {
-			continue
-		}
-		manifest, _, err := readDocument[Manifest](ctx, store, entry.Path)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			continue
-		case err == nil && ManifestPath(manifest.RunID) != entry.Path:
-			err = fmt.Errorf("read %s: %w: it is the manifest of another run", entry.Path, ErrDamaged)
-		}
-		if errors.Is(err, ErrDamaged) {
-			unreadable = errors.Join(unreadable, err)
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		runs[manifest.RunID] = manifest
-	}
-	return runs, unreadable, nil
-}
-
 // begunPrunes returns the removals that were killed.
 func begunPrunes(ctx context.Context, store Store) ([]pruneIntent, error) {
 	entries, err := list(ctx, store, runsPrefix)
@@ -176,11 +127,8 @@ func begunPrunes(ctx context.Context, store Store) ([]pruneIntent, error) {
 		return nil, err
 	}
 	var begun []pruneIntent
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "/"+pruneName) {
-			continue
-		}
-		intent, _, err := readDocument[pruneIntent](ctx, store, entry.Path)
+	for _, run := range runsWith(entries, pruneName) {
+		intent, _, err := readDocument[pruneIntent](ctx, store, inRun(run, pruneName))
 		if err != nil {
 			return nil, err
 		}
@@ -270,11 +218,9 @@ func prunedRun(intent pruneIntent, m *Manifest) PrunedRun {
 	if m.Status != Published {
 		return pruned
 	}
-	for _, table := range m.Tables {
-		for _, file := range table.Files {
-			pruned.Files++
-			pruned.Bytes += file.Bytes
-		}
+	for _, file := range m.files() {
+		pruned.Files++
+		pruned.Bytes += file.Bytes
 	}
 	return pruned
 }
@@ -342,20 +288,9 @@ func removePointer(ctx context.Context, store Store, intent pruneIntent) error {
 // filesOfRun are the data files that the manifest names, and those that lie in
 // the folders of its date under the run's name.
 func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) ([]string, error) {
-	found := make(map[string]bool)
-	var paths []string
-	add := func(path string) {
-		if !found[path] {
-			found[path] = true
-			paths = append(paths, path)
-		}
-	}
+	found := make(set)
 	if manifest != nil && manifest.Status == Published {
-		for _, table := range manifest.Tables {
-			for _, file := range table.Files {
-				add(file.Path)
-			}
-		}
+		manifest.addTo(found)
 	}
 	files, err := filesOfDate(ctx, store, intent.Kind, intent.SnapshotDate)
 	if err != nil {
@@ -363,8 +298,8 @@ func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *
 	}
 	for _, path := range files {
 		if RunOf(path) == Escape(intent.RunID) {
-			add(path)
+			found[path] = true
 		}
 	}
-	return paths, nil
+	return found.sorted(), nil
 }

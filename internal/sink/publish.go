@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -16,7 +15,7 @@ const publishLock = "publish"
 
 // PublishOptions are the options of Publish.
 type PublishOptions struct {
-	// Now tells the time; time.Now if nil.
+	// Now tells the time.
 	Now func() time.Time
 	// Replace allows what --replace allows, besides what the plan allows.
 	Replace bool
@@ -131,11 +130,7 @@ func begin(
 	}
 	manifest.Ledger = ledger
 	manifest.Ledger.Staged = nil
-	now := time.Now
-	if opts.Now != nil {
-		now = opts.Now
-	}
-	manifest.PublishedAt = now().UTC().Truncate(time.Second)
+	manifest.PublishedAt = opts.Now().UTC().Truncate(time.Second)
 	begun.Manifest = *manifest
 
 	when := Condition{Absent: damaged == "", Version: damaged}
@@ -169,8 +164,8 @@ func follow(ctx context.Context, store Store, run string) (*intent, string, erro
 // because the store has lost what was staged is taken back; the error then
 // wraps ErrStagedLost and names the run to be run again.
 func FinishPublishing(ctx context.Context, store Store) (finished []string, err error) {
-	paths, err := intents(ctx, store)
-	if err != nil || len(paths) == 0 {
+	runs, err := publishingRuns(ctx, store)
+	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	unlock, err := store.Lock(ctx, publishLock, true)
@@ -184,8 +179,8 @@ func FinishPublishing(ctx context.Context, store Store) (finished []string, err 
 		version string
 	}
 	var all []found
-	for _, path := range paths {
-		begun, version, err := readDocument[intent](ctx, store, path)
+	for _, run := range runs {
+		begun, version, err := readDocument[intent](ctx, store, inRun(run, intentName))
 		if errors.Is(err, ErrNotFound) {
 			continue // finished while this process waited for the lock
 		}
@@ -208,19 +203,10 @@ func FinishPublishing(ctx context.Context, store Store) (finished []string, err 
 	return finished, nil
 }
 
-// intents lists the intents that stand.
-func intents(ctx context.Context, store Store) ([]string, error) {
+// publishingRuns are the runs, as they stand in paths, that are being published.
+func publishingRuns(ctx context.Context, store Store) ([]string, error) {
 	entries, err := list(ctx, store, runsPrefix)
-	if err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Path, "/"+intentName) {
-			paths = append(paths, entry.Path)
-		}
-	}
-	return paths, nil
+	return runsWith(entries, intentName), err
 }
 
 // compare orders runs by when they were planned.
@@ -230,12 +216,7 @@ func (i *intent) compare(plannedAt time.Time, run string) int {
 
 // files returns the files of the run, the ledger last, as Commit needs them.
 func (i *intent) files() []File {
-	var files []File
-	for _, table := range i.Manifest.Tables {
-		files = append(files, table.Files...)
-	}
-	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
-	files = append(files, i.Manifest.Ledger)
+	files := append(i.Manifest.files(), i.Manifest.Ledger)
 	for n := range files {
 		files[n].Staged = i.Staged[files[n].Path]
 	}

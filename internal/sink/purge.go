@@ -38,15 +38,12 @@ func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport,
 		return nil, errors.New("purge: say either which schools or which districts")
 	}
 	if !opts.DryRun {
-		if _, err := FinishPublishing(ctx, store); err != nil {
-			return nil, err
-		}
-		unlock, err := store.Lock(ctx, publishLock, true)
-		if err != nil {
-			return nil, err
+		unlock, begin := alone(ctx, store)
+		if begin != nil {
+			return nil, begin
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
-		if err := finishAll(ctx, store); err != nil {
+		if err := finishPrunes(ctx, store); err != nil {
 			return nil, err
 		}
 	}
@@ -67,11 +64,8 @@ func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport,
 	return p.report, p.carryOut(ctx)
 }
 
-// finishAll finishes purges and prunes that were killed.
-func finishAll(ctx context.Context, store Store) error {
-	if err := finishPurges(ctx, store); err != nil {
-		return err
-	}
+// finishPrunes finishes prunes that were killed.
+func finishPrunes(ctx context.Context, store Store) error {
 	begun, err := begunPrunes(ctx, store)
 	if err != nil {
 		return err
@@ -106,16 +100,12 @@ type purging struct {
 
 // newPurging begins a report, or goes on with that of a killed purge.
 func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, error) {
-	now := time.Now
-	if opts.Now != nil {
-		now = opts.Now
-	}
 	p := &purging{store: store, opts: opts, seen: make(set)}
 	asked := PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
 		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
 	}
-	begunAt := now().UTC().Truncate(time.Second)
+	begunAt := opts.Now().UTC().Truncate(time.Second)
 	p.report = &PurgeReport{
 		FormatVersion: FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
@@ -153,11 +143,8 @@ func (p *purging) survey(ctx context.Context) error {
 		return fmt.Errorf("purge: what a run consists of cannot be told: %w", err)
 	}
 	maps.DeleteFunc(runs, func(_ string, m *Manifest) bool { return m.Status != Published })
-	for _, entry := range entries {
-		if folder, pruned := strings.CutSuffix(entry.Path, "/"+pruneName); pruned {
-			maps.DeleteFunc(runs, func(run string, _ *Manifest) bool { return runPath(run) == folder+"/" })
-		}
-	}
+	going := runsWith(entries, pruneName)
+	maps.DeleteFunc(runs, func(run string, _ *Manifest) bool { return slices.Contains(going, Escape(run)) })
 	p.runs = runs
 	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
 		return err
@@ -318,7 +305,7 @@ func (p *purging) carryOut(ctx context.Context) error {
 	}
 	// The runs of these may hold rows too, and are not looked into before they
 	// are through.
-	if busy, err := intents(ctx, p.store); err != nil || len(busy) > 0 {
+	if busy, err := publishingRuns(ctx, p.store); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	p.prove()
@@ -381,10 +368,6 @@ func (p *purging) prove() {
 			}
 		}
 	}
-	now := time.Now
-	if p.opts.Now != nil {
-		now = p.opts.Now
-	}
 	r.State = purgeDone
-	r.FinishedAt = now().UTC().Truncate(time.Second)
+	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
 }

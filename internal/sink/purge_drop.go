@@ -58,7 +58,7 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		plan := runsPrefix + folder + "/" + planName
+		plan := inRun(folder, planName)
 		var paths []string
 		for _, entry := range documents {
 			if entry.Path != plan {
@@ -85,7 +85,7 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 		return err
 	}
 	for folder := range staged {
-		if _, _, err := p.store.Read(ctx, runsPrefix+folder+"/"+intentName); errors.Is(err, ErrNotFound) {
+		if _, _, err := p.store.Read(ctx, inRun(folder, intentName)); errors.Is(err, ErrNotFound) {
 			if err := p.store.Sweep(ctx, folder); err != nil {
 				return err
 			}

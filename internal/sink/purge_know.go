@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
@@ -166,18 +165,15 @@ func (b *bids) named(plan *Plan) bool {
 // what such a run has staged is dropped all the same.
 func readPlans(ctx context.Context, store Store, entries []Entry) (map[string]*Plan, error) {
 	plans := make(map[string]*Plan)
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "/"+planName) {
-			continue
-		}
-		plan, _, err := readDocument[Plan](ctx, store, entry.Path)
+	for _, run := range runsWith(entries, planName) {
+		plan, _, err := readDocument[Plan](ctx, store, inRun(run, planName))
 		switch {
 		case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
 			continue
 		case err != nil:
 			return nil, err
 		}
-		plans[strings.TrimSuffix(strings.TrimPrefix(entry.Path, runsPrefix), "/"+planName)] = plan
+		plans[run] = plan
 	}
 	return plans, nil
 }

@@ -13,7 +13,7 @@ type PurgeOptions struct {
 	Schools, Districts []string
 	// DryRun tells what would be removed and changes nothing.
 	DryRun bool
-	// Now tells the time; time.Now if nil.
+	// Now tells the time.
 	Now         func() time.Time
 	ToolVersion string
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // purgeIntent is purge.json: the purge of a run has begun. What it says is all
@@ -22,12 +21,10 @@ type purgeIntent struct {
 // files are the rewritten files, as Commit needs them.
 func (i *purgeIntent) files() []File {
 	var files []File
-	for _, table := range i.Manifest.Tables {
-		for _, file := range table.Files {
-			if staged, ok := i.Staged[file.Path]; ok {
-				file.Staged = staged
-				files = append(files, file)
-			}
+	for _, file := range i.Manifest.files() {
+		if staged, ok := i.Staged[file.Path]; ok {
+			file.Staged = staged
+			files = append(files, file)
 		}
 	}
 	return files
@@ -48,11 +45,8 @@ func finishPurges(ctx context.Context, store Store) error {
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "/"+purgeName) {
-			continue
-		}
-		intent, _, err := readDocument[purgeIntent](ctx, store, entry.Path)
+	for _, run := range runsWith(entries, purgeName) {
+		intent, _, err := readDocument[purgeIntent](ctx, store, inRun(run, purgeName))
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
@@ -129,16 +123,6 @@ func rollPurgeSteps(ctx context.Context, store Store, intent *purgeIntent) error
 	return endPurge(ctx, store, run)
 }
 
-// commitAll makes the files visible.
-func commitAll(ctx context.Context, store Store, run string, files []File) error {
-	for _, file := range files {
-		if err := store.Commit(ctx, run, file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // repoint makes the pointer of the run's date, where it names the run, say the
 // hash of its manifest.
 func repoint(ctx context.Context, store Store, m *Manifest, hash string) error {
@@ -169,18 +153,14 @@ func repoint(ctx context.Context, store Store, m *Manifest, hash string) error {
 // those it had before included; they were left to the purge.
 func takeBackPurge(ctx context.Context, store Store, intent *purgeIntent) error {
 	run := intent.Manifest.RunID
-	named := make(map[string]bool)
+	named := make(set)
 	manifest, err := ReadManifest(ctx, store, run)
 	switch {
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
 		return err
 	case manifest.Status == Published:
-		for _, table := range manifest.Tables {
-			for _, file := range table.Files {
-				named[file.Path] = true
-			}
-		}
+		manifest.addTo(named)
 	}
 	var paths []string
 	for _, file := range intent.purge().Files {

@@ -138,20 +138,13 @@ func textColumns(table *schemas.Table) *schemas.Table {
 // findStrays looks into the data files that no published run names, as somebody
 // may have put them back: they hold rows, or cannot be read.
 func (p *purging) findStrays(ctx context.Context) error {
-	named, busy := make(set), make(set)
+	named := make(set)
 	for _, m := range p.runs {
-		for _, table := range m.Tables {
-			for _, file := range table.Files {
-				named[file.Path] = true
-			}
-		}
+		m.addTo(named)
 	}
-	intents, err := intents(ctx, p.store)
+	busy, err := publishingRuns(ctx, p.store)
 	if err != nil {
 		return err
-	}
-	for _, path := range intents {
-		busy[strings.TrimSuffix(strings.TrimPrefix(path, runsPrefix), "/"+intentName)] = true
 	}
 	p.report.Strays = nil
 	p.report.NotReached = notReached()
@@ -161,7 +154,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 	}
 	for _, entry := range entries {
 		path := entry.Path
-		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || busy[RunOf(path)] {
+		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || slices.Contains(busy, RunOf(path)) {
 			continue
 		}
 		holds, err := p.strayHolds(ctx, path)

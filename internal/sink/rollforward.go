@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -72,17 +71,7 @@ func (p *publishing) publishFiles(ctx context.Context) error {
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	group, committing := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
-	for _, file := range p.begun.files() {
-		group.Go(func() error {
-			if err := committing.Err(); err != nil {
-				return err
-			}
-			return p.store.Commit(committing, p.run, file)
-		})
-	}
-	err = group.Wait()
+	err = commitAll(ctx, p.store, p.run, p.begun.files())
 	if errors.Is(err, ErrStagedLost) {
 		// Files that are gone may have been published, and replaced since.
 		if standing := p.readManifest(ctx); !errors.Is(standing, ErrNotFound) {
@@ -260,10 +249,8 @@ func (p *publishing) yield(ctx context.Context) error {
 		p.manifest = manifest
 	}
 	var paths []string
-	for _, table := range p.manifest.Tables {
-		for _, file := range table.Files {
-			paths = append(paths, file.Path)
-		}
+	for _, file := range p.manifest.files() {
+		paths = append(paths, file.Path)
 	}
 	return removeAll(ctx, p.store, paths)
 }
@@ -304,15 +291,11 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	paths, err := intents(ctx, p.store)
+	busy, err := publishingRuns(ctx, p.store)
 	if err != nil {
 		return err
 	}
-	busy := make(map[string]bool)
-	for _, path := range paths {
-		busy[strings.TrimSuffix(strings.TrimPrefix(path, runsPrefix), "/"+intentName)] = true
-	}
-	replaced := make(map[string]bool)
+	replaced := make(set)
 	for _, run := range p.begun.Replaces {
 		replaced[Escape(run)] = true
 	}
@@ -324,18 +307,14 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 		run := RunOf(path)
 		// A purge may have written it since the manifest was read.
 		mine := run == Escape(p.run)
-		return mine || (!replaced[run] && (busy[run] || pointer.RunID != p.run))
+		return mine || (!replaced[run] && (slices.Contains(busy, run) || pointer.RunID != p.run))
 	}))
 }
 
 // unnamed lists the files of the date that the manifest does not name.
 func (p *publishing) unnamed(ctx context.Context) ([]string, error) {
-	named := make(map[string]bool)
-	for _, table := range p.manifest.Tables {
-		for _, file := range table.Files {
-			named[file.Path] = true
-		}
-	}
+	named := make(set)
+	p.manifest.addTo(named)
 	paths, err := filesOfDate(ctx, p.store, p.manifest.Kind, p.manifest.SnapshotDate)
 	return slices.DeleteFunc(paths, func(path string) bool { return named[path] }), err
 }
@@ -357,6 +336,21 @@ func filesOfDate(ctx context.Context, store Store, kind Kind, date string) ([]st
 	}
 	err := group.Wait()
 	return slices.Concat(found...), err
+}
+
+// commitAll makes staged files visible, some at once.
+func commitAll(ctx context.Context, store Store, run string, files []File) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for _, file := range files {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return store.Commit(ctx, run, file)
+		})
+	}
+	return group.Wait()
 }
 
 // removeAll removes objects, some at once.

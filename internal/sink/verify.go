@@ -276,9 +276,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 
 	files := []File{manifest.Ledger}
 	if manifest.Status == Published {
-		for _, table := range manifest.Tables {
-			files = append(files, table.Files...)
-		}
+		files = append(files, manifest.files()...)
 	} else {
 		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
 	}
@@ -344,7 +342,7 @@ func (v *verification) file(ctx context.Context, file File) (sound bool, err err
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	case errors.Is(err, ErrNotFound):
-		v.problem(file.Path, "is missing")
+		v.problem(file.Path, isMissing)
 		return false, nil
 	case err != nil:
 		v.problem(file.Path, "%v", err)

@@ -234,7 +234,7 @@ func TestLostUpload(t *testing.T) {
 	gathered, err := sink.Gather(ctx, d.store, plan)
 	require.NoError(t, err)
 	require.NoError(t, d.store.Abort(ctx, "run", gathered.Tables["students"].Files[0]))
-	_, err = sink.Publish(ctx, d.store, gathered, sink.PublishOptions{})
+	_, err = sink.Publish(ctx, d.store, gathered, sink.PublishOptions{Now: morning})
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 	require.ErrorContains(t, err, "run it again")
 	for name := range d.objects(t) {
