@@ -166,19 +166,24 @@ func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift map[Dri
 
 func (g *Gathered) addRow(row LedgerRow) {
 	g.Ledger = append(g.Ledger, row)
-	count := g.Datasets[row.Dataset]
-	switch row.Status {
+	counts := g.Datasets[row.Dataset]
+	counts.add(row.Status, row.RowsWritten)
+	g.Datasets[row.Dataset] = counts
+}
+
+// add counts a row of the ledger.
+func (d *ManifestDataset) add(status Status, rowsWritten int64) {
+	switch status {
 	case StatusOK:
-		count.OK++
-		if row.RowsWritten > 0 {
-			count.SchoolsWithRow++
+		d.OK++
+		if rowsWritten > 0 {
+			d.SchoolsWithRow++
 		}
 	case StatusDenied:
-		count.Denied++
+		d.Denied++
 	case StatusFailed:
-		count.Failed++
+		d.Failed++
 	}
-	g.Datasets[row.Dataset] = count
 }
 
 // addFailedSchools gives the schools that could not be fetched at all their

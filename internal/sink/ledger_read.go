@@ -105,21 +105,11 @@ func readRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows
 
 func (t *ledgerTotals) add(r *ledgerRecord) {
 	counts := t.datasets[r.dataset]
-	switch r.status {
-	case StatusOK:
-		counts.OK++
-		if r.written > 0 {
-			counts.SchoolsWithRow++
-		}
-		if r.received != r.written+r.dropped {
-			t.uneven++
-		}
-	case StatusDenied:
-		counts.Denied++
-	case StatusFailed:
-		counts.Failed++
-	}
+	counts.add(r.status, r.written)
 	t.datasets[r.dataset] = counts
+	if r.status == StatusOK && r.received != r.written+r.dropped {
+		t.uneven++
+	}
 	t.written[r.dataset] += r.written
 
 	dataset, ok := schemas.Find(r.dataset)

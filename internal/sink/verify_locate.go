@@ -1,0 +1,142 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// VerifyTarget chooses what is verified: a run, the snapshot of a date, the
+// enrollment as of a date, or, if all are empty, the latest snapshot.
+type VerifyTarget struct {
+	RunID         string
+	SnapshotDate  string
+	EffectiveDate string
+}
+
+// located is a run that was found; none if run is empty.
+type located struct {
+	run string
+	// pointer is the document that names the run, and hash what it says of the
+	// manifest; empty where no pointer could be read.
+	pointer, hash string
+}
+
+func (v *verification) locate(ctx context.Context, target VerifyTarget) (located, error) {
+	switch {
+	case target.RunID != "":
+		return v.locateRun(ctx, target.RunID)
+	case target.SnapshotDate != "":
+		return v.locateDate(ctx, Full, target.SnapshotDate)
+	case target.EffectiveDate != "":
+		return v.locateDate(ctx, AsOf, target.EffectiveDate)
+	}
+	return v.locateLatest(ctx)
+}
+
+// unknown says that there is nothing to verify.
+func (t VerifyTarget) unknown(store Store) error {
+	what := "no snapshot of all schools is published at " + store.String() + ": name another one by its date or run"
+	switch {
+	case t.RunID != "":
+		what = "there is no run " + t.RunID + " at " + store.String() + ": see growth-export status"
+	case t.SnapshotDate != "":
+		what = "there is no snapshot of " + t.SnapshotDate + " at " + store.String()
+	case t.EffectiveDate != "":
+		what = "there is no snapshot as of " + t.EffectiveDate + " at " + store.String()
+	}
+	return &RefusedError{Reason: what}
+}
+
+func (v *verification) locateRun(ctx context.Context, run string) (located, error) {
+	manifest, err := ReadManifest(ctx, v.store, run)
+	if errors.Is(err, ErrNotFound) {
+		if _, planErr := ReadPlan(ctx, v.store, run); errors.Is(planErr, ErrNotFound) {
+			return located{}, nil // neither planned nor published
+		}
+	}
+	if ctx.Err() != nil {
+		return located{}, context.Cause(ctx)
+	}
+	if err != nil || manifest.Status != Published {
+		return located{run: run}, nil //nolint:nilerr // What is wrong with it is found where it is read.
+	}
+	path := PointerPath(manifest.Kind, manifest.SnapshotDate)
+	if path == "" {
+		return located{run: run}, nil
+	}
+	pointer, err := v.pointer(ctx, path)
+	if pointer == nil || err != nil {
+		return located{run: run}, err
+	}
+	if pointer.RunID != run {
+		v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
+		return located{run: run}, nil
+	}
+	return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
+}
+
+func (v *verification) pointer(ctx context.Context, path string) (*Pointer, error) {
+	pointer, err := pinned[Pointer](ctx, v, path)
+	if pointer == nil || err != nil {
+		return nil, err
+	}
+	if pointer.Manifest != ManifestPath(pointer.RunID) {
+		v.problem(path, "its manifest is not that of its run")
+		return nil, nil
+	}
+	return pointer, nil
+}
+
+func (v *verification) locateDate(ctx context.Context, kind Kind, date string) (located, error) {
+	path := PointerPath(kind, date)
+	pointer, err := v.pointer(ctx, path)
+	if err != nil {
+		return located{}, err
+	}
+	if pointer != nil {
+		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
+	}
+	// The pointer is no help; what it named may be found all the same.
+	runs, err := Runs(ctx, v.store)
+	if err != nil {
+		return located{}, err
+	}
+	for _, r := range slices.Backward(runs) {
+		if r.Kind == kind && r.SnapshotDate == date && r.State == StatePublished {
+			return located{run: r.RunID}, nil
+		}
+	}
+	return located{}, nil
+}
+
+func (v *verification) locateLatest(ctx context.Context) (located, error) {
+	latest, err := pinned[Latest](ctx, v, LatestPath)
+	if err != nil {
+		return located{}, err
+	}
+	newest, err := newestWhole(ctx, v.store)
+	switch {
+	case err != nil, latest == nil && newest == nil:
+		return located{}, err
+	case latest == nil:
+		return v.locateDate(ctx, Full, newest.SnapshotDate)
+	}
+	if newest != nil && latest.SnapshotDate < newest.SnapshotDate {
+		v.problem(LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+	}
+	if latest.Manifest != ManifestPath(latest.RunID) {
+		v.problem(LatestPath, "its manifest is not that of its run")
+	}
+	found, err := v.locateDate(ctx, Full, latest.SnapshotDate)
+	if err != nil {
+		return located{}, err
+	}
+	if found.run != latest.RunID {
+		v.problem(LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, found.run)
+	}
+	if found.run == "" && newest != nil {
+		return v.locateDate(ctx, Full, newest.SnapshotDate)
+	}
+	return found, nil
+}
