@@ -146,6 +146,9 @@ func (c *pace) note(p pipeline.Progress) {
 // figures are the parts of a line of progress that both forms show. A school
 // counts once in every dataset.
 func figures(p pipeline.Progress, c pace) []string {
+	if p.Phase == "publish" && p.FilesTotal > 0 {
+		return []string{fmt.Sprintf("%s of %s files", count(p.FilesDone), count(p.FilesTotal))}
+	}
 	parts := []string{
 		fmt.Sprintf("%s of %s school datasets", count(p.SchoolsDone), count(p.SchoolsTotal)),
 		count(p.Rows) + " rows",
@@ -169,12 +172,17 @@ func figures(p pipeline.Progress, c pace) []string {
 	return parts
 }
 
-// part is how much of the schools is done, from 0 to 1.
+// part is how much of the schools is done, or of the files while they are
+// published, from 0 to 1.
 func part(p pipeline.Progress) float64 {
-	if p.SchoolsTotal == 0 {
+	done, total := p.SchoolsDone, p.SchoolsTotal
+	if p.Phase == "publish" && p.FilesTotal > 0 {
+		done, total = p.FilesDone, p.FilesTotal
+	}
+	if total == 0 {
 		return 0
 	}
-	return min(1, float64(p.SchoolsDone)/float64(p.SchoolsTotal))
+	return min(1, float64(done)/float64(total))
 }
 
 // plainLine is a line of progress for logs.

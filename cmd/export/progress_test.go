@@ -88,6 +88,13 @@ func TestBarFitsTheTerminal(t *testing.T) {
 	}
 }
 
+func TestPublishingCountsFiles(t *testing.T) {
+	t.Parallel()
+	p := pipeline.Progress{Phase: "publish", SchoolsDone: 50, SchoolsTotal: 50, FilesDone: 1000, FilesTotal: 4000, Elapsed: time.Minute}
+	require.Equal(t, "progress: publish, 1,000 of 4,000 files, after 1m0s", plainLine(p, pace{}))
+	require.Contains(t, barLine(p, pace{}, 200), "[=====               ]  25%  1,000 of 4,000 files")
+}
+
 func TestCount(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {

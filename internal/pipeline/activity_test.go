@@ -29,8 +29,15 @@ func TestActivityOfAManifest(t *testing.T) {
 	deps := s.observed()
 	_, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{RunID: "night"})
 	require.NoError(t, err)
+	progress := deps.Meter.Read(theDay)
 	manifest, err := sink.ReadManifest(t.Context(), deps.Store, "night")
 	require.NoError(t, err)
+
+	files := int64(1)
+	for _, table := range manifest.Tables {
+		files += int64(len(table.Files))
+	}
+	require.Equal(t, [2]int64{files, files}, [2]int64{progress.FilesDone, progress.FilesTotal})
 
 	log := manifest.Activity
 	var requests, inSteps int64

@@ -7,6 +7,7 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/sink"
 )
 
 // Meter counts what a run has done so far. A Meter is written by the run, and
@@ -20,6 +21,7 @@ type Meter struct {
 
 	schoolsTotal, schoolsDone atomic.Int64
 	failed, denied, rows      atomic.Int64
+	filesTotal, filesDone     atomic.Int64
 
 	// activity is what no journal has yet.
 	activity activity.Recorder
@@ -54,6 +56,8 @@ type Progress struct {
 	SchoolsDone, SchoolsTotal int64
 	Failed, Denied, Rows      int64
 	Requests, Retries         int64
+	// FilesDone of FilesTotal are published; 0 before that begins.
+	FilesDone, FilesTotal int64
 	// Dataset is the dataset whose school was last completed.
 	Dataset string
 }
@@ -63,6 +67,7 @@ func (m *Meter) Read(now time.Time) Progress {
 	p := Progress{
 		SchoolsDone: m.schoolsDone.Load(), SchoolsTotal: m.schoolsTotal.Load(),
 		Failed: m.failed.Load(), Denied: m.denied.Load(), Rows: m.rows.Load(),
+		FilesDone: m.filesDone.Load(), FilesTotal: m.filesTotal.Load(),
 	}
 	if client := m.client.Load(); client != nil {
 		stats := client.Stats()
@@ -85,3 +90,26 @@ func (m *Meter) start(now time.Time, client *extract.Client) {
 
 // enter notes that the run came to its next phase.
 func (m *Meter) enter(phase string) { m.phase.Store(phase) }
+
+// publishing notes that so many files are about to become visible, and returns
+// the store that counts them as they do.
+func (m *Meter) publishing(files int64, store sink.Store) sink.Store {
+	m.filesDone.Store(0)
+	m.filesTotal.Store(files)
+	return committing{Store: store, done: &m.filesDone}
+}
+
+// committing is a store that counts what is committed.
+type committing struct {
+	sink.Store
+
+	done *atomic.Int64
+}
+
+func (c committing) Commit(ctx context.Context, run string, file sink.File) error {
+	err := c.Store.Commit(ctx, run, file)
+	if err == nil {
+		c.done.Add(1)
+	}
+	return err
+}

@@ -135,7 +135,12 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 	}
 	// Publishing is short and best not left half done: an interrupt that comes
 	// now is too late, though the command may end before we do.
-	manifest, err := sink.Publish(context.WithoutCancel(ctx), deps.Store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
+	files := int64(1) // the ledger
+	for _, table := range gathered.Tables {
+		files += int64(len(table.Files))
+	}
+	store := deps.Meter.publishing(files, deps.Store)
+	manifest, err := sink.Publish(context.WithoutCancel(ctx), store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
 	if err != nil {
 		return usageIfRefused(err)
 	}
