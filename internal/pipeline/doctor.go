@@ -114,11 +114,8 @@ func (t *Trial) page(ctx context.Context, d *dataset, count *PageCount) error {
 	c := d.chain(params)
 	defer d.release(c)
 	_, err := t.fetch.client.Get(ctx, d.call(params, nil, false), func(body []byte) error {
-		page, err := c.Page(body)
+		page, err := readPage(c, body)
 		count.Records, count.Last = page.Records, page.Next == ""
-		if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
-			return extract.Unreadable(err)
-		}
 		return err
 	})
 	return err

@@ -140,11 +140,8 @@ func (f *fetcher) list(
 ) (extract.Tally, error) {
 	empty := 0
 	return f.client.List(ctx, d.call(params, filters, f.asOf), func(body []byte) (string, error) {
-		page, err := c.Page(body)
-		switch {
-		case errors.Is(err, transform.ErrNotJSON), errors.Is(err, transform.ErrEmptyString):
-			return "", extract.Unreadable(err)
-		case err != nil:
+		page, err := readPage(c, body)
+		if err != nil {
 			return "", err
 		}
 		if empty++; page.Records > 0 {
@@ -159,6 +156,16 @@ func (f *fetcher) list(
 		}
 		return page.Next, nil
 	})
+}
+
+// readPage reads a page into c. A body that is no answer is worth another
+// attempt, one that is an odd answer is not.
+func readPage(c *transform.Chain, body []byte) (transform.Page, error) {
+	page, err := c.Page(body)
+	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
+		err = extract.Unreadable(err)
+	}
+	return page, err
 }
 
 // take adds the rows of a chain, which it keeps until they are written.

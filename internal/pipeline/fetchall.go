@@ -1,14 +1,11 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -242,10 +239,4 @@ func (r *run) logResult(ctx context.Context, result *result) {
 		r.Logger.DebugContext(ctx, "school done", "dataset", l.Dataset, "school", l.SchoolBid,
 			"records", l.RecordsReceived, "pages", l.Pages)
 	}
-}
-
-func sortDrift(drift []sink.Drift) {
-	slices.SortFunc(drift, func(a, b sink.Drift) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Field, b.Field), strings.Compare(a.Kind, b.Kind))
-	})
 }

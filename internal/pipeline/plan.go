@@ -65,7 +65,7 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 			return fmt.Errorf("%w: --districts: no school of the school list is in district %q", ErrUsage, bid)
 		}
 	}
-	for _, bid := range slices.Compact(slices.Sorted(slices.Values(s.Schools))) {
+	for _, bid := range canonical(s.Schools) {
 		if !listed[bid] || bid == "" {
 			plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
 				SchoolBid: bid,

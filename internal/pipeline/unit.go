@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -166,7 +167,7 @@ func (u *unit) stage(ctx context.Context, w *writer) error {
 	for key, n := range u.drift {
 		u.journal.Drift = append(u.journal.Drift, sink.Drift{Table: key.table, Field: key.field, Kind: key.kind, Count: n})
 	}
-	sortDrift(u.journal.Drift)
+	slices.SortFunc(u.journal.Drift, sink.Drift.Compare)
 	err := w.writeJournal(ctx, &u.journal)
 	// The run holds its units to the end: what they held is let go.
 	u.files, u.journal, u.drift = nil, sink.Journal{}, nil

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -140,6 +141,11 @@ type Drift struct {
 	Field string `json:"field"`
 	Kind  string `json:"kind"`
 	Count int64  `json:"count"`
+}
+
+// Compare orders drift by table, field and kind.
+func (d Drift) Compare(other Drift) int {
+	return cmp.Or(cmp.Compare(d.Table, other.Table), cmp.Compare(d.Field, other.Field), cmp.Compare(d.Kind, other.Kind))
 }
 
 // Requests counts the requests of a run, or of a part of one.

@@ -227,9 +227,7 @@ func (g *Gathered) finish(drift map[Drift]int64) {
 		d.Count = n
 		g.Drift = append(g.Drift, d)
 	}
-	slices.SortFunc(g.Drift, func(a, b Drift) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Kind, b.Kind))
-	})
+	slices.SortFunc(g.Drift, Drift.Compare)
 
 	unknown := make(map[string]bool)
 	failures := slices.Clone(g.Plan.FailedSchools)
