@@ -113,7 +113,7 @@ type section struct {
 func (a *app) commands() []section {
 	return []section{
 		{"Take snapshots", []*cobra.Command{a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
-		{"Look at them", []*cobra.Command{a.statusCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
+		{"Look at them", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
 		{"Remove them", []*cobra.Command{a.pruneCommand(), a.purgeCommand()}},
 		{"Besides", []*cobra.Command{a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
 	}

@@ -78,6 +78,9 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	summarizeDenied(&b, s.Datasets)
 	summarizeRequests(&b, s.Requests)
 	summarizeDrift(&b, s.Drift)
+	if s.Report != "" {
+		fmt.Fprintf(&b, "report    %s\n", below(s.Destination, s.Report))
+	}
 	b.WriteString(nextSteps(s))
 	return writeText(w, b.String())
 }

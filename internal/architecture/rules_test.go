@@ -81,9 +81,15 @@ func rules() map[string]rule {
 			modules: []string{"github.com/stretchr/testify", "golang.org/x/sync"},
 			why:     "one conformance suite for every store, linked into tests alone",
 		},
+		"internal/report": {
+			ours:    []string{"internal/activity", "internal/sink", "schemas"},
+			modules: []string{"gonum.org/v1/plot"},
+			not:     []string{"net", "os", "context"},
+			why:     "the page of a run is drawn from what manifest and ledger say, and from nothing else",
+		},
 		"internal/pipeline": {
 			ours: []string{
-				"internal/activity", "internal/extract", "internal/rows", "internal/sink", "internal/transform", "schemas",
+				"internal/activity", "internal/extract", "internal/report", "internal/rows", "internal/sink", "internal/transform", "schemas",
 			},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net/http"},
@@ -118,6 +124,15 @@ func rules() map[string]rule {
 // name of a family, which comes in many modules, ends in "/...".
 func linked() map[string]string {
 	return map[string]string{
+		"codeberg.org/go-fonts/liberation": "of gonum/plot: its default font, which we do not use",
+		"codeberg.org/go-latex/latex":      "of gonum/plot: formulas, which we do not use",
+		"codeberg.org/go-pdf/fpdf":         "of gonum/plot: a format we do not use",
+		"git.sr.ht/~sbinet/gg":             "of gonum/plot: a format we do not use",
+		"github.com/ajstarks/svgo":         "of gonum/plot: a way to write SVG that we do not use",
+		"github.com/golang/freetype":       "of gonum/plot: a format we do not use",
+		"golang.org/x/image":               "of gonum/plot: fonts",
+		"golang.org/x/text":                "of gonum/plot: fonts",
+		"gonum.org/v1/plot":                "lays out the plots of a run's report",
 		"github.com/andybalholm/brotli":    "of parquet-go: reading back",
 		"github.com/aws/aws-sdk-go-v2/...": "the S3 store",
 		"github.com/aws/smithy-go":         "of the AWS SDK: its errors",

@@ -44,6 +44,9 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	if err != nil {
 		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
 	}
+	for _, run := range finished {
+		deps.tell(ctx, run, nil)
+	}
 	id := s.RunID
 	if id == "" {
 		if id, err = onlyStaged(ctx, deps.Store, finished); err != nil {
@@ -61,7 +64,9 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
 		tidy(ctx, &deps, id)
-		summary.AlreadyPublished = !slices.Contains(finished, id)
+		if summary.AlreadyPublished = !slices.Contains(finished, id); !summary.AlreadyPublished {
+			summary.Report = sink.ReportPath(id)
+		}
 		summary.fromManifest(found.manifest)
 		return summary, nil
 	}
@@ -75,7 +80,9 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	if s.MaxShrink != nil {
 		l.maxShrink = *s.MaxShrink
 	}
-	return summary, publishRun(ctx, deps, found.plan, l, summary)
+	err = publishRun(ctx, deps, found.plan, l, summary)
+	summary.Report = deps.tell(ctx, id, err)
+	return summary, err
 }
 
 // onlyStaged finds the run that publish means when it is not told: the one that

@@ -59,8 +59,12 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err := Check(&s); err != nil {
 		return nil, err
 	}
-	if _, err := sink.FinishPublishing(ctx, deps.Store); err != nil {
+	finished, err := sink.FinishPublishing(ctx, deps.Store)
+	if err != nil {
 		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
+	}
+	for _, run := range finished {
+		deps.tell(ctx, run, nil)
 	}
 	r, found, err := begin(ctx, deps, &s)
 	if err != nil {
@@ -86,6 +90,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return r.summary, err
 	}
 	err = r.take(ctx, found)
+	r.summary.Report = deps.tell(ctx, found.id, err)
 	return r.summary, errors.Join(err, unlock())
 }
 

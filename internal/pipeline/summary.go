@@ -33,6 +33,8 @@ type Summary struct {
 	// Manifest is the path of the manifest below the destination, once
 	// published.
 	Manifest string `json:"manifest,omitempty"`
+	// Report is the path of the page that shows the run, below the destination.
+	Report string `json:"report,omitempty"`
 	// Held are the reasons why the run was held back.
 	Held []string `json:"held,omitempty"`
 	// AlreadyPublished: the run id was published before, nothing was done.

@@ -221,6 +221,9 @@ type Manifest struct {
 	Datasets      map[string]ManifestDataset `json:"datasets"`
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
+	// Replaces are the runs that this one took the date from, as it stood when
+	// publishing began.
+	Replaces []string `json:"replaces,omitempty"`
 	// Activity is what all processes of the run did over time, as far as they came to journal it.
 	Activity activity.Log `json:"activity"`
 	// Purges are what was removed from the run after it was published, the

@@ -269,6 +269,14 @@ func (g *Gathered) finish(drift map[Drift]int64) {
 	g.Schools.Total = int64(len(g.Plan.Schools) + len(g.Plan.FailedSchools))
 }
 
+// Preview returns what the manifest of the run would be if it were published as
+// it stands: its files are not visible, and it has no status.
+func (g *Gathered) Preview() *Manifest {
+	manifest, _ := g.manifest()
+	manifest.Status = ""
+	return manifest
+}
+
 // manifest returns the manifest of the run, without its ledger's file and the
 // time of publishing, and what the store needs to commit its files.
 func (g *Gathered) manifest() (*Manifest, map[string]File) {

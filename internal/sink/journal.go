@@ -151,6 +151,18 @@ func Hold(ctx context.Context, store Store, run string, reasons []string) error 
 	return writeDocument(ctx, store, HeldPath(run), heldDocument{Reasons: orEmpty(reasons)}, Condition{})
 }
 
+// HeldReasons are those that Hold gave; none if the run is not held.
+func HeldReasons(ctx context.Context, store Store, run string) ([]string, error) {
+	held, _, err := readDocument[heldDocument](ctx, store, HeldPath(run))
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return held.Reasons, nil
+}
+
 // Release takes back what Hold said: the run is being done again or published.
 func Release(ctx context.Context, store Store, run string) error {
 	return store.Remove(ctx, HeldPath(run))

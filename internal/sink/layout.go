@@ -22,6 +22,7 @@ const (
 	intentName   = "intent.json"
 	purgeName    = "purge.json"
 	pruneName    = "prune.json"
+	reportName   = "report.html"
 	journalName  = "journal/"
 )
 
@@ -87,6 +88,9 @@ func ManifestPath(run string) string { return runPath(run) + manifestName }
 
 // LedgerPath is where the ledger of a published run is.
 func LedgerPath(run string) string { return runPath(run) + ledgerName }
+
+// ReportPath is where the page is that shows what a run did.
+func ReportPath(run string) string { return runPath(run) + reportName }
 
 // HeldPath is where it says why a run was held back.
 func HeldPath(run string) string { return runPath(run) + heldName }

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,44 @@ type ledgerRecord struct {
 func ledgerColumns() *schemas.Table {
 	return columnsOf(LedgerTable(), "dataset", "requested_school_bid", "status",
 		"records_received", "duplicates_dropped", "rows_written")
+}
+
+// ReadLedger hands the rows of a published run's ledger to use, in their order:
+// by dataset, school and district. The row is used again for the next.
+func ReadLedger(ctx context.Context, store Store, run string, use func(*LedgerRow)) (err error) {
+	object, err := store.Open(ctx, LedgerPath(run))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	return readRows(object, object.Size(), LedgerTable(), func(batch *rows.Batch) error {
+		for i := range batch.N {
+			row := ledgerRowOf(batch, i)
+			use(&row)
+		}
+		return ctx.Err()
+	})
+}
+
+// ledgerRowOf is what appendLedger has written.
+func ledgerRowOf(batch *rows.Batch, i int) LedgerRow {
+	next := -1
+	text := func() string {
+		next++
+		if column := &batch.Cols[next]; !column.Null(i) {
+			return string(column.Text(i))
+		}
+		return ""
+	}
+	count := func() int64 {
+		next++
+		return batch.Cols[next].I64[i]
+	}
+	return LedgerRow{
+		Dataset: text(), SchoolBid: text(), DistrictBid: text(), Status: Status(text()),
+		Pages: count(), RecordsReceived: count(), DuplicatesDropped: count(), RowsWritten: count(),
+		RecordsUnavailable: count(), Requests: count(), Retries: count(), Error: text(),
+	}
 }
 
 // columnsOf returns the table with some of its columns, for reading.

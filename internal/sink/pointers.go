@@ -163,9 +163,20 @@ func samePartitioning(run, standing, wanted string) error {
 }
 
 // newestFull returns the published full run of the newest date that fits; nil
-// if there is none. Pointers and manifests that cannot be read are passed over.
+// if there is none.
 func newestFull(ctx context.Context, store Store, fits func(*Manifest) bool) (*Manifest, error) {
-	entries, err := list(ctx, store, snapshotPrefix)
+	return newest(ctx, store, Full, fits)
+}
+
+// newest returns the published run of a kind, of the newest date, that fits;
+// nil if there is none, as of delta runs, which have no pointers. Pointers and
+// manifests that cannot be read are passed over.
+func newest(ctx context.Context, store Store, kind Kind, fits func(*Manifest) bool) (*Manifest, error) {
+	folder, _, found := strings.Cut(PointerPath(kind, ""), "/")
+	if !found {
+		return nil, nil
+	}
+	entries, err := list(ctx, store, folder+"/")
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +185,7 @@ func newestFull(ctx context.Context, store Store, fits func(*Manifest) bool) (*M
 		if err == nil {
 			var manifest *Manifest
 			manifest, err = ReadManifest(ctx, store, pointer.RunID)
-			if err == nil && manifest.Kind == Full && manifest.Status == Published && fits(manifest) {
+			if err == nil && manifest.Kind == kind && manifest.Status == Published && fits(manifest) {
 				return manifest, nil
 			}
 		}
@@ -190,6 +201,29 @@ func newestFull(ctx context.Context, store Store, fits func(*Manifest) bool) (*M
 func PreviousFull(ctx context.Context, store Store, scope Scope, exceptRun string) (*Manifest, error) {
 	return newestFull(ctx, store, func(m *Manifest) bool {
 		return m.RunID != exceptRun && m.Parameters.Equal(scope)
+	})
+}
+
+// Before returns the run that the figures of another are seen beside: that
+// which it replaced or is about to, if of the same scope, else the published
+// one of the same kind and scope with the nearest date before. Nil if there is
+// none, and for delta runs, which are not of equal spans of time.
+func Before(ctx context.Context, store Store, run *Manifest) (*Manifest, error) {
+	if run.Kind == Delta {
+		return nil, nil
+	}
+	for _, replaced := range run.Replaces {
+		manifest, err := ReadManifest(ctx, store, replaced)
+		if err == nil && manifest.Parameters.Equal(run.Parameters.Scope) {
+			return manifest, nil
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged) {
+			return nil, err
+		}
+	}
+	return newest(ctx, store, run.Kind, func(m *Manifest) bool {
+		stands := m.SnapshotDate < run.SnapshotDate || m.SnapshotDate == run.SnapshotDate && run.Status == ""
+		return stands && m.RunID != run.RunID && m.Parameters.Equal(run.Parameters.Scope)
 	})
 }
 

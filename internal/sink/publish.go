@@ -109,6 +109,7 @@ func begin(
 	}
 	if replaced != "" {
 		begun.Replaces = append(begun.Replaces, replaced)
+		manifest.Replaces = begun.Replaces
 	}
 	if err := checkPartitioning(ctx, store, plan.Scope.PartitionBy, false); err != nil {
 		return nil, "", err

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// functions are what the template formats values with.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"count": count[int64], "number": count[int], "size": size, "clock": clock, "day": day,
+	}
+}
+
+// count writes a whole number in groups of three digits.
+func count[N int | int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if n < 0 {
+		sign, digits = "−", digits[1:]
+	}
+	var b strings.Builder
+	for i, digit := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	return sign + b.String()
+}
+
+// size writes bytes with a unit.
+func size(bytes int64) string {
+	if bytes < 1000 {
+		return count(bytes) + " B"
+	}
+	value, units := float64(bytes)/1000, "kMGTPE"
+	for value >= 999.95 && len(units) > 1 {
+		value, units = value/1000, units[1:]
+	}
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
+}
+
+// change is how much of before was won or lost, in percent: empty where that says nothing.
+func change(before, now int64) string {
+	switch before {
+	case now:
+		return "="
+	case 0:
+		return "new"
+	}
+	part := float64(now-before) / float64(before) * 100
+	digits := 1
+	if math.Abs(part) >= 100 {
+		digits = 0
+	}
+	text := strconv.FormatFloat(math.Abs(part), 'f', digits, 64)
+	switch {
+	case text == "0.0" && part > 0:
+		return "< +0.1 %"
+	case text == "0.0":
+		return "> −0.1 %"
+	case part > 0:
+		return "+" + text + " %"
+	default:
+		return "−" + text + " %"
+	}
+}
+
+// short writes a length of time with two or three digits.
+func short(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
+	case d < 995*time.Millisecond:
+		return strconv.FormatFloat(float64(d)/1e6, 'f', 0, 64) + " ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
+	case d < time.Hour:
+		return pair(d, time.Minute, "min", time.Second, "s")
+	case d < 48*time.Hour:
+		return pair(d, time.Hour, "h", time.Minute, "min")
+	default:
+		return pair(d, 24*time.Hour, "d", time.Hour, "h")
+	}
+}
+
+// pair writes a length of time in a unit and a smaller one.
+func pair(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+	d = d.Round(small)
+	text := strconv.FormatInt(int64(d/large), 10) + " " + largeName
+	if rest := int64(d % large / small); rest > 0 {
+		text += " " + strconv.FormatInt(rest, 10) + " " + smallName
+	}
+	return text
+}
+
+// clock writes a moment.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2 January 2006, 15:04:05 UTC")
+}
+
+// day writes a date as people do.
+func day(date string) string {
+	t, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return date
+	}
+	return t.Format("2 January 2006")
+}
+
+// clip keeps a text of the service to a length that a page bears.
+func clip(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most]) + "…"
+}
+
+// ShellWord quotes a word for a shell where it needs quotes.
+func ShellWord(text string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-:=@%+,", r)
+	}
+	if text != "" && strings.TrimFunc(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// How much of long lists stands on the page; the ledger and the manifest have all.
+const (
+	mostListed = 100
+	mostError  = 400 // runes of an error
+)
+
+// State is how far a run is.
+type State string
+
+// The states of a run.
+const (
+	Published State = "published"
+	Replaced  State = "replaced"
+	Held      State = "held"
+	// Staged: every step is done, and nothing was judged yet.
+	Staged State = "staged"
+	// Incomplete: there are steps left to do.
+	Incomplete State = "incomplete"
+)
+
+// Page is what is known of a run.
+type Page struct {
+	State State
+	// Manifest is the run's, or what it would be if the run were published as it stands.
+	Manifest *sink.Manifest
+	// Before is the manifest of the run to compare with; nil if there is none.
+	Before *sink.Manifest
+	// Destination is how commands name the place of the run.
+	Destination string
+	// Standing is the run that has the date, if it is not this one.
+	Standing string
+	// Held are the reasons why the run was held back.
+	Held []string
+	// Failure is the error with which the command ended that worked on the run; empty if with none.
+	Failure string
+	// Units are the steps of the run, and Missing those that are not staged.
+	Units   int
+	Missing []string
+	// Filters are the parameters that the plan pinned.
+	Filters map[string]string
+	// LedgerRows are what the ledger says.
+	Ledger Ledger
+}
+
+// Ledger is what is said of a run's ledger. Its zero value is that of an empty one.
+type Ledger struct {
+	// Failed and Denied are its rows that are so, as many as are shown.
+	Failed, Denied []sink.LedgerRow
+	// Datasets are its sums.
+	Datasets map[string]LedgerSums
+}
+
+// LedgerSums are the sums of the rows of a dataset.
+type LedgerSums struct {
+	OK, Denied, Failed      int64
+	Duplicates, Unavailable int64
+}
+
+// Add adds a row.
+func (l *Ledger) Add(row *sink.LedgerRow) {
+	if l.Datasets == nil {
+		l.Datasets = make(map[string]LedgerSums)
+	}
+	sums := l.Datasets[row.Dataset]
+	switch row.Status {
+	case sink.StatusOK:
+		sums.OK++
+	case sink.StatusDenied:
+		sums.Denied++
+		l.Denied = appendUpTo(l.Denied, row)
+	case sink.StatusFailed:
+		sums.Failed++
+		l.Failed = appendUpTo(l.Failed, row)
+	}
+	sums.Duplicates += row.DuplicatesDropped
+	sums.Unavailable += row.RecordsUnavailable
+	l.Datasets[row.Dataset] = sums
+}
+
+func appendUpTo(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.LedgerRow {
+	if len(rows) >= mostListed {
+		return rows
+	}
+	return append(rows, *row)
+}
+
+//go:embed page.html
+var pageText string
+
+//go:embed page.css
+var styleText string
+
+// Write writes the page.
+func Write(w io.Writer, page *Page) error {
+	v, err := newView(page)
+	if err != nil {
+		return err
+	}
+	text, err := template.New("page").Funcs(functions()).Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("read the template of the report: %w", err)
+	}
+	var b bytes.Buffer
+	if err := text.Execute(&b, v); err != nil {
+		return fmt.Errorf("draw the report: %w", err)
+	}
+	if _, err := b.WriteTo(w); err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	return nil
+}

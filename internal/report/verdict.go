@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// verdict is what became of the run, in a line.
+type verdict struct {
+	// Tone chooses the colour: good, fair, bad.
+	Tone, Word, Text string
+	// Reasons are the lines below.
+	Reasons []string
+}
+
+func judge(p *Page) verdict {
+	v := outcome(p)
+	if p.Failure != "" {
+		v.Reasons = append([]string{p.Failure}, v.Reasons...)
+	}
+	for i := range v.Reasons {
+		v.Reasons[i] = clip(v.Reasons[i], 4*mostError)
+	}
+	return v
+}
+
+func outcome(p *Page) verdict {
+	schools := p.Manifest.Schools
+	const stands = "Nothing of this run is visible to readers; what was published before stands."
+	switch p.State {
+	case Held:
+		return verdict{
+			Tone: "bad", Word: "Held back", Text: "Everything is staged, but a check said do not publish.",
+			Reasons: append(slices.Clone(p.Held), stands),
+		}
+	case Staged:
+		v := verdict{Tone: "fair", Word: "Staged", Text: "Everything is fetched; nothing was published yet.", Reasons: []string{stands}}
+		if p.Failure != "" {
+			v.Tone, v.Word, v.Text = "bad", "Not published", "Everything is fetched, but publishing ended with an error."
+		}
+		return v
+	case Incomplete:
+		v := verdict{
+			Tone: "fair", Word: "Not complete", Reasons: []string{stands},
+			Text: fmt.Sprintf("%s of %s steps are staged; missing: %s.", count(p.Units-len(p.Missing)), count(p.Units), first(p.Missing)),
+		}
+		if p.Failure != "" {
+			v.Tone, v.Word = "bad", "Failed"
+		}
+		return v
+	case Replaced:
+		v := verdict{Tone: "fair", Word: "Replaced", Text: "Another run has taken the place of this one; its files are gone."}
+		if p.Standing != "" {
+			v.Text = fmt.Sprintf("Run %s has taken the place of this one, whose files are gone.", p.Standing)
+		}
+		return v
+	case Published:
+	}
+	switch {
+	case p.Failure != "":
+		return verdict{Tone: "fair", Word: "Published", Text: "The command that published it ended with an error all the same."}
+	case schools.Failed > 0:
+		return verdict{Tone: "fair", Word: "Published in part", Text: fmt.Sprintf("%s of %s schools failed and are not whole; all else is in.",
+			count(schools.Failed), count(schools.Total))}
+	case schools.Denied > 0:
+		return verdict{Tone: "good", Word: "Published", Text: fmt.Sprintf("All is in that we may read; %s of %s schools denied us a dataset or more.",
+			count(schools.Denied), count(schools.Total))}
+	default:
+		return verdict{Tone: "good", Word: "Published", Text: "Everything of every school is in."}
+	}
+}
+
+// first names the first of what is missing.
+func first(names []string) string {
+	const most = 3
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += " and " + count(more) + " more"
+	}
+	return text
+}
+
+// step is something to do, with the command that does it.
+type step struct {
+	Say, Command string
+}
+
+// next says what one would do now.
+func next(p *Page) []step {
+	m := p.Manifest
+	at := " --dest " + ShellWord(p.Destination)
+	again := step{Say: "Run the same command again: it fetches what is missing and no more."}
+	if !m.StartedAt.IsZero() && m.SnapshotDate == m.StartedAt.UTC().Format("2006-01-02") {
+		again.Say = "Run the same command again: it fetches what is missing and no more (on another day with --run-id " + m.RunID + ")."
+	}
+	verify := step{Say: "Compare every byte with the manifest:", Command: "growth-export verify" + at + " --run-id " + m.RunID}
+	switch p.State {
+	case Held:
+		return []step{
+			again,
+			{Say: "Or publish it as it is:", Command: "growth-export publish" + at + " --run-id " + m.RunID + " --accept-held"},
+		}
+	case Staged:
+		return []step{{Say: "Publish it:", Command: "growth-export publish" + at + " --run-id " + m.RunID}}
+	case Incomplete:
+		if m.Parameters.Shards > 1 {
+			return []step{
+				{Say: "Let every shard of the run end, or run those again that have died; each fetches what is missing and no more."},
+				{Say: "Then publish it:", Command: "growth-export publish" + at + " --run-id " + m.RunID},
+			}
+		}
+		return []step{again}
+	case Replaced:
+		return []step{{Say: "Nothing. The documents of the run go with their snapshot:", Command: "growth-export prune" + at + " --keep-days 90 --dry-run"}}
+	case Published:
+	}
+	var steps []step
+	if m.Schools.Failed > 0 {
+		again.Say = "Run the same command again today: a new run of all schools takes the place of this one. " +
+			"If the same schools fail again, their errors below say what to ask the service."
+		if m.Kind == sink.Delta {
+			again.Say = "Run the same command again: a new run is published beside this one."
+		}
+		steps = append(steps, again)
+	}
+	if m.Schools.Denied > 0 {
+		steps = append(steps, step{
+			Say: "If the agreement of a school that denies us has ended and its rows must go (see first what would):", Command: "growth-export purge" + at + " --schools LIST --dry-run",
+		})
+	}
+	if m.Kind == sink.Full && len(steps) == 0 {
+		return []step{
+			{Say: "Nothing. To read it in DuckDB:", Command: "growth-export sql" + at + " --snapshot-date " + m.SnapshotDate},
+			verify,
+		}
+	}
+	return append(steps, verify)
+}

@@ -1,0 +1,349 @@
+package report
+
+import (
+	"cmp"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// view is what the template shows, in its order.
+type view struct {
+	Style   template.CSS
+	Title   string
+	Kind    string
+	Verdict verdict
+	Next    []step
+	Facts   []fact
+
+	M           *sink.Manifest
+	Before      *sink.Manifest
+	Destination string
+	Purges      []purgeLine
+
+	Failures, Denials list[failureLine]
+	Tables            []tableLine
+	AllTables         tableLine
+	RowsPlot          figure
+	Datasets          []datasetLine
+	SomeUnavailable   bool
+	SomeDuplicates    bool
+	Drift             list[sink.Drift]
+
+	Course   course
+	Slowest  []slowLine
+	Settings []fact
+}
+
+// list is the head of a long list.
+type list[T any] struct {
+	Shown []T
+	All   int64
+	// Query is one that has them all.
+	Query string
+}
+
+// More is how many are not shown.
+func (l list[T]) More() int64 { return l.All - int64(len(l.Shown)) }
+
+// fact is a figure and what it is one of.
+type fact struct {
+	Name, Value, Note string
+}
+
+type failureLine struct {
+	School, Datasets, Error string
+	Requests, Retries       int64
+}
+
+type tableLine struct {
+	Name              string
+	Rows, Was         int64
+	Change            string
+	Fell              bool
+	Files             int
+	Bytes             int64
+	Smallest, Largest int64
+}
+
+type datasetLine struct {
+	Name string
+	LedgerSums
+	WithRows int64
+	Per      string
+}
+
+type slowLine struct {
+	School, Dataset, Took string
+	Requests, Retries     int64
+}
+
+type purgeLine struct {
+	At   time.Time
+	Rows int64
+	ID   string
+}
+
+func newView(p *Page) (*view, error) {
+	m := p.Manifest
+	v := &view{
+		Style: template.CSS(styleText), //nolint:gosec // it is our own
+		Title: kindOf(m.Kind) + " of " + day(m.SnapshotDate),
+		Kind:  kindOf(m.Kind), M: m, Before: p.Before, Destination: p.Destination,
+		Verdict:  judge(p),
+		Next:     next(p),
+		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
+		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
+		Drift:    list[sink.Drift]{Shown: slices.Clone(m.Drift[:min(len(m.Drift), mostListed)]), All: int64(len(m.Drift))},
+		Settings: settings(p),
+	}
+	for i := range v.Drift.Shown {
+		v.Drift.Shown[i].Field = clip(v.Drift.Shown[i].Field, mostError)
+	}
+	for _, purge := range m.Purges {
+		line := purgeLine{At: purge.At, ID: purge.ID}
+		for _, n := range purge.RowsRemoved {
+			line.Rows += n
+		}
+		v.Purges = append(v.Purges, line)
+	}
+	v.tables()
+	v.datasets(p)
+	v.facts(p)
+	for _, s := range m.Activity.Slowest {
+		v.Slowest = append(v.Slowest, slowLine{
+			School: s.School, Dataset: s.Dataset, Took: short(seconds(s.Seconds)), Requests: s.Requests, Retries: s.Retries,
+		})
+	}
+	var err error
+	if v.RowsPlot, err = plotRows(v.Tables, v.Before != nil); err != nil {
+		return nil, err
+	}
+	v.Course, err = newCourse(m)
+	return v, err
+}
+
+func kindOf(kind sink.Kind) string {
+	switch kind {
+	case sink.AsOf:
+		return "Enrollment as of a date"
+	case sink.Delta:
+		return "Changes"
+	case sink.Full:
+	}
+	return "Full snapshot"
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// failures puts the rows of a school that say the same in one line.
+func failures(p *Page, status sink.Status, rows []sink.LedgerRow, of func(*LedgerSums) int64) list[failureLine] {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b sink.LedgerRow) int {
+		return cmp.Or(cmp.Compare(a.SchoolBid, b.SchoolBid), cmp.Compare(a.DistrictBid, b.DistrictBid))
+	})
+	lines := list[failureLine]{Query: ledgerQuery(p, status)}
+	for _, sums := range p.Ledger.Datasets {
+		lines.All += of(&sums)
+	}
+	merged := int64(0)
+	for i := range rows {
+		row := &rows[i]
+		line := failureLine{
+			School: placeOf(row), Datasets: row.Dataset, Error: clip(row.Error, mostError), Requests: row.Requests, Retries: row.Retries,
+		}
+		if last := len(lines.Shown) - 1; last >= 0 && lines.Shown[last].School == line.School && lines.Shown[last].Error == line.Error {
+			merged++
+			same := &lines.Shown[last]
+			same.Datasets += ", " + line.Datasets
+			same.Requests += line.Requests
+			same.Retries += line.Retries
+			continue
+		}
+		lines.Shown = append(lines.Shown, line)
+	}
+	lines.All -= merged
+	return lines
+}
+
+// ledgerQuery lists what failed, or was denied. A run that is not published has no ledger yet.
+func ledgerQuery(p *Page, status sink.Status) string {
+	if p.State != Published && p.State != Replaced {
+		return "-- the ledger is written when the run is published"
+	}
+	path := strings.TrimSuffix(p.Destination, "/") + "/" + sink.LedgerPath(p.Manifest.RunID)
+	return "SELECT * FROM read_parquet('" + strings.ReplaceAll(path, "'", "''") + "') WHERE status = '" + string(status) + "';"
+}
+
+// placeOf names what a row of the ledger is of.
+func placeOf(row *sink.LedgerRow) string {
+	switch {
+	case row.SchoolBid != "":
+		return clip(row.SchoolBid, mostError)
+	case row.DistrictBid != "":
+		return "district " + clip(row.DistrictBid, mostError)
+	}
+	if dataset, ok := schemas.Find(row.Dataset); ok && (dataset.Per == schemas.Once || dataset.Per == schemas.PerDistrict) {
+		return "(the whole run)"
+	}
+	return "(a school without a bid)"
+}
+
+// tables are in the order in which they are declared, and then any others.
+func (v *view) tables() {
+	order := make(map[string]int)
+	for _, d := range schemas.Datasets() {
+		for _, t := range d.Tables {
+			order[t.Name] = len(order)
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(v.M.Tables), func(a, b string) int {
+		return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b))
+	})
+	v.AllTables.Name = "all"
+	for _, name := range names {
+		table := v.M.Tables[name]
+		line := tableLine{Name: name, Rows: table.Rows, Files: len(table.Files)}
+		for i, file := range table.Files {
+			line.Bytes += file.Bytes
+			line.Largest = max(line.Largest, file.Bytes)
+			if i == 0 || file.Bytes < line.Smallest {
+				line.Smallest = file.Bytes
+			}
+		}
+		if v.Before != nil {
+			line.Was = v.Before.Tables[name].Rows
+			line.Change, line.Fell = change(line.Was, line.Rows), line.Rows < line.Was
+		}
+		v.AllTables.Rows += line.Rows
+		v.AllTables.Was += line.Was
+		v.AllTables.Files += line.Files
+		v.AllTables.Bytes += line.Bytes
+		v.Tables = append(v.Tables, line)
+	}
+	if v.Before != nil {
+		v.AllTables.Change, v.AllTables.Fell = change(v.AllTables.Was, v.AllTables.Rows), v.AllTables.Rows < v.AllTables.Was
+	}
+}
+
+// datasets are those with failures first, then those with denials, then as they are declared.
+func (v *view) datasets(p *Page) {
+	for _, d := range schemas.Datasets() {
+		counts, taken := v.M.Datasets[d.Name]
+		if !taken {
+			continue
+		}
+		line := datasetLine{Name: d.Name, LedgerSums: p.Ledger.Datasets[d.Name], WithRows: counts.SchoolsWithRow, Per: "schools"}
+		// The manifest has these counts though there be no ledger to read.
+		line.OK, line.Denied, line.Failed = counts.OK, counts.Denied, counts.Failed
+		switch d.Per {
+		case schemas.Once:
+			line.Per = "once"
+		case schemas.PerDistrict:
+			line.Per = "districts"
+		default:
+		}
+		v.SomeDuplicates = v.SomeDuplicates || line.Duplicates > 0
+		v.SomeUnavailable = v.SomeUnavailable || line.Unavailable > 0
+		v.Datasets = append(v.Datasets, line)
+	}
+	slices.SortStableFunc(v.Datasets, func(a, b datasetLine) int {
+		return cmp.Or(cmp.Compare(b.Failed, a.Failed), cmp.Compare(b.Denied, a.Denied))
+	})
+}
+
+// facts are the few figures that one wants first.
+func (v *view) facts(p *Page) {
+	m := v.M
+	schools := fact{Name: "schools", Value: count(m.Schools.Total), Note: "all in"}
+	if open := m.Schools.Total - m.Schools.OK; open > 0 {
+		schools.Value = count(m.Schools.OK) + " of " + count(m.Schools.Total)
+		var notes []string
+		for _, part := range []struct {
+			n    int64
+			what string
+		}{{m.Schools.Failed, "failed"}, {m.Schools.Denied, "denied"}, {open - m.Schools.Failed - m.Schools.Denied, "not done"}} {
+			if part.n > 0 {
+				notes = append(notes, count(part.n)+" "+part.what)
+			}
+		}
+		schools.Note = strings.Join(notes, ", ")
+	}
+	rows := fact{Name: "rows", Value: count(v.AllTables.Rows), Note: number(len(v.Tables), "table")}
+	if v.Before != nil {
+		rows.Note = v.AllTables.Change + " since " + day(v.Before.SnapshotDate)
+	}
+	files := fact{Name: "on disk", Value: size(v.AllTables.Bytes), Note: number(v.AllTables.Files, "file")}
+	requests := fact{Name: "requests", Value: count(m.Requests.Total), Note: "no retries"}
+	if m.Requests.Retries > 0 {
+		requests.Note = count(m.Requests.Retries) + " of them retries"
+	}
+	v.Facts = []fact{schools, rows, files, requests}
+	end, note := m.PublishedAt, "planned to published"
+	if end.IsZero() {
+		if steps := m.Activity.Steps; len(steps) > 0 {
+			end, note = time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0), "planned to last request"
+		}
+	}
+	if took := end.Sub(m.StartedAt); !end.IsZero() && took >= 0 {
+		v.Facts = append(v.Facts, fact{Name: "took", Value: short(max(took, time.Second)), Note: note})
+	}
+	if p.State == Incomplete {
+		v.Facts = append(v.Facts, fact{Name: "steps staged", Value: count(p.Units-len(p.Missing)) + " of " + count(p.Units), Note: "a bucket of schools and a dataset each"})
+	}
+}
+
+// number counts things that have a plural.
+func number(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return count(n) + " " + what
+}
+
+// settings are what the run was told to do.
+func settings(p *Page) []fact {
+	m := p.Manifest
+	parameters := &m.Parameters
+	all := []fact{
+		{Name: "run", Value: m.RunID},
+		{Name: "destination", Value: p.Destination},
+		{Name: "service", Value: m.BaseURL},
+		{Name: "version", Value: m.ToolVersion},
+		{Name: "planned", Value: clock(m.StartedAt)},
+		{Name: "published", Value: clock(m.PublishedAt)},
+		{Name: "datasets", Value: strings.Join(parameters.Datasets, ", ")},
+		{Name: "schools", Value: some(parameters.Schools)},
+		{Name: "districts", Value: some(parameters.Districts)},
+		{Name: "perspectives", Value: parameters.Perspectives},
+		{Name: "partition-by", Value: parameters.PartitionBy},
+		{Name: "modified-since", Value: parameters.ModifiedSince},
+		{Name: "schools-per-file", Value: count(parameters.SchoolsPerFile)},
+		{Name: "shards", Value: count(parameters.Shards)},
+		{Name: "max-failed-schools", Value: count(parameters.MaxFailedSchools)},
+		{Name: "max-shrink", Value: parameters.MaxShrink},
+		{Name: "replaces", Value: strings.Join(m.Replaces, ", ")},
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Filters)) {
+		all = append(all, fact{Name: name + " sent", Value: p.Filters[name]})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+// some names the first of many.
+func some(bids []string) string {
+	const most = 20
+	if len(bids) == 0 {
+		return "all"
+	}
+	text := strings.Join(bids[:min(len(bids), most)], ", ")
+	if more := len(bids) - most; more > 0 {
+		text += " and " + count(more) + " more"
+	}
+	return clip(text, mostError)
+}
