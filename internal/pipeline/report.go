@@ -61,6 +61,7 @@ func WriteReport(ctx context.Context, store sink.Store, run string, failure erro
 		if err != nil {
 			return path, err
 		}
+		failure = nil // that was of a process which did not publish it
 	}
 }
 
