@@ -51,7 +51,7 @@ type DatasetEstimate struct {
 // for nothing of a student, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*Estimate, error) {
 	deps.Meter.start(deps.Now(), deps.Client)
-	if err := Check(&s); err != nil {
+	if err := checkSettings(&s); err != nil {
 		return nil, err
 	}
 	r, found, err := begin(ctx, deps, &s)

@@ -131,9 +131,9 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// Check looks for mistakes in the settings that can be found without asking
+// checkSettings looks for mistakes in the settings that can be found without asking
 // anybody.
-func Check(s *Settings) error {
+func checkSettings(s *Settings) error {
 	var problem string
 	switch {
 	case len(s.Datasets) == 0:

@@ -56,7 +56,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	}
 	deps.Meter.start(started, deps.Client)
 	deps.Meter.activity.Take() // what an earlier run had no journal for
-	if err := Check(&s); err != nil {
+	if err := checkSettings(&s); err != nil {
 		return nil, err
 	}
 	finished, err := sink.FinishPublishing(ctx, deps.Store)
@@ -101,7 +101,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
 	for _, date := range dates {
 		s.EffectiveDate = date
-		if err := Check(&s); err != nil {
+		if err := checkSettings(&s); err != nil {
 			return err
 		}
 		if _, _, err := begin(ctx, deps, &s); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"example.org/growthexport/schemas"
@@ -26,11 +25,7 @@ sources:
     tables:
 `
 
-// DBT writes a sources file for dbt. Its types are DuckDB's.
-func DBT(w io.Writer) error {
-	return flush(w, "dbt sources", dbt(schemas.Tables()))
-}
-
+// dbt is a sources file for dbt. Its types are DuckDB's.
 func dbt(tables []*schemas.Table) []byte {
 	var b bytes.Buffer
 	b.WriteString(dbtHeader)

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"example.org/growthexport/schemas"
@@ -20,12 +19,8 @@ const duckDBHeader = `-- Tables of growth-export as DuckDB sees them. Generated 
 -- district, before snapshot_date; read it with hive_types = {'district': VARCHAR}, since bids are text.
 `
 
-// DuckDB writes a CREATE TABLE statement for every table, with comments, in
-// DuckDB's dialect.
-func DuckDB(w io.Writer) error {
-	return flush(w, "DuckDB tables", duckDB(schemas.Tables()))
-}
-
+// duckDB is a CREATE TABLE statement for every table, with comments, in DuckDB's
+// dialect.
 func duckDB(tables []*schemas.Table) []byte {
 	var b bytes.Buffer
 	b.WriteString(duckDBHeader)

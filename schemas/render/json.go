@@ -73,8 +73,9 @@ type (
 	}
 )
 
-// JSON writes one JSON object that describes every dataset, table and column.
-func JSON(w io.Writer) error {
+// writeJSON writes one JSON object that describes every dataset, table and
+// column.
+func writeJSON(w io.Writer) error {
 	doc := jsonDocument{
 		Partitions: []jsonPartition{{Name: partitionColumn, Type: partitionType.String(), Doc: partitionDoc}},
 	}

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -30,11 +29,7 @@ per-school datasets of a destination written with ` + "`--partition-by district`
   where the specification is silent; *Presumed*, expected from the service's other records, neither shown nor seen.
 `
 
-// Markdown writes the data dictionary.
-func Markdown(w io.Writer) error {
-	return flush(w, "data dictionary", markdown(schemas.Datasets()))
-}
-
+// markdown is the data dictionary.
 func markdown(datasets []*schemas.Dataset) []byte {
 	var b bytes.Buffer
 	b.WriteString(markdownHeader)

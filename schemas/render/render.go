@@ -21,11 +21,11 @@ type Format struct {
 // named.
 func Formats() []Format {
 	return []Format{
-		{Name: "markdown", File: "data-dictionary.md", Write: Markdown},
-		{Name: "json", File: "tables.json", Write: JSON},
-		{Name: "duckdb", File: "duckdb.sql", Write: DuckDB},
-		{Name: "spark", File: "spark.sql", Write: Spark},
-		{Name: "dbt", File: "dbt-sources.yml", Write: DBT},
+		{"markdown", "data-dictionary.md", func(w io.Writer) error { return flush(w, "data dictionary", markdown(schemas.Datasets())) }},
+		{"json", "tables.json", writeJSON},
+		{"duckdb", "duckdb.sql", func(w io.Writer) error { return flush(w, "DuckDB tables", duckDB(schemas.Tables())) }},
+		{"spark", "spark.sql", func(w io.Writer) error { return flush(w, "Spark tables", spark(schemas.Tables())) }},
+		{"dbt", "dbt-sources.yml", func(w io.Writer) error { return flush(w, "dbt sources", dbt(schemas.Tables())) }},
 	}
 }
 

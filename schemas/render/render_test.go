@@ -191,7 +191,7 @@ Sorted by: ~select~, ~i~.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	require.NoError(t, JSON(&b))
+	require.NoError(t, writeJSON(&b))
 	var doc struct {
 		Datasets []struct {
 			Name      string `json:"name"`

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"example.org/growthexport/schemas"
@@ -21,12 +20,8 @@ const sparkHeader = `-- Tables of growth-export for Spark. Generated from the de
 -- tables of per-school datasets: add it as the last column and to PARTITIONED BY.
 `
 
-// Spark writes a CREATE TABLE statement for every table, with comments, in the
+// spark is a CREATE TABLE statement for every table, with comments, in the
 // dialect of Spark SQL, and the table's schema as spark.read.schema takes it.
-func Spark(w io.Writer) error {
-	return flush(w, "Spark tables", spark(schemas.Tables()))
-}
-
 func spark(tables []*schemas.Table) []byte {
 	var b bytes.Buffer
 	b.WriteString(sparkHeader)

@@ -45,8 +45,8 @@ type Dialect struct {
 // Dialects returns every dialect.
 func Dialects() []Dialect {
 	return []Dialect{
-		{Name: "duckdb", Write: DuckDBViews},
-		{Name: "spark", Write: SparkViews},
+		{Name: "duckdb", Write: duckDBViews},
+		{Name: "spark", Write: sparkViews},
 	}
 }
 
@@ -60,8 +60,8 @@ const s3Header = `-- The session needs a secret for the bucket, if it has none:
 --   INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain);
 `
 
-// DuckDBViews writes the views in DuckDB's dialect.
-func DuckDBViews(w io.Writer, s *Snapshot) error {
+// duckDBViews writes the views in DuckDB's dialect.
+func duckDBViews(w io.Writer, s *Snapshot) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, viewsHeader, remark(s.Title))
 	if strings.HasPrefix(s.Root, "s3:") {
@@ -99,10 +99,10 @@ func duckDBNothing(b *bytes.Buffer, t *SnapshotTable) {
 	fmt.Fprintf(b, "    NULL::%s AS %s\nWHERE false;\n", duckDBType(partitionType), partitionColumn)
 }
 
-// SparkViews writes the views in the dialect of Spark SQL. A view there takes
+// sparkViews writes the views in the dialect of Spark SQL. A view there takes
 // one path: the files are the alternatives of a pattern. What a pattern does
 // not find is no error to Spark, so a statement counts the rows.
-func SparkViews(w io.Writer, s *Snapshot) error {
+func sparkViews(w io.Writer, s *Snapshot) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, viewsHeader, remark(s.Title))
 	b.WriteString("-- The last statement of each table fails if a file is gone: Spark itself would read the others.\n")

@@ -58,11 +58,11 @@ WHERE false;
 COMMENT ON VIEW "none" IS 'Its "own" doc''s.';
 `
 	var b bytes.Buffer
-	require.NoError(t, DuckDBViews(&b, someSnapshot()))
+	require.NoError(t, duckDBViews(&b, someSnapshot()))
 	require.Empty(t, cmp.Diff(want, b.String()))
 
 	b.Reset()
-	require.NoError(t, DuckDBViews(&b, &Snapshot{Title: "S.", Root: "s3://bucket/prefix"}))
+	require.NoError(t, duckDBViews(&b, &Snapshot{Title: "S.", Root: "s3://bucket/prefix"}))
 	require.Contains(t, b.String(), "CREATE SECRET (TYPE s3")
 }
 
@@ -99,7 +99,7 @@ CREATE OR REPLACE TEMPORARY VIEW ~none~ AS SELECT
 WHERE false;
 `
 	var b bytes.Buffer
-	require.NoError(t, SparkViews(&b, someSnapshot()))
+	require.NoError(t, sparkViews(&b, someSnapshot()))
 	_, got, found := bytes.Cut(b.Bytes(), []byte("read the others.\n"))
 	require.True(t, found)
 	require.Empty(t, cmp.Diff(want, string(bytes.ReplaceAll(got, []byte("`"), []byte("~")))))
@@ -107,7 +107,7 @@ WHERE false;
 	b.Reset()
 	s3 := someSnapshot()
 	s3.Root = "s3://bucket/prefix"
-	require.NoError(t, SparkViews(&b, s3))
+	require.NoError(t, sparkViews(&b, s3))
 	require.Contains(t, b.String(), "path 's3a://bucket/prefix/one/")
 }
 

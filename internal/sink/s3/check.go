@@ -112,7 +112,7 @@ func (s *Store) probe(ctx context.Context) error {
 	// An attempt whose answer was lost may have started one, too.
 	for upload, err := range s.uploads(ctx, s.prefix+path) {
 		if err == nil {
-			err = s.AbortUpload(ctx, upload)
+			err = s.abort(ctx, upload.path, upload.id)
 		}
 		if err != nil && failed == nil {
 			return s.explain("abort uploads", "s3:AbortMultipartUpload", err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -105,40 +106,34 @@ func TestLeastPrivilege(t *testing.T) {
 	require.NoError(t, store.CheckReading(ctx), "who may read by name alone needs no list")
 }
 
-// Uploads tell of what dead runs have left.
-func TestUploads(t *testing.T) {
+// Staged tells of what dead runs have left, and Sweep drops it.
+func TestStagedAndSweep(t *testing.T) {
 	t.Parallel()
 	server := server(t)
 	bucket := server.Bucket(t)
 	store := open(t, options(t, bucket, "pre"))
 	ctx := t.Context()
-	paths := map[string]string{
-		"table/snapshot_date=2026-11-20/district=a%2Fb/part-12345-run-1.parquet": "run-1",
-
-		sink.LedgerPath("run-2"):   "run-2",
-		"by-hand":                  "",
-		"table/part-x-run.parquet": "",
-	}
-	for path := range paths {
+	const (
+		ofRun1 = "table/snapshot_date=2026-11-20/district=a%2Fb/part-12345-run-1.parquet"
+		nobody = "table/part-x-run.parquet"
+	)
+	ofRun2 := sink.LedgerPath("run-2")
+	for _, path := range []string{ofRun1, ofRun2, nobody} {
 		stage(t, store, "whatever", path, []byte("abc"))
 	}
 	stage(t, open(t, options(t, bucket, "prefix")), "run-1", sink.LedgerPath("run-1"), []byte("of another destination"))
-	found := make(map[string]string)
-	for upload, err := range store.Uploads(ctx) {
-		require.NoError(t, err)
-		found[upload.Path] = upload.Run
-		staged, err := store.Staged(ctx)
-		require.NoError(t, err)
-		require.NotContains(t, staged, "")
-		if upload.Run != "" {
-			require.Equal(t, upload.Started, staged[upload.Run])
-		}
-		require.NoError(t, store.AbortUpload(ctx, upload))
-		require.NoError(t, store.AbortUpload(ctx, upload))
-	}
-	require.Equal(t, paths, found)
-	require.Equal(t, []string{"prefix/_runs/run-1/ledger.parquet"}, server.Uploads(t, bucket))
 	staged, err := store.Staged(ctx)
+	require.NoError(t, err)
+	require.Len(t, staged, 2)
+	for _, run := range []string{"run-1", "run-2"} {
+		require.WithinDuration(t, time.Now(), staged[run], time.Minute)
+	}
+	const another = "prefix/_runs/run-1/ledger.parquet"
+	require.NoError(t, store.Sweep(ctx, "run-1"))
+	require.ElementsMatch(t, []string{"pre/" + ofRun2, "pre/" + nobody, another}, server.Uploads(t, bucket))
+	require.NoError(t, store.Sweep(ctx, "run-2"))
+	require.ElementsMatch(t, []string{"pre/" + nobody, another}, server.Uploads(t, bucket))
+	staged, err = store.Staged(ctx)
 	require.NoError(t, err)
 	require.Empty(t, staged)
 }

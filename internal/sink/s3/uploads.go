@@ -13,27 +13,18 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Upload is a multipart upload under the destination that is neither completed
-// nor aborted: a staged file, or what a killed process has left.
-type Upload struct {
-	// Run is the run that it belongs to; empty if its path tells of none.
-	Run string
-	// Path is where the file would be visible.
-	Path string
-	// ID is the store's id of the upload.
-	ID string
-	// Started is when the upload was started.
-	Started time.Time
-}
-
-// Uploads yields every open upload under the destination.
-func (s *Store) Uploads(ctx context.Context) iter.Seq2[Upload, error] {
-	return s.uploads(ctx, s.prefix)
+// openUpload is a multipart upload under the destination that is neither
+// completed nor aborted: a staged file, or what a killed process has left.
+type openUpload struct {
+	run     string // that it belongs to; empty if its path tells of none
+	path    string // where the file would be visible
+	id      string
+	started time.Time
 }
 
 // uploads yields the open uploads whose keys start so.
-func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, error] {
-	return func(yield func(Upload, error) bool) {
+func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload, error] {
+	return func(yield func(openUpload, error) bool) {
 		in := &s3.ListMultipartUploadsInput{Bucket: &s.bucket}
 		if prefix != "" {
 			in.Prefix = &prefix
@@ -42,7 +33,7 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				yield(Upload{}, s.failed("list the uploads of", "", err))
+				yield(openUpload{}, s.failed("list the uploads of", "", err))
 				return
 			}
 			for i := range page.Uploads {
@@ -51,8 +42,8 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 				if !under {
 					continue
 				}
-				upload := Upload{
-					Run: sink.RunOf(path), Path: path, ID: aws.ToString(u.UploadId), Started: aws.ToTime(u.Initiated),
+				upload := openUpload{
+					run: sink.RunOf(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),
 				}
 				if !yield(upload, nil) {
 					return
@@ -60,11 +51,6 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[Upload, er
 			}
 		}
 	}
-}
-
-// AbortUpload drops an upload that Uploads has told of; none is no error.
-func (s *Store) AbortUpload(ctx context.Context, upload Upload) error {
-	return s.abort(ctx, upload.Path, upload.ID)
 }
 
 // sweepConcurrency is how many uploads are aborted at once.
@@ -80,13 +66,13 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var found []Upload
-		for upload, err := range s.Uploads(ctx) {
+		var found []openUpload
+		for upload, err := range s.uploads(ctx, s.prefix) {
 			if err != nil {
 				return err
 			}
-			if upload.Run == run && !aborted[upload.ID] {
-				aborted[upload.ID] = true
+			if upload.run == run && !aborted[upload.id] {
+				aborted[upload.id] = true
 				found = append(found, upload)
 			}
 		}
@@ -100,7 +86,7 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 				if err := sweeping.Err(); err != nil {
 					return err
 				}
-				return s.AbortUpload(sweeping, upload)
+				return s.abort(sweeping, upload.path, upload.id)
 			})
 		}
 		if err := group.Wait(); err != nil {
@@ -112,12 +98,12 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 // Staged tells of the runs that have open uploads.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
-	for upload, err := range s.Uploads(ctx) {
+	for upload, err := range s.uploads(ctx, s.prefix) {
 		if err != nil {
 			return nil, err
 		}
-		if newest, known := staged[upload.Run]; upload.Run != "" && (!known || upload.Started.After(newest)) {
-			staged[upload.Run] = upload.Started
+		if newest, known := staged[upload.run]; upload.run != "" && (!known || upload.started.After(newest)) {
+			staged[upload.run] = upload.started
 		}
 	}
 	return staged, ctx.Err()
