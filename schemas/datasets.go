@@ -43,6 +43,19 @@ func Find(name string) (*Dataset, bool) {
 	return all[i], true
 }
 
+// Positions returns where datasets and tables stand among those declared, by
+// their names.
+func Positions() (datasets, tables map[string]int) {
+	datasets, tables = make(map[string]int), make(map[string]int)
+	for i, d := range declared() {
+		datasets[d.Name] = i
+		for _, t := range d.Tables {
+			tables[t.Name] = len(tables)
+		}
+	}
+	return datasets, tables
+}
+
 // Tables returns the tables of every dataset, in the order of tables.csv. The
 // slice is the caller's; what it points at is shared and must not be changed.
 func Tables() []*Table {

@@ -55,8 +55,11 @@ func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) er
 	}
 	run := o.runID
 	if run == "" {
-		if run, err = pipeline.NewestRun(ctx, store); err != nil {
+		if run, err = sink.NewestRun(ctx, store); err != nil {
 			return err
+		}
+		if run == "" {
+			return usagef("there is no run at %s", store)
 		}
 	}
 	path, err := await(ctx, func() (string, error) { return a.drawReportTo(ctx, o.to, store, run) })

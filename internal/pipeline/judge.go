@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/schemas"
 )
 
 // judge returns the reasons why a run that is whole should not be published
@@ -47,17 +46,4 @@ func shrunk(before *sink.Manifest, g *sink.Gathered, most Shrink) []string {
 		compare("schools with rows in dataset "+name, before.Datasets[name].SchoolsWithRow, g.Datasets[name].SchoolsWithRow)
 	}
 	return reasons
-}
-
-// declaredOrder returns the positions in which tables and datasets are
-// declared, by name.
-func declaredOrder() (tables, datasets map[string]int) {
-	tables, datasets = make(map[string]int), make(map[string]int)
-	for i, d := range schemas.Datasets() {
-		datasets[d.Name] = i
-		for _, t := range d.Tables {
-			tables[t.Name] = len(tables)
-		}
-	}
-	return tables, datasets
 }

@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
 )
 
 // PublishSettings are what the command publish is told.
@@ -211,7 +212,7 @@ func (s *Summary) fill(tables map[string]sink.ManifestTable, datasets map[string
 	for name, counts := range datasets {
 		s.Datasets = append(s.Datasets, DatasetSummary{Dataset: name, ManifestDataset: counts})
 	}
-	tableOrder, datasetOrder := declaredOrder()
+	datasetOrder, tableOrder := schemas.Positions()
 	slices.SortFunc(s.Tables, func(a, b TableSummary) int { return cmp.Compare(tableOrder[a.Table], tableOrder[b.Table]) })
 	slices.SortFunc(s.Datasets, func(a, b DatasetSummary) int {
 		return cmp.Compare(datasetOrder[a.Dataset], datasetOrder[b.Dataset])

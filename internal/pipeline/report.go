@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
@@ -63,25 +61,6 @@ func WriteReport(ctx context.Context, store sink.Store, run string, failure erro
 		}
 		failure = nil // that was of a process which did not publish it
 	}
-}
-
-// NewestRun is the run whose plan was written last; ErrUsage if there is none.
-func NewestRun(ctx context.Context, store sink.Store) (string, error) {
-	var run string
-	var newest time.Time
-	for entry, err := range store.List(ctx, "_runs/") {
-		if err != nil {
-			return "", fmt.Errorf("list the runs: %w", err)
-		}
-		name, isPlan := strings.CutSuffix(strings.TrimPrefix(entry.Path, "_runs/"), "/plan.json")
-		if isPlan && !entry.Modified.Before(newest) {
-			run, newest = name, entry.Modified
-		}
-	}
-	if run == "" {
-		return "", fmt.Errorf("%w: there is no run at %s", ErrUsage, store)
-	}
-	return run, nil
 }
 
 // tell writes the page of a run that a command has worked on and that ended

@@ -188,7 +188,7 @@ func placeOf(row *sink.LedgerRow) string {
 	case row.DistrictBid != "":
 		return "district " + clip(row.DistrictBid, mostError)
 	}
-	if dataset, ok := schemas.Find(row.Dataset); ok && (dataset.Per == schemas.Once || dataset.Per == schemas.PerDistrict) {
+	if dataset, ok := schemas.Find(row.Dataset); ok && dataset.IsLookup() {
 		return "(the whole run)"
 	}
 	return "(a school without a bid)"
@@ -196,12 +196,7 @@ func placeOf(row *sink.LedgerRow) string {
 
 // tables are in the order in which they are declared, and then any others.
 func (v *view) tables() {
-	order := make(map[string]int)
-	for _, d := range schemas.Datasets() {
-		for _, t := range d.Tables {
-			order[t.Name] = len(order)
-		}
-	}
+	_, order := schemas.Positions()
 	names := slices.SortedFunc(maps.Keys(v.M.Tables), func(a, b string) int {
 		return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b))
 	})

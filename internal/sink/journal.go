@@ -93,10 +93,7 @@ func ReadJournals(ctx context.Context, store Store, run string) ([]*Journal, err
 		return nil, err
 	}
 	journals = slices.DeleteFunc(journals, func(j *Journal) bool { return j == nil })
-	order := make(map[string]int)
-	for i, d := range schemas.Datasets() {
-		order[d.Name] = i
-	}
+	order, _ := schemas.Positions()
 	slices.SortFunc(journals, func(a, b *Journal) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))
 	})

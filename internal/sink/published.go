@@ -116,6 +116,26 @@ func LatestRun(ctx context.Context, store Store) (*Manifest, error) {
 	return manifest, err
 }
 
+// NewestRun returns the run whose plan was written last; empty if there is none.
+func NewestRun(ctx context.Context, store Store) (string, error) {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return "", err
+	}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return !strings.HasSuffix(e.Path, "/"+planName) })
+	if len(entries) == 0 {
+		return "", nil
+	}
+	newest := slices.MaxFunc(entries, func(a, b Entry) int {
+		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.Path, b.Path))
+	})
+	plan, _, err := readDocument[Plan](ctx, store, newest.Path)
+	if err != nil {
+		return "", err
+	}
+	return plan.RunID, nil
+}
+
 // alone finishes what killed publishers and purges have left, and keeps others
 // out until unlock is called.
 func alone(ctx context.Context, store Store) (unlock func() error, err error) {
