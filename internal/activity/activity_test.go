@@ -16,7 +16,7 @@ import (
 // TestLogsAddUp records the same requests in one process and over three that hand over at other times.
 func TestLogsAddUp(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // figures of a test
+	random := rand.New(rand.NewPCG(1, 2))
 	var whole activity.Recorder
 	parts := make([]activity.Recorder, 3)
 	var sum activity.Log
