@@ -1,0 +1,223 @@
+package transform_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/schemas"
+)
+
+// refName is a member's name in a report.
+func refName(m refMember) string { return strings.ToValidUTF8(string(m.name), "\uFFFD") }
+
+// refObject writes leftovers as an object.
+func refObject(left []refMember) string {
+	slices.SortFunc(left, func(a, b refMember) int { return bytes.Compare(a.name, b.name) })
+	var members []string
+	for _, m := range left {
+		var name strings.Builder
+		for rest := string(m.name); rest != ""; {
+			r, size := utf8.DecodeRuneInString(rest)
+			switch {
+			case r == utf8.RuneError && size == 1: // a lone surrogate's three bytes
+				r = rune(rest[0]&0x0F)<<12 | rune(rest[1]&0x3F)<<6 | rune(rest[2]&0x3F)
+				fmt.Fprintf(&name, `\u%04x`, r)
+				size = 3
+			case r == '"' || r == '\\':
+				name.WriteString(`\` + string(r))
+			case r < ' ':
+				short := map[rune]string{'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}[r]
+				if short == "" {
+					short = fmt.Sprintf(`\u%04x`, r)
+				}
+				name.WriteString(short)
+			default:
+				name.WriteRune(r)
+			}
+			rest = rest[size:]
+		}
+		members = append(members, `"`+name.String()+`":`+string(m.value))
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// refText reads a quoted text.
+func refText(quoted []byte) (text []byte, invalid int, lone bool) {
+	code := func(rest []byte) (rune, bool) {
+		if len(rest) < 6 || string(rest[:2]) != `\u` {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(string(rest[2:6]), 16, 16)
+		return rune(n), err == nil
+	}
+	for rest := quoted[1 : len(quoted)-1]; len(rest) > 0; {
+		if r, ok := code(rest); ok {
+			rest = rest[6:]
+			second, two := code(rest)
+			switch both := utf16.DecodeRune(r, second); {
+			case !utf16.IsSurrogate(r):
+				text = utf8.AppendRune(text, r)
+			case two && both != utf8.RuneError:
+				text = utf8.AppendRune(text, both)
+				rest = rest[6:]
+			default:
+				lone = true
+				text = append(text, byte(0xE0|r>>12), byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
+			}
+			continue
+		}
+		if rest[0] == '\\' {
+			var one string
+			if err := json.Unmarshal([]byte(`"`+string(rest[:2])+`"`), &one); err != nil {
+				panic(err)
+			}
+			text = append(text, one...)
+			rest = rest[2:]
+			continue
+		}
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			invalid++
+		}
+		text = utf8.AppendRune(text, r)
+		rest = rest[size:]
+	}
+	return text, invalid, lone
+}
+
+// refCompact returns a value without white space between its parts.
+func refCompact(tb testing.TB, value json.RawMessage) (compact string, invalid int) {
+	tb.Helper()
+	var out bytes.Buffer
+	require.NoError(tb, json.Compact(&out, value))
+	var valid strings.Builder
+	for rest := out.Bytes(); len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && size == 1 {
+			invalid++
+		}
+		valid.WriteRune(r)
+		rest = rest[size:]
+	}
+	return valid.String(), invalid
+}
+
+func trim(value json.RawMessage) json.RawMessage { return bytes.Trim(value, " \t\r\n") }
+
+var (
+	refNumber = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	refDay    = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+	refMoment = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})?$`)
+)
+
+// refFit says what fits a type.
+func refFit(tb testing.TB, typ schemas.Type, value json.RawMessage) (cell string, invalid int, fits bool) {
+	tb.Helper()
+	text, quoted := string(value), value[0] == '"'
+	if quoted {
+		decoded, bad, lone := refText(value)
+		if lone {
+			return "", 0, false
+		}
+		text, invalid = string(decoded), bad
+	} else if value[0] == '{' || value[0] == '[' {
+		return "", 0, false
+	}
+	switch typ {
+	case schemas.String:
+		return strconv.Quote(text), invalid, true
+	case schemas.Int32, schemas.Int64:
+		n, ok := refWhole(text)
+		bits := map[schemas.Type]uint{schemas.Int32: 31, schemas.Int64: 63}[typ]
+		limit := new(big.Int).Lsh(big.NewInt(1), bits)
+		if !ok || n.Cmp(limit) >= 0 || n.Cmp(new(big.Int).Neg(limit)) < 0 {
+			return "", 0, false
+		}
+		return n.String(), invalid, true
+	case schemas.Double:
+		x, err := strconv.ParseFloat(text, 64)
+		return fmt.Sprintf("%x", x), invalid, err == nil && refNumber.MatchString(text)
+	case schemas.Boolean:
+		return text, invalid, text == "true" || text == "false"
+	}
+	moment, ok := refTime(text)
+	if !ok || !quoted {
+		return "", 0, false
+	}
+	if typ == schemas.Date {
+		days := moment.Unix() / 86400
+		return strconv.FormatInt(days, 10), invalid, moment.Equal(time.Unix(days*86400, 0))
+	}
+	return strconv.FormatInt(moment.UnixMicro(), 10), invalid, true
+}
+
+// refWhole returns the integer that a text is, if it is exactly a JSON number
+// and mathematically whole.
+func refWhole(text string) (*big.Int, bool) {
+	parts := refNumber.FindStringSubmatch(text)
+	if parts == nil {
+		return nil, false
+	}
+	mantissa, ok := new(big.Rat).SetString(parts[1] + parts[2] + parts[3])
+	if !ok || mantissa.Sign() == 0 {
+		return new(big.Int), ok
+	}
+	if parts[4] != "" {
+		exponent, _ := new(big.Int).SetString(strings.TrimPrefix(parts[4][1:], "+"), 10)
+		if beyond := big.NewInt(int64(len(text) + 30)); exponent.CmpAbs(beyond) > 0 {
+			return nil, false // out of range, or not whole
+		}
+		power := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), new(big.Int).Abs(exponent), nil))
+		if exponent.Sign() < 0 {
+			power.Inv(power)
+		}
+		mantissa.Mul(mantissa, power)
+	}
+	return mantissa.Num(), mantissa.IsInt()
+}
+
+// refTime returns the moment that a date or a timestamp names.
+func refTime(text string) (time.Time, bool) {
+	if refDay.MatchString(text) {
+		day, err := time.Parse("2006-01-02", text)
+		return day, err == nil
+	}
+	parts := refMoment.FindStringSubmatch(text)
+	if parts == nil {
+		return time.Time{}, false
+	}
+	moment, err := time.Parse("2006-01-02 15:04:05", parts[1]+" "+parts[2])
+	if err != nil {
+		return time.Time{}, false
+	}
+	fraction := strings.TrimRight(parts[3], "0")
+	if len(fraction) > 6 {
+		return time.Time{}, false
+	}
+	micros, _ := strconv.Atoi((fraction + "000000")[:6])
+	moment = moment.Add(time.Duration(micros) * time.Microsecond)
+	if zone := parts[4]; len(zone) == 6 {
+		offset, err := time.Parse("15:04", zone[1:])
+		if err != nil {
+			return time.Time{}, false
+		}
+		shift := time.Duration(offset.Hour())*time.Hour + time.Duration(offset.Minute())*time.Minute
+		if zone[0] == '+' {
+			shift = -shift
+		}
+		moment = moment.Add(shift)
+	}
+	return moment, true
+}
