@@ -2,7 +2,9 @@ package rows_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -155,6 +157,38 @@ func TestCheckFindsUnevenColumns(t *testing.T) {
 		require.NoError(t, b.Check())
 		b.Cols[c].Truncate(4)
 		require.ErrorContains(t, b.Check(), b.Table.Columns[c].Name)
+	}
+}
+
+// Compare is the order of files: what two rows say decides it, whatever column
+// they are of.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind schemas.Type
+		fill func(*rows.Vector) // in order
+	}{
+		{schemas.String, func(v *rows.Vector) {
+			for _, text := range []string{"", "a", "a\x00", "aa", "b", "\uffff"} {
+				v.AppendString(text)
+			}
+		}},
+		{schemas.Int32, func(v *rows.Vector) { v.AppendInt32(math.MinInt32); v.AppendInt32(-1); v.AppendInt32(math.MaxInt32) }},
+		{schemas.Timestamp, func(v *rows.Vector) { v.AppendInt64(math.MinInt64); v.AppendInt64(0); v.AppendInt64(math.MaxInt64) }},
+		{schemas.Double, func(v *rows.Vector) { v.AppendDouble(0); v.AppendDouble(1); v.AppendDouble(math.Copysign(0, -1)) }},
+		{schemas.Boolean, func(v *rows.Vector) { v.AppendBool(false); v.AppendBool(true) }},
+	} {
+		a, b := &rows.Vector{Type: test.kind}, &rows.Vector{Type: test.kind}
+		a.AppendNull()
+		test.fill(a)
+		b.AppendNull()
+		test.fill(b)
+		require.Greater(t, len(a.Present), 2)
+		for i := range a.Present {
+			for j := range b.Present {
+				require.Equal(t, cmp.Compare(i, j), rows.Compare(a, i, b, j), "%s: %d and %d", test.kind, i, j)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,12 @@
 package rows
 
-import "example.org/growthexport/schemas"
+import (
+	"bytes"
+	"cmp"
+	"math"
+
+	"example.org/growthexport/schemas"
+)
 
 // Vector is one column's values. Every row has a slot, present or not, in the
 // slice of its type: Int32 and Date in I32, Int64 and Timestamp in I64, Double
@@ -124,6 +130,30 @@ func (v *Vector) AppendRow(src *Vector, i int) {
 		v.Data = append(v.Data, src.Text(i)...)
 		v.End = append(v.End, uint32(len(v.Data)))
 	}
+}
+
+// Compare orders row i of a and row j of b, both of one column, as files are
+// sorted: nulls first, texts by their bytes. Doubles, which are part of no key,
+// are told apart by their bits.
+func Compare(a *Vector, i int, b *Vector, j int) int {
+	if !a.Required && a.Present[i] != b.Present[j] {
+		return cmp.Compare(a.Present[i], b.Present[j])
+	}
+	if a.Null(i) {
+		return 0
+	}
+	switch a.Type {
+	case schemas.Int32, schemas.Date:
+		return cmp.Compare(a.I32[i], b.I32[j])
+	case schemas.Int64, schemas.Timestamp:
+		return cmp.Compare(a.I64[i], b.I64[j])
+	case schemas.Double:
+		return cmp.Compare(math.Float64bits(a.F64[i]), math.Float64bits(b.F64[j]))
+	case schemas.Boolean:
+		return cmp.Compare(a.Bool[i], b.Bool[j])
+	case schemas.String, schemas.JSON:
+	}
+	return bytes.Compare(a.Text(i), b.Text(j))
 }
 
 // Truncate drops all rows but the first n.

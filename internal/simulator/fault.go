@@ -3,6 +3,7 @@ package simulator
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -219,12 +220,9 @@ func (f *Fault) fits(a *aim, try int) bool {
 
 // retryAfter is the header's value now.
 func (f *Fault) retryAfter(now time.Time) string {
-	const prefix = "date+"
-	if len(f.RetryAfter) <= len(prefix) || f.RetryAfter[:len(prefix)] != prefix {
-		return f.RetryAfter
-	}
-	wait, err := time.ParseDuration(f.RetryAfter[len(prefix):])
-	if err != nil {
+	after, dated := strings.CutPrefix(f.RetryAfter, "date+")
+	wait, err := time.ParseDuration(after)
+	if !dated || err != nil {
 		return f.RetryAfter
 	}
 	return now.Add(wait).UTC().Format(http.TimeFormat)

@@ -1,10 +1,8 @@
 package transform
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
@@ -150,24 +148,7 @@ func (c *Chain) withoutEqualRows(group []sortedRow) []sortedRow {
 	return group
 }
 
-// compareCells orders two rows of a column, nulls first, texts by their bytes,
-// doubles by their bits.
-func compareCells(v *rows.Vector, a, b int32) int {
-	if !v.Required && v.Present[a] != v.Present[b] {
-		return cmp.Compare(v.Present[a], v.Present[b])
-	}
-	switch v.Type {
-	case schemas.Int32, schemas.Date:
-		return cmp.Compare(v.I32[a], v.I32[b])
-	case schemas.Int64, schemas.Timestamp:
-		return cmp.Compare(v.I64[a], v.I64[b])
-	case schemas.Double:
-		return cmp.Compare(math.Float64bits(v.F64[a]), math.Float64bits(v.F64[b]))
-	case schemas.Boolean:
-		return cmp.Compare(v.Bool[a], v.Bool[b])
-	}
-	return bytes.Compare(v.Text(int(a)), v.Text(int(b)))
-}
+func compareCells(v *rows.Vector, a, b int32) int { return rows.Compare(v, int(a), v, int(b)) }
 
 // orderChildren adds the rows of records that follow each other and have one
 // key. Of one record they are in order; several, whose key is not complete,

@@ -1,8 +1,6 @@
 package parquetfile
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 
 	"example.org/growthexport/internal/rows"
@@ -65,36 +63,9 @@ func (o *order) sorted(page *rows.Batch, r int) bool {
 		if r == 0 {
 			before, b = &o.last[i], 0
 		}
-		if c := compareRows(before, b, v, r); c != 0 {
+		if c := rows.Compare(before, b, v, r); c != 0 {
 			return c < 0
 		}
 	}
 	return true
-}
-
-// compareRows orders row i of a and row j of b, both of one column, nulls
-// first.
-func compareRows(a *rows.Vector, i int, b *rows.Vector, j int) int {
-	if an, bn := a.Null(i), b.Null(j); an || bn {
-		switch {
-		case an && bn:
-			return 0
-		case an:
-			return -1
-		}
-		return 1
-	}
-	switch a.Type {
-	case schemas.Int32, schemas.Date:
-		return cmp.Compare(a.I32[i], b.I32[j])
-	case schemas.Int64, schemas.Timestamp:
-		return cmp.Compare(a.I64[i], b.I64[j])
-	case schemas.Double:
-		return cmp.Compare(a.F64[i], b.F64[j])
-	case schemas.Boolean:
-		return cmp.Compare(a.Bool[i], b.Bool[j])
-	case schemas.String, schemas.JSON:
-		return bytes.Compare(a.Text(i), b.Text(j))
-	}
-	return 0
 }
