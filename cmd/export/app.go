@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/telemetry"
 )
 
 // app is what the commands share: the process's surroundings, handed in.
@@ -24,8 +25,12 @@ type app struct {
 	now    func() time.Time
 	// records is set once log lines are to be JSON: errors then are too.
 	records *slog.Logger
-	// unknown are variables of the environment that are still to be told of.
+	// unknown are variables of the environment that are still to be told of, as
+	// are other warnings that are pending.
 	unknown []unknownVariable
+	pending []string
+	// telemetry is nil unless a collector is to be told of the command.
+	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
 }
@@ -46,14 +51,23 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	for _, v := range a.unknown {
 		fmt.Fprintf(a.stderr, "growth-export: warning: environment variable %s is not known and has no effect%s\n", v.name, v.hint)
 	}
+	for _, warning := range a.pending {
+		fmt.Fprintf(a.stderr, "growth-export: warning: %s\n", warning)
+	}
 	if err != nil {
-		if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
-			err = errInterrupted // whatever it says, it says it because of that
-		}
+		err = conclude(ctx, err)
 		a.complain(err)
 		return exitCode(err)
 	}
 	return a.code
+}
+
+// conclude is the error that a command ends with.
+func conclude(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
+		return errInterrupted // whatever it says, it says it because of that
+	}
+	return err
 }
 
 // complain writes an error to stderr as one line.

@@ -138,6 +138,7 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 	}
 	code := exitCode(err)
 	for _, s := range end.summaries {
+		a.summarize(ctx, s)
 		code = worse(code, outcomeCode(s))
 	}
 	all := newDatesReport(end.summaries, code, err)

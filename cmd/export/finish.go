@@ -44,11 +44,7 @@ func (a *app) finish(ctx context.Context, command string, end any) {
 		fmt.Errorf("it took longer than %s and was killed", patience))
 	defer cancel()
 	if err := a.hook(ctx, command, end); err != nil {
-		if a.records != nil {
-			a.records.Warn("the command of --on-finish failed", "error", oneLine(err))
-			return
-		}
-		fmt.Fprintf(a.stderr, "growth-export: warning: the command of --on-finish failed: %s\n", oneLine(err))
+		a.warn("the command of --on-finish failed", err)
 	}
 }
 

@@ -20,7 +20,10 @@ func (a *app) newLogger(o *general) *slog.Logger {
 	for _, v := range a.unknown {
 		logger.Warn("environment variable is not known and has no effect"+v.hint, "variable", v.name) //nolint:sloglint // the hint is part of the sentence
 	}
-	a.unknown = nil
+	for _, warning := range a.pending {
+		logger.Warn(warning) //nolint:sloglint // it was worded before there was a logger
+	}
+	a.unknown, a.pending = nil, nil
 	return logger
 }
 

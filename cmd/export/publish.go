@@ -28,7 +28,7 @@ func (a *app) publishCommand() *cobra.Command {
 		Args:        noArguments,
 		Example: "  growth-export publish --dest /data/growth --run-id night\n" +
 			"  growth-export publish --dest /data/growth --run-id night --accept-held",
-		RunE: resolved(a, o, a.publish),
+		RunE: resolved(a, o, measured(a, "publish", a.publish)),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	publishing := group{cmd.Flags(), publishingGroup}
@@ -46,7 +46,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	if err != nil {
 		return a.abandon(ctx, o.onFinish, err)
 	}
-	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Now: a.now}
+	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Watcher: a.watcher(), Now: a.now}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 	}

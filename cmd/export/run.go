@@ -40,7 +40,7 @@ func (a *app) runCommand() *cobra.Command {
 		Args:        noArguments,
 		Example: "  growth-export run --simulate --dest demo\n" +
 			"  growth-export run --base-url https://host --dest /data/growth",
-		RunE: resolved(a, o, a.run),
+		RunE: resolved(a, o, measured(a, "run", a.run)),
 	}
 	o.define(cmd)
 	return cmd
@@ -128,13 +128,14 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	}
 	meter := &pipeline.Meter{}
 	options := o.clientOptions(baseURL, credentials, logger)
-	options.Observer = meter
+	options.Observer = a.observe(baseURL, meter)
 	client, err := extract.New(options)
 	if err != nil {
 		disconnect()
 		return fail(usage(err))
 	}
-	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: meter, Now: a.now}
+	a.sample(baseURL, client)
+	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: meter, Watcher: a.watcher(), Now: a.now}
 	return deps, settings, disconnect, nil
 }
 
@@ -249,6 +250,7 @@ func (a *app) report(ctx context.Context, o *general, onFinish string, summary *
 	if err == nil {
 		code = outcomeCode(summary)
 	}
+	a.summarize(ctx, summary)
 	end := newReport(summary, code, err)
 	var unwritten error
 	switch {

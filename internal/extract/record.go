@@ -87,6 +87,7 @@ func (s *stats) refreshed() {
 
 // Event is a request that has ended, token requests included. It holds neither URL nor query.
 type Event struct {
+	Method              string
 	Operation, Template string
 	School, District    string // bids, empty where the call is for none
 	Status              string // as in Stats.ByStatus, before the body was looked at: never "unreadable"
@@ -135,7 +136,7 @@ func (r *recorder) send(ctx context.Context, req *request) (*answer, error) {
 		bytes = len(ans.body.data)
 	}
 	r.observer.Requested(ctx, Event{
-		Operation: req.call.Operation, Template: req.call.Template, School: req.call.School, District: req.call.District,
+		Method: req.method, Operation: req.call.Operation, Template: req.call.Template, School: req.call.School, District: req.call.District,
 		Status: req.ended, Attempt: req.attempt, Bytes: bytes, InFlight: inFlight, Began: start, Took: took,
 	})
 	if r.log.Enabled(ctx, slog.LevelDebug) {

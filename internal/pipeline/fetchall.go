@@ -111,7 +111,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 	}
 	for _, u := range units {
 		if len(u.schools) == 0 {
-			group.Go(func() error { return u.stage(working, w) })
+			group.Go(func() error { return r.stage(working, w, u) })
 		}
 		for i := range u.schools {
 			if working.Err() != nil {
@@ -139,17 +139,29 @@ func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
 		return context.Cause(ctx)
 	}
 	began := time.Now()
-	result, err := r.fetch.school(ctx, u.dataset, u.schools[i])
+	within, end := r.begin(ctx, Step{Name: StepSchool, Dataset: u.dataset.Name, School: u.schools[i].Bid})
+	result, err := r.fetch.school(within, u.dataset, u.schools[i])
 	if err != nil {
+		end(End{Err: err})
 		return err
 	}
+	end(End{Ledger: &result.ledger})
 	r.Meter.finished(result, time.Since(began))
 	r.logResult(ctx, result)
 	complete, err := u.deliver(ctx, w, i, result)
 	if err != nil || !complete {
 		return err
 	}
-	return u.stage(ctx, w)
+	return r.stage(ctx, w, u)
+}
+
+// stage stages a unit that is complete.
+func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
+	files := u.journal.Files // the unit lets go of its journal
+	within, end := r.begin(ctx, Step{Name: StepStage, Dataset: u.dataset.Name, Bucket: u.bucket.Index})
+	err := u.stage(within, w)
+	end(End{Err: err, Files: files})
+	return err
 }
 
 // unitsToDo lists this shard's units that are not staged, or hold a failed
@@ -203,7 +215,7 @@ func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
 	_, err := u.deliver(ctx, w, 0, r.looked.results[d.Name])
 	u.journal.Ledger = r.looked.ledger[d.Name]
 	if err == nil {
-		err = u.stage(ctx, w)
+		err = r.stage(ctx, w, u)
 	}
 	if err != nil {
 		return errors.Join(err, u.abort())

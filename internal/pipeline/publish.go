@@ -116,6 +116,13 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string) (strin
 // or holds it back.
 func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
 	deps.Meter.enter("publish")
+	within, end := deps.begin(ctx, Step{Name: StepPublish, RunID: plan.RunID})
+	err := judgeAndPublish(within, deps, plan, l, summary)
+	end(End{Err: err})
+	return err
+}
+
+func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
 	gathered, err := sink.Gather(ctx, deps.Store, plan)
 	if err != nil {
 		return fmt.Errorf("gather run %s: %w", plan.RunID, err)

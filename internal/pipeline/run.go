@@ -208,7 +208,10 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 func (r *run) take(ctx context.Context, found standing) error {
 	r.Meter.enter("plan")
 	if r.plan = found.plan; r.plan == nil {
-		if err := r.beginPlan(ctx, found.id); err != nil {
+		planning, end := r.begin(ctx, Step{Name: StepPlan, RunID: found.id})
+		err := r.beginPlan(planning, found.id)
+		end(End{Err: err})
+		if err != nil {
 			return err
 		}
 	}
@@ -218,7 +221,10 @@ func (r *run) take(ctx context.Context, found standing) error {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
 		}
 	}
-	if err := r.fetchAll(ctx); err != nil {
+	fetching, end := r.begin(ctx, Step{Name: StepFetch, RunID: r.plan.RunID})
+	err := r.fetchAll(fetching)
+	end(End{Err: err})
+	if err != nil {
 		return overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, err)
 	}
 	if r.settings.Shards > 1 {

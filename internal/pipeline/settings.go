@@ -79,6 +79,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Meter may be read while the run goes on.
 	Meter *Meter
+	// Watcher is told of the steps; nil for nobody.
+	Watcher Watcher
 	// Now is the clock.
 	Now func() time.Time
 }

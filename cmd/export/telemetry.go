@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/telemetry"
+)
+
+// How long a command that is done waits for a collector.
+const (
+	collectorPatience            = 5 * time.Second
+	interruptedCollectorPatience = 2 * time.Second
+)
+
+// measured is a command's work, told of to an OpenTelemetry collector if the
+// environment asks for that. What becomes of that changes nothing: it is told
+// as a warning.
+func measured[O any](a *app, command string, work commandWork[O]) commandWork[O] {
+	return func(ctx context.Context, settings *O, from sources) error {
+		asked, warnings := telemetry.Asked(a.env)
+		for _, warning := range warnings {
+			a.pending = append(a.pending, "OpenTelemetry: "+warning)
+		}
+		if asked == (telemetry.Signals{}) {
+			return work(ctx, settings, from)
+		}
+		within, sending, err := telemetry.Start(ctx, asked, command, thisBuild().Version)
+		if err != nil {
+			a.pending = append(a.pending, "OpenTelemetry: nothing is sent: "+oneLine(err))
+			return work(ctx, settings, from)
+		}
+		a.telemetry = sending
+		err = work(within, settings, from)
+		patience := collectorPatience
+		if ctx.Err() != nil {
+			patience = interruptedCollectorPatience
+		}
+		code := a.code
+		if err != nil {
+			code = exitCode(conclude(ctx, err))
+		}
+		if fault := sending.End(ctx, code, patience); fault != nil {
+			a.warn("OpenTelemetry: not everything was sent", fault)
+		}
+		return err
+	}
+}
+
+// observe adds what tells of the run to the collector, if that is asked, to
+// what its parts are made with.
+func (a *app) observe(base *url.URL, meter *pipeline.Meter) extract.Observer {
+	if a.telemetry == nil {
+		return meter
+	}
+	return observers{meter, a.telemetry.Service(base)}
+}
+
+// sample has the client's state told to the collector, if that is asked.
+func (a *app) sample(base *url.URL, client *extract.Client) {
+	if a.telemetry != nil {
+		a.telemetry.Sample(base, client.Stats)
+	}
+}
+
+// watcher is who is told of the steps of a run; nil for nobody.
+func (a *app) watcher() pipeline.Watcher {
+	if a.telemetry == nil {
+		return nil
+	}
+	return a.telemetry
+}
+
+// summarize tells the collector, if that is asked, what became of a run.
+func (a *app) summarize(ctx context.Context, summary *pipeline.Summary) {
+	if a.telemetry != nil && summary != nil {
+		a.telemetry.Summarize(ctx, summary, a.now())
+	}
+}
+
+// observers are all told.
+type observers []extract.Observer
+
+func (all observers) Requested(ctx context.Context, event extract.Event) {
+	for _, o := range all {
+		o.Requested(ctx, event)
+	}
+}
+
+func (all observers) Retried(ctx context.Context, operation, cause string) {
+	for _, o := range all {
+		o.Retried(ctx, operation, cause)
+	}
+}
+
+// warn tells of something that went wrong and changes nothing.
+func (a *app) warn(what string, err error) {
+	if a.records != nil {
+		a.records.Warn(what, "error", oneLine(err)) //nolint:sloglint // what is a constant of the caller
+		return
+	}
+	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, oneLine(err))
+}

@@ -1,0 +1,409 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+// TestTelemetryOfARun holds what a real receiver gets of a run with faults,
+// failed and denied schools against the run's manifest.
+func TestTelemetryOfARun(t *testing.T) {
+	t.Parallel()
+	world := simulator.NewWorld(simulator.Options{Seed: 21, SchoolSizes: []int{30, 45, 12, 50, 0}, Quirks: true})
+	server := simulator.New(world, simulator.ServerOptions{Key: "key-4f1c9d", Secret: "secret-77aa21", PageSize: 10, ListPageSize: 10})
+	schools := world.Schools()
+	server.SetFaults(append([]simulator.Fault{
+		{Operation: "test_results", School: schools[1].Bid, Kind: simulator.FaultBody, Body: `{"testResults":[{"studentBid":`},
+		{Operation: "school_classes", School: schools[2].Bid, Kind: simulator.FaultBody, Body: `{"x":[],"y":[]}`},
+		{School: schools[0].Bid, Kind: simulator.FaultStatus, Status: http.StatusForbidden},
+	}, simulator.TransientFaults(0.1, 100*time.Millisecond)...))
+	var mu sync.Mutex
+	sent := make(map[string]bool)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		sent[strings.TrimPrefix(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "Basic ")] = true
+		for _, name := range []string{"Traceparent", "Tracestate", "Baggage"} {
+			if r.Header.Get(name) != "" {
+				t.Errorf("the service was sent %s", name)
+			}
+		}
+		mu.Unlock()
+		server.ServeHTTP(w, r)
+	}))
+	t.Cleanup(service.Close)
+	c := newCollector(t, nil)
+
+	dest := filepath.Join(t.TempDir(), "out")
+	cmd, stderr := commandProcess(t, "run", "--base-url", service.URL+server.BasePath(), "--dest", dest, "--run-id", "night", "--datasets", "all",
+		"--schools-per-file", "2", "--retries", "4", "--request-timeout", "2s", "--max-failed-schools", "4", "--concurrency", "4")
+	cmd.Env = append(cmd.Env, apiKeyVariable+"=key-4f1c9d", apiSecretVariable+"=secret-77aa21",
+		"OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL+"/base", "OTEL_EXPORTER_OTLP_HEADERS=x-team=night%20shift", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test", "OTEL_BSP_MAX_QUEUE_SIZE=100000", "OTEL_METRIC_EXPORT_INTERVAL=300")
+	began := time.Now()
+	_ = cmd.Run()
+	require.Equal(t, exitPartial, cmd.ProcessState.ExitCode(), stderr)
+	require.NotContains(t, stderr.String(), "OpenTelemetry")
+	var manifest sink.Manifest
+	text, err := os.ReadFile(filepath.Join(dest, "_runs", "night", "manifest.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &manifest))
+
+	c.requireFigures(t, &manifest, began)
+	c.requireTrace(t, &manifest, len(schools))
+	for _, header := range c.headers {
+		require.Equal(t, "night shift", header.Get("X-Team"))
+	}
+	for _, r := range c.resources {
+		described := attributesOf(r.GetAttributes())
+		require.Equal(t, "growth-export", described["service.name"])
+		require.NotEmpty(t, described["service.version"])
+		require.NotEmpty(t, described["service.instance.id"])
+		require.Equal(t, "test", described["deployment.environment.name"])
+	}
+
+	received := c.bodies.String()
+	looked := 0
+	absent := func(what, value string) {
+		if len(value) < 5 {
+			return // such a text can stand anywhere
+		}
+		looked++
+		require.NotContains(t, received, value, "%s leaked", what)
+	}
+	require.Contains(t, received, schools[3].Bid, "what is looked for would be found")
+	absent("the key", "key-4f1c9d")
+	absent("the secret", "secret-77aa21")
+	absent("a URL", "http://")
+	absent("a query", "next-page")
+	for token := range sent {
+		absent("a token", token)
+	}
+	for value, column := range identifiers(t, world) {
+		absent(column, value)
+	}
+	for _, r := range server.Log() {
+		if cursor := r.Query.Get("next-page"); cursor != "" {
+			absent("a cursor", cursor)
+		}
+	}
+	require.Greater(t, looked, 400)
+
+	// The README lists all metrics and no other.
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	var listed, registered []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+\\.[a-z_.]+)` \\|").FindAllStringSubmatch(string(readme), -1) {
+		listed = append(listed, row[1])
+	}
+	for name := range c.metrics {
+		registered = append(registered, name)
+	}
+	require.ElementsMatch(t, listed, registered)
+}
+
+// requireFigures compares the metrics with the manifest.
+func (c *collector) requireFigures(t *testing.T, manifest *sink.Manifest, began time.Time) {
+	t.Helper()
+	requests := c.values(t, "http.client.request.duration", "growth_export.operation", "http.response.status_code", "error.type")
+	byStatus := make(map[string]int64)
+	for key, n := range requests {
+		words := strings.Fields(key)
+		if words[0] != "token" {
+			byStatus[words[1]] += n
+		}
+		if len(words) == 3 {
+			require.Equal(t, words[1], words[2], "the status code is the type of the error")
+		}
+	}
+	want := make(map[string]int64)
+	for status, n := range manifest.Requests.ByStatus {
+		if status == "unreadable" { // which the body told, not the answer
+			status = "200"
+		}
+		want[status] += n
+	}
+	require.Equal(t, want, byStatus)
+	require.Greater(t, len(want), 5, "there was a lot to tell")
+	var retries int64
+	for _, n := range c.values(t, "growth_export.request.retries", "error.type") {
+		retries += n
+	}
+	require.Equal(t, manifest.Requests.Retries, retries)
+	require.Positive(t, c.values(t, "growth_export.request.retries", "error.type")["unreadable"])
+
+	rows, bytes := make(map[string]int64), make(map[string]int64)
+	for name, table := range manifest.Tables {
+		rows[name] = table.Rows
+		for _, file := range table.Files {
+			bytes[name] += file.Bytes
+		}
+	}
+	require.Equal(t, rows, c.values(t, "growth_export.rows", "growth_export.table"))
+	require.Equal(t, bytes, c.values(t, "growth_export.bytes", "growth_export.table"))
+	outcomes := c.values(t, "growth_export.school.datasets", "growth_export.dataset", "growth_export.outcome")
+	for name, of := range manifest.Datasets {
+		if name == "schools" || name == "districts" || name == "district_schools" {
+			continue
+		}
+		for outcome, n := range map[string]int64{"ok": of.OK, "denied": of.Denied, "failed": of.Failed} {
+			require.Equal(t, n, outcomes[name+" "+outcome], name+" "+outcome)
+		}
+	}
+	require.Equal(t, map[string]int64{"ok": manifest.Schools.OK, "denied": manifest.Schools.Denied, "failed": manifest.Schools.Failed},
+		c.values(t, "growth_export.schools", "growth_export.outcome"))
+	require.Positive(t, manifest.Schools.Denied)
+	require.Positive(t, manifest.Schools.Failed)
+
+	require.Equal(t, map[string]int64{"run 3": 1}, c.values(t, "growth_export.run.duration", "growth_export.command", "process.exit.code"))
+	require.InDelta(t, began.Unix(), c.values(t, "growth_export.snapshot.published", "growth_export.kind")["full"], 60)
+	require.Zero(t, c.values(t, "http.client.active_requests")[""])
+	require.InDelta(t, 2.5, c.values(t, "growth_export.request.limit")[""], 1.5)
+}
+
+// requireTrace checks that spans nest as they should, and that there is one for
+// each request and each school's dataset.
+func (c *collector) requireTrace(t *testing.T, manifest *sink.Manifest, schools int) {
+	t.Helper()
+	byID := make(map[string]*trace.Span)
+	for _, s := range c.spans {
+		byID[string(s.GetSpanId())] = s
+	}
+	require.Len(t, byID, len(c.spans))
+	places := make(map[string]int64)
+	var again int64
+	for _, s := range c.spans {
+		require.Equal(t, c.spans[0].GetTraceId(), s.GetTraceId())
+		var place []string
+		for at := s; at != nil; at = byID[string(at.GetParentSpanId())] {
+			name := at.GetName()
+			if at.GetKind() == trace.Span_SPAN_KIND_CLIENT {
+				name, _, _ = strings.Cut(name, " ")
+			}
+			place = append([]string{name}, place...)
+			parent := byID[string(at.GetParentSpanId())]
+			if parent == nil {
+				continue
+			}
+			require.GreaterOrEqual(t, at.GetStartTimeUnixNano(), parent.GetStartTimeUnixNano())
+			require.LessOrEqual(t, at.GetEndTimeUnixNano(), parent.GetEndTimeUnixNano())
+		}
+		places[strings.Join(place, " ")]++
+		attributes := attributesOf(s.GetAttributes())
+		if attributes["http.request.resend_count"] != "" && attributes["growth_export.operation"] != "token" {
+			again++
+		}
+		switch s.GetName() {
+		case "run":
+			require.Equal(t, map[string]string{
+				"growth_export.run.id": "night", "growth_export.kind": "full", "growth_export.snapshot_date": manifest.SnapshotDate,
+				"growth_export.outcome": "published", "process.exit.code": "3", "error.type": "3",
+			}, attributes)
+			require.Equal(t, trace.Status_STATUS_CODE_ERROR, s.GetStatus().GetCode())
+		case "school":
+			require.NotEmpty(t, attributes["growth_export.school"])
+			require.NotEmpty(t, attributes["growth_export.dataset"])
+			failed := attributes["growth_export.outcome"] == "failed"
+			require.Equal(t, failed, s.GetStatus().GetCode() == trace.Status_STATUS_CODE_ERROR)
+		}
+	}
+	perSchool := int64(len(manifest.Datasets) - 3)
+	require.EqualValues(t, 1, places["run"])
+	require.EqualValues(t, 1, places["run plan"])
+	require.EqualValues(t, 1, places["run fetch"])
+	require.EqualValues(t, 1, places["run publish"])
+	require.Equal(t, 3*perSchool+3, places["run fetch stage"], "three buckets, and that of the lookups")
+	require.Equal(t, perSchool*int64(schools), places["run fetch school"])
+	require.Equal(t, manifest.Requests.Total, places["run plan GET"]+places["run fetch school GET"])
+	require.Equal(t, manifest.Requests.Retries, again)
+	require.Positive(t, places["run plan POST"], "a token")
+	delete(places, "run fetch school POST") // there may be new tokens
+	require.Len(t, places, 9, places)
+}
+
+// smallRun is a run of the embedded service, which takes a moment.
+func smallRun(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd, stderr = commandProcess(t, "run", "--simulate", "--dest", filepath.Join(t.TempDir(), "out"), "--datasets", "schools,students",
+		"--simulate-schools", "3", "--progress", "none")
+	cmd.Env = append(cmd.Env, environ...)
+	return cmd, stderr
+}
+
+// TestCollectorInTrouble changes nothing of a run but a warning and a bounded
+// time.
+func TestCollectorInTrouble(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for name, test := range map[string]struct {
+		endpoint, says string
+		most           time.Duration
+	}{
+		"down": {closed.URL, "connection refused", 3 * time.Second},
+		"slow": {newCollector(t, hang).URL, "the collector took more than 5s", 8 * time.Second},
+		"failing": {newCollector(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "out of\norder", http.StatusInternalServerError)
+			return true
+		}).URL, "500 Internal Server Error", 3 * time.Second},
+		"overloaded": {newCollector(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}).URL, "the collector took more than 5s", 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+test.endpoint)
+			began := time.Now()
+			require.NoError(t, cmd.Run(), stderr)
+			require.Less(t, time.Since(began), test.most)
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr)
+			require.Contains(t, stderr.String(), "growth-export: warning: OpenTelemetry: not everything was sent: ")
+			require.Contains(t, stderr.String(), test.says)
+		})
+	}
+}
+
+// hang lets a request wait until its sender gives up.
+func hang(_ http.ResponseWriter, r *http.Request) bool {
+	_, _ = io.Copy(io.Discard, r.Body) // before that nobody looks whether the sender is there
+	<-r.Context().Done()
+	return true
+}
+
+// TestTelemetryNotAsked sends nothing, and says why where something was asked
+// that is not done.
+func TestTelemetryNotAsked(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t, nil)
+	endpoint := "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL
+	for name, test := range map[string]struct {
+		environ []string
+		says    []string
+	}{
+		"disabled": {[]string{endpoint, "OTEL_SDK_DISABLED=true"}, nil},
+		"none":     {[]string{endpoint, "OTEL_METRICS_EXPORTER=none", "OTEL_TRACES_EXPORTER=none"}, nil},
+		"grpc":     {[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, []string{"OpenTelemetry: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: nothing is sent that way"}},
+		"others": {
+			[]string{endpoint, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=console"},
+			[]string{"OpenTelemetry: OTEL_METRICS_EXPORTER=prometheus is not sent", "OpenTelemetry: OTEL_TRACES_EXPORTER=console is not sent"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, stderr := smallRun(t, test.environ...)
+			require.NoError(t, cmd.Run(), stderr)
+			require.Equal(t, len(test.says), strings.Count(stderr.String(), "level=WARN"), stderr)
+			for _, said := range test.says {
+				require.Contains(t, stderr.String(), said)
+			}
+			require.Zero(t, c.received())
+		})
+	}
+}
+
+// TestTelemetryOfCommands sends how each command ended, that of an interrupted
+// run within its time.
+func TestTelemetryOfCommands(t *testing.T) {
+	t.Parallel()
+	dest := filepath.Join(t.TempDir(), "out")
+	shard := []string{
+		"run", "--simulate", "--dest", dest, "--run-id", "night", "--datasets", "schools,students", "--simulate-schools", "3", "--schools-per-file", "1",
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		// figures are how often a metric was measured in all, spans their names.
+		figures map[string]int64
+		spans   []string
+	}{
+		{append(shard, "--shard", "0/2"), exitOK, map[string]int64{"growth_export.rows": 3}, []string{"run", "plan", "fetch", "school", "stage"}},
+		{append(shard, "--shard", "1/2"), exitOK, map[string]int64{"growth_export.schools": 3}, []string{"run", "fetch", "school", "stage"}},
+		{[]string{"publish", "--dest", dest}, exitOK, map[string]int64{"growth_export.schools": 3}, []string{"publish", "publish"}},
+		{[]string{"verify", "--dest", dest}, exitOK, nil, []string{"verify"}},
+		{[]string{"prune", "--dest", dest, "--keep", "1"}, exitOK, nil, []string{"prune"}},
+		{[]string{"purge", "--dest", dest, "--schools", "nobody"}, exitOK, nil, []string{"purge"}},
+		{[]string{"verify", "--dest", dest, "--run-id", "none"}, exitUsage, nil, []string{"verify"}},
+	} {
+		c := newCollector(t, nil)
+		cmd, stderr := commandProcess(t, test.args...)
+		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_SERVICE_NAME=ours")
+		_ = cmd.Run()
+		require.Equal(t, test.code, cmd.ProcessState.ExitCode(), stderr)
+		require.Equal(t, map[string]int64{test.args[0] + " " + strconv.Itoa(test.code): 1},
+			c.values(t, "growth_export.run.duration", "growth_export.command", "process.exit.code"))
+		_, published := c.metrics["growth_export.snapshot.published"]
+		require.Equal(t, test.args[0] == "publish", published)
+		for name, least := range test.figures {
+			require.GreaterOrEqual(t, c.values(t, name)[""], least, name)
+		}
+		require.Equal(t, "ours", attributesOf(c.resources[0].GetAttributes())["service.name"])
+		names := make(map[string]int)
+		for _, s := range c.spans {
+			if s.GetKind() == trace.Span_SPAN_KIND_INTERNAL {
+				names[s.GetName()]++
+			}
+		}
+		for _, name := range test.spans {
+			require.Positive(t, names[name], name)
+			if name != "school" && name != "stage" {
+				names[name]--
+			}
+		}
+		delete(names, "school")
+		delete(names, "stage")
+		for name, n := range names {
+			require.Zero(t, n, name)
+		}
+	}
+}
+
+func TestTelemetryOfAnInterruptedRun(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request) bool{"well": nil, "slow": hang} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCollector(t, answer)
+			dest := filepath.Join(t.TempDir(), "out")
+			cmd, stderr := commandProcess(t, "run", "--simulate", "--dest", dest, "--datasets", "schools,students", "--simulate-latency", "1s",
+				"--simulate-schools", "30", "--concurrency", "1", "--progress", "none")
+			cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool {
+				plans, _ := filepath.Glob(filepath.Join(dest, "_runs", "*", "plan.json"))
+				return len(plans) == 1
+			}, 20*time.Second, 10*time.Millisecond, "the run never began: %s", stderr)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+			asked := time.Now()
+			require.Error(t, cmd.Wait())
+			require.Less(t, time.Since(asked), 4*time.Second)
+			require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
+			if answer != nil {
+				require.Contains(t, stderr.String(), "the collector took more than 2s")
+				return
+			}
+			require.Equal(t, map[string]int64{"run 130": 1}, c.values(t, "growth_export.run.duration", "growth_export.command", "process.exit.code"))
+			require.Equal(t, "run", c.spans[len(c.spans)-1].GetName())
+		})
+	}
+}

@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"context"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// The names of steps.
+const (
+	StepPlan    = "plan"    // the lookups and the plan
+	StepFetch   = "fetch"   // everything from there to the last staged unit
+	StepSchool  = "school"  // one school's dataset
+	StepStage   = "stage"   // the files of a unit become durable
+	StepPublish = "publish" // judging and publishing
+)
+
+// Watcher is told of the steps of a run, by many goroutines at a time, and must
+// be quick. A step ends after those that are begun within it.
+type Watcher interface {
+	// Begin is told of a step that begins. What the step does, its requests
+	// included, it does with the context returned; end is called once, when it
+	// has ended.
+	Begin(ctx context.Context, step Step) (_ context.Context, end func(End))
+}
+
+// Step is a part of a run.
+type Step struct {
+	Name  string
+	RunID string // of plan, fetch and publish
+	// Dataset is of school and stage, School a bid, of school alone, and Bucket
+	// of stage alone: -1 is that of the lookups.
+	Dataset, School string
+	Bucket          int
+}
+
+// End is how a step ended.
+type End struct {
+	Err error
+	// Ledger is what the ledger says of the school's dataset; nil for other
+	// steps, and if there was an error.
+	Ledger *sink.LedgerRow
+	// Files are those that were staged, by table.
+	Files map[string]sink.File
+}
+
+// begin tells the watcher, if there is one, of a step.
+func (d *Deps) begin(ctx context.Context, step Step) (context.Context, func(End)) {
+	if d.Watcher == nil {
+		return ctx, unwatched
+	}
+	return d.Watcher.Begin(ctx, step)
+}
+
+func unwatched(End) {}

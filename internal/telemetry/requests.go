@@ -1,0 +1,81 @@
+package telemetry
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.org/growthexport/internal/extract"
+)
+
+// Service observes the requests to one service.
+type Service struct {
+	telemetry *Telemetry
+	server    []attribute.KeyValue
+}
+
+var _ extract.Observer = (*Service)(nil)
+
+// Service is what observes the requests to the service at a URL, of which it tells host and port alone.
+func (t *Telemetry) Service(base *url.URL) *Service {
+	return &Service{telemetry: t, server: server(base)}
+}
+
+// Sample has the state of the client of that service read whenever metrics are sent.
+func (t *Telemetry) Sample(base *url.URL, stats func() extract.Stats) {
+	t.sample.Store(&sample{stats: stats, server: attribute.NewSet(server(base)...)})
+}
+
+func server(base *url.URL) []attribute.KeyValue {
+	port, err := strconv.Atoi(base.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[base.Scheme]
+	}
+	return []attribute.KeyValue{semconv.ServerAddress(base.Hostname()), semconv.ServerPort(port)}
+}
+
+// Requested measures a request and makes it a span of the step that it was made for.
+func (s *Service) Requested(ctx context.Context, e extract.Event) {
+	attributes := append(make([]attribute.KeyValue, 0, 12), s.server...)
+	attributes = append(attributes, semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Template), operationKey.String(e.Operation))
+	status, err := strconv.Atoi(e.Status)
+	if err == nil {
+		attributes = append(attributes, semconv.HTTPResponseStatusCode(status))
+	}
+	failed := err != nil || status >= 400
+	if failed {
+		attributes = append(attributes, semconv.ErrorTypeKey.String(e.Status))
+	}
+	s.telemetry.instruments.requestDuration.Record(ctx, e.Took.Seconds(), metric.WithAttributes(attributes...))
+
+	_, span := s.telemetry.tracer.Start(ctx, e.Method+" "+e.Template, trace.WithTimestamp(e.Began), trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End(trace.WithTimestamp(e.Began.Add(e.Took)))
+	if !span.IsRecording() {
+		return
+	}
+	attributes = append(attributes, attribute.Int("growth_export.attempt", e.Attempt), attribute.Int("growth_export.body.bytes", e.Bytes))
+	if e.Attempt > 1 {
+		attributes = append(attributes, semconv.HTTPRequestResendCount(e.Attempt-1))
+	}
+	if e.School != "" {
+		attributes = append(attributes, schoolKey.String(e.School))
+	}
+	if e.District != "" {
+		attributes = append(attributes, districtKey.String(e.District))
+	}
+	span.SetAttributes(attributes...)
+	if failed {
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+// Retried counts a request that was made again.
+func (s *Service) Retried(ctx context.Context, operation, cause string) {
+	s.telemetry.instruments.retries.Add(ctx, 1, metric.WithAttributes(operationKey.String(operation), semconv.ErrorTypeKey.String(cause)))
+}
