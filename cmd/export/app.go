@@ -113,6 +113,11 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	for _, section := range commands {
 		root.AddCommand(section.commands...)
 	}
+	for _, cmd := range root.Commands() {
+		if slices.Contains(measuredCommands(), cmd.Name()) {
+			a.measure(cmd)
+		}
+	}
 	addCompletions(root)
 	return root
 }

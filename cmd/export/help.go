@@ -103,6 +103,9 @@ func (h *helpText) long(cmd *cobra.Command) {
 		h.line("Secrets come from the environment alone: " + apiKeyVariable + " and " + apiSecretVariable +
 			", or " + accessTokenVariable + "; each also as ..._FILE with the path of a file.")
 	}
+	if slices.Contains(measuredCommands(), cmd.Name()) {
+		h.line("OpenTelemetry metrics and traces go where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP; the README tells of them.")
+	}
 }
 
 // beginning is what a command does and how it is called.

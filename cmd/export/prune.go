@@ -33,7 +33,7 @@ func (a *app) pruneCommand() *cobra.Command {
 		Args: noArguments,
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
-		RunE: resolved(a, o, measured(a, "prune", a.prune)),
+		RunE: resolved(a, o, a.prune),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is kept"}

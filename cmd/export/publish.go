@@ -28,7 +28,7 @@ func (a *app) publishCommand() *cobra.Command {
 		Args:        noArguments,
 		Example: "  growth-export publish --dest /data/growth --run-id night\n" +
 			"  growth-export publish --dest /data/growth --run-id night --accept-held",
-		RunE: resolved(a, o, measured(a, "publish", a.publish)),
+		RunE: resolved(a, o, a.publish),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	publishing := group{cmd.Flags(), publishingGroup}

@@ -38,7 +38,7 @@ func (a *app) purgeCommand() *cobra.Command {
 		Args: noArguments,
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --schools @ended.txt",
-		RunE: resolved(a, o, measured(a, "purge", a.purge)),
+		RunE: resolved(a, o, a.purge),
 	}
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is removed (flags alone count here: elsewhere these names restrict runs)"}

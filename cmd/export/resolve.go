@@ -58,11 +58,10 @@ func (s sources) choose(names ...string) (string, error) {
 	return chosen, nil
 }
 
-// commandWork is what a command does with its settings.
-type commandWork[O any] func(ctx context.Context, settings *O, from sources) error
-
 // resolved is what runs a command: its work, once its settings are filled in.
-func resolved[O any](a *app, settings *O, work commandWork[O]) func(cmd *cobra.Command, _ []string) error {
+func resolved[O any](
+	a *app, settings *O, work func(ctx context.Context, settings *O, from sources) error,
+) func(cmd *cobra.Command, _ []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		from, err := a.resolve(cmd)
 		if err != nil {

@@ -40,7 +40,7 @@ func (a *app) runCommand() *cobra.Command {
 		Args:        noArguments,
 		Example: "  growth-export run --simulate --dest demo\n" +
 			"  growth-export run --base-url https://host --dest /data/growth",
-		RunE: resolved(a, o, measured(a, "run", a.run)),
+		RunE: resolved(a, o, a.run),
 	}
 	o.define(cmd)
 	return cmd

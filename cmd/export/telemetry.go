@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/telemetry"
@@ -17,25 +19,31 @@ const (
 	interruptedCollectorPatience = 2 * time.Second
 )
 
-// measured is a command's work, told of to an OpenTelemetry collector if the
+// measuredCommands are those that a collector is told of.
+func measuredCommands() []string { return []string{"run", "publish", "verify", "prune", "purge"} }
+
+// measure has an OpenTelemetry collector told of what a command does, if the
 // environment asks for that. What becomes of that changes nothing: it is told
 // as a warning.
-func measured[O any](a *app, command string, work commandWork[O]) commandWork[O] {
-	return func(ctx context.Context, settings *O, from sources) error {
+func (a *app) measure(cmd *cobra.Command) {
+	work := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		asked, warnings := telemetry.Asked(a.env)
 		for _, warning := range warnings {
 			a.pending = append(a.pending, "OpenTelemetry: "+warning)
 		}
 		if asked == (telemetry.Signals{}) {
-			return work(ctx, settings, from)
+			return work(cmd, args)
 		}
-		within, sending, err := telemetry.Start(ctx, asked, command, thisBuild().Version)
+		ctx := cmd.Context()
+		within, sending, err := telemetry.Start(ctx, asked, cmd.Name(), thisBuild().Version)
 		if err != nil {
 			a.pending = append(a.pending, "OpenTelemetry: nothing is sent: "+oneLine(err))
-			return work(ctx, settings, from)
+			return work(cmd, args)
 		}
 		a.telemetry = sending
-		err = work(within, settings, from)
+		cmd.SetContext(within)
+		err = work(cmd, args)
 		patience := collectorPatience
 		if ctx.Err() != nil {
 			patience = interruptedCollectorPatience

@@ -30,7 +30,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Args:        noArguments,
 		Example: "  growth-export verify --dest /data/growth\n" +
 			"  growth-export verify --dest /data/growth --snapshot-date 2026-11-20",
-		RunE: resolved(a, o, measured(a, "verify", a.verify)),
+		RunE: resolved(a, o, a.verify),
 	}
 	o.destination.define(cmd)
 	which := group{cmd.Flags(), "What is verified"}

@@ -1,0 +1,187 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+// smallRun is a run of the embedded service, which takes a moment.
+func smallRun(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd, stderr = commandProcess(t, "run", "--simulate", "--dest", filepath.Join(t.TempDir(), "out"), "--datasets", "schools,students",
+		"--simulate-schools", "3", "--progress", "none")
+	cmd.Env = append(cmd.Env, environ...)
+	return cmd, stderr
+}
+
+// TestCollectorInTrouble changes nothing of a run but a warning and a bounded
+// time.
+func TestCollectorInTrouble(t *testing.T) {
+	t.Parallel()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	for name, test := range map[string]struct {
+		endpoint, says string
+		most           time.Duration
+	}{
+		"down": {closed.URL, "connection refused", 3 * time.Second},
+		"slow": {newCollector(t, hang).URL, "the collector took more than 5s", 8 * time.Second},
+		"failing": {newCollector(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "out of\norder", http.StatusInternalServerError)
+			return true
+		}).URL, "500 Internal Server Error", 3 * time.Second},
+		"overloaded": {newCollector(t, func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}).URL, "the collector took more than 5s", 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+test.endpoint)
+			began := time.Now()
+			require.NoError(t, cmd.Run(), stderr)
+			require.Less(t, time.Since(began), test.most)
+			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr)
+			require.Contains(t, stderr.String(), "growth-export: warning: OpenTelemetry: not everything was sent: ")
+			require.Contains(t, stderr.String(), test.says)
+		})
+	}
+}
+
+// hang lets a request wait until its sender gives up.
+func hang(_ http.ResponseWriter, r *http.Request) bool {
+	_, _ = io.Copy(io.Discard, r.Body) // before that nobody looks whether the sender is there
+	<-r.Context().Done()
+	return true
+}
+
+// TestTelemetryNotAsked sends nothing, and says why where something was asked
+// that is not done.
+func TestTelemetryNotAsked(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t, nil)
+	endpoint := "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL
+	for name, test := range map[string]struct {
+		environ []string
+		says    []string
+	}{
+		"disabled": {[]string{endpoint, "OTEL_SDK_DISABLED=true"}, nil},
+		"none":     {[]string{endpoint, "OTEL_METRICS_EXPORTER=none", "OTEL_TRACES_EXPORTER=none"}, nil},
+		"grpc":     {[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, []string{"OpenTelemetry: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: nothing is sent that way"}},
+		"others": {
+			[]string{endpoint, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=console"},
+			[]string{"OpenTelemetry: OTEL_METRICS_EXPORTER=prometheus is not sent", "OpenTelemetry: OTEL_TRACES_EXPORTER=console is not sent"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd, stderr := smallRun(t, test.environ...)
+			require.NoError(t, cmd.Run(), stderr)
+			require.Equal(t, len(test.says), strings.Count(stderr.String(), "level=WARN"), stderr)
+			for _, said := range test.says {
+				require.Contains(t, stderr.String(), said)
+			}
+			require.Zero(t, c.received())
+		})
+	}
+}
+
+// TestTelemetryOfCommands sends how each command ended, that of an interrupted
+// run within its time.
+func TestTelemetryOfCommands(t *testing.T) {
+	t.Parallel()
+	dest := filepath.Join(t.TempDir(), "out")
+	shard := []string{
+		"run", "--simulate", "--dest", dest, "--run-id", "night", "--datasets", "schools,students", "--simulate-schools", "3", "--schools-per-file", "1",
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		// figures are how often a metric was measured in all, spans their names.
+		figures map[string]int64
+		spans   []string
+	}{
+		{append(shard, "--shard", "0/2"), exitOK, map[string]int64{"growth_export.rows": 3}, []string{"run", "plan", "fetch", "school", "stage"}},
+		{append(shard, "--shard", "1/2"), exitOK, map[string]int64{"growth_export.schools": 3}, []string{"run", "fetch", "school", "stage"}},
+		{[]string{"publish", "--dest", dest}, exitOK, map[string]int64{"growth_export.schools": 3}, []string{"publish", "publish"}},
+		{[]string{"verify", "--dest", dest}, exitOK, nil, []string{"verify"}},
+		{[]string{"prune", "--dest", dest, "--keep", "1"}, exitOK, nil, []string{"prune"}},
+		{[]string{"purge", "--dest", dest, "--schools", "nobody"}, exitOK, nil, []string{"purge"}},
+		{[]string{"verify", "--dest", dest, "--run-id", "none"}, exitUsage, nil, []string{"verify"}},
+	} {
+		c := newCollector(t, nil)
+		cmd, stderr := commandProcess(t, test.args...)
+		cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_SERVICE_NAME=ours")
+		_ = cmd.Run()
+		require.Equal(t, test.code, cmd.ProcessState.ExitCode(), stderr)
+		require.Equal(t, map[string]int64{test.args[0] + " " + strconv.Itoa(test.code): 1},
+			c.values(t, "growth_export.run.duration", "growth_export.command", "process.exit.code"))
+		_, published := c.metrics["growth_export.snapshot.published"]
+		require.Equal(t, test.args[0] == "publish", published)
+		for name, least := range test.figures {
+			require.GreaterOrEqual(t, c.values(t, name)[""], least, name)
+		}
+		require.Equal(t, "ours", attributesOf(c.resources[0].GetAttributes())["service.name"])
+		names := make(map[string]int)
+		for _, s := range c.spans {
+			if s.GetKind() == trace.Span_SPAN_KIND_INTERNAL {
+				names[s.GetName()]++
+			}
+		}
+		for _, name := range test.spans {
+			require.Positive(t, names[name], name)
+			if name != "school" && name != "stage" {
+				names[name]--
+			}
+		}
+		delete(names, "school")
+		delete(names, "stage")
+		for name, n := range names {
+			require.Zero(t, n, name)
+		}
+	}
+}
+
+func TestTelemetryOfAnInterruptedRun(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request) bool{"well": nil, "slow": hang} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCollector(t, answer)
+			dest := filepath.Join(t.TempDir(), "out")
+			cmd, stderr := commandProcess(t, "run", "--simulate", "--dest", dest, "--datasets", "schools,students", "--simulate-latency", "1s",
+				"--simulate-schools", "30", "--concurrency", "1", "--progress", "none")
+			cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL)
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool {
+				plans, _ := filepath.Glob(filepath.Join(dest, "_runs", "*", "plan.json"))
+				return len(plans) == 1
+			}, 20*time.Second, 10*time.Millisecond, "the run never began: %s", stderr)
+			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+			asked := time.Now()
+			require.Error(t, cmd.Wait())
+			require.Less(t, time.Since(asked), 4*time.Second)
+			require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
+			if answer != nil {
+				require.Contains(t, stderr.String(), "the collector took more than 2s")
+				return
+			}
+			require.Equal(t, map[string]int64{"run 130": 1}, c.values(t, "growth_export.run.duration", "growth_export.command", "process.exit.code"))
+			require.Equal(t, "run", c.spans[len(c.spans)-1].GetName())
+		})
+	}
+}
