@@ -141,7 +141,7 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 		a.summarize(ctx, s)
 		code = worse(code, outcomeCode(s))
 	}
-	all := newDatesReport(end.summaries, code, err)
+	all := newJSONSummaries(end.summaries, code, err)
 	if o.output == outputJSON {
 		if unwritten := writeJSON(a.stdout, all); unwritten != nil {
 			a.complain(unwritten)
@@ -164,21 +164,21 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 	return nil
 }
 
-// datesReport is the JSON form of the end of several as-of runs.
-type datesReport struct {
-	Runs     []report `json:"runs"`
-	ExitCode int      `json:"exit_code"`
-	Error    string   `json:"error,omitempty"`
+// jsonSummaries is the JSON form of the end of several as-of runs.
+type jsonSummaries struct {
+	Runs     []jsonSummary `json:"runs"`
+	ExitCode int           `json:"exit_code"`
+	Error    string        `json:"error,omitempty"`
 }
 
-func newDatesReport(summaries []*pipeline.Summary, code int, err error) datesReport {
-	all := datesReport{Runs: []report{}, ExitCode: code}
+func newJSONSummaries(summaries []*pipeline.Summary, code int, err error) jsonSummaries {
+	all := jsonSummaries{Runs: []jsonSummary{}, ExitCode: code}
 	for i, s := range summaries {
 		var failed error
 		if i == len(summaries)-1 {
 			failed = err
 		}
-		all.Runs = append(all.Runs, newReport(s, worse(exitCode(failed), outcomeCode(s)), failed))
+		all.Runs = append(all.Runs, newJSONSummary(s, worse(exitCode(failed), outcomeCode(s)), failed))
 	}
 	if err != nil {
 		all.Error = oneLine(err)

@@ -50,7 +50,7 @@ func TestFinishIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	require.ErrorIs(t, a.hook(ctx, "sleep 20", report{}), context.DeadlineExceeded)
-	require.Error(t, a.hook(t.Context(), "sleep 20 &", report{}), "it has left something running")
+	require.ErrorIs(t, a.hook(ctx, "sleep 20", jsonSummary{}), context.DeadlineExceeded)
+	require.Error(t, a.hook(t.Context(), "sleep 20 &", jsonSummary{}), "it has left something running")
 	require.Less(t, time.Since(began), 30*time.Second)
 }

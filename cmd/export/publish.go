@@ -51,5 +51,5 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
-	return a.report(ctx, &o.general, o.onFinish, summary, err)
+	return a.conclude(ctx, &o.general, o.onFinish, summary, err)
 }

@@ -77,7 +77,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
 	stop()
-	return a.report(ctx, &o.general, o.onFinish, summary, err)
+	return a.conclude(ctx, &o.general, o.onFinish, summary, err)
 }
 
 // connect checks everything that can be checked without asking the service,
@@ -236,10 +236,10 @@ func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	}
 }
 
-// report writes the summary to stdout, chooses the exit code, and tells the
+// conclude writes the summary to stdout, chooses the exit code, and tells the
 // command onFinish of both. The summary may be nil with an error, and is not
 // with none.
-func (a *app) report(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
+func (a *app) conclude(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = interrupted(summary)
 	}
@@ -251,7 +251,7 @@ func (a *app) report(ctx context.Context, o *general, onFinish string, summary *
 		code = outcomeCode(summary)
 	}
 	a.summarize(ctx, summary)
-	end := newReport(summary, code, err)
+	end := newJSONSummary(summary, code, err)
 	var unwritten error
 	switch {
 	case o.output == outputJSON:
@@ -276,7 +276,7 @@ func (a *app) abandon(ctx context.Context, onFinish string, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
 		err = errInterrupted
 	}
-	a.finish(ctx, onFinish, newReport(nil, exitCode(err), err))
+	a.finish(ctx, onFinish, newJSONSummary(nil, exitCode(err), err))
 	return err
 }
 

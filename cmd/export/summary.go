@@ -16,15 +16,15 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// report is the JSON form of a command's end.
-type report struct {
+// jsonSummary is the JSON form of a summary, and of a command that came to none.
+type jsonSummary struct {
 	*pipeline.Summary
 	ExitCode int    `json:"exit_code"`
 	Error    string `json:"error,omitempty"`
 }
 
-func newReport(summary *pipeline.Summary, code int, err error) report {
-	r := report{ExitCode: code}
+func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary {
+	r := jsonSummary{ExitCode: code}
 	if summary != nil {
 		// What a failed run has not come to is empty, not null.
 		s := *summary
