@@ -54,8 +54,8 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	publishing := group{cmd.Flags(), publishingGroup}
 	o.limits.define(publishing, "0", "20%")
 	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
-	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run, to begin it or to resume it")
-	publishing.shownDefault("run-id", "derived from date and settings, so that the same command resumes")
+	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run, to begin or to resume it; by default the same command resumes")
+	publishing.shownDefault("run-id", "derived from date and settings")
 	o.sharding.define(cmd)
 	o.simulation.define(cmd)
 	g := o.general.define(cmd)

@@ -30,13 +30,13 @@ func TestREADME(t *testing.T) {
 
 	query := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(readme)
 	require.NotNil(t, query, "the README shows a query")
-	rows := newDuck(t).query(strings.ReplaceAll(string(query[1]), "growth-data/", dest+"/"))
+	rows := newDuck(t).query(strings.ReplaceAll(string(query[1]), "demo/growth-data/", dest+"/"))
 	require.Greater(t, len(rows), 20)
 	for _, line := range lines[1:] {
 		fields := strings.Fields(line)
 		found := false
 		for _, row := range rows {
-			found = found || row[0] == fields[0] && row[1] == fields[1]
+			found = found || row[1] == fields[0] && row[2] == fields[1]
 		}
 		require.True(t, found, "the query finds %s", line)
 	}
