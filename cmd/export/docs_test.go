@@ -225,7 +225,7 @@ func (there *things) made(t *testing.T, d *page, words []string) (checked int) {
 		if sets {
 			pattern = `(?m)^` + regexp.QuoteMeta(variable) + ` *\?=`
 		}
-		require.Regexp(t, pattern, there.makefile, "%s shows make %s", d.path, word)
+		require.True(t, regexp.MustCompile(pattern).MatchString(there.makefile), "%s shows make %s", d.path, word)
 		checked++
 	}
 	return checked
@@ -237,7 +237,7 @@ func (there *things) named(t *testing.T, d *page, span string) (checked int) {
 	flag, isFlag := strings.CutPrefix(span, "--")
 	switch {
 	case regexp.MustCompile(`^Test[A-Za-z]+$`).MatchString(span):
-		require.Contains(t, there.tests, "func "+span+"(", "%s names %s", d.path, span)
+		require.True(t, strings.Contains(there.tests, "func "+span+"("), "%s names %s", d.path, span)
 	case regexp.MustCompile(`^(cmd|docs|examples|internal|schemas|tools)/[^ <]*$`).MatchString(span):
 		found, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(span)))
 		require.NoError(t, err)

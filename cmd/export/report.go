@@ -35,7 +35,7 @@ func (a *app) reportCommand() *cobra.Command {
 			"network. Each run and publish has written it when it ended.",
 		Args: noArguments,
 		Example: "  growth-export report --dest /data/growth\n" +
-			"  growth-export report --dest s3://bucket/growth --run-id nightly-2026-11-20 --to report.html",
+			"  growth-export report --dest s3://bucket/growth --to report.html",
 		RunE: resolved(a, o, a.drawReport),
 	}
 	o.destination.define(cmd)
