@@ -177,9 +177,9 @@ func (lettering) Lines(text string) []string { return []string{text} }
 // Box is about the size of a text.
 func (lettering) Box(text string, f font.Font) (width, height, depth vg.Length) {
 	for _, r := range text {
-		part := vg.Length(0.58)
+		part := vg.Length(0.6)
 		if strings.ContainsRune("ijltfr.,:;'| ", r) {
-			part = 0.34
+			part = 0.4
 		}
 		width += part * f.Size
 	}

@@ -51,7 +51,10 @@ func newCourse(m *sink.Manifest) (course, error) {
 	if len(log.Steps) == 0 {
 		return c, nil
 	}
-	c.StepLength = short(time.Duration(log.StepSeconds) * time.Second)
+	c.StepLength = count(log.StepSeconds) + " s"
+	if log.StepSeconds >= 60 {
+		c.StepLength = short(time.Duration(log.StepSeconds) * time.Second)
+	}
 	from, to := time.Unix(log.Steps[0].At, 0).UTC(), time.Unix(log.Steps[len(log.Steps)-1].At, 0).UTC()
 	c.Days = day(from.Format(time.DateOnly))
 	layout := time.TimeOnly
@@ -126,7 +129,7 @@ func causes(log *activity.Log) []causeLine {
 	}
 	var lines []causeLine
 	for _, cause := range slices.Sorted(maps.Keys(all)) {
-		lines = append(lines, causeLine{Cause: cause, Meaning: meaning(cause), Series: seriesOf(cause), N: all[cause]})
+		lines = append(lines, causeLine{Cause: clip(cause, mostField), Meaning: meaning(cause), Series: seriesOf(cause), N: all[cause]})
 	}
 	slices.SortStableFunc(lines, func(a, b causeLine) int { return cmp.Compare(b.N, a.N) })
 	return lines

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // functions are what the template formats values with.
@@ -117,11 +118,16 @@ func day(date string) string {
 	return t.Format("2 January 2006")
 }
 
-// clip keeps a text of the service to a length that a page bears.
+// clip keeps a text of the service to a length that a page bears, and to what can be shown.
 func clip(text string, most int) string {
-	runes := []rune(text)
+	runes := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd")))
 	if len(runes) <= most {
-		return text
+		return string(runes)
 	}
 	return string(runes[:most]) + "…"
 }

@@ -13,7 +13,9 @@ import (
 // How much of long lists stands on the page; the ledger and the manifest have all.
 const (
 	mostListed = 100
+	mostDrift  = 15
 	mostError  = 400 // runes of an error
+	mostField  = 80  // runes of a name
 )
 
 // State is how far a run is.

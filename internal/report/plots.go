@@ -30,11 +30,13 @@ type legend struct{ Class, Text string }
 type format struct {
 	class         string
 	width, height float64
-	ticks         int // along the time
+	ticks         int     // along the time
+	labels        float64 // least width of those of values
 }
 
-func formats(height float64) []format {
-	return []format{{"wide", 960, height, 8}, {"narrow", 400, height, 4}}
+// overTime are the formats of plots over time.
+func overTime(height float64) []format {
+	return []format{{"wide", 960, height, 8, 56}, {"narrow", 400, height, 4, 48}}
 }
 
 const (
@@ -42,7 +44,7 @@ const (
 	hairline = 1
 )
 
-// drawn draws a figure in each format.
+// draw draws a figure in each format.
 func (f *figure) draw(formats []format, layOut func(*plot.Plot, format) error) error {
 	for _, form := range formats {
 		c := newCanvas(form.width, form.height)
@@ -64,10 +66,20 @@ func (f *figure) draw(formats []format, layOut func(*plot.Plot, format) error) e
 		if err := layOut(p, form); err != nil {
 			return fmt.Errorf("plot %s: %w", f.ID, err)
 		}
-		p.Draw(draw.NewCanvas(c, vg.Length(form.width), vg.Length(form.height)))
+		// Half a line of text stands above the highest tick.
+		p.Draw(draw.Crop(draw.NewCanvas(c, vg.Length(form.width), vg.Length(form.height)), gutter(p, form), 0, 2, -textSize))
 		f.Plots += template.HTML(c.svg(form.class, f.ID)) //nolint:gosec // the canvas escapes
 	}
 	return nil
+}
+
+// gutter is what is to be left free beside the labels of the values, so that plots above one another begin at the same place.
+func gutter(p *plot.Plot, form format) vg.Length {
+	var widest vg.Length
+	for _, tick := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		widest = max(widest, p.Y.Tick.Label.Width(tick.Label))
+	}
+	return max(vg.Length(form.labels)-widest, 0)
 }
 
 // grid is of horizontal lines alone.
@@ -121,7 +133,7 @@ func abbreviated(n float64) string {
 
 // plotRows shows the rows of each table beside those of the time before.
 func plotRows(tables []tableLine, compared bool) (figure, error) {
-	f := figure{ID: "plot-rows", Title: "Rows of each table", About: "A bar for each table; the figures are those of the table above."}
+	f := figure{ID: "plot-rows", Title: "Rows of each table"}
 	if len(tables) == 0 {
 		return f, nil
 	}
@@ -129,57 +141,78 @@ func plotRows(tables []tableLine, compared bool) (figure, error) {
 	if compared {
 		f.Legend = append(f.Legend, legend{"s-was", "the run before"})
 	}
-	bar, gap := 14.0, 26.0
-	return f, f.draw(formats(float64(len(tables))*gap+8), func(p *plot.Plot, form format) error {
-		var now, was plotter.Values
-		var names, labels plot.ConstantTicks
-		largest := 1.0
-		last := len(tables) - 1
-		for i := range tables {
-			line := &tables[last-i] // the first is above
-			now, was = append(now, float64(line.Rows)), append(was, float64(line.Was))
-			largest = max(largest, float64(line.Rows), float64(line.Was))
-			names = append(names, plot.Tick{Value: float64(i), Label: line.Name})
-			labels = append(labels, plot.Tick{Value: float64(i), Label: count(line.Rows)})
-		}
-		if compared {
-			bar = 9
-		}
-		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = -0.5, float64(last)+0.5, names
-		p.X.Tick.Marker = plot.ConstantTicks{}
-		p.X.Min, p.X.Max = 0, largest*1.18
-		if form.class == "narrow" {
-			p.X.Max = largest * 1.6
-		}
-		bars := func(values plotter.Values, class paint, width, offset float64) error {
-			chart, err := plotter.NewBarChart(values, vg.Length(width))
-			if err != nil {
-				return err
-			}
-			chart.Horizontal, chart.Color, chart.LineStyle.Width, chart.Offset = true, class, 0, vg.Length(offset)
-			p.Add(chart)
-			return nil
-		}
-		offset := 0.0
-		if compared {
-			offset = 3
-			if err := bars(was, "s-was", 5, -5); err != nil {
-				return err
-			}
-		}
-		if err := bars(now, "s-now", bar, offset); err != nil {
-			return err
-		}
-		return writeAt(p, now, labels)
-	})
+	b := tableBars{compared: compared, largest: 1}
+	for i := range tables {
+		line := &tables[len(tables)-1-i] // the first is above
+		b.names = append(b.names, line.Name)
+		b.now, b.was = append(b.now, float64(line.Rows)), append(b.was, float64(line.Was))
+		b.largest = max(b.largest, float64(line.Rows), float64(line.Was))
+	}
+	n := float64(len(tables))
+	return f, f.draw([]format{{class: "wide", width: 960, height: n * 26}, {class: "narrow", width: 400, height: n * 40}}, b.layOut)
 }
 
-// writeAt writes labels to the right of the ends of bars.
-func writeAt(p *plot.Plot, ends plotter.Values, ticks []plot.Tick) error {
-	var labels plotter.XYLabels
-	for i, tick := range ticks {
-		labels.XYs = append(labels.XYs, plotter.XY{X: ends[i], Y: tick.Value})
-		labels.Labels = append(labels.Labels, tick.Label)
+// tableBars are the bars of tables, the last table first.
+type tableBars struct {
+	names    []string
+	now, was plotter.Values
+	largest  float64
+	compared bool
+}
+
+func (b *tableBars) layOut(p *plot.Plot, form format) error {
+	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = -0.5, float64(len(b.names))-0.5, plot.ConstantTicks{}
+	p.X.Min, p.X.Max, p.X.Tick.Marker = 0, b.largest, plot.ConstantTicks{}
+	wide := form.class == "wide"
+	width, at := 12.0, 0.0
+	if !wide {
+		at = -8 // below its name
+	}
+	if b.compared {
+		width = 8
+		if err := b.bars(p, b.was, "s-was", 4, at-6.5); err != nil {
+			return err
+		}
+	}
+	if err := b.bars(p, b.now, "s-now", width, at); err != nil {
+		return err
+	}
+	rows := make([]string, len(b.now))
+	for i, n := range b.now {
+		rows[i] = count(int64(n))
+	}
+	ends := make(plotter.Values, len(b.now))
+	for i := range ends {
+		ends[i] = max(b.now[i], b.was[i])
+	}
+	if err := b.labels(p, rows, ends, vg.Point{X: 6, Y: vg.Length(at)}); err != nil {
+		return err
+	}
+	if wide {
+		for i, name := range b.names {
+			p.Y.Tick.Marker = append(p.Y.Tick.Marker.(plot.ConstantTicks), plot.Tick{Value: float64(i), Label: name})
+		}
+		return nil
+	}
+	return b.labels(p, b.names, make(plotter.Values, len(b.names)), vg.Point{Y: 8})
+}
+
+// bars draws values as bars so much above the middle of each table's place.
+func (*tableBars) bars(p *plot.Plot, values plotter.Values, class paint, width, above float64) error {
+	chart, err := plotter.NewBarChart(values, vg.Length(width))
+	if err != nil {
+		return err
+	}
+	chart.Horizontal, chart.Color, chart.LineStyle.Width, chart.Offset = true, class, 0, vg.Length(above)
+	p.Add(chart)
+	return nil
+}
+
+// labels writes a text for each table, beside a value.
+func (*tableBars) labels(p *plot.Plot, texts []string, beside plotter.Values, offset vg.Point) error {
+	labels := plotter.XYLabels{Labels: texts}
+	for i, value := range beside {
+		labels.XYs = append(labels.XYs, plotter.XY{X: value, Y: float64(i)})
 	}
 	drawn, err := plotter.NewLabels(labels)
 	if err != nil {
@@ -189,7 +222,7 @@ func writeAt(p *plot.Plot, ends plotter.Values, ticks []plot.Tick) error {
 		drawn.TextStyle[i] = p.X.Tick.Label
 		drawn.TextStyle[i].XAlign, drawn.TextStyle[i].YAlign = text.XLeft, text.YCenter
 	}
-	drawn.Offset = vg.Point{X: 6}
+	drawn.Offset = offset
 	p.Add(drawn)
 	return nil
 }
@@ -232,10 +265,11 @@ func (c *course) draw(log *activity.Log) error {
 	return err
 }
 
-// overTime lays out the axis of time, and what was left out of it.
-func overTime(p *plot.Plot, form format, t *timeline) error {
+// timeAxis lays out the axis of time, and what was left out of it.
+func timeAxis(p *plot.Plot, form format, t *timeline) error {
 	p.X.Min, p.X.Max, p.X.Tick.Marker = 0, t.length, t.ticks(form.ticks)
-	p.X.Padding, p.Y.Padding = 4, 0
+	p.X.Padding, p.Y.Padding = 4, 4
+	p.X.Tick.Label.XAlign, p.X.Tick.Width = text.XLeft, hairline // so that the first stays within the plot
 	p.Add(grid())
 	for _, gap := range t.gaps() {
 		line, err := plotter.NewLine(plotter.XYs{{X: gap.Value, Y: p.Y.Min}, {X: gap.Value, Y: p.Y.Max}})
@@ -274,8 +308,8 @@ func steps(p *plot.Plot, s *segment, values []float64, style func(*plotter.Line)
 
 func plotRequests(log *activity.Log, t *timeline) (figure, error) {
 	f := figure{
-		ID: "plot-requests", Title: "Requests", About: "Requests that ended in each step, stacked by how; retries by how the attempt before had ended.",
-		Legend: []legend{{"s-answered", "not made again"}},
+		ID: "plot-requests", Title: "Requests", About: "So many ended in each step. Those in colour had to be made again, because of how they ended.",
+		Legend: []legend{{"s-answered", "done with"}},
 	}
 	seen := make(map[string]bool)
 	for _, cause := range causes(log) {
@@ -298,9 +332,9 @@ func plotRequests(log *activity.Log, t *timeline) (figure, error) {
 	for i := range log.Steps {
 		largest = max(largest, stack(&log.Steps[i], len(shown)))
 	}
-	return f, f.draw(formats(190), func(p *plot.Plot, form format) error {
+	return f, f.draw(overTime(190), func(p *plot.Plot, form format) error {
 		upTo(&p.Y, largest)
-		if err := overTime(p, form, t); err != nil {
+		if err := timeAxis(p, form, t); err != nil {
 			return err
 		}
 		for i := range t.segments {
@@ -320,8 +354,11 @@ func plotLatency(t *timeline) (figure, error) {
 	percentiles := []struct {
 		percentage float64
 		legend
-	}{{99, legend{"s-p99", "99 % were faster"}}, {90, legend{"s-p90", "90 %"}}, {50, legend{"s-p50", "half"}}}
-	f := figure{ID: "plot-latency", Title: "Time to answer", About: "Percentiles of the requests that ended in each step; the scale is logarithmic."}
+	}{{99, legend{"s-p99", "99 % of them"}}, {90, legend{"s-p90", "90 %"}}, {50, legend{"s-p50", "half"}}}
+	f := figure{
+		ID: "plot-latency", Title: "Time to answer",
+		About: "Within what time the requests of each step had ended; the scale is logarithmic.",
+	}
 	low, high := time.Duration(math.MaxInt64), time.Duration(0)
 	for i := range percentiles {
 		f.Legend = append(f.Legend, percentiles[i].legend)
@@ -337,10 +374,10 @@ func plotLatency(t *timeline) (figure, error) {
 	if high == 0 {
 		return figure{}, nil
 	}
-	return f, f.draw(formats(190), func(p *plot.Plot, form format) error {
+	return f, f.draw(overTime(190), func(p *plot.Plot, form format) error {
 		p.Y.Scale = plot.LogScale{}
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = durations(low, high)
-		if err := overTime(p, form, t); err != nil {
+		if err := timeAxis(p, form, t); err != nil {
 			return err
 		}
 		for _, percentile := range percentiles {
@@ -416,7 +453,7 @@ func roundTime(d time.Duration) string {
 
 func plotFlight(t *timeline) (figure, error) {
 	f := figure{
-		ID: "plot-flight", Title: "Requests at a time", About: "The most that were in flight in each step, in one process, and how many were allowed.",
+		ID: "plot-flight", Title: "Requests at a time", About: "The most in flight at once in each step, and the fewest allowed, in one process.",
 		Legend: []legend{{"s-flight", "in flight"}},
 	}
 	largest, limited := 1.0, false
@@ -430,9 +467,9 @@ func plotFlight(t *timeline) (figure, error) {
 	if limited {
 		f.Legend = append(f.Legend, legend{"s-limit", "allowed"})
 	}
-	return f, f.draw(formats(130), func(p *plot.Plot, form format) error {
+	return f, f.draw(overTime(130), func(p *plot.Plot, form format) error {
 		upTo(&p.Y, largest)
-		if err := overTime(p, form, t); err != nil {
+		if err := timeAxis(p, form, t); err != nil {
 			return err
 		}
 		for i := range t.segments {

@@ -33,6 +33,8 @@ type view struct {
 	Datasets          []datasetLine
 	SomeUnavailable   bool
 	SomeDuplicates    bool
+	AllOK             bool // of every dataset of every school
+	SeveralFiles      bool // of a table
 	Drift             list[sink.Drift]
 
 	Course   course
@@ -99,11 +101,8 @@ func newView(p *Page) (*view, error) {
 		Next:     next(p),
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
 		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
-		Drift:    list[sink.Drift]{Shown: slices.Clone(m.Drift[:min(len(m.Drift), mostListed)]), All: int64(len(m.Drift))},
+		Drift:    drift(m.Drift),
 		Settings: settings(p),
-	}
-	for i := range v.Drift.Shown {
-		v.Drift.Shown[i].Field = clip(v.Drift.Shown[i].Field, mostError)
 	}
 	for _, purge := range m.Purges {
 		line := purgeLine{At: purge.At, ID: purge.ID}
@@ -117,7 +116,7 @@ func newView(p *Page) (*view, error) {
 	v.facts(p)
 	for _, s := range m.Activity.Slowest {
 		v.Slowest = append(v.Slowest, slowLine{
-			School: s.School, Dataset: s.Dataset, Took: short(seconds(s.Seconds)), Requests: s.Requests, Retries: s.Retries,
+			School: clip(s.School, mostError), Dataset: clip(s.Dataset, mostField), Took: short(seconds(s.Seconds)), Requests: s.Requests, Retries: s.Retries,
 		})
 	}
 	var err error
@@ -155,7 +154,7 @@ func failures(p *Page, status sink.Status, rows []sink.LedgerRow, of func(*Ledge
 	for i := range rows {
 		row := &rows[i]
 		line := failureLine{
-			School: placeOf(row), Datasets: row.Dataset, Error: clip(row.Error, mostError), Requests: row.Requests, Retries: row.Retries,
+			School: placeOf(row), Datasets: row.Dataset, Error: clip(reasonOf(row), mostError), Requests: row.Requests, Retries: row.Retries,
 		}
 		if last := len(lines.Shown) - 1; last >= 0 && lines.Shown[last].School == line.School && lines.Shown[last].Error == line.Error {
 			merged++
@@ -169,6 +168,26 @@ func failures(p *Page, status sink.Status, rows []sink.LedgerRow, of func(*Ledge
 	}
 	lines.All -= merged
 	return lines
+}
+
+// reasonOf is the error of a row without what stands beside it.
+func reasonOf(row *sink.LedgerRow) string {
+	reason, ok := strings.CutPrefix(row.Error, row.Dataset+" of school "+row.SchoolBid+" ")
+	if route, rest, found := strings.Cut(reason, "): "); ok && found && strings.HasPrefix(route, "(") {
+		return rest + " " + route + ")"
+	}
+	return reason
+}
+
+// drift is the most frequent first.
+func drift(all []sink.Drift) list[sink.Drift] {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b sink.Drift) int { return cmp.Compare(b.Count, a.Count) })
+	l := list[sink.Drift]{Shown: all[:min(len(all), mostDrift)], All: int64(len(all))}
+	for i := range l.Shown {
+		l.Shown[i].Field = clip(l.Shown[i].Field, mostField)
+	}
+	return l
 }
 
 // ledgerQuery lists what failed, or was denied. A run that is not published has no ledger yet.
@@ -203,7 +222,7 @@ func (v *view) tables() {
 	v.AllTables.Name = "all"
 	for _, name := range names {
 		table := v.M.Tables[name]
-		line := tableLine{Name: name, Rows: table.Rows, Files: len(table.Files)}
+		line := tableLine{Name: clip(name, mostField), Rows: table.Rows, Files: len(table.Files)}
 		for i, file := range table.Files {
 			line.Bytes += file.Bytes
 			line.Largest = max(line.Largest, file.Bytes)
@@ -215,6 +234,7 @@ func (v *view) tables() {
 			line.Was = v.Before.Tables[name].Rows
 			line.Change, line.Fell = change(line.Was, line.Rows), line.Rows < line.Was
 		}
+		v.SeveralFiles = v.SeveralFiles || line.Files > 1
 		v.AllTables.Rows += line.Rows
 		v.AllTables.Was += line.Was
 		v.AllTables.Files += line.Files
@@ -228,6 +248,7 @@ func (v *view) tables() {
 
 // datasets are those with failures first, then those with denials, then as they are declared.
 func (v *view) datasets(p *Page) {
+	v.AllOK = p.State != Incomplete
 	for _, d := range schemas.Datasets() {
 		counts, taken := v.M.Datasets[d.Name]
 		if !taken {
@@ -243,6 +264,7 @@ func (v *view) datasets(p *Page) {
 			line.Per = "districts"
 		default:
 		}
+		v.AllOK = v.AllOK && line.Failed+line.Denied == 0
 		v.SomeDuplicates = v.SomeDuplicates || line.Duplicates > 0
 		v.SomeUnavailable = v.SomeUnavailable || line.Unavailable > 0
 		v.Datasets = append(v.Datasets, line)
@@ -273,7 +295,7 @@ func (v *view) facts(p *Page) {
 	if v.Before != nil {
 		rows.Note = v.AllTables.Change + " since " + day(v.Before.SnapshotDate)
 	}
-	files := fact{Name: "on disk", Value: size(v.AllTables.Bytes), Note: number(v.AllTables.Files, "file")}
+	files := fact{Name: "size", Value: size(v.AllTables.Bytes), Note: number(v.AllTables.Files, "file")}
 	requests := fact{Name: "requests", Value: count(m.Requests.Total), Note: "no retries"}
 	if m.Requests.Retries > 0 {
 		requests.Note = count(m.Requests.Retries) + " of them retries"

@@ -1,0 +1,356 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/sink"
+)
+
+// draw writes a page and checks what holds of every page.
+func draw(t *testing.T, page *report.Page) string {
+	t.Helper()
+	var b, again bytes.Buffer
+	require.NoError(t, report.Write(&b, page))
+	require.NoError(t, report.Write(&again, page))
+	require.Equal(t, b.String(), again.String(), "the same page again")
+	text := b.String()
+	has(t, text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`)
+	for _, never := range []string{"<script", "javascript:", "@import", "<link", "<img", "<iframe", "<form", "ZgotmplZ", "NaN", "Inf", "<no value>"} {
+		hasNot(t, text, never)
+	}
+	require.False(t, regexp.MustCompile(`(?i)[\s"'](src|href|srcset|action|data)\s*=`).MatchString(text), "something outside of the page")
+	hasNot(t, text, "url(")
+	for _, drawing := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(text, -1) {
+		wellFormed(t, xml.NewDecoder(strings.NewReader(drawing)))
+	}
+	elements := xml.NewDecoder(strings.NewReader(strings.TrimPrefix(text, "<!DOCTYPE html>")))
+	elements.Strict, elements.AutoClose, elements.Entity = false, []string{"meta"}, xml.HTMLEntity
+	wellFormed(t, elements)
+	require.Equal(t, 1, strings.Count(text, "<h1 "))
+	return text
+}
+
+// has is require.Contains without the page in its message.
+func has(t *testing.T, text, part string) {
+	t.Helper()
+	require.True(t, strings.Contains(text, part), "%q is not there", part) //nolint:testifylint,gocritic // see above
+}
+
+func hasNot(t *testing.T, text, part string) {
+	t.Helper()
+	at := strings.Index(text, part)
+	require.Negative(t, at, "%q is there: %q", part, text[max(at-100, 0):min(max(at, 0)+100, len(text))])
+}
+
+// wellFormed reads elements that are closed in order, and no id twice.
+func wellFormed(t *testing.T, d *xml.Decoder) {
+	t.Helper()
+	ids := make(map[string]bool)
+	var open []string
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		switch token := token.(type) {
+		case xml.StartElement:
+			open = append(open, token.Name.Local)
+			for _, attribute := range token.Attr {
+				require.False(t, strings.HasPrefix(attribute.Name.Local, "on"), "an attribute that runs a script: %s", attribute.Name.Local)
+				if attribute.Name.Local == "id" {
+					require.False(t, ids[attribute.Value], "id %s twice", attribute.Value)
+					ids[attribute.Value] = true
+				}
+			}
+		case xml.EndElement:
+			require.NotEmpty(t, open)
+			require.Equal(t, open[len(open)-1], token.Name.Local)
+			open = open[:len(open)-1]
+		}
+	}
+	require.Empty(t, open)
+}
+
+// inOrder checks that the texts come after one another.
+func inOrder(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	at := 0
+	for _, part := range parts {
+		next := strings.Index(text[at:], part)
+		require.GreaterOrEqual(t, next, 0, "%q, and after what is before it in %q", part, parts)
+		at += next + len(part)
+	}
+}
+
+func began() time.Time { return time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC) }
+
+// night is a published run of three schools, of which one failed and one denied.
+func night() *report.Page {
+	var recorder activity.Recorder
+	for i := range 300 {
+		at := began().Add(time.Duration(i/10) * time.Second)
+		recorder.Requested(activity.Request{
+			Operation: "test_results", Ended: at, Took: time.Duration(100+i) * time.Millisecond, Bytes: 1000, InFlight: int64(1 + i%7), Limit: 8,
+		})
+		if i%50 == 0 {
+			recorder.Retried(at, "test_results", "503")
+			recorder.Retried(at, "students", "timeout")
+		}
+	}
+	recorder.School(activity.SchoolTime{School: "slow-school", Dataset: "test_results", Seconds: 83.2, Requests: 41, Retries: 3})
+	files := func(rows ...int64) sink.ManifestTable {
+		var table sink.ManifestTable
+		for i, n := range rows {
+			table.Rows += n
+			table.Files = append(table.Files, sink.File{Path: fmt.Sprintf("f%d", i), Rows: n, Bytes: n * 1234})
+		}
+		return table
+	}
+	manifest := &sink.Manifest{
+		FormatVersion: 1, RunID: "2026-11-20-abc", Status: sink.Published, SnapshotDate: "2026-11-20", Kind: sink.Full,
+		StartedAt: began(), PublishedAt: began().Add(25*time.Minute + 4*time.Second), ToolVersion: "v1.2.3", BaseURL: "https://service.example",
+		Parameters: sink.Parameters{
+			Scope:          sink.Scope{Datasets: []string{"schools", "students", "test_results"}, Perspectives: "all", PartitionBy: "none"},
+			SchoolsPerFile: 256, Shards: 1, MaxFailedSchools: 5, MaxShrink: "20%",
+		},
+		Tables: map[string]sink.ManifestTable{
+			"schools": files(3), "students": files(1200, 345), "test_results": files(1_234_567), "test_result_norms": files(0),
+		},
+		Schools: sink.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1},
+		Datasets: map[string]sink.ManifestDataset{
+			"schools": {OK: 1, SchoolsWithRow: 1}, "students": {OK: 2, Denied: 1, SchoolsWithRow: 2}, "test_results": {OK: 2, Failed: 1, SchoolsWithRow: 1},
+		},
+		Requests: sink.Requests{Total: 300, Retries: 12, TokenRefreshes: 1, ByStatus: map[string]int64{"200": 287, "503": 6, "timeout": 7}},
+		Drift:    []sink.Drift{{Table: "students", Field: "grade", Kind: "type_mismatch", Count: 4321}},
+		Activity: *recorder.Take(),
+	}
+	before := &sink.Manifest{
+		RunID: "2026-11-19-abc", SnapshotDate: "2026-11-19", Kind: sink.Full,
+		Tables: map[string]sink.ManifestTable{"schools": files(3), "students": files(1500), "test_results": files(1_000_000), "test_result_norms": files(0)},
+	}
+	page := &report.Page{State: report.Published, Manifest: manifest, Before: before, Destination: "/data/growth", Units: 3}
+	for _, row := range []sink.LedgerRow{
+		{Dataset: "schools", Status: sink.StatusOK, RowsWritten: 3},
+		{Dataset: "students", SchoolBid: "denying", Status: sink.StatusDenied, Error: "students of school denying (/students): access denied (status 403)"},
+		{Dataset: "students", SchoolBid: "good", Status: sink.StatusOK, DuplicatesDropped: 17},
+		{Dataset: "test_results", SchoolBid: "failing", Status: sink.StatusFailed, Requests: 9, Retries: 8, Error: "test_results of school failing (/growth): the service fails to answer (status 500, 9 attempts)"},
+		{Dataset: "test_results", SchoolBid: "good", Status: sink.StatusOK, RecordsUnavailable: 23},
+	} {
+		page.Ledger.Add(&row)
+	}
+	return page
+}
+
+func TestEveryFigureIsThere(t *testing.T) {
+	t.Parallel()
+	text := draw(t, night())
+	words := html.UnescapeString(text)
+	for _, figure := range []string{
+		"Full snapshot of 20 November 2026", "2026-11-20-abc", "Published in part", "1 of 3 schools failed",
+		"1,236,115", "1,234,567", "1,545",
+		"+3.0 %", "+23.5 %", "2026-11-19-abc", "19 November 2026",
+		"25 min 4 s", "12 of them retries", "287", ">17<", ">23<", "4,321", "type_mismatch",
+		"slow-school", "1 min 23 s", "v1.2.3", "https://service.example", "max-failed-schools", "20%", "/data/growth",
+		"the service fails to answer (status 500, 9 attempts) (/growth)", "access denied (status 403)",
+		"growth-export verify --dest /data/growth --run-id 2026-11-20-abc", "1.5 MB", "425.7 kB",
+	} {
+		has(t, words, figure)
+	}
+	inOrder(t, text, "<h1", "<dl class=\"facts\"", "What to do", "<h2>Failed", "failing", "<h2>Denied", "denying", "<h2>Tables", "<h2>Schools by dataset",
+		">test_results<", ">students<", ">schools<", "<h2>How it went", "plot-requests", "plot-latency", "plot-flight", "<h2>Slowest", "<h2>Drift", "<h2>Settings")
+}
+
+func TestTablesBesideTheRunBefore(t *testing.T) {
+	t.Parallel()
+	page := night()
+	page.Before.Tables["students"] = sink.ManifestTable{Rows: 3090}
+	text := draw(t, page)
+	row := regexp.MustCompile(`<tr><th scope="row">students</th>.*`).FindString(text)
+	has(t, row, `<td class="num">1,545</td><td class="num soft">3,090</td><td class="num fell">−50.0 %</td>`)
+
+	page.Before = nil
+	text = draw(t, page)
+	has(t, text, "There is no run before")
+	hasNot(t, text, "the run before<")
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	quiet := func(change func(*report.Page)) *report.Page {
+		page := night()
+		page.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 3}
+		page.Ledger = report.Ledger{}
+		change(page)
+		return page
+	}
+	for name, test := range map[string]struct {
+		page   *report.Page
+		tone   string
+		has    []string
+		hasNot []string
+	}{
+		"quiet": {
+			quiet(func(*report.Page) {}), "good", []string{"Everything of every school is in", "growth-export sql --dest /data/growth --snapshot-date 2026-11-20"}, []string{"<h2>Failed", "<h2>Denied", "--accept-held"},
+		},
+		"denied": {
+			quiet(func(p *report.Page) { p.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"1 of 3 schools denied", "growth-export purge"}, nil,
+		},
+		"failed in part": {night(), "fair", []string{"Published in part"}, nil},
+		"held": {
+			quiet(func(p *report.Page) { p.State, p.Held = report.Held, []string{"2 of 3 schools failed"} }), "bad",
+			[]string{"Held back", "2 of 3 schools failed", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held"}, nil,
+		},
+		"staged": {
+			quiet(func(p *report.Page) { p.State = report.Staged }), "fair", []string{"Staged.", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc<"}, nil,
+		},
+		"not published": {
+			quiet(func(p *report.Page) { p.State, p.Failure = report.Staged, "write x: no space left" }), "bad", []string{"Not published.", "no space left"}, nil,
+		},
+		"incomplete": {
+			quiet(func(p *report.Page) {
+				p.State, p.Units, p.Missing = report.Incomplete, 20, []string{"students of bucket 1", "b", "c", "d", "e"}
+			}), "fair",
+			[]string{"Not complete.", "15 of 20", "students of bucket 1, b, c and 2 more", "the same command again"}, nil,
+		},
+		"failed": {
+			quiet(func(p *report.Page) {
+				p.State, p.Units, p.Missing, p.Failure = report.Incomplete, 20, []string{"a"}, "gave up after 30m"
+			}), "bad", []string{"Failed.", "gave up after 30m"}, nil,
+		},
+		"of shards": {
+			quiet(func(p *report.Page) {
+				p.State, p.Units, p.Missing, p.Manifest.Parameters.Shards = report.Incomplete, 20, []string{"a"}, 3
+			}), "fair", []string{"every shard"}, nil,
+		},
+		"replaced": {
+			quiet(func(p *report.Page) { p.State, p.Standing = report.Replaced, "newer" }), "fair", []string{"Replaced.", "Run newer has taken the place"}, nil,
+		},
+		"purged": {
+			quiet(func(p *report.Page) {
+				p.Manifest.Purges = []sink.ManifestPurge{{ID: "f00d", At: began(), RowsRemoved: map[string]int64{"a": 1000, "b": 234}}}
+			}), "good", []string{"1,234 rows were purged on 20 November 2026, 03:00:00 UTC", "_purges/f00d.json"}, nil,
+		},
+		"published, with an error": {
+			quiet(func(p *report.Page) { p.Failure = "remove x: input/output error" }), "fair", []string{"input/output error"}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := draw(t, test.page)
+			has(t, text, `<h1 class="`+test.tone+`">`)
+			for _, part := range test.has {
+				has(t, text, part)
+			}
+			for _, part := range test.hasNot {
+				hasNot(t, text, part)
+			}
+		})
+	}
+}
+
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	hostile := []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onload='x`, "a\nb\r\n\tc", `{{.Style}}`, `</style><h1 class="x">`, "\u202eright to left",
+		`javascript:alert(1)`, strings.Repeat("ж", 5000), "]]>&amp;<!--", "bad \xff utf-8", "\x00\x1b[31m",
+	}
+	page := night()
+	page.State, page.Destination = report.Held, `/tmp/it's <b>; rm -rf $HOME`
+	for i, text := range hostile {
+		page.Held = append(page.Held, text)
+		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: text, Status: sink.StatusFailed, Error: text})
+		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: text, Status: sink.StatusDenied, Error: text})
+		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: text, Kind: "unknown_field", Count: int64(i + 1)})
+		page.Manifest.Activity.Slowest = append(page.Manifest.Activity.Slowest, activity.SchoolTime{School: text, Dataset: text})
+		page.Manifest.Parameters.Schools = append(page.Manifest.Parameters.Schools, text)
+		page.Manifest.Tables[text] = sink.ManifestTable{Rows: 5}
+		page.Manifest.Activity.Steps[0].Retries[text] = 3
+	}
+	page.Manifest.BaseURL = hostile[0]
+	page.Failure = hostile[1]
+	var b bytes.Buffer
+	require.NoError(t, report.Write(&b, page))
+	text := b.String()
+	for _, never := range []string{"<script", "<img", "<b>", `class="x"`, "<!--", "\x00", "\x1b"} {
+		hasNot(t, text, never)
+	}
+	hasNot(t, text, strings.Repeat("ж", 2000))
+	has(t, text, "&lt;script&gt;alert(1)&lt;/script&gt;")
+	has(t, text, `--dest &#39;/tmp/it&#39;\&#39;&#39;s &lt;b&gt;; rm -rf $HOME&#39;`)
+	has(t, text, "<bdi>\u202eright to left</bdi>")
+	for _, drawing := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(text, -1) {
+		wellFormed(t, xml.NewDecoder(strings.NewReader(drawing)))
+	}
+}
+
+func TestLittleToShow(t *testing.T) {
+	t.Parallel()
+	empty := &report.Page{State: report.Published, Manifest: &sink.Manifest{RunID: "r", SnapshotDate: "2026-11-20", Kind: sink.Delta}}
+	text := draw(t, empty)
+	hasNot(t, text, "<svg")
+
+	older := night()
+	older.Manifest.Activity = activity.Log{}
+	text = draw(t, older)
+	has(t, text, "was not recorded")
+	has(t, text, "plot-rows")
+
+	var recorder activity.Recorder
+	recorder.Requested(activity.Request{Operation: "o", Ended: began(), Took: time.Second, InFlight: 1})
+	single := night()
+	single.Manifest.Activity = *recorder.Take()
+	text = draw(t, single)
+	has(t, text, `aria-labelledby="plot-latency"`)
+	hasNot(t, text, "allowed</li>")
+
+	nothing := night()
+	nothing.Manifest.Tables = map[string]sink.ManifestTable{"students": {}, "test_results": {}}
+	nothing.Before = nil
+	draw(t, nothing)
+}
+
+// TestManySchools: the page of the largest run is one that a browser opens.
+func TestManySchools(t *testing.T) {
+	t.Parallel()
+	page := night()
+	long := strings.Repeat("the service fails to answer; ", 40)
+	for i := range 20_000 {
+		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: fmt.Sprintf("school-%05d", i), Status: sink.StatusFailed, Error: long})
+		page.Ledger.Add(&sink.LedgerRow{Dataset: "test_results", SchoolBid: fmt.Sprintf("school-%05d", i), Status: sink.StatusDenied, Error: long})
+		page.Manifest.Parameters.Schools = append(page.Manifest.Parameters.Schools, fmt.Sprintf("school-%05d", i))
+		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: fmt.Sprint(i), Kind: "unknown_field", Count: 1})
+	}
+	text := draw(t, page)
+	require.Less(t, len(text), 2<<20)
+	has(t, text, `<h2>Failed <span class="n">20,001</span>`)
+	has(t, text, "And 19,901 more")
+	has(t, text, "read_parquet(&#39;/data/growth/_runs/2026-11-20-abc/ledger.parquet&#39;) WHERE status = &#39;failed&#39;")
+}
+
+func TestRowsThatSayTheSameAreOne(t *testing.T) {
+	t.Parallel()
+	page := night()
+	page.Ledger = report.Ledger{}
+	for _, dataset := range []string{"students", "test_results"} {
+		page.Ledger.Add(&sink.LedgerRow{Dataset: dataset, SchoolBid: "unknown", Status: sink.StatusFailed, Error: "--schools names it"})
+		page.Ledger.Add(&sink.LedgerRow{Dataset: dataset, Status: sink.StatusFailed, Error: "it has no bid"})
+	}
+	text := draw(t, page)
+	has(t, text, `<h2>Failed <span class="n">2</span>`)
+	require.Equal(t, 2, strings.Count(text, "<td>students, test_results</td>"))
+	has(t, text, "(a school without a bid)")
+}
