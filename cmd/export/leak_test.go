@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"html"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -81,6 +82,7 @@ func TestNothingLeaks(t *testing.T) {
 	text := said.String() + listed.String()
 	require.Contains(t, text, "level=DEBUG")
 	require.Contains(t, text, `"status": "failed"`)
+	require.Contains(t, text, "<h2>Failed")
 
 	looked := 0
 	absent := func(what, value string) {
@@ -155,12 +157,12 @@ func documents(t *testing.T, dest string) string {
 	t.Helper()
 	var all strings.Builder
 	err := filepath.WalkDir(dest, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".json") {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".json") && !strings.HasSuffix(path, ".html") {
 			return err
 		}
 		data, err := os.ReadFile(path)
 		all.WriteString(path + "\n")
-		all.Write(data)
+		all.WriteString(html.UnescapeString(string(data)))
 		return err
 	})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -89,10 +90,22 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		}
 		return fmt.Errorf("%w; once that is put right the same command goes on", err)
 	}
+	if !o.dryRun {
+		a.rewriteReports(ctx, store, report.Runs)
+	}
 	if o.output == outputJSON {
 		return writeJSON(a.stdout, report)
 	}
 	return writePurged(a.stdout, report)
+}
+
+// rewriteReports has the pages of runs show what a purge has left of them.
+func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.PurgedRun) {
+	for i := range runs {
+		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID, nil); err != nil {
+			a.warn("the report of run "+runs[i].RunID+" cannot be written again", err)
+		}
+	}
 }
 
 func writePurged(w io.Writer, r *sink.PurgeReport) error {

@@ -37,46 +37,55 @@ func drawPage(page *report.Page, failure error) ([]byte, error) {
 // WriteReport draws the page of a run and writes it beside the run's other
 // documents. It returns its path below the destination.
 func WriteReport(ctx context.Context, store sink.Store, run string, failure error) (string, error) {
-	path := sink.ReportPath(run)
+	_, err := writeReport(ctx, store, run, failure)
+	return sink.ReportPath(run), err
+}
+
+func writeReport(ctx context.Context, store sink.Store, run string, failure error) (*report.Page, error) {
 	for {
 		page, err := pageOf(ctx, store, run)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		text, err := drawPage(page, failure)
 		if err == nil {
-			err = store.Write(ctx, path, text, sink.Condition{})
+			err = store.Write(ctx, sink.ReportPath(run), text, sink.Condition{})
 		}
 		if err != nil || page.State == report.Published || page.State == report.Replaced {
-			return path, err
+			return page, err
 		}
 		// Another process may have published the run, and written its page,
 		// before ours came to stand there.
 		_, err = sink.ReadManifest(ctx, store, run)
 		if errors.Is(err, sink.ErrNotFound) {
-			return path, nil
+			return page, nil
 		}
 		if err != nil {
-			return path, err
+			return nil, err
 		}
 		failure = nil // that was of a process which did not publish it
 	}
 }
 
 // tell writes the page of a run that a command has worked on and that ended
-// with err. That it cannot be written changes nothing.
+// with err, and those of the runs that it replaced. That they cannot be written
+// changes nothing.
 func (d *Deps) tell(ctx context.Context, run string, err error) (path string) {
 	if ctx.Err() != nil || errors.Is(err, ErrUsage) {
 		return ""
 	}
-	path, failed := WriteReport(ctx, d.Store, run, err)
-	switch {
-	case failed == nil:
-		return path
-	case !errors.Is(failed, sink.ErrNotFound) && ctx.Err() == nil:
+	page, failed := writeReport(ctx, d.Store, run, err)
+	if failed == nil {
+		path = sink.ReportPath(run)
+		for _, replaced := range page.Manifest.Replaces {
+			_, err := WriteReport(ctx, d.Store, replaced, nil)
+			failed = errors.Join(failed, err)
+		}
+	}
+	if failed != nil && !errors.Is(failed, sink.ErrNotFound) && ctx.Err() == nil {
 		d.Logger.WarnContext(ctx, "the report of the run cannot be written", "run", run, "error", failed)
 	}
-	return ""
+	return path
 }
 
 func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, error) {

@@ -1,0 +1,204 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"html"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+// page is the text of the report of a run.
+func (s *site) page(run string) string {
+	s.t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dest, filepath.FromSlash(sink.ReportPath(run))))
+	require.NoError(s.t, err)
+	return html.UnescapeString(string(data))
+}
+
+// shows checks that the report of a run holds some texts.
+func (s *site) shows(run string, parts ...string) {
+	s.t.Helper()
+	page := s.page(run)
+	for _, part := range parts {
+		require.True(s.t, strings.Contains(page, part), "%q is not on the page of run %s", part, run)
+	}
+}
+
+func TestReportOfEveryOutcome(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID = "first"
+	summary := s.run(settings)
+	require.Equal(t, sink.ReportPath("first"), summary.Report)
+	first := s.page("first")
+	s.shows("first", "Everything of every school is in.", "There is no run before")
+
+	// Held, for a school fails; the page compares it with the first.
+	bad := s.world.Schools()[2].Bid
+	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bad, Kind: simulator.FaultStatus, Status: 500}})
+	settings.RunID = "second"
+	held, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.HeldBack, held.Outcome)
+	require.Equal(t, sink.ReportPath("second"), held.Report)
+	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Beside run <code>first</code>", "Retries by cause")
+	require.Equal(t, first, s.page("first"))
+
+	// Published by hand: its page is another, and so is that of the run it replaces.
+	accepted, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
+	require.NoError(t, err)
+	require.Equal(t, sink.ReportPath("second"), accepted.Report)
+	page := s.page("second")
+	s.shows("second", "Published in part.", bad, "Beside run <code>first</code>")
+	s.shows("first", "Run second has taken the place of this one")
+
+	again, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
+	require.NoError(t, err)
+	require.True(t, again.AlreadyPublished)
+	require.Empty(t, again.Report, "nothing was done")
+	require.Equal(t, page, s.page("second"))
+
+	// Written again, it is the same.
+	require.NoError(t, os.Remove(filepath.Join(s.dest, "_runs", "second", "report.html")))
+	path, err := pipeline.WriteReport(t.Context(), s.deps(nil).Store, "second", nil)
+	require.NoError(t, err)
+	require.Equal(t, accepted.Report, path)
+	require.Equal(t, page, s.page("second"))
+
+	report, err := sink.Verify(t.Context(), s.deps(nil).Store, sink.VerifyTarget{RunID: "second"})
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	_, err = pipeline.Report(t.Context(), s.deps(nil).Store, "nowhere", nil)
+	require.ErrorIs(t, err, sink.ErrNotFound)
+}
+
+func TestReportOfAShardAndOfAFailure(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.Shards = "night", 2
+	summary := s.run(settings)
+	require.Equal(t, pipeline.Staged, summary.Outcome)
+	require.Equal(t, sink.ReportPath("night"), summary.Report)
+	s.shows("night", "Not complete.")
+	s.shows("night", "every shard")
+
+	failed, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night"})
+	require.ErrorIs(t, err, pipeline.ErrIncomplete)
+	require.Equal(t, sink.ReportPath("night"), failed.Report)
+	s.shows("night", "Failed.")
+	s.shows("night", err.Error())
+
+	settings.Shard = 1
+	s.run(settings)
+	s.shows("night", "Everything is fetched; nothing was published yet.")
+}
+
+// TestNoReport: there is none of a run that never was, and that of an interrupted one is left as it is.
+func TestNoReport(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.Schools = "run", []string{"", "nobody"}
+	settings.Districts = []string{"nobody"}
+	_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	require.ErrorIs(t, err, pipeline.ErrUsage)
+	require.NoDirExists(t, filepath.Join(s.dest, "_runs"))
+
+	settings.Schools, settings.Districts = nil, nil
+	ctx, cancel := context.WithCancel(t.Context())
+	deps := s.deps(nil)
+	deps.Store = interrupted{lockless: lockless{deps.Store}, before: 3, written: new(atomic.Int64), act: cancel}
+	summary, err := pipeline.Run(ctx, deps, settings)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, summary.Report)
+	require.NoFileExists(t, filepath.Join(s.dest, "_runs", "run", "report.html"))
+}
+
+// TestReportOfAPublishingThatWasKilled: whoever finishes it writes the page.
+func TestReportOfAPublishingThatWasKilled(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"run", "publish"} {
+		s := newSite(t, small(), simulator.ServerOptions{})
+		settings := defaults()
+		settings.RunID = "killed"
+		deps := s.deps(nil)
+		deps.Store = killed{lockless: lockless{deps.Store}, path: sink.ManifestPath("killed")}
+		_, err := pipeline.Run(t.Context(), deps, settings)
+		require.ErrorIs(t, err, errKilled)
+		s.shows("killed", errKilled.Error())
+		if command == "run" {
+			settings.RunID = "next"
+			s.run(settings)
+			s.shows("killed", "Run next has taken the place of this one")
+			continue
+		}
+		summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{})
+		require.NoError(t, err)
+		require.Equal(t, sink.ReportPath("killed"), summary.Report)
+		s.shows("killed", "Everything of every school is in.")
+	}
+}
+
+// TestReportAfterSomebodyElsePublished: the page of a shard that ended while others published the run is not left to stand.
+func TestReportAfterSomebodyElsePublished(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.Shards = "run", 2
+	s.run(settings)
+	settings.Shard = 1
+	deps := s.deps(nil)
+	deps.Store = beforeReport{Store: deps.Store, act: func() {
+		_, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
+		require.NoError(t, err)
+	}}
+	summary, err := pipeline.Run(t.Context(), deps, settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Staged, summary.Outcome, "when it looked")
+	s.shows("run", "Everything of every school is in.")
+}
+
+// beforeReport is a store on which somebody else does something just before a report is written.
+type beforeReport struct {
+	sink.Store
+
+	act func()
+}
+
+func (s beforeReport) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == sink.ReportPath("run") {
+		s.act()
+	}
+	return s.Store.Write(ctx, path, data, when)
+}
+
+// TestReportThatCannotBeWritten changes nothing but what is logged.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID = "run"
+	deps := s.deps(nil)
+	var logged bytes.Buffer
+	deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	deps.Store = killed{lockless: lockless{deps.Store}, path: sink.ReportPath("run")}
+	summary, err := pipeline.Run(t.Context(), deps, settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	require.Empty(t, summary.Report)
+	require.Contains(t, logged.String(), "the report of the run cannot be written")
+	require.Contains(t, logged.String(), errKilled.Error())
+}
