@@ -48,15 +48,6 @@ func (a *app) finish(ctx context.Context, command string, end any) {
 	}
 }
 
-// warn tells of an error that changes nothing.
-func (a *app) warn(what string, err error) {
-	if a.records != nil {
-		a.records.Warn(what, "error", oneLine(err))
-		return
-	}
-	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, oneLine(err))
-}
-
 // hook runs a command with the end of ours on its standard input. What it says
 // goes to stderr, since stdout is the summary's.
 func (a *app) hook(ctx context.Context, command string, end any) error {

@@ -193,6 +193,9 @@ func (s *purgeSite) requirePurged() {
 		for _, file := range run.Files {
 			named[file.Was], named[file.Path] = true, true
 		}
+		page, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(sink.ReportPath(run.RunID))))
+		require.NoError(s.t, err)
+		require.True(s.t, bytes.Contains(page, []byte(sink.PurgePath(report.ID))), "the page of run %s tells of the purge", run.RunID)
 	}
 	for name, data := range s.dataFiles() {
 		if !named[name] {

@@ -189,9 +189,11 @@ func (b *tableBars) layOut(p *plot.Plot, form format) error {
 		return err
 	}
 	if wide {
+		var names plot.ConstantTicks
 		for i, name := range b.names {
-			p.Y.Tick.Marker = append(p.Y.Tick.Marker.(plot.ConstantTicks), plot.Tick{Value: float64(i), Label: name})
+			names = append(names, plot.Tick{Value: float64(i), Label: name})
 		}
+		p.Y.Tick.Marker = names
 		return nil
 	}
 	return b.labels(p, b.names, make(plotter.Values, len(b.names)), vg.Point{Y: 8})

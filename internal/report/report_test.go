@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func draw(t *testing.T, page *report.Page) string {
 // has is require.Contains without the page in its message.
 func has(t *testing.T, text, part string) {
 	t.Helper()
-	require.True(t, strings.Contains(text, part), "%q is not there", part) //nolint:testifylint,gocritic // see above
+	require.True(t, strings.Contains(text, part), "%q is not there", part)
 }
 
 func hasNot(t *testing.T, text, part string) {
@@ -212,7 +213,8 @@ func TestVerdicts(t *testing.T) {
 		"failed in part": {night(), "fair", []string{"Published in part"}, nil},
 		"held": {
 			quiet(func(p *report.Page) { p.State, p.Held = report.Held, []string{"2 of 3 schools failed"} }), "bad",
-			[]string{"Held back", "2 of 3 schools failed", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held"}, nil,
+			[]string{"Held back", "2 of 3 schools failed", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held"},
+			nil,
 		},
 		"staged": {
 			quiet(func(p *report.Page) { p.State = report.Staged }), "fair", []string{"Staged.", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc<"}, nil,
@@ -224,7 +226,8 @@ func TestVerdicts(t *testing.T) {
 			quiet(func(p *report.Page) {
 				p.State, p.Units, p.Missing = report.Incomplete, 20, []string{"students of bucket 1", "b", "c", "d", "e"}
 			}), "fair",
-			[]string{"Not complete.", "15 of 20", "students of bucket 1, b, c and 2 more", "the same command again"}, nil,
+			[]string{"Not complete.", "15 of 20", "students of bucket 1, b, c and 2 more", "the same command again"},
+			nil,
 		},
 		"failed": {
 			quiet(func(p *report.Page) {
@@ -332,7 +335,7 @@ func TestManySchools(t *testing.T) {
 		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: fmt.Sprintf("school-%05d", i), Status: sink.StatusFailed, Error: long})
 		page.Ledger.Add(&sink.LedgerRow{Dataset: "test_results", SchoolBid: fmt.Sprintf("school-%05d", i), Status: sink.StatusDenied, Error: long})
 		page.Manifest.Parameters.Schools = append(page.Manifest.Parameters.Schools, fmt.Sprintf("school-%05d", i))
-		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: fmt.Sprint(i), Kind: "unknown_field", Count: 1})
+		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: strconv.Itoa(i), Kind: "unknown_field", Count: 1})
 	}
 	text := draw(t, page)
 	require.Less(t, len(text), 2<<20)
