@@ -3,7 +3,9 @@ package telemetry
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strconv"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -18,6 +20,17 @@ import (
 type Service struct {
 	telemetry *Telemetry
 	server    []attribute.KeyValue
+	kinds     sync.Map // of *described by kind
+}
+
+// kind is what requests have in common that one series of a metric counts.
+type kind struct{ method, operation, template, status string }
+
+// described are the attributes of a kind of requests, which cost more to make than a request to measure.
+type described struct {
+	failed     bool
+	attributes []attribute.KeyValue
+	options    []metric.RecordOption
 }
 
 var _ extract.Observer = (*Service)(nil)
@@ -42,23 +55,15 @@ func server(base *url.URL) []attribute.KeyValue {
 
 // Requested measures a request and makes it a span of the step that it was made for.
 func (s *Service) Requested(ctx context.Context, e extract.Event) {
-	attributes := append(make([]attribute.KeyValue, 0, 12), s.server...)
-	attributes = append(attributes, semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Template), operationKey.String(e.Operation))
-	status, err := strconv.Atoi(e.Status)
-	if err == nil {
-		attributes = append(attributes, semconv.HTTPResponseStatusCode(status))
-	}
-	failed := err != nil || status >= 400
-	if failed {
-		attributes = append(attributes, semconv.ErrorTypeKey.String(e.Status))
-	}
-	s.telemetry.instruments.requestDuration.Record(ctx, e.Took.Seconds(), metric.WithAttributes(attributes...))
+	d := s.describe(kind{e.Method, e.Operation, e.Template, e.Status})
+	s.telemetry.instruments.requestDuration.Record(ctx, e.Took.Seconds(), d.options...)
 
 	_, span := s.telemetry.tracer.Start(ctx, e.Method+" "+e.Template, trace.WithTimestamp(e.Began), trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End(trace.WithTimestamp(e.Began.Add(e.Took)))
 	if !span.IsRecording() {
 		return
 	}
+	attributes := append(make([]attribute.KeyValue, 0, len(d.attributes)+5), d.attributes...)
 	attributes = append(attributes, attribute.Int("growth_export.attempt", e.Attempt), attribute.Int("growth_export.body.bytes", e.Bytes))
 	if e.Attempt > 1 {
 		attributes = append(attributes, semconv.HTTPRequestResendCount(e.Attempt-1))
@@ -70,9 +75,31 @@ func (s *Service) Requested(ctx context.Context, e extract.Event) {
 		attributes = append(attributes, districtKey.String(e.District))
 	}
 	span.SetAttributes(attributes...)
-	if failed {
+	if d.failed {
 		span.SetStatus(codes.Error, "")
 	}
+}
+
+// describe makes the attributes of a kind once. There are as many kinds as operations and statuses that the service knows.
+func (s *Service) describe(k kind) *described {
+	if known, ok := s.kinds.Load(k); ok {
+		if d, ok := known.(*described); ok {
+			return d
+		}
+	}
+	d := &described{}
+	d.attributes = append(slices.Clone(s.server),
+		semconv.HTTPRequestMethodKey.String(k.method), semconv.URLTemplate(k.template), operationKey.String(k.operation))
+	status, err := strconv.Atoi(k.status)
+	if err == nil {
+		d.attributes = append(d.attributes, semconv.HTTPResponseStatusCode(status))
+	}
+	if d.failed = err != nil || status >= 400; d.failed {
+		d.attributes = append(d.attributes, semconv.ErrorTypeKey.String(k.status))
+	}
+	d.options = []metric.RecordOption{metric.WithAttributes(d.attributes...)}
+	s.kinds.Store(k, d)
+	return d
 }
 
 // Retried counts a request that was made again.
