@@ -11,7 +11,7 @@
 //	         read, and is got in order (slots.go, level.go, ailing.go)
 //	bearer   apikey and Bearer; a 401 renews the token once for all requests (bearer.go, token.go, endpoint.go)
 //	pacer    the shared Retry-After pause and --rate, for token requests too (pace.go, pause.go)
-//	recorder counters and one log line a request, naming route templates only (record.go)
+//	recorder counters, one log line a request and a word to the Observer, naming route templates only (record.go)
 //	wire     net/http: one attempt within --request-timeout, the body read whole through --max-body (wire.go, body.go)
 //
 // The token layer stands inside the slot, so that a request which waited for its slot is sent with a token that is valid then,

@@ -11,6 +11,7 @@
 //	          files staged, journal written: the unit is done for good
 //	judge     journals gathered; failed schools, shrunken tables hold it back
 //	publish   every file, ledger, manifest, pointer (sink.Publish)
+//	tell      the page of the run, whatever became of it (report.go)
 //
 // One errgroup works through the (bucket, dataset, school) steps in order.
 // As many steps are under way as keep the client's request slots full; a

@@ -89,7 +89,6 @@ func (r *run) fetchAll(ctx context.Context) error {
 	}
 	r.fetch.filters, r.fetch.feedFilters = r.plan.Filters, unfiltered(r.plan.Filters)
 	r.fetch.asOf = r.plan.Kind == sink.AsOf
-	r.Meter.enter("fetch")
 	if err := r.stageLookups(ctx, w, todo); err != nil {
 		return err
 	}

@@ -115,11 +115,9 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string) (strin
 // publishRun judges a run whose units should all be staged, and publishes it
 // or holds it back.
 func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
-	deps.Meter.enter("publish")
-	within, end := deps.begin(ctx, Step{Name: StepPublish, RunID: plan.RunID})
-	err := judgeAndPublish(within, deps, plan, l, summary)
-	end(End{Err: err})
-	return err
+	return deps.phase(ctx, StepPublish, plan.RunID, func(ctx context.Context) error {
+		return judgeAndPublish(ctx, deps, plan, l, summary)
+	})
 }
 
 func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {

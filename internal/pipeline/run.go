@@ -207,11 +207,8 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 
 // take brings the run from where it stands to its end.
 func (r *run) take(ctx context.Context, found standing) error {
-	r.Meter.enter("plan")
 	if r.plan = found.plan; r.plan == nil {
-		planning, end := r.begin(ctx, Step{Name: StepPlan, RunID: found.id})
-		err := r.beginPlan(planning, found.id)
-		end(End{Err: err})
+		err := r.phase(ctx, StepPlan, found.id, func(ctx context.Context) error { return r.beginPlan(ctx, found.id) })
 		if err != nil {
 			return err
 		}
@@ -222,10 +219,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
 		}
 	}
-	fetching, end := r.begin(ctx, Step{Name: StepFetch, RunID: r.plan.RunID})
-	err := r.fetchAll(fetching)
-	end(End{Err: err})
-	if err != nil {
+	if err := r.phase(ctx, StepFetch, r.plan.RunID, r.fetchAll); err != nil {
 		return overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, err)
 	}
 	if r.settings.Shards > 1 {

@@ -53,3 +53,12 @@ func (d *Deps) begin(ctx context.Context, step Step) (context.Context, func(End)
 }
 
 func unwatched(End) {}
+
+// phase does one of the phases of a run, which meter and watcher are told of.
+func (d *Deps) phase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
+	d.Meter.enter(name)
+	ctx, end := d.begin(ctx, Step{Name: name, RunID: run})
+	err := work(ctx)
+	end(End{Err: err})
+	return err
+}

@@ -18,6 +18,7 @@
 //	intent.json     publishing has begun and will be finished (Publish)
 //	ledger.parquet  what became of every school and dataset
 //	manifest.json   the run is published
+//	report.html     what the run did, for people; nothing reads it
 //
 // Journals are the state from which a run is resumed; Gather adds them up.
 //
