@@ -66,6 +66,8 @@ func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) er
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 		return usagef("there is no run %s at %s: see growth-export status", run, store)
+	case errors.Is(err, pipeline.ErrUsage):
+		return err
 	case err != nil:
 		return fmt.Errorf("report on run %s at %s: %w", run, store, err)
 	case path == toStdout:
@@ -95,7 +97,10 @@ func (a *app) drawReportTo(ctx context.Context, to string, store sink.Store, run
 		_, err = a.stdout.Write(page)
 		return to, err
 	}
-	return to, os.WriteFile(to, page, 0o600)
+	if err := os.WriteFile(to, page, 0o600); err != nil {
+		return "", usagef("--to: write the page: %w", err)
+	}
+	return to, nil
 }
 
 // below names a path below a destination.

@@ -231,7 +231,7 @@ func tableToShow(tables []pipeline.TableSummary) string {
 
 // query is a statement that works as it stands.
 func query(s *pipeline.Summary, table string) string {
-	glob := strings.TrimSuffix(filepath.ToSlash(s.Destination), "/") + "/" + sink.DatePath(s.Kind, table, s.SnapshotDate) + "**/*.parquet"
+	glob := below(filepath.ToSlash(s.Destination), sink.DatePath(s.Kind, table, s.SnapshotDate)+"**/*.parquet")
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 
