@@ -29,6 +29,9 @@
 // What was staged and journalled stays: the same command resumes the run, and
 // the bytes of its files are those of an undisturbed one.
 //
+// Who wants to know what a run is at is told: a Meter counts, a Watcher hears of
+// every step as it begins and ends.
+//
 // The package owns the order of events and the verdict. It does not know how
 // a request is retried, how a value is read, or how a file becomes visible.
 package pipeline
