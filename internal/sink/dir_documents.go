@@ -57,9 +57,9 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	}
 	folder, locked := documentStaging(name, when)
 	if locked {
-		unlock, err := d.lockDocuments(ctx, root)
-		if err != nil {
-			return d.failed("write", name, err)
+		unlock, lockErr := d.lockDocuments(ctx, root)
+		if lockErr != nil {
+			return d.failed("write", name, lockErr)
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}

@@ -68,9 +68,9 @@ func Prune(ctx context.Context, store Store, opts PruneOptions) (_ *PruneReport,
 		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
 	}
 	if !opts.DryRun {
-		unlock, begin := alone(ctx, store)
-		if begin != nil {
-			return nil, begin
+		unlock, lockErr := alone(ctx, store)
+		if lockErr != nil {
+			return nil, lockErr
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -169,4 +170,25 @@ func TestPruneKilledAnywhere(t *testing.T) {
 		}
 		require.NoError(t, os.RemoveAll(root))
 	}
+}
+
+// stuck is a store whose locks cannot be given up.
+type stuck struct{ Store }
+
+var errStuck = errors.New("the lock is stuck")
+
+func (stuck) Lock(context.Context, string, bool) (func() error, error) {
+	return func() error { return errStuck }, nil
+}
+
+// TestLockThatCannotBeGivenUp is told of, though what was asked for is done.
+func TestLockThatCannotBeGivenUp(t *testing.T) {
+	t.Parallel()
+	store := stuck{newDir(t, t.TempDir())}
+	pruned, err := Prune(t.Context(), store, PruneOptions{Keep: 1, Now: morning})
+	require.ErrorIs(t, err, errStuck)
+	require.Empty(t, pruned.Removed)
+	purged, err := Purge(t.Context(), store, PurgeOptions{Schools: []string{"x"}, Now: morning})
+	require.ErrorIs(t, err, errStuck)
+	require.Empty(t, purged.Runs)
 }

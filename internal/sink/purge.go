@@ -38,9 +38,9 @@ func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport,
 		return nil, errors.New("purge: say either which schools or which districts")
 	}
 	if !opts.DryRun {
-		unlock, begin := alone(ctx, store)
-		if begin != nil {
-			return nil, begin
+		unlock, lockErr := alone(ctx, store)
+		if lockErr != nil {
+			return nil, lockErr
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 		if err := finishPrunes(ctx, store); err != nil {
