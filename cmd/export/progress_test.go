@@ -163,6 +163,7 @@ schools   3: 1 ok, 1 denied, 1 failed
   denied  test_results: 1
 requests  1,010, 8 retries, 1 new tokens (200: 1,001, 500: 9)
 drift     test_results x: unknown_field, 12
+          sent otherwise than the tables expect; what does not fit is in _extra
 
 next      see _runs/r1/ledger.parquet for what failed
           in DuckDB: SELECT count(*) FROM read_parquet('it''s here/test_results/snapshot_date=2026-11-20/**/*.parquet', hive_partitioning = true);

@@ -175,6 +175,9 @@ func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 		}
 		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, printable(d.Field), d.Kind, count(d.Count))
 	}
+	if len(drift) > 0 {
+		b.WriteString("          sent otherwise than the tables expect; what does not fit is in _extra\n")
+	}
 }
 
 // nextSteps says what one would do now.

@@ -2,9 +2,9 @@ package pipeline
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -176,16 +176,32 @@ func checkSettings(s *Settings) error {
 
 // follow checks that a plan that stands is this command's.
 func follow(plan *sink.Plan, s *Settings, mark string) error {
-	var differs []error
+	var differs []string
 	if plan.Fingerprint != mark {
-		differs = append(differs, errors.New("base URL, datasets, schools, districts, perspectives, partitioning, --schools-per-file or tool version"))
+		differs = differences(plan, s)
 	}
 	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
-		differs = append(differs, fmt.Errorf("snapshot date (%s there)", plan.SnapshotDate))
+		differs = append(differs, fmt.Sprintf("date %s instead of %s", plan.SnapshotDate, date))
 	}
 	if len(differs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: run %s was planned with another %w: use its settings, or another --run-id",
-		ErrUsage, plan.RunID, errors.Join(differs...))
+	return fmt.Errorf("%w: run %s was planned with other settings (%s): use those, or another --run-id",
+		ErrUsage, plan.RunID, strings.Join(differs, ", "))
+}
+
+// differences names what a run id covers and a plan has otherwise.
+func differences(plan *sink.Plan, s *Settings) []string {
+	var found []string
+	value := func(name, theirs, ours string) {
+		if theirs != ours {
+			found = append(found, fmt.Sprintf("%s %s instead of %s", name, theirs, ours))
+		}
+	}
+	value("base URL", plan.BaseURL, s.BaseURL)
+	value("kind", string(plan.Kind), string(s.kind()))
+	found = append(found, plan.Scope.Differences(scopeOf(s))...)
+	value("--schools-per-file", strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
+	value("tool version", plan.ToolVersion, s.ToolVersion)
+	return found
 }

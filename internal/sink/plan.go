@@ -126,11 +126,11 @@ func CreatePlan(ctx context.Context, store Store, plan *Plan) (*Plan, error) {
 
 // Equal tells whether two runs cover the same, in whatever order it was asked
 // for.
-func (s Scope) Equal(other Scope) bool { return len(s.differences(other)) == 0 }
+func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
-// differences names the settings in which a standing scope differs from the
+// Differences names the settings in which a standing scope differs from the
 // other.
-func (s Scope) differences(other Scope) []string {
+func (s Scope) Differences(other Scope) []string {
 	var found []string
 	list := func(flag string, a, b []string) {
 		if !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {

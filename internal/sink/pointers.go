@@ -37,7 +37,7 @@ func (r *replacement) judge(standing *Manifest) error {
 	if r.kind == AsOf {
 		what = "the enrollment as of " + r.date
 	}
-	differs := standing.Parameters.differences(r.scope)
+	differs := standing.Parameters.Differences(r.scope)
 	if len(differs) > 0 {
 		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); --replace replaces it",
 			what, standing.RunID, strings.Join(differs, ", "))}
