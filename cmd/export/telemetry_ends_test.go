@@ -42,16 +42,16 @@ func TestCollectorInTrouble(t *testing.T) {
 		endpoint, says string
 		most           time.Duration
 	}{
-		"down": {closed.URL, "connection refused", 3 * time.Second},
-		"slow": {newCollector(t, hang).URL, "the collector took more than 5s", 8 * time.Second},
+		"down": {closed.URL, "connection refused", 5 * time.Second},
+		"slow": {newCollector(t, hang).URL, "the collector took more than 5s", 10 * time.Second},
 		"failing": {newCollector(t, func(w http.ResponseWriter, _ *http.Request) bool {
 			http.Error(w, "out of\norder", http.StatusInternalServerError)
 			return true
-		}).URL, "500 Internal Server Error", 3 * time.Second},
+		}).URL, "500 Internal Server Error", 5 * time.Second},
 		"overloaded": {newCollector(t, func(w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return true
-		}).URL, "the collector took more than 5s", 8 * time.Second},
+		}).URL, "the collector took more than 5s", 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func TestTelemetryOfAnInterruptedRun(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 			asked := time.Now()
 			require.Error(t, cmd.Wait())
-			require.Less(t, time.Since(asked), 4*time.Second)
+			require.Less(t, time.Since(asked), 5*time.Second)
 			require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
 			if answer != nil {
 				require.Contains(t, stderr.String(), "the collector took more than 2s")

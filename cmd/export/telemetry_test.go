@@ -230,7 +230,7 @@ func (c *collector) requireTrace(t *testing.T, manifest *sink.Manifest, schools 
 	require.Equal(t, 3*perSchool+3, places["run fetch stage"], "three buckets, and that of the lookups")
 	require.Equal(t, perSchool*int64(schools), places["run fetch school"])
 	require.Equal(t, manifest.Requests.Total, places["run plan GET"]+places["run fetch school GET"])
-	require.Equal(t, manifest.Requests.Retries, again)
+	require.GreaterOrEqual(t, again, manifest.Requests.Retries, "with a new token an attempt is sent twice")
 	require.Positive(t, places["run plan POST"], "a token")
 	delete(places, "run fetch school POST") // there may be new tokens
 	require.Len(t, places, 9, places)
