@@ -166,9 +166,9 @@ var _ text.Handler = lettering{}
 // Cache is nil: no font is read.
 func (lettering) Cache() *font.Cache { return nil }
 
-// Extents are those of common fonts.
+// Extents are those of common fonts, but for what is below the line: gonum would lift the labels of ticks by it.
 func (lettering) Extents(f font.Font) font.Extents {
-	return font.Extents{Ascent: f.Size * 0.8, Descent: f.Size * 0.2, Height: f.Size * 1.2}
+	return font.Extents{Ascent: f.Size * 0.8, Height: f.Size * 1.2}
 }
 
 // Lines is the text: labels here are of one line.

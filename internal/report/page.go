@@ -12,10 +12,12 @@ import (
 
 // How much of long lists stands on the page; the ledger and the manifest have all.
 const (
-	mostListed = 100
-	mostDrift  = 15
-	mostError  = 400 // runes of an error
-	mostField  = 80  // runes of a name
+	mostListed  = 100
+	mostOpen    = 20 // of these, the rest is to be unfolded
+	mostReasons = 10
+	mostDrift   = 15
+	mostError   = 400 // runes of an error
+	mostField   = 80  // runes of a name
 )
 
 // State is how far a run is.
@@ -54,48 +56,6 @@ type Page struct {
 	Filters map[string]string
 	// LedgerRows are what the ledger says.
 	Ledger Ledger
-}
-
-// Ledger is what is said of a run's ledger. Its zero value is that of an empty one.
-type Ledger struct {
-	// Failed and Denied are its rows that are so, as many as are shown.
-	Failed, Denied []sink.LedgerRow
-	// Datasets are its sums.
-	Datasets map[string]LedgerSums
-}
-
-// LedgerSums are the sums of the rows of a dataset.
-type LedgerSums struct {
-	OK, Denied, Failed      int64
-	Duplicates, Unavailable int64
-}
-
-// Add adds a row.
-func (l *Ledger) Add(row *sink.LedgerRow) {
-	if l.Datasets == nil {
-		l.Datasets = make(map[string]LedgerSums)
-	}
-	sums := l.Datasets[row.Dataset]
-	switch row.Status {
-	case sink.StatusOK:
-		sums.OK++
-	case sink.StatusDenied:
-		sums.Denied++
-		l.Denied = appendUpTo(l.Denied, row)
-	case sink.StatusFailed:
-		sums.Failed++
-		l.Failed = appendUpTo(l.Failed, row)
-	}
-	sums.Duplicates += row.DuplicatesDropped
-	sums.Unavailable += row.RecordsUnavailable
-	l.Datasets[row.Dataset] = sums
-}
-
-func appendUpTo(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.LedgerRow {
-	if len(rows) >= mostListed {
-		return rows
-	}
-	return append(rows, *row)
 }
 
 //go:embed page.html

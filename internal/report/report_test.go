@@ -326,6 +326,23 @@ func TestLittleToShow(t *testing.T) {
 	draw(t, nothing)
 }
 
+// TestResumedRun: a night between two parts of a run takes little of the axis.
+func TestResumedRun(t *testing.T) {
+	t.Parallel()
+	page := night()
+	hasNot(t, draw(t, page), " later</text>")
+	var recorder activity.Recorder
+	for i := range 20 {
+		recorder.Requested(activity.Request{Operation: "o", Ended: began().Add(9*time.Hour + time.Duration(i)*time.Second), Took: time.Second, InFlight: 1})
+	}
+	page.Manifest.Activity.Add(recorder.Take())
+	text := draw(t, page)
+	require.Equal(t, 3*2, strings.Count(text, "9 h later</text>"), "each plot in two widths")
+	for _, moment := range []string{"03:00:", "12:00:"} {
+		require.Regexp(t, `<text class="t" x="[0-9.]+" y="[0-9.]+">`+moment, text)
+	}
+}
+
 // TestManySchools: the page of the largest run is one that a browser opens.
 func TestManySchools(t *testing.T) {
 	t.Parallel()
@@ -340,7 +357,10 @@ func TestManySchools(t *testing.T) {
 	text := draw(t, page)
 	require.Less(t, len(text), 2<<20)
 	has(t, text, `<h2>Failed <span class="n">20,001</span>`)
-	has(t, text, "And 19,901 more")
+	has(t, text, "<h3>Most frequent</h3>")
+	has(t, text, `<td class="num">20,000</td><td>students</td>`)
+	has(t, text, "<summary>80 more</summary>")
+	has(t, text, "19,901 are not on this page")
 	has(t, text, "read_parquet(&#39;/data/growth/_runs/2026-11-20-abc/ledger.parquet&#39;) WHERE status = &#39;failed&#39;")
 }
 

@@ -26,7 +26,7 @@ type view struct {
 	Destination string
 	Purges      []purgeLine
 
-	Failures, Denials list[failureLine]
+	Failures, Denials failureList
 	Tables            []tableLine
 	AllTables         tableLine
 	RowsPlot          figure
@@ -46,8 +46,6 @@ type view struct {
 type list[T any] struct {
 	Shown []T
 	All   int64
-	// Query is one that has them all.
-	Query string
 }
 
 // More is how many are not shown.
@@ -56,11 +54,6 @@ func (l list[T]) More() int64 { return l.All - int64(len(l.Shown)) }
 // fact is a figure and what it is one of.
 type fact struct {
 	Name, Value, Note string
-}
-
-type failureLine struct {
-	School, Datasets, Error string
-	Requests, Retries       int64
 }
 
 type tableLine struct {
@@ -140,45 +133,6 @@ func kindOf(kind sink.Kind) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// failures puts the rows of a school that say the same in one line.
-func failures(p *Page, status sink.Status, rows []sink.LedgerRow, of func(*LedgerSums) int64) list[failureLine] {
-	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b sink.LedgerRow) int {
-		return cmp.Or(cmp.Compare(a.SchoolBid, b.SchoolBid), cmp.Compare(a.DistrictBid, b.DistrictBid))
-	})
-	lines := list[failureLine]{Query: ledgerQuery(p, status)}
-	for _, sums := range p.Ledger.Datasets {
-		lines.All += of(&sums)
-	}
-	merged := int64(0)
-	for i := range rows {
-		row := &rows[i]
-		line := failureLine{
-			School: placeOf(row), Datasets: row.Dataset, Error: clip(reasonOf(row), mostError), Requests: row.Requests, Retries: row.Retries,
-		}
-		if last := len(lines.Shown) - 1; last >= 0 && lines.Shown[last].School == line.School && lines.Shown[last].Error == line.Error {
-			merged++
-			same := &lines.Shown[last]
-			same.Datasets += ", " + line.Datasets
-			same.Requests += line.Requests
-			same.Retries += line.Retries
-			continue
-		}
-		lines.Shown = append(lines.Shown, line)
-	}
-	lines.All -= merged
-	return lines
-}
-
-// reasonOf is the error of a row without what stands beside it.
-func reasonOf(row *sink.LedgerRow) string {
-	reason, ok := strings.CutPrefix(row.Error, row.Dataset+" of school "+row.SchoolBid+" ")
-	if route, rest, found := strings.Cut(reason, "): "); ok && found && strings.HasPrefix(route, "(") {
-		return rest + " " + route + ")"
-	}
-	return reason
-}
-
 // drift is the most frequent first.
 func drift(all []sink.Drift) list[sink.Drift] {
 	all = slices.Clone(all)
@@ -188,29 +142,6 @@ func drift(all []sink.Drift) list[sink.Drift] {
 		l.Shown[i].Field = clip(l.Shown[i].Field, mostField)
 	}
 	return l
-}
-
-// ledgerQuery lists what failed, or was denied. A run that is not published has no ledger yet.
-func ledgerQuery(p *Page, status sink.Status) string {
-	if p.State != Published && p.State != Replaced {
-		return "-- the ledger is written when the run is published"
-	}
-	path := strings.TrimSuffix(p.Destination, "/") + "/" + sink.LedgerPath(p.Manifest.RunID)
-	return "SELECT * FROM read_parquet('" + strings.ReplaceAll(path, "'", "''") + "') WHERE status = '" + string(status) + "';"
-}
-
-// placeOf names what a row of the ledger is of.
-func placeOf(row *sink.LedgerRow) string {
-	switch {
-	case row.SchoolBid != "":
-		return clip(row.SchoolBid, mostError)
-	case row.DistrictBid != "":
-		return "district " + clip(row.DistrictBid, mostError)
-	}
-	if dataset, ok := schemas.Find(row.Dataset); ok && dataset.IsLookup() {
-		return "(the whole run)"
-	}
-	return "(a school without a bid)"
 }
 
 // tables are in the order in which they are declared, and then any others.

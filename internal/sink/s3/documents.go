@@ -11,6 +11,7 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -89,11 +90,20 @@ func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.C
 	return nil
 }
 
+// contentType is that of a document: a browser shows a page that it gets from
+// the store, and does not offer to keep it.
+func contentType(path string) string {
+	if strings.HasSuffix(path, ".html") {
+		return "text/html; charset=utf-8"
+	}
+	return "application/json"
+}
+
 func (s *Store) write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	id := rand.Text()
 	in := &s3.PutObjectInput{
 		Bucket: &s.bucket, Key: s.key(path), Body: bytes.NewReader(data),
-		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String("application/json"),
+		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String(contentType(path)),
 		Metadata: map[string]string{idName: id},
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()

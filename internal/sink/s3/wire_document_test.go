@@ -247,3 +247,16 @@ func TestCancelledRetries(t *testing.T) {
 	err := store.Write(ctx, "document", nil, sink.Condition{})
 	require.True(t, errors.Is(err, context.Canceled), "%v", err)
 }
+
+// TestContentTypeOfDocuments is what a browser goes by.
+func TestContentTypeOfDocuments(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	store := w.store(t, nil)
+	require.NoError(t, store.Write(t.Context(), "_runs/r/plan.json", []byte("{}"), sink.Condition{}))
+	require.NoError(t, store.Write(t.Context(), "_runs/r/report.html", []byte("<!DOCTYPE html>"), sink.Condition{}))
+	puts := w.of(http.MethodPut, "")
+	require.Len(t, puts, 2)
+	require.Equal(t, "application/json", puts[0].header.Get("Content-Type"))
+	require.Equal(t, "text/html; charset=utf-8", puts[1].header.Get("Content-Type"))
+}
