@@ -75,7 +75,12 @@ func (b *Batch) Bytes() int {
 func (b *Batch) TextBytes() int {
 	most := 0
 	for i := range b.Cols {
-		most = max(most, len(b.Cols[i].Data))
+		v := &b.Cols[i]
+		if v.Same {
+			most = max(most, b.N*len(v.Data))
+			continue
+		}
+		most = max(most, len(v.Data))
 	}
 	return most
 }
@@ -101,6 +106,9 @@ func (b *Batch) AppendRows(src *Batch, i, j int) {
 func (b *Batch) Check() error {
 	for i := range b.Cols {
 		v := &b.Cols[i]
+		if v.Same && v.Required && v.IsText() && len(v.End) == 0 {
+			continue
+		}
 		slots := len(v.I32) + len(v.I64) + len(v.F64) + len(v.Bool) + len(v.End)
 		if slots != b.N || (!v.Required && len(v.Present) != b.N) {
 			return fmt.Errorf("table %s, column %s: %d slots for %d rows",
@@ -125,6 +133,10 @@ func (v *Vector) appendRange(src *Vector, i, j int) {
 		v.Bool = append(v.Bool, src.Bool[i:j]...)
 	case schemas.String, schemas.JSON:
 		if i == j {
+			return
+		}
+		if src.Same {
+			v.appendText(src.Data, j-i)
 			return
 		}
 		var start uint32
@@ -156,11 +168,25 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 	case schemas.Boolean:
 		v.Bool = pick(v.Bool, src.Bool, order)
 	case schemas.String, schemas.JSON:
+		if src.Same {
+			v.appendText(src.Data, len(order))
+			return
+		}
 		v.End = slices.Grow(v.End, len(order))
 		for _, r := range order {
 			v.Data = append(v.Data, src.Text(int(r))...)
 			v.End = append(v.End, uint32(len(v.Data)))
 		}
+	}
+}
+
+// appendText appends so many rows of one text.
+func (v *Vector) appendText(text []byte, n int) {
+	v.Data = slices.Grow(v.Data, n*len(text))
+	v.End = slices.Grow(v.End, n)
+	for range n {
+		v.Data = append(v.Data, text...)
+		v.End = append(v.End, uint32(len(v.Data)))
 	}
 }
 

@@ -53,6 +53,18 @@ func fill(b *rows.Batch, rnd *rand.Rand, n int) {
 	b.N += n
 }
 
+// fillSame appends n random rows to an empty batch, of which every required
+// column of texts has one for all.
+func fillSame(b *rows.Batch, rnd *rand.Rand, n int) {
+	fill(b, rnd, n)
+	for i := range b.Cols {
+		if v := &b.Cols[i]; v.IsText() && v.Required {
+			v.Truncate(0)
+			v.SetSame("the one of " + b.Table.Columns[i].Name)
+		}
+	}
+}
+
 // lines writes the rows that count as text, one string per row.
 func lines(b *rows.Batch) []string {
 	all := make([]string, 0, b.Len())
@@ -95,7 +107,12 @@ func TestAppendRows(t *testing.T) {
 	for round := range 50 {
 		src, dst := rows.New(table()), rows.New(table())
 		n := rnd.IntN(200)
-		fill(src, rnd, n)
+		if round%3 == 0 {
+			fillSame(src, rnd, n)
+			require.GreaterOrEqual(t, src.TextBytes(), n*len("the one of "))
+		} else {
+			fill(src, rnd, n)
+		}
 		fill(dst, rnd, rnd.IntN(3))
 		if round%2 == 0 {
 			src.Order = shuffled(rnd, n, n-rnd.IntN(n+1))
@@ -117,7 +134,7 @@ func TestAppendRowCopiesEveryType(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(3, 4))
 	src, dst := rows.New(table()), rows.New(table())
-	fill(src, rnd, 40)
+	fillSame(src, rnd, 40)
 	for r := range src.N {
 		for c := range src.Cols {
 			dst.Cols[c].AppendRow(&src.Cols[c], r)
@@ -132,7 +149,7 @@ func TestTruncateLeavesNothingOver(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
 	b := rows.New(table())
-	fill(b, rnd, 100)
+	fillSame(b, rnd, 100)
 	want := lines(b)
 	b.Order = shuffled(rnd, 100, 50)
 	b.Truncate(30)

@@ -15,7 +15,8 @@ import (
 // little-endian: the number of rows (8 bytes); one more than the length of
 // Order, or 0 where there is none (8 bytes), and Order; then column by column
 // Present, unless the column is required, and the values, of texts End before
-// Data. Every length follows from these, so what is written is read back with
+// Data. Before texts stands one more than the length of the one that is the
+// same for all rows, whose End is not there, or 0 (8 bytes). Every length follows from these, so what is written is read back with
 // nothing over. The form is for one process and its own file: it has no
 // version.
 
@@ -48,6 +49,11 @@ func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 		case schemas.Boolean:
 			s.write(v.Bool)
 		case schemas.String, schemas.JSON:
+			same := 0
+			if v.Same {
+				same = len(v.Data) + 1
+			}
+			s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(same)))
 			writeNumbers(s, v.End, 4, binary.LittleEndian.PutUint32)
 			s.write(v.Data)
 		}
@@ -85,6 +91,13 @@ func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 		case schemas.Boolean:
 			v.Bool = s.bytes(v.Bool, n)
 		case schemas.String, schemas.JSON:
+			if same := s.length(MaxTextBytes); same > 0 {
+				if !v.Required {
+					s.fail(errSpill)
+				}
+				v.Same, v.Data = true, s.bytes(v.Data, same-1)
+				continue
+			}
 			v.End = readNumbers(s, v.End, n, 4, binary.LittleEndian.Uint32)
 			if !slices.IsSorted(v.End) {
 				s.fail(errSpill)

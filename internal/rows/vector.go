@@ -29,6 +29,9 @@ type Vector struct {
 	// starts where that of row i-1 ends.
 	Data []byte
 	End  []uint32
+	// Same, of a required column of texts: every row has the one text that is
+	// Data, and End is empty. Nothing is appended to such a vector.
+	Same bool
 }
 
 // IsText tells whether the vector's values are in Data and End.
@@ -39,11 +42,20 @@ func (v *Vector) Null(i int) bool { return !v.Required && v.Present[i] == 0 }
 
 // Text returns the text of row i, which is valid until the vector changes.
 func (v *Vector) Text(i int) []byte {
+	if v.Same {
+		return v.Data
+	}
 	var start uint32
 	if i > 0 {
 		start = v.End[i-1]
 	}
 	return v.Data[start:v.End[i]]
+}
+
+// SetSame gives every row of an empty vector, of a required column, one text,
+// however many rows will come.
+func (v *Vector) SetSame(text string) {
+	v.Same, v.Data = true, append(v.Data[:0], text...)
 }
 
 // AppendNull appends a row without a value.
@@ -156,7 +168,8 @@ func Compare(a *Vector, i int, b *Vector, j int) int {
 	return bytes.Compare(a.Text(i), b.Text(j))
 }
 
-// Truncate drops all rows but the first n.
+// Truncate drops all rows but the first n, with the last of them the text that
+// is the same for all.
 func (v *Vector) Truncate(n int) {
 	if !v.Required {
 		v.Present = v.Present[:n]
@@ -171,6 +184,10 @@ func (v *Vector) Truncate(n int) {
 	case schemas.Boolean:
 		v.Bool = v.Bool[:n]
 	case schemas.String, schemas.JSON:
+		if v.Same && n > 0 {
+			return
+		}
+		v.Same = false
 		v.End = v.End[:n]
 		var end uint32
 		if n > 0 {

@@ -90,7 +90,7 @@ func (c *Chain) Reset(params Params) {
 	c.count = 0
 	c.events.reset()
 	for _, t := range c.tables {
-		t.reset()
+		t.reset(params)
 	}
 }
 
@@ -159,11 +159,6 @@ func (c *Chain) keep() error {
 		t.kept = t.n
 	}
 	records.kept = records.n
-	for _, t := range c.tables {
-		for _, p := range t.plan.params {
-			t.fillText(p.column, c.params[p.name])
-		}
-	}
 	c.events.keep()
 	return nil
 }
@@ -171,14 +166,9 @@ func (c *Chain) keep() error {
 // maxRepeatedBytes is how much text one page may repeat in child rows.
 const maxRepeatedBytes = 256 << 20
 
-// checkRoom reports a table whose columns cannot hold what the parameters and
-// the keys of the parents add to it.
+// checkRoom reports a table whose columns cannot hold what the keys of the
+// parents add to it.
 func (c *Chain) checkRoom(t *tableRows) error {
-	for _, p := range t.plan.params {
-		if t.n*len(c.params[p.name]) > rows.MaxTextBytes {
-			return ErrTooLarge
-		}
-	}
 	records := c.tables[0]
 	for _, p := range t.plan.parents {
 		from, repeated := &records.cols[p.from], 0

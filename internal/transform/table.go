@@ -2,7 +2,6 @@ package transform
 
 import (
 	"math/bits"
-	"slices"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
@@ -27,15 +26,21 @@ const minCapacity = 16
 
 func newTableRows(tp *tablePlan) *tableRows {
 	b := rows.New(tp.table)
-	return &tableRows{plan: tp, batch: b, cols: b.Cols}
+	t := &tableRows{plan: tp, batch: b, cols: b.Cols}
+	t.reset(nil)
+	return t
 }
 
 func (t *tableRows) bytes() int {
 	return t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order)
 }
 
-func (t *tableRows) reset() {
+// reset empties the table for calls with these parameters.
+func (t *tableRows) reset(params Params) {
 	t.batch.Reset()
+	for _, p := range t.plan.params {
+		t.cols[p.column].SetSame(params[p.name])
+	}
 	t.n, t.kept, t.starts = 0, 0, t.starts[:0]
 }
 
@@ -76,7 +81,9 @@ func (t *tableRows) resize(slots int) {
 		case schemas.Boolean:
 			v.Bool = resized(v.Bool, slots)
 		case schemas.String, schemas.JSON:
-			v.End = resized(v.End, slots)
+			if !v.Same {
+				v.End = resized(v.End, slots)
+			}
 		}
 	}
 }
@@ -150,20 +157,6 @@ func (t *tableRows) childEnd(record int) int {
 		return int(t.starts[record+1])
 	}
 	return t.n
-}
-
-// fillText gives every row that lacks it the same text.
-func (t *tableRows) fillText(column int, text string) {
-	v := &t.cols[column]
-	from := 0
-	if len(text) > 0 {
-		from = len(v.Data) / len(text)
-	}
-	v.Data = slices.Grow(v.Data, (t.n-from)*len(text))
-	for row := from; row < t.n; row++ {
-		v.Data = append(v.Data, text...)
-		v.End[row] = uint32(len(v.Data))
-	}
 }
 
 // fillParents gives the child rows of the page just read the columns that come

@@ -283,6 +283,8 @@ func textBytes(b *rows.Batch, i, j int) int {
 		v := &b.Cols[c]
 		switch {
 		case !v.IsText() || i == j:
+		case v.Same:
+			n += (j - i) * len(v.Data)
 		case b.Order == nil:
 			n += int(v.End[j-1])
 			if i > 0 {
