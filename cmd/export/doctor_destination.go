@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // The checks of the destination, in their order.
@@ -365,7 +366,7 @@ func examineSnapshot(ctx context.Context, u *checkup, store sink.Store, partitio
 			}
 		}
 		u.ok(checkSnapshot, "the latest is of %s: %s tables, %s files, %s, partitioned by %s", manifest.SnapshotDate,
-			count(int64(len(manifest.Tables))), count(int64(files)), size(bytes), cmp.Or(manifest.Parameters.PartitionBy, sink.NotPartitioned))
+			wording.Count(len(manifest.Tables)), wording.Count(files), wording.Size(bytes), cmp.Or(manifest.Parameters.PartitionBy, sink.NotPartitioned))
 	}
 	return bytes
 }
@@ -389,8 +390,8 @@ func examineRoom(u *checkup, name, folder string, need int64) {
 	case err != nil:
 		u.warn(name, fmt.Sprintf("nothing tells how much is free in %s: %v", quoted(folder), err), "look yourself")
 	case free < need:
-		u.warn(name, fmt.Sprintf("%s is free in %s", size(free), folder), "a run may need "+size(need)+" or more")
+		u.warn(name, fmt.Sprintf("%s is free in %s", wording.Size(free), folder), "a run may need "+wording.Size(need)+" or more")
 	default:
-		u.ok(name, "%s is free in %s", size(free), folder)
+		u.ok(name, "%s is free in %s", wording.Size(free), folder)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/wording"
 )
 
 // The checks of the service, in their order.
@@ -206,9 +207,9 @@ func examineAnswers(ctx context.Context, u *checkup, client *extract.Client, see
 		u.skip("there is no school to ask for", checkResults)
 		return nil
 	}
-	finding := fmt.Sprintf("%s schools in %s districts", count(int64(schools.Schools)), count(int64(schools.Districts)))
+	finding := fmt.Sprintf("%s schools in %s districts", wording.Count(schools.Schools), wording.Count(schools.Districts))
 	if n := schools.WithoutBid; n > 0 {
-		u.warn(checkSchools, finding+", and "+count(int64(n))+" without a bid",
+		u.warn(checkSchools, finding+", and "+wording.Count(n)+" without a bid",
 			"they fail in every run: see --max-failed-schools, and tell whoever runs the service")
 	} else {
 		u.ok(checkSchools, "%s", finding)
@@ -232,17 +233,17 @@ func examinePage(ctx context.Context, u *checkup, trial *pipeline.Trial, schools
 		case err != nil:
 			u.fail(checkResults, err, "")
 		case i > 0:
-			u.warn(checkResults, fmt.Sprintf("those of all %s schools asked are denied, though their students are not", count(int64(asked))),
+			u.warn(checkResults, fmt.Sprintf("those of all %s schools asked are denied, though their students are not", wording.Count(asked)),
 				"check what the data sharing agreements cover")
 		default:
 			more := "; there are more pages"
 			if page.Last {
 				more = "; there is no further page"
 			}
-			u.ok(checkResults, "a page of school %s holds %s results%s", printable(page.SchoolBid), count(int64(page.Records)), more)
+			u.ok(checkResults, "a page of school %s holds %s results%s", printable(page.SchoolBid), wording.Count(page.Records), more)
 			if page.Denied > 0 {
 				u.warn("agreements", fmt.Sprintf("%s of the %s schools asked for test results are denied",
-					count(int64(page.Denied)), count(int64(page.Denied+1))), "their agreements have ended, or never were")
+					wording.Count(page.Denied), wording.Count(page.Denied+1)), "their agreements have ended, or never were")
 			}
 		}
 		return nil
@@ -252,6 +253,6 @@ func examinePage(ctx context.Context, u *checkup, trial *pipeline.Trial, schools
 		u.fail(checkResults, fmt.Errorf("%w: every school is denied: %w", extract.ErrRefused, denied), advice)
 		return nil
 	}
-	u.warn(checkResults, fmt.Sprintf("the first %s schools are denied", count(int64(asked))), advice)
+	u.warn(checkResults, fmt.Sprintf("the first %s schools are denied", wording.Count(asked)), advice)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/wording"
 )
 
 // planOptions are the settings of plan: those of the run that it is for.
@@ -83,12 +84,12 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 		if !d.Selected {
 			note = "  needed, not exported"
 		}
-		line(d.Dataset, atLeast(d.Requests, d.Exact), count(int64(d.Files)), note)
+		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note)
 	}
-	line("all", atLeast(e.Requests, e.Exact), count(int64(e.Files)), "")
+	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), "")
 	_ = t.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
-		count(int64(e.Schools)), many(int64(e.Buckets), "bucket"), count(int64(o.schoolsPerFile)))
+		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(o.schoolsPerFile))
 	for i, failure := range e.FailedSchools {
 		if i == mostListed {
 			fmt.Fprintf(&b, "  and %d failures more\n", len(e.FailedSchools)-i)
@@ -104,7 +105,7 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 // atLeast marks a number that is only a minimum.
 func atLeast(n int, exact bool) string {
 	if exact {
-		return count(int64(n))
+		return wording.Count(n)
 	}
-	return ">= " + count(int64(n))
+	return ">= " + wording.Count(n)
 }

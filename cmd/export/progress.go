@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/wording"
 )
 
 // The forms of progress.
@@ -147,21 +147,21 @@ func (c *pace) note(p pipeline.Progress) {
 // counts once in every dataset.
 func figures(p pipeline.Progress, c pace) []string {
 	if p.Phase == "publish" && p.FilesTotal > 0 {
-		return []string{fmt.Sprintf("%s of %s files", count(p.FilesDone), count(p.FilesTotal))}
+		return []string{fmt.Sprintf("%s of %s files", wording.Count(p.FilesDone), wording.Count(p.FilesTotal))}
 	}
 	parts := []string{
-		fmt.Sprintf("%s of %s school datasets", count(p.SchoolsDone), count(p.SchoolsTotal)),
-		count(p.Rows) + " rows",
-		count(p.Requests) + " requests",
+		fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)),
+		wording.Count(p.Rows) + " rows",
+		wording.Count(p.Requests) + " requests",
 	}
 	if p.Retries > 0 {
-		parts = append(parts, count(p.Retries)+" retries")
+		parts = append(parts, wording.Count(p.Retries)+" retries")
 	}
 	if p.Failed > 0 {
-		parts = append(parts, count(p.Failed)+" failed")
+		parts = append(parts, wording.Count(p.Failed)+" failed")
 	}
 	if p.Denied > 0 {
-		parts = append(parts, count(p.Denied)+" denied")
+		parts = append(parts, wording.Count(p.Denied)+" denied")
 	}
 	if p.Phase == "fetch" {
 		parts = append(parts, fmt.Sprintf("%.0f/s", c.rate))
@@ -189,7 +189,7 @@ func part(p pipeline.Progress) float64 {
 func plainLine(p pipeline.Progress, c pace) string {
 	line := "progress: " + p.Phase
 	if p.SchoolsTotal == 0 {
-		return fmt.Sprintf("%s, %s, after %s", line, many(p.Requests, "request"), shortTime(p.Elapsed))
+		return fmt.Sprintf("%s, %s, after %s", line, wording.Many(p.Requests, "request"), shortTime(p.Elapsed))
 	}
 	if p.Phase == "fetch" {
 		line += fmt.Sprintf(" %.0f%%", 100*part(p))
@@ -200,7 +200,7 @@ func plainLine(p pipeline.Progress, c pace) string {
 // barLine is the bar, one column narrower than the terminal at most.
 func barLine(p pipeline.Progress, c pace, width int) string {
 	const cells = 20
-	line := fmt.Sprintf("%-7s  %s requests  %s", p.Phase, count(p.Requests), shortTime(p.Elapsed))
+	line := fmt.Sprintf("%-7s  %s requests  %s", p.Phase, wording.Count(p.Requests), shortTime(p.Elapsed))
 	if p.SchoolsTotal > 0 {
 		done := int(part(p) * cells)
 		line = fmt.Sprintf("%-7s [%s%s] %3.0f%%  %s", p.Phase,
@@ -219,21 +219,4 @@ func shortTime(d time.Duration) string {
 	default:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
-}
-
-// many is a number of things.
-func many(n int64, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return count(n) + " " + thing
-}
-
-// count writes a number with commas between the thousands.
-func count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
 }

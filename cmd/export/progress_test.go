@@ -95,16 +95,6 @@ func TestPublishingCountsFiles(t *testing.T) {
 	require.Contains(t, barLine(p, pace{}, 200), "[=====               ]  25%  1,000 of 4,000 files")
 }
 
-func TestCount(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {
-		require.Equal(t, want, count(n))
-	}
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 5e12: "5.0 TB"} {
-		require.Equal(t, want, size(n))
-	}
-}
-
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	wrap := func(err error) error { return fmt.Errorf("do something: %w", err) }
@@ -199,9 +189,4 @@ func TestSummaryNamesPlaces(t *testing.T) {
 			require.Contains(t, out.String(), "read_parquet('"+want[1])
 		}
 	}
-}
-
-func TestMany(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"0 runs", "1 run", "1,000 runs"}, []string{many(0, "run"), many(1, "run"), many(1000, "run")})
 }

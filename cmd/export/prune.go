@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // pruneOptions are the settings of prune.
@@ -88,7 +89,7 @@ func writePruned(w io.Writer, r *sink.PruneReport) error {
 	for _, run := range r.Removed {
 		fmt.Fprintf(&b, "%s %s, run %s: %s\n", verb, taken(run.Kind, run.SnapshotDate), run.RunID, remains(&run))
 	}
-	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, many(int64(len(r.Removed)), "run"), many(int64(r.Kept), "snapshot"))
+	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, wording.Many(len(r.Removed), "run"), wording.Many(r.Kept, "snapshot"))
 	return writeText(w, b.String())
 }
 
@@ -97,5 +98,5 @@ func remains(run *sink.PrunedRun) string {
 	if run.State == sink.Replaced {
 		return "the documents of a run that was replaced"
 	}
-	return fmt.Sprintf("%s, %s", many(int64(run.Files), "file"), size(run.Bytes))
+	return fmt.Sprintf("%s, %s", wording.Many(run.Files, "file"), wording.Size(run.Bytes))
 }

@@ -13,6 +13,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // purgeOptions are the settings of purge.
@@ -122,10 +123,10 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 	}
 	for _, run := range r.Runs {
 		fmt.Fprintf(&b, "%s, run %s: %s of %s\n", taken(run.Kind, run.SnapshotDate), run.RunID,
-			many(int64(len(run.Files)), "file"), many(int64(len(run.RowsRemoved)), "table"))
+			wording.Many(len(run.Files), "file"), wording.Many(len(run.RowsRemoved), "table"))
 	}
 	for _, table := range slices.Sorted(maps.Keys(r.RowsRemoved)) {
-		fmt.Fprintf(&b, "%s %s of %s\n", verb, many(r.RowsRemoved[table], "row"), table)
+		fmt.Fprintf(&b, "%s %s of %s\n", verb, wording.Many(r.RowsRemoved[table], "row"), table)
 	}
 	switch {
 	case r.Nothing():
@@ -139,10 +140,10 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 // writeProof says what was read again, and what nobody can tell.
 func writeProof(b *strings.Builder, r *sink.PurgeReport) {
 	fmt.Fprintf(b, "read again: %s files, %s rows, %s; %s rows of them found\n",
-		count(int64(r.Reread.Files)), count(r.Reread.Rows), size(r.Reread.Bytes), count(r.Reread.RowsFound))
+		wording.Count(r.Reread.Files), wording.Count(r.Reread.Rows), wording.Size(r.Reread.Bytes), wording.Count(r.Reread.RowsFound))
 	for _, table := range slices.Sorted(maps.Keys(r.Reread.RowsMentioning)) {
 		fmt.Fprintf(b, "%s rows of others in %s name one of the bids in another column; they stay\n",
-			count(r.Reread.RowsMentioning[table]), table)
+			wording.Count(r.Reread.RowsMentioning[table]), table)
 	}
 	fmt.Fprintf(b, "proof: %s\n", sink.PurgePath(r.ID))
 	fmt.Fprintln(b, "not reached:")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // statusOptions are the settings of status.
@@ -80,7 +81,7 @@ func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) erro
 		for i := range runs {
 			r := &runs[i]
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, r.State,
-				r.Staged, r.Units, count(r.Schools), count(r.Failed), count(r.Denied), age(now, r.LastProgress))
+				r.Staged, r.Units, wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), age(now, r.LastProgress))
 		}
 		_ = t.Flush() // a strings.Builder takes everything
 	}

@@ -14,6 +14,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // jsonSummary is the JSON form of a summary, and of a command that came to none.
@@ -67,7 +68,7 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	}
 	summarizeTables(&b, s.Tables)
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
-		count(s.Schools.Total), count(s.Schools.OK), count(s.Schools.Denied), count(s.Schools.Failed))
+		wording.Count(s.Schools.Total), wording.Count(s.Schools.OK), wording.Count(s.Schools.Denied), wording.Count(s.Schools.Failed))
 	for i, failure := range s.Schools.Failures {
 		if i == mostListed {
 			fmt.Fprintf(&b, "  and %d failures more, see the ledger\n", len(s.Schools.Failures)-i)
@@ -132,12 +133,12 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 	line("table", "rows", "files", "size")
 	var all pipeline.TableSummary
 	for _, table := range tables {
-		line(table.Table, count(table.Rows), count(int64(table.Files)), size(table.Bytes))
+		line(table.Table, wording.Count(table.Rows), wording.Count(table.Files), wording.Size(table.Bytes))
 		all.Rows += table.Rows
 		all.Files += table.Files
 		all.Bytes += table.Bytes
 	}
-	line("all", count(all.Rows), count(int64(all.Files)), size(all.Bytes))
+	line("all", wording.Count(all.Rows), wording.Count(all.Files), wording.Size(all.Bytes))
 	_ = t.Flush() // a strings.Builder takes everything
 }
 
@@ -146,16 +147,16 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 func summarizeDenied(b *strings.Builder, datasets []pipeline.DatasetSummary) {
 	for i := range datasets {
 		if n := datasets[i].Denied; n > 0 {
-			fmt.Fprintf(b, "  denied  %s: %s\n", datasets[i].Dataset, count(n))
+			fmt.Fprintf(b, "  denied  %s: %s\n", datasets[i].Dataset, wording.Count(n))
 		}
 	}
 }
 
 func summarizeRequests(b *strings.Builder, r sink.Requests) {
-	fmt.Fprintf(b, "requests  %s, %s retries, %s new tokens", count(r.Total), count(r.Retries), count(r.TokenRefreshes))
+	fmt.Fprintf(b, "requests  %s, %s retries, %s new tokens", wording.Count(r.Total), wording.Count(r.Retries), wording.Count(r.TokenRefreshes))
 	var answers []string
 	for _, status := range slices.Sorted(maps.Keys(r.ByStatus)) {
-		answers = append(answers, status+": "+count(r.ByStatus[status]))
+		answers = append(answers, status+": "+wording.Count(r.ByStatus[status]))
 	}
 	if len(answers) > 0 {
 		fmt.Fprintf(b, " (%s)", strings.Join(answers, ", "))
@@ -173,7 +174,7 @@ func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 		if i == 0 {
 			label = "drift"
 		}
-		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, printable(d.Field), d.Kind, count(d.Count))
+		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, printable(d.Field), d.Kind, wording.Count(d.Count))
 	}
 	if len(drift) > 0 {
 		b.WriteString("          sent otherwise than the tables expect; what does not fit is in _extra\n")
@@ -188,11 +189,11 @@ func nextSteps(s *pipeline.Summary) string {
 		steps = []string{
 			"the same command again, which retries the schools that failed",
 			fmt.Sprintf("growth-export publish --dest %s --run-id %s --accept-held, which publishes it as it is",
-				shellWord(s.Destination), s.RunID),
+				wording.ShellWord(s.Destination), s.RunID),
 		}
 	case pipeline.Staged:
 		steps = []string{fmt.Sprintf("growth-export publish --dest %s --run-id %s, once every shard is done",
-			shellWord(s.Destination), s.RunID)}
+			wording.ShellWord(s.Destination), s.RunID)}
 	case pipeline.Published:
 		if s.Schools.Failed > 0 {
 			steps = append(steps, "see _runs/"+s.RunID+"/ledger.parquet for what failed")
@@ -238,17 +239,6 @@ func query(s *pipeline.Summary, table string) string {
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 
-// shellWord quotes a word for a shell where it needs quotes.
-func shellWord(text string) string {
-	plain := func(r rune) bool {
-		return r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("/._-:=@%+,", r)
-	}
-	if text != "" && strings.TrimFunc(text, plain) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // describe says which school failed at what. Errors of the service do so
 // themselves; a school may have no bid.
 func describe(f sink.SchoolFailure) string {
@@ -268,18 +258,6 @@ func printable(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
-}
-
-// size writes bytes with a unit.
-func size(bytes int64) string {
-	if bytes < 1000 {
-		return count(bytes) + " B"
-	}
-	value, units := float64(bytes)/1000, "kMGTPE"
-	for value >= 999.95 && len(units) > 1 {
-		value, units = value/1000, units[1:]
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
 }
 
 // age is how long ago something was.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // verifyOptions are the settings of verify.
@@ -93,7 +94,7 @@ func writeVerified(w io.Writer, r *sink.VerifyReport) error {
 	}
 	if r.OK() {
 		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s\n",
-			taken(r.Kind, r.SnapshotDate), r.RunID, count(int64(r.Files)), count(r.Rows), size(r.Bytes))
+			taken(r.Kind, r.SnapshotDate), r.RunID, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
 	}
 	return writeText(w, b.String())
 }

@@ -81,8 +81,12 @@ func rules() map[string]rule {
 			modules: []string{"github.com/stretchr/testify", "golang.org/x/sync"},
 			why:     "one conformance suite for every store, linked into tests alone",
 		},
+		"internal/wording": {
+			not: []string{"net", "os", "time", "context"},
+			why: "figures read the same in the command's output and on the page of a run",
+		},
 		"internal/report": {
-			ours:    []string{"internal/activity", "internal/sink", "schemas"},
+			ours:    []string{"internal/activity", "internal/sink", "internal/wording", "schemas"},
 			modules: []string{"gonum.org/v1/plot"},
 			not:     []string{"net", "os", "context"},
 			why:     "the page of a run is drawn from what manifest and ledger say, and from nothing else",
@@ -113,7 +117,7 @@ func rules() map[string]rule {
 		"cmd/export": {
 			ours: []string{
 				"internal/extract", "internal/pipeline", "internal/simulator", "internal/sink", "internal/sink/s3",
-				"internal/telemetry", "schemas", "schemas/render",
+				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{
 				"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/term",

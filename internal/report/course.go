@@ -9,6 +9,7 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // course is how the run went over time.
@@ -51,7 +52,7 @@ func newCourse(m *sink.Manifest) (course, error) {
 	if len(log.Steps) == 0 {
 		return c, nil
 	}
-	c.StepLength = count(log.StepSeconds) + " s"
+	c.StepLength = wording.Count(log.StepSeconds) + " s"
 	if log.StepSeconds >= 60 {
 		c.StepLength = short(time.Duration(log.StepSeconds) * time.Second)
 	}
@@ -114,7 +115,7 @@ func statuses(r *sink.Requests) []fact {
 		return cmp.Or(cmp.Compare(r.ByStatus[b], r.ByStatus[a]), strings.Compare(a, b))
 	})
 	for _, status := range byCount {
-		facts = append(facts, fact{Name: status, Value: count(r.ByStatus[status]), Note: meaning(status)})
+		facts = append(facts, fact{Name: status, Value: wording.Count(r.ByStatus[status]), Note: meaning(status)})
 	}
 	return facts
 }

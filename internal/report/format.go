@@ -7,42 +7,15 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // functions are what the template formats values with.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"count": count[int64], "number": count[int], "size": size, "clock": clock, "day": day,
+		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day,
 	}
-}
-
-// count writes a whole number in groups of three digits.
-func count[N int | int64](n N) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	sign := ""
-	if n < 0 {
-		sign, digits = "−", digits[1:]
-	}
-	var b strings.Builder
-	for i, digit := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(digit)
-	}
-	return sign + b.String()
-}
-
-// size writes bytes with a unit.
-func size(bytes int64) string {
-	if bytes < 1000 {
-		return count(bytes) + " B"
-	}
-	value, units := float64(bytes)/1000, "kMGTPE"
-	for value >= 999.95 && len(units) > 1 {
-		value, units = value/1000, units[1:]
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
 }
 
 // change is how much of before was won or lost, in percent: empty where that says nothing.
@@ -130,15 +103,4 @@ func clip(text string, most int) string {
 		return string(runes)
 	}
 	return string(runes[:most]) + "…"
-}
-
-// ShellWord quotes a word for a shell where it needs quotes.
-func ShellWord(text string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-:=@%+,", r)
-	}
-	if text != "" && strings.TrimFunc(text, plain) == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -5,6 +5,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // plotRows shows the rows of each table beside those of the time before.
@@ -55,7 +57,7 @@ func (b *tableBars) layOut(p *plot.Plot, form format) error {
 	}
 	rows := make([]string, len(b.now))
 	for i, n := range b.now {
-		rows[i] = count(int64(n))
+		rows[i] = wording.Count(int64(n))
 	}
 	ends := make(plotter.Values, len(b.now))
 	for i := range ends {

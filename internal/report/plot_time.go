@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/wording"
 )
 
 // series of retries, in the order in which they are stacked.
@@ -231,11 +232,11 @@ func durations(low, high time.Duration) (first, last float64, ticks plot.Constan
 func roundTime(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return count(d.Milliseconds()) + " ms"
+		return wording.Count(d.Milliseconds()) + " ms"
 	case d < time.Minute:
-		return count(int64(d/time.Second)) + " s"
+		return wording.Count(int64(d/time.Second)) + " s"
 	default:
-		return count(int64(d/time.Minute)) + " min"
+		return wording.Count(int64(d/time.Minute)) + " min"
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // figure is a plot in two sizes, of which the style sheet shows one.
@@ -124,5 +126,5 @@ func abbreviated(n float64) string {
 			return fmt.Sprintf("%.3g", n/divisor) + unit.name
 		}
 	}
-	return count(int64(n))
+	return wording.Count(int64(n))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // verdict is what became of the run, in a line.
@@ -45,7 +46,7 @@ func outcome(p *Page) verdict {
 	case Incomplete:
 		v := verdict{
 			Tone: "fair", Word: "Not complete", Reasons: []string{stands},
-			Text: fmt.Sprintf("%s of %s steps are staged; missing: %s.", count(p.Units-len(p.Missing)), count(p.Units), first(p.Missing)),
+			Text: fmt.Sprintf("%s of %s steps are staged; missing: %s.", wording.Count(p.Units-len(p.Missing)), wording.Count(p.Units), first(p.Missing)),
 		}
 		if p.Failure != "" {
 			v.Tone, v.Word = "bad", "Failed"
@@ -64,10 +65,10 @@ func outcome(p *Page) verdict {
 		return verdict{Tone: "fair", Word: "Published", Text: "The command that published it ended with an error all the same."}
 	case schools.Failed > 0:
 		return verdict{Tone: "fair", Word: "Published in part", Text: fmt.Sprintf("%s of %s schools failed and are not whole; all else is in.",
-			count(schools.Failed), count(schools.Total))}
+			wording.Count(schools.Failed), wording.Count(schools.Total))}
 	case schools.Denied > 0:
 		return verdict{Tone: "good", Word: "Published", Text: fmt.Sprintf("All is in that we may read; %s of %s schools denied us a dataset or more.",
-			count(schools.Denied), count(schools.Total))}
+			wording.Count(schools.Denied), wording.Count(schools.Total))}
 	default:
 		return verdict{Tone: "good", Word: "Published", Text: "Everything of every school is in."}
 	}
@@ -78,7 +79,7 @@ func first(names []string) string {
 	const most = 3
 	text := strings.Join(names[:min(len(names), most)], ", ")
 	if more := len(names) - most; more > 0 {
-		text += " and " + count(more) + " more"
+		text += " and " + wording.Count(more) + " more"
 	}
 	return text
 }
@@ -91,7 +92,7 @@ type step struct {
 // next says what one would do now.
 func next(p *Page) []step {
 	m := p.Manifest
-	at := " --dest " + ShellWord(p.Destination)
+	at := " --dest " + wording.ShellWord(p.Destination)
 	again := step{Say: "Run the same command again: it fetches what is missing and no more."}
 	if !m.StartedAt.IsZero() && m.SnapshotDate == m.StartedAt.UTC().Format("2006-01-02") {
 		again.Say = "Run the same command again: it fetches what is missing and no more (on another day with --run-id " + m.RunID + ")."

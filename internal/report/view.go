@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -208,28 +209,28 @@ func (v *view) datasets(p *Page) {
 // facts are the few figures that one wants first.
 func (v *view) facts(p *Page) {
 	m := v.M
-	schools := fact{Name: "schools", Value: count(m.Schools.Total), Note: "all in"}
+	schools := fact{Name: "schools", Value: wording.Count(m.Schools.Total), Note: "all in"}
 	if open := m.Schools.Total - m.Schools.OK; open > 0 {
-		schools.Value = count(m.Schools.OK) + " of " + count(m.Schools.Total)
+		schools.Value = wording.Count(m.Schools.OK) + " of " + wording.Count(m.Schools.Total)
 		var notes []string
 		for _, part := range []struct {
 			n    int64
 			what string
 		}{{m.Schools.Failed, "failed"}, {m.Schools.Denied, "denied"}, {open - m.Schools.Failed - m.Schools.Denied, "not done"}} {
 			if part.n > 0 {
-				notes = append(notes, count(part.n)+" "+part.what)
+				notes = append(notes, wording.Count(part.n)+" "+part.what)
 			}
 		}
 		schools.Note = strings.Join(notes, ", ")
 	}
-	rows := fact{Name: "rows", Value: count(v.AllTables.Rows), Note: number(len(v.Tables), "table")}
+	rows := fact{Name: "rows", Value: wording.Count(v.AllTables.Rows), Note: wording.Many(len(v.Tables), "table")}
 	if v.Before != nil {
 		rows.Note = v.AllTables.Change + " since " + day(v.Before.SnapshotDate)
 	}
-	files := fact{Name: "size", Value: size(v.AllTables.Bytes), Note: number(v.AllTables.Files, "file")}
-	requests := fact{Name: "requests", Value: count(m.Requests.Total), Note: "no retries"}
+	files := fact{Name: "size", Value: wording.Size(v.AllTables.Bytes), Note: wording.Many(v.AllTables.Files, "file")}
+	requests := fact{Name: "requests", Value: wording.Count(m.Requests.Total), Note: "no retries"}
 	if m.Requests.Retries > 0 {
-		requests.Note = count(m.Requests.Retries) + " of them retries"
+		requests.Note = wording.Count(m.Requests.Retries) + " of them retries"
 	}
 	v.Facts = []fact{schools, rows, files, requests}
 	end, note := m.PublishedAt, "planned to published"
@@ -242,16 +243,8 @@ func (v *view) facts(p *Page) {
 		v.Facts = append(v.Facts, fact{Name: "took", Value: short(max(took, time.Second)), Note: note})
 	}
 	if p.State == Incomplete {
-		v.Facts = append(v.Facts, fact{Name: "steps staged", Value: count(p.Units-len(p.Missing)) + " of " + count(p.Units), Note: "a bucket of schools and a dataset each"})
+		v.Facts = append(v.Facts, fact{Name: "steps staged", Value: wording.Count(p.Units-len(p.Missing)) + " of " + wording.Count(p.Units), Note: "a bucket of schools and a dataset each"})
 	}
-}
-
-// number counts things that have a plural.
-func number(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return count(n) + " " + what
 }
 
 // settings are what the run was told to do.
@@ -271,9 +264,9 @@ func settings(p *Page) []fact {
 		{Name: "perspectives", Value: parameters.Perspectives},
 		{Name: "partition-by", Value: parameters.PartitionBy},
 		{Name: "modified-since", Value: parameters.ModifiedSince},
-		{Name: "schools-per-file", Value: count(parameters.SchoolsPerFile)},
-		{Name: "shards", Value: count(parameters.Shards)},
-		{Name: "max-failed-schools", Value: count(parameters.MaxFailedSchools)},
+		{Name: "schools-per-file", Value: wording.Count(parameters.SchoolsPerFile)},
+		{Name: "shards", Value: wording.Count(parameters.Shards)},
+		{Name: "max-failed-schools", Value: wording.Count(parameters.MaxFailedSchools)},
 		{Name: "max-shrink", Value: parameters.MaxShrink},
 		{Name: "replaces", Value: strings.Join(m.Replaces, ", ")},
 	}
@@ -291,7 +284,7 @@ func some(bids []string) string {
 	}
 	text := strings.Join(bids[:min(len(bids), most)], ", ")
 	if more := len(bids) - most; more > 0 {
-		text += " and " + count(more) + " more"
+		text += " and " + wording.Count(more) + " more"
 	}
 	return clip(text, mostError)
 }

@@ -1,0 +1,31 @@
+package wording_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/wording"
+)
+
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567"} {
+		require.Equal(t, want, wording.Count(n))
+	}
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 5e12: "5.0 TB"} {
+		require.Equal(t, want, wording.Size(n))
+	}
+	for n, want := range map[int]string{0: "0 runs", 1: "1 run", 1000: "1,000 runs"} {
+		require.Equal(t, want, wording.Many(n, "run"))
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"s3://bucket/a_b-c=1": "s3://bucket/a_b-c=1", "": "''", "it's here": `'it'\''s here'`, "$x": "'$x'", "é": "'é'", "a;b": "'a;b'",
+	} {
+		require.Equal(t, want, wording.ShellWord(text))
+	}
+}
