@@ -63,7 +63,7 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 	switch f.Name {
 	case "datasets":
 		return completeDatasets
-	case "config", "dest", "scratch":
+	case "config", "dest", "scratch", "to":
 		return nil
 	case "max-shrink":
 		return cobra.FixedCompletions([]string{"off", "20%"}, cobra.ShellCompDirectiveNoFileComp)
