@@ -247,6 +247,17 @@ func TestVerdicts(t *testing.T) {
 				p.Manifest.Purges = []sink.ManifestPurge{{ID: "f00d", At: began(), RowsRemoved: map[string]int64{"a": 1000, "b": 234}}}
 			}), "good", []string{"1,234 rows were purged on 20 November 2026, 03:00:00 UTC", "_purges/f00d.json"}, nil,
 		},
+		"as of a date": {
+			quiet(func(p *report.Page) { p.Manifest.Kind, p.Manifest.SnapshotDate = sink.AsOf, "2025-09-01" }), "good",
+			[]string{"Enrollment as of 1 September 2025", "growth-export sql --dest /data/growth --effective-date 2025-09-01"},
+			nil,
+		},
+		"several errors": {
+			quiet(func(p *report.Page) { p.State, p.Failure = report.Staged, "write x: no space left\nunlock y: gone" }),
+			"bad",
+			[]string{"<bdi>write x: no space left</bdi>", "<bdi>unlock y: gone</bdi>"},
+			nil,
+		},
 		"published, with an error": {
 			quiet(func(p *report.Page) { p.Failure = "remove x: input/output error" }), "fair", []string{"input/output error"}, nil,
 		},

@@ -20,7 +20,7 @@ type verdict struct {
 func judge(p *Page) verdict {
 	v := outcome(p)
 	if p.Failure != "" {
-		v.Reasons = append([]string{p.Failure}, v.Reasons...)
+		v.Reasons = slices.Concat(strings.Split(p.Failure, "\n"), v.Reasons) // joined errors come as several lines
 	}
 	for i := range v.Reasons {
 		v.Reasons[i] = clip(v.Reasons[i], 4*mostError)
@@ -94,7 +94,7 @@ func next(p *Page) []step {
 	m := p.Manifest
 	at := " --dest " + wording.ShellWord(p.Destination)
 	again := step{Say: "Run the same command again: it fetches what is missing and no more."}
-	if !m.StartedAt.IsZero() && m.SnapshotDate == m.StartedAt.UTC().Format("2006-01-02") {
+	if m.Kind != sink.AsOf { // whose id does not follow from the day
 		again.Say = "Run the same command again: it fetches what is missing and no more (on another day with --run-id " + m.RunID + ")."
 	}
 	verify := step{Say: "Compare every byte with the manifest:", Command: "growth-export verify" + at + " --run-id " + m.RunID}
@@ -118,25 +118,43 @@ func next(p *Page) []step {
 		return []step{{Say: "Nothing. The documents of the run go with their snapshot:", Command: "growth-export prune" + at + " --keep-days 90 --dry-run"}}
 	case Published:
 	}
+	return append(published(m, at), verify)
+}
+
+// published says what one would do with a run that is published.
+func published(m *sink.Manifest, at string) []step {
 	var steps []step
 	if m.Schools.Failed > 0 {
-		again.Say = "Run the same command again today: a new run of all schools takes the place of this one. " +
-			"If the same schools fail again, their errors below say what to ask the service."
-		if m.Kind == sink.Delta {
-			again.Say = "Run the same command again: a new run is published beside this one."
-		}
-		steps = append(steps, again)
+		steps = append(steps, step{Say: retake(m) + " If the same schools fail again, what they answered is below."})
 	}
 	if m.Schools.Denied > 0 {
 		steps = append(steps, step{
-			Say: "If the agreement of a school that denies us has ended and its rows must go (see first what would):", Command: "growth-export purge" + at + " --schools LIST --dry-run",
+			Say:     "If the agreement of a school that denies us has ended, and what was exported of it before must go, see what would:",
+			Command: "growth-export purge" + at + " --schools LIST --dry-run",
 		})
 	}
-	if m.Kind == sink.Full && len(steps) == 0 {
-		return []step{
-			{Say: "Nothing. To read it in DuckDB:", Command: "growth-export sql" + at + " --snapshot-date " + m.SnapshotDate},
-			verify,
-		}
+	if len(steps) > 0 {
+		return steps
 	}
-	return append(steps, verify)
+	switch m.Kind {
+	case sink.Full:
+		return []step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --snapshot-date " + m.SnapshotDate}}
+	case sink.AsOf:
+		return []step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --effective-date " + m.SnapshotDate}}
+	case sink.Delta:
+	}
+	return []step{{Say: "Nothing."}}
+}
+
+// retake says how to take a snapshot again of which schools are missing.
+func retake(m *sink.Manifest) string {
+	const again = "Run the same command again: "
+	switch m.Kind {
+	case sink.AsOf:
+		return "Run the same command again with --replace: a new run takes the place of this one."
+	case sink.Delta:
+		return again + "a new run is published beside this one."
+	case sink.Full:
+	}
+	return again + "on the same day a new run takes the place of this one; later that needs --snapshot-date " + m.SnapshotDate + " --replace."
 }

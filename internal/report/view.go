@@ -17,7 +17,6 @@ import (
 type view struct {
 	Style   template.CSS
 	Title   string
-	Kind    string
 	Verdict verdict
 	Next    []step
 	Facts   []fact
@@ -89,8 +88,7 @@ func newView(p *Page) (*view, error) {
 	m := p.Manifest
 	v := &view{
 		Style: template.CSS(styleText), //nolint:gosec // it is our own
-		Title: kindOf(m.Kind) + " of " + day(m.SnapshotDate),
-		Kind:  kindOf(m.Kind), M: m, Before: p.Before, Destination: p.Destination,
+		Title: titleOf(m), M: m, Before: p.Before, Destination: p.Destination,
 		Verdict:  judge(p),
 		Next:     next(p),
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
@@ -121,15 +119,15 @@ func newView(p *Page) (*view, error) {
 	return v, err
 }
 
-func kindOf(kind sink.Kind) string {
-	switch kind {
+func titleOf(m *sink.Manifest) string {
+	switch m.Kind {
 	case sink.AsOf:
-		return "Enrollment as of a date"
+		return "Enrollment as of " + day(m.SnapshotDate)
 	case sink.Delta:
-		return "Changes"
+		return "Changes, taken on " + day(m.SnapshotDate)
 	case sink.Full:
 	}
-	return "Full snapshot"
+	return "Full snapshot of " + day(m.SnapshotDate)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
