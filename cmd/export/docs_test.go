@@ -26,11 +26,12 @@ type page struct {
 	spans []string
 }
 
-// pages are the README, docs and what stands beside the examples.
+// pages are the README, docs, what stands beside the examples, and the data
+// dictionary.
 func pages(t *testing.T) []page {
 	t.Helper()
 	var found []page
-	for _, pattern := range []string{"README.md", "docs/*.md", "examples/README.md", "examples/*/README.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "examples/*/README.md", "schemas/generated/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(repository, filepath.FromSlash(pattern)))
 		require.NoError(t, err)
 		for _, path := range paths {

@@ -83,7 +83,7 @@ type selection struct {
 
 func (o *selection) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), selectionGroup}
-	g.list(&o.datasets, "datasets", expandDatasets, "names of datasets, default, or all")
+	g.list(&o.datasets, "datasets", expandDatasets, "names (see schema), default, or all")
 	g.shownDefault("datasets", "default")
 	o.datasets, _ = expandDatasets([]string{"default"}) // the words are known
 	g.list(&o.schools, "schools", nil, "only these bids: a comma list, or @FILE")

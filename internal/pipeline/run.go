@@ -73,7 +73,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	r.before = before
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Store.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
-		deps.Logger.InfoContext(ctx, "datasets left out: the service tells them as of today alone, and whole",
+		deps.Logger.DebugContext(ctx, "datasets left out: the service tells them as of today alone, and whole",
 			"kind", string(s.kind()), "datasets", strings.Join(r.summary.LeftOut, ","))
 	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
