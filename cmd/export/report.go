@@ -38,7 +38,7 @@ func (a *app) reportCommand() *cobra.Command {
 			"  growth-export report --dest s3://bucket/growth --to report.html",
 		RunE: resolved(a, o, a.drawReport),
 	}
-	o.destination.define(cmd)
+	o.defineWriting(o.destination.define(cmd))
 	which := group{cmd.Flags(), "Which run"}
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
 	which.shownDefault("run-id", "the one planned last")

@@ -59,13 +59,19 @@ func timeAxis(p *plot.Plot, form format, t *timeline) error {
 	p.X.Padding, p.Y.Padding = 4, 4
 	p.X.Tick.Label.XAlign, p.X.Tick.Width = text.XLeft, hairline // so that the first stays within the plot
 	p.Add(grid())
+	free := 0.0
 	for _, gap := range t.gaps() {
+		if gap.Value < free {
+			gap.Label = ""
+		} else {
+			free = gap.Value + t.length/float64(form.ticks)
+		}
 		line, err := plotter.NewLine(plotter.XYs{{X: gap.Value, Y: p.Y.Min}, {X: gap.Value, Y: p.Y.Max}})
 		if err != nil {
 			return err
 		}
 		line.LineStyle = draw.LineStyle{Color: paint("gap"), Width: hairline, Dashes: []vg.Length{2, 3}}
-		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: gap.Value, Y: p.Y.Max}}, Labels: []string{gap.Label + " later"}})
+		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: gap.Value, Y: p.Y.Max}}, Labels: []string{gap.Label}})
 		if err != nil {
 			return err
 		}

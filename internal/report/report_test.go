@@ -354,6 +354,32 @@ func TestResumedRun(t *testing.T) {
 	}
 }
 
+// TestRunOfManyPauses: what it did stays larger than the pauses between, and their labels do not lie on one another.
+func TestRunOfManyPauses(t *testing.T) {
+	t.Parallel()
+	page := night()
+	page.Manifest.Activity = activity.Log{}
+	for hour := range 40 {
+		var recorder activity.Recorder
+		recorder.Requested(activity.Request{Operation: "o", Ended: began().Add(time.Duration(hour) * time.Hour), Took: time.Second, InFlight: 1})
+		page.Manifest.Activity.Add(recorder.Take())
+	}
+	text := draw(t, page)
+	has(t, text, "20 November 2026 to 21 November 2026")
+	labels := strings.Count(text, " later</text>")
+	require.Positive(t, labels)
+	require.LessOrEqual(t, labels, 3*(8+4))
+	bar := regexp.MustCompile(`a s-answered" d="([^"]+)"`).FindStringSubmatch(text)
+	require.Len(t, bar, 2)
+	from, to := 1e9, 0.0
+	for _, point := range regexp.MustCompile(`[ML]([0-9.]+) `).FindAllStringSubmatch(bar[1], -1) {
+		x, err := strconv.ParseFloat(point[1], 64)
+		require.NoError(t, err)
+		from, to = min(from, x), max(to, x)
+	}
+	require.Greater(t, to-from, 900*2.0/3/40*0.9, "the first of 40 bars of two thirds of the axis")
+}
+
 // TestManySchools: the page of the largest run is one that a browser opens.
 func TestManySchools(t *testing.T) {
 	t.Parallel()

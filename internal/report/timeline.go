@@ -42,9 +42,10 @@ func newTimeline(log *activity.Log) *timeline {
 	for i := range t.segments {
 		shown += t.segments[i].length(t.step)
 	}
+	gap := min(shown/12, shown/2/float64(max(len(t.segments)-1, 1))) // all of them are at most a third of the axis
 	for i := range t.segments {
 		if i > 0 {
-			t.length += max(shown/12, 1)
+			t.length += gap
 		}
 		t.segments[i].offset = t.length
 		t.length += t.segments[i].length(t.step)
@@ -115,7 +116,7 @@ func (t *timeline) gaps() []plot.Tick {
 		before, after := &t.segments[i-1], &t.segments[i]
 		gaps = append(gaps, plot.Tick{
 			Value: (t.at(before, before.end) + after.offset) / 2,
-			Label: short(time.Duration(after.first-before.end) * time.Second),
+			Label: short(time.Duration(after.first-before.end)*time.Second) + " later",
 		})
 	}
 	return gaps

@@ -28,7 +28,7 @@ func ledgerColumns() *schemas.Table {
 }
 
 // ReadLedger hands the rows of a published run's ledger to use, in their order:
-// by dataset, school and district. The row is used again for the next.
+// by dataset, school and district.
 func ReadLedger(ctx context.Context, store Store, run string, use func(*LedgerRow)) (err error) {
 	object, err := store.Open(ctx, LedgerPath(run))
 	if err != nil {
