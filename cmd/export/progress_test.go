@@ -136,7 +136,11 @@ func TestSummary(t *testing.T) {
 			{SchoolBid: "bid2", Dataset: "students", Error: "students of school bid2: status 404"},
 		}},
 		Requests: sink.Requests{Total: 1010, Retries: 8, TokenRefreshes: 1, ByStatus: map[string]int64{"500": 9, "200": 1001}},
-		Drift:    []sink.Drift{{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 12}},
+		Drift: []sink.Drift{
+			{Table: "test_results", Field: "", Kind: "unknown_field", Count: 1},
+			{Table: "test_results", Field: "a: b", Kind: "unknown_field", Count: 1},
+			{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 12},
+		},
 	}
 	var out bytes.Buffer
 	require.NoError(t, writeSummary(&out, s))
@@ -152,7 +156,9 @@ schools   3: 1 ok, 1 denied, 1 failed
   failed  students of school bid2: status 404
   denied  test_results: 1
 requests  1,010, 8 retries, 1 new tokens (200: 1,001, 500: 9)
-drift     test_results x: unknown_field, 12
+drift     test_results "": unknown_field, 1
+          test_results "a: b": unknown_field, 1
+          test_results x: unknown_field, 12
           sent otherwise than the tables expect; what does not fit is in _extra
 
 next      see _runs/r1/ledger.parquet for what failed

@@ -174,7 +174,7 @@ func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 		if i == 0 {
 			label = "drift"
 		}
-		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, printable(d.Field), d.Kind, wording.Count(d.Count))
+		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, member(d.Field), d.Kind, wording.Count(d.Count))
 	}
 	if len(drift) > 0 {
 		b.WriteString("          sent otherwise than the tables expect; what does not fit is in _extra\n")
@@ -250,6 +250,14 @@ func describe(f sink.SchoolFailure) string {
 		return printable(f.Error)
 	}
 	return strings.TrimSpace(school+" "+f.Dataset) + ": " + printable(f.Error)
+}
+
+// member is the name of a member, which may be any text, none too.
+func member(name string) string {
+	if name == "" || strings.ContainsAny(name, ` ":,`) {
+		return strconv.Quote(name)
+	}
+	return printable(name)
 }
 
 // printable keeps text of the service from breaking the line it stands in.
