@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -60,7 +61,12 @@ func TestInterruptedSimulate(t *testing.T) {
 	first := make([]byte, 200)
 	n, err := out.Read(first)
 	require.NoError(t, err, stderr)
-	require.Regexp(t, `^export GROWTH_EXPORT_BASE_URL=http://127\.0\.0\.1:\d+/sim\n`, string(first[:n]))
+	served := regexp.MustCompile(`^export GROWTH_EXPORT_BASE_URL=http://(127\.0\.0\.1:\d+)/sim\n`).FindStringSubmatch(string(first[:n]))
+	require.NotNil(t, served, string(first[:n]))
+	second, complaint := commandProcess(t, "simulate", "--addr", served[1])
+	require.Error(t, second.Run())
+	require.Equal(t, exitUsage, second.ProcessState.ExitCode())
+	require.Regexp(t, `^growth-export: --addr: .*in use; port 0 takes a free one\n$`, complaint.String())
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), stderr)
 }

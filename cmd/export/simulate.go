@@ -158,7 +158,7 @@ func (a *app) simulateCommand() *cobra.Command {
 func (a *app) simulate(ctx context.Context, o *simulation, addr string) error {
 	baseURL, stop, err := o.serve(ctx, addr)
 	if err != nil {
-		return usage(err)
+		return usagef("--addr: %w; port 0 takes a free one", err)
 	}
 	defer stop()
 	c := simulatedCredentials()

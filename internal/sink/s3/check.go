@@ -163,13 +163,21 @@ func (s *Store) explain(what, permission string, err error) error {
 		text = "the store's certificate is not trusted" + s.at() + ": " + brief(err).Error() +
 			"; AWS_CA_BUNDLE names a file of certificates to trust"
 	case noHost:
-		text = "the store cannot be found" + s.at() + ": " + brief(err).Error()
+		text = "the store cannot be found" + s.at() + ": " + brief(err).Error() + s.whereToLook()
 	case unsent:
-		text = "the store cannot be reached" + s.at() + ": " + brief(err).Error()
+		text = "the store cannot be reached" + s.at() + ": " + brief(err).Error() + s.whereToLook()
 	default:
 		text = "cannot " + what + ": " + brief(err).Error()
 	}
 	return &requestError{text: text, cause: err}
+}
+
+// whereToLook is what to do about a store that does not answer.
+func (s *Store) whereToLook() string {
+	if s.endpoint == "" {
+		return "; check --s3-region and the network"
+	}
+	return "; check --s3-endpoint and the network"
 }
 
 // at says where the store is, if that is not AWS.

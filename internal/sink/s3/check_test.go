@@ -24,7 +24,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"missing bucket":     {func(o *s3.Options) { o.Bucket = "no-such-bucket" }, "there is no bucket no-such-bucket at https://"},
 		"wrong secret":       {func(o *s3.Options) { o.SecretAccessKey = "the-wrong-secret" }, "refuses the credentials (SignatureDoesNotMatch)"},
 		"wrong key":          {func(o *s3.Options) { o.AccessKeyID = "the-wrong-key" }, "refuses the credentials (InvalidAccessKeyId)"},
-		"nobody listens":     {func(o *s3.Options) { o.Endpoint = closed.URL }, "cannot be reached at " + closed.URL},
+		"nobody listens":     {func(o *s3.Options) { o.Endpoint = closed.URL }, "(2 attempts); check --s3-endpoint and the network"},
 		"no such host":       {func(o *s3.Options) { o.Endpoint = "https://no-such-host.invalid" }, "cannot be found at https://no-such-host.invalid"},
 		"unknown issuer":     {func(o *s3.Options) { o.HTTPClient = &http.Client{} }, "AWS_CA_BUNDLE"},
 		"http for https":     {func(o *s3.Options) { o.Endpoint = "http://" + o.Endpoint[len("https://"):] }, "destination s3://"},
