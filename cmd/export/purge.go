@@ -103,7 +103,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 // rewriteReports has the pages of runs show what a purge has left of them.
 func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.PurgedRun) {
 	for i := range runs {
-		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID, nil); err != nil {
+		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID); err != nil {
 			a.warn("the report of a run cannot be written again", err)
 		}
 	}

@@ -86,10 +86,10 @@ func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) er
 // drawReportTo returns where the page is now.
 func (a *app) drawReportTo(ctx context.Context, to string, store sink.Store, run string) (string, error) {
 	if to == "" {
-		path, err := pipeline.WriteReport(ctx, store, run, nil)
+		path, err := pipeline.WriteReport(ctx, store, run)
 		return below(store.String(), path), err
 	}
-	page, err := pipeline.Report(ctx, store, run, nil)
+	page, err := pipeline.Report(ctx, store, run)
 	if err != nil {
 		return "", err
 	}

@@ -258,6 +258,8 @@ func (a *app) conclude(ctx context.Context, o *general, onFinish string, summary
 		unwritten = writeJSON(a.stdout, end)
 	case err == nil:
 		unwritten = writeSummary(a.stdout, summary)
+	case summary != nil:
+		unwritten = writeText(a.stdout, reportLine(summary))
 	}
 	a.finish(ctx, onFinish, end)
 	if err != nil {

@@ -79,11 +79,18 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	summarizeDenied(&b, s.Datasets)
 	summarizeRequests(&b, s.Requests)
 	summarizeDrift(&b, s.Drift)
-	if s.Report != "" {
-		fmt.Fprintf(&b, "report    %s\n", below(s.Destination, s.Report))
-	}
+	b.WriteString(reportLine(s))
 	b.WriteString(nextSteps(s))
 	return writeText(w, b.String())
+}
+
+// reportLine says where the page of a run is: of a run that failed it is all
+// that stands on stdout.
+func reportLine(s *pipeline.Summary) string {
+	if s.Report == "" {
+		return ""
+	}
+	return "report    " + below(s.Destination, s.Report) + "\n"
 }
 
 func headline(s *pipeline.Summary) string {

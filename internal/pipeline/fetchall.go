@@ -80,8 +80,9 @@ func since(total, counted sink.Requests) sink.Requests {
 func (r *run) fetchAll(ctx context.Context) error {
 	w := &writer{
 		store: r.Store, tables: sink.NewTables(r.Store, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
-		counted: r.before,
+		counted: r.counted,
 	}
+	defer func() { r.counted = w.counted }()
 	w.changed = sync.NewCond(&w.mu)
 	todo, err := r.unitsToDo(ctx)
 	if err != nil {

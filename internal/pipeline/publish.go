@@ -46,7 +46,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
 	}
 	for _, run := range finished {
-		deps.tell(ctx, run, nil)
+		deps.tell(ctx, run, ending{})
 	}
 	id := s.RunID
 	if id == "" {
@@ -82,7 +82,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		l.maxShrink = *s.MaxShrink
 	}
 	err = publishRun(ctx, deps, found.plan, l, summary)
-	summary.Report = deps.tell(ctx, id, err)
+	summary.Report = deps.tell(ctx, id, ending{failure: err})
 	return summary, err
 }
 

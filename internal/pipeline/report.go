@@ -6,27 +6,35 @@ import (
 	"errors"
 	"fmt"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
 )
 
+// ending is what a command knows of a run that it has worked on, and that is
+// written nowhere else. The zero value is to know nothing.
+type ending struct {
+	// failure is the error that it ended with.
+	failure error
+	// requests and activity are what came since the last journal: of a run that
+	// failed, what it failed of.
+	requests sink.Requests
+	activity activity.Log
+}
+
 // Report draws the page of a run that has a plan at the store, as it stands
 // there: from manifest and ledger of one that is published, from the journals
-// of one that is not. Failure is the error with which the command ended that
-// worked on it, nil if with none or if that is not known. An error wraps
-// sink.ErrNotFound where there is no such run.
-func Report(ctx context.Context, store sink.Store, run string, failure error) ([]byte, error) {
+// of one that is not. An error wraps sink.ErrNotFound where there is no such
+// run.
+func Report(ctx context.Context, store sink.Store, run string) ([]byte, error) {
 	page, err := pageOf(ctx, store, run)
 	if err != nil {
 		return nil, err
 	}
-	return drawPage(page, failure)
+	return drawPage(page)
 }
 
-func drawPage(page *report.Page, failure error) ([]byte, error) {
-	if failure != nil {
-		page.Failure = failure.Error()
-	}
+func drawPage(page *report.Page) ([]byte, error) {
 	var b bytes.Buffer
 	if err := report.Write(&b, page); err != nil {
 		return nil, err
@@ -34,24 +42,32 @@ func drawPage(page *report.Page, failure error) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// WriteReport draws the page of a run and writes it beside the run's other
-// documents. It returns its path below the destination.
-func WriteReport(ctx context.Context, store sink.Store, run string, failure error) (string, error) {
-	_, err := writeReport(ctx, store, run, failure)
+// WriteReport draws the page of a run as Report does and writes it beside the
+// run's other documents. It returns its path below the destination.
+func WriteReport(ctx context.Context, store sink.Store, run string) (string, error) {
+	_, err := writeReport(ctx, store, run, ending{})
 	return sink.ReportPath(run), err
 }
 
-func writeReport(ctx context.Context, store sink.Store, run string, failure error) (*report.Page, error) {
+func writeReport(ctx context.Context, store sink.Store, run string, end ending) (*report.Page, error) {
 	for {
 		page, err := pageOf(ctx, store, run)
 		if err != nil {
 			return nil, err
 		}
-		text, err := drawPage(page, failure)
+		visible := page.State == report.Published || page.State == report.Replaced
+		if end.failure != nil {
+			page.Failure = end.failure.Error()
+		}
+		if !visible {
+			page.Manifest.Requests.Add(end.requests)
+			page.Manifest.Activity.Add(&end.activity)
+		}
+		text, err := drawPage(page)
 		if err == nil {
 			err = store.Write(ctx, sink.ReportPath(run), text, sink.Condition{})
 		}
-		if err != nil || page.State == report.Published || page.State == report.Replaced {
+		if err != nil || visible {
 			return page, err
 		}
 		// Another process may have published the run, and written its page,
@@ -63,27 +79,26 @@ func writeReport(ctx context.Context, store sink.Store, run string, failure erro
 		if err != nil {
 			return nil, err
 		}
-		failure = nil // that was of a process which did not publish it
+		end = ending{} // it is that of a process which did not publish the run
 	}
 }
 
-// tell writes the page of a run that a command has worked on and that ended
-// with err, and those of the runs that it replaced. That they cannot be written
-// changes nothing.
-func (d *Deps) tell(ctx context.Context, run string, err error) (path string) {
-	if ctx.Err() != nil || errors.Is(err, ErrUsage) {
+// tell writes the page of a run that a command has worked on, and those of the
+// runs that it replaced. That they cannot be written changes nothing.
+func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
+	if ctx.Err() != nil || errors.Is(end.failure, ErrUsage) {
 		return ""
 	}
-	page, failed := writeReport(ctx, d.Store, run, err)
-	if failed == nil {
+	page, err := writeReport(ctx, d.Store, run, end)
+	if err == nil {
 		path = sink.ReportPath(run)
 		for _, replaced := range page.Manifest.Replaces {
-			_, err := WriteReport(ctx, d.Store, replaced, nil)
-			failed = errors.Join(failed, err)
+			_, failed := WriteReport(ctx, d.Store, replaced)
+			err = errors.Join(err, failed)
 		}
 	}
-	if failed != nil && !errors.Is(failed, sink.ErrNotFound) && ctx.Err() == nil {
-		d.Logger.WarnContext(ctx, "the report of the run cannot be written", "run", run, "error", failed)
+	if err != nil && !errors.Is(err, sink.ErrNotFound) && ctx.Err() == nil {
+		d.Logger.WarnContext(ctx, "the report of the run cannot be written", "run", run, "error", err)
 	}
 	return path
 }

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
@@ -72,7 +74,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 
 	// Written again, it is the same.
 	require.NoError(t, os.Remove(filepath.Join(s.dest, "_runs", "second", "report.html")))
-	path, err := pipeline.WriteReport(t.Context(), s.deps(nil).Store, "second", nil)
+	path, err := pipeline.WriteReport(t.Context(), s.deps(nil).Store, "second")
 	require.NoError(t, err)
 	require.Equal(t, accepted.Report, path)
 	require.Equal(t, page, s.page("second"))
@@ -80,7 +82,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	report, err := sink.Verify(t.Context(), s.deps(nil).Store, sink.VerifyTarget{RunID: "second"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	_, err = pipeline.Report(t.Context(), s.deps(nil).Store, "nowhere", nil)
+	_, err = pipeline.Report(t.Context(), s.deps(nil).Store, "nowhere")
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 
@@ -104,6 +106,24 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	settings.Shard = 1
 	s.run(settings)
 	s.shows("night", "Everything is fetched; nothing was published yet.")
+}
+
+// TestReportOfWhatAFailureWas: the page of a run that gave up shows what it gave up on, which no journal holds.
+func TestReportOfWhatAFailureWas(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStatus, Status: 503}})
+	settings := defaults()
+	settings.RunID = "run"
+	meter := &pipeline.Meter{}
+	deps := s.deps(func(o *extract.Options) {
+		o.Retries, o.GiveUpAfter, o.Observer = 1, time.Second, meter
+	})
+	deps.Meter = meter
+	summary, err := pipeline.Run(t.Context(), deps, settings)
+	require.ErrorIs(t, err, extract.ErrGaveUp)
+	require.Equal(t, sink.ReportPath("run"), summary.Report)
+	s.shows("run", "Failed.", err.Error(), `<th scope="row">503</th><td class="soft">unavailable</td>`, `<i class="key s-5xx"></i>503</th>`)
 }
 
 // TestNoReport: there is none of a run that never was, and that of an interrupted one is left as it is.

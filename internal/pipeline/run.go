@@ -35,8 +35,9 @@ type run struct {
 	selected []*dataset
 	spares   spares
 	fetch    *fetcher
-	// before are the client's requests for an earlier run.
-	before  sink.Requests
+	// counted are the client's requests that are in a journal, or were for an
+	// earlier run.
+	counted sink.Requests
 	summary *Summary
 }
 
@@ -50,10 +51,7 @@ type run struct {
 // untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
-	before := sink.Requests{}
-	if deps.Client != nil {
-		before = requestsOf(deps.Client.Stats())
-	}
+	before := requestsOf(deps.Client.Stats())
 	deps.Meter.start(started, deps.Client)
 	deps.Meter.activity.Take() // what an earlier run had no journal for
 	if err := checkSettings(&s); err != nil {
@@ -64,13 +62,13 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
 	}
 	for _, run := range finished {
-		deps.tell(ctx, run, nil)
+		deps.tell(ctx, run, ending{})
 	}
 	r, found, err := begin(ctx, deps, &s)
 	if err != nil {
 		return nil, err
 	}
-	r.before = before
+	r.counted = before
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Store.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
 		deps.Logger.DebugContext(ctx, "datasets left out: the service tells them as of today alone, and whole",
@@ -91,7 +89,9 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return r.summary, err
 	}
 	err = r.take(ctx, found)
-	r.summary.Report = deps.tell(ctx, found.id, err)
+	r.summary.Report = deps.tell(ctx, found.id, ending{
+		failure: err, requests: since(requestsOf(deps.Client.Stats()), r.counted), activity: *deps.Meter.activity.Take(),
+	})
 	return r.summary, errors.Join(err, unlock())
 }
 
