@@ -27,16 +27,19 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 		return errors.Join(reason, err)
 	}
 	deps.Logger.WarnContext(ctx, "another process published the run meanwhile: what this one staged is dropped", "run", run)
-	tidy(ctx, deps, run)
+	tidy(ctx, deps, manifest)
 	summary.AlreadyPublished = true
 	summary.fromManifest(manifest)
 	return nil
 }
 
-// tidy drops what is left of the staging of a published run. It is as good as
-// it was if that fails.
-func tidy(ctx context.Context, deps *Deps, run string) {
-	if err := sink.Tidy(ctx, deps.Store, run); err != nil && ctx.Err() == nil {
-		deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
+// tidy drops what is left of the staging of a published run, and of the pages of
+// those that it replaced: a publisher may have been killed on its last steps. It
+// is as good as it was if that fails.
+func tidy(ctx context.Context, deps *Deps, manifest *sink.Manifest) {
+	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
+		if err := sink.Tidy(ctx, deps.Store, run); err != nil && ctx.Err() == nil {
+			deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
+		}
 	}
 }

@@ -64,7 +64,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
-		tidy(ctx, &deps, id)
+		tidy(ctx, &deps, found.manifest)
 		if summary.AlreadyPublished = !slices.Contains(finished, id); !summary.AlreadyPublished {
 			summary.Report = sink.ReportPath(id)
 		}

@@ -86,6 +86,34 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 
+// TestPagesHalfWritten: what publishers left that were killed while they drew the
+// page of their run, or of the one that it replaced, goes with the next command.
+func TestPagesHalfWritten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	for _, run := range []string{"first", "second"} {
+		settings.RunID = run
+		s.run(settings)
+	}
+	staging := filepath.Join(s.dest, "_staging")
+	for name, again := range map[string]func() (*pipeline.Summary, error){
+		"run": func() (*pipeline.Summary, error) { return pipeline.Run(t.Context(), s.deps(nil), settings) },
+		"publish": func() (*pipeline.Summary, error) {
+			return pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
+		},
+	} {
+		for _, run := range []string{"first", "second"} {
+			require.NoError(t, os.MkdirAll(filepath.Join(staging, run), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(staging, run, "PAGE"), []byte("<html>"), 0o600))
+		}
+		summary, err := again()
+		require.NoError(t, err)
+		require.True(t, summary.AlreadyPublished)
+		require.NoDirExists(t, staging, name)
+	}
+}
+
 func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

@@ -76,7 +76,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
-		tidy(ctx, &deps, found.id) // its publisher may have been killed on its last steps
+		tidy(ctx, &deps, found.manifest)
 		r.summary.AlreadyPublished = true
 		r.summary.fromManifest(found.manifest)
 		return r.summary, nil
