@@ -226,7 +226,7 @@ func TestVerdicts(t *testing.T) {
 			quiet(func(p *report.Page) {
 				p.State, p.Units, p.Missing = report.Incomplete, 20, []string{"students of bucket 1", "b", "c", "d", "e"}
 			}), "fair",
-			[]string{"Not complete.", "15 of 20", "students of bucket 1, b, c and 2 more", "the same command again"},
+			[]string{"Not complete.", "Rows staged so far", "15 of 20", "students of bucket 1, b, c and 2 more", "the same command again"},
 			nil,
 		},
 		"failed": {

@@ -24,6 +24,7 @@ type view struct {
 	M           *sink.Manifest
 	Before      *sink.Manifest
 	Destination string
+	Complete    bool
 	Purges      []purgeLine
 
 	Failures, Denials failureList
@@ -88,13 +89,16 @@ func newView(p *Page) (*view, error) {
 	m := p.Manifest
 	v := &view{
 		Style: template.CSS(styleText), //nolint:gosec // it is our own
-		Title: titleOf(m), M: m, Before: p.Before, Destination: p.Destination,
+		Title: titleOf(m), M: m, Destination: p.Destination, Complete: p.State != Incomplete,
 		Verdict:  judge(p),
 		Next:     next(p),
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
 		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
 		Drift:    drift(m.Drift),
 		Settings: settings(p),
+	}
+	if v.Complete { // half a run beside a whole one says nothing
+		v.Before = p.Before
 	}
 	for _, purge := range m.Purges {
 		line := purgeLine{At: purge.At, ID: purge.ID}
