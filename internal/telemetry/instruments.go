@@ -28,7 +28,7 @@ const (
 	runKey       = attribute.Key("growth_export.run.id")
 )
 
-// instruments are the metrics. README lists them.
+// instruments are the metrics. docs/telemetry.md lists them.
 type instruments struct {
 	requestDuration metric.Float64Histogram
 	retries         metric.Int64Counter
