@@ -17,12 +17,16 @@ type course struct {
 	StepLength string
 	Days       string
 	Steps      []courseStep
+	Brief      bool // too few steps to be drawn
 	Operations []operationLine
 	Statuses   []fact
 	Causes     []causeLine
 
 	RequestsPlot, LatencyPlot, FlightPlot figure
 }
+
+// fewestSteps is what is drawn over time: less is a block of colour.
+const fewestSteps = 3
 
 // courseStep is a step of time in figures.
 type courseStep struct {
@@ -71,6 +75,9 @@ func newCourse(m *sink.Manifest) (course, error) {
 			P50: percentile(s.Latency, 50), P90: percentile(s.Latency, 90), P99: percentile(s.Latency, 99),
 			InFlight: s.InFlight, Limit: s.Limit, Bytes: s.Bytes,
 		})
+	}
+	if c.Brief = len(log.Steps) < fewestSteps; c.Brief {
+		return c, nil
 	}
 	return c, c.draw(log)
 }

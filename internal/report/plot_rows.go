@@ -19,12 +19,15 @@ func plotRows(tables []tableLine, compared bool) (figure, error) {
 	if compared {
 		f.Legend = append(f.Legend, legend{"s-was", "the run before"})
 	}
-	b := tableBars{compared: compared, largest: 1}
+	b := tableBars{compared: compared}
 	for i := range tables {
 		line := &tables[len(tables)-1-i] // the first is above
 		b.names = append(b.names, line.Name)
 		b.now, b.was = append(b.now, float64(line.Rows)), append(b.was, float64(line.Was))
 		b.largest = max(b.largest, float64(line.Rows), float64(line.Was))
+	}
+	if b.largest == 0 {
+		return figure{}, nil
 	}
 	n := float64(len(tables))
 	return f, f.draw([]format{{class: "wide", width: 960, height: n * 26}, {class: "narrow", width: 400, height: n * 40}}, b.layOut)

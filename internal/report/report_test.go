@@ -181,7 +181,7 @@ func TestTablesBesideTheRunBefore(t *testing.T) {
 	page.Before.Tables["students"] = sink.ManifestTable{Rows: 3090}
 	text := draw(t, page)
 	row := regexp.MustCompile(`<tr><th scope="row">students</th>.*`).FindString(text)
-	has(t, row, `<td class="num">1,545</td><td class="num soft">3,090</td><td class="num fell">−50.0 %</td>`)
+	has(t, row, `<td class="num">1,545</td><td class="num soft was">3,090</td><td class="num fell">−50.0 %</td>`)
 
 	page.Before = nil
 	text = draw(t, page)
@@ -328,13 +328,22 @@ func TestLittleToShow(t *testing.T) {
 	single := night()
 	single.Manifest.Activity = *recorder.Take()
 	text = draw(t, single)
+	has(t, text, "too few steps to be drawn")
+	hasNot(t, text, "plot-latency")
+
+	single.Manifest.Activity.Steps = nil
+	for i := range 3 {
+		recorder.Requested(activity.Request{Operation: "o", Ended: began().Add(time.Duration(5*i) * time.Second), Took: time.Second, InFlight: 1})
+	}
+	single.Manifest.Activity = *recorder.Take()
+	text = draw(t, single)
 	has(t, text, `aria-labelledby="plot-latency"`)
 	hasNot(t, text, "allowed</li>")
 
 	nothing := night()
 	nothing.Manifest.Tables = map[string]sink.ManifestTable{"students": {}, "test_results": {}}
 	nothing.Before = nil
-	draw(t, nothing)
+	hasNot(t, draw(t, nothing), "plot-rows")
 }
 
 // TestResumedRun: a night between two parts of a run takes little of the axis.

@@ -25,6 +25,7 @@ type view struct {
 	Before      *sink.Manifest
 	Destination string
 	Complete    bool
+	Changes     bool // which are not compared
 	Purges      []purgeLine
 
 	Failures, Denials failureList
@@ -89,7 +90,7 @@ func newView(p *Page) (*view, error) {
 	m := p.Manifest
 	v := &view{
 		Style: template.CSS(styleText), //nolint:gosec // it is our own
-		Title: titleOf(m), M: m, Destination: p.Destination, Complete: p.State != Incomplete,
+		Title: titleOf(m), M: m, Destination: p.Destination, Complete: p.State != Incomplete, Changes: m.Kind == sink.Delta,
 		Verdict:  judge(p),
 		Next:     next(p),
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
