@@ -83,6 +83,26 @@ func (l *Log) Add(other *Log) {
 	}
 }
 
+// Sound tells whether a log that was read is one that adding makes, so that its steps can be walked through: in order, of one
+// length, and within the times that there are.
+func (l *Log) Sound() bool {
+	const longest, latest = 1 << 20, 1 << 40
+	last := int64(-latest)
+	for i := range l.Steps {
+		s := &l.Steps[i]
+		if l.StepSeconds < 1 || l.StepSeconds > longest || s.At%l.StepSeconds != 0 || s.At <= last || s.At > latest {
+			return false
+		}
+		for bucket, n := range s.Latency {
+			if bucket < 0 || bucket > perOctave*40 || n < 0 {
+				return false
+			}
+		}
+		last = s.At
+	}
+	return true
+}
+
 // step is the step of a time, made if there is none. Steps mostly come in order.
 func (l *Log) step(at int64) *Step {
 	at -= at % l.StepSeconds

@@ -49,38 +49,56 @@ func WriteReport(ctx context.Context, store sink.Store, run string) (string, err
 	return sink.ReportPath(run), err
 }
 
+// writeReport writes the page of a run, again if the run became another one while
+// it was drawn. Of a run that somebody removes meanwhile nothing is left; the
+// error then wraps sink.ErrNotFound.
 func writeReport(ctx context.Context, store sink.Store, run string, end ending) (*report.Page, error) {
 	for {
 		page, err := pageOf(ctx, store, run)
 		if err != nil {
 			return nil, err
 		}
-		visible := page.State == report.Published || page.State == report.Replaced
 		if end.failure != nil {
 			page.Failure = end.failure.Error()
 		}
-		if !visible {
+		if !visible(page) {
 			page.Manifest.Requests.Add(end.requests)
 			page.Manifest.Activity.Add(&end.activity)
 		}
 		text, err := drawPage(page)
-		if err == nil {
-			err = store.Write(ctx, sink.ReportPath(run), text, sink.Condition{})
-		}
-		if err != nil || visible {
+		if err != nil {
 			return page, err
 		}
-		// Another process may have published the run, and written its page,
-		// before ours came to stand there.
-		_, err = sink.ReadManifest(ctx, store, run)
-		if errors.Is(err, sink.ErrNotFound) {
+		if err := store.Write(ctx, sink.ReportPath(run), text, sink.Condition{}); err != nil {
+			return page, err
+		}
+		manifest, err := sink.ReadManifest(ctx, store, run)
+		if err != nil && !errors.Is(err, sink.ErrNotFound) {
+			return page, err
+		}
+		going, err := sink.Going(ctx, store, run)
+		switch {
+		case err != nil:
+			return page, err
+		case going:
+			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), store.Remove(ctx, sink.ReportPath(run)))
+		case manifest == nil || visible(page) && sameRun(manifest, page.Manifest):
 			return page, nil
+		case !visible(page):
+			end = ending{} // it is that of a process which did not publish the run
 		}
-		if err != nil {
-			return nil, err
-		}
-		end = ending{} // it is that of a process which did not publish the run
 	}
+}
+
+// visible tells whether a page is of a run that is or was published.
+func visible(page *report.Page) bool {
+	return page.State == report.Published || page.State == report.Replaced
+}
+
+// sameRun tells whether a run was neither replaced nor purged between two readings
+// of its manifest.
+func sameRun(a, b *sink.Manifest) bool {
+	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
 
 // tell writes the page of a run that a command has worked on, and those of the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -217,6 +218,30 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Staged, summary.Outcome, "when it looked")
 	s.shows("run", "Everything of every school is in.")
+}
+
+// TestReportOfARunThatIsReplacedMeanwhile: what somebody else did while the page was drawn is on it.
+func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID = "run"
+	s.run(settings)
+	store := beforeReport{Store: s.deps(nil).Store, act: sync.OnceFunc(func() {
+		settings.RunID = "next"
+		s.run(settings)
+	})}
+	_, err := pipeline.WriteReport(t.Context(), store, "run")
+	require.NoError(t, err)
+	s.shows("run", "Run next has taken the place of this one")
+
+	store = beforeReport{Store: s.deps(nil).Store, act: sync.OnceFunc(func() {
+		_, err := sink.Prune(t.Context(), s.deps(nil).Store, sink.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
+		require.NoError(t, err)
+	})}
+	_, err = pipeline.WriteReport(t.Context(), store, "run")
+	require.ErrorIs(t, err, sink.ErrNotFound)
+	require.NoFileExists(t, filepath.Join(s.dest, filepath.FromSlash(sink.ReportPath("run"))), "it is not left behind")
 }
 
 // beforeReport is a store on which somebody else does something just before a report is written.

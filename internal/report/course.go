@@ -53,7 +53,7 @@ type causeLine struct {
 func newCourse(m *sink.Manifest) (course, error) {
 	log := &m.Activity
 	c := course{Causes: causes(log), Statuses: statuses(&m.Requests), Operations: operations(log)}
-	if len(log.Steps) == 0 {
+	if len(log.Steps) == 0 || !log.Sound() {
 		return c, nil
 	}
 	c.StepLength = wording.Count(log.StepSeconds) + " s"

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strconv"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
@@ -68,6 +69,9 @@ func appendUpTo(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.LedgerRow {
 // reasonOf is the error of a row without what stands beside it.
 func reasonOf(row *sink.LedgerRow) string {
 	reason, ok := strings.CutPrefix(row.Error, row.Dataset+" of school "+row.SchoolBid+" ")
+	if !ok { // odd bids are quoted
+		reason, ok = strings.CutPrefix(row.Error, row.Dataset+" of school "+strconv.Quote(row.SchoolBid)+" ")
+	}
 	if route, rest, found := strings.Cut(reason, "): "); ok && found && strings.HasPrefix(route, "(") {
 		return rest + " " + route + ")"
 	}

@@ -64,8 +64,14 @@ var pageText string
 //go:embed page.css
 var styleText string
 
-// Write writes the page.
-func Write(w io.Writer, page *Page) error {
+// Write writes the page. That it cannot be drawn is an error in any case: the library that plots panics at what it cannot plot,
+// and a page is not worth the end of a run.
+func Write(w io.Writer, page *Page) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("draw the report: %v", fault)
+		}
+	}()
 	v, err := newView(page)
 	if err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -363,6 +365,25 @@ func TestResumedRun(t *testing.T) {
 	}
 }
 
+// TestDamagedActivity: a page is drawn, or there is an error, whatever a manifest has.
+func TestDamagedActivity(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []func(*activity.Log){
+		func(l *activity.Log) { l.StepSeconds = 0 },
+		func(l *activity.Log) { l.StepSeconds = 1 << 62 },
+		func(l *activity.Log) { l.Steps[0].At = math.MinInt64 },
+		func(l *activity.Log) { l.Steps[len(l.Steps)-1].At = math.MaxInt64 - 1 },
+		func(l *activity.Log) { slices.Reverse(l.Steps) },
+		func(l *activity.Log) { l.Steps = append(l.Steps, l.Steps[len(l.Steps)-1]) },
+		func(l *activity.Log) { l.Steps[0].Latency = activity.Histogram{1 << 20: 1} },
+	} {
+		page := night()
+		damage(&page.Manifest.Activity)
+		has(t, draw(t, page), "What the run did over time was not recorded.")
+	}
+	require.ErrorContains(t, report.Write(io.Discard, &report.Page{}), "draw the report")
+}
+
 // TestRunOfManyPauses: what it did stays larger than the pauses between, and their labels do not lie on one another.
 func TestRunOfManyPauses(t *testing.T) {
 	t.Parallel()
@@ -408,6 +429,24 @@ func TestManySchools(t *testing.T) {
 	has(t, text, "<summary>80 more</summary>")
 	has(t, text, "19,901 are not on this page")
 	has(t, text, "read_parquet(&#39;/data/growth/_runs/2026-11-20-abc/ledger.parquet&#39;) WHERE status = &#39;failed&#39;")
+}
+
+// TestReasonsOfOddSchools: a bid that is longer than what is shown of an error does not hide why.
+func TestReasonsOfOddSchools(t *testing.T) {
+	t.Parallel()
+	for _, bid := range []string{strings.Repeat("B", 10_000), strings.Repeat(`<b>"\u202e`, 1000)} {
+		said := bid
+		if strings.Contains(bid, `"`) {
+			said = strconv.Quote(bid)
+		}
+		page := night()
+		page.Ledger = report.Ledger{}
+		page.Ledger.Add(&sink.LedgerRow{
+			Dataset: "students", SchoolBid: bid, Status: sink.StatusFailed,
+			Error: "students of school " + said + " (/route): the service fails to answer",
+		})
+		has(t, draw(t, page), "<bdi>the service fails to answer (/route)</bdi>")
+	}
 }
 
 func TestRowsThatSayTheSameAreOne(t *testing.T) {

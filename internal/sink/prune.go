@@ -267,6 +267,19 @@ func removeSteps(ctx context.Context, store Store, intent pruneIntent, manifest 
 	return store.Remove(ctx, folder+pruneName)
 }
 
+// Going tells whether a run is gone, or somebody is removing it: what is written
+// into its folder then may stay behind.
+func Going(ctx context.Context, store Store, run string) (bool, error) {
+	// In this order: a removal that begins later finds what was written, and one
+	// that has ended has left no plan.
+	intent, err := list(ctx, store, runPath(run)+pruneName)
+	if err != nil || len(intent) > 0 {
+		return err == nil, err
+	}
+	plan, err := list(ctx, store, PlanPath(run))
+	return err == nil && len(plan) == 0, err
+}
+
 // removePointer removes the pointer of the run's date, if it names the run.
 func removePointer(ctx context.Context, store Store, intent pruneIntent) error {
 	path := PointerPath(intent.Kind, intent.SnapshotDate)
