@@ -144,8 +144,54 @@ func appendValid(dst, text []byte) (out []byte, invalid int) {
 	return dst, invalid
 }
 
+// What printable keeps of a name.
+const (
+	maxPrintable = 100 // bytes
+	manyDigits   = 5   // in what is taken for an identifier
+)
+
 // printable returns a name for a report: lone surrogates, which no text can
-// hold, become U+FFFD.
+// hold, become U+FFFD. A service that names members by what they are of, such as
+// students, would have these told, and each once: what looks like an identifier,
+// hexadecimal digits and hyphens with five digits or more among them, is a #.
+// Names are cut to a length that a report bears. In _extra they are whole.
 func printable(name []byte) []byte {
-	return bytes.ToValidUTF8(name, []byte("\uFFFD"))
+	name = bytes.ToValidUTF8(name, []byte("\uFFFD"))
+	if len(name) < manyDigits {
+		return name
+	}
+	told := make([]byte, 0, min(len(name), maxPrintable)+utf8.UTFMax)
+	for len(name) > 0 {
+		n := bytes.IndexFunc(name, func(r rune) bool { return !isPartOfIdentifier(r) })
+		if n < 0 {
+			n = len(name)
+		}
+		switch {
+		case digits(name[:n]) >= manyDigits:
+			told = append(told, '#')
+		case n > 0:
+			told = append(told, name[:min(n, maxPrintable)]...)
+		default:
+			_, n = utf8.DecodeRune(name)
+			told = append(told, name[:n]...)
+		}
+		if name = name[n:]; len(told) >= maxPrintable && len(name) > 0 {
+			return append(told, "…"...)
+		}
+	}
+	return told
+}
+
+func isPartOfIdentifier(r rune) bool {
+	return '0' <= r && r <= '9' || 'a' <= r && r <= 'f' || 'A' <= r && r <= 'F' || r == '-'
+}
+
+func digits(text []byte) int {
+	n := 0
+	for _, b := range text {
+		if '0' <= b && b <= '9' {
+			n++
+		}
+	}
+	return n
 }
