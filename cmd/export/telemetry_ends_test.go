@@ -66,6 +66,19 @@ func TestCollectorInTrouble(t *testing.T) {
 	}
 }
 
+// TestTelemetryTellsNoSecrets: what OpenTelemetry has to say of an address is
+// told without what may be a password in it.
+func TestTelemetryTellsNoSecrets(t *testing.T) {
+	t.Parallel()
+	c := newCollector(t, nil)
+	cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@collector:port",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="+c.URL+"/v1/metrics", "OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_TRACES_EXPORTER=none")
+	require.NoError(t, cmd.Run(), stderr)
+	require.Contains(t, stderr.String(), "invalid port")
+	require.NotContains(t, stderr.String(), "hunter2")
+	require.Positive(t, c.received())
+}
+
 // hang lets a request wait until its sender gives up.
 func hang(_ http.ResponseWriter, r *http.Request) bool {
 	_, _ = io.Copy(io.Discard, r.Body) // before that nobody looks whether the sender is there

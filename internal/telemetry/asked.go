@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -28,7 +29,28 @@ func Asked(env map[string]string) (asked Signals, warnings []string) {
 	}
 	asked.Metrics = decide("METRICS")
 	asked.Traces = decide("TRACES")
+	if asked.Traces {
+		if variable := unfitForQueue(env); variable != "" {
+			asked.Traces = false
+			warnings = append(warnings, fmt.Sprintf("%s=%s is not a number from 0 to %d: no traces are sent", variable, env[variable], mostSpans))
+		}
+	}
 	return asked, warnings
+}
+
+// mostSpans is how many spans may wait, or be sent at once: OpenTelemetry's SDK makes room for so many in advance, and ends the
+// process where there is none.
+const mostSpans = 1_000_000
+
+// unfitForQueue is the variable that asks for a queue of spans that cannot be.
+func unfitForQueue(env map[string]string) string {
+	for _, variable := range []string{"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"} {
+		n, err := strconv.Atoi(cmp.Or(strings.TrimSpace(env[variable]), "0"))
+		if err != nil || n < 0 || n > mostSpans {
+			return variable
+		}
+	}
+	return ""
 }
 
 // signalAsked decides on one signal. A variable that is empty counts as not set.

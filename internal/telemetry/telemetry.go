@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -159,8 +162,21 @@ func (f *faults) Handle(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count++; f.count == 1 {
-		f.err = err
+		f.err = withoutURL(err)
 	}
+}
+
+// withoutURL says of an error that names a URL no more than its host: there may be a password or a key in it.
+func withoutURL(err error) error {
+	of, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return err
+	}
+	named := "the URL"
+	if u, err := url.Parse(of.URL); err == nil && u.Host != "" {
+		named = u.Scheme + "://" + u.Host
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), strconv.Quote(of.URL), named))
 }
 
 // first is nil if there was none.
