@@ -146,14 +146,14 @@ func appendValid(dst, text []byte) (out []byte, invalid int) {
 
 // What printable keeps of a name.
 const (
-	maxPrintable = 100 // bytes
-	manyDigits   = 5   // in what is taken for an identifier
+	maxPrintable = 200 // bytes
+	manyDigits   = 9   // in what is taken for an identifier: more than a date has
 )
 
 // printable returns a name for a report: lone surrogates, which no text can
 // hold, become U+FFFD. A service that names members by what they are of, such as
 // students, would have these told, and each once: what looks like an identifier,
-// hexadecimal digits and hyphens with five digits or more among them, is a #.
+// hexadecimal digits and hyphens with nine digits or more among them, is a #.
 // Names are cut to a length that a report bears. In _extra they are whole.
 func printable(name []byte) []byte {
 	name = bytes.ToValidUTF8(name, []byte("\uFFFD"))
