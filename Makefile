@@ -17,6 +17,9 @@ GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
 
+# A slow machine may take a while: the race detector, kills, and the real S3 server have one processor then.
+TIMEOUT := -timeout 40m
+
 # Directories of the main module that hold tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
 	| grep -v '^$(E2E)/' | xargs -r -n1 dirname | sort -u | sed 's|^|./|')
@@ -39,8 +42,8 @@ demo: build ## export a simulated service to DEST and read a result back; needs 
 
 .PHONY: test
 test: $(VERSITYGW) ## all tests, with race detector, shuffled, DuckDB end to end included; needs a C compiler
-	CGO_ENABLED=1 VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -race -shuffle=on ./...
-	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on ./...
+	CGO_ENABLED=1 VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -race -shuffle=on $(TIMEOUT) ./...
+	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on $(TIMEOUT) ./...
 
 .PHONY: test-spark
 test-spark: .tools/spark-venv ## Spark reads every table and agrees with DuckDB; needs Python and Java
