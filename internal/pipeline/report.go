@@ -69,20 +69,18 @@ func writeReport(ctx context.Context, store sink.Store, run string, end ending) 
 		if err != nil {
 			return page, err
 		}
-		if err := store.Write(ctx, sink.ReportPath(run), text, sink.Condition{}); err != nil {
-			return page, err
-		}
+		written := store.Write(ctx, sink.ReportPath(run), text, sink.Condition{})
 		manifest, err := sink.ReadManifest(ctx, store, run)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) {
-			return page, err
+			return page, errors.Join(written, err)
 		}
 		going, err := sink.Going(ctx, store, run)
 		switch {
-		case err != nil:
-			return page, err
 		case going:
 			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), store.Remove(ctx, sink.ReportPath(run)))
-		case manifest == nil || visible(page) && sameRun(manifest, page.Manifest):
+		case err != nil, written != nil:
+			return page, errors.Join(written, err)
+		case manifest == nil, visible(page) && sameRun(manifest, page.Manifest):
 			return page, nil
 		case !visible(page):
 			end = ending{} // it is that of a process which did not publish the run

@@ -235,13 +235,15 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	require.NoError(t, err)
 	s.shows("run", "Run next has taken the place of this one")
 
-	store = beforeReport{Store: s.deps(nil).Store, act: sync.OnceFunc(func() {
+	remove := sync.OnceFunc(func() {
 		_, err := sink.Prune(t.Context(), s.deps(nil).Store, sink.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
 		require.NoError(t, err)
-	})}
+		require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"))
+	})
+	store = beforeReport{Store: s.deps(nil).Store, act: remove}
 	_, err = pipeline.WriteReport(t.Context(), store, "run")
 	require.ErrorIs(t, err, sink.ErrNotFound)
-	require.NoFileExists(t, filepath.Join(s.dest, filepath.FromSlash(sink.ReportPath("run"))), "it is not left behind")
+	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"), "it is not left behind")
 }
 
 // beforeReport is a store on which somebody else does something just before a report is written.
