@@ -104,3 +104,47 @@ func TestASchoolFetchedAgainCountsByItsLongest(t *testing.T) {
 	}
 	require.Equal(t, []activity.SchoolTime{{School: "S", Dataset: "d", Seconds: 5}}, r.Take().Slowest)
 }
+
+// TestWhatIsNotSoundIsLeftOut adds what a damaged journal may hold: a run must neither end nor hang for it.
+func TestWhatIsNotSoundIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var r activity.Recorder
+	r.Requested(activity.Request{Operation: "o", Ended: time.Unix(5, 0), Took: time.Second})
+	want := r.Take()
+	for name, log := range map[string]activity.Log{
+		"steps longer than time":   {StepSeconds: 1<<62 + 1, Steps: []activity.Step{{At: 0, Requests: 1}}},
+		"long steps, none of them": {StepSeconds: 1<<62 + 1},
+		"steps without a length":   {Steps: []activity.Step{{At: 0, Requests: 1}}},
+		"negative length":          {StepSeconds: -4, Steps: []activity.Step{{At: 0, Requests: 1}}},
+		"out of order":             {StepSeconds: 1, Steps: []activity.Step{{At: 7, Requests: 1}, {At: 6, Requests: 1}}},
+		"no multiple":              {StepSeconds: 4, Steps: []activity.Step{{At: 6, Requests: 1}}},
+		"times that no clock has":  {StepSeconds: 1, Steps: []activity.Step{{At: 1 << 60, Requests: 1}}},
+	} {
+		sum := activity.Log{}
+		sum.Add(want)
+		sum.Add(&log)
+		require.Equal(t, *want, sum, name)
+	}
+}
+
+// TestClocksThatJump records with a clock that was set, from the year 1970 to now and back.
+func TestClocksThatJump(t *testing.T) {
+	t.Parallel()
+	var r activity.Recorder
+	for i := range 1000 {
+		for _, at := range []int64{-500 + int64(i), 1_790_000_000 - int64(i)} {
+			r.Requested(activity.Request{Operation: "o", Ended: time.Unix(at, 0), Took: time.Second})
+		}
+	}
+	log := r.Take()
+	require.True(t, log.Sound())
+	require.LessOrEqual(t, len(log.Steps), 240)
+	var requests int64
+	for i := range log.Steps {
+		requests += log.Steps[i].Requests
+	}
+	require.EqualValues(t, 2000, requests)
+	var sum activity.Log
+	sum.Add(log)
+	require.Equal(t, *log, sum)
+}

@@ -58,9 +58,10 @@ type SchoolTime struct {
 	Retries  int64   `json:"retries"`
 }
 
-// Add adds what another log holds, which stays as it is.
+// Add adds what another log holds, which stays as it is. The steps of one that is not sound are left out: it was read from a file,
+// and a run does not end for what is told of it.
 func (l *Log) Add(other *Log) {
-	if other.StepSeconds > 0 {
+	if len(other.Steps) > 0 && other.Sound() {
 		l.StepSeconds = cmp.Or(l.StepSeconds, other.StepSeconds)
 		for l.StepSeconds < other.StepSeconds {
 			l.coarsen()

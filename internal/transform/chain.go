@@ -167,8 +167,14 @@ func (c *Chain) keep() error {
 const maxRepeatedBytes = 256 << 20
 
 // checkRoom reports a table whose columns cannot hold what the keys of the
-// parents add to it.
+// parents add to it, or could not once a parameter's text is copied to each of
+// its rows.
 func (c *Chain) checkRoom(t *tableRows) error {
+	for _, p := range t.plan.params {
+		if t.n*len(t.cols[p.column].Data) > rows.MaxTextBytes {
+			return ErrTooLarge
+		}
+	}
 	records := c.tables[0]
 	for _, p := range t.plan.parents {
 		from, repeated := &records.cols[p.from], 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )
@@ -135,6 +136,21 @@ func TestNothingGathers(t *testing.T) {
 		}
 		require.Less(t, chain.Bytes(), 100*len(long), body[:10])
 	}
+}
+
+// TestParametersOfHugeTables: a parameter's text is held once, but whoever copies the rows copies it to each.
+func TestParametersOfHugeTables(t *testing.T) {
+	t.Parallel()
+	plan, err := transform.Compile(small())
+	require.NoError(t, err)
+	chain := plan.NewChain()
+	bid := strings.Repeat("b", 64<<20)
+	chain.Reset(transform.Params{"school_bid": bid})
+	_, err = chain.Page([]byte("[" + strings.Repeat(`{"id":"a"},`, 62) + `{"id":"a"}]`))
+	require.NoError(t, err)
+	_, err = chain.Page([]byte(`[{"id":"b"}]`))
+	require.ErrorIs(t, err, transform.ErrTooLarge, "64 rows of 64 MiB are as many bytes as 32 bits can count, and one")
+	require.LessOrEqual(t, chain.Finish().Tables[0].TextBytes(), rows.MaxTextBytes)
 }
 
 func TestTooMuchRepeatedText(t *testing.T) {
