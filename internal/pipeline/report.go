@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
@@ -99,19 +100,28 @@ func sameRun(a, b *sink.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
 
+// tellingPatience is how long the end of a command waits for its pages: a
+// destination that is gone has made it wait before.
+const tellingPatience = 2 * time.Minute
+
 // tell writes the page of a run that a command has worked on, and those of the
 // runs that it replaced. That they cannot be written changes nothing.
 func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 	if ctx.Err() != nil || errors.Is(end.failure, ErrUsage) {
 		return ""
 	}
-	page, err := writeReport(ctx, d.Store, run, end)
+	within, cancel := context.WithTimeoutCause(ctx, tellingPatience, fmt.Errorf("it took more than %s", tellingPatience))
+	defer cancel()
+	page, err := writeReport(within, d.Store, run, end)
 	if err == nil {
 		path = sink.ReportPath(run)
 		for _, replaced := range page.Manifest.Replaces {
-			_, failed := WriteReport(ctx, d.Store, replaced)
+			_, failed := WriteReport(within, d.Store, replaced)
 			err = errors.Join(err, failed)
 		}
+	}
+	if err != nil && within.Err() != nil {
+		err = context.Cause(within) // whatever it says, it says it because of that
 	}
 	if err != nil && !errors.Is(err, sink.ErrNotFound) && ctx.Err() == nil {
 		d.Logger.WarnContext(ctx, "the report of the run cannot be written", "run", run, "error", err)

@@ -1,0 +1,42 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// hung is a store that answers nothing.
+type hung struct{ sink.Store }
+
+func (hung) Read(ctx context.Context, _ string) (data []byte, version string, err error) {
+	<-ctx.Done()
+	return nil, "", ctx.Err()
+}
+
+// TestTellingEnds: a destination that answers no more holds up the end of a command for a bounded time.
+func TestTellingEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		deps := Deps{Store: hung{}, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+		began := time.Now()
+		require.Empty(t, deps.tell(t.Context(), "run", ending{}))
+		require.Equal(t, tellingPatience, time.Since(began))
+		require.Contains(t, logged.String(), "it took more than 2m0s")
+
+		logged.Reset()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.Empty(t, deps.tell(ctx, "run", ending{}))
+		require.Equal(t, tellingPatience+time.Second, time.Since(began), "an interrupt ends it at once")
+		require.Empty(t, logged.String())
+	})
+}
