@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -84,6 +85,29 @@ func hang(_ http.ResponseWriter, r *http.Request) bool {
 	_, _ = io.Copy(io.Discard, r.Body) // before that nobody looks whether the sender is there
 	<-r.Context().Done()
 	return true
+}
+
+// TestTelemetryThatIsBeingSentAtTheEnd: what shutting down breaks off is no
+// trouble, for all of it is sent.
+func TestTelemetryThatIsBeingSentAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, temporality := range []string{"cumulative", "delta"} {
+		var mu sync.Mutex
+		c := newCollector(t, func(_ http.ResponseWriter, r *http.Request) bool {
+			mu.Lock() // one at a time, each a while: the next is always on its way
+			defer mu.Unlock()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(50 * time.Millisecond):
+			}
+			return false
+		})
+		cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_TRACES_EXPORTER=none", "OTEL_METRIC_EXPORT_INTERVAL=1",
+			"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="+temporality)
+		require.NoError(t, cmd.Run(), stderr)
+		require.Empty(t, stderr.String())
+		require.Positive(t, c.received())
+	}
 }
 
 // TestTelemetryNotAsked sends nothing, and says why where something was asked

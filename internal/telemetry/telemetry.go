@@ -128,7 +128,11 @@ func (t *Telemetry) End(ctx context.Context, code int, patience time.Duration) e
 	}
 	var sending sync.WaitGroup
 	if t.metrics != nil {
-		sending.Go(func() { sent(t.metrics.Shutdown(ctx)) })
+		sending.Go(func() {
+			// Shutting down breaks off what is just being sent: what deltas it has would be lost.
+			sent(t.metrics.ForceFlush(ctx))
+			sent(t.metrics.Shutdown(ctx))
+		})
 	}
 	if t.traces != nil {
 		sending.Go(func() {
@@ -154,9 +158,10 @@ var (
 	_ logr.LogSink      = (*faults)(nil)
 )
 
-// Handle takes down an error, if it is one.
+// Handle takes down an error, if it is one. That something was cancelled is none: only the SDK does that, when it is shut down,
+// which comes after all was sent, or that was not is told.
 func (f *faults) Handle(err error) {
-	if err == nil {
+	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}
 	f.mu.Lock()
