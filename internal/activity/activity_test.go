@@ -105,6 +105,31 @@ func TestASchoolFetchedAgainCountsByItsLongest(t *testing.T) {
 	require.Equal(t, []activity.SchoolTime{{School: "S", Dataset: "d", Seconds: 5}}, r.Take().Slowest)
 }
 
+// TestASecond holds what is taken down of a request against figures worked out by hand.
+func TestASecond(t *testing.T) {
+	t.Parallel()
+	var first, second activity.Recorder
+	first.Requested(activity.Request{Operation: "o", Ended: time.Unix(100, 999), Took: time.Millisecond, Bytes: 10, InFlight: 3, Limit: 8})
+	first.Requested(activity.Request{Operation: "p", Ended: time.Unix(100, 0), Took: time.Millisecond, Bytes: 20, InFlight: 5})
+	second.Requested(activity.Request{Operation: "o", Ended: time.Unix(100, 0), Took: 2 * time.Millisecond, Bytes: 40, InFlight: 4, Limit: 6})
+	second.Requested(activity.Request{Operation: "o", Ended: time.Unix(100, 0), Took: 0, Bytes: 80, InFlight: 1, Limit: 7})
+	second.Retried(time.Unix(101, 0), "o", "429")
+	var sum activity.Log
+	sum.Add(first.Take())
+	sum.Add(second.Take())
+	require.Equal(t, activity.Log{
+		StepSeconds: 1,
+		Steps: []activity.Step{
+			{At: 100, Requests: 4, Bytes: 150, Latency: activity.Histogram{0: 3, 8: 1}, InFlight: 5, Limit: 6},
+			{At: 101, Retries: map[string]int64{"429": 1}},
+		},
+		Operations: map[string]activity.Operation{
+			"o": {Requests: 3, Bytes: 130, Latency: activity.Histogram{0: 2, 8: 1}, Retries: map[string]int64{"429": 1}},
+			"p": {Requests: 1, Bytes: 20, Latency: activity.Histogram{0: 1}},
+		},
+	}, sum)
+}
+
 // TestWhatIsNotSoundIsLeftOut adds what a damaged journal may hold: a run must neither end nor hang for it.
 func TestWhatIsNotSoundIsLeftOut(t *testing.T) {
 	t.Parallel()

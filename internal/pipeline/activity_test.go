@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ func TestActivityOfAManifest(t *testing.T) {
 		inSteps += log.Steps[i].Requests
 		require.Positive(t, log.Steps[i].InFlight)
 		require.Positive(t, log.Steps[i].Limit)
+		require.LessOrEqual(t, log.Steps[i].Limit, int64(settings.Concurrency))
 	}
 	require.Equal(t, requests+log.Operations["token"].Requests, inSteps)
 	require.NotEmpty(t, log.Slowest)
@@ -69,11 +71,46 @@ func TestActivityOfAManifest(t *testing.T) {
 	require.Positive(t, log.Slowest[0].Seconds)
 }
 
+// TestActivityOfUnitsDoneAgain resumes a run that was held: what was done over time for units that are done again is not lost
+// with their journals.
+func TestActivityOfUnitsDoneAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.SchoolsPerFile = "run", 1
+	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: s.world.Schools()[1].Bid, Kind: simulator.FaultStatus, Status: http.StatusInternalServerError}})
+	held, err := pipeline.Run(t.Context(), s.observed(impatient), settings)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.HeldBack, held.Outcome)
+	s.server.SetFaults(nil)
+	deps := s.observed()
+	_, err = pipeline.Run(t.Context(), deps, settings)
+	require.NoError(t, err)
+	manifest, err := sink.ReadManifest(t.Context(), deps.Store, "run")
+	require.NoError(t, err)
+	require.Positive(t, manifest.Requests.Retries)
+	var requests, retries int64
+	for name, operation := range manifest.Activity.Operations {
+		if name != "token" {
+			requests += operation.Requests
+		}
+		for _, n := range operation.Retries {
+			retries += n
+		}
+	}
+	require.Equal(t, [2]int64{manifest.Requests.Total, manifest.Requests.Retries}, [2]int64{requests, retries})
+}
+
 // observed are deps whose client tells the meter of its requests, as the command's does.
-func (s *site) observed() pipeline.Deps {
+func (s *site) observed(options ...func(*extract.Options)) pipeline.Deps {
 	s.t.Helper()
 	meter := &pipeline.Meter{}
-	deps := s.deps(func(o *extract.Options) { o.Observer = meter })
+	deps := s.deps(func(o *extract.Options) {
+		o.Observer = meter
+		for _, option := range options {
+			option(o)
+		}
+	})
 	deps.Meter = meter
 	return deps
 }

@@ -365,6 +365,18 @@ func TestResumedRun(t *testing.T) {
 	}
 }
 
+// TestOperationsInTrouble come first, with the figures of each.
+func TestOperationsInTrouble(t *testing.T) {
+	t.Parallel()
+	page := night()
+	page.Manifest.Activity.Operations = map[string]activity.Operation{
+		"quick":   {Requests: 11, Bytes: 1000, Latency: activity.Histogram{8: 11}},
+		"slow":    {Requests: 22, Bytes: 2000, Latency: activity.Histogram{80: 22}},
+		"retried": {Requests: 33, Bytes: 3000, Latency: activity.Histogram{0: 33}, Retries: map[string]int64{"429": 4, "503": 3}},
+	}
+	inOrder(t, draw(t, page), "<h3>Operations", `>retried</th><td class="num">33</td><td class="num">7</td>`, `>slow</th><td class="num">22</td>`, `>quick</th><td class="num">11</td>`)
+}
+
 // TestDamagedActivity: a page is drawn, or there is an error, whatever a manifest has.
 func TestDamagedActivity(t *testing.T) {
 	t.Parallel()

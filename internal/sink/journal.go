@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/schemas"
 )
 
@@ -29,6 +30,10 @@ func WriteJournal(ctx context.Context, store Store, run string, journal *Journal
 	}
 	if earlier != nil {
 		journal.Requests.Add(earlier.Requests) // they were sent for this unit, too
+		var both activity.Log
+		both.Add(&earlier.Activity)
+		both.Add(&journal.Activity)
+		journal.Activity = both // as a new one: the caller may take back what it has handed in
 	}
 	if err := writeDocument(ctx, store, path, journal, Condition{}); err != nil {
 		return err
