@@ -103,7 +103,7 @@ func steps(p *plot.Plot, s *segment, values []float64, style func(*plotter.Line)
 
 func plotRequests(log *activity.Log, t *timeline) (figure, error) {
 	f := figure{
-		ID: "plot-requests", Title: "Requests", About: "So many ended in each step; those in other colours were retried because of how they ended.",
+		ID: "plot-requests", Title: "Requests", About: "So many ended in each step, those for tokens included; those in other colours were retried because of how they ended.",
 		Legend: []legend{{"s-answered", "not retried"}},
 	}
 	seen := make(map[string]bool)
