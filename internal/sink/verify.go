@@ -49,14 +49,29 @@ const isMissing = "is missing"
 // ledger and its pointer. What is missing, damaged or not as it was written is
 // a problem of the report; the error is for what keeps it from reading at all,
 // and a *RefusedError for a target of which there is no trace.
+//
+// A snapshot that another process replaces or purges meanwhile is not a damaged
+// one: what stands then is verified from the beginning.
 func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyReport, error) {
-	v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
+	for {
+		v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
+		report, err := v.verify(ctx, target)
+		if err != nil || report.OK() {
+			return report, err
+		}
+		if stands, err := v.stands(ctx, target); stands || err != nil {
+			return report, err
+		}
+	}
+}
+
+func (v *verification) verify(ctx context.Context, target VerifyTarget) (*VerifyReport, error) {
 	found, err := v.locate(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	if found.run == "" && !slices.ContainsFunc(v.report.Problems, func(p Problem) bool { return p.Problem != isMissing }) {
-		return nil, target.unknown(store)
+		return nil, target.unknown(v.store)
 	}
 	if found.run != "" {
 		v.report.RunID = found.run
@@ -69,9 +84,26 @@ func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyRepor
 }
 
 type verification struct {
-	store  Store
-	mu     sync.Mutex // over report
-	report *VerifyReport
+	store Store
+	// manifest is the hash of the one that was read, "" for none.
+	manifest string
+	mu       sync.Mutex // over report
+	report   *VerifyReport
+}
+
+// stands tells whether the target still is the run, with the manifest, that was
+// verified.
+func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, error) {
+	again := &verification{store: v.store, report: &VerifyReport{}}
+	found, err := again.locate(ctx, target)
+	if err != nil || found.run != v.report.RunID {
+		return false, err
+	}
+	if found.run == "" {
+		return true, nil
+	}
+	data, err := again.read(ctx, ManifestPath(found.run))
+	return data == nil && v.manifest == "" || data != nil && hashOf(data) == v.manifest, err
 }
 
 func (v *verification) problem(path, format string, args ...any) {
@@ -125,6 +157,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if data == nil || err != nil {
 		return err
 	}
+	v.manifest = hashOf(data)
 	manifest := new(Manifest)
 	if found.hash != "" && hashOf(data) != found.hash && !underPurge(ctx, v.store, found.run, hashOf(data), found.hash) {
 		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)

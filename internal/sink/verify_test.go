@@ -1,11 +1,13 @@
 package sink
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,6 +188,42 @@ func TestVerifyNothing(t *testing.T) {
 	report, err := Verify(t.Context(), store, VerifyTarget{RunID: "r"})
 	require.NoError(t, err)
 	require.Equal(t, []Problem{{Path: "_runs/r/manifest.json", Problem: "is missing"}}, report.Problems)
+}
+
+// meddling is a store on which somebody else does something just before the
+// n-th file is opened.
+type meddling struct {
+	Store
+
+	opened *atomic.Int64
+	before int64
+	act    func()
+}
+
+func (m meddling) Open(ctx context.Context, path string) (Object, error) {
+	if m.opened.Add(1) == m.before {
+		m.act()
+	}
+	return m.Store.Open(ctx, path)
+}
+
+func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for before := range int64(6) {
+		for i, target := range []VerifyTarget{{}, {SnapshotDate: today}, {RunID: "a"}} {
+			store := newDir(t, t.TempDir())
+			takeSnapshot(t, store, newPlan("a", few))
+			stageRun(t, store, newPlan("b", few, planned(time.Hour)), nil)
+			meddled := meddling{Store: store, opened: new(atomic.Int64), before: before + 1, act: func() { publishRun(t, store, "b") }}
+			report, err := Verify(t.Context(), meddled, target)
+			require.NoError(t, err)
+			if i < 2 {
+				require.Empty(t, report.Problems)
+			} else if before == 0 || len(report.Problems) > 0 {
+				require.Contains(t, problems(report), "replaced", "of the run that is asked for its files are gone, and why")
+			}
+		}
+	}
 }
 
 func TestVerifyPointersAgainstEachOther(t *testing.T) {
