@@ -54,7 +54,7 @@ type Page struct {
 	Missing []string
 	// Filters are the parameters that the plan pinned.
 	Filters map[string]string
-	// LedgerRows are what the ledger says.
+	// Ledger is what the ledger says, added up.
 	Ledger Ledger
 }
 
