@@ -19,8 +19,27 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// refName is a member's name in a report.
-func refName(m refMember) string { return strings.ToValidUTF8(string(m.name), "\uFFFD") }
+// refName is a member's name in a report: without identifiers, and cut.
+func refName(m refMember) string {
+	identifier := regexp.MustCompile(`[-0-9a-fA-F]+`)
+	told := identifier.ReplaceAllStringFunc(strings.ToValidUTF8(string(m.name), "\uFFFD"), func(word string) string {
+		if len(regexp.MustCompile(`[0-9]`).FindAllString(word, -1)) < 9 {
+			return word
+		}
+		return "#"
+	})
+	if len(told) <= 200 {
+		return told
+	}
+	cut := ""
+	for _, r := range told {
+		if len(cut)+utf8.RuneLen(r) > 200 {
+			break
+		}
+		cut += string(r)
+	}
+	return cut + "…"
+}
 
 // refObject writes leftovers as an object.
 func refObject(left []refMember) string {

@@ -154,36 +154,38 @@ const (
 // hold, become U+FFFD. A service that names members by what they are of, such as
 // students, would have these told, and each once: what looks like an identifier,
 // hexadecimal digits and hyphens with nine digits or more among them, is a #.
-// Names are cut to a length that a report bears. In _extra they are whole.
+// Long names are cut. In _extra all are whole.
 func printable(name []byte) []byte {
 	name = bytes.ToValidUTF8(name, []byte("\uFFFD"))
-	if len(name) < manyDigits {
-		return name
+	if digits(name) < manyDigits && len(name) <= maxPrintable {
+		return name // nearly always
 	}
-	told := make([]byte, 0, min(len(name), maxPrintable)+utf8.UTFMax)
+	told := make([]byte, 0, len(name))
 	for len(name) > 0 {
-		n := bytes.IndexFunc(name, func(r rune) bool { return !isPartOfIdentifier(r) })
-		if n < 0 {
-			n = len(name)
+		n := 0
+		for n < len(name) && isPartOfIdentifier(name[n]) {
+			n++
 		}
-		switch {
-		case digits(name[:n]) >= manyDigits:
+		if digits(name[:n]) >= manyDigits {
 			told = append(told, '#')
-		case n > 0:
-			told = append(told, name[:min(n, maxPrintable)]...)
-		default:
-			_, n = utf8.DecodeRune(name)
+		} else {
+			n = max(n, 1)
 			told = append(told, name[:n]...)
 		}
-		if name = name[n:]; len(told) >= maxPrintable && len(name) > 0 {
-			return append(told, "…"...)
-		}
+		name = name[n:]
 	}
-	return told
+	if len(told) <= maxPrintable {
+		return told
+	}
+	cut := maxPrintable
+	for !utf8.RuneStart(told[cut]) {
+		cut--
+	}
+	return append(told[:cut], "…"...)
 }
 
-func isPartOfIdentifier(r rune) bool {
-	return '0' <= r && r <= '9' || 'a' <= r && r <= 'f' || 'A' <= r && r <= 'F' || r == '-'
+func isPartOfIdentifier(b byte) bool {
+	return '0' <= b && b <= '9' || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F' || b == '-'
 }
 
 func digits(text []byte) int {
