@@ -236,7 +236,7 @@ func newestWhole(ctx context.Context, store Store) (*Manifest, error) {
 // was read that is to be replaced, so of two publishers the one that saw less
 // is refused and looks again.
 func updateLatest(ctx context.Context, store Store) error {
-	for {
+	return swap(ctx, LatestPath, func() error {
 		standing, version, err := readDocument[Latest](ctx, store, LatestPath)
 		when := Condition{Version: version}
 		switch {
@@ -256,17 +256,14 @@ func updateLatest(ctx context.Context, store Store) error {
 			if err := store.Remove(ctx, LatestPath); err != nil {
 				return err
 			}
-			continue // someone may have published since
+			return ErrConflict // a run may have been published since: look again
 		}
 		latest := latestOf(newest)
 		if standing != nil && *standing == latest {
 			return nil
 		}
-		err = writeDocument(ctx, store, LatestPath, latest, when)
-		if !errors.Is(err, ErrConflict) {
-			return err
-		}
-	}
+		return writeDocument(ctx, store, LatestPath, latest, when)
+	})
 }
 
 func latestOf(m *Manifest) Latest {

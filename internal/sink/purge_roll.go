@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,13 +68,13 @@ func finishPurges(ctx context.Context, store Store) error {
 // have been done before. Between the manifest and the pointer Verify knows
 // either hash to be right.
 //
-// ErrStagedLost says that the store has lost what was staged, ErrConflict that
-// somebody else has changed the manifest; the run is then as it was, but for
-// that.
+// After ErrStagedLost (the store has lost staged files), ErrConflict (another
+// process has changed the manifest) and ErrVersionRefused the purge of the run is
+// undone.
 func rollPurge(ctx context.Context, store Store, intent *purgeIntent) error {
 	run := intent.Manifest.RunID
 	err := rollPurgeSteps(ctx, store, intent)
-	if errors.Is(err, ErrStagedLost) || errors.Is(err, ErrConflict) {
+	if errors.Is(err, ErrStagedLost) || errors.Is(err, ErrConflict) || errors.Is(err, ErrVersionRefused) {
 		err = errors.Join(err, takeBackPurge(ctx, store, intent))
 	}
 	if err != nil {
@@ -88,27 +89,30 @@ func rollPurgeSteps(ctx context.Context, store Store, intent *purgeIntent) error
 	if err != nil {
 		return err
 	}
-	for {
+	var overtaken error
+	err = swap(ctx, ManifestPath(run), func() error {
 		data, version, err := store.Read(ctx, ManifestPath(run))
 		switch {
 		case errors.Is(err, ErrNotFound):
-			return fmt.Errorf("%w: the run was removed", ErrConflict)
+			overtaken = fmt.Errorf("%w: the run was removed", ErrConflict)
+			return nil
 		case err != nil:
 			return fmt.Errorf("read %s: %w", ManifestPath(run), err)
 		}
 		if hashOf(data) == hashOf(after) {
-			break
+			return nil
 		}
 		if hashOf(data) != intent.ManifestSHA256 {
-			return fmt.Errorf("%w: its manifest has changed", ErrConflict)
+			overtaken = fmt.Errorf("%w: its manifest has changed", ErrConflict)
+			return nil
 		}
 		if err := commitAll(ctx, store, run, intent.files()); err != nil {
 			return err
 		}
-		err = writeDocument(ctx, store, ManifestPath(run), &intent.Manifest, Condition{Version: version})
-		if err != nil && !errors.Is(err, ErrConflict) {
-			return err
-		}
+		return writeDocument(ctx, store, ManifestPath(run), &intent.Manifest, Condition{Version: version})
+	})
+	if err = cmp.Or(err, overtaken); err != nil {
+		return err
 	}
 	if err := repoint(ctx, store, &intent.Manifest, hashOf(after)); err != nil {
 		return err
@@ -130,22 +134,19 @@ func repoint(ctx context.Context, store Store, m *Manifest, hash string) error {
 	if path == "" {
 		return nil
 	}
-	for {
+	return swap(ctx, path, func() error {
 		pointer, version, err := readDocument[Pointer](ctx, store, path)
 		switch {
 		case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
-			return nil // Verify tells of it
+			return nil // verify reports it
 		case err != nil:
 			return err
 		case pointer.RunID != m.RunID, pointer.ManifestSHA256 == hash:
 			return nil
 		}
 		pointer.ManifestSHA256 = hash
-		err = writeDocument(ctx, store, path, pointer, Condition{Version: version})
-		if !errors.Is(err, ErrConflict) {
-			return err
-		}
-	}
+		return writeDocument(ctx, store, path, pointer, Condition{Version: version})
+	})
 }
 
 // takeBackPurge removes what a purge has made visible, and its intent. The

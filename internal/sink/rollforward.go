@@ -141,7 +141,9 @@ func (p *publishing) setPointer(ctx context.Context) (bool, error) {
 	m := p.manifest
 	path := PointerPath(m.Kind, m.SnapshotDate)
 	mine := Pointer{RunID: p.run, Manifest: ManifestPath(p.run), ManifestSHA256: p.hash}
-	for {
+	won := false
+	err := swap(ctx, path, func() error {
+		won = false
 		standing, version, err := readDocument[Pointer](ctx, p.store, path)
 		when := Condition{Version: version}
 		switch {
@@ -150,28 +152,29 @@ func (p *publishing) setPointer(ctx context.Context) (bool, error) {
 		case errors.Is(err, ErrDamaged):
 			// It names nobody.
 		case err != nil:
-			return false, err
+			return err
 		case standing.RunID == p.run:
-			return true, nil
+			won = true
+			return nil
 		default:
 			may, err := p.mayTake(ctx, standing.RunID)
 			if errors.Is(err, ErrConflict) {
 				// Another process finishes the same run: follow it.
-				done, err := p.reread(ctx)
-				if done || err != nil {
-					return p.manifest.Status == Published, err
+				if done, rereadErr := p.reread(ctx); done || rereadErr != nil {
+					won = rereadErr == nil && p.manifest.Status == Published
+					return rereadErr
 				}
-				continue
+				return err
 			}
 			if !may || err != nil {
-				return false, err
+				return err
 			}
 		}
 		err = writeDocument(ctx, p.store, path, mine, when)
-		if !errors.Is(err, ErrConflict) {
-			return err == nil, err
-		}
-	}
+		won = err == nil
+		return err
+	})
+	return won, err
 }
 
 // mayTake tells whether the run may take the date from another, which need not
@@ -257,24 +260,22 @@ func (p *publishing) yield(ctx context.Context) error {
 
 // markReplaced marks a run's manifest so, and returns it; nil if there is none
 // that can be read.
-func markReplaced(ctx context.Context, store Store, run string) (*Manifest, error) {
-	for {
-		manifest, version, err := readManifest(ctx, store, run)
+func markReplaced(ctx context.Context, store Store, run string) (manifest *Manifest, err error) {
+	err = swap(ctx, ManifestPath(run), func() error {
+		var version string
+		var err error
+		manifest, version, err = readManifest(ctx, store, run)
 		if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
-			return nil, nil
+			manifest = nil
+			return nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		if manifest.Status == Replaced {
-			return manifest, nil
+		if err != nil || manifest.Status == Replaced {
+			return err
 		}
 		manifest.Status = Replaced
-		err = writeDocument(ctx, store, ManifestPath(run), manifest, Condition{Version: version})
-		if !errors.Is(err, ErrConflict) {
-			return manifest, err
-		}
-	}
+		return writeDocument(ctx, store, ManifestPath(run), manifest, Condition{Version: version})
+	})
+	return manifest, err
 }
 
 // removeOthers removes the files of the date that the manifest does not name.

@@ -1,0 +1,49 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// ErrVersionRefused reports that a store kept refusing to replace a document,
+// each time under the version that it had just returned.
+var ErrVersionRefused = errors.New("the store refuses to replace the version that it has just returned: " +
+	"a proxy may be rewriting ETags, or the store may not support conditional writes; run growth-export doctor")
+
+const (
+	// maxSwaps bounds the attempts to replace one document. Real conflicts, with
+	// other publishers, end after a few.
+	maxSwaps = 10
+	// minSwapWait and maxSwapWait bound the waits between them, which double.
+	// Together they stay below ten seconds.
+	minSwapWait = 25 * time.Millisecond
+	maxSwapWait = 2 * time.Second
+)
+
+// swap runs a compare-and-swap on the document at path: attempt reads it,
+// decides, and writes under the version read. On ErrConflict attempt runs again
+// after a pause; after maxSwaps attempts swap gives up with ErrVersionRefused,
+// which is not an ErrConflict: trying again later does not help.
+func swap(ctx context.Context, path string, attempt func() error) error {
+	wait := minSwapWait
+	for n := 1; ; n++ {
+		err := attempt()
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		if n == maxSwaps {
+			return fmt.Errorf("replace %s: %w (%d attempts)", path, ErrVersionRefused, n)
+		}
+		timer := time.NewTimer(wait/2 + rand.N(wait/2)) //nolint:gosec // Jitter is not a secret.
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+		wait = min(2*wait, maxSwapWait)
+	}
+}
