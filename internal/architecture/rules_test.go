@@ -83,7 +83,7 @@ func rules() map[string]rule {
 		},
 		"internal/wording": {
 			not: []string{"net", "os", "time", "context"},
-			why: "figures read the same in the command's output and on the page of a run",
+			why: "figures, names and advice read the same in the command's output, in logs and on the page of a run",
 		},
 		"internal/report": {
 			ours:    []string{"internal/activity", "internal/sink", "internal/wording", "schemas"},
@@ -93,7 +93,8 @@ func rules() map[string]rule {
 		},
 		"internal/pipeline": {
 			ours: []string{
-				"internal/activity", "internal/extract", "internal/report", "internal/rows", "internal/sink", "internal/transform", "schemas",
+				"internal/activity", "internal/extract", "internal/report", "internal/rows", "internal/sink", "internal/transform",
+				"internal/wording", "schemas",
 			},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net/http"},

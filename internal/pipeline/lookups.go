@@ -11,6 +11,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/internal/wording"
 )
 
 // lookups are what is fetched before any school: the school list, the
@@ -59,9 +60,9 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 	if schools.ledger.RecordsReceived == 0 {
 		return nil, ErrNoSchools
 	}
-	bids, districts := schools.texts(0, "school_bid"), schools.texts(0, "district_bid")
+	bids, names, districts := schools.texts(0, "school_bid"), schools.texts(0, "name"), schools.texts(0, "district_bid")
 	for i := range bids {
-		l.schools = append(l.schools, sink.School{Bid: bids[i], District: districts[i]})
+		l.schools = append(l.schools, sink.School{Bid: bids[i], Name: wording.Cut(names[i], sink.MaxSchoolName), District: districts[i]})
 	}
 
 	needDistricts, needLists := needs(s, selected)

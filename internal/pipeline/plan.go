@@ -51,7 +51,8 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 		case school.Bid == "":
 			if len(wanted) == 0 {
 				plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
-					Error: "the school list has a school without a schoolBid: it cannot be asked for",
+					SchoolName: school.Name,
+					Error:      "the school list has a school without a schoolBid: it cannot be asked for",
 				})
 			}
 		case len(wanted) > 0 && !wanted[school.Bid], taken[school.Bid]:

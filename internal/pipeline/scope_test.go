@@ -137,8 +137,9 @@ func TestOneDatasetOfASchool(t *testing.T) {
 	require.Equal(t, int64(1), summary.Schools.Denied)
 	require.Equal(t, int64(1), summary.Schools.Failed)
 	require.Equal(t, []sink.SchoolFailure{{
-		SchoolBid: failed, Dataset: "school_classes", Error: summary.Schools.Failures[0].Error,
+		SchoolBid: failed, SchoolName: s.world.Schools()[5].Name, Dataset: "school_classes", Error: summary.Schools.Failures[0].Error,
 	}}, summary.Schools.Failures)
+	require.NotEmpty(t, summary.Schools.Failures[0].SchoolName)
 	s.requireLedgerAddsUp()
 	for table, absent := range map[string]string{"students": denied, "school_classes": failed, "school_class_students": failed} {
 		others := 0

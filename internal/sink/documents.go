@@ -79,9 +79,16 @@ type Plan struct {
 	Buckets       []Bucket        `json:"buckets"`
 }
 
+// MaxSchoolName is the length, in characters, at which a plan cuts the name of a
+// school: names are for people, and the service may send text of any length.
+const MaxSchoolName = 200
+
 // School is a school of a run.
 type School struct {
 	Bid string `json:"bid"`
+	// Name is the school's name in the school list, cut at MaxSchoolName
+	// characters; empty if the list has none.
+	Name string `json:"name,omitempty"`
 	// District is the school's own districtBid, empty if the list named none.
 	District string `json:"district,omitempty"`
 	// Perspectives are the districts through which the school's enrollment is
@@ -265,11 +272,13 @@ type ManifestSchools struct {
 }
 
 // SchoolFailure says why a school failed. SchoolBid is empty for a school that
-// the service lists without one.
+// the service lists without one. SchoolName is empty if the school is not in
+// the list or has no name there.
 type SchoolFailure struct {
-	SchoolBid string `json:"school_bid"`
-	Dataset   string `json:"dataset"`
-	Error     string `json:"error"`
+	SchoolBid  string `json:"school_bid"`
+	SchoolName string `json:"school_name"`
+	Dataset    string `json:"dataset"`
+	Error      string `json:"error"`
 }
 
 // Pointer is _snapshots/<date>.json (and _as_of/<date>.json): the run that is

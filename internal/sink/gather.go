@@ -234,6 +234,7 @@ func (g *Gathered) finish(drift map[Drift]int64) {
 	for _, failure := range failures {
 		unknown[failure.SchoolBid] = true
 	}
+	names := g.Plan.SchoolNames()
 	worst := make(map[string]Status)
 	for i := range g.Ledger {
 		row := &g.Ledger[i]
@@ -243,7 +244,9 @@ func (g *Gathered) finish(drift map[Drift]int64) {
 		switch row.Status {
 		case StatusFailed:
 			worst[row.SchoolBid] = StatusFailed
-			failures = append(failures, SchoolFailure{SchoolBid: row.SchoolBid, Dataset: row.Dataset, Error: row.Error})
+			failures = append(failures, SchoolFailure{
+				SchoolBid: row.SchoolBid, SchoolName: names[row.SchoolBid], Dataset: row.Dataset, Error: row.Error,
+			})
 		case StatusDenied:
 			if worst[row.SchoolBid] != StatusFailed {
 				worst[row.SchoolBid] = StatusDenied

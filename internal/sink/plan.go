@@ -68,6 +68,18 @@ func (u Unit) Shard(shards int) int {
 	return u.Bucket % max(shards, 1)
 }
 
+// SchoolNames returns the names of the run's schools by their bids; schools
+// without a name are left out.
+func (p *Plan) SchoolNames() map[string]string {
+	names := make(map[string]string)
+	for i := range p.Schools {
+		if school := &p.Schools[i]; school.Name != "" {
+			names[school.Bid] = school.Name
+		}
+	}
+	return names
+}
+
 // schoolsOf returns the schools of a bucket.
 func (p *Plan) schoolsOf(bucket int) []School {
 	for _, b := range p.Buckets {

@@ -17,8 +17,8 @@ func TestPublish(t *testing.T) {
 	root := t.TempDir()
 	store := newDir(t, root)
 	plan := newPlan("r1", func(p *Plan) {
-		p.FailedSchools = []SchoolFailure{{Error: "it has no bid"}, {SchoolBid: "zz", Error: "unknown school"}}
-		p.Schools[3].Bid = "s4"
+		p.FailedSchools = []SchoolFailure{{SchoolName: "Nowhere", Error: "it has no bid"}, {SchoolBid: "zz", Error: "unknown school"}}
+		p.Schools[3].Name = "Lincoln Elementary"
 	})
 	stageRun(t, store, plan, statusOf{"s2": StatusDenied, "s4": StatusFailed})
 	require.NotContains(t, strings.Join(names(tree(t, root)), "\n"), ".parquet", "nothing a reader could take for data")
@@ -50,8 +50,8 @@ func TestPublish(t *testing.T) {
 	require.Equal(t, ManifestSchools{
 		Total: 6, OK: 2, Denied: 1, Failed: 3,
 		Failures: []SchoolFailure{
-			{Error: "it has no bid"},
-			{SchoolBid: "s4", Dataset: "test_results", Error: "the service said failed"},
+			{SchoolName: "Nowhere", Error: "it has no bid"},
+			{SchoolBid: "s4", SchoolName: "Lincoln Elementary", Dataset: "test_results", Error: "the service said failed"},
 			{SchoolBid: "zz", Error: "unknown school"},
 		},
 	}, m.Schools)
@@ -69,6 +69,7 @@ func TestPublish(t *testing.T) {
 	require.True(t, strings.HasSuffix(text, "}\n"))
 	require.NotContains(t, text, "null")
 	require.NotContains(t, text, "staged")
+	require.Contains(t, text, `"school_name": "Lincoln Elementary"`)
 	require.Contains(t, text, `"published_at": "2026-11-20T07:30:00Z"`)
 	require.JSONEq(t, `{"run_id": "r1", "manifest": "_runs/r1/manifest.json", "manifest_sha256": "`+
 		hashOf([]byte(text))+`"}`, found["_snapshots/2026-11-20.json"])

@@ -3,6 +3,7 @@ package wording
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Count writes a whole number with commas between the thousands.
@@ -32,6 +33,61 @@ func Size(bytes int64) string {
 		value, units = value/1000, units[1:]
 	}
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
+}
+
+// Cut returns text shortened to at most so many characters, the last of which
+// is then an ellipsis.
+func Cut(text string, maxChars int) string {
+	chars, last := 0, 0
+	for i := range text {
+		switch chars++; {
+		case chars == maxChars:
+			last = i
+		case chars > maxChars:
+			return text[:last] + "…"
+		}
+	}
+	return text
+}
+
+// MaxName is the length, in characters, at which messages cut a name.
+const MaxName = 60
+
+// Name writes a name that came from the service, such as a school's, on one
+// line: cut at MaxName characters, and quoted if it holds anything that could
+// break the line or change how the rest of it is shown, such as control
+// characters and marks that reverse the direction of writing.
+func Name(name string) string {
+	name = Cut(name, MaxName)
+	if strings.ContainsFunc(name, unprintable) || strings.TrimSpace(name) != name {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// Bid writes a bid, which is opaque text, as one word on one line.
+func Bid(bid string) string {
+	odd := func(r rune) bool { return unprintable(r) || r == ' ' || r == '"' }
+	if strings.ContainsFunc(bid, odd) {
+		return strconv.Quote(bid)
+	}
+	return bid
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
+
+// School writes a school with its name, if it has one, beside its bid.
+func School(name, bid string) string {
+	switch {
+	case bid == "" && name == "":
+		return "a school without a bid"
+	case bid == "":
+		return Name(name) + " (no bid)"
+	case name == "":
+		return Bid(bid)
+	default:
+		return Name(name) + " (" + Bid(bid) + ")"
+	}
 }
 
 // ShellWord quotes a word for a shell where it needs quotes.

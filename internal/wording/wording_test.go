@@ -1,6 +1,7 @@
 package wording_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,5 +28,34 @@ func TestShellWord(t *testing.T) {
 		"s3://bucket/a_b-c=1": "s3://bucket/a_b-c=1", "": "''", "it's here": `'it'\''s here'`, "$x": "'$x'", "é": "'é'", "a;b": "'a;b'",
 	} {
 		require.Equal(t, want, wording.ShellWord(text))
+	}
+}
+
+func TestSchool(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, bid, want string }{
+		{"Lincoln Elementary", "17", "Lincoln Elementary (17)"},
+		{"", "17", "17"},
+		{"", "", "a school without a bid"},
+		{"Lincoln Elementary", "", "Lincoln Elementary (no bid)"},
+		{"École d'Été \"B\"", "a b", `École d'Été "B" ("a b")`},
+		{"בית ספר", "17", "בית ספר (17)"},
+		{"a\nb\x1b[31m", "1\n7", `"a\nb\x1b[31m" ("1\n7")`},
+		{"abc\u202egpj", "17", `"abc\u202egpj" (17)`},
+		{" padded", "17", `" padded" (17)`},
+		{strings.Repeat("ü", 61), "17", strings.Repeat("ü", 60-1) + "… (17)"},
+	} {
+		require.Equal(t, c.want, wording.School(c.name, c.bid))
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöü", 3, "äöü"}, {"äöüß", 3, "äö…"}, {"ab\xff\xff", 3, "ab…"}} {
+		require.Equal(t, c.want, wording.Cut(c.text, c.most))
 	}
 }
