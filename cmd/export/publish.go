@@ -47,6 +47,9 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		return a.abandon(ctx, o.onFinish, err)
 	}
 	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Watcher: a.watcher(), Now: a.now}
+	if o.place.folder == "" {
+		a.warnOfConditions(ctx, store, deps.Logger)
+	}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 	}

@@ -70,6 +70,9 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 		return a.abandon(ctx, o.onFinish, err)
 	}
 	defer disconnect()
+	if o.place.folder == "" {
+		a.warnOfConditions(ctx, deps.Store, deps.Logger)
+	}
 	stop := a.watch(&o.general, deps.Meter)
 	defer stop()
 	if len(o.effectiveDates) > 1 {

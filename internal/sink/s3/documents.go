@@ -128,7 +128,7 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 		return nil
 	case codeOf(err) == "NotImplemented" || statusOf(err) == http.StatusNotImplemented:
 		if !s.unconditional.Swap(true) && s.opts.Log != nil {
-			s.opts.Log.WarnContext(ctx, "the store knows no conditional writes: let only one process publish at a time",
+			s.opts.Log.WarnContext(ctx, "the store does not support conditional writes: let only one process publish at a time",
 				"destination", s.String())
 		}
 		in.IfNoneMatch, in.IfMatch, in.Body = nil, nil, bytes.NewReader(data)
@@ -157,6 +157,11 @@ func (s *Store) isMine(ctx context.Context, path, id string) (bool, error) {
 	}
 	return head.Metadata[idName] == id, nil
 }
+
+// JudgeConditions makes later writes compare the object with their condition
+// before they write, for a store that was found to ignore conditions. It narrows
+// the window in which two writers overwrite each other and does not close it.
+func (s *Store) JudgeConditions() { s.unconditional.Store(true) }
 
 // writeUnconditionally judges the condition itself and then writes: all that
 // can be done on a store that does not.
