@@ -26,11 +26,38 @@ type enrollment struct {
 func (o *enrollment) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), selectionGroup}
 	g.list(&o.effectiveDates, "effective-date", expandDates,
-		"as-of runs: enrollment as of these dates; a comma list, or a range such as 2025-09-01..2026-06-01/1mo (steps d, w, mo)")
+		"as-of runs: enrollment as of these dates; a comma list, or a range with its step, such as 2025-09-01..2026-06-01/1mo"+
+			" (d for days, w for weeks, mo for months)")
 	g.shownDefault("effective-date", "none")
 	define(g, &o.modifiedSince, "modified-since", "TIME", "", parseSince,
-		"a delta run: enrollment modified since a date, a timestamp, or auto for the last whole run")
+		"a delta run: enrollment modified since a date, a timestamp, or auto: since the last run that left no gap")
 	g.toggle(&o.includeRemoved, "include-removed", "enrollment that was removed, too")
+}
+
+// checkPast refuses dates in the future, for which the service can only return
+// nothing, or what it returns today.
+func (o *runOptions) checkPast(now time.Time, from sources) error {
+	now = now.UTC()
+	today := now.Format(time.DateOnly)
+	future := func(flag, value, clock string) error {
+		return usagef("%s: %s is in the future, %s in UTC", from[flag].name, value, clock)
+	}
+	if o.snapshotDate > today {
+		return future("snapshot-date", o.snapshotDate, "today is "+today)
+	}
+	for _, date := range o.effectiveDates {
+		if date > today {
+			return future("effective-date", date, "today is "+today)
+		}
+	}
+	switch since, isTime := pipeline.ParseTime(o.modifiedSince); {
+	case !isTime || !since.After(now):
+		return nil
+	case len(o.modifiedSince) == len(time.DateOnly):
+		return future("modified-since", o.modifiedSince, "today is "+today)
+	default:
+		return future("modified-since", o.modifiedSince, "it is "+now.Format(time.DateTime))
+	}
 }
 
 // mostDates bounds a range: each date is a run of its own.
@@ -56,8 +83,8 @@ func expandDates(words []string) ([]string, error) {
 // rangeStep is the step of a range: a number of days, weeks or months.
 var rangeStep = regexp.MustCompile(`^([1-9][0-9]{0,4})(d|w|mo)$`)
 
-// expandRange reads a date, or a range of dates: its begin, every step after
-// that, and its end.
+// expandRange reads a date, or a range of dates: its first date, every step after
+// that, and its last date. A range needs a step, since each date is a run.
 func expandRange(word string) ([]string, error) {
 	begin, rest, isRange := strings.Cut(word, "..")
 	if !isRange {
@@ -65,15 +92,15 @@ func expandRange(word string) ([]string, error) {
 		return []string{date}, err
 	}
 	end, step, stepped := strings.Cut(rest, "/")
-	if !stepped {
-		step = "1d"
-	}
 	match := rangeStep.FindStringSubmatch(step)
 	first, firstErr := time.Parse(time.DateOnly, begin)
 	last, lastErr := time.Parse(time.DateOnly, end)
 	switch {
+	case firstErr == nil && lastErr == nil && !stepped:
+		return nil, fmt.Errorf("%s has no step: write %s/1mo (or 1d, 1w: d is days, w weeks, mo months)", quoted(word), word)
 	case firstErr != nil || lastErr != nil || match == nil:
-		return nil, fmt.Errorf("%s is no range such as 2025-09-01..2026-06-01/1mo, with a step in d, w or mo", quoted(word))
+		return nil, fmt.Errorf("%s is not a range such as 2025-09-01..2026-06-01/1mo, with a step in d (days), w (weeks) or mo (months)",
+			quoted(word))
 	case last.Before(first):
 		return nil, fmt.Errorf("%s ends before it begins", quoted(word))
 	}
@@ -111,7 +138,7 @@ func after(first time.Time, n int, unit string) time.Time {
 
 // parseSince takes what the service is asked for, as given, or auto.
 func parseSince(text string) (string, error) {
-	if text == pipeline.SinceAuto || pipeline.IsTime(text) {
+	if _, isTime := pipeline.ParseTime(text); isTime || text == pipeline.SinceAuto {
 		return text, nil
 	}
 	return "", fmt.Errorf("%s is not a date such as 2026-11-19, a timestamp such as 2026-11-19T03:00:00Z, or %s",

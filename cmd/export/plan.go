@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -25,7 +24,7 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "plan",
 		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest datasets schools concurrency assume-latency config"},
-		Short:       "Tells what a run would request and write; fetches no student data",
+		Short:       "Shows what a run would request and write; fetches no student data",
 		Args:        noArguments,
 		Example: "  growth-export plan --simulate\n" +
 			"  growth-export plan --base-url https://host --datasets all --concurrency 16",
@@ -43,6 +42,9 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 		return err
 	}
 	defer disconnect()
+	if len(o.effectiveDates) > 1 {
+		return a.planDates(ctx, o, deps, settings)
+	}
 	estimate, err := await(ctx, func() (*pipeline.Estimate, error) {
 		return pipeline.Plan(ctx, deps, settings, o.latency)
 	})
@@ -52,24 +54,77 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	if o.output == outputJSON {
 		return writeJSON(a.stdout, estimate)
 	}
-	return writeEstimate(a.stdout, estimate, o)
+	return writeText(a.stdout, estimateText(estimate, o))
 }
 
-// writeEstimate writes an estimate for people.
-func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
+// planDates estimates the as-of runs of several dates.
+func (a *app) planDates(ctx context.Context, o *planOptions, deps pipeline.Deps, settings pipeline.Settings) error {
+	all, err := await(ctx, func() (*pipeline.DatesEstimate, error) {
+		return pipeline.PlanDates(ctx, deps, settings, o.effectiveDates, o.latency)
+	})
+	if err != nil {
+		return err
+	}
+	if o.output == outputJSON {
+		return writeJSON(a.stdout, all)
+	}
+	return writeText(a.stdout, datesText(all, o))
+}
+
+// datesText words the estimate of several dates: one run in full, and the totals.
+func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
 	var b strings.Builder
-	verb := "would begin"
-	if n := len(o.effectiveDates); n > 1 {
-		fmt.Fprintf(&b, "Each of %d dates is a run of its own; this is the plan of the first.\n", n)
+	fmt.Fprintf(&b, "Plan: %s, each an as-of run of its own, at %s\n",
+		wording.Many(len(all.Dates), "date"), all.Runs[0].Destination)
+	done := len(all.AlreadyPublished)
+	if done > 0 {
+		fmt.Fprintf(&b, "already published, nothing to do: %s\n", shortList(all.AlreadyPublished))
 	}
+	if done == len(all.Dates) {
+		return b.String()
+	}
+	for _, e := range all.Runs {
+		if !e.AlreadyPublished {
+			fmt.Fprintf(&b, "\nThe run of %s:\n\n", e.SnapshotDate)
+			b.WriteString(estimateTable(e, o))
+			break
+		}
+	}
+	fmt.Fprintf(&b, "\nAll %s to do:\n\n", wording.Many(len(all.Dates)-done, "date"))
+	fmt.Fprintf(&b, "requests  %s\nfiles     %s\n", atLeast(all.Requests, all.Exact), wording.Count(all.Files))
+	b.WriteString(timeLine(all.Time, o))
+	return b.String()
+}
+
+// shortList joins words, of many only the first ones.
+func shortList(words []string) string {
+	if len(words) <= mostListed {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:mostListed], ", "), len(words)-mostListed)
+}
+
+// estimateText words the estimate of one run.
+func estimateText(e *pipeline.Estimate, o *planOptions) string {
 	if e.AlreadyPublished {
-		fmt.Fprintf(&b, "Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
-		return writeText(w, b.String())
+		return fmt.Sprintf("Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
 	}
+	verb := "would begin"
 	if e.Resumes {
 		verb = "would resume (what is staged is not requested again)"
 	}
-	fmt.Fprintf(&b, "Plan: %s run %s, %s, at %s\n\n", verb, e.RunID, taken(e.Kind, e.SnapshotDate), e.Destination)
+	return fmt.Sprintf("Plan: %s run %s, %s, at %s\n\n", verb, e.RunID, taken(e.Kind, e.SnapshotDate), e.Destination) +
+		estimateTable(e, o) + timeLine(e.Time, o)
+}
+
+// timeLine words how long the requests take at least.
+func timeLine(least time.Duration, o *planOptions) string {
+	return fmt.Sprintf("time      at least %s, at %d requests at once of %s each\n", least.Round(time.Second/10), o.concurrency, o.latency)
+}
+
+// estimateTable lists the datasets of a run, and its schools.
+func estimateTable(e *pipeline.Estimate, o *planOptions) string {
+	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	width := len("dataset")
 	for i := range e.Datasets {
@@ -97,9 +152,7 @@ func writeEstimate(w io.Writer, e *pipeline.Estimate, o *planOptions) error {
 		}
 		fmt.Fprintf(&b, "  fails   %s\n", describe(failure))
 	}
-	fmt.Fprintf(&b, "time      at least %s, at %d requests at once of %s each\n",
-		e.Time.Round(time.Second/10), o.concurrency, o.latency)
-	return writeText(w, b.String())
+	return b.String()
 }
 
 // atLeast marks a number that is only a minimum.

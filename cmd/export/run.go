@@ -151,8 +151,8 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 	if part.of > 1 && o.runID == "" {
 		return pipeline.Settings{}, usagef("--run-id is missing: the %d shards of a run need one id, the same for all of them", part.of)
 	}
-	if today := a.now().UTC().Format(time.DateOnly); o.snapshotDate > today {
-		return pipeline.Settings{}, usagef("%s: %s is in the future, today is %s in UTC", from["snapshot-date"].name, o.snapshotDate, today)
+	if err := o.checkPast(a.now(), from); err != nil {
+		return pipeline.Settings{}, err
 	}
 	s := pipeline.Settings{
 		BaseURL: "simulate", ToolVersion: thisBuild().Version,

@@ -46,41 +46,110 @@ type DatasetEstimate struct {
 	Files    int  `json:"files"`
 }
 
-// Plan tells what Run would do with these settings, at an assumed latency of
+// DatesEstimate is what as-of runs of several dates would request and write.
+type DatesEstimate struct {
+	// Dates are all of them; AlreadyPublished are those for which nothing would
+	// be done.
+	Dates            []string `json:"dates"`
+	AlreadyPublished []string `json:"already_published"`
+	Files            int      `json:"files"`
+	// Requests, Exact and Time are as in Estimate, over all runs.
+	Requests int           `json:"requests"`
+	Exact    bool          `json:"exact"`
+	Time     time.Duration `json:"time_ns"`
+	// Runs are the estimates of the runs, in the order of Dates.
+	Runs []*Estimate `json:"runs"`
+}
+
+// Plan estimates what Run would do with these settings, at an assumed latency of
 // one request. It asks the service for its lists of schools and districts, and
-// for nothing of a student, and writes nothing.
+// for no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*Estimate, error) {
+	all, err := planRuns(ctx, deps, []Settings{s}, latency)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// PlanDates estimates what RunDates would do, as Plan does for Run.
+func PlanDates(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*DatesEstimate, error) {
+	each := make([]Settings, len(dates))
+	for i, date := range dates {
+		each[i] = s
+		each[i].EffectiveDate = date
+	}
+	runs, err := planRuns(ctx, deps, each, latency)
+	if err != nil {
+		return nil, err
+	}
+	all := &DatesEstimate{Dates: dates, AlreadyPublished: []string{}, Exact: true, Runs: runs}
+	for i, e := range runs {
+		if e.AlreadyPublished {
+			all.AlreadyPublished = append(all.AlreadyPublished, dates[i])
+		}
+		all.Files += e.Files
+		all.Requests += e.Requests
+		all.Exact = all.Exact && e.Exact
+		all.Time += e.Time
+	}
+	return all, nil
+}
+
+// planRuns estimates runs that differ in their date alone: one look at the
+// service's lists serves all of them.
+func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Duration) ([]*Estimate, error) {
 	deps.Meter.start(deps.Now(), deps.Client)
-	if err := checkSettings(&s); err != nil {
-		return nil, err
+	runs, founds := make([]*run, len(each)), make([]standing, len(each))
+	for i := range each {
+		if err := checkSettings(&each[i]); err != nil {
+			return nil, err
+		}
+		var err error
+		if runs[i], founds[i], err = begin(ctx, deps, &each[i]); err != nil {
+			return nil, err
+		}
 	}
-	r, found, err := begin(ctx, deps, &s)
-	if err != nil {
-		return nil, err
+	var looked *lookups
+	estimates := make([]*Estimate, len(each))
+	for i, r := range runs {
+		found := &founds[i]
+		if found.manifest != nil {
+			estimates[i] = &Estimate{
+				RunID: found.id, AlreadyPublished: true, Kind: r.settings.kind(), SnapshotDate: found.manifest.SnapshotDate,
+				Destination: deps.Store.String(), Exact: true,
+			}
+			continue
+		}
+		var err error
+		if looked == nil {
+			if looked, err = r.fetch.lookUp(ctx, r.settings, r.byName()); err != nil {
+				return nil, err
+			}
+		}
+		if estimates[i], err = r.estimate(found, looked, latency); err != nil {
+			return nil, err
+		}
 	}
-	if found.manifest != nil {
-		return &Estimate{
-			RunID: found.id, AlreadyPublished: true, Kind: s.kind(), SnapshotDate: found.manifest.SnapshotDate,
-			Destination: deps.Store.String(), Exact: true,
-		}, nil
-	}
-	looked, err := r.fetch.lookUp(ctx, &s, r.byName())
-	if err != nil {
-		return nil, err
-	}
-	plan := found.plan
+	return estimates, nil
+}
+
+// estimate counts what a run that is not published yet would request and write.
+func (r *run) estimate(found *standing, looked *lookups, latency time.Duration) (*Estimate, error) {
+	s, plan := r.settings, found.plan
 	if plan == nil {
+		var err error
 		if plan, err = r.makePlan(found.id, looked); err != nil {
 			return nil, err
 		}
 	}
 	e := &Estimate{
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
-		Destination: deps.Store.String(), Schools: len(plan.Schools), Districts: len(looked.districts),
+		Destination: r.Store.String(), Schools: len(plan.Schools), Districts: len(looked.districts),
 		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Exact: true,
 	}
 	selected := r.byName()
-	needDistricts, needLists := needs(&s, selected)
+	needDistricts, needLists := needs(s, selected)
 	for _, declared := range schemas.Datasets() {
 		_, chosen := selected[declared.Name]
 		needed := declared.Name == "schools" || declared.Name == "districts" && needDistricts ||

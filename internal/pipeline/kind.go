@@ -126,7 +126,7 @@ func checkKind(s *Settings) error {
 			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
 		}
 	}
-	if s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !IsTime(s.ModifiedSince) {
+	if _, isTime := ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
 		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
 	}
 	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
@@ -146,13 +146,13 @@ func parts(kind sink.Kind) []string {
 	return names
 }
 
-// IsTime tells whether a text is a date or a timestamp, as ModifiedSince takes
-// them.
-func IsTime(text string) bool {
+// ParseTime reads a date or a timestamp as ModifiedSince takes them; without a
+// zone it is UTC. It reports whether the text is one.
+func ParseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05"} {
-		if _, err := time.Parse(layout, text); err == nil {
-			return true
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
 		}
 	}
-	return false
+	return time.Time{}, false
 }
