@@ -129,6 +129,14 @@ func TestDoctorS3(t *testing.T) {
 		out = examineS3(t, exitFailed, server.Env(), asked...)
 		require.Regexp(t, `(?m)^FAIL +encryption +the store encrypts with aws:kms, not with AES256: set --s3-sse`, out)
 	})
+	t.Run("uploads listed by exact key", func(t *testing.T) {
+		t.Parallel()
+		bucket := server.Bucket(t)
+		proxy := server.Proxy(t, nil, s3test.ExactListing)
+		out := examineS3(t, exitOK, server.Env(), at(proxy.Endpoint, bucket)...)
+		require.Regexp(t, `(?m)^warn +list +the store lists multipart uploads by exact key only.*: have the store expire stale uploads`, out)
+		untouched(t, bucket)
+	})
 	t.Run("no conditional writes", func(t *testing.T) {
 		t.Parallel()
 		bucket := server.Bucket(t)

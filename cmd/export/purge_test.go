@@ -237,6 +237,36 @@ func TestPurgeS3(t *testing.T) {
 	s.command("verify")
 }
 
+// TestPurgeExactListing purges a staged run on a store that, like MinIO, lists
+// uploads by exact key only.
+func TestPurgeExactListing(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
+	bucket := server.Bucket(t)
+	at := func(modes ...s3test.Mode) *purgeSite {
+		return newPurgeSite(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
+			"--dest", "s3://"+bucket+"/pre", "--s3-endpoint", server.Proxy(t, nil, modes...).Endpoint, "--s3-path-style")
+	}
+	s := at(s3test.ExactListing)
+	s.command("run", "--base-url", s.url, "--progress", "none", "--log-level", "error",
+		"--run-id", "staged", "--shard", "0/2", "--datasets", "students,schools")
+	require.NotEmpty(t, server.Uploads(t, bucket))
+	school := s.world.Schools()[0].Bid
+
+	// While an upload is alive there is no proof.
+	cmd := at(s3test.ExactListing, s3test.IgnoredAborts).prepare("purge", "--schools", school)
+	require.Error(t, cmd.Run())
+	require.Equal(t, exitFailed, cmd.ProcessState.ExitCode())
+	require.Regexp(t, `abort the upload of s3://.*/part-0000-staged.parquet: .* the upload is still there`, cmd.Stderr)
+	require.NotContains(t, s.command("purge", "--schools", "nobody"), "proof")
+
+	report := s.purge("--schools", school)
+	require.Equal(t, []string{"staged"}, report.DroppedRuns)
+	require.NotContains(t, strings.Join(server.Uploads(t, bucket), "\n"), ".parquet")
+	require.Contains(t, strings.Join(report.NotReached, "\n"), "this store lists uploads by exact key only")
+	require.FileExists(t, filepath.Join(s.root, filepath.FromSlash(sink.PurgePath(report.ID))))
+}
+
 // TestPurgeKilled ends purges by SIGKILL at random moments: every run is whole
 // at any time, and the same command comes to the same end.
 func TestPurgeKilled(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Clean drops what dead runs have left staged, and returns these runs as they
@@ -54,20 +56,44 @@ func Clean(ctx context.Context, store Store, now time.Time, age time.Duration) (
 	return cleaned, nil
 }
 
-// Forget drops what a run has journalled, so that the same command asks for all
-// of it again.
+// Forget drops what the checkpoints of a run say is staged, and then the
+// checkpoints, so that the same command fetches all of it again. The files go
+// first: on a store that cannot list what is staged nothing else names them.
 func Forget(ctx context.Context, store Store, run string) error {
 	journals, err := ReadJournals(ctx, store, run)
 	if err != nil {
 		return err
 	}
-	var errs []error
+	var paths []string
+	var files []File
 	for _, j := range journals {
-		// The journal goes first: without it nothing vouches for the files.
-		errs = append(errs, store.Remove(ctx, JournalPath(run, j.Bucket, j.Dataset)))
-		for _, file := range j.Files {
-			errs = append(errs, store.Abort(ctx, run, file))
-		}
+		paths = append(paths, JournalPath(run, j.Bucket, j.Dataset))
+		files = slices.AppendSeq(files, maps.Values(j.Files))
 	}
-	return errors.Join(errs...)
+	if err := abortAll(ctx, store, run, files); err != nil {
+		return err
+	}
+	return removeAll(ctx, store, paths)
+}
+
+// abortAll drops staged files. One whose checkpoint is damaged has no name to
+// drop it by and is left to Sweep.
+func abortAll(ctx context.Context, store Store, run string, files []File) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for _, file := range files {
+		if file.Staged == nil {
+			continue
+		}
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := store.Abort(ctx, run, file); !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }

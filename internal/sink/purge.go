@@ -95,7 +95,8 @@ type purging struct {
 	// unfinished are the folders of runs that have something staged, or whose
 	// plan may be of a purged school; with the run's id, if it is known.
 	unfinished map[string]string
-	seen       set // bids that were asked for and found in a row
+	listed     bool // the store lists all that is staged
+	seen       set  // bids that were asked for and found in a row
 }
 
 // newPurging begins a report, or goes on with that of a killed purge.
@@ -109,7 +110,7 @@ func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, 
 	p.report = &PurgeReport{
 		FormatVersion: FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
-		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{}, NotReached: notReached(),
+		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{}, NotReached: notReached(true),
 	}
 	entries, err := list(ctx, store, purgesPrefix)
 	if err != nil {
@@ -261,6 +262,10 @@ func (p *purging) judge() {
 // carryOut does what was found to be done.
 func (p *purging) carryOut(ctx context.Context) error {
 	if err := p.refuseBusy(ctx); err != nil {
+		return err
+	}
+	var err error
+	if p.listed, err = p.store.ListsStaged(ctx); err != nil {
 		return err
 	}
 	path := PurgePath(p.report.ID)

@@ -54,6 +54,9 @@ func (p *purging) refuseBusy(ctx context.Context) error {
 func (p *purging) dropUnfinished(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		run := p.unfinished[folder]
+		if err := Forget(ctx, p.store, run); err != nil {
+			return fmt.Errorf("drop run %s: %w", run, err)
+		}
 		documents, err := list(ctx, p.store, runsPrefix+folder+"/")
 		if err != nil {
 			return err

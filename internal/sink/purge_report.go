@@ -126,13 +126,19 @@ func (r *PurgeReport) addPurge(m *Manifest, purge *ManifestPurge) {
 	r.FilesRewritten += len(purge.Files)
 }
 
-// notReached says what no purge reaches.
-func notReached() []string {
-	return []string{
+// notReached returns what no purge reaches. Listed reports whether the store
+// lists everything that is staged.
+func notReached(listed bool) []string {
+	places := []string{
 		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
 		"snapshots of the file system, backups, and blocks of a disk that are not written over",
 		"copies that readers have made: database tables, files, caches, query results",
 		"scratch folders of runs that were killed, on the machines that they ran on",
 		"folders named after a district, plans, ledgers and manifests, which name schools and districts and hold nothing of students",
 	}
+	if !listed {
+		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
+			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
+	}
+	return places
 }

@@ -160,7 +160,8 @@ func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units [
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, errors.Join(err, p.store.Sweep(context.WithoutCancel(ctx), m.RunID))
+		ctx := context.WithoutCancel(ctx)
+		return nil, errors.Join(err, abortAll(ctx, p.store, m.RunID, slices.Concat(rewritten...)), p.store.Sweep(ctx, m.RunID))
 	}
 	intent := &purgeIntent{
 		FormatVersion: FormatVersion, ManifestSHA256: hash, Staged: make(map[string]json.RawMessage),

@@ -171,7 +171,7 @@ func takeBackPurge(ctx context.Context, store Store, intent *purgeIntent) error 
 			}
 		}
 	}
-	if err := removeAll(ctx, store, paths); err != nil {
+	if err := errors.Join(removeAll(ctx, store, paths), abortAll(ctx, store, run, intent.files())); err != nil {
 		return err
 	}
 	return endPurge(ctx, store, run)

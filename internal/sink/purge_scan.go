@@ -147,7 +147,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 		return err
 	}
 	p.report.Strays = nil
-	p.report.NotReached = notReached()
+	p.report.NotReached = notReached(p.listed)
 	entries, err := list(ctx, p.store, "")
 	if err != nil {
 		return err

@@ -51,11 +51,15 @@ type Store interface {
 	// the store has dropped it. What was committed is durable at the latest
 	// when the next Write returns.
 	Commit(ctx context.Context, run string, file File) error
-	// Abort drops a staged file that will not be committed; none is no error.
+	// Abort drops a staged file that will not be committed; it is not an error
+	// if there is none. When Abort returns nil the file has been seen to be gone.
 	Abort(ctx context.Context, run string, file File) error
 	// Sweep drops everything that the run has staged and not committed,
-	// abandoned drafts included.
+	// abandoned drafts included, as far as ListsStaged.
 	Sweep(ctx context.Context, run string) error
+	// ListsStaged reports whether Sweep and Staged find every staged file. On a
+	// store where they do not, what is staged must be aborted file by file.
+	ListsStaged(ctx context.Context) (bool, error)
 	// Staged tells which runs have anything staged, or half written, and when
 	// the newest of it was. Runs are named as they stand in paths (Escape).
 	Staged(ctx context.Context) (map[string]time.Time, error)

@@ -210,5 +210,5 @@ func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
 	if err != nil || token.UploadID == "" {
 		return err
 	}
-	return s.abort(ctx, file.Path, token.UploadID)
+	return s.drop(ctx, file.Path, token.UploadID)
 }

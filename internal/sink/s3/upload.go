@@ -165,6 +165,30 @@ func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	return nil
 }
 
+// drop aborts an upload and looks whether it is gone: parts that were on their
+// way may outlive the first attempt, and a store may confirm what it has not
+// done.
+func (s *Store) drop(ctx context.Context, path, uploadID string) error {
+	for _, wait := range afterNoUpload {
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		if err := s.abort(ctx, path, uploadID); err != nil {
+			return err
+		}
+		_, err := s.client.ListParts(ctx, &s3.ListPartsInput{
+			Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID, MaxParts: aws.Int32(1),
+		})
+		switch {
+		case noUpload(err):
+			return nil
+		case err != nil:
+			return s.failed("look at the upload of", path, err)
+		}
+	}
+	return s.failed("abort the upload of", path, errors.New("the store confirmed it, but the upload is still there"))
+}
+
 func (s *Store) sendsChecksums() bool { return s.opts.Checksums != ChecksumsWhenRequired }
 
 // encryption returns what is asked for of the store, nothing if nothing is.

@@ -2,6 +2,8 @@ package s3
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -86,13 +88,35 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 				if err := sweeping.Err(); err != nil {
 					return err
 				}
-				return s.abort(sweeping, upload.path, upload.id)
+				return s.drop(sweeping, upload.path, upload.id)
 			})
 		}
 		if err := group.Wait(); err != nil {
 			return err
 		}
 	}
+}
+
+// ListsStaged starts an upload and reports whether a listing shows it. MinIO and
+// some others list uploads by their exact key only, not by prefix.
+func (s *Store) ListsStaged(ctx context.Context) (listed bool, err error) {
+	path := checkFolder + rand.Text()
+	in := &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.key(path)}
+	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
+	created, err := s.client.CreateMultipartUpload(ctx, in)
+	if err != nil {
+		return false, s.failed("start the upload of", path, err)
+	}
+	defer func() { err = errors.Join(err, s.giveUp(ctx, path, aws.ToString(created.UploadId))) }()
+	for upload, err := range s.uploads(ctx, s.prefix) {
+		if err != nil {
+			return false, err
+		}
+		if upload.path == path {
+			return true, nil
+		}
+	}
+	return false, ctx.Err()
 }
 
 // Staged tells of the runs that have open uploads.

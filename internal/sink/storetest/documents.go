@@ -257,6 +257,10 @@ func check(t *testing.T, d Destination) {
 	require.Empty(t, d.Leftovers(t))
 	require.NoError(t, store.Write(t.Context(), "document", []byte("x"), sink.Condition{}))
 	require.NoError(t, store.Check(t.Context()))
+	listed, err := store.ListsStaged(t.Context())
+	require.NoError(t, err)
+	require.True(t, listed)
+	require.Empty(t, d.Leftovers(t))
 	require.Equal(t, []string{"document"}, paths(t, store, ""))
 	require.NotEmpty(t, store.String())
 }

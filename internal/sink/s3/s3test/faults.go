@@ -46,13 +46,18 @@ type Proxy struct {
 	choose    func(*http.Request) Fault
 }
 
-// Proxy starts a proxy for the time of a test. Choose says what goes wrong with
-// a request, nothing if nil; it is called by many goroutines.
-func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault) *Proxy {
+// Proxy starts a proxy that runs until the test ends. Choose returns the fault
+// of a request; with a nil choose none fails. It is called by many goroutines.
+// Modes make the server behave like another store; the last one sees a request
+// first.
+func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...Mode) *Proxy {
 	t.Helper()
 	p := &Proxy{server: s, choose: choose, transport: &http.Transport{
 		TLSClientConfig: s.tlsConfig(), MaxIdleConnsPerHost: 32, DisableCompression: true,
 	}}
+	for _, mode := range modes {
+		p.transport = mode(p.transport)
+	}
 	listener := httptest.NewUnstartedServer(p)
 	listener.TLS = &tls.Config{Certificates: []tls.Certificate{s.cert}, MinVersion: tls.VersionTLS12}
 	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // Clients that are killed break off.

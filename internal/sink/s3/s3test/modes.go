@@ -1,0 +1,84 @@
+package s3test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+)
+
+// Mode makes the server behind a Proxy behave like another S3-compatible
+// store. It wraps the transport that requests are forwarded with, so modes
+// combine. A mode may change answers freely, but not the parts of a request
+// that its signature covers.
+type Mode func(next http.RoundTripper) http.RoundTripper
+
+// roundTrip is a function as an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+var (
+	uploadElement = regexp.MustCompile(`(?s)<Upload>.*?</Upload>`)
+	keyElement    = regexp.MustCompile(`(?s)<Key>(.*?)</Key>`)
+)
+
+// ExactListing is the mode of MinIO: a list of multipart uploads by prefix
+// holds only the uploads whose key equals the prefix.
+func ExactListing(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		query := r.URL.Query()
+		prefix := query.Get("prefix")
+		if err != nil || r.Method != http.MethodGet || !query.Has("uploads") || prefix == "" || resp.StatusCode != http.StatusOK {
+			return resp, err
+		}
+		return replaceBody(resp, func(body []byte) []byte {
+			return uploadElement.ReplaceAllFunc(body, func(upload []byte) []byte {
+				if key := keyElement.FindSubmatch(upload); key != nil && unescape(key[1]) == prefix {
+					return upload
+				}
+				return nil
+			})
+		})
+	})
+}
+
+// IgnoredAborts is the mode of a store that confirms that an upload was aborted
+// and keeps it.
+func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodDelete || !r.URL.Query().Has("uploadId") {
+			return next.RoundTrip(r)
+		}
+		return &http.Response{
+			StatusCode: http.StatusNoContent, Header: make(http.Header), Body: http.NoBody, Request: r,
+			Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}, nil
+	})
+}
+
+// replaceBody returns the answer with another body.
+func replaceBody(resp *http.Response, edit func([]byte) []byte) (*http.Response, error) {
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // It has been read.
+	if err != nil {
+		return nil, err
+	}
+	body = edit(body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return resp, nil
+}
+
+// unescape returns the text of an XML element.
+func unescape(raw []byte) string {
+	var text string
+	if xml.Unmarshal([]byte("<t>"+string(raw)+"</t>"), &text) != nil {
+		return string(raw)
+	}
+	return text
+}
