@@ -167,9 +167,12 @@ func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
 // unitsToDo lists this shard's units that are not staged, or hold a failed
 // school.
 func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
-	staged, err := sink.StagedUnits(ctx, r.Store, r.plan)
+	staged, damaged, err := sink.StagedUnits(ctx, r.Store, r.plan)
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
+	}
+	for _, u := range damaged {
+		r.Logger.WarnContext(ctx, "staged files are damaged or gone: their task is fetched again", "task", u.String())
 	}
 	var todo []sink.Unit
 	for _, u := range r.plan.Units() {

@@ -108,6 +108,13 @@ func (s blind) Holds(ctx context.Context, run string, file sink.File) (bool, err
 	return s.Store.Holds(ctx, run, file)
 }
 
+func (s blind) Intact(ctx context.Context, run string, file sink.File) (bool, error) {
+	if s.now.Load() {
+		return false, nil
+	}
+	return s.Store.Intact(ctx, run, file)
+}
+
 // killed is a store whose user is killed before a document is written.
 type killed struct {
 	lockless

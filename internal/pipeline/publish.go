@@ -121,14 +121,13 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 }
 
 func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
-	gathered, err := sink.Gather(ctx, deps.Store, plan)
+	gathered, err := sink.GatherIntact(ctx, deps.Store, plan)
 	if err != nil {
 		return fmt.Errorf("gather run %s: %w", plan.RunID, err)
 	}
 	summary.fromGathered(gathered)
 	if len(gathered.Missing) > 0 {
-		return overtaken(ctx, &deps, plan.RunID, summary, fmt.Errorf("%w: %d of its units are not staged (%s): run it, or its shards, again",
-			ErrIncomplete, len(gathered.Missing), describeUnits(gathered.Missing)))
+		return overtaken(ctx, &deps, plan.RunID, summary, incomplete(gathered))
 	}
 	if allDenied(gathered) {
 		return errors.Join(
@@ -160,6 +159,24 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 	summary.fromManifest(manifest)
 	deps.Meter.enter("done")
 	return nil
+}
+
+// incomplete says which tasks are missing, and which of them because what was
+// staged is not what it was.
+func incomplete(g *sink.Gathered) error {
+	why := ""
+	if n := len(g.Damaged); n > 0 {
+		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeUnits(g.Damaged))
+		if n == len(g.Missing) {
+			why = "; their staged files are damaged or gone"
+		}
+	}
+	what := "run it again"
+	if g.Plan.Shards > 1 {
+		what = "run its shards again"
+	}
+	return fmt.Errorf("%w: %d of its %d tasks are not staged (%s)%s: %s",
+		ErrIncomplete, len(g.Missing), len(g.Plan.Units()), describeUnits(g.Missing), why, what)
 }
 
 func describeUnits(units []sink.Unit) string {

@@ -48,6 +48,8 @@ type Dir struct {
 	made []string
 	// unsynced are the folders whose entries changed since they were synced.
 	unsynced map[string]struct{}
+	// intact are the staged files that this process has hashed.
+	intact map[string]struct{}
 }
 
 var _ Store = (*Dir)(nil)
@@ -65,6 +67,7 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 		name: name, path: absolute, fileMode: 0o600, folderMode: 0o700,
 		flush:   (*os.File).Sync,
 		writing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
+		intact: make(map[string]struct{}),
 	}
 	if opts.GroupReadable {
 		d.fileMode, d.folderMode = 0o640, 0o750

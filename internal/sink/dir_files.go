@@ -71,6 +71,7 @@ func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 		if err := f.File.Close(); err != nil {
 			return nil, f.Failed(err)
 		}
+		f.dir.trust(f.folder + "/" + f.name)
 		return token, nil
 	})
 }
@@ -155,6 +156,11 @@ func (d *Dir) Commit(ctx context.Context, run string, file File) error {
 	}
 	folder := path.Dir(file.Path)
 	if there {
+		if sound, err := d.unchanged(ctx, root, from, from, file); err != nil {
+			return err
+		} else if !sound {
+			return d.failed("publish", file.Path, ErrStagedLost)
+		}
 		err = d.inFolder(root, folder, func() error {
 			err := root.Rename(from, file.Path)
 			if err != nil {
@@ -168,8 +174,13 @@ func (d *Dir) Commit(ctx context.Context, run string, file File) error {
 		if missing(err) {
 			err = ErrStagedLost
 		}
-	} else if there, err = d.has(root, file.Path, file.Bytes); !there && err == nil {
-		err = ErrStagedLost
+	} else if there, err = d.has(root, file.Path, file.Bytes); err == nil {
+		if there {
+			there, err = d.unchanged(ctx, root, file.Path, from, file)
+		}
+		if !there && err == nil {
+			err = ErrStagedLost
+		}
 	}
 	if err != nil {
 		return d.failed("publish", file.Path, err)

@@ -18,6 +18,9 @@ type Gathered struct {
 	// Missing are the units without a journal, or with one whose staged files
 	// the store no longer holds. While there are any the rest is of the others.
 	Missing []Unit
+	// Damaged are the missing units that have a journal: their staged files are
+	// gone, or not what they were.
+	Damaged []Unit
 	// Failed are the units with a failed school, which a rerun does again.
 	Failed   []Unit
 	Tables   map[string]ManifestTable
@@ -41,15 +44,32 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Gather adds up what a run has staged. It fails where the ledger does not add
-// up: that is a mistake of this program, which no rerun would repair.
+// Gather adds up what a run has staged. It compares the sizes of staged files
+// alone, which is enough to show how far a run is. It fails where the ledger
+// does not add up: that is a mistake of this program, which no rerun would
+// repair.
 func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
-	byUnit, err := StagedUnits(ctx, store, plan)
+	return gatherWith(ctx, store, plan, store.Holds)
+}
+
+// GatherIntact is Gather for a run that is about to be published: staged files
+// that another process staged are read again (Store.Intact), because they may
+// have waited for days.
+func GatherIntact(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
+	return gatherWith(ctx, store, plan, store.Intact)
+}
+
+// look is Store.Holds or Store.Intact.
+type look func(ctx context.Context, run string, file File) (bool, error)
+
+func gatherWith(ctx context.Context, store Store, plan *Plan, look look) (*Gathered, error) {
+	byUnit, damaged, err := stagedUnits(ctx, store, plan, look)
 	if err != nil {
 		return nil, err
 	}
 	g := &Gathered{
 		Plan:     plan,
+		Damaged:  damaged,
 		Tables:   make(map[string]ManifestTable),
 		Datasets: make(map[string]ManifestDataset),
 	}
@@ -77,27 +97,39 @@ func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
 }
 
 // StagedUnits returns the units of a run that are staged, with their journals:
-// these cover their unit, and the store still holds their files.
-func StagedUnits(ctx context.Context, store Store, plan *Plan) (map[Unit]*Journal, error) {
-	journals, err := ReadJournals(ctx, store, plan.RunID)
-	if err != nil {
-		return nil, err
-	}
-	held, err := holdsAll(ctx, store, plan.RunID, journals)
-	if err != nil {
-		return nil, err
-	}
-	staged := make(map[Unit]*Journal, len(journals))
-	for i, j := range journals {
-		if dataset, known := schemas.Find(j.Dataset); known && held[i] && j.covers(plan, dataset) {
-			staged[Unit{Bucket: j.Bucket, Dataset: j.Dataset}] = j
-		}
-	}
-	return staged, nil
+// these cover their unit, and the store holds their files, intact. Damaged are
+// the units with a journal whose files are gone or not what they were.
+func StagedUnits(ctx context.Context, store Store, plan *Plan) (staged map[Unit]*Journal, damaged []Unit, err error) {
+	return stagedUnits(ctx, store, plan, store.Intact)
 }
 
-// holdsAll tells of each journal whether the store still holds its files.
-func holdsAll(ctx context.Context, store Store, run string, journals []*Journal) ([]bool, error) {
+func stagedUnits(ctx context.Context, store Store, plan *Plan, look look) (map[Unit]*Journal, []Unit, error) {
+	journals, err := ReadJournals(ctx, store, plan.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	held, err := lookAtAll(ctx, plan.RunID, journals, look)
+	if err != nil {
+		return nil, nil, err
+	}
+	staged := make(map[Unit]*Journal, len(journals))
+	var damaged []Unit
+	for i, j := range journals {
+		unit := Unit{Bucket: j.Bucket, Dataset: j.Dataset}
+		dataset, known := schemas.Find(j.Dataset)
+		switch {
+		case !known || !j.covers(plan, dataset):
+		case held[i]:
+			staged[unit] = j
+		default:
+			damaged = append(damaged, unit)
+		}
+	}
+	return staged, damaged, nil
+}
+
+// lookAtAll reports for each journal whether its files are all there.
+func lookAtAll(ctx context.Context, run string, journals []*Journal, look look) ([]bool, error) {
 	lost := make([][]bool, len(journals))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(storeConcurrency)
@@ -111,8 +143,8 @@ func holdsAll(ctx context.Context, store Store, run string, journals []*Journal)
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				holds, err := store.Holds(ctx, run, file)
-				*slot = !holds
+				there, err := look(ctx, run, file)
+				*slot = !there
 				return err
 			})
 		}

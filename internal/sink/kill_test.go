@@ -80,6 +80,14 @@ func (m *mortal) Holds(ctx context.Context, run string, file File) (holds bool, 
 	return holds, err
 }
 
+func (m *mortal) Intact(ctx context.Context, run string, file File) (intact bool, err error) {
+	err = m.step(func() error {
+		intact, err = m.Store.Intact(ctx, run, file)
+		return err
+	})
+	return intact, err
+}
+
 func (m *mortal) Commit(ctx context.Context, run string, file File) error {
 	return m.step(func() error { return m.Store.Commit(ctx, run, file) })
 }

@@ -338,3 +338,50 @@ func TestPublishStopsWithItsContext(t *testing.T) {
 	_, err := Publish(ctx, store, g, options())
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// TestDamagedStagedFile flips a byte of a staged file, before a publishing and
+// in the middle of one that was killed.
+func TestDamagedStagedFile(t *testing.T) {
+	t.Parallel()
+	for _, committed := range []bool{false, true} {
+		root := t.TempDir()
+		store := newDir(t, root)
+		plan := newPlan("r1")
+		stageRun(t, store, plan, nil)
+		damaged := gather(t, store, "r1").Tables["test_results"].Files[1]
+		from, err := staged("r1", damaged)
+		require.NoError(t, err)
+		begun, _, err := begin(t.Context(), store, gather(t, store, "r1"), options(), "")
+		require.NoError(t, err)
+		if committed {
+			require.NoError(t, commitAll(t.Context(), store, "r1", begun.files()))
+			from = damaged.Path
+		}
+		data, err := os.ReadFile(filepath.Join(root, from))
+		require.NoError(t, err)
+		data[10] ^= 1
+		require.NoError(t, os.WriteFile(filepath.Join(root, from), data, 0o600))
+
+		sound, err := store.Intact(t.Context(), "r1", damaged)
+		require.NoError(t, err)
+		require.True(t, sound, "the process that staged it does not read it again")
+		another := newDir(t, root)
+		sound, err = another.Intact(t.Context(), "r1", damaged)
+		require.NoError(t, err)
+		require.False(t, sound)
+
+		_, err = FinishPublishing(t.Context(), another)
+		require.ErrorIs(t, err, ErrStagedLost)
+		_, err = ReadManifest(t.Context(), another, "r1")
+		require.ErrorIs(t, err, ErrNotFound)
+		require.NotContains(t, tree(t, root), damaged.Path)
+		g, err := GatherIntact(t.Context(), another, plan)
+		require.NoError(t, err)
+		require.Contains(t, g.Missing, Unit{Bucket: 1, Dataset: "test_results"})
+		for _, unit := range g.Missing {
+			stageUnit(t, another, plan, unit, nil)
+		}
+		publishRun(t, another, "r1")
+		requireVerified(t, another, VerifyTarget{})
+	}
+}

@@ -118,7 +118,7 @@ func (p *publishing) takeBack(ctx context.Context, cause error) error {
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	held, err := holdsAll(ctx, p.store, p.run, journals)
+	held, err := lookAtAll(ctx, p.run, journals, p.store.Intact)
 	if err != nil {
 		return errors.Join(cause, err)
 	}

@@ -17,7 +17,7 @@ var (
 	ErrConflict = errors.New("somebody else wrote this object")
 	// ErrStagedLost says that a staged file is no longer there: its bucket has
 	// to be done again.
-	ErrStagedLost = errors.New("the staged file is gone")
+	ErrStagedLost = errors.New("the staged file is gone or damaged")
 	// ErrLocked says that another process works on the same thing.
 	ErrLocked = errors.New("another process holds the lock")
 )
@@ -46,9 +46,14 @@ type Store interface {
 	// Holds tells whether a staged file is still there and whole, staged or
 	// committed already. It compares what is cheap to compare: the size.
 	Holds(ctx context.Context, run string, file File) (bool, error)
+	// Intact reports whether a staged file is still there, staged or committed
+	// already, with the bytes that were staged. A store that checks the parts of
+	// an upload against its own checksums does as Holds; one that does not reads
+	// the file again, unless this Store has staged or read it before.
+	Intact(ctx context.Context, run string, file File) (bool, error)
 	// Commit makes a staged file visible. It is idempotent: a file committed
 	// before, with the same size, is done. It fails with ErrStagedLost where
-	// the store has dropped it. What was committed is durable at the latest
+	// the store has dropped it, or its bytes are not those that were staged. What was committed is durable at the latest
 	// when the next Write returns.
 	Commit(ctx context.Context, run string, file File) error
 	// Abort drops a staged file that will not be committed; it is not an error

@@ -1,0 +1,70 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"os"
+)
+
+// Intact reads a staged file again and compares its SHA-256. A process reads
+// each file once at most: what it has staged, and hashed while it did, or has
+// read since, is taken as it is.
+func (d *Dir) Intact(ctx context.Context, run string, file File) (bool, error) {
+	if there, err := d.Holds(ctx, run, file); !there || err != nil {
+		return false, err
+	}
+	root, err := d.existing()
+	if root == nil {
+		return false, err
+	}
+	from, err := staged(run, file)
+	if err != nil {
+		return false, err
+	}
+	name := from
+	if from != "" {
+		if there, err := d.has(root, from, file.Bytes); err != nil {
+			return false, err
+		} else if !there {
+			name = file.Path
+		}
+	}
+	return d.unchanged(ctx, root, name, from, file)
+}
+
+// unchanged reports whether the file at name has the hash of a staged file,
+// whose staged name is from.
+func (d *Dir) unchanged(ctx context.Context, root *os.Root, name, from string, file File) (bool, error) {
+	d.mu.Lock()
+	_, read := d.intact[from]
+	d.mu.Unlock()
+	if read || file.SHA256 == "" {
+		return true, nil
+	}
+	f, err := root.Open(name)
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, d.failed("open", name, err)
+	}
+	hash, err := hashFile(ctx, f, file.Bytes)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, d.failed("read", name, err)
+	}
+	if hash != file.SHA256 {
+		return false, nil
+	}
+	d.trust(from)
+	return true, nil
+}
+
+// trust notes that a staged file need not be read again.
+func (d *Dir) trust(from string) {
+	if from == "" {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.intact[from] = struct{}{}
+}
