@@ -147,7 +147,7 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(o.schoolsPerFile))
 	for i, failure := range e.FailedSchools {
 		if i == mostListed {
-			fmt.Fprintf(&b, "  and %d failures more\n", len(e.FailedSchools)-i)
+			fmt.Fprintf(&b, "  and %d more failures\n", len(e.FailedSchools)-i)
 			break
 		}
 		fmt.Fprintf(&b, "  fails   %s\n", describe(failure))

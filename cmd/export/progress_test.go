@@ -130,11 +130,15 @@ func TestSummary(t *testing.T) {
 			{Table: "schools", Rows: 3, Files: 1, Bytes: 500},
 			{Table: "test_results", Rows: 1234, Files: 2, Bytes: 123456},
 		},
-		Datasets: []pipeline.DatasetSummary{{Dataset: "test_results", ManifestDataset: sink.ManifestDataset{OK: 1, Denied: 1, Failed: 1}}},
+		Datasets: []pipeline.DatasetSummary{{Dataset: "test_results", ManifestDataset: sink.ManifestDataset{OK: 1, Denied: 2, Failed: 1}}},
 		Schools: sink.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1, Failures: []sink.SchoolFailure{
 			{SchoolBid: "bid\n1", Dataset: "test_results", Error: "status 500"},
 			{SchoolBid: "bid2", Dataset: "students", Error: "students of school bid2: status 404"},
+			{SchoolBid: "bid3", SchoolName: "Lincoln Elementary", Dataset: "students", Error: "students of school bid3: status 404"},
+			{SchoolBid: "bid4", SchoolName: "Oak\u202e\n" + strings.Repeat("k", 200), Dataset: "students", Error: "more than 3 records"},
+			{SchoolName: "Elm", Error: "it has no bid"},
 		}},
+		Denials:  []pipeline.Denial{{SchoolBid: "bid9", SchoolName: "Pine Middle", Datasets: []string{"students", "test_results"}}},
 		Requests: sink.Requests{Total: 1010, Retries: 8, TokenRefreshes: 1, ByStatus: map[string]int64{"500": 9, "200": 1001}},
 		Drift: []sink.Drift{
 			{Table: "test_results", Field: "", Kind: "unknown_field", Count: 1},
@@ -154,12 +158,16 @@ func TestSummary(t *testing.T) {
 schools   3: 1 ok, 1 denied, 1 failed
   failed  "bid\n1" test_results: status 500
   failed  students of school bid2: status 404
-  denied  test_results: 1
-requests  1,010, 8 retries, 1 new tokens (200: 1,001, 500: 9)
+  failed  Lincoln Elementary: students of school bid3: status 404
+  failed  "Oak\u202e\n`+strings.Repeat("k", 54)+`…" (bid4) students: more than 3 records
+  failed  Elm (no bid): it has no bid
+  denied  Pine Middle (bid9): students, test_results
+  denied  test_results: 1, see the ledger
+requests  1,010, 8 retries, 1 new token (200: 1,001, 500: 9)
 drift     test_results "": unknown_field, 1
           test_results "a: b": unknown_field, 1
           test_results x: unknown_field, 12
-          sent otherwise than the tables expect; what does not fit is in _extra
+          values that do not match the schema; originals kept in _extra
 
 next      see _runs/r1/ledger.parquet for what failed
           in DuckDB: SELECT count(*) FROM read_parquet('it''s here/test_results/snapshot_date=2026-11-20/**/*.parquet', hive_partitioning = true);

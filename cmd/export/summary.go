@@ -64,19 +64,19 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 		fmt.Fprintf(&b, "  because %s\n", reason)
 	}
 	if len(s.LeftOut) > 0 {
-		fmt.Fprintf(&b, "  left out, not of this kind of run: %s\n", strings.Join(s.LeftOut, ", "))
+		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", runKind(s.Kind), strings.Join(s.LeftOut, ", "))
 	}
 	summarizeTables(&b, s.Tables)
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
 		wording.Count(s.Schools.Total), wording.Count(s.Schools.OK), wording.Count(s.Schools.Denied), wording.Count(s.Schools.Failed))
 	for i, failure := range s.Schools.Failures {
 		if i == mostListed {
-			fmt.Fprintf(&b, "  and %d failures more, see the ledger\n", len(s.Schools.Failures)-i)
+			fmt.Fprintf(&b, "  and %d more failures, see the ledger\n", len(s.Schools.Failures)-i)
 			break
 		}
 		fmt.Fprintf(&b, "  failed  %s\n", describe(failure))
 	}
-	summarizeDenied(&b, s.Datasets)
+	summarizeDenied(&b, s)
 	summarizeRequests(&b, s.Requests)
 	summarizeDrift(&b, s.Drift)
 	b.WriteString(reportLine(s))
@@ -109,6 +109,25 @@ func headline(s *pipeline.Summary) string {
 	default:
 		return "Published: " + at + took
 	}
+}
+
+// runKind names the kind of a run.
+func runKind(kind sink.Kind) string {
+	switch kind {
+	case sink.AsOf:
+		return "an as-of run"
+	case sink.Delta:
+		return "a delta run"
+	case sink.Full:
+	}
+	return "a full run"
+}
+
+func retries(n int64) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return wording.Count(n) + " retries"
 }
 
 // taken is what a run of a kind takes.
@@ -149,18 +168,31 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 	_ = t.Flush() // a strings.Builder takes everything
 }
 
-// summarizeDenied names the datasets that were denied to somebody: they are no
-// failures, and easily overlooked.
-func summarizeDenied(b *strings.Builder, datasets []pipeline.DatasetSummary) {
-	for i := range datasets {
-		if n := datasets[i].Denied; n > 0 {
-			fmt.Fprintf(b, "  denied  %s: %s\n", datasets[i].Dataset, wording.Count(n))
+// summarizeDenied names what was denied: denials are not failures, and easily
+// overlooked.
+func summarizeDenied(b *strings.Builder, s *pipeline.Summary) {
+	named := make(map[string]int64)
+	for i, denial := range s.Denials {
+		for _, dataset := range denial.Datasets {
+			named[dataset]++
+		}
+		if i < mostListed {
+			fmt.Fprintf(b, "  denied  %s: %s\n", wording.School(denial.SchoolName, denial.SchoolBid), strings.Join(denial.Datasets, ", "))
+		}
+	}
+	if more := len(s.Denials) - mostListed; more > 0 {
+		fmt.Fprintf(b, "  and %s more schools denied, see the ledger\n", wording.Count(more))
+	}
+	for _, d := range s.Datasets {
+		if n := d.Denied - named[d.Dataset]; n > 0 {
+			fmt.Fprintf(b, "  denied  %s: %s, see the ledger\n", d.Dataset, wording.Count(n))
 		}
 	}
 }
 
 func summarizeRequests(b *strings.Builder, r sink.Requests) {
-	fmt.Fprintf(b, "requests  %s, %s retries, %s new tokens", wording.Count(r.Total), wording.Count(r.Retries), wording.Count(r.TokenRefreshes))
+	fmt.Fprintf(b, "requests  %s, %s, %s",
+		wording.Count(r.Total), retries(r.Retries), wording.Many(r.TokenRefreshes, "new token"))
 	var answers []string
 	for _, status := range slices.Sorted(maps.Keys(r.ByStatus)) {
 		answers = append(answers, status+": "+wording.Count(r.ByStatus[status]))
@@ -174,7 +206,7 @@ func summarizeRequests(b *strings.Builder, r sink.Requests) {
 func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 	for i, d := range drift {
 		if i == mostListed {
-			fmt.Fprintf(b, "          and %d kinds more, see the manifest\n", len(drift)-i)
+			fmt.Fprintf(b, "          and %d more kinds, see the manifest\n", len(drift)-i)
 			break
 		}
 		label := ""
@@ -184,7 +216,7 @@ func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, member(d.Field), d.Kind, wording.Count(d.Count))
 	}
 	if len(drift) > 0 {
-		b.WriteString("          sent otherwise than the tables expect; what does not fit is in _extra\n")
+		b.WriteString("          values that do not match the schema; originals kept in _extra\n")
 	}
 }
 
@@ -246,17 +278,19 @@ func query(s *pipeline.Summary, table string) string {
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 
-// describe says which school failed at what. Errors of the service do so
-// themselves; a school may have no bid.
+// describe says which school failed at what. Errors of the service name the
+// dataset and the bid themselves; a school may have no bid.
 func describe(f sink.SchoolFailure) string {
-	school := printable(f.SchoolBid)
+	bid := wording.Bid(f.SchoolBid)
+	text := printable(f.Error)
 	switch {
-	case f.SchoolBid == "":
-		school = "a school without a bid"
-	case strings.Contains(f.Error, school):
-		return printable(f.Error)
+	case f.SchoolBid != "" && strings.Contains(f.Error, bid) && f.SchoolName != "":
+		return wording.Name(f.SchoolName) + ": " + text
+	case f.SchoolBid != "" && strings.Contains(f.Error, bid):
+		return text
+	default:
+		return strings.TrimSpace(wording.School(f.SchoolName, f.SchoolBid)+" "+f.Dataset) + ": " + text
 	}
-	return strings.TrimSpace(school+" "+f.Dataset) + ": " + printable(f.Error)
 }
 
 // member is the name of a member, which may be any text, none too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // writer is what the units of a run write with.
@@ -147,7 +149,7 @@ func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
 	}
 	end(End{Ledger: &result.ledger})
 	r.Meter.finished(result, time.Since(began))
-	r.logResult(ctx, result)
+	r.logResult(ctx, &u.schools[i], result)
 	complete, err := u.deliver(ctx, w, i, result)
 	if err != nil || !complete {
 		return err
@@ -243,15 +245,35 @@ func (m *Meter) finished(r *result, took time.Duration) {
 	}
 }
 
-func (r *run) logResult(ctx context.Context, result *result) {
+// logResult logs how a school's dataset ended. The first failure and the first
+// denial of a school are logged for people, its others for debugging: the
+// ledger lists them all.
+func (r *run) logResult(ctx context.Context, school *sink.School, result *result) {
 	l := &result.ledger
+	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
+	if school.Name != "" {
+		attrs = append(attrs, slog.String("name", wording.Cut(school.Name, wording.MaxName)))
+	}
+	first := func(level slog.Level) slog.Level {
+		if _, again := r.logged.LoadOrStore(outcomeOfSchool{l.SchoolBid, l.Status}, true); again {
+			return slog.LevelDebug
+		}
+		return level
+	}
 	switch l.Status {
 	case sink.StatusFailed:
-		r.Logger.WarnContext(ctx, "school failed", "dataset", l.Dataset, "school", l.SchoolBid, "error", l.Error)
+		r.Logger.LogAttrs(ctx, first(slog.LevelWarn), "school failed", append(attrs, slog.String("error", l.Error))...)
 	case sink.StatusDenied:
-		r.Logger.InfoContext(ctx, "school denied", "dataset", l.Dataset, "school", l.SchoolBid)
+		r.Logger.LogAttrs(ctx, first(slog.LevelInfo), "access to school denied", attrs...)
 	case sink.StatusOK:
-		r.Logger.DebugContext(ctx, "school done", "dataset", l.Dataset, "school", l.SchoolBid,
-			"records", l.RecordsReceived, "pages", l.Pages)
+		r.Logger.LogAttrs(ctx, slog.LevelDebug, "school done",
+			append(attrs, slog.Int64("records", l.RecordsReceived), slog.Int64("pages", l.Pages))...)
 	}
+}
+
+// outcomeOfSchool is something that happens to a school, in one dataset or in
+// several.
+type outcomeOfSchool struct {
+	bid    string
+	status sink.Status
 }

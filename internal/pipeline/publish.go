@@ -212,6 +212,7 @@ func allDenied(g *sink.Gathered) bool {
 func (s *Summary) fromGathered(g *sink.Gathered) {
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift = g.Schools, g.Requests, g.Drift
+	s.Denials = denials(g)
 }
 
 func (s *Summary) fromManifest(m *sink.Manifest) {
@@ -219,7 +220,8 @@ func (s *Summary) fromManifest(m *sink.Manifest) {
 	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
 	s.Manifest = sink.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
-	s.Schools, s.Requests, s.Drift = m.Schools, m.Requests, m.Drift
+	s.Schools, s.Requests = m.Schools, m.Requests
+	s.Drift = slices.SortedFunc(slices.Values(m.Drift), sink.Drift.Compare) // older manifests have another order
 }
 
 func (s *Summary) fill(tables map[string]sink.ManifestTable, datasets map[string]sink.ManifestDataset) {

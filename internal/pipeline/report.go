@@ -134,7 +134,7 @@ func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, er
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of run %s: %w", run, err)
 	}
-	page := &report.Page{Destination: store.String(), Filters: plan.Filters, Units: len(plan.Units())}
+	page := &report.Page{Destination: store.String(), Filters: plan.Filters, Units: len(plan.Units()), Names: plan.SchoolNames()}
 	page.Manifest, err = sink.ReadManifest(ctx, store, run)
 	switch {
 	case err == nil:

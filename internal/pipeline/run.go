@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -38,6 +39,8 @@ type run struct {
 	// counted are the client's requests that are in a journal, or were for an
 	// earlier run.
 	counted sink.Requests
+	// logged holds each outcomeOfSchool that the log has named.
+	logged  sync.Map
 	summary *Summary
 }
 

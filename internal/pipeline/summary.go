@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -42,8 +44,12 @@ type Summary struct {
 	Tables           []TableSummary       `json:"tables"`
 	Datasets         []DatasetSummary     `json:"datasets"`
 	Schools          sink.ManifestSchools `json:"schools"`
-	Requests         sink.Requests        `json:"requests"`
-	Drift            []sink.Drift         `json:"drift"`
+	// Denials are the schools to which the service denied access. They are
+	// known to the command that staged or published the run; later they are in
+	// the ledger alone.
+	Denials  []Denial      `json:"denials,omitempty"`
+	Requests sink.Requests `json:"requests"`
+	Drift    []sink.Drift  `json:"drift"`
 	// LeftOut are datasets that cannot be part of a run of this kind.
 	LeftOut []string `json:"left_out,omitempty"`
 	// UnitsTotal counts the (dataset, bucket) steps of this process, and
@@ -51,6 +57,35 @@ type Summary struct {
 	UnitsTotal   int           `json:"units_total"`
 	UnitsResumed int           `json:"units_resumed"`
 	Duration     time.Duration `json:"duration_ns"`
+}
+
+// Denial is a school with the datasets that the service denied us.
+type Denial struct {
+	SchoolBid  string   `json:"school_bid"`
+	SchoolName string   `json:"school_name"`
+	Datasets   []string `json:"datasets"`
+}
+
+// denials lists the schools with a denied dataset by their bids.
+func denials(g *sink.Gathered) []Denial {
+	names := g.Plan.SchoolNames()
+	found := make(map[string]*Denial)
+	for i := range g.Ledger {
+		row := &g.Ledger[i]
+		if row.Status != sink.StatusDenied || row.SchoolBid == "" {
+			continue
+		}
+		if found[row.SchoolBid] == nil {
+			found[row.SchoolBid] = &Denial{SchoolBid: row.SchoolBid, SchoolName: names[row.SchoolBid]}
+		}
+		denial := found[row.SchoolBid]
+		denial.Datasets = append(denial.Datasets, row.Dataset)
+	}
+	var all []Denial
+	for _, bid := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, *found[bid])
+	}
+	return all
 }
 
 // TableSummary counts a table's rows and files.

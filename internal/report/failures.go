@@ -30,8 +30,9 @@ type reasonLine struct {
 }
 
 type failureLine struct {
-	School, Datasets, Error string
-	Requests, Retries       int64
+	School            place
+	Datasets, Error   string
+	Requests, Retries int64
 }
 
 // failures puts the rows of a school that say the same in one line.
@@ -48,7 +49,7 @@ func failures(p *Page, status sink.Status, rows []sink.LedgerRow, of func(*Ledge
 	for i := range rows {
 		row := &rows[i]
 		line := failureLine{
-			School: placeOf(row), Datasets: row.Dataset, Error: clip(reasonOf(row), mostError), Requests: row.Requests, Retries: row.Retries,
+			School: p.placeOf(row), Datasets: row.Dataset, Error: clip(reasonOf(row), mostError), Requests: row.Requests, Retries: row.Retries,
 		}
 		if last := len(lines.Shown) - 1; last >= 0 && lines.Shown[last].School == line.School && lines.Shown[last].Error == line.Error {
 			merged++
@@ -95,16 +96,30 @@ func ledgerQuery(p *Page, status sink.Status) string {
 	return "SELECT line.* FROM (SELECT unnest(ledger) AS line FROM read_json(" + at(journals) + ")) WHERE line.status = '" + string(status) + "';"
 }
 
-// placeOf names what a row of the ledger is of.
-func placeOf(row *sink.LedgerRow) string {
+// place is a school, or what else something happened to. Bid is empty where
+// the name says it all.
+type place struct{ Name, Bid string }
+
+// placeOf names what a row of the ledger is about.
+func (p *Page) placeOf(row *sink.LedgerRow) place {
 	switch {
 	case row.SchoolBid != "":
-		return clip(row.SchoolBid, mostError)
+		return p.school(row.SchoolBid)
 	case row.DistrictBid != "":
-		return "district " + clip(row.DistrictBid, mostError)
+		return place{Name: "district " + clip(row.DistrictBid, mostError)}
 	}
 	if dataset, ok := schemas.Find(row.Dataset); ok && dataset.IsLookup() {
-		return "(the whole run)"
+		return place{Name: "(the whole run)"}
 	}
-	return "(a school without a bid)"
+	return place{Name: "(a school without a bid)"}
+}
+
+// school names a school: by its name with the bid beside it, or by its bid if
+// it has no name.
+func (p *Page) school(bid string) place {
+	shown := clip(bid, mostError)
+	if name := p.Names[bid]; strings.TrimSpace(name) != "" {
+		return place{Name: clip(name, mostField), Bid: shown}
+	}
+	return place{Name: shown}
 }

@@ -54,6 +54,8 @@ type Page struct {
 	Missing []string
 	// Filters are the parameters that the plan pinned.
 	Filters map[string]string
+	// Names are the names of schools by their bids, as far as they have one.
+	Names map[string]string
 	// Ledger is what the ledger says, added up.
 	Ledger Ledger
 }

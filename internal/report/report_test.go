@@ -177,6 +177,27 @@ func TestEveryFigureIsThere(t *testing.T) {
 		">test_results<", ">students<", ">schools<", "<h2>How it went", "plot-requests", "plot-latency", "plot-flight", "<h2>Slowest", "<h2>Drift", "<h2>Settings")
 }
 
+// TestSchoolsByName shows names beside bids: of failures, denials and the
+// slowest schools.
+func TestSchoolsByName(t *testing.T) {
+	t.Parallel()
+	page := night()
+	page.Names = map[string]string{
+		"failing": "Lincoln Elementary", "denying": "<b>Oak</b>\u202e\nMiddle", "slow-school": strings.Repeat("Ж", 200), "good": "unseen", "blank": "  ",
+	}
+	page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: "blank", Status: sink.StatusFailed, Error: "e"})
+	text := draw(t, page)
+	for _, part := range []string{
+		`<th scope="row"><bdi>Lincoln Elementary</bdi> <small class="bid"><bdi>failing</bdi></small></th>`,
+		`<th scope="row"><bdi>&lt;b&gt;Oak&lt;/b&gt;` + "\u202e" + ` Middle</bdi> <small class="bid"><bdi>denying</bdi></small></th>`,
+		`<th scope="row"><bdi>` + strings.Repeat("Ж", 80) + `…</bdi> <small class="bid"><bdi>slow-school</bdi></small></th>`,
+		`<th scope="row"><bdi>blank</bdi></th>`,
+	} {
+		has(t, text, part)
+	}
+	hasNot(t, text, "unseen")
+}
+
 func TestTablesBesideTheRunBefore(t *testing.T) {
 	t.Parallel()
 	page := night()

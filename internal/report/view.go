@@ -76,8 +76,9 @@ type datasetLine struct {
 }
 
 type slowLine struct {
-	School, Dataset, Took string
-	Requests, Retries     int64
+	School            place
+	Dataset, Took     string
+	Requests, Retries int64
 }
 
 type purgeLine struct {
@@ -113,7 +114,7 @@ func newView(p *Page) (*view, error) {
 	v.facts(p)
 	for _, s := range m.Activity.Slowest {
 		v.Slowest = append(v.Slowest, slowLine{
-			School: clip(s.School, mostError), Dataset: clip(s.Dataset, mostField), Took: short(seconds(s.Seconds)), Requests: s.Requests, Retries: s.Retries,
+			School: p.school(s.School), Dataset: clip(s.Dataset, mostField), Took: short(seconds(s.Seconds)), Requests: s.Requests, Retries: s.Retries,
 		})
 	}
 	var err error
@@ -137,10 +138,9 @@ func titleOf(m *sink.Manifest) string {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// drift is the most frequent first.
+// drift lists the most frequent first.
 func drift(all []sink.Drift) list[sink.Drift] {
-	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b sink.Drift) int { return cmp.Compare(b.Count, a.Count) })
+	all = slices.SortedFunc(slices.Values(all), sink.Drift.Compare) // older manifests have another order
 	l := list[sink.Drift]{Shown: all[:min(len(all), mostDrift)], All: int64(len(all))}
 	for i := range l.Shown {
 		l.Shown[i].Field = clip(l.Shown[i].Field, mostField)

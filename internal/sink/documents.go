@@ -150,9 +150,10 @@ type Drift struct {
 	Count int64  `json:"count"`
 }
 
-// Compare orders drift by table, field and kind.
+// Compare orders drift by count, the largest first, then by table, field and
+// kind.
 func (d Drift) Compare(other Drift) int {
-	return cmp.Or(cmp.Compare(d.Table, other.Table), cmp.Compare(d.Field, other.Field), cmp.Compare(d.Kind, other.Kind))
+	return cmp.Or(cmp.Compare(other.Count, d.Count), cmp.Compare(d.Table, other.Table), cmp.Compare(d.Field, other.Field), cmp.Compare(d.Kind, other.Kind))
 }
 
 // Requests counts the requests of a run, or of a part of one.

@@ -60,9 +60,9 @@ func TestPublish(t *testing.T) {
 	require.EqualValues(t, 2+6, m.Ledger.Rows)
 	require.Equal(t, Requests{Total: 12, Retries: 4, ByStatus: map[string]int64{"200": 8, "503": 4}}, m.Requests)
 	require.Equal(t, []Drift{
+		{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 4},
 		{Table: "districts", Field: "x", Kind: "unknown_field", Count: 2},
 		{Table: "schools", Field: "x", Kind: "unknown_field", Count: 2},
-		{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 4},
 	}, m.Drift)
 
 	text := found["_runs/r1/manifest.json"]

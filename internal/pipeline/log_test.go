@@ -1,0 +1,73 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+)
+
+// logged collects the lines of a JSON logger.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// lines returns the lines with a message.
+func (l *logged) lines(t *testing.T, message string) []map[string]any {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found []map[string]any
+	for line := range bytes.Lines(l.b.Bytes()) {
+		var fields map[string]any
+		require.NoError(t, json.Unmarshal(line, &fields))
+		if fields["msg"] == message {
+			found = append(found, fields)
+		}
+	}
+	return found
+}
+
+// TestASchoolIsLoggedOnce has a school that fails in several datasets and one
+// that is denied in several: each is logged once, by name.
+func TestASchoolIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	denied, failed := s.world.Schools()[3], s.world.Schools()[5]
+	s.server.SetFaults([]simulator.Fault{
+		{School: denied.Bid, Kind: simulator.FaultStatus, Status: 403},
+		{School: failed.Bid, Kind: simulator.FaultStatus, Status: 500},
+	})
+	var out logged
+	deps := s.deps(impatient)
+	deps.Logger = slog.New(slog.NewJSONHandler(&out, nil))
+	summary, err := pipeline.Run(t.Context(), deps, defaults())
+	require.NoError(t, err)
+	require.Len(t, summary.Denials, 1)
+	require.Equal(t, denied.Bid, summary.Denials[0].SchoolBid)
+	require.Equal(t, denied.Name, summary.Denials[0].SchoolName)
+	require.Greater(t, len(summary.Denials[0].Datasets), 1)
+	require.Greater(t, len(summary.Schools.Failures), 1, "of several datasets")
+
+	lines := out.lines(t, "school failed")
+	require.Len(t, lines, 1)
+	require.Equal(t, failed.Bid, lines[0]["school"])
+	require.Equal(t, failed.Name, lines[0]["name"])
+	require.Contains(t, lines[0]["error"], "status 500")
+	lines = out.lines(t, "access to school denied")
+	require.Len(t, lines, 1)
+	require.Equal(t, denied.Name, lines[0]["name"])
+}
