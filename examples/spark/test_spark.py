@@ -81,7 +81,7 @@ def spark_rows(frame: DataFrame, columns: list[dict]) -> list[tuple]:
 
 
 def duckdb_rows(duck: duckdb.DuckDBPyConnection, table: str, columns: list[dict]) -> list[tuple]:
-    plain = {"date": "{}::VARCHAR", "timestamp": "epoch_us({})", "json": "{}::VARCHAR"}
+    plain = {"date": "{}::VARCHAR", "timestamp": "epoch_us({})"}
     values = ", ".join(plain.get(c["type"], "{}").format(f'"{c["name"]}"') for c in columns)
     return duck.execute(f"SELECT {values} FROM {table}").fetchall()
 

@@ -165,9 +165,6 @@ func (s *snapshot) inFileOrder(table *schemas.Table) string {
 	columns := make([]string, len(table.Columns))
 	for i, c := range table.Columns {
 		columns[i] = `"` + c.Name + `"`
-		if c.Type == schemas.JSON {
-			columns[i] += "::VARCHAR" // as text: the driver would decode it
-		}
 	}
 	return "SELECT " + strings.Join(columns, ", ") +
 		" FROM " + s.source(table, ", filename = true, file_row_number = true") + " ORDER BY filename, file_row_number"

@@ -86,7 +86,7 @@ func (e *exporter) chain(op *operation, params map[string]string, records []node
 		key.District = params["district_bid"]
 	}
 	if dropped > 0 {
-		r.count(op.name, keyMember(&op.tables[0]), DuplicateRecord, dropped)
+		r.count(op.name, "", keyMember(&op.tables[0]), DuplicateRecord, dropped)
 	}
 	sums := e.ledger[key]
 	e.ledger[key] = [2]int64{sums[0] + int64(len(records)), sums[1] + int64(dropped)}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -13,11 +14,12 @@ import (
 // take the last of doubled members, mend lone surrogates and bad UTF-8, and round numbers, all without a word.
 type node struct {
 	kind     byte     // {, [, ", t, f, n, or 0 for a number
-	compact  string   // as sent, without insignificant white space, bad bytes replaced
+	compact  string   // as sent, without insignificant white space, bad bytes and lone surrogates replaced
 	text     string   // of a string, decoded; else as compact
-	invalid  int      // bytes that are no UTF-8
+	invalid  int      // what was replaced
 	lone     bool     // a surrogate without its other half
 	names    []string // of members, decoded
+	badNames []int    // what was replaced in each
 	elements []node   // of an object or array
 }
 
@@ -93,6 +95,7 @@ func (r *nodeReader) container(opening byte) node {
 			r.space()
 			name := r.string()
 			n.names = append(n.names, name.text)
+			n.badNames = append(n.badNames, name.invalid)
 			compact = append(append(compact, name.compact...), ':')
 			n.invalid += name.invalid
 			r.space()
@@ -115,42 +118,35 @@ func (r *nodeReader) string() node {
 	n := node{kind: '"'}
 	compact := []byte{'"'}
 	var text strings.Builder
-	high := rune(-1) // the first half of a pair, while its second is awaited
 	i := 1
 	for r.rest[i] != '"' {
-		escaped := r.rest[i] == '\\'
 		c, size := utf8.DecodeRuneInString(r.rest[i:])
-		switch {
-		case escaped:
+		bad := c == utf8.RuneError && size == 1
+		if c == '\\' {
 			c, size = r.escape(r.rest[i:])
-			compact = append(compact, r.rest[i:i+size]...)
-		case c == utf8.RuneError && size == 1:
-			n.invalid++
-			compact = utf8.AppendRune(compact, c)
-		default:
-			if c < ' ' {
-				r.t.Fatalf("a control character in a string: %q", c)
+			if utf16.IsSurrogate(c) {
+				second := rune(0)
+				if r.rest[i+size:][0] == '\\' {
+					second, _ = r.escape(r.rest[i+size:])
+				}
+				if c = utf16.DecodeRune(c, second); c == utf8.RuneError {
+					bad, n.lone = true, true
+				} else {
+					size *= 2
+				}
 			}
-			compact = utf8.AppendRune(compact, c)
+		} else if c < ' ' {
+			r.t.Fatalf("a control character in a string: %q", c)
 		}
-		i += size
-		isHigh, isLow := escaped && c >= 0xd800 && c < 0xdc00, escaped && c >= 0xdc00 && c < 0xe000
-		switch {
-		case isLow && high >= 0:
-			text.WriteRune((high-0xd800)<<10 + (c - 0xdc00) + 0x10000)
-			high = -1
-			continue
-		case high >= 0, isLow:
-			n.lone = true
-		}
-		high = -1
-		if isHigh {
-			high = c
+		if bad {
+			n.invalid++
+			compact = append(compact, "\uFFFD"...)
 		} else {
-			text.WriteRune(c)
+			compact = append(compact, r.rest[i:i+size]...)
 		}
+		text.WriteRune(c)
+		i += size
 	}
-	n.lone = n.lone || high >= 0
 	n.compact = string(append(compact, '"'))
 	n.text = text.String()
 	r.rest = r.rest[i+1:]

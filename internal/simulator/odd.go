@@ -1,12 +1,14 @@
 package simulator
 
+import "strings"
+
 // odd is a value as the live service, or one gone wrong, may send it: JSON text, beside what must become of it. Whoever makes one
 // knows both, and neither follows from the other by any code here.
 type odd struct {
 	sent string // as it stands on the wire
 	cell any    // what the column holds; nil if the value does not fit it
 	kept string // what _extra holds if it is kept there; as sent if empty
-	bad  int64  // bytes that are no UTF-8
+	bad  int64  // what of it _extra holds as U+FFFD, the name included: bytes that are not UTF-8, and halves of surrogate pairs
 	name string // how the member's name is written, quotes included; plainly if empty
 }
 
@@ -17,6 +19,11 @@ func fitting(sent string, cell any) value { return oddValue(odd{sent: sent, cell
 
 // unfit is JSON text that fits no column that it is made for.
 func unfit(sent string) value { return oddValue(odd{sent: sent}) }
+
+// halved is JSON text of a string in which halves of surrogate pairs are escaped. No column takes it; kept says where they are.
+func halved(sent, kept string) value {
+	return oddValue(odd{sent: sent, kept: kept, bad: int64(strings.Count(kept, "\uFFFD"))})
+}
 
 // spaced is JSON text with insignificant white space, beside the same without.
 func spaced(sent, kept string) value { return oddValue(odd{sent: sent, kept: kept}) }
@@ -39,7 +46,7 @@ func (v *value) fits() bool {
 	}
 }
 
-// invalid is the number of bytes in the value that are no UTF-8.
+// invalid counts what of the value _extra holds as U+FFFD.
 func (v *value) invalid() int64 {
 	if v.kind == oddly {
 		return v.odd.bad

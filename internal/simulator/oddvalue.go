@@ -60,10 +60,11 @@ func wholeOddities() []valueOddity {
 		wide(math.MinInt64),
 		{"whole: half", whole, func(_ *draw, m *member) value { return unfit(strconv.FormatInt(m.n, 10) + ".5") }},
 		{"whole: text of half", whole, func(_ *draw, m *member) value { return unfit(`"` + strconv.FormatInt(m.n, 10) + `.5"`) }},
+		{"whole: half a character", whole, func(*draw, *member) value { return halved(`"\ud83d"`, "\"\uFFFD\"") }},
 		{"whole: bad bytes", whole, func(*draw, *member) value { return oddValue(odd{sent: "\"1\xff\"", kept: "\"1\uFFFD\"", bad: 1}) }},
 	}
 	return append(list, misfits(whole, "whole", "12.5", "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890",
-		"1e-1", `""`, `" 12"`, `"+12"`, `"012"`, `"12."`, `"1e400"`, `"0x0C"`, `"twelve"`, `"1\u00b2"`, "true", `"\ud83d"`)...)
+		"1e-1", `""`, `" 12"`, `"+12"`, `"012"`, `"12."`, `"1e400"`, `"0x0C"`, `"twelve"`, `"1\u00b2"`, "true")...)
 }
 
 // decimalOddities are about doubles: a column takes a number whose nearest double is finite.
@@ -151,7 +152,17 @@ func textOddities() []valueOddity {
 		}
 		return fitting(string(sent)+`"`, m.s)
 	}})
-	return append(list, misfits(text, "text", `"a\ud83d"`, `"\ude00"`, `"\ude00\ud83d"`, `"\ud83d\u0041"`, `"\uD83D\\uDE00"`)...)
+	for _, like := range [][2]string{
+		{`"a\ud83d"`, "\"a\uFFFD\""},
+		{`"\ude00"`, "\"\uFFFD\""},
+		{`"\ude00\ud83d"`, "\"\uFFFD\uFFFD\""},
+		{`"\ud83d\u0041"`, "\"\uFFFD\\u0041\""},
+		{`"\uD83D\\uDE00"`, "\"\uFFFD\\\\uDE00\""},
+		{`"\ud83d\ud83d\ude00"`, "\"\uFFFD\\ud83d\\ude00\""},
+	} {
+		list = append(list, valueOddity{"text: " + like[0], text, func(*draw, *member) value { return halved(like[0], like[1]) }})
+	}
+	return list
 }
 
 // dateOddities: a column takes a date, or a timestamp at midnight UTC.

@@ -44,7 +44,8 @@ type Expected struct {
 // Drift is something that the records of a table hold beyond what is declared, and how often.
 type Drift struct {
 	Table string
-	// Field is the source of a column, the JSON path of any other member, or _value for an array element that is no object.
+	// Field is the source of a column, the JSON path of any other member, in which a name that does not look like one in code is #,
+	// or _value for an array element that is no object.
 	Field string
 	Kind  string
 	Count int64

@@ -17,6 +17,8 @@ var (
 	capitalForm = regexp.MustCompile(`[A-Z]`)
 	numberForm  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	hugeForm    = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
+	nameForm    = regexp.MustCompile(`^[a-zA-Z_]\w{0,39}$`)
+	digitForm   = regexp.MustCompile(`\d`)
 	momentForm  = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$`)
 )
 
@@ -29,8 +31,11 @@ type flattener struct {
 	drift map[Drift]int64
 }
 
-func (r *flattener) count(table, field, kind string, n int) {
-	if n > 0 {
+func (r *flattener) count(table, path, name, kind string, n int) {
+	if !nameForm.MatchString(name) || len(digitForm.FindAllString(name, -1)) > 4 {
+		name = "#"
+	}
+	if field := path + name; n > 0 {
 		r.drift[Drift{Table: table, Field: field, Kind: kind}] += int64(n)
 	}
 }
@@ -62,7 +67,7 @@ func (r *flattener) row(table *table, params map[string]string, parent Row, reco
 		r.members(table, record, "", extra, row)
 	} else {
 		extra["_value"] = record.compact
-		r.count(table.name, "_value", TypeMismatch, 1+record.invalid)
+		r.count(table.name, "", "_value", TypeMismatch, 1+record.invalid)
 	}
 	for _, col := range table.columns {
 		switch col.source[0] {
@@ -101,7 +106,7 @@ func (r *flattener) members(table *table, object *node, path string, extra map[s
 	for i, name := range object.names {
 		v := &object.elements[i]
 		if slices.Contains(object.names[i+1:], name) {
-			r.count(table.name, path+name, DuplicateMember, 1)
+			r.count(table.name, path, name, DuplicateMember, 1)
 			continue
 		}
 		if v.kind == 'n' {
@@ -114,7 +119,7 @@ func (r *flattener) members(table *table, object *node, path string, extra map[s
 			cell := cellOf(r.t, table.columns[at].name, v)
 			if cell == nil {
 				extra[name] = v.compact
-				r.count(table.name, path+name, TypeMismatch, 1)
+				r.count(table.name, path, name, TypeMismatch, 1)
 			}
 			row[table.columns[at].name] = cell
 		case nest && v.kind == '{':
@@ -130,12 +135,13 @@ func (r *flattener) members(table *table, object *node, path string, extra map[s
 			extra[name] = v.compact
 			switch {
 			case nest, path == "" && slices.Contains(children, name):
-				r.count(table.name, path+name, TypeMismatch, 1)
+				r.count(table.name, path, name, TypeMismatch, 1)
 			case path != "" || !slices.Contains(known, name):
-				r.count(table.name, path+name, UnknownField, 1)
+				r.count(table.name, path, name, UnknownField, 1)
+				r.count(table.name, path, name, TypeMismatch, object.badNames[i])
 			}
 		}
-		r.count(table.name, path+name, TypeMismatch, v.invalid)
+		r.count(table.name, path, name, TypeMismatch, v.invalid)
 	}
 }
 

@@ -40,7 +40,7 @@ func (t *table) sift(s *shape, path string, members []member, drift map[Drift]in
 		m := &members[i]
 		count := func(kind string, n int64) {
 			if n > 0 {
-				drift[Drift{Table: t.name, Field: path + m.name, Kind: kind}] += n
+				drift[Drift{Table: t.name, Field: path + told(m.name), Kind: kind}] += n
 			}
 		}
 		if find(members[i+1:], m.name) != nil {
@@ -75,6 +75,19 @@ func (t *table) sift(s *shape, path string, members []member, drift map[Drift]in
 	}
 	slices.SortFunc(extra, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	return extra
+}
+
+// told is how drift names a member: # unless the name looks like one in code.
+func told(name string) string {
+	const letters, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", "0123456789"
+	numbers := len(name)
+	for _, c := range letters {
+		numbers -= strings.Count(name, string(c))
+	}
+	if name == "" || len(name) > 40 || numbers > 4 || strings.Trim(name, letters+digits) != "" || strings.ContainsAny(name[:1], digits) {
+		return "#"
+	}
+	return name
 }
 
 // find is the last member of that name, as the last of doubled members counts.

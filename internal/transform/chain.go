@@ -49,10 +49,10 @@ type Chain struct {
 	// hints guess the next member: per level, by the number of the last one.
 	hints [][]uint8
 	// unknown is the name of the member just read that is not declared, and
-	// unknownInvalid its invalid bytes.
-	unknown        []byte
-	unknownInvalid int
-	left           leftovers
+	// unknownReplaced counts what of it is not text.
+	unknown         []byte
+	unknownReplaced int
+	left            leftovers
 	// dropped are where the members of the record begin that a later one of
 	// the same name replaces, in their order; nextDropped is the first still
 	// to come, or -1.

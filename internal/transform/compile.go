@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"example.org/growthexport/schemas"
 )
@@ -290,7 +291,7 @@ func kindOf(t schemas.Type) (k kind, ok bool) {
 
 // add declares a member, which gets the next bit.
 func (lv *level) add(name string, k kind, bits *int) (*member, error) {
-	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' }) {
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == utf8.RuneError }) {
 		return nil, fmt.Errorf("member %q has no plain name", name)
 	}
 	if lv.find([]byte(name)) != nil {

@@ -89,7 +89,7 @@ func TestLongAndManyNames(t *testing.T) {
 				require.Empty(t, result.Drift)
 			}
 			result := readAs(t, ds, `[{"x`+name+`":"value"},{"`+name+`x":"value"}`+tail+`]`)
-			require.Len(t, result.Drift, 2, name)
+			require.Equal(t, []string{strconv.Quote(`{"x` + name + `":"value"}`), strconv.Quote(`{"` + name + `x":"value"}`)}, cells(t, result, "names", "_extra"))
 		}
 	}
 }

@@ -225,8 +225,8 @@ func pageText(value []byte) (text string, readable bool) {
 	case len(value) == 0 || value[0] == 'n':
 		return "", true
 	case value[0] == '"':
-		decoded, invalid, lone := unescape(nil, value[1:len(value)-1])
-		return string(decoded), invalid == 0 && !lone
+		decoded, replaced, _ := unescape(nil, value[1:len(value)-1])
+		return string(decoded), replaced == 0
 	case isNumber(value):
 		return string(value), true
 	}

@@ -10,8 +10,8 @@ const (
 	// UnknownField is a member that is neither a column nor documented.
 	UnknownField = "unknown_field"
 	// TypeMismatch is a value that does not fit its column, an array element
-	// that is not an object, a child member that is not an array, or an
-	// invalid byte of UTF-8.
+	// that is not an object, a child member that is not an array, an invalid
+	// byte of UTF-8, or a lone surrogate escape in _extra.
 	TypeMismatch = "type_mismatch"
 	// DuplicateRecord is a record that another one of the same key replaced.
 	DuplicateRecord = "duplicate_record"
@@ -24,7 +24,8 @@ const (
 type Drift struct {
 	Table string
 	// Field is the source of a column as tables.csv has it, the JSON path of
-	// any other member, or valueName for an element that is not an object.
+	// any other member, whose name is unnamed unless it looks like a name in
+	// code, or valueName for an element that is not an object.
 	Field string
 	Kind  string
 	Count int64
@@ -74,8 +75,11 @@ func (e *events) add(table *tablePlan, kind, path string, name []byte, n int) {
 	if n == 0 {
 		return
 	}
+	if kind != DuplicateRecord { // whose field is a declared source, or none
+		name = drifted(name)
+	}
 	e.key = append(append(append(e.key[:0], byte(table.index)), kind...), 0)
-	e.key = append(append(append(e.key, path...), 0), printable(name)...)
+	e.key = append(append(append(e.key, path...), 0), name...)
 	number, ok := e.numbers[string(e.key)]
 	if !ok {
 		number = len(e.facts)
@@ -83,7 +87,7 @@ func (e *events) add(table *tablePlan, kind, path string, name []byte, n int) {
 			e.numbers = make(map[string]int)
 		}
 		e.numbers[string(e.key)] = number
-		e.facts = append(e.facts, fact{table: table.table.Name, field: path + string(printable(name)), kind: kind})
+		e.facts = append(e.facts, fact{table: table.table.Name, field: path + string(name), kind: kind})
 		e.counts = append(e.counts, 0)
 	}
 	e.pending = append(e.pending, event{fact: number, n: n})

@@ -171,7 +171,7 @@ func (c *Chain) name(lv *level, pos int) (m *member, end int) {
 	}
 	start := pos + 1
 	var name []byte
-	invalid, lone := 0, false
+	replaced := 0
 	if pos = plainEnd(b, start); pos < len(b) && b[pos] == '"' {
 		name = b[start:pos]
 		pos++
@@ -179,15 +179,11 @@ func (c *Chain) name(lv *level, pos int) (m *member, end int) {
 		if pos = stringEnd(b, start); pos < 0 {
 			return nil, failed
 		}
-		c.text, invalid, lone = unescape(c.text[:0], b[start:pos-1])
+		c.text, replaced, _ = unescape(c.text[:0], b[start:pos-1])
 		name = c.text
 	}
-	m = &lv.members[0]
-	if !lone {
-		m = lv.lookup(name)
-	}
-	if m.number == 0 {
-		c.unknown, c.unknownInvalid = append(c.unknown[:0], name...), invalid
+	if m = lv.lookup(name); m.number == 0 {
+		c.unknown, c.unknownReplaced = append(c.unknown[:0], name...), replaced
 	}
 	if pos < len(b) && b[pos] == ':' {
 		return m, spaceEnd(b, pos+1)

@@ -46,11 +46,10 @@ type refChain struct {
 }
 
 type refMember struct {
-	name []byte // escapes resolved, lone surrogates as three bytes
-	// invalid and lone tell of bytes and escapes that are no text.
-	invalid int
-	lone    bool
-	value   json.RawMessage
+	name []byte // escapes resolved
+	// replaced counts the bytes and escapes of the name that are not text.
+	replaced int
+	value    json.RawMessage
 }
 
 func newReference(tb testing.TB, ds *schemas.Dataset, params transform.Params) *refChain {
@@ -201,8 +200,8 @@ func (r *refChain) next(pagination *refMember) (string, error) {
 	switch cursor[0] {
 	case 'n':
 	case '"':
-		text, invalid, lone := refText(cursor)
-		next, readable = string(text), invalid == 0 && !lone
+		text, replaced, _ := refText(cursor)
+		next, readable = string(text), replaced == 0
 	case '{', '[', 't', 'f':
 		readable = false
 	default:
@@ -259,9 +258,9 @@ func (r *refChain) row(table int, element json.RawMessage, parent *refRow, ordin
 	}
 	extra := t.Column("_extra")
 	if element[0] != '{' {
-		value, invalid := refCompact(r.t, element)
+		value, replaced := refCompact(r.t, element)
 		row.cells[extra] = strconv.Quote(`{"_value":` + value + `}`)
-		r.note(table, "_value", transform.TypeMismatch, 1+invalid)
+		r.note(table, "_value", transform.TypeMismatch, 1+replaced)
 	} else if left := r.object(table, "", element, &row); len(left) > 0 {
 		row.cells[extra] = strconv.Quote(refObject(left))
 	}
@@ -289,7 +288,7 @@ func (r *refChain) childElements(child *schemas.Table, record json.RawMessage) [
 		return nil
 	}
 	for _, m := range lastOnes(r.members(record), nil) {
-		if string(m.name) == child.Each && !m.lone && m.value[0] == '[' {
+		if string(m.name) == child.Each && m.value[0] == '[' {
 			return elements(r.t, m.value)
 		}
 	}
@@ -307,14 +306,14 @@ func (r *refChain) object(table int, path string, object json.RawMessage, row *r
 	for _, m := range notNull(last) {
 		source := path + string(m.name)
 		column := slices.IndexFunc(t.Columns, func(c schemas.Column) bool {
-			return c.Source == source && !m.lone && !strings.ContainsAny(c.Source[:1], "$#^*") && !strings.Contains(string(m.name), ".")
+			return c.Source == source && !strings.ContainsAny(c.Source[:1], "$#^*") && !strings.Contains(string(m.name), ".")
 		})
-		isNest := !m.lone && !strings.Contains(string(m.name), ".") && slices.ContainsFunc(t.Columns, func(c schemas.Column) bool {
+		isNest := !strings.Contains(string(m.name), ".") && slices.ContainsFunc(t.Columns, func(c schemas.Column) bool {
 			return strings.HasPrefix(c.Source, source+".")
 		})
-		isChild := !m.lone && table == 0 && path == "" && slices.ContainsFunc(r.ds.Tables[1:], func(c *schemas.Table) bool { return c.Each == source })
-		isKnown := !m.lone && table == 0 && path == "" && slices.Contains(r.ds.Known, source)
-		compact, invalid := refCompact(r.t, m.value)
+		isChild := table == 0 && path == "" && slices.ContainsFunc(r.ds.Tables[1:], func(c *schemas.Table) bool { return c.Each == source })
+		isKnown := table == 0 && path == "" && slices.Contains(r.ds.Known, source)
+		compact, replaced := refCompact(r.t, m.value)
 		mismatch := true
 		switch {
 		case column >= 0:
@@ -341,13 +340,13 @@ func (r *refChain) object(table int, path string, object json.RawMessage, row *r
 			mismatch = false
 		default:
 			mismatch = false
-			invalid += m.invalid
+			replaced += m.replaced
 			r.note(table, path+refName(m), transform.UnknownField, 1)
 		}
 		if mismatch {
-			invalid++
+			replaced++
 		}
-		r.note(table, path+refName(m), transform.TypeMismatch, invalid)
+		r.note(table, path+refName(m), transform.TypeMismatch, replaced)
 		left = append(left, refMember{name: m.name, value: json.RawMessage(compact)})
 	}
 	return left
@@ -457,7 +456,7 @@ func (r *refChain) members(object json.RawMessage) []refMember {
 		require.NoError(r.t, err)
 		name := bytes.TrimLeft(object[before:decoder.InputOffset()], ", \t\r\n")
 		var m refMember
-		m.name, m.invalid, m.lone = refText(name)
+		m.name, m.replaced, _ = refText(name)
 		require.NoError(r.t, decoder.Decode(&m.value))
 		m.value = trim(m.value)
 		all = append(all, m)

@@ -19,26 +19,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// refName is a member's name in a report: without identifiers, and cut.
+var (
+	refCodeName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
+	refFiveDigits = regexp.MustCompile(`([0-9].*){5}`)
+)
+
+// refName is a member's name in a report.
 func refName(m refMember) string {
-	identifier := regexp.MustCompile(`[-0-9a-fA-F]+`)
-	told := identifier.ReplaceAllStringFunc(strings.ToValidUTF8(string(m.name), "\uFFFD"), func(word string) string {
-		if len(regexp.MustCompile(`[0-9]`).FindAllString(word, -1)) < 9 {
-			return word
-		}
-		return "#"
-	})
-	if len(told) <= 200 {
-		return told
+	if name := string(m.name); refCodeName.MatchString(name) && !refFiveDigits.MatchString(name) {
+		return name
 	}
-	cut := ""
-	for _, r := range told {
-		if len(cut)+utf8.RuneLen(r) > 200 {
-			break
-		}
-		cut += string(r)
-	}
-	return cut + "…"
+	return "#"
 }
 
 // refObject writes leftovers as an object.
@@ -47,13 +38,8 @@ func refObject(left []refMember) string {
 	var members []string
 	for _, m := range left {
 		var name strings.Builder
-		for rest := string(m.name); rest != ""; {
-			r, size := utf8.DecodeRuneInString(rest)
+		for _, r := range string(m.name) {
 			switch {
-			case r == utf8.RuneError && size == 1: // a lone surrogate's three bytes
-				r = rune(rest[0]&0x0F)<<12 | rune(rest[1]&0x3F)<<6 | rune(rest[2]&0x3F)
-				fmt.Fprintf(&name, `\u%04x`, r)
-				size = 3
 			case r == '"' || r == '\\':
 				name.WriteString(`\` + string(r))
 			case r < ' ':
@@ -65,15 +51,15 @@ func refObject(left []refMember) string {
 			default:
 				name.WriteRune(r)
 			}
-			rest = rest[size:]
 		}
 		members = append(members, `"`+name.String()+`":`+string(m.value))
 	}
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// refText reads a quoted text.
-func refText(quoted []byte) (text []byte, invalid int, lone bool) {
+// refText reads a quoted text. It counts what it replaced, because it is not
+// text, and reports whether a lone surrogate was among it.
+func refText(quoted []byte) (text []byte, replaced int, lone bool) {
 	code := func(rest []byte) (rune, bool) {
 		if len(rest) < 6 || string(rest[:2]) != `\u` {
 			return 0, false
@@ -93,7 +79,8 @@ func refText(quoted []byte) (text []byte, invalid int, lone bool) {
 				rest = rest[6:]
 			default:
 				lone = true
-				text = append(text, byte(0xE0|r>>12), byte(0x80|r>>6&0x3F), byte(0x80|r&0x3F))
+				replaced++
+				text = append(text, "\uFFFD"...)
 			}
 			continue
 		}
@@ -108,29 +95,40 @@ func refText(quoted []byte) (text []byte, invalid int, lone bool) {
 		}
 		r, size := utf8.DecodeRune(rest)
 		if r == utf8.RuneError && size == 1 {
-			invalid++
+			replaced++
 		}
 		text = utf8.AppendRune(text, r)
 		rest = rest[size:]
 	}
-	return text, invalid, lone
+	return text, replaced, lone
 }
 
-// refCompact returns a value without white space between its parts.
-func refCompact(tb testing.TB, value json.RawMessage) (compact string, invalid int) {
+// refEscape is an escape, or two that are one character.
+var refEscape = regexp.MustCompile(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}|\\u[[:xdigit:]]{4}|\\.`)
+
+// refCompact returns a value without white space between its parts, and with
+// what is not text replaced and counted.
+func refCompact(tb testing.TB, value json.RawMessage) (compact string, replaced int) {
 	tb.Helper()
 	var out bytes.Buffer
 	require.NoError(tb, json.Compact(&out, value))
+	text := refEscape.ReplaceAllStringFunc(out.String(), func(escape string) string {
+		if len(escape) == 6 && escape[2]|0x20 == 'd' && escape[3] >= '8' {
+			replaced++
+			return "\uFFFD"
+		}
+		return escape
+	})
 	var valid strings.Builder
-	for rest := out.Bytes(); len(rest) > 0; {
-		r, size := utf8.DecodeRune(rest)
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
 		if r == utf8.RuneError && size == 1 {
-			invalid++
+			replaced++
 		}
 		valid.WriteRune(r)
-		rest = rest[size:]
+		text = text[size:]
 	}
-	return valid.String(), invalid
+	return valid.String(), replaced
 }
 
 func trim(value json.RawMessage) json.RawMessage { return bytes.Trim(value, " \t\r\n") }

@@ -8,31 +8,25 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// unescape appends the text that stands between two quotes: escapes resolved,
-// each invalid byte of UTF-8 replaced by one U+FFFD and counted. A lone
-// surrogate escape has no text: it is told by lone, and appended as the three
-// bytes that UTF-8 would give it if it could, which keeps different names
-// apart.
-func unescape(dst, raw []byte) (text []byte, invalid int, lone bool) {
+// replacement stands for what is not text: an invalid byte of UTF-8 or a lone
+// surrogate escape.
+const replacement = "\uFFFD"
+
+// unescape appends the text between two quotes: escapes resolved, each invalid
+// byte of UTF-8 and each lone surrogate escape replaced and counted. lone
+// reports whether there was such an escape.
+func unescape(dst, raw []byte) (text []byte, replaced int, lone bool) {
 	for i := 0; i < len(raw); {
 		c := raw[i]
 		switch {
 		case c == '\\' && raw[i+1] == 'u':
-			r := hex4(raw[i+2:])
-			i += 6
-			if !utf16.IsSurrogate(r) {
-				dst = utf8.AppendRune(dst, r)
-				continue
+			r, size, alone := escapedRune(raw[i:])
+			if alone {
+				replaced++
+				lone = true
 			}
-			if i+6 <= len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
-				if both := utf16.DecodeRune(r, hex4(raw[i+2:])); both != utf8.RuneError {
-					dst = utf8.AppendRune(dst, both)
-					i += 6
-					continue
-				}
-			}
-			lone = true
-			dst = append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+			dst = utf8.AppendRune(dst, r)
+			i += size
 		case c == '\\':
 			dst = append(dst, unescaped(raw[i+1]))
 			i += 2
@@ -42,15 +36,31 @@ func unescape(dst, raw []byte) (text []byte, invalid int, lone bool) {
 		default:
 			_, size := utf8.DecodeRune(raw[i:])
 			if size == 1 {
-				invalid++
-				dst = append(dst, "\uFFFD"...)
+				replaced++
+				dst = append(dst, replacement...)
 			} else {
 				dst = append(dst, raw[i:i+size]...)
 			}
 			i += size
 		}
 	}
-	return dst, invalid, lone
+	return dst, replaced, lone
+}
+
+// escapedRune reads a \u escape, and the one behind it if both are a pair of
+// surrogates. A lone surrogate is U+FFFD.
+func escapedRune(raw []byte) (r rune, size int, lone bool) {
+	const width = len(`\uXXXX`)
+	r = hex4(raw[2:])
+	if !utf16.IsSurrogate(r) {
+		return r, width, false
+	}
+	if next := raw[width:]; len(next) >= width && next[0] == '\\' && next[1] == 'u' {
+		if both := utf16.DecodeRune(r, hex4(next[2:])); both != utf8.RuneError {
+			return both, 2 * width, false
+		}
+	}
+	return utf8.RuneError, width, true
 }
 
 // unescaped returns what the escape of one letter stands for.
@@ -70,22 +80,15 @@ func unescaped(c byte) byte {
 	return c // a quote, a backslash or a slash
 }
 
-// appendQuoted appends a name as a JSON text in its shortest form. Lone
-// surrogates, as unescape leaves them, are escapes again.
+// appendQuoted appends a name as a JSON text in its shortest form.
 func appendQuoted(dst, name []byte) []byte {
 	dst = append(dst, '"')
-	for i := 0; i < len(name); i++ {
-		switch c := name[i]; {
+	for _, c := range name {
+		switch {
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
-		case c >= 0x20 && c != 0xED:
+		case c >= 0x20:
 			dst = append(dst, c)
-		case c == 0xED && name[i+1] < 0xA0: // an ordinary rune below U+D800
-			dst = append(dst, c)
-		case c == 0xED:
-			r := rune(0xD000) | rune(name[i+1]&0x3F)<<6 | rune(name[i+2]&0x3F)
-			dst = append(dst, '\\', 'u', 'd', hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
-			i += 2
 		case c == '\b':
 			dst = append(dst, '\\', 'b')
 		case c == '\f':
@@ -104,9 +107,9 @@ func appendQuoted(dst, name []byte) []byte {
 }
 
 // appendCompact appends a JSON value as sent but for the white space between
-// its parts, and with each invalid byte of UTF-8 replaced by one U+FFFD and
-// counted.
-func appendCompact(dst, value []byte) (text []byte, invalid int) {
+// its parts, and with each invalid byte of UTF-8 and each lone surrogate escape
+// replaced and counted.
+func appendCompact(dst, value []byte) (text []byte, replaced int) {
 	for i := 0; i < len(value); {
 		switch c := value[i]; {
 		case isSpace(c):
@@ -115,85 +118,70 @@ func appendCompact(dst, value []byte) (text []byte, invalid int) {
 			end := stringEnd(value, i+1)
 			var n int
 			dst, n = appendValid(dst, value[i:end])
-			invalid += n
+			replaced += n
 			i = end
 		default:
 			dst = append(dst, c)
 			i++
 		}
 	}
-	return dst, invalid
+	return dst, replaced
 }
 
-// appendValid appends text with each invalid byte of UTF-8 replaced by one
-// U+FFFD and counted.
-func appendValid(dst, text []byte) (out []byte, invalid int) {
-	if utf8.Valid(text) {
-		return append(dst, text...), 0
+// appendValid appends a JSON text, in its quotes and with its escapes as sent,
+// but with each invalid byte of UTF-8 and each lone surrogate escape replaced
+// and counted.
+func appendValid(dst, quoted []byte) (out []byte, replaced int) {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
+		return append(dst, quoted...), 0
 	}
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		if r == utf8.RuneError && size == 1 {
-			invalid++
-			dst = append(dst, "\uFFFD"...)
-		} else {
-			dst = append(dst, text[:size]...)
+	for len(quoted) > 0 {
+		size, bad := 1, false
+		switch c := quoted[0]; {
+		case c == '\\' && quoted[1] == 'u':
+			_, size, bad = escapedRune(quoted)
+		case c == '\\':
+			size = 2
+		case c >= utf8.RuneSelf:
+			_, size = utf8.DecodeRune(quoted)
+			bad = size == 1
 		}
-		text = text[size:]
+		if bad {
+			replaced++
+			dst = append(dst, replacement...)
+		} else {
+			dst = append(dst, quoted[:size]...)
+		}
+		quoted = quoted[size:]
 	}
-	return dst, invalid
+	return dst, replaced
 }
 
-// What printable keeps of a name.
 const (
-	maxPrintable = 200 // bytes
-	manyDigits   = 9   // in what is taken for an identifier: more than a date has
+	// maxNamed is how long, and maxNamedDigits with how many digits, a member's
+	// name may be to be told.
+	maxNamed       = 40
+	maxNamedDigits = 4
+	// unnamed stands in drift for names that are not told.
+	unnamed = "#"
 )
 
-// printable returns a name for a report: lone surrogates, which no text can
-// hold, become U+FFFD. A service that names members by what they are of, such as
-// students, would have these told, and each once: what looks like an identifier,
-// hexadecimal digits and hyphens with nine digits or more among them, is a #.
-// Long names are cut. In _extra all are whole.
-func printable(name []byte) []byte {
-	name = bytes.ToValidUTF8(name, []byte("\uFFFD"))
-	if digits(name) < manyDigits && len(name) <= maxPrintable {
-		return name // nearly always
-	}
-	told := make([]byte, 0, len(name))
-	for len(name) > 0 {
-		n := 0
-		for n < len(name) && isPartOfIdentifier(name[n]) {
-			n++
-		}
-		if digits(name[:n]) >= manyDigits {
-			told = append(told, '#')
-		} else {
-			n = max(n, 1)
-			told = append(told, name[:n]...)
-		}
-		name = name[n:]
-	}
-	if len(told) <= maxPrintable {
-		return told
-	}
-	cut := maxPrintable
-	for !utf8.RuneStart(told[cut]) {
-		cut--
-	}
-	return append(told[:cut], "…"...)
-}
-
-func isPartOfIdentifier(b byte) bool {
-	return '0' <= b && b <= '9' || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F' || b == '-'
-}
-
-func digits(text []byte) int {
-	n := 0
-	for _, b := range text {
-		if '0' <= b && b <= '9' {
-			n++
+// drifted returns the name by which drift tells a member. A service that names
+// members after what they are about, such as students, must not bring these
+// into reports, so only what looks like a name in code is told.
+func drifted(name []byte) []byte {
+	digits := 0
+	for i, b := range name {
+		switch {
+		case 'a' <= b|0x20 && b|0x20 <= 'z', b == '_':
+		case '0' <= b && b <= '9' && i > 0:
+			digits++
+		default:
+			return []byte(unnamed)
 		}
 	}
-	return n
+	if len(name) == 0 || len(name) > maxNamed || digits > maxNamedDigits {
+		return []byte(unnamed)
+	}
+	return name
 }

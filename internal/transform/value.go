@@ -18,10 +18,10 @@ func (c *Chain) notAnObject(t *tableRows, pos int) int {
 	t.fillNulls(t.n, 0)
 	v := &t.cols[t.plan.extra]
 	v.Data = append(append(append(v.Data, `{"`...), valueName...), `":`...)
-	var invalid int
-	v.Data, invalid = appendCompact(v.Data, c.body[pos:end])
+	var replaced int
+	v.Data, replaced = appendCompact(v.Data, c.body[pos:end])
 	t.setText(t.plan.extra, t.n, []byte{'}'})
-	c.events.add(t.plan, TypeMismatch, "", []byte(valueName), 1+invalid)
+	c.events.add(t.plan, TypeMismatch, "", []byte(valueName), 1+replaced)
 	return end
 }
 
@@ -42,12 +42,12 @@ func (c *Chain) other(lv *level, m *member, t *tableRows, row, pos int) int {
 	null := value[0] == 'n'
 	switch {
 	case m.kind.isColumn():
-		invalid, ok := 0, false
+		replaced, ok := 0, false
 		if !null {
-			invalid, ok = c.fit(m.kind, &t.cols[m.column], row, value)
+			replaced, ok = c.fit(m.kind, &t.cols[m.column], row, value)
 		}
 		if ok {
-			c.events.add(t.plan, TypeMismatch, lv.path, []byte(m.name), invalid)
+			c.events.add(t.plan, TypeMismatch, lv.path, []byte(m.name), replaced)
 			return end
 		}
 		t.setNull(m.column, row)
@@ -58,8 +58,8 @@ func (c *Chain) other(lv *level, m *member, t *tableRows, row, pos int) int {
 		c.left.addNull(c.unknown)
 	case m.kind == unknown:
 		c.events.add(t.plan, UnknownField, lv.path, c.unknown, 1)
-		invalid := c.unknownInvalid + c.left.add(c.unknown, value)
-		c.events.add(t.plan, TypeMismatch, lv.path, c.unknown, invalid)
+		replaced := c.unknownReplaced + c.left.add(c.unknown, value)
+		c.events.add(t.plan, TypeMismatch, lv.path, c.unknown, replaced)
 	case null:
 	case m.kind == known:
 		c.events.add(t.plan, TypeMismatch, lv.path, []byte(m.name), c.left.add([]byte(m.name), value))
@@ -69,13 +69,13 @@ func (c *Chain) other(lv *level, m *member, t *tableRows, row, pos int) int {
 	return end
 }
 
-// fit gives a row of a column its value, if that fits. It returns how many
-// bytes of the value are invalid UTF-8, if it does.
-func (c *Chain) fit(k kind, v *rows.Vector, row int, value []byte) (invalid int, ok bool) {
+// fit gives a row of a column its value and reports whether it fits. If it does,
+// replaced counts its invalid bytes of UTF-8.
+func (c *Chain) fit(k kind, v *rows.Vector, row int, value []byte) (replaced int, ok bool) {
 	text, quoted, lone := value, value[0] == '"', false
 	switch {
 	case quoted:
-		c.text, invalid, lone = unescape(c.text[:0], value[1:len(value)-1])
+		c.text, replaced, lone = unescape(c.text[:0], value[1:len(value)-1])
 		text = c.text
 	case value[0] == '{' || value[0] == '[':
 		return 0, false
@@ -117,7 +117,7 @@ func (c *Chain) fit(k kind, v *rows.Vector, row int, value []byte) (invalid int,
 	if ok {
 		v.Present[row] = 1
 	}
-	return invalid, ok
+	return replaced, ok
 }
 
 // leftovers are the members that no column took, of every object that is open.
@@ -153,15 +153,16 @@ func (l *leftovers) rewind(mark leftoverMark) {
 	l.members, l.text = l.members[:mark.members], l.text[:mark.text]
 }
 
-// add adds a member and returns how many invalid bytes its value has.
-func (l *leftovers) add(name, value []byte) (invalid int) {
+// add adds a member and returns how often something in its value had to be
+// replaced because it is not text.
+func (l *leftovers) add(name, value []byte) (replaced int) {
 	m := leftover{start: len(l.text)}
 	l.text = append(l.text, name...)
 	m.value = len(l.text)
-	l.text, invalid = appendCompact(l.text, value)
+	l.text, replaced = appendCompact(l.text, value)
 	m.end = len(l.text)
 	l.members = append(l.members, m)
-	return invalid
+	return replaced
 }
 
 func (l *leftovers) addNull(name []byte) {

@@ -7,11 +7,12 @@
 --   INSERT INTO <table> BY NAME SELECT * FROM read_parquet('DEST/<table>/**/*.parquet', hive_partitioning = true);
 -- A destination written with --partition-by district shows one column more in the tables of per-school datasets,
 -- district, before snapshot_date; read it with hive_types = {'district': VARCHAR}, since bids are text.
+-- _extra is text that holds valid JSON: _extra->>'$.member' and the other JSON functions take it as it is.
 
 CREATE TABLE "districts" (
     "district_bid" VARCHAR,
     "district_name" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "districts" IS 'One row per district.';
@@ -24,7 +25,7 @@ CREATE TABLE "schools" (
     "school_bid" VARCHAR,
     "name" VARCHAR,
     "district_bid" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "schools" IS 'One row per school, those without an identifier included.';
@@ -39,7 +40,7 @@ CREATE TABLE "district_schools" (
     "school_bid" VARCHAR,
     "name" VARCHAR,
     "district_bid" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "district_schools" IS 'One row per district and school of its list.';
@@ -56,7 +57,7 @@ CREATE TABLE "students" (
     "student_id" VARCHAR,
     "first_name" VARCHAR,
     "last_name" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "students" IS 'One row per school and student; a student of several schools has several rows.';
@@ -85,7 +86,7 @@ CREATE TABLE "student_details" (
     "ethnicity_custom" VARCHAR,
     "grade" VARCHAR,
     "grade_custom" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "student_details" IS 'One row per school and student of its list.';
@@ -143,7 +144,7 @@ CREATE TABLE "test_results" (
     "quantile_minimum" VARCHAR,
     "quantile_maximum" VARCHAR,
     "quantile_original" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "test_results" IS 'One row per test result. Members without a value are left out by the service and null here.';
@@ -191,7 +192,7 @@ CREATE TABLE "test_result_norms" (
     "percentile" INTEGER,
     "reference" VARCHAR,
     "type" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "test_result_norms" IS 'One row per norm that a test result is compared with.';
@@ -214,7 +215,7 @@ CREATE TABLE "test_result_instructional_areas" (
     "standard_error" DOUBLE,
     "score_low" DOUBLE,
     "score_high" DOUBLE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "test_result_instructional_areas" IS 'One row per instructional area of a test result.';
@@ -240,7 +241,7 @@ CREATE TABLE "academic_years" (
     "end_date" DATE,
     "description" VARCHAR,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "academic_years" IS 'One row per perspective, school and academic year.';
@@ -265,7 +266,7 @@ CREATE TABLE "enrollment_sessions" (
     "description" VARCHAR,
     "begin_date" DATE,
     "end_date" DATE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "enrollment_sessions" IS 'One row per enrollment session (term) of an academic year.';
@@ -297,7 +298,7 @@ CREATE TABLE "student_school_associations" (
     "begin_date" DATE,
     "end_date" DATE,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "student_school_associations" IS 'One row per perspective, school and association. Observed: about one association per student and term.';
@@ -331,7 +332,7 @@ CREATE TABLE "school_classes" (
     "end_date" DATE,
     "class_subject" VARCHAR,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "school_classes" IS 'One row per perspective, school and class.';
@@ -357,7 +358,7 @@ CREATE TABLE "school_class_educators" (
     "first_name" VARCHAR,
     "middle_name" VARCHAR,
     "last_name" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "school_class_educators" IS 'One row per educator of a class.';
@@ -381,7 +382,7 @@ CREATE TABLE "school_class_students" (
     "first_name" VARCHAR,
     "middle_name" VARCHAR,
     "last_name" VARCHAR,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "school_class_students" IS 'One row per student of a class. The specification shows only an empty array, so that what the columns do not take stands in _extra.';
@@ -408,7 +409,7 @@ CREATE TABLE "school_class_details" (
     "end_date" DATE,
     "class_subject" VARCHAR,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "school_class_details" IS 'One row per perspective, school and class of its list.';
@@ -439,7 +440,7 @@ CREATE TABLE "student_school_classes" (
     "begin_date" DATE,
     "end_date" DATE,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "student_school_classes" IS 'One row per perspective, school, student and class. The specification does not show the record, so that only records equal in every member are duplicates.';
@@ -471,7 +472,7 @@ CREATE TABLE "educator_school_classes" (
     "begin_date" DATE,
     "end_date" DATE,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "educator_school_classes" IS 'One row per perspective, school, educator and class. The specification does not show the record, so that only records equal in every member are duplicates.';
@@ -503,7 +504,7 @@ CREATE TABLE "educator_school_associations" (
     "begin_date" DATE,
     "end_date" DATE,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "educator_school_associations" IS 'One row per perspective, school and association.';
@@ -536,7 +537,7 @@ CREATE TABLE "educator_school_association_details" (
     "begin_date" DATE,
     "end_date" DATE,
     "modified_date_time" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "educator_school_association_details" IS 'One row per perspective, school and association of its list.';

@@ -17,6 +17,7 @@ const duckDBHeader = `-- Tables of growth-export as DuckDB sees them. Generated 
 --   INSERT INTO <table> BY NAME SELECT * FROM read_parquet('DEST/<table>/**/*.parquet', hive_partitioning = true);
 -- A destination written with --partition-by district shows one column more in the tables of per-school datasets,
 -- district, before snapshot_date; read it with hive_types = {'district': VARCHAR}, since bids are text.
+-- _extra is text that holds valid JSON: _extra->>'$.member' and the other JSON functions take it as it is.
 `
 
 // duckDB is a CREATE TABLE statement for every table, with comments, in DuckDB's
@@ -54,7 +55,7 @@ func duckDBType(t schemas.Type) string {
 		schemas.Boolean:   "BOOLEAN",
 		schemas.Date:      "DATE",
 		schemas.Timestamp: "TIMESTAMP WITH TIME ZONE",
-		schemas.JSON:      "JSON",
+		schemas.JSON:      "VARCHAR", // DuckDB's JSON functions and ->> take text
 	}[t]
 }
 

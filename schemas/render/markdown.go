@@ -17,7 +17,7 @@ Every dataset is one operation of the service; every table is one folder of Parq
 readers see the hive partition column ` + "`snapshot_date`" + ` (date), taken from the names of folders, and, in the tables of
 per-school datasets of a destination written with ` + "`--partition-by district`" + `, ` + "`district`" + ` (string).
 
-- **type**: ` + "`date`" + ` has no time; ` + "`timestamp`" + ` is UTC in microseconds; ` + "`json`" + ` is text with Parquet's JSON type.
+- **type**: ` + "`date`" + ` has no time; ` + "`timestamp`" + ` is UTC in microseconds; ` + "`json`" + ` is valid JSON as text, in a plain string column.
 - **key**: the columns that together identify a row. Files are sorted by them, nulls first.
 - **null**: ` + "`required`" + ` columns are never null. In the others null means that the service sent no value, or one that does not
   fit the type; that one stands in ` + "`_extra`" + `.

@@ -91,7 +91,7 @@ CREATE TABLE "order" (
     "b" BOOLEAN,
     "on" DATE,
     "at" TIMESTAMP WITH TIME ZONE,
-    "_extra" JSON,
+    "_extra" VARCHAR,
     "snapshot_date" DATE
 );
 COMMENT ON TABLE "order" IS 'The table''s "own" words.';

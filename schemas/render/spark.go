@@ -14,8 +14,8 @@ const sparkHeader = `-- Tables of growth-export for Spark. Generated from the de
 -- and let Spark look for partitions after every run:
 --   SET dest = s3a://bucket/prefix;
 --   MSCK REPAIR TABLE <table>;
--- Spark takes every column of a Parquet file as nullable; the comments name the columns that never are. JSON is text
--- to Spark: get_json_object(_extra, '$.member'). The line above each table is the same schema as spark.read.schema
+-- Spark takes every column of a Parquet file as nullable; the comments name the columns that never are. _extra is
+-- text that holds valid JSON: get_json_object(_extra, '$.member'). The line above each table is the same schema as spark.read.schema
 -- takes it. A destination written with --partition-by district has a second partition column, district STRING, in the
 -- tables of per-school datasets: add it as the last column and to PARTITIONED BY.
 `

@@ -11,20 +11,26 @@
 //
 // # The file
 //
-//   - Flat schema in declared order; texts, dates, timestamps and JSON carry
-//     their logical and their converted type, so that old and new readers agree.
+//   - Flat schema in declared order; texts, dates and timestamps carry their
+//     logical and their converted type, so that old and new readers agree.
+//     JSON is a plain string column: of Parquet's JSON type DuckDB refuses the
+//     whole column for one value that it finds odd, polars reads bytes, and
+//     Iceberg fails.
 //   - Data pages of version 1, zstd, all columns cut at the same rows. A page
 //     ends after Options.PageRows rows or 4 MiB of text, a row group after
 //     Options.RowGroupRows rows or 64 MiB of compressed pages.
 //   - Encodings by column and row group: a dictionary where it is smaller;
 //     otherwise DELTA_LENGTH_BYTE_ARRAY for texts, DELTA_BINARY_PACKED for whole
 //     numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN. Not
-//     DELTA_BYTE_ARRAY: it would spare zstd some work on the parents' ids of
-//     child tables, but Spark's row reader and others refuse it in files whose
-//     created_by has no version that they can read (PARQUET-246).
+//     DELTA_BYTE_ARRAY: it would save zstd some work on the parents' ids of
+//     child tables. Readers of the Java library accept it only in files whose
+//     created_by has a version that they can parse (PARQUET-246), which ours
+//     has had since it reads "version 1"; using it changes the bytes of every
+//     file and so needs a new version.
 //   - Statistics per column chunk and per page (the page index), texts cut to
 //     64 bytes; the sort order as sorting columns.
-//   - created_by is CreatedBy; no key-value metadata, no time, no version of a
+//   - created_by is CreatedBy, in the form that readers parse: application,
+//     "version", version. No key-value metadata, no time, no version of a
 //     library.
 //
 // Every choice above is a function of the sequence of rows alone: not of how

@@ -237,12 +237,9 @@ func schemaOf(table *schemas.Table) []format.SchemaElement {
 			e.RepetitionType.V = format.Required
 		}
 		switch c.Type {
-		case schemas.String:
+		case schemas.String, schemas.JSON: // see doc.go for why not JsonType
 			e.ConvertedType = thrift.New(deprecated.UTF8)
 			e.LogicalType.Value = new(format.StringType)
-		case schemas.JSON:
-			e.ConvertedType = thrift.New(deprecated.Json)
-			e.LogicalType.Value = new(format.JsonType)
 		case schemas.Date:
 			e.ConvertedType = thrift.New(deprecated.Date)
 			e.LogicalType.Value = new(format.DateType)

@@ -94,7 +94,7 @@ func TestStatisticsAndPageIndex(t *testing.T) {
 			all := randomRows(rand.New(rand.NewPCG(5, 5)), table, 400)
 			file := write(t, table, all, opts)
 			meta := footerOf(t, file)
-			require.Equal(t, "growth-export format 1", meta.CreatedBy)
+			require.Equal(t, "growth-export version 1", meta.CreatedBy)
 			require.Len(t, meta.ColumnOrders, len(table.Columns))
 			first := 0
 			for g := range meta.RowGroups {
@@ -219,7 +219,7 @@ func TestSchema(t *testing.T) {
 		got = append(got, s)
 	}
 	kinds := map[schemas.Type]string{
-		schemas.String: "BYTE_ARRAY STRING 0", schemas.JSON: "BYTE_ARRAY JSON 19",
+		schemas.String: "BYTE_ARRAY STRING 0", schemas.JSON: "BYTE_ARRAY STRING 0",
 		schemas.Int32: "INT32", schemas.Int64: "INT64", schemas.Double: "DOUBLE", schemas.Boolean: "BOOLEAN",
 		schemas.Date: "INT32 DATE 6", schemas.Timestamp: "INT64 TIMESTAMP(isAdjustedToUTC=true,unit=MICROS) 10",
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"example.org/growthexport/internal/rows"
@@ -60,13 +62,22 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (_ *Reader, e
 		}
 		found := &elements[at]
 		if found.Type != declared.Type || found.RepetitionType != declared.RepetitionType ||
-			found.ConvertedType != declared.ConvertedType {
+			textIfJSON(found.ConvertedType) != declared.ConvertedType {
 			return nil, fmt.Errorf("open parquet file: its column %s is not of type %s as in table %s",
 				declared.Name, table.Columns[i].Type, table.Name)
 		}
 		r.columns = append(r.columns, at)
 	}
 	return r, nil
+}
+
+// textIfJSON returns a column's annotation, with text in place of JSON, as files
+// had it whose CreatedBy is "growth-export format 1".
+func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.ConvertedType] {
+	if t.Valid && t.V == deprecated.Json {
+		return thrift.New(deprecated.UTF8)
+	}
+	return t
 }
 
 // Read appends the rows of the next page, at least one, to a batch of the

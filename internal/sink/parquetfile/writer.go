@@ -13,7 +13,7 @@ import (
 
 // CreatedBy stands in every file: the version of the file format, which is the
 // only version that the bytes of a data file depend on.
-const CreatedBy = "growth-export format 1"
+const CreatedBy = "growth-export version 1"
 
 const (
 	defaultRowGroupRows  = 131072

@@ -250,5 +250,5 @@ func TestFormatIsPinned(t *testing.T) {
 	table := everyType()
 	all := randomRows(rand.New(rand.NewPCG(1, 2)), table, 3000)
 	file := write(t, table, all, Options{PageRows: 1200, RowGroupRows: 2500})
-	require.Equal(t, "0d590d847dc8d861361e9b48ece6f99302b269d0fc1393299a925a4bcc38fb22", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
+	require.Equal(t, "b99f8cd501f8988b212754277ea718a3bd8b332341acd18e9d1c3541d09fea70", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
 }
