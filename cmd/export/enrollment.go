@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
 )
 
 // enrollment are the optional parameters of the enrollment operations, which
@@ -50,7 +51,7 @@ func (o *runOptions) checkPast(now time.Time, from sources) error {
 			return future("effective-date", date, "today is "+today)
 		}
 	}
-	switch since, isTime := pipeline.ParseTime(o.modifiedSince); {
+	switch since, isTime := sink.ParseTime(o.modifiedSince); {
 	case !isTime || !since.After(now):
 		return nil
 	case len(o.modifiedSince) == len(time.DateOnly):
@@ -138,7 +139,7 @@ func after(first time.Time, n int, unit string) time.Time {
 
 // parseSince takes what the service is asked for, as given, or auto.
 func parseSince(text string) (string, error) {
-	if _, isTime := pipeline.ParseTime(text); isTime || text == pipeline.SinceAuto {
+	if _, isTime := sink.ParseTime(text); isTime || text == pipeline.SinceAuto {
 		return text, nil
 	}
 	return "", fmt.Errorf("%s is not a date such as 2026-11-19, a timestamp such as 2026-11-19T03:00:00Z, or %s",

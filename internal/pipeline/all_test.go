@@ -140,6 +140,31 @@ func TestAsOfAndDeltaRuns(t *testing.T) {
 	require.Equal(t, full, s.hashes())
 }
 
+// TestAutoLeavesNoGap: a one-off delta run does not move the start of the next
+// automatic one past changes that no run holds.
+func TestAutoLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.Datasets = []string{"student_school_associations"}
+	at := func(now time.Time, since string) *sink.Plan {
+		deps := s.deps(nil)
+		deps.Now = func() time.Time { return now }
+		settings.ModifiedSince = since
+		summary, err := pipeline.Run(t.Context(), deps, settings)
+		require.NoError(t, err)
+		plan, err := sink.ReadPlan(t.Context(), deps.Store, summary.RunID)
+		require.NoError(t, err)
+		return plan
+	}
+	at(theDay.AddDate(0, 0, -19), "")
+	at(theDay, "2026-11-19T12:00:00Z")
+	auto := at(theDay.Add(time.Hour), pipeline.SinceAuto)
+	require.Equal(t, "2026-11-01T03:20:00Z", auto.Filters["modified-since"], "ten minutes before the full run")
+	next := at(theDay.Add(2*time.Hour), pipeline.SinceAuto)
+	require.Equal(t, "2026-11-20T04:20:00Z", next.Filters["modified-since"], "ten minutes before the last automatic run")
+}
+
 // requireAsOf compares the as-of tables of a date with the oracle.
 func (s *site) requireAsOf(date string) {
 	s.t.Helper()

@@ -21,19 +21,19 @@ const (
 	includeRemoved = "include-removed"
 )
 
-// SinceAuto stands for the time of the last whole run.
+// SinceAuto stands for the time up to which the destination holds every change.
 const SinceAuto = "auto"
 
 // maxRunID is the longest run id.
 const maxRunID = 64
 
-// sinceMargin is how far before the last run a delta run begins
+// sinceMargin is how far before the plan of the last run a delta run begins
 // (specification, Limits: recommended modified-since margin).
 const sinceMargin = 10 * time.Minute
 
 // errNoRunSince says that --modified-since auto has no run to begin from.
-var errNoRunSince = errors.New("--modified-since auto: no full or delta run with all of these datasets, of all schools and without" +
-	" a failed or denied one, is published here: take a full snapshot first, or give a date")
+var errNoRunSince = errors.New("--modified-since auto: no full run of this service with all of these datasets, of all schools and" +
+	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
 
 // kind is the kind of run that the settings ask for.
 func (s *Settings) kind() sink.Kind {
@@ -88,9 +88,9 @@ func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	switch s.ModifiedSince {
 	case "":
 	case SinceAuto:
-		last, err := sink.LastWhole(ctx, r.Store, r.scope.Datasets)
+		last, err := sink.LatestOfChain(ctx, r.Store, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
 		if err != nil {
-			return nil, fmt.Errorf("look for the last whole run: %w", err)
+			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
 		}
 		if last == nil {
 			return nil, fmt.Errorf("%w: %w", ErrUsage, errNoRunSince)
@@ -126,7 +126,7 @@ func checkKind(s *Settings) error {
 			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
 		}
 	}
-	if _, isTime := ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
+	if _, isTime := sink.ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
 		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
 	}
 	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
@@ -144,15 +144,4 @@ func parts(kind sink.Kind) []string {
 		}
 	}
 	return names
-}
-
-// ParseTime reads a date or a timestamp as ModifiedSince takes them; without a
-// zone it is UTC. It reports whether the text is one.
-func ParseTime(text string) (time.Time, bool) {
-	for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
 }

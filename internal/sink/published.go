@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // files returns the data files of the run, by path.
@@ -41,62 +43,58 @@ func runsWith(entries []Entry, name string) []string {
 // inRun is where a document of a run is that stands in paths so.
 func inRun(run, name string) string { return runsPrefix + run + "/" + name }
 
-// publishedRuns reads the manifests of the runs that are published or replaced,
-// by run; those that cannot be read are the second result. Runs that somebody
-// is publishing are not among them.
+// publishedRuns reads the manifests of the published and replaced runs, by run;
+// those that cannot be read are the second result. Runs that are being published
+// are left out.
 func publishedRuns(ctx context.Context, store Store) (runs map[string]*Manifest, unreadable, err error) {
 	entries, err := list(ctx, store, runsPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
 	busy := runsWith(entries, intentName)
-	runs = make(map[string]*Manifest)
-	for _, run := range runsWith(entries, manifestName) {
-		if slices.Contains(busy, run) {
-			continue
-		}
+	names := slices.DeleteFunc(runsWith(entries, manifestName), func(run string) bool { return slices.Contains(busy, run) })
+	manifests, damaged := make([]*Manifest, len(names)), make([]error, len(names))
+	err = each(ctx, names, func(ctx context.Context, i int, run string) error {
 		path := inRun(run, manifestName)
 		manifest, _, err := readDocument[Manifest](ctx, store, path)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			continue
-		case err == nil && Escape(manifest.RunID) != run:
+		if err == nil && Escape(manifest.RunID) != run {
 			err = fmt.Errorf("read %s: %w: it is the manifest of another run", path, ErrDamaged)
 		}
-		if errors.Is(err, ErrDamaged) {
-			unreadable = errors.Join(unreadable, err)
-			continue
+		switch {
+		case errors.Is(err, ErrDamaged):
+			damaged[i] = err
+		case err == nil:
+			manifests[i] = manifest
+		case !errors.Is(err, ErrNotFound):
+			return err
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		runs[manifest.RunID] = manifest
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	return runs, unreadable, nil
+	runs = make(map[string]*Manifest)
+	for _, manifest := range manifests {
+		if manifest != nil {
+			runs[manifest.RunID] = manifest
+		}
+	}
+	return runs, errors.Join(damaged...), nil
 }
 
-// LastWhole returns the plan of the full or delta run that was published last of
-// those without a filter, without a failed or denied school, and with all of
-// these datasets; nil if there is none. Manifests that cannot be read are passed
-// over: to begin from an earlier run only reaches further back.
-func LastWhole(ctx context.Context, store Store, datasets []string) (*Plan, error) {
-	runs, _, err := publishedRuns(ctx, store)
-	if err != nil {
-		return nil, err
+// each calls do for every item, several at once, and returns the first error.
+func each[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(storeConcurrency)
+	for i, item := range items {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return do(ctx, i, item)
+		})
 	}
-	var last *Manifest
-	for _, m := range runs {
-		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
-		fits := m.Kind != AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
-			!slices.ContainsFunc(datasets, missing)
-		if fits && (last == nil || cmp.Or(m.PublishedAt.Compare(last.PublishedAt), cmp.Compare(m.RunID, last.RunID)) > 0) {
-			last = m
-		}
-	}
-	if last == nil {
-		return nil, nil
-	}
-	return ReadPlan(ctx, store, last.RunID)
+	return group.Wait()
 }
 
 // LatestRun returns the manifest of the run that _latest.json names; nil if

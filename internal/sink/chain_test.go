@@ -1,0 +1,72 @@
+package sink
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLatestOfChain: only runs whose own start leaves no gap count.
+func TestLatestOfChain(t *testing.T) {
+	t.Parallel()
+	const margin = 10 * time.Minute
+	full := func(p *Plan) { p.Kind = Full }
+	since := func(text string) func(*Plan) {
+		return func(p *Plan) { p.Kind, p.Filters = Delta, map[string]string{"modified-since": text} }
+	}
+	elsewhere := func(p *Plan) { p.BaseURL = "https://other.example" }
+	type taken struct {
+		day  string // planned at 06:00
+		edit []func(*Plan)
+	}
+	for name, c := range map[string]struct {
+		runs []taken
+		want string // the day of the run
+	}{
+		"nothing":    {nil, ""},
+		"full":       {[]taken{{"01", []func(*Plan){full}}}, "01"},
+		"one-off":    {[]taken{{"01", []func(*Plan){full}}, {"10", []func(*Plan){since("2026-11-09T12:00:00Z")}}}, "01"},
+		"no full":    {[]taken{{"01", []func(*Plan){since("2020-01-01")}}}, ""},
+		"continues":  {[]taken{{"01", []func(*Plan){full}}, {"02", []func(*Plan){since("2026-11-01T05:50:00Z")}}}, "02"},
+		"too late":   {[]taken{{"01", []func(*Plan){full}}, {"02", []func(*Plan){since("2026-11-01T05:50:01Z")}}}, "01"},
+		"with zone":  {[]taken{{"01", []func(*Plan){full}}, {"02", []func(*Plan){since("2026-11-01T07:50:00+02:00")}}}, "02"},
+		"far enough": {[]taken{{"01", []func(*Plan){full}}, {"02", []func(*Plan){since("2026-11-01")}}}, "02"},
+		"over a gap": {[]taken{
+			{"01", []func(*Plan){full}},
+			{"05", []func(*Plan){since("2026-11-04")}},
+			{"06", []func(*Plan){since("2026-11-05T05:50:00Z")}},
+		}, "01"},
+		"around a gap": {[]taken{
+			{"01", []func(*Plan){full}},
+			{"05", []func(*Plan){since("2026-11-04")}},
+			{"06", []func(*Plan){since("2026-11-01T05:50:00Z")}},
+			{"07", []func(*Plan){since("2026-11-06T05:50:00Z")}},
+		}, "07"},
+		"full after a gap": {[]taken{
+			{"01", []func(*Plan){full}},
+			{"05", []func(*Plan){since("2026-11-04")}},
+			{"06", []func(*Plan){full}},
+		}, "06"},
+		"other service":  {[]taken{{"01", []func(*Plan){full}}, {"02", []func(*Plan){full, elsewhere}}}, "01"},
+		"planned ahead":  {[]taken{{"01", []func(*Plan){full}}, {"29", []func(*Plan){full}}}, "01"},
+		"fewer datasets": {[]taken{{"01", []func(*Plan){full}}, {"02", []func(*Plan){full, datasets("districts")}}}, "01"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newDir(t, t.TempDir())
+			for _, run := range c.runs {
+				date := "2026-11-" + run.day
+				takeSnapshot(t, store, newPlan(date, append([]func(*Plan){datasets("districts", "schools"), onDate(date)}, run.edit...)...))
+			}
+			plan, err := LatestOfChain(t.Context(), store, newPlan("x").BaseURL, []string{"schools"}, morning(), margin)
+			require.NoError(t, err)
+			if c.want == "" {
+				require.Nil(t, plan)
+				return
+			}
+			require.NotNil(t, plan)
+			require.Equal(t, "2026-11-"+c.want, plan.RunID)
+		})
+	}
+}
