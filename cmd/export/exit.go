@@ -14,7 +14,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitPartial     = 3 // published, but some schools failed
+	exitPartial     = 3 // published, but not all is well
 	exitRefused     = 4 // the service refused us
 	exitHeld        = 5 // staged, held back from publishing
 	exitInterrupted = 130
@@ -46,7 +46,7 @@ func outcomeCode(s *pipeline.Summary) int {
 	switch {
 	case s.Outcome == pipeline.HeldBack:
 		return exitHeld
-	case s.Outcome == pipeline.Published && s.Schools.Failed > 0:
+	case s.Outcome == pipeline.Published && (s.Schools.Failed > 0 || len(s.Accepted) > 0 || s.Unfinished != ""):
 		return exitPartial
 	default:
 		return exitOK

@@ -63,6 +63,12 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	for _, reason := range s.Held {
 		fmt.Fprintf(&b, "  because %s\n", reason)
 	}
+	for _, reason := range s.Accepted {
+		fmt.Fprintf(&b, "  accepted by hand although %s\n", reason)
+	}
+	if s.Unfinished != "" {
+		fmt.Fprintf(&b, "  published, but not finished: %s\n  the next run or publish at this destination tries again\n", s.Unfinished)
+	}
 	if len(s.LeftOut) > 0 {
 		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", runKind(s.Kind), strings.Join(s.LeftOut, ", "))
 	}

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -19,8 +18,12 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if begun, err := sink.PublishingBegun(ctx, deps.Store, run); !begun {
 		return errors.Join(reason, err)
 	}
-	if _, err := sink.FinishPublishing(ctx, deps.Store); err != nil {
-		return errors.Join(reason, fmt.Errorf("finish the publishing of another process: %w", err))
+	_, stuck, err := finishPublishing(ctx, deps)
+	if err != nil {
+		return errors.Join(reason, err)
+	}
+	if s := stuck.of(run); s != nil && !s.Published {
+		return errors.Join(reason, s)
 	}
 	manifest, err := sink.ReadManifest(ctx, deps.Store, run)
 	if err != nil {

@@ -41,16 +41,13 @@ type limits struct {
 func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
 	started := deps.Now()
 	deps.Meter.start(started, nil)
-	finished, err := sink.FinishPublishing(ctx, deps.Store)
+	finished, stuck, err := finishPublishing(ctx, &deps)
 	if err != nil {
-		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
-	}
-	for _, run := range finished {
-		deps.tell(ctx, run, ending{})
+		return nil, err
 	}
 	id := s.RunID
 	if id == "" {
-		if id, err = onlyStaged(ctx, deps.Store, finished); err != nil {
+		if id, err = onlyStaged(ctx, deps.Store, finished, stuck); err != nil {
 			return nil, err
 		}
 	}
@@ -63,8 +60,15 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	}
 	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
+	if err := stuck.inTheWayOf(&deps, id, found.plan.Kind, found.plan.SnapshotDate); err != nil {
+		return summary, err
+	}
 	if found.manifest != nil {
-		tidy(ctx, &deps, found.manifest)
+		if s := stuck.of(id); s != nil {
+			summary.Unfinished = s.Cause().Error()
+		} else {
+			tidy(ctx, &deps, found.manifest)
+		}
 		if summary.AlreadyPublished = !slices.Contains(finished, id); !summary.AlreadyPublished {
 			summary.Report = sink.ReportPath(id)
 		}
@@ -87,8 +91,8 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 }
 
 // onlyStaged finds the run that publish means when it is not told: the one that
-// is staged, else the one whose publishing was just finished.
-func onlyStaged(ctx context.Context, store sink.Store, finished []string) (string, error) {
+// is staged, else the one whose publishing was just finished, or could not be.
+func onlyStaged(ctx context.Context, store sink.Store, finished []string, stuck stuckRuns) (string, error) {
 	runs, err := sink.Runs(ctx, store)
 	if err != nil {
 		return "", err
@@ -104,6 +108,8 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string) (strin
 		return ready[0], nil
 	case len(ready) == 0 && len(finished) == 1:
 		return finished[0], nil
+	case len(ready) == 0 && len(finished) == 0 && len(stuck) == 1:
+		return stuck[0].Run, nil
 	case len(ready) == 0:
 		return "", fmt.Errorf("%w: no run at %s is staged: see growth-export status", ErrUsage, store)
 	default:
@@ -152,8 +158,12 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 		files += int64(len(table.Files))
 	}
 	store := deps.Meter.publishing(files, deps.Store)
-	manifest, err := sink.Publish(context.WithoutCancel(ctx), store, gathered, sink.PublishOptions{Now: deps.Now, Replace: l.replace})
-	if err != nil {
+	manifest, err := sink.Publish(context.WithoutCancel(ctx), store, gathered, sink.PublishOptions{
+		Now: deps.Now, Replace: l.replace, Accepted: reasons,
+	})
+	if u, published := errors.AsType[*sink.UnfinishedError](err); published {
+		summary.Unfinished = u.Err.Error()
+	} else if err != nil {
 		return usageIfRefused(err)
 	}
 	summary.fromManifest(manifest)
@@ -217,6 +227,7 @@ func (s *Summary) fromGathered(g *sink.Gathered) {
 
 func (s *Summary) fromManifest(m *sink.Manifest) {
 	s.Outcome = Published
+	s.Accepted = m.Accepted
 	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
 	s.Manifest = sink.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)

@@ -60,15 +60,15 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err := checkSettings(&s); err != nil {
 		return nil, err
 	}
-	finished, err := sink.FinishPublishing(ctx, deps.Store)
+	_, stuck, err := finishPublishing(ctx, &deps)
 	if err != nil {
-		return nil, fmt.Errorf("finish a publishing that was cut short: %w", err)
-	}
-	for _, run := range finished {
-		deps.tell(ctx, run, ending{})
+		return nil, err
 	}
 	r, found, err := begin(ctx, deps, &s)
 	if err != nil {
+		return nil, err
+	}
+	if err := stuck.inTheWayOf(&deps, found.id, s.kind(), found.date(r.date)); err != nil {
 		return nil, err
 	}
 	r.counted = before
@@ -79,7 +79,11 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	if found.manifest != nil {
-		tidy(ctx, &deps, found.manifest)
+		if s := stuck.of(found.id); s != nil {
+			r.summary.Unfinished = s.Cause().Error()
+		} else {
+			tidy(ctx, &deps, found.manifest)
+		}
 		r.summary.AlreadyPublished = true
 		r.summary.fromManifest(found.manifest)
 		return r.summary, nil

@@ -52,6 +52,14 @@ type standing struct {
 	manifest *sink.Manifest // nil: it is not published
 }
 
+// date is the snapshot date of the run, which is that of its plan once it has one.
+func (s *standing) date(ifNew string) string {
+	if s.plan != nil {
+		return s.plan.SnapshotDate
+	}
+	return ifNew
+}
+
 func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, error) {
 	s := standing{id: id}
 	plan, err := sink.ReadPlan(ctx, store, id)

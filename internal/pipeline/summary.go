@@ -39,6 +39,11 @@ type Summary struct {
 	Report string `json:"report,omitempty"`
 	// Held are the reasons why the run was held back.
 	Held []string `json:"held,omitempty"`
+	// Accepted are the reasons to hold the run back that somebody has overruled.
+	Accepted []string `json:"accepted,omitempty"`
+	// Unfinished is why a step after the run was published could not be done.
+	// The next command does it.
+	Unfinished string `json:"unfinished,omitempty"`
 	// AlreadyPublished: the run id was published before, nothing was done.
 	AlreadyPublished bool                 `json:"already_published,omitempty"`
 	Tables           []TableSummary       `json:"tables"`

@@ -232,6 +232,9 @@ type Manifest struct {
 	// Replaces are the runs that this one took the date from, as it stood when
 	// publishing began.
 	Replaces []string `json:"replaces,omitempty"`
+	// Accepted are the reasons to hold the run back that somebody has overruled
+	// with --accept-held.
+	Accepted []string `json:"accepted,omitempty"`
 	// Activity is what all processes of the run did over time, as far as they came to journal it.
 	Activity activity.Log `json:"activity"`
 	// Purges are what was removed from the run after it was published, the

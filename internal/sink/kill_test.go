@@ -131,10 +131,16 @@ func (m *mortal) Lock(ctx context.Context, name string, wait bool) (unlock func(
 	return unlock, err
 }
 
+// finishAll finishes every publishing that was cut short.
+func finishAll(ctx context.Context, store Store) error {
+	_, stuck, err := FinishPublishing(ctx, store)
+	return errors.Join(err, stuckErrors(stuck))
+}
+
 // finish does what the next command does: it finishes what was begun, and
 // publishes the run if that had not begun.
 func finish(ctx context.Context, store Store, run string) error {
-	if _, err := FinishPublishing(ctx, store); err != nil {
+	if err := finishAll(ctx, store); err != nil {
 		return err
 	}
 	plan, err := ReadPlan(ctx, store, run)
@@ -373,7 +379,7 @@ func TestManyPublishersOfARun(t *testing.T) {
 						_, err = Publish(t.Context(), store, g, options())
 						if _, missing := errors.AsType[*MissingError](err); missing {
 							// Another one was through with it while this one gathered.
-							_, err = FinishPublishing(t.Context(), store)
+							err = finishAll(t.Context(), store)
 						}
 						return err
 					})

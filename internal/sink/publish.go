@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -19,7 +18,19 @@ type PublishOptions struct {
 	Now func() time.Time
 	// Replace allows what --replace allows, besides what the plan allows.
 	Replace bool
+	// Accepted are the reasons to hold the run back that somebody has overruled.
+	Accepted []string
 }
+
+// UnfinishedError says that a run is published, and that a step after that could
+// not be done. The next command that calls FinishPublishing does it.
+type UnfinishedError struct{ Err error }
+
+func (e *UnfinishedError) Error() string {
+	return "the run is published, but a step after that failed: " + e.Err.Error()
+}
+
+func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // intent is intent.json: publishing has begun. It holds all that is needed to
 // finish it, so that whoever finds it writes the same manifest.
@@ -40,7 +51,8 @@ type intent struct {
 // Publish makes a staged run visible, and is done once it returns a manifest:
 // called again, after it was killed or not, it goes on where it stopped. A
 // *RefusedError says that the run may not replace what stands; nothing is
-// visible then. ErrConflict says that another run, planned later, took the date
+// visible then. An *UnfinishedError comes with the manifest: the run is the snapshot of
+// its date, and a step after that failed. ErrConflict says that another run, planned later, took the date
 // while this one published; the manifest tells that this one is replaced.
 // ErrStagedLost says that nothing is visible and the run has to be run again.
 func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
@@ -48,7 +60,13 @@ func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() {
+		unlocked := unlock()
+		if err == nil {
+			unlocked = unfinished(unlocked)
+		}
+		err = errors.Join(err, unlocked)
+	}()
 
 	run := g.Plan.RunID
 	begun, version, err := readDocument[intent](ctx, store, IntentPath(run))
@@ -63,7 +81,7 @@ func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions)
 		manifest, err := ReadManifest(ctx, store, run)
 		if err == nil {
 			// Another process may have gone on staging the run.
-			err = (&publishing{store: store, run: run}).cleanUp(ctx)
+			err = unfinished((&publishing{store: store, run: run}).cleanUp(ctx))
 		}
 		if !errors.Is(err, ErrNotFound) {
 			return manifest, err
@@ -131,6 +149,7 @@ func begin(
 	}
 	manifest.Ledger = ledger
 	manifest.Ledger.Staged = nil
+	manifest.Accepted = opts.Accepted
 	manifest.PublishedAt = opts.Now().UTC().Truncate(time.Second)
 	begun.Manifest = *manifest
 
@@ -158,50 +177,6 @@ func follow(ctx context.Context, store Store, run string) (*intent, string, erro
 		return nil, "", nil
 	}
 	return standing, version, err
-}
-
-// FinishPublishing rolls publishings forward whose process was killed, the
-// earliest planned first, and returns their runs. One that cannot be finished
-// because the store has lost what was staged is taken back; the error then
-// wraps ErrStagedLost and names the run to be run again.
-func FinishPublishing(ctx context.Context, store Store) (finished []string, err error) {
-	runs, err := publishingRuns(ctx, store)
-	if err != nil || len(runs) == 0 {
-		return nil, err
-	}
-	unlock, err := store.Lock(ctx, publishLock, true)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-
-	type found struct {
-		begun   *intent
-		version string
-	}
-	var all []found
-	for _, run := range runs {
-		begun, version, err := readDocument[intent](ctx, store, inRun(run, intentName))
-		if errors.Is(err, ErrNotFound) {
-			continue // finished while this process waited for the lock
-		}
-		if errors.Is(err, ErrDamaged) {
-			continue // its run is published from its journals, which say the same
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found{begun: begun, version: version})
-	}
-	slices.SortFunc(all, func(a, b found) int { return a.begun.compare(b.begun.PlannedAt, b.begun.Manifest.RunID) })
-	for _, f := range all {
-		_, err := rollForward(ctx, store, f.begun, f.version)
-		if err != nil && !errors.Is(err, ErrConflict) {
-			return finished, err
-		}
-		finished = append(finished, f.begun.Manifest.RunID)
-	}
-	return finished, nil
 }
 
 // publishingRuns are the runs, as they stand in paths, that are being published.

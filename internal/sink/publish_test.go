@@ -81,8 +81,9 @@ func TestPublish(t *testing.T) {
 	again := publishRun(t, store, "r1")
 	require.Equal(t, m, again)
 	require.Equal(t, found, tree(t, root))
-	finished, err := FinishPublishing(t.Context(), store)
+	finished, stuck, err := FinishPublishing(t.Context(), store)
 	require.NoError(t, err)
+	require.Empty(t, stuck)
 	require.Empty(t, finished)
 }
 
@@ -370,8 +371,11 @@ func TestDamagedStagedFile(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, sound)
 
-		_, err = FinishPublishing(t.Context(), another)
-		require.ErrorIs(t, err, ErrStagedLost)
+		_, stuck, err := FinishPublishing(t.Context(), another)
+		require.NoError(t, err)
+		require.Len(t, stuck, 1)
+		require.True(t, stuck[0].TakenBack)
+		require.ErrorIs(t, stuck[0], ErrStagedLost)
 		_, err = ReadManifest(t.Context(), another, "r1")
 		require.ErrorIs(t, err, ErrNotFound)
 		require.NotContains(t, tree(t, root), damaged.Path)

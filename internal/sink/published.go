@@ -137,7 +137,8 @@ func NewestRun(ctx context.Context, store Store) (string, error) {
 // alone finishes what killed publishers and purges have left, and keeps others
 // out until unlock is called.
 func alone(ctx context.Context, store Store) (unlock func() error, err error) {
-	if _, err := FinishPublishing(ctx, store); err != nil {
+	_, stuck, err := FinishPublishing(ctx, store)
+	if err := errors.Join(err, stuckErrors(stuck)); err != nil {
 		return nil, err
 	}
 	if unlock, err = store.Lock(ctx, publishLock, true); err != nil {

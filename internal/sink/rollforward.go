@@ -38,30 +38,37 @@ func (p *publishing) roll(ctx context.Context) error {
 		return err
 	}
 	won := p.manifest.Status == Published
-	if p.manifest.Kind != Delta {
+	if won && p.manifest.Kind != Delta {
 		var err error
-		if won {
-			if won, err = p.setPointer(ctx); err != nil {
-				return err
-			}
-		}
-		if won {
-			err = p.takeOver(ctx)
-		} else {
-			err = p.yield(ctx)
-		}
-		if err != nil {
+		if won, err = p.setPointer(ctx); err != nil {
 			return err
 		}
 	}
-	if err := p.cleanUp(ctx); err != nil {
-		return err
-	}
 	if !won {
+		if err := p.yield(ctx); err != nil {
+			return err
+		}
+		if err := p.cleanUp(ctx); err != nil {
+			return err
+		}
 		return fmt.Errorf("%w: a run planned later was published as the snapshot of %s meanwhile",
 			ErrConflict, p.manifest.SnapshotDate)
 	}
-	return nil
+	// The run is published now, whatever fails from here on.
+	if p.manifest.Kind != Delta {
+		if err := p.takeOver(ctx); err != nil {
+			return unfinished(err)
+		}
+	}
+	return unfinished(p.cleanUp(ctx))
+}
+
+// unfinished marks an error of a step after the pointer has moved.
+func unfinished(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UnfinishedError{err}
 }
 
 // publishFiles commits the files and writes the manifest, unless it stands: it
@@ -133,8 +140,17 @@ func (p *publishing) takeBack(ctx context.Context, cause error) error {
 	if err := p.store.Remove(ctx, IntentPath(p.run)); err != nil {
 		return errors.Join(cause, err)
 	}
-	return fmt.Errorf("%w; nothing of it is visible, run it again", cause)
+	return &takenBackError{cause}
 }
+
+// takenBackError says that a publishing was taken back.
+type takenBackError struct{ cause error }
+
+func (e *takenBackError) Error() string {
+	return e.cause.Error() + "; nothing of it is visible, run it again"
+}
+
+func (e *takenBackError) Unwrap() error { return e.cause }
 
 // setPointer makes the run that of its date, and tells whether it is.
 func (p *publishing) setPointer(ctx context.Context) (bool, error) {

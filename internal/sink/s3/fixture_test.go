@@ -105,10 +105,19 @@ func publishStaged(ctx context.Context, store sink.Store, run string) (*sink.Man
 	return sink.Publish(ctx, store, gathered, sink.PublishOptions{Now: morning})
 }
 
+// finishAll finishes every publishing that was cut short.
+func finishAll(ctx context.Context, store sink.Store) error {
+	_, stuck, err := sink.FinishPublishing(ctx, store)
+	for _, s := range stuck {
+		err = errors.Join(err, s)
+	}
+	return err
+}
+
 // finish does what the next command does: it finishes what was begun, and
 // publishes the run if that had not begun.
 func finish(ctx context.Context, store sink.Store, run string) error {
-	if _, err := sink.FinishPublishing(ctx, store); err != nil {
+	if err := finishAll(ctx, store); err != nil {
 		return err
 	}
 	_, err := publishStaged(ctx, store, run)

@@ -157,7 +157,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 		opts := options(t, d.bucket, "pre")
 		ctx := t.Context()
 		command := func(store sink.Store) error {
-			if _, err := sink.FinishPublishing(ctx, store); err != nil {
+			if err := finishAll(ctx, store); err != nil {
 				return err
 			}
 			plan, err := sink.CreatePlan(ctx, store, newPlan("run", 0))

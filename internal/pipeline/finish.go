@@ -1,0 +1,59 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
+)
+
+// stuckRuns are publishings that were cut short and cannot be finished.
+type stuckRuns []*sink.StuckError
+
+// finishPublishing finishes publishings that were cut short and returns their
+// runs. Those that cannot be finished are logged and returned too: they keep
+// only runs of their own date from being published.
+func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
+	finished, stuck, err = sink.FinishPublishing(ctx, deps.Store)
+	if err != nil {
+		return finished, stuck, fmt.Errorf("finish a publishing that was cut short: %w", err)
+	}
+	for _, run := range finished {
+		deps.tell(ctx, run, ending{})
+	}
+	for _, s := range stuck {
+		message := "a publishing that was cut short cannot be finished"
+		switch {
+		case s.Published:
+			message = "a published run is not finished: the next command tries again"
+		case s.TakenBack:
+			message = "a publishing that was cut short was taken back: run it again"
+		}
+		deps.Logger.WarnContext(ctx, message, "run", s.Run, "error", s.Err)
+	}
+	return finished, stuck, nil
+}
+
+// of returns what is stuck of a run; nil if nothing is.
+func (st stuckRuns) of(run string) *sink.StuckError {
+	for _, s := range st {
+		if s.Run == run {
+			return s
+		}
+	}
+	return nil
+}
+
+// inTheWayOf returns why a run cannot be published before a stuck one is
+// finished or abandoned; nil if it can.
+func (st stuckRuns) inTheWayOf(deps *Deps, run string, kind sink.Kind, date string) error {
+	for _, s := range st {
+		own := s.Run == run && !s.Published && !s.TakenBack
+		if own || s.Blocks(kind, date) {
+			return fmt.Errorf("%w: remove the cause and try again, or give that run up with: "+
+				"growth-export publish --dest %s --run-id %s --abandon", s, wording.ShellWord(deps.Store.String()), s.Run)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+var errRefused = errors.New("the disk refuses it")
+
+// refusing is a store that commits no file of run "stuck", and writes no
+// document at one path.
+type refusing struct {
+	sink.Store
+
+	document string
+}
+
+func (s refusing) Commit(ctx context.Context, run string, file sink.File) error {
+	if run == "stuck" && strings.HasPrefix(file.Path, "students/") {
+		return errRefused
+	}
+	return s.Store.Commit(ctx, run, file)
+}
+
+func (s refusing) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == s.document {
+		return errRefused
+	}
+	return s.Store.Write(ctx, path, data, when)
+}
+
+// TestStuckRunBlocksOnlyItsDate has a publishing that cannot be finished: other
+// dates are published, another run of the same date is told what is in its way,
+// and all goes on once the cause is gone.
+func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	take := func(run string, day int, broken bool) (*pipeline.Summary, error) {
+		deps := s.deps(nil)
+		if broken {
+			deps.Store = refusing{Store: deps.Store}
+		}
+		deps.Now = func() time.Time { return theDay.AddDate(0, 0, day) }
+		settings := defaults()
+		settings.RunID, settings.Datasets = run, []string{"schools", "students"}
+		return pipeline.Run(t.Context(), deps, settings)
+	}
+	_, err := take("stuck", 0, true)
+	require.ErrorIs(t, err, errRefused)
+
+	summary, err := take("next", 1, true)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	for _, run := range []string{"same", "stuck"} {
+		s.server.ResetLog()
+		_, err = take(run, 0, true)
+		require.ErrorIs(t, err, errRefused, run)
+		require.ErrorContains(t, err, "the publishing of run stuck cannot be finished")
+		require.ErrorContains(t, err, "--run-id stuck --abandon")
+		require.Empty(t, s.server.Log(), "it is known before any request")
+	}
+	broken := s.deps(nil)
+	broken.Store = refusing{Store: broken.Store}
+	_, err = pipeline.Publish(t.Context(), broken, pipeline.PublishSettings{})
+	require.ErrorIs(t, err, errRefused)
+
+	summary, err = take("same", 0, false)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published, summary.Outcome)
+	manifest, err := sink.ReadManifest(t.Context(), broken.Store, "stuck")
+	require.NoError(t, err)
+	require.Equal(t, sink.Replaced, manifest.Status, "it was finished first")
+}
+
+// TestFailureAfterThePointer has a store on which _latest.json cannot be
+// written: the run is published and says what is left, and the next command
+// does that.
+func TestFailureAfterThePointer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.Datasets = "run", []string{"schools", "students"}
+	deps := s.deps(nil)
+	deps.Store = refusing{Store: deps.Store, document: sink.LatestPath}
+	for range 2 {
+		summary, err := pipeline.Run(t.Context(), deps, settings)
+		require.NoError(t, err)
+		require.Equal(t, pipeline.Published, summary.Outcome)
+		require.Contains(t, summary.Unfinished, "write _latest.json: the disk refuses it")
+	}
+	store := s.deps(nil).Store
+	manifest, err := sink.Standing(t.Context(), store, sink.Full, "2026-11-20")
+	require.NoError(t, err)
+	require.Equal(t, "run", manifest.RunID)
+
+	summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
+	require.NoError(t, err)
+	require.Empty(t, summary.Unfinished)
+	report, err := sink.Verify(t.Context(), store, sink.VerifyTarget{})
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	begun, err := sink.PublishingBegun(t.Context(), store, "run")
+	require.NoError(t, err)
+	require.True(t, begun)
+	_, _, err = store.Read(t.Context(), sink.IntentPath("run"))
+	require.ErrorIs(t, err, sink.ErrNotFound)
+}
+
+// TestAcceptedByHand publishes a run that is held for shrinking: the manifest
+// and every later summary say that it was accepted by hand.
+func TestAcceptedByHand(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.Datasets = "before", []string{"schools", "students"}
+	s.run(settings)
+	fewer := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3}}, simulator.ServerOptions{})
+	fewer.dest = s.dest
+	settings.RunID = "fewer"
+	held := fewer.run(settings)
+	require.Equal(t, pipeline.HeldBack, held.Outcome)
+	for range 2 {
+		summary, err := pipeline.Publish(t.Context(), fewer.deps(nil), pipeline.PublishSettings{RunID: "fewer", AcceptHeld: true})
+		require.NoError(t, err)
+		require.Equal(t, pipeline.Published, summary.Outcome)
+		require.Equal(t, held.Held, summary.Accepted)
+	}
+}
