@@ -96,12 +96,13 @@ type purging struct {
 	// plan may be of a purged school; with the run's id, if it is known.
 	unfinished map[string]string
 	listed     bool // the store lists all that is staged
+	undeclared set  // tables that this release does not declare
 	seen       set  // bids that were asked for and found in a row
 }
 
 // newPurging begins a report, or goes on with that of a killed purge.
 func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, error) {
-	p := &purging{store: store, opts: opts, seen: make(set)}
+	p := &purging{store: store, opts: opts, listed: true, undeclared: make(set), seen: make(set)}
 	asked := PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
 		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
@@ -110,7 +111,7 @@ func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, 
 	p.report = &PurgeReport{
 		FormatVersion: FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
-		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{}, NotReached: notReached(true),
+		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
 	entries, err := list(ctx, store, purgesPrefix)
 	if err != nil {
@@ -129,6 +130,7 @@ func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, 
 			p.report = earlier
 		}
 	}
+	p.report.NotReached = p.notReached()
 	p.know = newKnowledge(p.report.Schools)
 	return p, nil
 }

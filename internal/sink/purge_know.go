@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -80,20 +79,18 @@ func (k *knowledge) addTables(ctx context.Context, store Store, manifest *Manife
 		if !ok {
 			continue
 		}
-		table := columnsOf(declared, columns...)
 		for _, file := range manifest.Tables[name].Files {
-			err := readFile(ctx, store, file.Path, table, func(batch *rows.Batch) error {
+			err := readFile(ctx, store, file.Path, declared, some(columns), func(batch *rows.Batch) error {
 				for i := range batch.N {
-					text := func(c int) string {
-						if v := &batch.Cols[c]; !v.Null(i) {
-							return string(v.Text(i))
+					text := func(name string) string {
+						c := batch.Table.Column(name)
+						if c < 0 || batch.Cols[c].Null(i) {
+							return ""
 						}
-						return ""
+						return string(batch.Cols[c].Text(i))
 					}
-					k.addOwn(manifest.RunID, text(0), text(1))
-					if len(columns) > 2 {
-						put(k.listed, text(0), text(2))
-					}
+					k.addOwn(manifest.RunID, text("school_bid"), text("district_bid"))
+					put(k.listed, text("school_bid"), text("requested_district_bid"))
 				}
 				return nil
 			})
@@ -176,27 +173,6 @@ func readPlans(ctx context.Context, store Store, entries []Entry) (map[string]*P
 		plans[run] = plan
 	}
 	return plans, nil
-}
-
-// readFile hands the rows of a visible file to use, page by page.
-func readFile(
-	ctx context.Context, store Store, path string, table *schemas.Table, use func(*rows.Batch) error,
-) (err error) {
-	object, err := store.Open(ctx, path)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, object.Close()) }()
-	err = readRows(object, object.Size(), table, func(batch *rows.Batch) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return use(batch)
-	})
-	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
 }
 
 // sorted returns the members in order.

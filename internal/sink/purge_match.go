@@ -33,22 +33,23 @@ func districtColumns() []string {
 	return []string{"requested_district_bid", "requested_perspective_bid", "district_bid", "perspective_bid"}
 }
 
-// matchColumns are the columns of a table that decide whether a row is purged:
-// those that hold a bid, and those that tell the record of a child row.
-func matchColumns(table *schemas.Table, dataset *schemas.Dataset) *schemas.Table {
+// matchColumns returns the names of the columns that decide whether a row of a
+// table is purged: those that hold a bid, and those that identify the record of
+// a child row.
+func matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
 	wanted := slices.Concat(schoolColumns(), districtColumns())
 	for _, key := range recordKey(table, dataset) {
 		wanted = append(wanted, table.Columns[key].Name)
 	}
 	slices.Sort(wanted)
-	return columnsOf(table, slices.Compact(wanted)...)
+	return slices.Compact(wanted)
 }
 
 // recordKey returns the columns that tell which record a row is, or is an
 // element of: the key of the dataset's first table, as it stands in this one.
-// None for a dataset of one table.
+// None for a dataset of one table, or for a table that is not declared.
 func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
-	if len(dataset.Tables) < 2 {
+	if dataset == nil || len(dataset.Tables) < 2 {
 		return nil
 	}
 	parent := dataset.Tables[0]
@@ -75,7 +76,7 @@ type match struct {
 	// requests are the columns that say what was asked for, which stand in
 	// child rows too.
 	requests map[int]bool
-	key      []int // of the record
+	key      []int // of the record; -1 for a column that the file lacks
 	first    bool  // the table is the first of its dataset
 	records  records
 	seen     set // bids that rows hold
@@ -88,12 +89,13 @@ type match struct {
 // apart; of those that one call has sent, all elements go if one record does.
 type records map[string]bool
 
+// newMatch returns the match of a table's rows that are read in these columns.
 func newMatch(b bids, columns, table *schemas.Table, dataset *schemas.Dataset, r records) *match {
-	m := &match{bids: b, first: table == dataset.Tables[0], records: r, requests: make(map[int]bool), seen: make(set)}
+	m := &match{bids: b, first: dataset == nil || table == dataset.Tables[0], records: r, requests: make(map[int]bool), seen: make(set)}
 	find := func(names []string) []int {
 		var found []int
 		for _, name := range names {
-			if at := columns.Column(name); at >= 0 {
+			if at := columns.Column(name); at >= 0 && isText(&columns.Columns[at]) {
 				found = append(found, at)
 				m.requests[at] = strings.HasPrefix(name, "requested_")
 			}
@@ -102,7 +104,11 @@ func newMatch(b bids, columns, table *schemas.Table, dataset *schemas.Dataset, r
 	}
 	m.schoolAt, m.districtAt = find(schoolColumns()), find(districtColumns())
 	for _, key := range recordKey(table, dataset) {
-		m.key = append(m.key, columns.Column(table.Columns[key].Name))
+		at := columns.Column(table.Columns[key].Name)
+		if at >= 0 && !isText(&columns.Columns[at]) {
+			at = -1
+		}
+		m.key = append(m.key, at)
 	}
 	return m
 }
@@ -147,11 +153,11 @@ func (m *match) among(batch *rows.Batch, i int, columns []int, of set) (requeste
 func (m *match) recordOf(batch *rows.Batch, i int) []byte {
 	m.scratch = m.scratch[:0]
 	for _, c := range m.key {
-		v := &batch.Cols[c]
-		if v.Null(i) {
+		if c < 0 || batch.Cols[c].Null(i) {
 			m.scratch = append(m.scratch, 0)
 			continue
 		}
+		v := &batch.Cols[c]
 		m.scratch = append(m.scratch, 1)
 		m.scratch = binary.AppendUvarint(m.scratch, uint64(len(v.Text(i))))
 		m.scratch = append(m.scratch, v.Text(i)...)
@@ -159,21 +165,20 @@ func (m *match) recordOf(batch *rows.Batch, i int) []byte {
 	return m.scratch
 }
 
-// mentions tells whether a text of the row is one of the bids, in whatever
-// column, or a text within its JSON is.
+// mentions reports whether a text of the row, or a text within its JSON, is one
+// of the bids, in any column. The file need not say which texts are JSON.
 func (b *bids) mentions(batch *rows.Batch, i int) bool {
 	for c := range batch.Cols {
 		v := &batch.Cols[c]
-		switch {
-		case v.Null(i):
-		case v.Type == schemas.JSON:
-			if b.inJSON(v.Text(i)) {
-				return true
-			}
-		case v.Type == schemas.String:
-			if text := v.Text(i); b.schools[string(text)] || b.districts[string(text)] {
-				return true
-			}
+		if !v.IsText() || v.Null(i) {
+			continue
+		}
+		text := v.Text(i)
+		if b.schools[string(text)] || b.districts[string(text)] {
+			return true
+		}
+		if len(text) > 0 && (text[0] == '{' || text[0] == '[') && b.inJSON(text) {
+			return true
 		}
 	}
 	return false

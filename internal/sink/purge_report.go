@@ -126,9 +126,8 @@ func (r *PurgeReport) addPurge(m *Manifest, purge *ManifestPurge) {
 	r.FilesRewritten += len(purge.Files)
 }
 
-// notReached returns what no purge reaches. Listed reports whether the store
-// lists everything that is staged.
-func notReached(listed bool) []string {
+// notReached returns what the purge does not reach.
+func (p *purging) notReached() []string {
 	places := []string{
 		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
 		"snapshots of the file system, backups, and blocks of a disk that are not written over",
@@ -136,9 +135,13 @@ func notReached(listed bool) []string {
 		"scratch folders of runs that were killed, on the machines that they ran on",
 		"folders named after a district, plans, ledgers and manifests, which name schools and districts and hold nothing of students",
 	}
-	if !listed {
+	if !p.listed {
 		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
 			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
+	}
+	for _, table := range p.undeclared.sorted() {
+		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
+			"gives to a school or district")
 	}
 	return places
 }

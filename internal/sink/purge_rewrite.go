@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/sink/parquetfile"
 	"example.org/growthexport/schemas"
 )
 
@@ -49,7 +49,7 @@ func (m *Manifest) purged(table string) int64 {
 // purgeUnit are the files of one dataset and bucket, in the order of its
 // tables: their rows are of the same records.
 type purgeUnit struct {
-	dataset *schemas.Dataset
+	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
 }
 
@@ -67,19 +67,16 @@ func (u *purgeUnit) removed() (n int64) {
 	return n
 }
 
-// purgeUnits returns the files of a published run.
-func purgeUnits(m *Manifest) ([]purgeUnit, error) {
-	known := 0
+// purgeUnits returns the files of a published run. Each file of a table that is
+// not declared, because another release wrote it, is a unit of its own.
+func purgeUnits(m *Manifest) []purgeUnit {
+	declared := make(set)
 	var units []purgeUnit
 	for _, dataset := range schemas.Datasets() {
 		at := make(map[string]int) // in units, by the part
 		for _, table := range dataset.Tables {
-			listed, ok := m.Tables[table.Name]
-			if !ok {
-				continue
-			}
-			known++
-			for _, file := range listed.Files {
+			declared[table.Name] = true
+			for _, file := range m.Tables[table.Name].Files {
 				part := partOf(file.Path, DatePath(m.Kind, table.Name, m.SnapshotDate))
 				if _, ok := at[part]; !ok {
 					at[part] = len(units)
@@ -90,10 +87,15 @@ func purgeUnits(m *Manifest) ([]purgeUnit, error) {
 			}
 		}
 	}
-	if known != len(m.Tables) {
-		return nil, fmt.Errorf("run %s has tables that this growth-export does not know", m.RunID)
+	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
+		if declared[name] {
+			continue
+		}
+		for _, file := range m.Tables[name].Files {
+			units = append(units, purgeUnit{files: []purgeFile{{table: &schemas.Table{Name: name}, file: file}}})
+		}
 	}
-	return units, nil
+	return units
 }
 
 // generationDigits are behind the number of the bucket in the name of a
@@ -215,8 +217,10 @@ func (p *purging) rewriteUnit(ctx context.Context, tables *Tables, m *Manifest, 
 		if err != nil {
 			return err
 		}
-		match := newMatch(p.bidsOf(m.RunID), f.table, f.table, unit.dataset, of)
-		if into[i], err = p.rewriteFile(ctx, tables, f, path, match); err != nil {
+		prepare := func(own *schemas.Table) *match {
+			return newMatch(p.bidsOf(m.RunID), own, f.table, unit.dataset, of)
+		}
+		if into[i], err = p.rewriteFile(ctx, tables, f, path, prepare); err != nil {
 			return err
 		}
 	}
@@ -224,25 +228,31 @@ func (p *purging) rewriteUnit(ctx context.Context, tables *Tables, m *Manifest, 
 }
 
 // rewriteFile stages a file with the rows of another that are not purged, in
-// their order: its bytes depend on these rows alone.
+// their order and with the columns of that file: its bytes depend on these
+// alone.
 func (p *purging) rewriteFile(
-	ctx context.Context, tables *Tables, old *purgeFile, path string, match *match,
+	ctx context.Context, tables *Tables, old *purgeFile, path string, prepare func(*schemas.Table) *match,
 ) (_ File, err error) {
-	object, err := p.store.Open(ctx, old.file.Path)
+	was, err := openDataFile(ctx, p.store, old.file.Path, old.table)
 	if err != nil {
-		return File{}, fmt.Errorf("open %s: %w", old.file.Path, err)
+		return File{}, err
 	}
-	defer func() { err = errors.Join(err, object.Close()) }()
-	if err := sound(ctx, object, old); err != nil {
+	defer func() { err = errors.Join(err, was.Close()) }()
+	hash, err := hashFile(ctx, was, was.Size())
+	if err == nil && hash != old.file.SHA256 {
+		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", ErrDamaged)
+	}
+	if err != nil {
 		return File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
 	}
-	file, err := tables.Create(ctx, path, old.table)
+	file, err := tables.Create(ctx, path, was.table)
 	if err != nil {
 		return File{}, err
 	}
 	defer func() { err = errors.Join(err, file.Abort()) }()
+	match := prepare(was.table)
 	var removed int64
-	err = readRows(object, object.Size(), old.table, func(batch *rows.Batch) error {
+	err = readRows(was, was.Size(), was.table, func(batch *rows.Batch) error {
 		kept := make([]int32, 0, batch.N)
 		for i := range batch.N {
 			if !match.row(batch, i) {
@@ -260,28 +270,4 @@ func (p *purging) rewriteFile(
 		return File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
 	}
 	return file.Stage(ctx)
-}
-
-// sound tells whether a file is as it was published, with the columns that its
-// table has today: what cannot be read for certain is not rewritten.
-func sound(ctx context.Context, object Object, f *purgeFile) error {
-	hash, err := hashFile(ctx, object, object.Size())
-	if err != nil {
-		return err
-	}
-	if hash != f.file.SHA256 {
-		return fmt.Errorf("%w: its SHA-256 is not the manifest's", ErrDamaged)
-	}
-	info, err := parquetfile.Inspect(object, object.Size())
-	if err != nil {
-		return err
-	}
-	var columns []string
-	for i := range f.table.Columns {
-		columns = append(columns, f.table.Columns[i].Name)
-	}
-	if !slices.Equal(columns, info.Columns) {
-		return fmt.Errorf("its columns are not those that this growth-export writes in table %s", f.table.Name)
-	}
-	return nil
 }

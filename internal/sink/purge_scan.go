@@ -36,9 +36,11 @@ func (p *purging) reread(ctx context.Context) error {
 func (p *purging) look(ctx context.Context, again *PurgeReread) error {
 	p.found = make(map[string][]purgeUnit)
 	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
-		units, err := purgeUnits(p.runs[run])
-		if err != nil {
-			return err
+		units := purgeUnits(p.runs[run])
+		for i := range units {
+			if units[i].dataset == nil {
+				p.undeclared[units[i].files[0].table.Name] = true
+			}
 		}
 		of := p.bidsOf(run)
 		var mu sync.Mutex // over again and p.seen
@@ -99,13 +101,18 @@ func (l *lookout) unit(ctx context.Context, store Store, unit *purgeUnit) error 
 	l.mentioning = make([]int64, len(unit.files))
 	for i := range unit.files {
 		f := &unit.files[i]
-		columns := matchColumns(f.table, unit.dataset)
+		pick := some(matchColumns(f.table, unit.dataset))
 		if l.whole {
-			columns = textColumns(f.table)
+			pick = textColumns
 		}
-		match := newMatch(l.bids, columns, f.table, unit.dataset, l.records)
-		match.seen = l.seen
-		err := readFile(ctx, store, f.file.Path, columns, func(batch *rows.Batch) error {
+		var match *match
+		prepare := func(own *schemas.Table) *schemas.Table {
+			columns := pick(own)
+			match = newMatch(l.bids, columns, f.table, unit.dataset, l.records)
+			match.seen = l.seen
+			return columns
+		}
+		err := readFile(ctx, store, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
 			for r := range batch.N {
 				switch {
 				case match.row(batch, r):
@@ -123,18 +130,6 @@ func (l *lookout) unit(ctx context.Context, store Store, unit *purgeUnit) error 
 	return nil
 }
 
-// textColumns are all columns of a table that hold texts: the bids, and the
-// keys of records, are among them.
-func textColumns(table *schemas.Table) *schemas.Table {
-	some := &schemas.Table{Name: table.Name}
-	for _, c := range table.Columns {
-		if c.Type == schemas.String || c.Type == schemas.JSON {
-			some.Columns = append(some.Columns, c)
-		}
-	}
-	return some
-}
-
 // findStrays looks into the data files that no published run names, as somebody
 // may have put them back: they hold rows, or cannot be read.
 func (p *purging) findStrays(ctx context.Context) error {
@@ -147,7 +142,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 		return err
 	}
 	p.report.Strays = nil
-	p.report.NotReached = notReached(p.listed)
+	p.report.NotReached = p.notReached()
 	entries, err := list(ctx, p.store, "")
 	if err != nil {
 		return err
@@ -176,7 +171,7 @@ func (p *purging) strayHolds(ctx context.Context, path string) (bool, error) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "as_of/"), "changes/"), "/")
 	table, dataset, ok := schemas.FindTable(name)
 	if !ok {
-		return false, errors.New("it is of no table")
+		table = &schemas.Table{Name: name}
 	}
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: File{Path: path}}}}
 	l := lookout{bids: p.bidsOf(""), records: make(records), seen: make(set)}

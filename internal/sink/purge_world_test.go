@@ -188,7 +188,7 @@ func readWorld(t *testing.T, store Store, run string) map[string][]record {
 		require.True(t, ok)
 		some := textColumns(table)
 		for _, file := range listed.Files {
-			require.NoError(t, readFile(t.Context(), store, file.Path, some, func(b *rows.Batch) error {
+			require.NoError(t, readFile(t.Context(), store, file.Path, table, as(some), func(b *rows.Batch) error {
 				for i := range b.N {
 					r := make(record)
 					for c := range b.Cols {
@@ -203,4 +203,9 @@ func readWorld(t *testing.T, store Store, run string) map[string][]record {
 		}
 	}
 	return found
+}
+
+// as reads a file as the table, which it must fit.
+func as(table *schemas.Table) func(*schemas.Table) *schemas.Table {
+	return func(*schemas.Table) *schemas.Table { return table }
 }
