@@ -48,7 +48,7 @@ func (a *app) warnOfConditions(ctx context.Context, store sink.Store, logger *sl
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, sink.ErrVersionRefused):
-		logger.WarnContext(ctx, "no snapshot can be replaced here: "+err.Error(), "destination", store.String())
+		logger.WarnContext(ctx, "no snapshot can be replaced at this destination", "destination", store.String(), "error", err)
 	case err != nil:
 		logger.WarnContext(ctx, "conditional writes could not be tried: growth-export doctor says more",
 			"destination", store.String(), "error", err)

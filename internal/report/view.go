@@ -18,7 +18,7 @@ type view struct {
 	Style   template.CSS
 	Title   string
 	Verdict verdict
-	Next    []wording.Step
+	Next    []step
 	Facts   []fact
 
 	M           *sink.Manifest

@@ -37,7 +37,7 @@ func swap(ctx context.Context, path string, attempt func() error) error {
 		if n == maxSwaps {
 			return fmt.Errorf("replace %s: %w (%d attempts)", path, ErrVersionRefused, n)
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2)) //nolint:gosec // Jitter is not a secret.
+		timer := time.NewTimer(wait/2 + rand.N(wait/2))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -49,15 +50,24 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	case err != nil:
 		return nil, s.failed("open", path, err)
 	}
+	// A weak ETag, as proxies make them, never satisfies If-Match: there the
+	// answer's ETag alone says that the object is still the same.
+	condition := head.ETag
+	if strings.HasPrefix(aws.ToString(condition), "W/") {
+		condition = nil
+	}
 	return &object{
 		size: aws.ToInt64(head.ContentLength),
 		open: func(from, to int64) (io.ReadCloser, error) {
 			out, err := s.client.GetObject(ctx, &s3.GetObjectInput{
-				Bucket: &s.bucket, Key: s.key(path), IfMatch: head.ETag,
+				Bucket: &s.bucket, Key: s.key(path), IfMatch: condition,
 				Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 			})
 			if err != nil {
 				return nil, s.failed("read", path, err)
+			}
+			if condition == nil && aws.ToString(out.ETag) != aws.ToString(head.ETag) {
+				return nil, errors.Join(s.failed("read", path, errors.New("the object was replaced")), out.Body.Close())
 			}
 			return out.Body, nil
 		},

@@ -1,0 +1,131 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3/s3test"
+)
+
+// TestOtherStores takes two nights, replaces the second, lets two publishers
+// meet and purges a school on stores that differ from S3: one that lists uploads
+// as MinIO does, one behind a proxy that weakens ETags, and one that ignores the
+// conditions of writes. Whatever a store cannot do ends within bounds and says
+// so, and every snapshot that a pointer names is whole.
+func TestOtherStores(t *testing.T) {
+	t.Parallel()
+	g := groundOnS3(t)
+	const (
+		refused = "the store refuses to replace the version that it has just returned"
+		ignored = "the store ignores the conditions of conditional writes"
+	)
+	tests := []struct {
+		name    string
+		mode    s3test.Mode
+		warning string // of every run
+		// The exit codes: of the first night, the second, the second once more,
+		// and a purge.
+		first, second, again, purge int
+	}{
+		{name: "lists uploads by exact key", mode: s3test.ExactListing},
+		{
+			name: "weakens ETags", mode: s3test.WeakETags, warning: refused,
+			second: exitPartial, again: exitFailed, purge: exitFailed,
+		},
+		{name: "ignores conditions", mode: g.server.IgnoredConditions, warning: ignored},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := g.site()
+			s.endpoint = g.server.Proxy(t, func(*http.Request) s3test.Fault { return s3test.NoFault }, test.mode).Endpoint
+			today := time.Now().UTC()
+			dates := []string{today.AddDate(0, 0, -1).Format(time.DateOnly), today.Format(time.DateOnly)}
+			night := func(id, date string, more ...string) *process {
+				return s.command(t, "run", append([]string{
+					"--simulate", "--simulate-schools", "4", "--simulate-results", "300",
+					"--run-id", id, "--snapshot-date", date,
+				}, more...)...)
+			}
+			requireEnd := func(code int, end ending) {
+				t.Helper()
+				require.Equal(t, code, end.code, end.stderr)
+				if test.warning != "" {
+					require.Contains(t, end.stderr, test.warning)
+				}
+				require.NotContains(t, end.stderr, "panic")
+			}
+			current := func(date string) string {
+				t.Helper()
+				var pointer sink.Pointer
+				s.readJSON(t, sink.PointerPath(sink.Full, date), &pointer)
+				requireVerified(t, s.open(t), sink.VerifyTarget{SnapshotDate: date})
+				return pointer.RunID
+			}
+
+			requireEnd(test.first, night("first", dates[0]).end(nil))
+			require.Equal(t, "first", current(dates[0]))
+
+			requireEnd(test.second, night("second", dates[1]).end(nil))
+			require.Equal(t, "second", current(dates[1]))
+
+			requireEnd(test.again, night("again", dates[1]).end(nil))
+			if test.again == exitOK {
+				require.Equal(t, "again", current(dates[1]))
+			} else {
+				require.Equal(t, "second", current(dates[1]), "the previous snapshot stays")
+			}
+
+			// Two publishers meet: one of them is the snapshot, and it is whole.
+			ends := together(night("one", dates[1]), night("other", dates[1]))
+			winner := current(dates[1])
+			if test.again == exitOK {
+				require.Contains(t, []string{"one", "other"}, winner)
+			} else {
+				require.Equal(t, "second", winner)
+			}
+			for i, id := range []string{"one", "other"} {
+				// The other one failed, or was published first and then replaced.
+				if id == winner {
+					requireEnd(exitOK, ends[i])
+				} else {
+					require.Contains(t, []int{test.again, exitFailed}, ends[i].code, "%s: %s", id, ends[i].stderr)
+				}
+			}
+
+			var plan sink.Plan
+			s.readJSON(t, sink.PlanPath("first"), &plan)
+			end := s.command(t, "purge", "--schools", plan.Schools[0].Bid).end(nil)
+			require.Equal(t, test.purge, end.code, end.stdout+end.stderr)
+			current(dates[0])
+			current(dates[1])
+			if test.purge == exitOK {
+				for _, key := range s.staged(t) {
+					require.NotContains(t, key, plan.RunID)
+				}
+				return
+			}
+			require.Contains(t, end.stderr, refused)
+			for _, path := range s.objects(t) {
+				require.False(t, strings.HasPrefix(path, "_purges/") && s.isProof(t, path), "%s is a proof", path)
+			}
+		})
+	}
+}
+
+// isProof reports whether a purge's document says that it is done.
+func (s *site) isProof(t *testing.T, path string) bool {
+	t.Helper()
+	var report struct {
+		State string `json:"state"`
+	}
+	s.readJSON(t, path, &report)
+	return report.State == "done"
+}
