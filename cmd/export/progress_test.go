@@ -14,6 +14,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // TestScreenKeepsLogLinesWhole writes log lines while a bar is drawn.
@@ -174,10 +175,11 @@ next      see _runs/r1/ledger.parquet for what failed
 `, out.String())
 
 	s.Outcome, s.Held = pipeline.HeldBack, []string{"1 of 3 schools failed"}
+	s.Next = []wording.Step{{Say: "Run it again."}, {Say: "Publish it:", Command: "growth-export publish"}}
 	out.Reset()
 	require.NoError(t, writeSummary(&out, s))
 	require.Contains(t, out.String(), "Held back: snapshot 2026-11-20, run r1, at it's here (2s)\n  because 1 of 3 schools failed\n")
-	require.Contains(t, out.String(), `or        growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`)
+	require.True(t, strings.HasSuffix(out.String(), "\nnext      Run it again.\nor        Publish it: growth-export publish\n"), out.String())
 }
 
 // TestSummaryNamesPlaces: the kinds of run have their words, and the query of

@@ -229,17 +229,17 @@ func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 // nextSteps says what one would do now.
 func nextSteps(s *pipeline.Summary) string {
 	var steps []string
+	label := "or"
 	switch s.Outcome {
 	case pipeline.HeldBack:
-		steps = []string{
-			"the same command again, which retries the schools that failed",
-			fmt.Sprintf("growth-export publish --dest %s --run-id %s --accept-held, which publishes it as it is",
-				wording.ShellWord(s.Destination), s.RunID),
+		for _, step := range s.Next {
+			steps = append(steps, strings.TrimSpace(step.Say+" "+step.Command))
 		}
 	case pipeline.Staged:
 		steps = []string{fmt.Sprintf("growth-export publish --dest %s --run-id %s, once every shard is done",
 			wording.ShellWord(s.Destination), s.RunID)}
 	case pipeline.Published:
+		label = ""
 		if s.Schools.Failed > 0 {
 			steps = append(steps, "see _runs/"+s.RunID+"/ledger.parquet for what failed")
 		}
@@ -249,19 +249,13 @@ func nextSteps(s *pipeline.Summary) string {
 	}
 	var b strings.Builder
 	for i, step := range steps {
-		label := "next"
-		if i > 0 {
-			label = "or"
+		if i == 0 {
+			fmt.Fprintf(&b, "\n%-9s %s\n", "next", step)
+		} else {
+			fmt.Fprintf(&b, "%-9s %s\n", label, step)
 		}
-		if i > 0 && s.Outcome == pipeline.Published {
-			label = ""
-		}
-		fmt.Fprintf(&b, "%-9s %s\n", label, step)
 	}
-	if b.Len() > 0 {
-		return "\n" + b.String()
-	}
-	return ""
+	return b.String()
 }
 
 // tableToShow is the table that most people came for, else the largest.

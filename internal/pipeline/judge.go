@@ -9,25 +9,26 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// judge returns the reasons why a run that is whole should not be published
-// without somebody looking; none if it may.
-func judge(ctx context.Context, store sink.Store, g *sink.Gathered, l limits) ([]string, error) {
-	var reasons []string
+// checkLimits returns the reasons why a complete run should not be published
+// before somebody has looked at it; none if it may be.
+func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limits) (sink.Held, error) {
+	var held sink.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
-		reasons = append(reasons, fmt.Sprintf("%d of %d schools failed, more than --max-failed-schools %d",
+		held.FailedSchools = true
+		held.Reasons = append(held.Reasons, fmt.Sprintf("%d of %d schools failed, more than --max-failed-schools %d",
 			failed, g.Schools.Total, l.maxFailed))
 	}
 	if l.maxShrink.Off || g.Plan.Kind != sink.Full {
-		return reasons, nil
+		return held, nil
 	}
 	before, err := sink.PreviousFull(ctx, store, g.Plan.Scope, g.Plan.RunID)
 	if err != nil {
-		return nil, fmt.Errorf("look for the previous snapshot: %w", err)
+		return held, fmt.Errorf("look for the previous snapshot: %w", err)
 	}
 	if before != nil {
-		reasons = append(reasons, shrunk(before, g, l.maxShrink)...)
+		held.Reasons = append(held.Reasons, shrunk(before, g, l.maxShrink)...)
 	}
-	return reasons, nil
+	return held, nil
 }
 
 // shrunk compares a run with the snapshot before it.

@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -140,13 +141,18 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
 			sink.Forget(ctx, deps.Store, plan.RunID))
 	}
-	reasons, err := judge(ctx, deps.Store, gathered, l)
+	held, err := checkLimits(ctx, deps.Store, gathered, l)
 	if err != nil {
 		return err
 	}
-	if len(reasons) > 0 && !l.acceptHeld {
-		summary.Outcome, summary.Held = HeldBack, reasons
-		return sink.Hold(ctx, deps.Store, plan.RunID, reasons)
+	if len(held.Reasons) > 0 && !l.acceptHeld {
+		summary.Outcome, summary.Held = HeldBack, held.Reasons
+		summary.Next = wording.Held{
+			Destination: deps.Store.String(), RunID: plan.RunID, FixedDate: plan.Kind == sink.AsOf,
+			FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
+			Report: strings.TrimSuffix(deps.Store.String(), "/") + "/" + sink.ReportPath(plan.RunID),
+		}.Steps()
+		return sink.Hold(ctx, deps.Store, plan.RunID, held)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -159,7 +165,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 	}
 	store := deps.Meter.publishing(files, deps.Store)
 	manifest, err := sink.Publish(context.WithoutCancel(ctx), store, gathered, sink.PublishOptions{
-		Now: deps.Now, Replace: l.replace, Accepted: reasons,
+		Now: deps.Now, Replace: l.replace, Accepted: held.Reasons,
 	})
 	if u, published := errors.AsType[*sink.UnfinishedError](err); published {
 		summary.Unfinished = u.Err.Error()

@@ -187,7 +187,7 @@ func unpublished(ctx context.Context, store sink.Store, plan *sink.Plan, page *r
 		page.State = report.Incomplete
 		return nil
 	}
-	if page.Held, err = sink.HeldReasons(ctx, store, plan.RunID); len(page.Held) > 0 {
+	if page.Held, err = sink.ReadHeld(ctx, store, plan.RunID); len(page.Held.Reasons) > 0 {
 		page.State = report.Held
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // Outcome is how a command that takes or publishes a snapshot ended, where it
@@ -44,6 +45,8 @@ type Summary struct {
 	// Unfinished is why a step after the run was published could not be done.
 	// The next command does it.
 	Unfinished string `json:"unfinished,omitempty"`
+	// Next is what to do about a run that was held back.
+	Next []wording.Step `json:"next,omitempty"`
 	// AlreadyPublished: the run id was published before, nothing was done.
 	AlreadyPublished bool                 `json:"already_published,omitempty"`
 	Tables           []TableSummary       `json:"tables"`

@@ -45,8 +45,8 @@ type Page struct {
 	Destination string
 	// Standing is the run that has the date, if it is not this one.
 	Standing string
-	// Held are the reasons why the run was held back.
-	Held []string
+	// Held says why the run was held back.
+	Held sink.Held
 	// Failure is the error with which the command ended that worked on the run; empty if with none.
 	Failure string
 	// Units are the steps of the run, and Missing those that are not staged.

@@ -235,9 +235,21 @@ func TestVerdicts(t *testing.T) {
 		},
 		"failed in part": {night(), "fair", []string{"Published in part"}, nil},
 		"held": {
-			quiet(func(p *report.Page) { p.State, p.Held = report.Held, []string{"2 of 3 schools failed"} }), "bad",
-			[]string{"Held back", "2 of 3 schools failed", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held"},
-			nil,
+			quiet(func(p *report.Page) {
+				p.State, p.Held = report.Held, sink.Held{Reasons: []string{"2 of 3 schools failed"}, FailedSchools: true}
+			}), "bad",
+			[]string{
+				"Held back", "2 of 3 schools failed", "Run the same growth-export run command again: it retries the schools that failed", "--run-id 2026-11-20-abc)",
+				"growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held",
+			},
+			[]string{"--restart"},
+		},
+		"held for shrinking": {
+			quiet(func(p *report.Page) {
+				p.State, p.Held = report.Held, sink.Held{Reasons: []string{"rows of table students fell from 9 to 5"}}
+			}), "bad",
+			[]string{"Held back", "rows of table students fell", "--run-id 2026-11-20-abc --accept-held", "run command with --restart added"},
+			[]string{"it retries the schools that failed"},
 		},
 		"staged": {
 			quiet(func(p *report.Page) { p.State = report.Staged }), "fair", []string{"Staged.", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc<"}, nil,
@@ -308,7 +320,7 @@ func TestHostileTexts(t *testing.T) {
 	page := night()
 	page.State, page.Destination = report.Held, `/tmp/it's <b>; rm -rf $HOME`
 	for i, text := range hostile {
-		page.Held = append(page.Held, text)
+		page.Held.Reasons = append(page.Held.Reasons, text)
 		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: text, Status: sink.StatusFailed, Error: text})
 		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: text, Status: sink.StatusDenied, Error: text})
 		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: text, Kind: "unknown_field", Count: int64(i + 1)})

@@ -35,7 +35,7 @@ func outcome(p *Page) verdict {
 	case Held:
 		return verdict{
 			Tone: "bad", Word: "Held back", Text: "Everything is staged, but a check said do not publish.",
-			Reasons: append(slices.Clone(p.Held), stands),
+			Reasons: append(slices.Clone(p.Held.Reasons), stands),
 		}
 	case Staged:
 		v := verdict{Tone: "fair", Word: "Staged", Text: "Everything is fetched; nothing was published yet.", Reasons: []string{stands}}
@@ -84,51 +84,46 @@ func first(names []string) string {
 	return text
 }
 
-// step is something to do, with the command that does it.
-type step struct {
-	Say, Command string
-}
-
 // next says what one would do now.
-func next(p *Page) []step {
+func next(p *Page) []wording.Step {
 	m := p.Manifest
 	at := " --dest " + wording.ShellWord(p.Destination)
-	again := step{Say: "Run the same command again: it fetches what is missing and no more."}
+	again := wording.Step{Say: "Run the same command again: it fetches what is missing and no more."}
 	if m.Kind != sink.AsOf { // whose id does not follow from the day
 		again.Say = "Run the same command again: it fetches what is missing and no more (on another day with --run-id " + m.RunID + ")."
 	}
-	verify := step{Say: "Compare every byte with the manifest:", Command: "growth-export verify" + at + " --run-id " + m.RunID}
+	verify := wording.Step{Say: "Compare every byte with the manifest:", Command: "growth-export verify" + at + " --run-id " + m.RunID}
 	switch p.State {
 	case Held:
-		return []step{
-			again,
-			{Say: "Or publish it as it is:", Command: "growth-export publish" + at + " --run-id " + m.RunID + " --accept-held"},
-		}
+		return wording.Held{
+			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == sink.AsOf,
+			FailedSchools: p.Held.FailedSchools, OtherReasons: p.Held.OtherReasons(),
+		}.Steps()
 	case Staged:
-		return []step{{Say: "Publish it:", Command: "growth-export publish" + at + " --run-id " + m.RunID}}
+		return []wording.Step{{Say: "Publish it:", Command: "growth-export publish" + at + " --run-id " + m.RunID}}
 	case Incomplete:
 		if m.Parameters.Shards > 1 {
-			return []step{
+			return []wording.Step{
 				{Say: "Let every shard of the run end, or run those again that have died; each fetches what is missing and no more."},
 				{Say: "Then publish it:", Command: "growth-export publish" + at + " --run-id " + m.RunID},
 			}
 		}
-		return []step{again}
+		return []wording.Step{again}
 	case Replaced:
-		return []step{{Say: "Nothing. The documents of the run go with their snapshot:", Command: "growth-export prune" + at + " --keep-days 90 --dry-run"}}
+		return []wording.Step{{Say: "Nothing. The documents of the run go with their snapshot:", Command: "growth-export prune" + at + " --keep-days 90 --dry-run"}}
 	case Published:
 	}
 	return append(published(m, at), verify)
 }
 
 // published says what one would do with a run that is published.
-func published(m *sink.Manifest, at string) []step {
-	var steps []step
+func published(m *sink.Manifest, at string) []wording.Step {
+	var steps []wording.Step
 	if m.Schools.Failed > 0 {
-		steps = append(steps, step{Say: retake(m) + " If the same schools fail again, what they answered is below."})
+		steps = append(steps, wording.Step{Say: retake(m) + " If the same schools fail again, what they answered is below."})
 	}
 	if m.Schools.Denied > 0 {
-		steps = append(steps, step{
+		steps = append(steps, wording.Step{
 			Say:     "If the agreement of a school that denies us has ended, and what was exported of it before must go, see what would:",
 			Command: "growth-export purge" + at + " --schools LIST --dry-run",
 		})
@@ -138,12 +133,12 @@ func published(m *sink.Manifest, at string) []step {
 	}
 	switch m.Kind {
 	case sink.Full:
-		return []step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --snapshot-date " + m.SnapshotDate}}
+		return []wording.Step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --snapshot-date " + m.SnapshotDate}}
 	case sink.AsOf:
-		return []step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --effective-date " + m.SnapshotDate}}
+		return []wording.Step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --effective-date " + m.SnapshotDate}}
 	case sink.Delta:
 	}
-	return []step{{Say: "Nothing."}}
+	return []wording.Step{{Say: "Nothing."}}
 }
 
 // retake says how to take a snapshot again of which schools are missing.

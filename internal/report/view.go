@@ -18,7 +18,7 @@ type view struct {
 	Style   template.CSS
 	Title   string
 	Verdict verdict
-	Next    []step
+	Next    []wording.Step
 	Facts   []fact
 
 	M           *sink.Manifest

@@ -48,7 +48,7 @@ func TestClean(t *testing.T) {
 	cleaned, err = Clean(ctx, store, now.Add(24*time.Hour), 48*time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, cleaned)
-	require.NoError(t, Hold(ctx, store, "alive", []string{"a school failed"}))
+	require.NoError(t, Hold(ctx, store, "alive", Held{Reasons: []string{"a school failed"}}))
 	journal := &Journal{
 		Dataset: "schools", Bucket: LookupBucket, Files: map[string]File{"schools": stagedFile(t, store, "alive")},
 		Ledger: []LedgerRow{{Dataset: "schools", Status: StatusOK}}, StagedAt: now,

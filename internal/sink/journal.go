@@ -143,26 +143,35 @@ func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	return slices.Equal(listed, wanted)
 }
 
-// heldDocument is held.json.
-type heldDocument struct {
+// Held is held.json: why a staged run is not published.
+type Held struct {
 	Reasons []string `json:"reasons"`
+	// FailedSchools reports whether the first reason is that schools failed,
+	// which running again may mend.
+	FailedSchools bool `json:"failed_schools"`
+}
+
+// OtherReasons reports whether a reason is other than failed schools.
+func (h *Held) OtherReasons() bool {
+	return len(h.Reasons) > 1 || len(h.Reasons) == 1 && !h.FailedSchools
 }
 
 // Hold says why a staged run is not published.
-func Hold(ctx context.Context, store Store, run string, reasons []string) error {
-	return writeDocument(ctx, store, HeldPath(run), heldDocument{Reasons: orEmpty(reasons)}, Condition{})
+func Hold(ctx context.Context, store Store, run string, held Held) error {
+	held.Reasons = orEmpty(held.Reasons)
+	return writeDocument(ctx, store, HeldPath(run), held, Condition{})
 }
 
-// HeldReasons are those that Hold gave; none if the run is not held.
-func HeldReasons(ctx context.Context, store Store, run string) ([]string, error) {
-	held, _, err := readDocument[heldDocument](ctx, store, HeldPath(run))
+// ReadHeld returns what Hold wrote; without reasons if the run is not held.
+func ReadHeld(ctx context.Context, store Store, run string) (Held, error) {
+	held, _, err := readDocument[Held](ctx, store, HeldPath(run))
 	if errors.Is(err, ErrNotFound) {
-		return nil, nil
+		return Held{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return Held{}, err
 	}
-	return held.Reasons, nil
+	return *held, nil
 }
 
 // Release takes back what Hold said: the run is being done again or published.

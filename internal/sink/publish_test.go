@@ -310,7 +310,7 @@ func TestHeldAndReleased(t *testing.T) {
 	root := t.TempDir()
 	store := newDir(t, root)
 	stageRun(t, store, newPlan("r1"), statusOf{"s1": StatusFailed})
-	require.NoError(t, Hold(t.Context(), store, "r1", []string{"1 school failed"}))
+	require.NoError(t, Hold(t.Context(), store, "r1", Held{Reasons: []string{"1 school failed"}}))
 	runs, err := Runs(t.Context(), store)
 	require.NoError(t, err)
 	require.Equal(t, StateHeld, runs[0].State)
@@ -324,7 +324,7 @@ func TestHeldAndReleased(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, StateStaged, runs[0].State)
 
-	require.NoError(t, Hold(t.Context(), store, "r1", nil))
+	require.NoError(t, Hold(t.Context(), store, "r1", Held{}))
 	publishRun(t, store, "r1")
 	require.NoFileExists(t, filepath.Join(root, "_runs/r1/held.json"))
 }

@@ -74,14 +74,25 @@ func TestReadLedger(t *testing.T) {
 	require.ErrorIs(t, ReadLedger(t.Context(), store, "nowhere", func(*LedgerRow) {}), ErrNotFound)
 }
 
-func TestHeldReasons(t *testing.T) {
+func TestHeld(t *testing.T) {
 	t.Parallel()
 	store := newDir(t, t.TempDir())
-	reasons, err := HeldReasons(t.Context(), store, "run")
+	held, err := ReadHeld(t.Context(), store, "run")
 	require.NoError(t, err)
-	require.Empty(t, reasons)
-	require.NoError(t, Hold(t.Context(), store, "run", []string{"a", "b"}))
-	reasons, err = HeldReasons(t.Context(), store, "run")
-	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, reasons)
+	require.Empty(t, held.Reasons)
+	require.False(t, held.OtherReasons())
+	for _, want := range []struct {
+		held  Held
+		other bool
+	}{
+		{Held{Reasons: []string{"2 schools failed"}, FailedSchools: true}, false},
+		{Held{Reasons: []string{"2 schools failed", "a table shrank"}, FailedSchools: true}, true},
+		{Held{Reasons: []string{"a table shrank"}}, true},
+	} {
+		require.NoError(t, Hold(t.Context(), store, "run", want.held))
+		held, err = ReadHeld(t.Context(), store, "run")
+		require.NoError(t, err)
+		require.Equal(t, want.held, held)
+		require.Equal(t, want.other, held.OtherReasons())
+	}
 }

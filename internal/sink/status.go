@@ -189,7 +189,7 @@ func unpublished(
 	case len(gathered.Missing) > 0:
 	case folder.has(heldName):
 		state.State = StateHeld
-		held, err := readInto[heldDocument](ctx, store, folder.path+heldName, state)
+		held, err := readInto[Held](ctx, store, folder.path+heldName, state)
 		if err != nil {
 			return err
 		}

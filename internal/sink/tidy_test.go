@@ -20,7 +20,7 @@ func TestTidy(t *testing.T) {
 	for _, unit := range plan.Units() {
 		stageUnit(t, store, plan, unit, nil)
 	}
-	require.NoError(t, Hold(t.Context(), store, "run", []string{"a school failed"}))
+	require.NoError(t, Hold(t.Context(), store, "run", Held{Reasons: []string{"a school failed"}}))
 	require.NotEqual(t, want, tree(t, root))
 	require.NoError(t, Tidy(t.Context(), store, "run"))
 	require.Equal(t, want, tree(t, root))

@@ -267,7 +267,7 @@ func TestRuns(t *testing.T) {
 	_, _, err = begin(ctx, store, gather(t, store, "3-publishing"), options(), "")
 	require.NoError(t, err)
 	stageRun(t, store, newPlan("4-held", few), statusOf{"s1": StatusFailed, "s2": StatusDenied})
-	require.NoError(t, Hold(ctx, store, "4-held", []string{"too many", "too few"}))
+	require.NoError(t, Hold(ctx, store, "4-held", Held{Reasons: []string{"too many", "too few"}}))
 	stageRun(t, store, newPlan("5-staged", few), nil)
 	_, err = CreatePlan(ctx, store, newPlan("6-staging", few))
 	require.NoError(t, err)

@@ -1,0 +1,35 @@
+package wording_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/wording"
+)
+
+// TestHeldSteps gives the advice that helps: running again mends failed schools
+// and nothing else.
+func TestHeldSteps(t *testing.T) {
+	t.Parallel()
+	text := func(h wording.Held) string {
+		h.Destination, h.RunID = "it's here", "r1"
+		var lines []string
+		for _, step := range h.Steps() {
+			lines = append(lines, strings.TrimSpace(step.Say+" "+step.Command))
+		}
+		return strings.Join(lines, "\n")
+	}
+	const (
+		retry   = "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
+		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
+		restart = "Fetch everything again: run the same growth-export run command with --restart added. Without it, what is staged is kept and held back again."
+	)
+	require.Equal(t, retry+" (on another day with --run-id r1).\n"+publish, text(wording.Held{FailedSchools: true}))
+	require.Equal(t, retry+".\n"+publish, text(wording.Held{FailedSchools: true, FixedDate: true}))
+	require.Equal(t, "Read the report to see what fell: out/report.html\n"+publish+"\n"+restart,
+		text(wording.Held{OtherReasons: true, Report: "out/report.html"}))
+	require.Equal(t, retry+".\nCompare the tables below with the previous snapshot: is the fall real?\n"+publish+"\n"+restart,
+		text(wording.Held{FailedSchools: true, OtherReasons: true, FixedDate: true}))
+}
