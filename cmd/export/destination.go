@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,6 +22,9 @@ type destination struct {
 	groupReadable bool
 	scratch       string
 	s3            s3.Options
+	// command names the command that runs; log gets the store's warnings.
+	command string
+	log     *slog.Logger
 }
 
 // place is a folder, or a bucket and a prefix in it.
@@ -30,6 +34,7 @@ type place struct {
 }
 
 func (o *destination) define(cmd *cobra.Command) group {
+	o.command = cmd.Name()
 	g := group{cmd.Flags(), destinationGroup}
 	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3://bucket/prefix")
 	const chain = "AWS's own chain"
@@ -95,7 +100,7 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 
 func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	if o.place.folder != "" {
-		store, err := sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable})
+		store, err := sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
 		if err != nil {
 			return nil, usagef("%s: %w", destName(from), err)
 		}

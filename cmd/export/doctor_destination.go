@@ -267,12 +267,12 @@ func (t *tryout) conditional(ctx context.Context, path string) {
 
 // lock tries whether two processes would keep each other out.
 func (t *tryout) lock(ctx context.Context) {
-	unlock, err := t.store.Lock(ctx, t.run, false)
+	unlock, err := t.store.Lock(ctx, t.run, sink.Exclusive, 0)
 	if err != nil {
 		t.failed(checkLock, err)
 		return
 	}
-	second, again := t.store.Lock(ctx, t.run, false)
+	second, again := t.store.Lock(ctx, t.run, sink.Exclusive, 0)
 	if again == nil {
 		again = second()
 		t.warn(checkLock, "the file system has no locks", onePublisher)
@@ -307,7 +307,7 @@ func (t *tryout) remove(ctx context.Context, paths ...string) {
 // unmake removes a folder that was not there before: whoever gives up a lock in
 // an empty one that this process has made does so.
 func (t *tryout) unmake(ctx context.Context) {
-	if unlock, err := t.store.Lock(ctx, t.run, false); err == nil {
+	if unlock, err := t.store.Lock(ctx, t.run, sink.Exclusive, 0); err == nil {
 		_ = unlock() // it is empty, or not ours
 	}
 }

@@ -51,9 +51,9 @@ func (s *impatient) Holds(ctx context.Context, run string, file sink.File) (bool
 	return s.Store.Holds(ctx, run, file)
 }
 
-func (s *impatient) Lock(ctx context.Context, name string, wait bool) (func() error, error) {
+func (s *impatient) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (func() error, error) {
 	s.request()
-	return s.Store.Lock(ctx, name, wait)
+	return s.Store.Lock(ctx, name, mode, patience)
 }
 
 // filesBelow lists all there is in a folder.

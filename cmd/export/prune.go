@@ -60,6 +60,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	default:
 		return usagef("say what to keep: --keep N, the newest N snapshots, or --keep-days N, those of the last N days")
 	}
+	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err

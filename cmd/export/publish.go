@@ -42,11 +42,12 @@ func (a *app) publishCommand() *cobra.Command {
 }
 
 func (a *app) publish(ctx context.Context, o *publishOptions, from sources) error {
+	o.log = a.newLogger(&o.general)
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
 		return a.abandon(ctx, o.onFinish, err)
 	}
-	deps := pipeline.Deps{Store: store, Logger: a.newLogger(&o.general), Meter: &pipeline.Meter{}, Watcher: a.watcher(), Now: a.now}
+	deps := pipeline.Deps{Store: store, Logger: o.log, Meter: &pipeline.Meter{}, Watcher: a.watcher(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, store, deps.Logger)
 	}

@@ -77,6 +77,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if err != nil {
 		return err
 	}
+	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err

@@ -49,6 +49,7 @@ func (a *app) reportCommand() *cobra.Command {
 }
 
 func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) error {
+	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err

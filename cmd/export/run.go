@@ -114,7 +114,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 		}
 	}
 	logger := a.newLogger(&o.general)
-	o.s3.Log = logger
+	o.log, o.s3.Log = logger, logger
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
 		return fail(err)

@@ -43,6 +43,7 @@ func (a *app) statusCommand() *cobra.Command {
 }
 
 func (a *app) status(ctx context.Context, o *statusOptions, from sources) error {
+	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func rules() map[string]rule {
 			ours:    []string{"internal/activity", "internal/rows", "internal/sink/parquetfile", "schemas"},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net"},
-			why:     "the sink makes files visible and knows neither the service nor its pages; Parquet it writes and reads through parquetfile",
+			why:     "the sink makes files visible and knows neither the service nor its pages; Parquet it writes and reads through parquetfile; on Windows golang.org/x/sys locks files",
 			tests:   []string{"internal/sink/storetest"},
 		},
 		"internal/sink/s3": {
@@ -172,7 +172,7 @@ func linked() map[string]string {
 		"golang.org/x/net":                          "of OpenTelemetry, by gRPC's code: we do not use it",
 		"golang.org/x/oauth2":                       "the token's type and expiry",
 		"golang.org/x/sync":                         "errgroup",
-		"golang.org/x/sys":                          "of term: terminals",
+		"golang.org/x/sys":                          "locks on Windows; of term: terminals",
 		"golang.org/x/term":                         "whether stderr is a terminal, and how wide",
 		"golang.org/x/text":                         "of gonum/plot: fonts; of OpenTelemetry, by gRPC's code: we do not use it",
 		"golang.org/x/time":                         "the rate limit",

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,7 @@ import (
 // lockless is a store that keeps nobody out, as on S3.
 type lockless struct{ sink.Store }
 
-func (lockless) Lock(context.Context, string, bool) (func() error, error) {
+func (lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {
 	return func() error { return nil }, nil
 }
 

@@ -88,7 +88,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		r.summary.fromManifest(found.manifest)
 		return r.summary, nil
 	}
-	unlock, err := deps.Store.Lock(ctx, sink.RunLock(found.id, s.Shard, s.Shards), false)
+	unlock, err := sink.HoldRunShared(ctx, deps.Store, found.id, s.Shard, s.Shards)
 	if err != nil {
 		if errors.Is(err, sink.ErrLocked) {
 			err = fmt.Errorf("another process is working on run %s: wait for it, or give this one another --run-id: %w", found.id, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +21,11 @@ import (
 type DirOptions struct {
 	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700.
 	GroupReadable bool
+	// Log gets a warning when a lock is waited for; nil discards it.
+	Log *slog.Logger
+	// Command is the name of the command that runs, which a lock's file tells
+	// other processes.
+	Command string
 }
 
 // Dir is a Store on a file system. Staged files are in _staging/<run>/ under
@@ -33,6 +39,8 @@ type Dir struct {
 	path       string // absolute
 	fileMode   fs.FileMode
 	folderMode fs.FileMode
+	log        *slog.Logger
+	command    string
 
 	// flush makes a file or folder durable; tests of other things do without.
 	flush func(*os.File) error
@@ -65,9 +73,12 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 	}
 	d := &Dir{
 		name: name, path: absolute, fileMode: 0o600, folderMode: 0o700,
-		flush:   (*os.File).Sync,
+		log: opts.Log, command: opts.Command, flush: (*os.File).Sync,
 		writing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
 		intact: make(map[string]struct{}),
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
 	}
 	if opts.GroupReadable {
 		d.fileMode, d.folderMode = 0o640, 0o750

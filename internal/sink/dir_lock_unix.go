@@ -5,18 +5,17 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 )
 
-func openLock(root *os.Root, name string, mode fs.FileMode) (*os.File, error) {
-	return root.OpenFile(name, os.O_RDWR|os.O_CREATE, mode)
-}
-
 // lockFile locks the open file until it is closed or the process ends, however
 // it ends. ErrLocked, or errors.ErrUnsupported.
-func lockFile(f *os.File) error {
+func lockFile(f *os.File, mode LockMode) error {
+	how := syscall.LOCK_SH | syscall.LOCK_NB
+	if mode == Exclusive {
+		how = syscall.LOCK_EX | syscall.LOCK_NB
+	}
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -24,7 +23,7 @@ func lockFile(f *os.File) error {
 	var locked error
 	err = raw.Control(func(fd uintptr) {
 		for {
-			locked = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
+			locked = syscall.Flock(int(fd), how)
 			if !errors.Is(locked, syscall.EINTR) {
 				return
 			}
@@ -42,8 +41,8 @@ func lockFile(f *os.File) error {
 	return locked
 }
 
-// removeLock removes the file before its lock is given up, so that nobody locks
-// a file that is about to go.
-func removeLock(root *os.Root, name string, f *os.File) error {
-	return errors.Join(removeIfThere(root, name), f.Close())
-}
+// upgradeLock makes a shared lock exclusive. If it fails the lock may be lost.
+func upgradeLock(f *os.File) error { return lockFile(f, Exclusive) }
+
+// processRuns reports whether a process of this host is alive.
+func processRuns(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

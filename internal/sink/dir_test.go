@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -39,7 +40,7 @@ func TestDirModes(t *testing.T) { //nolint:paralleltest // The umask is the whol
 			require.NoError(t, err)
 			stageRun(t, dir, newPlan("staged", few), nil)
 			takeSnapshot(t, dir, newPlan("published", few))
-			unlock, err := dir.Lock(t.Context(), "held", false)
+			unlock, err := dir.Lock(t.Context(), "held", Exclusive, 0)
 			require.NoError(t, err)
 			seen := 0
 			require.NoError(t, filepath.WalkDir(above, func(path string, entry fs.DirEntry, err error) error {
@@ -280,15 +281,15 @@ func TestDirLeavesNoRootThatItDidNotNeed(t *testing.T) {
 	base := t.TempDir()
 	dir := newDir(t, filepath.Join(base, "a", "b"))
 	other := newDir(t, filepath.Join(base, "a", "b"))
-	unlock, err := dir.Lock(t.Context(), "run", false)
+	unlock, err := dir.Lock(t.Context(), "run", Exclusive, 0)
 	require.NoError(t, err)
-	_, err = other.Lock(t.Context(), "run", false)
+	_, err = other.Lock(t.Context(), "run", Exclusive, 0)
 	require.ErrorIs(t, err, ErrLocked)
 	require.NoError(t, unlock())
 	require.NoDirExists(t, filepath.Join(base, "a"))
 
 	t.Log("whoever had it open goes on with a new one")
-	unlock, err = other.Lock(t.Context(), "run", true)
+	unlock, err = other.Lock(t.Context(), "run", Exclusive, time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, other.Write(t.Context(), "x", nil, Condition{}))
 	require.NoError(t, unlock())
@@ -296,7 +297,7 @@ func TestDirLeavesNoRootThatItDidNotNeed(t *testing.T) {
 
 	t.Log("a root that was there stays")
 	there := newDir(t, t.TempDir())
-	unlock, err = there.Lock(t.Context(), "run", false)
+	unlock, err = there.Lock(t.Context(), "run", Exclusive, 0)
 	require.NoError(t, err)
 	require.NoError(t, unlock())
 	require.DirExists(t, there.path)
@@ -317,13 +318,13 @@ func TestDirOfAnEarlierProcess(t *testing.T) {
 func TestDirLockEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t, t.TempDir())
-	unlock, err := dir.Lock(t.Context(), "x", true)
+	unlock, err := dir.Lock(t.Context(), "x", Exclusive, time.Minute)
 	require.NoError(t, err)
 	reason := errors.New("the user has had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	waiting := make(chan error)
 	go func() {
-		_, err := dir.Lock(ctx, "x", true)
+		_, err := dir.Lock(ctx, "x", Exclusive, time.Minute)
 		waiting <- err
 	}()
 	cancel(reason)
@@ -343,7 +344,7 @@ func TestDirLockIsOnePersons(t *testing.T) {
 		dir := newDir(t, root)
 		group.Go(func() error {
 			for taken := 0; taken < 50; {
-				unlock, err := dir.Lock(t.Context(), "x", false)
+				unlock, err := dir.Lock(t.Context(), "x", Exclusive, 0)
 				if errors.Is(err, ErrLocked) {
 					runtime.Gosched()
 					continue

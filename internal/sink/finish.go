@@ -49,7 +49,7 @@ func FinishPublishing(ctx context.Context, store Store) (finished []string, stuc
 	if err != nil || len(runs) == 0 {
 		return nil, nil, err
 	}
-	unlock, err := store.Lock(ctx, publishLock, true)
+	unlock, err := lockPublishing(ctx, store)
 	if err != nil {
 		return nil, nil, err
 	}

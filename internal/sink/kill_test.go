@@ -123,9 +123,9 @@ func (m *mortal) Remove(ctx context.Context, path string) error {
 	return m.step(func() error { return m.Store.Remove(ctx, path) })
 }
 
-func (m *mortal) Lock(ctx context.Context, name string, wait bool) (unlock func() error, err error) {
+func (m *mortal) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error) {
 	err = m.step(func() error {
-		unlock, err = m.Store.Lock(ctx, name, wait)
+		unlock, err = m.Store.Lock(ctx, name, mode, patience)
 		return err
 	})
 	return unlock, err
@@ -273,7 +273,7 @@ func few(p *Plan) {
 // keep publishers apart.
 type lockless struct{ Store }
 
-func (lockless) Lock(context.Context, string, bool) (func() error, error) {
+func (lockless) Lock(context.Context, string, LockMode, time.Duration) (func() error, error) {
 	return func() error { return nil }, nil
 }
 

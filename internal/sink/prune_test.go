@@ -177,7 +177,7 @@ type stuck struct{ Store }
 
 var errStuck = errors.New("the lock is stuck")
 
-func (stuck) Lock(context.Context, string, bool) (func() error, error) {
+func (stuck) Lock(context.Context, string, LockMode, time.Duration) (func() error, error) {
 	return func() error { return errStuck }, nil
 }
 

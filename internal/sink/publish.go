@@ -56,7 +56,7 @@ type intent struct {
 // while this one published; the manifest tells that this one is replaced.
 // ErrStagedLost says that nothing is visible and the run has to be run again.
 func Publish(ctx context.Context, store Store, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
-	unlock, err := store.Lock(ctx, publishLock, true)
+	unlock, err := lockPublishing(ctx, store)
 	if err != nil {
 		return nil, err
 	}

@@ -141,7 +141,7 @@ func alone(ctx context.Context, store Store) (unlock func() error, err error) {
 	if err := errors.Join(err, stuckErrors(stuck)); err != nil {
 		return nil, err
 	}
-	if unlock, err = store.Lock(ctx, publishLock, true); err != nil {
+	if unlock, err = lockPublishing(ctx, store); err != nil {
 		return nil, err
 	}
 	if err := finishPurges(ctx, store); err != nil {

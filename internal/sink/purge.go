@@ -262,11 +262,12 @@ func (p *purging) judge() {
 }
 
 // carryOut does what was found to be done.
-func (p *purging) carryOut(ctx context.Context) error {
-	if err := p.refuseBusy(ctx); err != nil {
+func (p *purging) carryOut(ctx context.Context) (err error) {
+	release, err := p.holdUnfinished(ctx)
+	if err != nil {
 		return err
 	}
-	var err error
+	defer func() { err = errors.Join(err, release()) }()
 	if p.listed, err = p.store.ListsStaged(ctx); err != nil {
 		return err
 	}

@@ -8,45 +8,30 @@ import (
 	"slices"
 )
 
-// RunLock is the name of the lock that a process holds while it works on its
-// shard of a run.
-func RunLock(run string, shard, shards int) string {
-	return fmt.Sprintf("run %s, shard %d of %d", run, shard, shards)
-}
-
-// mostShards is up to how many processes a run is looked for in, whatever its
-// plan says: any number may share in what is left of a run.
-const mostShards = 6
-
-// refuseBusy is a *RefusedError if a process is at work on a run that is to be
-// dropped, before anything is changed. One that begins later finds nothing of
-// what it is to publish and says so; on a store without locks nobody can tell.
-func (p *purging) refuseBusy(ctx context.Context) error {
-	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
-		plan := p.plans[folder]
-		if plan == nil {
-			continue
+// holdUnfinished holds the runs that are to be dropped exclusively. It fails with
+// a *RefusedError before anything is changed while a process works on one of
+// them. On a store without locks nothing can tell.
+func (p *purging) holdUnfinished(ctx context.Context) (release func() error, err error) {
+	var releases []func() error
+	release = func() error {
+		var errs []error
+		for _, release := range releases {
+			errs = append(errs, release())
 		}
-		for shards := 1; shards <= max(plan.Shards, mostShards); shards++ {
-			if shards > mostShards {
-				shards = plan.Shards
-			}
-			for shard := range shards {
-				unlock, err := p.store.Lock(ctx, RunLock(plan.RunID, shard, shards), false)
-				if errors.Is(err, ErrLocked) {
-					err = &RefusedError{Reason: fmt.Sprintf(
-						"run %s is at work and may hold what is to be purged: let it end or stop it, then purge", plan.RunID)}
-				}
-				if err == nil {
-					err = unlock()
-				}
-				if err != nil {
-					return err
-				}
-			}
-		}
+		return errors.Join(errs...)
 	}
-	return nil
+	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
+		unlock, err := HoldRunExclusive(ctx, p.store, p.unfinished[folder])
+		if locked, held := errors.AsType[*LockedError](err); held {
+			err = &RefusedError{Reason: fmt.Sprintf(
+				"run %s is at work (%v) and may hold what is to be purged: let it end or stop it, then purge", p.unfinished[folder], locked)}
+		}
+		if err != nil {
+			return nil, errors.Join(err, release())
+		}
+		releases = append(releases, unlock)
+	}
+	return release, nil
 }
 
 // dropUnfinished drops the runs that are not published, the plan last: the same

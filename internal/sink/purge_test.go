@@ -247,8 +247,8 @@ func TestPurgeUnfinished(t *testing.T) {
 	require.True(t, report.Nothing())
 	require.Equal(t, before, tree(t, root))
 
-	for _, shard := range [][2]int{{0, 1}, {2, 3}} {
-		unlock, err := store.Lock(t.Context(), RunLock("staged", shard[0], shard[1]), false)
+	for _, shard := range [][2]int{{0, 1}, {2, 3}, {0, 7}, {3, 8}, {0, 16}} {
+		unlock, err := HoldRunShared(t.Context(), store, "staged", shard[0], shard[1])
 		require.NoError(t, err)
 		_, err = Purge(t.Context(), newDir(t, root), purgeOptions([]string{gone}, nil))
 		require.ErrorAs(t, err, new(*RefusedError))

@@ -85,11 +85,13 @@ type Store interface {
 	// empty; none is no error.
 	Remove(ctx context.Context, path string) error
 
-	// Lock keeps other processes out of name until unlock is called or this
-	// process ends; it waits until ctx is done if wait, else fails with
-	// ErrLocked. Stores with conditional writes may do without and return a
-	// lock that keeps nobody out.
-	Lock(ctx context.Context, name string, wait bool) (unlock func() error, err error)
+	// Lock takes the lock of a name in a mode, against other processes and other
+	// users of this one, until unlock is called or this process ends. If others
+	// hold it, Lock waits up to patience, or until ctx is done, and then fails
+	// with a *LockedError that says who holds it; with no patience it fails at
+	// once. A wait of more than ten seconds is logged. Stores with conditional
+	// writes may do without, and return a lock that keeps nobody out.
+	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
 // Condition says what a conditional write expects to replace.

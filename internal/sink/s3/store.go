@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -61,7 +62,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
 // Lock keeps nobody out: documents are written under conditions instead.
-func (s *Store) Lock(ctx context.Context, _ string, _ bool) (func() error, error) {
+func (s *Store) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

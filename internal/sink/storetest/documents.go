@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -268,19 +269,19 @@ func check(t *testing.T, d Destination) {
 func locks(t *testing.T, d Destination) {
 	t.Helper()
 	one, other := d.Open(t), d.Open(t)
-	unlock, err := one.Lock(t.Context(), "publish", false)
+	unlock, err := one.Lock(t.Context(), "publish", sink.Exclusive, 0)
 	require.NoError(t, err)
 	if d.Locks {
 		for _, store := range []sink.Store{one, other} {
-			_, err = store.Lock(t.Context(), "publish", false)
+			_, err = store.Lock(t.Context(), "publish", sink.Exclusive, 0)
 			require.ErrorIs(t, err, sink.ErrLocked)
 			soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			_, err = store.Lock(soon, "publish", true)
+			_, err = store.Lock(soon, "publish", sink.Exclusive, time.Minute)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}
 	}
-	elsewhere, err := other.Lock(t.Context(), "another/../name", false)
+	elsewhere, err := other.Lock(t.Context(), "another/../name", sink.Exclusive, 0)
 	require.NoError(t, err)
 	require.NoError(t, elsewhere())
 	require.Empty(t, paths(t, one, ""))
@@ -292,7 +293,7 @@ func locks(t *testing.T, d Destination) {
 	var group errgroup.Group
 	for i := range 6 {
 		group.Go(func() error {
-			unlock, err := []sink.Store{one, other}[i%2].Lock(t.Context(), "publish", true)
+			unlock, err := []sink.Store{one, other}[i%2].Lock(t.Context(), "publish", sink.Exclusive, time.Minute)
 			if err != nil {
 				return err
 			}
@@ -304,6 +305,44 @@ func locks(t *testing.T, d Destination) {
 		})
 	}
 	require.NoError(t, group.Wait())
+	require.Empty(t, d.Leftovers(t))
+}
+
+func sharedLocks(t *testing.T, d Destination) {
+	t.Helper()
+	one, other := d.Open(t), d.Open(t)
+	requireLocked := func(store sink.Store, mode sink.LockMode) {
+		t.Helper()
+		unlock, err := store.Lock(t.Context(), "run", mode, 0)
+		if !d.Locks {
+			require.NoError(t, err)
+			require.NoError(t, unlock())
+			return
+		}
+		require.ErrorIs(t, err, sink.ErrLocked)
+		locked, ok := errors.AsType[*sink.LockedError](err)
+		require.True(t, ok)
+		require.NotEmpty(t, locked.Holders)
+		require.Equal(t, os.Getpid(), locked.Holders[0].PID)
+	}
+	first, err := one.Lock(t.Context(), "run", sink.Shared, 0)
+	require.NoError(t, err)
+	requireLocked(other, sink.Exclusive)
+	second, err := other.Lock(t.Context(), "run", sink.Shared, 0)
+	require.NoError(t, err)
+	third, err := one.Lock(t.Context(), "run", sink.Shared, 0)
+	require.NoError(t, err)
+	for _, unlock := range []func() error{first, third} {
+		require.NoError(t, unlock())
+		requireLocked(one, sink.Exclusive)
+	}
+	require.NoError(t, second())
+	require.Empty(t, d.Leftovers(t))
+
+	unlock, err := other.Lock(t.Context(), "run", sink.Exclusive, 0)
+	require.NoError(t, err)
+	requireLocked(one, sink.Shared)
+	require.NoError(t, unlock())
 	require.Empty(t, d.Leftovers(t))
 }
 

@@ -53,6 +53,7 @@ func Run(t *testing.T, destination func(t *testing.T) Destination) {
 		{"many use it at once", concurrent},
 		{"checking leaves nothing", check},
 		{"a lock keeps others out", locks},
+		{"a shared lock lets others share and keeps an exclusive one out", sharedLocks},
 		{"a cancelled context stops everything", cancelled},
 	}
 	for _, test := range tests {
