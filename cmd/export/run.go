@@ -27,8 +27,9 @@ type runOptions struct {
 	sharding
 	simulation
 	finishing
-	replace bool
-	runID   string
+	strictChecks bool
+	replace      bool
+	runID        string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -53,6 +54,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.enrollment.define(cmd)
 	publishing := group{cmd.Flags(), publishingGroup}
 	o.limits.define(publishing, "0", "20%")
+	publishing.toggle(&o.strictChecks, "strict-checks", "hold the snapshot back if a check of the service's own rules fails")
 	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run, to begin or to resume it; by default the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
@@ -160,7 +162,7 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
-		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, Replace: o.replace,
+		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,
 	}

@@ -30,6 +30,7 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 		// What a failed run has not come to is empty, not null.
 		s := *summary
 		s.Tables, s.Datasets, s.Drift = notNil(s.Tables), notNil(s.Datasets), notNil(s.Drift)
+		s.Checks = notNil(s.Checks)
 		s.Schools.Failures = notNil(s.Schools.Failures)
 		if s.Requests.ByStatus == nil {
 			s.Requests.ByStatus = map[string]int64{}
@@ -84,6 +85,7 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	}
 	summarizeDenied(&b, s)
 	summarizeRequests(&b, s.Requests)
+	summarizeChecks(&b, s.Checks)
 	summarizeDrift(&b, s.Drift)
 	b.WriteString(reportLine(s))
 	b.WriteString(nextSteps(s))
@@ -207,6 +209,19 @@ func summarizeRequests(b *strings.Builder, r sink.Requests) {
 		fmt.Fprintf(b, " (%s)", strings.Join(answers, ", "))
 	}
 	b.WriteByte('\n')
+}
+
+// summarizeChecks says how many checks of the service's own rules passed, and
+// what those that did not have counted.
+func summarizeChecks(b *strings.Builder, checks []sink.Check) {
+	if len(checks) == 0 {
+		return
+	}
+	failed := sink.FailedChecks(checks)
+	fmt.Fprintf(b, "checks    %d of %d passed\n", len(checks)-len(failed), len(checks))
+	for _, c := range failed {
+		fmt.Fprintf(b, "  warning  %s: %s %s\n", c.Check, wording.Count(c.Count), c.Meaning())
+	}
 }
 
 func summarizeDrift(b *strings.Builder, drift []sink.Drift) {

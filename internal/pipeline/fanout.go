@@ -61,7 +61,7 @@ func needsPerspective(d *dataset, all map[string]*dataset) bool {
 func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []transform.Params) error {
 	type answer struct {
 		chain *transform.Chain
-		tally extract.Tally
+		tally reading
 		err   error
 	}
 	answers := make([]answer, len(window))

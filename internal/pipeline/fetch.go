@@ -17,6 +17,15 @@ import (
 type result struct {
 	ledger sink.LedgerRow
 	drift  map[driftKey]int64
+	// checks are the counts of the checks that were made of the school; oddPages
+	// feeds one of them. terms and sessions are compared over the whole run.
+	checks   sink.CheckCounts
+	oddPages int64
+	terms    sink.TermCounts
+	sessions []string
+	// firstRepeated is the number of pairs of student and subject with several
+	// results in a first reading, because of which the list was read again.
+	firstRepeated int64
 	// tables are the rows, one slice of batches per table of the dataset; the
 	// batches of a slice follow one another in the order of the file.
 	tables [][]*rows.Batch
@@ -47,6 +56,7 @@ type fetcher struct {
 	// lists that only name what other calls are to be made for.
 	filters, feedFilters map[string]string
 	asOf                 bool
+	check                *checker
 	maxRecords           int64
 	// window is how many calls of one school's fan-out go at once, and fanning
 	// holds a place for each of all schools', so that lists get their share of
@@ -71,6 +81,9 @@ func (f *fetcher) school(ctx context.Context, d *dataset, school sink.School) (*
 	if len(calls) == 0 {
 		r.fail(errNoPerspective)
 		return r, nil
+	}
+	if d.Name == resultsDataset {
+		return r, f.results(ctx, d, r, calls)
 	}
 	return r, f.chains(ctx, d, r, calls, f.filters)
 }
@@ -105,6 +118,7 @@ func (f *fetcher) chains(
 		switch {
 		case err == nil:
 			r.ledger.Pages += tally.Pages
+			r.oddPages += tally.oddPages
 			r.take(c)
 			continue
 		case endsRun(ctx, err):
@@ -133,13 +147,22 @@ func (f *fetcher) chains(
 // other: cursors that never repeat could go on for ever.
 const mostEmptyPages = 1000
 
+// reading is what reading a list took.
+type reading struct {
+	extract.Tally
+	// oddPages counts the pages before the last that do not hold resultsPerPage
+	// records, which only test results are expected to.
+	oddPages int64
+}
+
 // list walks the pages of one call chain into c. The school has already had
 // the given number of records in this dataset.
 func (f *fetcher) list(
 	ctx context.Context, d *dataset, c *transform.Chain, params transform.Params, filters map[string]string, had int64,
-) (extract.Tally, error) {
+) (reading, error) {
+	var read reading
 	empty := 0
-	return f.client.List(ctx, d.call(params, filters, f.asOf), func(body []byte) (string, error) {
+	tally, err := f.client.List(ctx, d.call(params, filters, f.asOf), func(body []byte) (string, error) {
 		page, err := readPage(c, body)
 		if err != nil {
 			return "", err
@@ -154,8 +177,13 @@ func (f *fetcher) list(
 			return "", fmt.Errorf("more than %d records: raise --max-school-records if the school really has that many",
 				f.maxRecords)
 		}
+		if page.Next != "" && page.Records != resultsPerPage {
+			read.oddPages++
+		}
 		return page.Next, nil
 	})
+	read.Tally = tally
+	return read, err
 }
 
 // readPage reads a page into c. A body that is no answer is worth another
@@ -218,6 +246,7 @@ func (r *result) drop(d *dataset) {
 		d.release(c)
 	}
 	r.chains, r.tables, r.drift = nil, nil, nil
+	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
 	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
 	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0
 }

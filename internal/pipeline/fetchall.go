@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,6 +93,9 @@ func (r *run) fetchAll(ctx context.Context) error {
 	}
 	r.fetch.filters, r.fetch.feedFilters = r.plan.Filters, unfiltered(r.plan.Filters)
 	r.fetch.asOf = r.plan.Kind == sink.AsOf
+	if r.fetch.check, err = newChecker(r.plan); err != nil {
+		return err
+	}
 	if err := r.stageLookups(ctx, w, todo); err != nil {
 		return err
 	}
@@ -99,8 +103,9 @@ func (r *run) fetchAll(ctx context.Context) error {
 
 	group, working := errgroup.WithContext(ctx)
 	// A chain uses a request slot or a processor, so this many keep both busy;
-	// three are what it takes to tell a service in trouble from two bad schools.
-	group.SetLimit(max(3, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
+	// three schools, each with two lists at once, are what it takes to tell a
+	// service in trouble from two bad schools.
+	group.SetLimit(max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
 	var units []*unit
 	for _, u := range todo {
 		if u.Bucket == sink.LookupBucket {
@@ -115,13 +120,12 @@ func (r *run) fetchAll(ctx context.Context) error {
 		if len(u.schools) == 0 {
 			group.Go(func() error { return r.stage(working, w, u) })
 		}
-		for i := range u.schools {
-			if working.Err() != nil {
-				break
-			}
+	}
+	inOrder(units, func(u *unit, i int) {
+		if working.Err() == nil {
 			group.Go(func() error { return r.step(working, w, u, i) })
 		}
-	}
+	})
 	err = group.Wait()
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // before anything had begun that could fail
@@ -143,6 +147,9 @@ func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
 	began := time.Now()
 	within, end := r.begin(ctx, Step{Name: StepSchool, Dataset: u.dataset.Name, School: u.schools[i].Bid})
 	result, err := r.fetch.school(within, u.dataset, u.schools[i])
+	if err == nil {
+		err = r.crossCheck(within, u, i, result)
+	}
 	if err != nil {
 		end(End{Err: err})
 		return err
@@ -163,6 +170,9 @@ func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
 	within, end := r.begin(ctx, Step{Name: StepStage, Dataset: u.dataset.Name, Bucket: u.bucket.Index})
 	err := u.stage(within, w)
 	end(End{Err: err, Files: files})
+	if u.dataset.Name == resultsDataset {
+		r.stagedStudents[u.bucket.Index].release()
+	}
 	return err
 }
 
@@ -186,6 +196,7 @@ func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
 		r.summary.UnitsTotal++
 		if j := staged[u]; j != nil && !j.Failed() {
 			r.summary.UnitsResumed++
+			r.noteStaged(u, j)
 			continue
 		}
 		todo = append(todo, u)
@@ -253,6 +264,11 @@ func (r *run) logResult(ctx context.Context, school *sink.School, result *result
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
 	if school.Name != "" {
 		attrs = append(attrs, slog.String("name", wording.Cut(school.Name, wording.MaxName)))
+	}
+	if result.firstRepeated > 0 {
+		r.Logger.LogAttrs(ctx, slog.LevelInfo, "list moved while it was read, so it was read again", append(slices.Clone(attrs),
+			slog.Int64("pairs_with_several_results", result.firstRepeated),
+			slog.Int64("pairs_in_second_reading", result.checks[sink.CheckOneResultPerSubject].Count))...)
 	}
 	first := func(level slog.Level) slog.Level {
 		if _, again := r.logged.LoadOrStore(outcomeOfSchool{l.SchoolBid, l.Status}, true); again {

@@ -18,6 +18,11 @@ func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limi
 		held.Reasons = append(held.Reasons, fmt.Sprintf("%d of %d schools failed, more than --max-failed-schools %d",
 			failed, g.Schools.Total, l.maxFailed))
 	}
+	if l.strict {
+		for _, check := range sink.FailedChecks(g.Checks) {
+			held.Reasons = append(held.Reasons, check.String()+" (--strict-checks)")
+		}
+	}
 	if l.maxShrink.Off || g.Plan.Kind != sink.Full {
 		return held, nil
 	}

@@ -20,7 +20,7 @@ func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
 		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
-		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), Replace: s.Replace,
+		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), StrictChecks: s.StrictChecks, Replace: s.Replace,
 	}
 	if err := selectSchools(plan, s, looked); err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ type PublishSettings struct {
 type limits struct {
 	maxFailed  int
 	maxShrink  Shrink
+	strict     bool // of the checks of the service's own rules
 	acceptHeld bool
 	replace    bool
 }
@@ -76,7 +77,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		summary.fromManifest(found.manifest)
 		return summary, nil
 	}
-	l := limits{maxFailed: found.plan.MaxFailedSchools, acceptHeld: s.AcceptHeld, replace: s.Replace}
+	l := limits{maxFailed: found.plan.MaxFailedSchools, strict: found.plan.StrictChecks, acceptHeld: s.AcceptHeld, replace: s.Replace}
 	if l.maxShrink, err = ParseShrink(found.plan.MaxShrink); err != nil {
 		return summary, fmt.Errorf("read max_shrink of the plan of run %s: %w", id, err)
 	}
@@ -140,6 +141,10 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 		return errors.Join(
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
 			sink.Forget(ctx, deps.Store, plan.RunID))
+	}
+	for _, check := range sink.FailedChecks(gathered.Checks) {
+		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
+			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
 	held, err := checkLimits(ctx, deps.Store, gathered, l)
 	if err != nil {
@@ -227,7 +232,7 @@ func allDenied(g *sink.Gathered) bool {
 
 func (s *Summary) fromGathered(g *sink.Gathered) {
 	s.fill(g.Tables, g.Datasets)
-	s.Schools, s.Requests, s.Drift = g.Schools, g.Requests, g.Drift
+	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
 	s.Denials = denials(g)
 }
 
@@ -237,7 +242,7 @@ func (s *Summary) fromManifest(m *sink.Manifest) {
 	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
 	s.Manifest = sink.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
-	s.Schools, s.Requests = m.Schools, m.Requests
+	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
 	s.Drift = slices.SortedFunc(slices.Values(m.Drift), sink.Drift.Compare) // older manifests have another order
 }
 

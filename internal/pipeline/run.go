@@ -36,6 +36,8 @@ type run struct {
 	selected []*dataset
 	spares   spares
 	fetch    *fetcher
+	// stagedStudents are what an earlier process has staged, by bucket.
+	stagedStudents map[int]*stagedStudents
 	// counted are the client's requests that are in a journal, or were for an
 	// earlier run.
 	counted sink.Requests
@@ -232,7 +234,10 @@ func (r *run) take(ctx context.Context, found standing) error {
 	if r.settings.Shards > 1 {
 		return r.endShard(ctx)
 	}
-	limits := limits{maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, replace: r.settings.Replace}
+	limits := limits{
+		maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, strict: r.settings.StrictChecks,
+		replace: r.settings.Replace,
+	}
 	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
 }
 

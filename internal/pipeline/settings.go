@@ -58,7 +58,10 @@ type Settings struct {
 	// held back.
 	MaxFailedSchools int
 	MaxShrink        Shrink
-	Replace          bool
+	// StrictChecks holds the snapshot back if a check of the service's own rules
+	// counts anything.
+	StrictChecks bool
+	Replace      bool
 	// Shard of Shards is this process's part; 0 of 1 is everything.
 	Shard, Shards int
 	// Concurrency is the client's bound on requests in flight: the pipeline

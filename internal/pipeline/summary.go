@@ -58,6 +58,8 @@ type Summary struct {
 	Denials  []Denial      `json:"denials,omitempty"`
 	Requests sink.Requests `json:"requests"`
 	Drift    []sink.Drift  `json:"drift"`
+	// Checks are those of the service's own rules that were made.
+	Checks []sink.Check `json:"checks"`
 	// LeftOut are datasets that cannot be part of a run of this kind.
 	LeftOut []string `json:"left_out,omitempty"`
 	// UnitsTotal counts the (dataset, bucket) steps of this process, and

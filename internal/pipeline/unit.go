@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"example.org/growthexport/internal/sink"
@@ -19,6 +20,9 @@ type unit struct {
 	dataset *dataset
 	bucket  sink.Bucket
 	schools []sink.School
+	// rosters join the units of students and of test results of a bucket; nil
+	// where only one of them is to be done.
+	rosters rosters
 
 	// Guarded by the writer's lock.
 	waiting map[int]*result
@@ -35,6 +39,8 @@ type unit struct {
 	files   []*sink.TableFile
 	journal sink.Journal
 	drift   map[driftKey]int64
+	// sessions are the enrollment sessions of all schools so far.
+	sessions map[string]bool
 }
 
 func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School, scratchFolder string) *unit {
@@ -42,7 +48,11 @@ func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School, scratchFolde
 		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder},
 		waiting: make(map[int]*result),
 		drift:   make(map[driftKey]int64),
-		journal: sink.Journal{Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File)},
+		journal: sink.Journal{
+			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
+			Checks: make(sink.CheckCounts), Terms: make(sink.TermCounts),
+		},
+		sessions: make(map[string]bool),
 	}
 }
 
@@ -131,10 +141,20 @@ func (u *unit) append(ctx context.Context, w *writer, r *result) error {
 	for key, n := range r.drift {
 		u.drift[key] += n
 	}
+	u.addChecks(r)
 	for _, c := range r.chains {
 		u.dataset.release(c)
 	}
 	return nil
+}
+
+// addChecks adds what a school's result has for the checks of the run.
+func (u *unit) addChecks(r *result) {
+	u.journal.Checks.Add(r.checks)
+	u.journal.Terms.Merge(r.terms)
+	for _, session := range r.sessions {
+		u.sessions[session] = true
+	}
 }
 
 // open starts the unit's files with its first school: a unit whose turn has
@@ -168,9 +188,10 @@ func (u *unit) stage(ctx context.Context, w *writer) error {
 		u.journal.Drift = append(u.journal.Drift, sink.Drift{Table: key.table, Field: key.field, Kind: key.kind, Count: n})
 	}
 	slices.SortFunc(u.journal.Drift, sink.Drift.Compare)
+	u.journal.Sessions = slices.Sorted(maps.Keys(u.sessions))
 	err := w.writeJournal(ctx, &u.journal)
 	// The run holds its units to the end: what they held is let go.
-	u.files, u.journal, u.drift = nil, sink.Journal{}, nil
+	u.files, u.journal, u.drift, u.sessions = nil, sink.Journal{}, nil, nil
 	w.mu.Lock()
 	u.waiting = nil
 	w.mu.Unlock()

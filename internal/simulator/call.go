@@ -20,7 +20,8 @@ type call struct {
 	home     int        // the school of what the call is about
 	subject  int        // the position of what the call is about in its school
 	filter   filter
-	from     int // the position of the page's first record
+	from     int  // the position of the page's first record
+	moved    bool // the list moves while it is read, see FaultListMoves
 }
 
 // filter is what the parameters of a list ask for (specification, "Rules common to all endpoints").

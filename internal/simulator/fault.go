@@ -37,6 +37,11 @@ const (
 	FaultRedirect FaultKind = "redirect"
 )
 
+// FaultListMoves serves test results as if the list had changed since the page before: the first result of the page is another one of
+// the student and subject of the result behind it. With ToTry 1 a second reading finds the list at rest. Other operations, and odd
+// worlds, answer as usual.
+const FaultListMoves FaultKind = "list_moves"
+
 // The kinds of hostile answers. Those that concern pages leave single reads and tokens as they are, and put a list that comes as a
 // bare array into a wrapper.
 const (

@@ -139,7 +139,7 @@ func operations() []*operation {
 			source: func(w *World, c *call) source {
 				return source{
 					count:  w.schools[c.school].results,
-					record: func(a *arena, i int) []member { return w.resultRecord(a, c.school, i) },
+					record: func(a *arena, i int) []member { return w.servedResult(a, c, i) },
 				}
 			},
 		},

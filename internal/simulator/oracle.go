@@ -28,6 +28,8 @@ type OracleOptions struct {
 	// without ModifiedSince where they name what other operations are called for.
 	ModifiedSince  time.Time
 	IncludeRemoved bool
+	// PageSize is that of the server, default 1000.
+	PageSize int
 }
 
 // Expected is what a correct export holds and reports. It is computed from the world's records directly: no JSON, no HTTP and no
@@ -39,6 +41,8 @@ type Expected struct {
 	Drift []Drift
 	// Ledger is sorted by dataset, school and district.
 	Ledger []LedgerRow
+	// Checks say how often test results break a rule of the service; nil if they are not exported.
+	Checks []Check
 }
 
 // Drift is something that the records of a table hold beyond what is declared, and how often.
@@ -124,6 +128,7 @@ func (w *World) Expect(options OracleOptions) *Expected {
 	slices.SortFunc(expected.Ledger, func(a, b LedgerRow) int {
 		return cmp.Or(strings.Compare(a.Dataset, b.Dataset), strings.Compare(a.School, b.School), strings.Compare(a.District, b.District))
 	})
+	expected.Checks = h.checks(expected)
 	return expected
 }
 

@@ -10,6 +10,8 @@ const (
 
 // page appends the answer to a call: its whole body, or what a fault makes of it, which is empty for none.
 func (w *World) page(r *renderer, a *arena, c *call, size int, fault FaultKind) {
+	c.moved = fault == FaultListMoves
+	size = w.pageSize(c, size)
 	list := w.list(c)
 	if fault == FaultDeepNesting {
 		list = source{count: 1, element: func(*arena, int) value { return deep() }}

@@ -33,7 +33,7 @@ type reply struct {
 func (f *Fault) needsBody() bool {
 	switch f.Kind {
 	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody, FaultTrickle, FaultEndlessBody,
-		FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting:
+		FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultListMoves:
 		return true
 	default:
 		return false
@@ -54,7 +54,7 @@ func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
 	case FaultLatency:
 		right.wait = fault.Latency
 		return right
-	case FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting:
+	case FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultListMoves:
 		return right // The body was made so.
 	case FaultTruncate, FaultTruncateChunked, FaultEndlessBody, FaultGzipBomb, FaultEndlessHeaders:
 		right.cut = fault.Kind

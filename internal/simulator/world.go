@@ -27,6 +27,9 @@ type Options struct {
 	// hold anything. The rows, drift and ledger of [World.Expect] say what must come of it. There are more rows than Results then:
 	// records without a key are never duplicates.
 	Quirks bool
+	// Break names rules of the service (see [Rules]) that its test results break, each in about one result of twenty, or in the first page
+	// of each list. The checks of [World.Expect] say how often.
+	Break []string
 	// BidlessSchool adds a record to 4.1 that has no schoolBid. It makes a run with a failed school of every run.
 	BidlessSchool bool
 }
@@ -40,6 +43,7 @@ type World struct {
 	listed    int      // the number of schools of 4.1
 	bidless   bool     // 4.1 has another record, without a bid
 	oddities  []oddity // what is odd with records; nil without quirks
+	breaks    []string // the rules that are broken
 }
 
 // district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
@@ -112,6 +116,7 @@ func NewWorld(options Options) *World {
 		listed: max(schools, 0),
 
 		bidless: options.BidlessSchool,
+		breaks:  options.Break,
 	}
 	if options.Quirks {
 		w.oddities = oddities()

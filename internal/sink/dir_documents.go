@@ -164,6 +164,11 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 	if root == nil {
 		return nil, cmp.Or(err, ErrNotFound)
 	}
+	return d.openFile(root, name)
+}
+
+// openFile opens a regular file. ErrNotFound.
+func (d *Dir) openFile(root *os.Root, name string) (Object, error) {
 	f, err := root.Open(name)
 	if missing(err) {
 		return nil, ErrNotFound

@@ -68,6 +68,7 @@ type Plan struct {
 	Shards           int      `json:"shards"`
 	MaxFailedSchools int      `json:"max_failed_schools"`
 	MaxShrink        string   `json:"max_shrink"`
+	StrictChecks     bool     `json:"strict_checks,omitempty"`
 	Replace          bool     `json:"replace,omitempty"`
 	Schools          []School `json:"schools"`
 	// Districts are those of 4.2 in the order of their bids, where the run
@@ -121,11 +122,17 @@ type File struct {
 type Journal struct {
 	Dataset string `json:"dataset"`
 	// Bucket is the bucket's index; -1 is the bucket of the lookups.
-	Bucket   int             `json:"bucket"`
-	Files    map[string]File `json:"files"` // by table
-	Ledger   []LedgerRow     `json:"ledger"`
-	Drift    []Drift         `json:"drift,omitempty"`
-	Requests Requests        `json:"requests"`
+	Bucket int             `json:"bucket"`
+	Files  map[string]File `json:"files"` // by table
+	Ledger []LedgerRow     `json:"ledger"`
+	Drift  []Drift         `json:"drift,omitempty"`
+	// Checks are the counts of the dataset's own checks, those of zero included.
+	Checks CheckCounts `json:"checks,omitempty"`
+	// Terms are what test results refer to, Sessions the enrollment sessions that
+	// academic years define, sorted: Gather compares them over the whole run.
+	Terms    TermCounts `json:"terms,omitempty"`
+	Sessions []string   `json:"sessions,omitempty"`
+	Requests Requests   `json:"requests"`
 	// Activity is what came since the journal before.
 	Activity activity.Log `json:"activity"`
 	StagedAt time.Time    `json:"staged_at"`
@@ -229,6 +236,8 @@ type Manifest struct {
 	Datasets      map[string]ManifestDataset `json:"datasets"`
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
+	// Checks are those of the service's own rules that were made.
+	Checks []Check `json:"checks"`
 	// Replaces are the runs that this one took the date from, as it stood when
 	// publishing began.
 	Replaces []string `json:"replaces,omitempty"`
@@ -249,6 +258,7 @@ type Parameters struct {
 	Shards           int    `json:"shards"`
 	MaxFailedSchools int    `json:"max_failed_schools"`
 	MaxShrink        string `json:"max_shrink"`
+	StrictChecks     bool   `json:"strict_checks"`
 }
 
 // ManifestTable is a table of a published run.

@@ -29,6 +29,8 @@ type Gathered struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
+	// Checks are those of the service's own rules that were made.
+	Checks   []Check
 	Activity activity.Log
 }
 
@@ -79,7 +81,7 @@ func gatherWith(ctx context.Context, store Store, plan *Plan, look look) (*Gathe
 			g.Tables[table.Name] = ManifestTable{Files: []File{}}
 		}
 	}
-	drift := make(map[Drift]int64)
+	drift, checks := make(map[Drift]int64), newCheckSums()
 	for _, unit := range plan.Units() {
 		journal := byUnit[unit]
 		dataset, _ := schemas.Find(unit.Dataset)
@@ -90,9 +92,11 @@ func gatherWith(ctx context.Context, store Store, plan *Plan, look look) (*Gathe
 		if err := g.add(journal, dataset, drift); err != nil {
 			return nil, fmt.Errorf("add up %s: %w", unit, err)
 		}
+		checks.add(journal)
 	}
 	g.addFailedSchools()
 	g.finish(drift)
+	g.Checks = checks.list(g.Ledger)
 	return g, nil
 }
 
@@ -331,12 +335,14 @@ func (g *Gathered) manifest() (*Manifest, map[string]File) {
 			Shards:           plan.Shards,
 			MaxFailedSchools: plan.MaxFailedSchools,
 			MaxShrink:        plan.MaxShrink,
+			StrictChecks:     plan.StrictChecks,
 		},
 		Tables:   make(map[string]ManifestTable, len(g.Tables)),
 		Schools:  g.Schools,
 		Datasets: g.Datasets,
 		Requests: g.Requests,
 		Drift:    orEmpty(g.Drift),
+		Checks:   orEmpty(g.Checks),
 		Activity: g.Activity,
 	}
 	m.Parameters.Datasets = orEmpty(m.Parameters.Datasets)

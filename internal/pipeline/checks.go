@@ -1,0 +1,265 @@
+package pipeline
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// The datasets that take part in the checks of the service's own rules.
+const (
+	resultsDataset  = "test_results"
+	studentsDataset = "students"
+	yearsDataset    = "academic_years"
+)
+
+// checker makes the checks of the service's own rules of each school, while its
+// rows are at hand. What it counts goes to the journal of test_results, and with
+// it to the manifest.
+type checker struct {
+	// oldest is before which a result is older than a year.
+	oldest int64
+	// students and terms report whether the run has the datasets that results
+	// are compared with.
+	students, terms bool
+	// schools are the run's.
+	schools map[string]bool
+	seed    maphash.Seed
+}
+
+func newChecker(plan *sink.Plan) (*checker, error) {
+	oldest, err := yearBefore(plan.SnapshotDate)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{oldest: oldest, seed: maphash.MakeSeed(), schools: make(map[string]bool)}
+	if slices.Contains(plan.Scope.Datasets, resultsDataset) {
+		c.students = slices.Contains(plan.Scope.Datasets, studentsDataset)
+		c.terms = slices.Contains(plan.Scope.Datasets, yearsDataset)
+	}
+	for _, school := range plan.Schools {
+		c.schools[school.Bid] = true
+	}
+	return c, nil
+}
+
+// note sets the count of a check that was made of one school.
+func (r *result) note(check string, count int64) {
+	if r.checks == nil {
+		r.checks = make(sink.CheckCounts)
+	}
+	r.checks[check] = sink.CheckCount{Count: count, Schools: 1}
+}
+
+// results reads the test results of a school. The service returns at most one
+// result per student and subject: several mean that the list moved while its
+// pages were read, so that results may be missing too. The list is then read
+// once more, and only the second reading counts, whatever becomes of it: if it
+// fails, so does the school, because the first is known to be unreliable.
+func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []transform.Params) error {
+	repeated, err := f.readResults(ctx, d, r, calls)
+	if err != nil || repeated == 0 {
+		return err
+	}
+	r.drop(d)
+	r.firstRepeated = repeated
+	_, err = f.readResults(ctx, d, r, calls)
+	return err
+}
+
+// readResults reads the list once and makes the checks that need no other list.
+// It returns the count of one_result_per_subject.
+func (f *fetcher) readResults(ctx context.Context, d *dataset, r *result, calls []transform.Params) (repeated int64, err error) {
+	if err := f.chains(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != sink.StatusOK {
+		return 0, err
+	}
+	results := r.tables[0]
+	repeated = countRepeatedSubjects(results, f.check.seed)
+	r.note(sink.CheckOneResultPerSubject, repeated)
+	r.note(sink.CheckPageSize, r.oddPages)
+	r.note(sink.CheckOlderThanAYear, countOlder(results, f.check.oldest))
+	r.note(sink.CheckRITOrder, countDisordered(results, "rit_score_low", "rit", "rit_score_high"))
+	r.note(sink.CheckItemsOrder, countDisordered(results, "items_correct", "items_shown", "items_total"))
+	if f.check.terms {
+		r.terms = countTerms(results, r.ledger.SchoolBid, f.check.schools)
+	}
+	return repeated, nil
+}
+
+// rosters hand the students of each school of a bucket from the goroutine that
+// reads them to the one that reads the school's results, which waits for them.
+// A nil roster says that the students could not be read. There is room for one
+// of each school, so that nobody waits who hands in.
+type rosters []chan roster
+
+func newRosters(schools int) rosters {
+	all := make(rosters, schools)
+	for i := range all {
+		all[i] = make(chan roster, 1)
+	}
+	return all
+}
+
+// crossCheck compares the results of the i-th school of a unit with the school's
+// students, and notes the enrollment sessions of its academic years. The result
+// must hold its rows still.
+func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) error {
+	ok := read.ledger.Status == sink.StatusOK
+	check := r.fetch.check
+	switch u.dataset.Name {
+	case studentsDataset:
+		if u.rosters == nil {
+			return nil
+		}
+		var students roster
+		if ok {
+			students = newRoster(read.tables[0], check.seed)
+		}
+		u.rosters[i] <- students
+	case resultsDataset:
+		if !ok || !check.students {
+			return nil
+		}
+		students, err := r.rosterOf(ctx, u, i, read)
+		if err == nil && students != nil {
+			read.note(sink.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
+		}
+		return err
+	case yearsDataset:
+		if ok && check.terms {
+			read.sessions = sessionsOf(read.tables[1])
+		}
+	}
+	return nil
+}
+
+// rosterOf returns the students of a school whose results were read, or nil if
+// the run does not have them.
+func (r *run) rosterOf(ctx context.Context, u *unit, i int, read *result) (roster, error) {
+	if u.rosters != nil {
+		select {
+		case students := <-u.rosters[i]:
+			return students, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	earlier := r.stagedStudents[u.bucket.Index]
+	if earlier == nil || !earlier.ok[u.schools[i].Bid] {
+		return nil, nil
+	}
+	if students, err := earlier.rosters(ctx, r.Store, r.plan.RunID, r.fetch.check.seed); err == nil {
+		return append(roster{}, students[u.schools[i].Bid]...), nil
+	}
+	return r.askAgain(ctx, u.schools[i], read)
+}
+
+// askAgain reads the students of a school for the check of its results alone:
+// they are staged where they cannot be read back.
+func (r *run) askAgain(ctx context.Context, school sink.School, read *result) (roster, error) {
+	d := r.datasets[studentsDataset]
+	list := &result{ledger: sink.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: sink.StatusOK}}
+	err := r.fetch.chains(ctx, d, list, schoolCalls(d, school), nil)
+	read.ledger.Requests += list.ledger.Requests
+	read.ledger.Retries += list.ledger.Retries
+	defer list.drop(d)
+	if err != nil || list.ledger.Status != sink.StatusOK {
+		return nil, err
+	}
+	return newRoster(list.tables[0], r.fetch.check.seed), nil
+}
+
+// stagedStudents are the students of a bucket that an earlier process has staged.
+type stagedStudents struct {
+	file sink.File
+	ok   map[string]bool // the schools whose list could be read
+
+	once sync.Once
+	all  map[string]roster
+	err  error
+}
+
+// rosters reads the staged file, once, and returns the students by school.
+func (s *stagedStudents) rosters(ctx context.Context, store sink.Store, run string, seed maphash.Seed) (map[string]roster, error) {
+	s.once.Do(func() {
+		table, _, _ := schemas.FindTable(studentsDataset)
+		some := &schemas.Table{Name: table.Name}
+		for _, name := range []string{"requested_school_bid", "student_bid"} {
+			some.Columns = append(some.Columns, table.Columns[table.Column(name)])
+		}
+		all := make(map[string]roster)
+		s.err = sink.ReadStaged(ctx, store, run, s.file, some, func(b *rows.Batch) error {
+			for i := range b.Len() {
+				school := string(b.Cols[0].Text(b.Row(i)))
+				students := all[school]
+				students.add(&b.Cols[1], b.Row(i), seed)
+				all[school] = students
+			}
+			return nil
+		})
+		for _, students := range all {
+			slices.Sort(students)
+		}
+		s.all = all
+	})
+	return s.all, s.err
+}
+
+// release lets go of the students once every school of the bucket is checked.
+func (s *stagedStudents) release() {
+	if s != nil {
+		s.all = nil
+	}
+}
+
+// noteStaged notes the students that an earlier process has staged.
+func (r *run) noteStaged(u sink.Unit, journal *sink.Journal) {
+	if u.Dataset != studentsDataset {
+		return
+	}
+	s := &stagedStudents{file: journal.Files[studentsDataset], ok: make(map[string]bool)}
+	for i := range journal.Ledger {
+		if row := &journal.Ledger[i]; row.Status == sink.StatusOK {
+			s.ok[row.SchoolBid] = true
+		}
+	}
+	if r.stagedStudents == nil {
+		r.stagedStudents = make(map[int]*stagedStudents)
+	}
+	r.stagedStudents[u.Bucket] = s
+}
+
+// inOrder calls do for every school of every unit in the order in which they are
+// to be fetched: unit by unit, but the students of a school with its results, so
+// that no more rosters are kept than schools are being read.
+func inOrder(units []*unit, do func(u *unit, i int)) {
+	partners := make(map[int]*unit)
+	for _, u := range units {
+		if u.dataset.Name == resultsDataset {
+			partners[u.bucket.Index] = u
+		}
+	}
+	for _, u := range units {
+		partner := partners[u.bucket.Index]
+		switch {
+		case u.dataset.Name == studentsDataset && partner != nil:
+			u.rosters = newRosters(len(u.schools))
+			partner.rosters = u.rosters
+			for i := range u.schools {
+				do(u, i)
+				do(partner, i)
+			}
+		case u == partner && u.rosters != nil: // done with the students
+		default:
+			for i := range u.schools {
+				do(u, i)
+			}
+		}
+	}
+}

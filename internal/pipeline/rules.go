@@ -1,0 +1,260 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+)
+
+// The functions of this file count where the rows of one school break the
+// service's own rules. A null, or an empty identifier, breaks none: there is
+// nothing to compare. Rows hold text as identifiers, so that sets of students
+// are kept as 64-bit hashes, with a seed that only this process knows.
+
+// resultsPerPage is the number of results in a page of 4.6 that is not the last
+// (specification, "Limits").
+const resultsPerPage = 1000
+
+// yearBefore returns 00:00 UTC of the same day one year before a date, in
+// microseconds since 1970. Of 29 February that day is 28 February.
+func yearBefore(date string) (int64, error) {
+	day, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return 0, fmt.Errorf("read the snapshot date: %w", err)
+	}
+	before := day.AddDate(-1, 0, 0)
+	if before.Day() != day.Day() {
+		before = before.AddDate(0, 0, -1) // 29 February became 1 March
+	}
+	return before.UnixMicro(), nil
+}
+
+// columns are columns of a batch by the order of the names given.
+func columns(b *rows.Batch, names ...string) []*rows.Vector {
+	found := make([]*rows.Vector, len(names))
+	for i, name := range names {
+		found[i] = &b.Cols[b.Table.Column(name)]
+	}
+	return found
+}
+
+// identifier returns the text of a row; empty for a null.
+func identifier(v *rows.Vector, row int) []byte {
+	if v.Null(row) {
+		return nil
+	}
+	return v.Text(row)
+}
+
+// countRepeatedSubjects counts the pairs of student and subject that have more
+// than one result.
+func countRepeatedSubjects(batches []*rows.Batch, seed maphash.Seed) int64 {
+	type place struct {
+		batch, row int
+		counted    bool
+	}
+	total := 0
+	for _, b := range batches {
+		total += b.Len()
+	}
+	first := make(map[uint64]place, total)
+	var hash maphash.Hash
+	hash.SetSeed(seed)
+	var pairs int64
+	for n, b := range batches {
+		cols := columns(b, "student_bid", "subject_area")
+		for i := range b.Len() {
+			row := b.Row(i)
+			student, subject := identifier(cols[0], row), identifier(cols[1], row)
+			if len(student) == 0 || len(subject) == 0 {
+				continue
+			}
+			hash.Reset()
+			_, _ = hash.Write(student) // never fails
+			_ = hash.WriteByte(0)
+			_, _ = hash.Write(subject)
+			key := hash.Sum64()
+			p, seen := first[key]
+			switch {
+			case !seen:
+				first[key] = place{batch: n, row: row}
+			case !p.counted:
+				earlier := columns(batches[p.batch], "student_bid", "subject_area")
+				if bytes.Equal(student, earlier[0].Text(p.row)) && bytes.Equal(subject, earlier[1].Text(p.row)) {
+					pairs++
+					p.counted = true
+					first[key] = p
+				}
+			}
+		}
+	}
+	return pairs
+}
+
+// countOlder counts the results whose administration ended, or started if it
+// has no end, before a moment.
+func countOlder(batches []*rows.Batch, moment int64) int64 {
+	var n int64
+	for _, b := range batches {
+		cols := columns(b, "administration_end_date_time", "administration_start_date_time")
+		for i := range b.Len() {
+			row, at := b.Row(i), cols[0]
+			if at.Null(row) {
+				at = cols[1]
+			}
+			if !at.Null(row) && at.I64[row] < moment {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// countDisordered counts the rows in which the values of the columns, which are
+// to ascend, descend from one to the next.
+func countDisordered(batches []*rows.Batch, names ...string) int64 {
+	var n int64
+	for _, b := range batches {
+		cols := columns(b, names...)
+		for i := range b.Len() {
+			row := b.Row(i)
+			for c, lower := range cols[:len(cols)-1] {
+				upper := cols[c+1]
+				if !lower.Null(row) && !upper.Null(row) && lower.I32[row] > upper.I32[row] {
+					n++
+					break
+				}
+			}
+		}
+	}
+	return n
+}
+
+// roster is the students of a school, as sorted hashes of their identifiers.
+type roster []uint64
+
+// add adds the student of a row, if it names one.
+func (r *roster) add(bid *rows.Vector, row int, seed maphash.Seed) {
+	if text := identifier(bid, row); len(text) > 0 {
+		*r = append(*r, maphash.Bytes(seed, text))
+	}
+}
+
+// newRoster returns the students of a school. It is not nil.
+func newRoster(students []*rows.Batch, seed maphash.Seed) roster {
+	r := roster{}
+	for _, b := range students {
+		bid := columns(b, "student_bid")[0]
+		for i := range b.Len() {
+			r.add(bid, b.Row(i), seed)
+		}
+	}
+	slices.Sort(r)
+	return r
+}
+
+// countUnknown counts the results of students who are not in the roster.
+func (r roster) countUnknown(results []*rows.Batch, seed maphash.Seed) int64 {
+	var n int64
+	for _, b := range results {
+		bid := columns(b, "student_bid")[0]
+		for i := range b.Len() {
+			text := identifier(bid, b.Row(i))
+			if len(text) == 0 {
+				continue
+			}
+			if _, known := slices.BinarySearch(r, maphash.Bytes(seed, text)); !known {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Bounds on what one school adds to a journal. No district has as many terms,
+// so what is beyond them comes from a service that makes terms up.
+const (
+	maxTerms    = 1000
+	maxSessions = 10_000
+)
+
+// otherTerms is the entry of results whose term is beyond maxTerms. It is the
+// hash of no term, so they count as unknown.
+const otherTerms = "others"
+
+// countTerms counts the results of a school by the school they belong to, which
+// is the school itself unless they say otherwise, and by their term. Those of
+// schools that are not in the run are left out.
+func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sink.TermCounts {
+	uses := make(map[string]map[string]*int64)
+	distinct := 0
+	for _, b := range results {
+		cols := columns(b, "school_bid", "term_bid")
+		for i := range b.Len() {
+			row := b.Row(i)
+			of, term := identifier(cols[0], row), identifier(cols[1], row)
+			if len(of) == 0 {
+				of = []byte(school)
+			}
+			if len(term) == 0 || !inRun[string(of)] {
+				continue
+			}
+			terms := uses[string(of)]
+			if terms == nil {
+				terms = make(map[string]*int64)
+				uses[string(of)] = terms
+			}
+			n := terms[string(term)]
+			if n == nil && distinct >= maxTerms {
+				term = nil
+				n = terms[""]
+			}
+			if n == nil {
+				n = new(int64)
+				terms[string(term)] = n
+				distinct++
+			}
+			*n++
+		}
+	}
+	counts := make(sink.TermCounts)
+	for of, terms := range uses {
+		for term, n := range terms {
+			hash := otherTerms
+			if term != "" {
+				hash = hashTerm(term)
+			}
+			counts.Add(of, hash, *n)
+		}
+	}
+	return counts
+}
+
+// sessionsOf lists the enrollment sessions of a school, hashed and sorted.
+func sessionsOf(sessions []*rows.Batch) []string {
+	found := make(map[string]bool)
+	for _, b := range sessions {
+		bid := columns(b, "enrollment_session_bid")[0]
+		for i := range b.Len() {
+			if text := identifier(bid, b.Row(i)); len(text) > 0 && len(found) < maxSessions {
+				found[hashTerm(string(text))] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// hashTerm condenses the identifier of a term for a journal, which is to hold no
+// value of a record and must not grow with what a service sends as one.
+func hashTerm(bid string) string {
+	sum := sha256.Sum256([]byte(bid))
+	return hex.EncodeToString(sum[:8])
+}

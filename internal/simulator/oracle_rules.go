@@ -1,0 +1,156 @@
+package simulator
+
+import "time"
+
+// Check is how often test results break a rule of the service, in so many schools that can be checked.
+type Check struct {
+	Check, Table   string
+	Count, Schools int64
+}
+
+// fullPage is the number of records in a page of 4.6 that is not the last (specification, "Limits").
+const fullPage = 1000
+
+// checks counts what breaks the rules in the expected rows, in the order of [Rules]. A rule that compares results with a dataset that is
+// not exported is left out.
+func (h *harvest) checks(expected *Expected) []Check {
+	results, exported := expected.Rows["test_results"]
+	if !exported {
+		return nil
+	}
+	schools := h.scopes(named(h.operations, "test_results"))
+	counts := map[string]int64{
+		RuleOneResultPerSubject: repeatedSubjects(results),
+		RulePageSize:            h.oddPages(schools),
+		RuleOlderThanAYear:      older(results, h.world.today.time()),
+		RuleRITOrder:            disordered(results, "rit_score_low", "rit", "rit_score_high"),
+		RuleItemsOrder:          disordered(results, "items_correct", "items_shown", "items_total"),
+	}
+	if students, ok := expected.Rows["students"]; ok {
+		counts[RuleUnknownStudent] = unknownStudents(results, students)
+	}
+	if sessions, ok := expected.Rows["enrollment_sessions"]; ok {
+		inRun := map[string]bool{}
+		for _, s := range schools {
+			inRun[h.world.schoolBid(s.school)] = true
+		}
+		counts[RuleUnknownTerm] = unknownTerms(results, sessions, inRun)
+	}
+	var checks []Check
+	for _, rule := range Rules() {
+		if n, made := counts[rule]; made && len(schools) > 0 {
+			checks = append(checks, Check{Check: rule, Table: "test_results", Count: n, Schools: int64(len(schools))})
+		}
+	}
+	return checks
+}
+
+// repeatedSubjects counts the pairs of student and subject with several results in a school.
+func repeatedSubjects(results []Row) (n int64) {
+	seen := map[[3]string]int{}
+	for _, row := range results {
+		school, _ := row["requested_school_bid"].(string)
+		student, _ := row["student_bid"].(string)
+		subject, _ := row["subject_area"].(string)
+		if student == "" || subject == "" {
+			continue
+		}
+		key := [3]string{school, student, subject}
+		if seen[key]++; seen[key] == 2 {
+			n++
+		}
+	}
+	return n
+}
+
+// oddPages counts the pages before the last that are not full.
+func (h *harvest) oddPages(schools []scope) (n int64) {
+	op := named(h.operations, "test_results")
+	usual := h.options.PageSize
+	if usual == 0 {
+		usual = fullPage
+	}
+	for _, s := range schools {
+		c := h.newCall(op, s)
+		for count := h.world.list(c).count; ; {
+			size := h.world.pageSize(c, usual)
+			if c.from += size; c.from >= count {
+				break
+			}
+			if size != fullPage {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// older counts the results that ended, or began if they have no end, before the same day a year ago.
+func older(results []Row, today time.Time) (n int64) {
+	year, month, dayOfMonth := today.Date()
+	if month == time.February && dayOfMonth == 29 {
+		dayOfMonth = 28
+	}
+	limit := time.Date(year-1, month, dayOfMonth, 0, 0, 0, 0, time.UTC).UnixMicro()
+	for _, row := range results {
+		at, ended := row["administration_end_date_time"].(int64)
+		if !ended {
+			at, ended = row["administration_start_date_time"].(int64)
+		}
+		if ended && at < limit {
+			n++
+		}
+	}
+	return n
+}
+
+// descends reports whether one value is above the other; a null is not.
+func descends(row Row, lower, upper string) bool {
+	a, known := row[lower].(int64)
+	b, alsoKnown := row[upper].(int64)
+	return known && alsoKnown && a > b
+}
+
+func disordered(results []Row, lowest, middle, highest string) (n int64) {
+	for _, row := range results {
+		if descends(row, lowest, middle) || descends(row, middle, highest) {
+			n++
+		}
+	}
+	return n
+}
+
+// unknownStudents counts the results of students whom 4.4 of the school does not list.
+func unknownStudents(results, students []Row) (n int64) {
+	listed := map[[2]any]bool{}
+	for _, row := range students {
+		listed[[2]any{row["requested_school_bid"], row["student_bid"]}] = true
+	}
+	for _, row := range results {
+		student, _ := row["student_bid"].(string)
+		if student != "" && !listed[[2]any{row["requested_school_bid"], student}] {
+			n++
+		}
+	}
+	return n
+}
+
+// unknownTerms counts the results whose term is in no session of 4.7. Those that belong to a school outside of the run are not counted:
+// its sessions are not known.
+func unknownTerms(results, sessions []Row, inRun map[string]bool) (n int64) {
+	known := map[any]bool{}
+	for _, row := range sessions {
+		known[row["enrollment_session_bid"]] = true
+	}
+	for _, row := range results {
+		of, _ := row["school_bid"].(string)
+		if of == "" {
+			of, _ = row["requested_school_bid"].(string)
+		}
+		term, _ := row["term_bid"].(string)
+		if term != "" && inRun[of] && !known[term] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package simulator
+
+import "slices"
+
+// The service's own rules for test results (specification, "What the service does", 4, and "Limits") and what follows from the meaning
+// of its values. A world keeps all of them unless [Options.Break] names them.
+const (
+	RuleOneResultPerSubject = "one_result_per_subject"
+	RulePageSize            = "page_size"
+	RuleOlderThanAYear      = "older_than_a_year"
+	RuleRITOrder            = "rit_order"
+	RuleItemsOrder          = "items_order"
+	RuleUnknownStudent      = "unknown_student"
+	RuleUnknownTerm         = "unknown_term"
+)
+
+// Rules names every rule, in the order of the contract.
+func Rules() []string {
+	return []string{
+		RuleOneResultPerSubject, RulePageSize, RuleOlderThanAYear, RuleRITOrder, RuleItemsOrder, RuleUnknownStudent, RuleUnknownTerm,
+	}
+}
+
+// broken reports whether the world breaks a rule.
+func (w *World) broken(rule string) bool { return slices.Contains(w.breaks, rule) }
+
+// Of each brokenPeriod results of a school one breaks each rule: the one at the rule's position. The result before that of
+// one_result_per_subject breaks none, because it is the other one of the pair.
+const brokenPeriod = 20
+
+func brokenAt(index int) string {
+	switch index % brokenPeriod {
+	case 0:
+		return RuleOlderThanAYear
+	case 1:
+		return RuleRITOrder
+	case 2:
+		return RuleItemsOrder
+	case 3:
+		return RuleUnknownStudent
+	case 5:
+		return RuleOneResultPerSubject
+	case 6:
+		return RuleUnknownTerm
+	}
+	return ""
+}
+
+// servedResult is an element of testResults as it is served: the record of [World.resultRecord], or what breaks a rule.
+func (w *World) servedResult(a *arena, c *call, index int) []member {
+	members := w.resultRecord(a, c.school, index)
+	if rule := brokenAt(index); w.broken(rule) {
+		w.breakRule(members, rule, c.school, index)
+	}
+	if results := w.schools[c.school].results; c.moved && index == c.from && results > 1 {
+		w.pair(members, c.school, (index+1)%results)
+	}
+	return members
+}
+
+// breakRule changes the members of a result so that it breaks a rule. One that lacks the members stays as it is.
+func (w *World) breakRule(members []member, rule string, school, index int) {
+	set := func(name string, change func(v *value)) {
+		if v := find(members, name); v != nil {
+			change(v)
+		}
+	}
+	switch rule {
+	case RuleOneResultPerSubject:
+		w.pair(members, school, index-1)
+	case RuleOlderThanAYear:
+		back := func(v *value) { v.n -= 400 * millisPerDay }
+		set("administrationStartDateTime", back)
+		set("administrationEndDateTime", back)
+	case RuleRITOrder:
+		rit := find(members, "rit").n
+		set("ritScoreLow", func(v *value) { v.n = rit + 1 })
+	case RuleItemsOrder:
+		items := find(members, "items")
+		if items == nil {
+			return
+		}
+		if shown, correct := find(items.sub, "shown"), find(items.sub, "correct"); shown != nil && correct != nil {
+			correct.n = shown.n + 1
+		}
+	case RuleUnknownStudent:
+		set("studentBid", func(v *value) { *v = identOf(w.bidOf(aStudent, school, w.schools[school].students+index)) })
+	case RuleUnknownTerm:
+		set("termBid", func(v *value) { *v = identOf(w.bidOf(aSession, w.schools[school].district, 1)) })
+	}
+}
+
+// pair gives a result the student and subject of another result of the school.
+func (w *World) pair(members []member, school, other int) {
+	student, subject := w.schools[school].place(other)
+	*find(members, "studentBid") = identOf(w.student(school, student).bid)
+	*find(members, "subjectArea") = textOf(subjectNames[subject])
+}
+
+// brokenPage is how many records the first page of a list of test results lacks in a world that breaks page_size.
+const brokenPage = 3
+
+// pageSize is the number of records in the page of a call.
+func (w *World) pageSize(c *call, size int) int {
+	if w.broken(RulePageSize) && c.op.name == "test_results" && c.from == 0 {
+		return max(1, size-brokenPage)
+	}
+	return size
+}
