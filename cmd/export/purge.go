@@ -21,6 +21,7 @@ type purgeOptions struct {
 	general
 	destination
 	schools, districts []string
+	allowUnknown       bool
 	dryRun             bool
 }
 
@@ -32,30 +33,38 @@ func (a *app) purgeCommand() *cobra.Command {
 		Short:       "Removes all rows of schools or districts from every snapshot",
 		Long: "Removes all rows of some schools, or of some districts and their schools, from\n" +
 			"every snapshot, as-of snapshot and set of changes at the destination, reads all\n" +
-			"again and stores a proof under _purges. What unfinished runs have staged is\n" +
-			"dropped: the same command takes it anew. Ledgers, plans and manifests, which\n" +
-			"name schools and hold nothing of students, stay.\n\n" +
-			"A purge that was killed is finished by the same command. Out of its reach are\n" +
-			"object versions of a bucket, backups and copies.",
+			"files again and writes a proof under _purges. What unfinished runs have staged\n" +
+			"is dropped; the same command fetches it again. Ledgers, plans and manifests stay:\n" +
+			"they name schools but hold no student data.\n\n" +
+			"If a bid occurs nowhere at the destination, nothing is purged, unless\n" +
+			"--allow-unknown. Purge refuses to start while a process works on a run. A purge\n" +
+			"that was killed is finished by the same command. It cannot reach object versions\n" +
+			"of a bucket, backups or copies.",
 		Args: noArguments,
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --schools @ended.txt",
 		RunE: resolved(a, o, a.purge),
 	}
 	o.defineWriting(o.destination.define(cmd))
-	g := group{cmd.Flags(), "What is removed (flags alone count here: elsewhere these names restrict runs)"}
-	g.list(&o.schools, "schools", nil, "the rows of these bids: a comma list, or @FILE")
-	g.list(&o.districts, "districts", nil, "those of these districts and of their schools: bids likewise")
-	g.toggle(&o.dryRun, "dry-run", "tell what would be removed, and change nothing")
+	g := group{cmd.Flags(), "What is removed (only flags count: elsewhere these names restrict runs)"}
+	g.list(&o.schools, "schools", nil, "the rows of these schools: bids as a comma list, or @FILE")
+	g.list(&o.districts, "districts", nil, "the rows of these districts and their schools: bids as above")
+	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids if some occur nowhere at the destination")
+	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
 	o.general.define(cmd)
 	return cmd
 }
 
-// purgeTarget returns what is to be purged. It must be said with flags: in an
-// environment or a file the same names restrict runs, and a purge of just the
-// schools that somebody exports would be the worst of accidents.
+// purgeTarget returns what is to be purged. It must be given as flags: in an
+// environment or a file the same names restrict runs, and purging just the
+// schools that are exported would be the worst of accidents.
 func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, err error) {
 	bySchool, byDistrict := from["schools"].rank == byFlag, from["districts"].rank == byFlag
+	for _, bid := range slices.Concat(o.schools, o.districts) {
+		if strings.HasPrefix(bid, "--") && (bySchool || byDistrict) {
+			return nil, nil, usagef("%s was taken as a bid, but looks like a flag: give --schools or --districts a value before it", quoted(bid))
+		}
+	}
 	switch {
 	case bySchool && byDistrict:
 		return nil, nil, usagef("--schools and --districts exclude each other: purge one, then the other")
@@ -66,10 +75,10 @@ func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, e
 	}
 	for _, name := range []string{"schools", "districts"} {
 		if from.given(name) {
-			return nil, nil, usagef("%s says what runs export: say with the flag --schools or --districts what to purge", from[name].name)
+			return nil, nil, usagef("%s restricts what runs export: name what to purge with the flag --schools or --districts", from[name].name)
 		}
 	}
-	return nil, nil, usagef("say what to purge: --schools LIST or --districts LIST")
+	return nil, nil, usagef("name what to purge: --schools LIST or --districts LIST")
 }
 
 func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
@@ -83,14 +92,18 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		return err
 	}
 	options := sink.PurgeOptions{
-		Schools: schools, Districts: districts, DryRun: o.dryRun, Now: a.now, ToolVersion: thisBuild().Version,
+		Schools: schools, Districts: districts, AllowUnknown: o.allowUnknown, DryRun: o.dryRun,
+		Now: a.now, ToolVersion: thisBuild().Version,
 	}
 	report, err := await(ctx, func() (*sink.PurgeReport, error) { return sink.Purge(ctx, store, options) })
 	if err != nil {
 		if refused, ok := errors.AsType[*sink.RefusedError](err); ok {
 			return refused
 		}
-		return fmt.Errorf("%w; once that is put right the same command goes on", err)
+		if unknown, ok := errors.AsType[*sink.UnknownBidsError](err); ok {
+			return usagef("nothing was purged: %w at %s; correct the list, or purge the rest with --allow-unknown", unknown, store)
+		}
+		return fmt.Errorf("%w; run the same command again once this is fixed", err)
 	}
 	if !o.dryRun {
 		a.rewriteReports(ctx, store, report.Runs)
@@ -101,11 +114,11 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	return writePurged(a.stdout, report)
 }
 
-// rewriteReports has the pages of runs show what a purge has left of them.
+// rewriteReports updates the reports of runs to what a purge has left of them.
 func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.PurgedRun) {
 	for i := range runs {
 		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID); err != nil {
-			a.warn("the report of a run cannot be written again", err)
+			a.warn("cannot write the report of a run again", err)
 		}
 	}
 }
@@ -113,14 +126,14 @@ func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.
 func writePurged(w io.Writer, r *sink.PurgeReport) error {
 	var b strings.Builder
 	for _, bid := range r.Unknown {
-		fmt.Fprintf(&b, "no row and no run names %s\n", quoted(bid))
+		fmt.Fprintf(&b, "no table, plan, ledger or manifest names %s\n", quoted(bid))
 	}
 	verb, dropped := "removed", "dropped run"
 	if r.DryRun {
 		verb, dropped = "would remove", "would drop run"
 	}
 	for _, run := range r.DroppedRuns {
-		fmt.Fprintf(&b, "%s %s, which was not published: the same command takes it anew\n", dropped, printable(run))
+		fmt.Fprintf(&b, "%s %s, which was not published; the same command fetches it again\n", dropped, printable(run))
 	}
 	for _, run := range r.Runs {
 		fmt.Fprintf(&b, "%s, run %s: %s of %s\n", taken(run.Kind, run.SnapshotDate), run.RunID,
@@ -138,13 +151,14 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 	return writeText(w, b.String())
 }
 
-// writeProof says what was read again, and what nobody can tell.
+// writeProof writes what was verified, and what no purge reaches. A proof is
+// only written when no matching row was found.
 func writeProof(b *strings.Builder, r *sink.PurgeReport) {
-	fmt.Fprintf(b, "read again: %s files, %s rows, %s; %s rows of them found\n",
-		wording.Count(r.Reread.Files), wording.Count(r.Reread.Rows), wording.Size(r.Reread.Bytes), wording.Count(r.Reread.RowsFound))
+	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Reread.Files, "file"),
+		wording.Many(r.Reread.Rows, "row"), wording.Size(r.Reread.Bytes))
 	for _, table := range slices.Sorted(maps.Keys(r.Reread.RowsMentioning)) {
-		fmt.Fprintf(b, "%s rows of others in %s name one of the bids in another column; they stay\n",
-			wording.Count(r.Reread.RowsMentioning[table]), table)
+		fmt.Fprintf(b, "kept %s of %s that belong to others and name one of the bids in another column\n",
+			wording.Many(r.Reread.RowsMentioning[table], "row"), table)
 	}
 	fmt.Fprintf(b, "proof: %s\n", sink.PurgePath(r.ID))
 	fmt.Fprintln(b, "not reached:")

@@ -258,7 +258,7 @@ func TestPurgeExactListing(t *testing.T) {
 	require.Error(t, cmd.Run())
 	require.Equal(t, exitFailed, cmd.ProcessState.ExitCode())
 	require.Regexp(t, `abort the upload of s3://.*/part-0000-staged.parquet: .* the upload is still there`, cmd.Stderr)
-	require.NotContains(t, s.command("purge", "--schools", "nobody"), "proof")
+	require.NotContains(t, s.command("purge", "--schools", "nobody", "--allow-unknown"), "proof")
 
 	report := s.purge("--schools", school)
 	require.Equal(t, []string{"staged"}, report.DroppedRuns)

@@ -32,7 +32,8 @@ const purgeRounds = 3
 //
 // Purge looks at what the destination shows: versions that the store keeps of
 // removed objects, backups and copies are out of its reach (NotReached). A
-// *RefusedError says that something stands in the way and nothing was changed.
+// *RefusedError says that something stands in the way, an *UnknownBidsError that a
+// bid occurs nowhere; nothing was changed then.
 func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
 		return nil, errors.New("purge: say either which schools or which districts")
@@ -57,7 +58,9 @@ func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport,
 	if err := p.scan(ctx); err != nil {
 		return nil, err
 	}
-	p.judge()
+	if err := p.summarize(ctx); err != nil {
+		return nil, err
+	}
 	if opts.DryRun || p.report.Nothing() {
 		return p.report, nil
 	}
@@ -90,6 +93,7 @@ type purging struct {
 	know   *knowledge
 
 	runs  map[string]*Manifest // published
+	all   map[string]*Manifest // published or replaced
 	found map[string][]purgeUnit
 	plans map[string]*Plan // by folder
 	// unfinished are the folders of runs that have something staged, or whose
@@ -145,6 +149,7 @@ func (p *purging) survey(ctx context.Context) error {
 	if err = errors.Join(err, unreadable); err != nil {
 		return fmt.Errorf("purge: what a run consists of cannot be told: %w", err)
 	}
+	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *Manifest) bool { return m.Status != Published })
 	going := runsWith(entries, pruneName)
 	maps.DeleteFunc(runs, func(run string, _ *Manifest) bool { return slices.Contains(going, Escape(run)) })
@@ -220,11 +225,11 @@ func (p *purging) bidsOf(run string) bids {
 	return b
 }
 
-// judge says what was found: which schools are purged, what would change, and
-// which of the bids nothing knows.
-func (p *purging) judge() {
+// summarize puts into the report what was found: which schools are purged, what
+// would change, and which of the bids occur nowhere.
+func (p *purging) summarize(ctx context.Context) error {
 	r := p.report
-	schools, known := make(set), maps.Clone(p.seen)
+	schools := make(set)
 	for _, school := range r.Schools {
 		schools[school] = true
 	}
@@ -232,15 +237,7 @@ func (p *purging) judge() {
 		maps.Copy(schools, p.bidsOf(run).schools)
 	}
 	for _, plan := range p.plans {
-		of := p.bidsOf(plan.RunID)
-		maps.Copy(schools, of.schools)
-		for _, bid := range slices.Concat(r.Asked.Schools, r.Asked.Districts) {
-			one := bids{schools: set{bid: true}, districts: set{bid: true}}
-			known[bid] = known[bid] || one.named(plan)
-		}
-	}
-	for _, districts := range p.know.everywhere {
-		maps.Copy(known, districts)
+		maps.Copy(schools, p.bidsOf(plan.RunID).schools)
 	}
 	r.Schools = schools.sorted()
 	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
@@ -248,17 +245,19 @@ func (p *purging) judge() {
 		r.add(p.runs[run], p.found[run])
 	}
 	if r.resumed {
-		return
+		return nil
 	}
-	r.Unknown = []string{}
-	for _, bid := range slices.Concat(r.Asked.Schools, r.Asked.Districts) {
-		if !known[bid] {
-			r.Unknown = append(r.Unknown, bid)
-		}
+	var err error
+	if r.Unknown, err = p.unknownBids(ctx); err != nil {
+		return err
+	}
+	if len(r.Unknown) > 0 && !p.opts.AllowUnknown {
+		return &UnknownBidsError{Bids: r.Unknown}
 	}
 	if len(r.Unknown) < len(r.Asked.Schools)+len(r.Asked.Districts) {
 		r.DroppedRuns = append(r.DroppedRuns, slices.Sorted(maps.Values(p.unfinished))...)
 	}
+	return nil
 }
 
 // carryOut does what was found to be done.

@@ -11,7 +11,9 @@ import (
 // PurgeOptions say whose rows Purge removes: either of schools or of districts.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// DryRun tells what would be removed and changes nothing.
+	// AllowUnknown purges the others where some of the bids occur nowhere.
+	AllowUnknown bool
+	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
 	// Now tells the time.
 	Now         func() time.Time
@@ -36,7 +38,7 @@ type PurgeReport struct {
 	// Schools are those whose rows are purged from some run, those of the
 	// districts included.
 	Schools []string `json:"schools"`
-	// Unknown are bids that no row and no plan names.
+	// Unknown are bids that occur in no table, plan, ledger or manifest.
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`

@@ -26,6 +26,11 @@ func TestPurgeSchool(t *testing.T) {
 
 	options := purgeOptions([]string{gone, "nobody"}, nil)
 	options.DryRun = true
+	var unknown *UnknownBidsError
+	_, err := Purge(t.Context(), store, options)
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, []string{"nobody"}, unknown.Bids)
+	options.AllowUnknown = true
 	would, err := Purge(t.Context(), store, options)
 	require.NoError(t, err)
 	require.Equal(t, before, tree(t, root), "a dry run changes nothing")
@@ -242,7 +247,11 @@ func TestPurgeUnfinished(t *testing.T) {
 	_, err := CreatePlan(t.Context(), store, newPlan("only-planned", few))
 	require.NoError(t, err)
 	before := tree(t, root)
-	report, err := Purge(t.Context(), store, purgeOptions([]string{"nobody"}, nil))
+	unknown := purgeOptions([]string{"nobody"}, nil)
+	_, err = Purge(t.Context(), store, unknown)
+	require.ErrorAs(t, err, new(*UnknownBidsError))
+	unknown.AllowUnknown = true
+	report, err := Purge(t.Context(), store, unknown)
 	require.NoError(t, err)
 	require.True(t, report.Nothing())
 	require.Equal(t, before, tree(t, root))
@@ -365,4 +374,38 @@ func TestPurgeDisturbed(t *testing.T) {
 func link(t *testing.T, root, from, to string) {
 	t.Helper()
 	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))
+}
+
+// TestPurgeKnownBids expects a bid to be known wherever it occurs, and to be
+// unknown only if it occurs nowhere.
+func TestPurgeKnownBids(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	stageWorld(t, store, latestRun, purgeWorld(), func(p *Plan) {
+		p.FailedSchools = []SchoolFailure{{SchoolBid: "failed", Dataset: "schools", Error: "unknown"}}
+		p.Districts = []string{"empty district"}
+	})
+	publishRun(t, store, latestRun)
+	require.NoError(t, os.Remove(filepath.Join(root, PlanPath(latestRun))))
+	known := func(bid string, byDistrict bool) error {
+		options := purgeOptions([]string{bid}, nil)
+		if byDistrict {
+			options = purgeOptions(nil, []string{bid})
+		}
+		options.DryRun = true
+		_, err := Purge(t.Context(), store, options)
+		return err
+	}
+	require.NoError(t, known("failed", false), "the manifest and the ledger name it")
+	require.NoError(t, known(gone, false))
+	require.NoError(t, known(goneDistrict, true))
+	require.Error(t, known("empty district", true), "only the plan named it")
+
+	// The rows of a school that was purged are gone, and its ledger rows stay.
+	_, err := Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+	require.NoError(t, err)
+	report, err := Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+	require.NoError(t, err)
+	require.True(t, report.Nothing())
 }
