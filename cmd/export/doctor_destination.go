@@ -65,7 +65,7 @@ func (a *app) examineDestination(ctx context.Context, u *checkup, o *doctorOptio
 	}
 	var last int64
 	if store != nil && ctx.Err() == nil {
-		last = examineSnapshot(ctx, u, store, o.partitionBy)
+		last = examineSnapshot(ctx, u, store, o.serviceName(from), o.partitionBy)
 	}
 	if folder := o.place.folder; folder != "" {
 		examineRoom(u, checkRoom, folder, max(last, littleRoom))
@@ -333,11 +333,11 @@ func (h *overheard) WithAttrs([]slog.Attr) slog.Handler { return h }
 // WithGroup returns the handler itself.
 func (h *overheard) WithGroup(string) slog.Handler { return h }
 
-// examineSnapshot tells what stands at the destination, whether runs may be
-// partitioned like this, and how large the last snapshot is.
-func examineSnapshot(ctx context.Context, u *checkup, store sink.Store, partitionBy string) (bytes int64) {
-	// A delta run replaces nothing: all that is left to refuse is the partitioning.
-	err := sink.CheckReplace(ctx, store, sink.Delta, "", sink.Scope{PartitionBy: partitionBy}, true, false)
+// examineSnapshot checks that the destination takes runs of this service and
+// partitioning, and returns the size of the last snapshot. The service is empty
+// if none is chosen.
+func examineSnapshot(ctx context.Context, u *checkup, store sink.Store, service, partitionBy string) (bytes int64) {
+	err := sink.CheckDestination(ctx, store, service, partitionBy, service == "")
 	if ctx.Err() != nil {
 		return 0
 	}

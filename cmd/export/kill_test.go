@@ -136,7 +136,7 @@ func (c *killer) shard(shard string) func(run string) (done bool) {
 			return false
 		}
 		require.Zero(c.t, end.code, end.stderr)
-		return strings.Contains(end.stdout, "Published before")
+		return strings.Contains(end.stdout, "Already published")
 	}
 }
 

@@ -17,6 +17,8 @@ type publishOptions struct {
 	runID      string
 	acceptHeld bool
 	replace    bool
+
+	acceptBaseURL bool
 }
 
 func (a *app) publishCommand() *cobra.Command {
@@ -37,6 +39,7 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing.toggle(&o.acceptHeld, "accept-held", "publish it though it is held back")
 	o.limits.define(publishing, "", "")
 	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
+	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	o.finishing.define(o.general.define(cmd))
 	return cmd
 }
@@ -53,6 +56,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
+		AcceptBaseURL: o.acceptBaseURL,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
 	return a.conclude(ctx, &o.general, o.onFinish, summary, err)

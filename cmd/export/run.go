@@ -27,9 +27,11 @@ type runOptions struct {
 	sharding
 	simulation
 	finishing
-	strictChecks bool
-	replace      bool
-	runID        string
+	strictChecks  bool
+	replace       bool
+	ifMissing     bool
+	acceptBaseURL bool
+	runID         string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -56,6 +58,8 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.limits.define(publishing, "0", "20%")
 	publishing.toggle(&o.strictChecks, "strict-checks", "hold the snapshot back if a check of the service's own rules fails")
 	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
+	publishing.toggle(&o.ifMissing, "if-missing", "do nothing if this date is already published with the same scope")
+	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run, to begin or to resume it; by default the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
 	o.sharding.define(cmd)
@@ -106,9 +110,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	if err != nil {
 		return fail(err)
 	}
-	if !simulated {
-		settings.BaseURL = o.baseURL.String()
-	}
+	settings.BaseURL = o.serviceName(from)
 	credentials := simulatedCredentials()
 	if !simulated {
 		if credentials, err = a.credentials(); err != nil {
@@ -157,12 +159,13 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 		return pipeline.Settings{}, err
 	}
 	s := pipeline.Settings{
-		BaseURL: "simulate", ToolVersion: thisBuild().Version,
-		Datasets: o.datasets, Schools: o.schools, Districts: o.districts,
+		ToolVersion: thisBuild().Version,
+		Datasets:    o.datasets, Schools: o.schools, Districts: o.districts,
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
 		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace,
+		Backdate: o.backdate, IfMissing: o.ifMissing, AcceptBaseURL: o.acceptBaseURL,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,
 	}
@@ -193,6 +196,20 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 			envName("base-url"))
 	}
 	return which == "simulate", err
+}
+
+// serviceName returns what plans and manifests name as the service: its base
+// URL, or the word simulate; empty if none is chosen.
+func (o *service) serviceName(from sources) string {
+	simulated, err := o.chooseService(from)
+	switch {
+	case err != nil:
+		return ""
+	case simulated:
+		return "simulate"
+	default:
+		return o.baseURL.String()
+	}
 }
 
 // warnOfPlainText tells of secrets and student data that anybody on the way can

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,9 +27,10 @@ import (
 //	exits CODE COMMAND...    runs a command that must end with the exit code
 //	oneline FILE|stderr      the text is exactly one line
 //	tree FOLDER FILE         writes the names of all files below a folder to a file
-//	serve NAME [KIND...]     starts a simulated service in the test and sets the
-//	                         variables that lead to it; KIND is failing, denied,
-//	                         unauthorized, empty or nonsense
+//	serve [KIND...]          starts a simulated service in the test, in the place
+//	                         of the one before, and sets the variables that lead
+//	                         to it; KIND is failing, denied, unauthorized, empty,
+//	                         nonsense, or elsewhere for a base URL of its own
 //	jsonfield FILE NAME TEXT a member at the top of a JSON object starts with TEXT
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Vars = commandEnvironment(env.Vars)
+			env.Values[servedKey{}] = &served{}
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},
@@ -103,22 +107,28 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(names.String()), 0o600))
 }
 
+// served is the simulated service of a script.
+type served struct {
+	addr string
+	stop func()
+}
+
+type servedKey struct{}
+
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: serve [KIND...]")
 	}
 	options := simulator.Options{SchoolSizes: []int{3, 2, 0, 1}}
 	server := simulator.ServerOptions{}
-	for _, kind := range args {
-		if kind == "empty" {
-			options = simulator.Options{Schools: -1}
-		}
+	if slices.Contains(args, "empty") {
+		options = simulator.Options{Schools: -1}
 	}
 	world := simulator.NewWorld(options)
 	for _, kind := range args {
 		results := simulator.Fault{Operation: "test_results", Kind: simulator.FaultStatus}
 		switch kind {
-		case "empty":
+		case "empty", "elsewhere":
 			continue
 		case "failing":
 			results.School, results.Status = world.Schools()[0].Bid, 500
@@ -133,8 +143,15 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		server.Faults = append(server.Faults, results)
 	}
+	// A destination belongs to one service, so the next one has its address.
+	addr := ""
+	current, ok := ts.Value(servedKey{}).(*served)
+	if ok && current.stop != nil && !slices.Contains(args, "elsewhere") {
+		current.stop()
+		addr = current.addr
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	baseURL, stop, err := simulator.Start(ctx, simulator.New(world, server), "")
+	baseURL, stop, err := simulator.Start(ctx, simulator.New(world, server), addr)
 	if err != nil {
 		cancel()
 		ts.Check(err)
@@ -143,6 +160,9 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		stop()
 		cancel()
 	})
+	root, err := url.Parse(baseURL)
+	ts.Check(err)
+	*current = served{addr: root.Host, stop: stop}
 	ts.Setenv("GROWTH_EXPORT_BASE_URL", baseURL)
 	ts.Setenv(apiKeyVariable, simulator.DefaultKey)
 	ts.Setenv(apiSecretVariable, simulator.DefaultSecret)

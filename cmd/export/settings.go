@@ -76,6 +76,7 @@ type selection struct {
 	schools, districts []string
 	perspectives       string
 	snapshotDate       string
+	backdate           bool
 	schoolsPerFile     int
 	maxSchoolRecords   int64
 	partitionBy        string
@@ -95,6 +96,7 @@ func (o *selection) define(cmd *cobra.Command) {
 		"enrollment as every district sees it that names the school (all), or the school's own alone (own)")
 	define(g, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "date of the snapshot")
 	g.shownDefault("snapshot-date", "today in UTC")
+	g.toggle(&o.backdate, "backdate", "allow a new run to store today's data under a date before yesterday")
 	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
 		"a school with more records in one dataset fails")
 	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "schools in a file")
@@ -105,6 +107,11 @@ func (o *selection) define(cmd *cobra.Command) {
 func definePartitionBy(g group, target *string) {
 	choose(g, target, "partition-by", "WHAT", sink.NotPartitioned,
 		[]string{sink.NotPartitioned, sink.ByDistrict}, "district: a folder for each below that of the date")
+}
+
+// defineAcceptBaseURL adds the setting that moves a destination.
+func defineAcceptBaseURL(g group, target *bool) {
+	g.toggle(target, "accept-base-url", "allow a destination that belongs to another service to move to this one")
 }
 
 // limits are what a run is judged by; nil for what the plan says.

@@ -67,7 +67,7 @@ func TestThreeShards(t *testing.T) {
 		n.server.ResetLog()
 		late := shard(0).end(nil)
 		require.Zero(t, late.code, late.stderr)
-		require.Contains(t, late.stdout, "Published before, nothing was done")
+		require.Contains(t, late.stdout, "Already published, nothing was done")
 		require.Empty(t, n.server.Log())
 		n.requirePublished(t, s, run)
 		same, err := os.ReadFile(s.path(sink.PlanPath(run)))

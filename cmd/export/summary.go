@@ -109,7 +109,7 @@ func headline(s *pipeline.Summary) string {
 	}
 	switch {
 	case s.AlreadyPublished:
-		return "Published before, nothing was done: " + at
+		return "Already published, nothing was done: " + at
 	case s.Outcome == pipeline.HeldBack:
 		return "Held back: " + at + took
 	case s.Outcome == pipeline.Staged:

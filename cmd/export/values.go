@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
 
@@ -160,9 +161,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 		return nil, errors.New("the port of the URL is not from 1 to 65535")
 	}
 	// Equal services are spelled equally, so that their runs have one id.
-	u.Host = strings.ToLower(u.Host)
-	u.RawPath = strings.TrimRight(u.EscapedPath(), "/")
-	if u.Path, err = url.PathUnescape(u.RawPath); err != nil {
+	if u, err = url.Parse(sink.CanonicalBaseURL(u.String())); err != nil {
 		return nil, errors.New("not a URL: " + want)
 	}
 	return u, nil

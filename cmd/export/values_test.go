@@ -96,7 +96,8 @@ func TestParseBaseURL(t *testing.T) {
 	good := map[string]string{
 		"https://host":                "https://host",
 		"https://Host:8443/":          "https://host:8443",
-		"HTTP://127.0.0.1:80/a/b%2F/": "http://127.0.0.1:80/a/b%2F",
+		"HTTP://127.0.0.1:80/a/b%2F/": "http://127.0.0.1/a/b%2F",
+		"https://host:443//":          "https://host",
 		"http://[::1]:8080/sim":       "http://[::1]:8080/sim",
 	}
 	for text, want := range good {

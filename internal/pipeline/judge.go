@@ -26,7 +26,7 @@ func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limi
 	if l.maxShrink.Off || g.Plan.Kind != sink.Full {
 		return held, nil
 	}
-	before, err := sink.PreviousFull(ctx, store, g.Plan.Scope, g.Plan.RunID)
+	before, err := sink.PreviousFull(ctx, store, g.Plan)
 	if err != nil {
 		return held, fmt.Errorf("look for the previous snapshot: %w", err)
 	}

@@ -21,6 +21,7 @@ func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), StrictChecks: s.StrictChecks, Replace: s.Replace,
+		AcceptBaseURL: s.AcceptBaseURL,
 	}
 	if err := selectSchools(plan, s, looked); err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ type PublishSettings struct {
 	// Replace allows replacing a snapshot of another scope or of a past date,
 	// besides what the plan allows.
 	Replace bool
+	// AcceptBaseURL allows publishing a run of another service than the
+	// destination's, which moves the destination to that service.
+	AcceptBaseURL bool
 }
 
 // limits are what a run is judged by.
@@ -35,6 +38,8 @@ type limits struct {
 	strict     bool // of the checks of the service's own rules
 	acceptHeld bool
 	replace    bool
+	// acceptBaseURL allows moving the destination to another service.
+	acceptBaseURL bool
 }
 
 // Publish judges a staged run and publishes it, and finishes a publishing that
@@ -77,7 +82,10 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		summary.fromManifest(found.manifest)
 		return summary, nil
 	}
-	l := limits{maxFailed: found.plan.MaxFailedSchools, strict: found.plan.StrictChecks, acceptHeld: s.AcceptHeld, replace: s.Replace}
+	l := limits{
+		maxFailed: found.plan.MaxFailedSchools, strict: found.plan.StrictChecks,
+		acceptHeld: s.AcceptHeld, replace: s.Replace, acceptBaseURL: s.AcceptBaseURL,
+	}
 	if l.maxShrink, err = ParseShrink(found.plan.MaxShrink); err != nil {
 		return summary, fmt.Errorf("read max_shrink of the plan of run %s: %w", id, err)
 	}
@@ -170,7 +178,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 	}
 	store := deps.Meter.publishing(files, deps.Store)
 	manifest, err := sink.Publish(context.WithoutCancel(ctx), store, gathered, sink.PublishOptions{
-		Now: deps.Now, Replace: l.replace, Accepted: held.Reasons,
+		Now: deps.Now, Replace: l.replace, AcceptBaseURL: l.acceptBaseURL, Accepted: held.Reasons,
 	})
 	if u, published := errors.AsType[*sink.UnfinishedError](err); published {
 		summary.Unfinished = u.Err.Error()

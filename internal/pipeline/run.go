@@ -25,6 +25,9 @@ type run struct {
 	now time.Time
 	// date is the snapshot's, if this command begins the run.
 	date string
+	// replaces is the published run of the date that this one replaces; nil if
+	// there is none.
+	replaces *sink.Manifest
 	// pinned are the optional parameters that its plan will pin.
 	pinned map[string]string
 	plan   *sink.Plan
@@ -80,6 +83,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 			"kind", string(s.kind()), "datasets", strings.Join(r.summary.LeftOut, ","))
 	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
+	r.logReplaced(ctx, found.id)
 	if found.manifest != nil {
 		if s := stuck.of(found.id); s != nil {
 			r.summary.Unfinished = s.Cause().Error()
@@ -146,8 +150,12 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 	if err != nil {
 		return nil, found, err
 	}
+	accept := s.AcceptBaseURL || found.plan != nil && found.plan.AcceptBaseURL
+	if err := sink.CheckDestination(ctx, deps.Store, s.BaseURL, s.PartitionBy, accept); err != nil {
+		return nil, found, usageIfRefused(err)
+	}
 	if found.plan != nil {
-		err = r.resumable(ctx, found)
+		found, err = r.resumable(ctx, found)
 	} else {
 		found, err = r.fresh(ctx, found, r.date == today)
 	}
@@ -169,49 +177,6 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
 	return r, found, nil
-}
-
-// resumable checks that a run that has begun is this command's, and that what
-// was published meanwhile does not stand in its way.
-func (r *run) resumable(ctx context.Context, found standing) error {
-	plan := found.plan
-	if err := follow(plan, r.settings, r.mark); err != nil || found.manifest != nil {
-		return err
-	}
-	today := plan.SnapshotDate == plan.PlannedAt.UTC().Format(time.DateOnly)
-	replace := r.settings.Replace || plan.Replace
-	return usageIfRefused(sink.CheckReplace(ctx, r.Store, plan.Kind, plan.SnapshotDate, plan.Scope, today, replace))
-}
-
-// usageIfRefused makes the word of what stands at the destination a mistake of
-// usage; whatever else kept us from reading it is a failure.
-func usageIfRefused(err error) error {
-	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
-		return fmt.Errorf("%w: %w", ErrUsage, err)
-	}
-	return err
-}
-
-// fresh checks that a run that has not begun may be, and pins its parameters.
-// It returns the run that stands instead if that is all that an as-of run
-// would be.
-func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, error) {
-	s := r.settings
-	if s.kind() == sink.AsOf && !s.Replace {
-		standingRun, err := sink.Standing(ctx, r.Store, sink.AsOf, r.date)
-		if err != nil {
-			return found, fmt.Errorf("look for an as-of snapshot of %s: %w", r.date, err)
-		}
-		if standingRun != nil && standingRun.Parameters.Equal(r.scope) {
-			return standing{id: standingRun.RunID, manifest: standingRun}, nil
-		}
-	}
-	err := sink.CheckReplace(ctx, r.Store, s.kind(), r.date, r.scope, today, s.Replace)
-	if err != nil {
-		return found, usageIfRefused(err)
-	}
-	r.pinned, err = r.filters(ctx)
-	return found, err
 }
 
 // take brings the run from where it stands to its end.
@@ -236,7 +201,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 	}
 	limits := limits{
 		maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, strict: r.settings.StrictChecks,
-		replace: r.settings.Replace,
+		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL,
 	}
 	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
 }

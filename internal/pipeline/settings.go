@@ -32,8 +32,10 @@ const (
 // their default only where that is said.
 type Settings struct {
 	// BaseURL is what the plan and the manifest name as the service; the word
-	// simulate for the embedded one.
-	BaseURL string
+	// simulate for the embedded one. AcceptBaseURL lets the run move a destination
+	// that belongs to another service to this one.
+	BaseURL       string
+	AcceptBaseURL bool
 	// ToolVersion stands in plan and manifest and is covered by a derived run
 	// id.
 	ToolVersion string
@@ -45,8 +47,12 @@ type Settings struct {
 	Perspectives       string
 	PartitionBy        string
 	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the
-	// plan of the run that is resumed.
+	// plan of the run that is resumed. A new run may be dated before yesterday
+	// only with Backdate.
 	SnapshotDate string
+	Backdate     bool
+	// IfMissing skips a run whose date has an equal published run already.
+	IfMissing bool
 	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date,
 	// a timestamp or SinceAuto) a delta run; empty are a full run.
 	EffectiveDate, ModifiedSince string

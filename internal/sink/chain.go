@@ -29,7 +29,7 @@ func LatestOfChain(
 	for _, m := range runs {
 		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
 		if m.Kind != AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
-			m.BaseURL == baseURL && !slices.ContainsFunc(datasets, missing) {
+			SameService(m.BaseURL, baseURL) && !slices.ContainsFunc(datasets, missing) {
 			whole = append(whole, m.RunID)
 		}
 	}

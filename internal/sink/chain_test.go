@@ -15,7 +15,7 @@ func TestLatestOfChain(t *testing.T) {
 	since := func(text string) func(*Plan) {
 		return func(p *Plan) { p.Kind, p.Filters = Delta, map[string]string{"modified-since": text} }
 	}
-	elsewhere := func(p *Plan) { p.BaseURL = "https://other.example" }
+	elsewhere := func(p *Plan) { p.BaseURL, p.AcceptBaseURL = "https://other.example", true }
 	type taken struct {
 		day  string // planned at 06:00
 		edit []func(*Plan)

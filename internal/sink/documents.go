@@ -65,12 +65,14 @@ type Plan struct {
 	Fingerprint    string `json:"fingerprint"`
 	SchoolsPerFile int    `json:"schools_per_file"`
 	// Shards is the number of processes the run is cut for.
-	Shards           int      `json:"shards"`
-	MaxFailedSchools int      `json:"max_failed_schools"`
-	MaxShrink        string   `json:"max_shrink"`
-	StrictChecks     bool     `json:"strict_checks,omitempty"`
-	Replace          bool     `json:"replace,omitempty"`
-	Schools          []School `json:"schools"`
+	Shards           int    `json:"shards"`
+	MaxFailedSchools int    `json:"max_failed_schools"`
+	MaxShrink        string `json:"max_shrink"`
+	StrictChecks     bool   `json:"strict_checks,omitempty"`
+	Replace          bool   `json:"replace,omitempty"`
+	// AcceptBaseURL lets the run move the destination to its service.
+	AcceptBaseURL bool     `json:"accept_base_url,omitempty"`
+	Schools       []School `json:"schools"`
 	// Districts are those of 4.2 in the order of their bids, where the run
 	// needs them.
 	Districts []string `json:"districts,omitempty"`

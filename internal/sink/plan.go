@@ -165,3 +165,17 @@ func (s Scope) Differences(other Scope) []string {
 	}
 	return found
 }
+
+// Covers reports whether the run is of that service and scope.
+func (m *Manifest) Covers(baseURL string, scope Scope) bool {
+	return len(m.Differences(baseURL, scope)) == 0
+}
+
+// Differences names in what the run differs from one of that service and scope.
+func (m *Manifest) Differences(baseURL string, scope Scope) []string {
+	var found []string
+	if !SameService(m.BaseURL, baseURL) {
+		found = append(found, fmt.Sprintf("base URL %s instead of %s", m.BaseURL, baseURL))
+	}
+	return append(found, m.Parameters.Differences(scope)...)
+}

@@ -18,76 +18,66 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// replacement is a run that wants to be that of its date.
-type replacement struct {
-	run     string // empty where it has no id yet
-	kind    Kind
-	date    string
-	scope   Scope
-	today   bool
-	replace bool
+// Candidate is a run that wants to become the snapshot of its date.
+type Candidate struct {
+	// Run is empty for a run that has no plan yet.
+	Run  string
+	Kind Kind
+	Date string
+	// BaseURL and Scope are the service it reads and what it covers.
+	BaseURL string
+	Scope   Scope
+	// Today is set if the date is the day on which the run was planned.
+	Today bool
+	// Replace is set if --replace was given.
+	Replace bool
 }
 
-// judge tells why the run may not replace the one that stands; nil if it may.
-func (r *replacement) judge(standing *Manifest) error {
-	if r.replace {
+// check returns a *RefusedError if the run may not replace the current one.
+func (c *Candidate) check(current *Manifest) error {
+	if c.Replace {
 		return nil
 	}
-	what := "the snapshot of " + r.date
-	if r.kind == AsOf {
-		what = "the enrollment as of " + r.date
+	what := "the snapshot of " + c.Date
+	if c.Kind == AsOf {
+		what = "the enrollment as of " + c.Date
 	}
-	differs := standing.Parameters.Differences(r.scope)
+	differs := current.Differences(c.BaseURL, c.Scope)
 	if len(differs) > 0 {
 		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); --replace replaces it",
-			what, standing.RunID, strings.Join(differs, ", "))}
+			what, current.RunID, strings.Join(differs, ", "))}
 	}
-	if r.kind == Full && !r.today {
+	if c.Kind == Full && !c.Today {
 		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, and that date is past; --replace replaces it",
-			what, standing.RunID)}
+			what, current.RunID)}
 	}
 	return nil
 }
 
-// mayReplace returns the run that the other would replace, if one stands, or
-// why it may not.
-func mayReplace(ctx context.Context, store Store, r replacement) (string, error) {
-	pointer, standing, err := readStanding(ctx, store, r.kind, r.date)
+// CheckReplace returns the run that the candidate would replace; nil if there is
+// none. A *RefusedError says that it may not: the scope or the service differs,
+// or the date of a full snapshot is past. As-of runs may replace one of equal
+// scope whatever the day, and delta runs replace nothing.
+func CheckReplace(ctx context.Context, store Store, c Candidate) (*Manifest, error) {
+	pointer, current, err := readStanding(ctx, store, c.Kind, c.Date)
 	switch {
 	case pointer == nil && err == nil:
-		return "", nil
+		return nil, nil
 	case errors.Is(err, ErrDamaged), errors.Is(err, ErrNotFound):
-		if !r.replace {
-			return "", &RefusedError{Reason: fmt.Sprintf("what stands at %s cannot be judged (%v); --replace replaces it",
-				PointerPath(r.kind, r.date), err)}
+		if !c.Replace {
+			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); --replace replaces it",
+				PointerPath(c.Kind, c.Date), err)}
 		}
 		if pointer != nil {
-			return pointer.RunID, nil
+			return &Manifest{RunID: pointer.RunID}, nil
 		}
-		return "", nil
+		return nil, nil
 	case err != nil:
-		return "", err
-	case standing.RunID == r.run:
-		return "", nil
+		return nil, err
+	case current.RunID == c.Run:
+		return nil, nil
 	}
-	return standing.RunID, r.judge(standing)
-}
-
-// CheckReplace tells whether a run that is about to start may be published: a
-// *RefusedError if the date is taken by a run that it may not replace, or the
-// destination is partitioned in another way. Today tells whether the date is
-// that of the plan. As-of runs may replace one of equal scope whatever the day,
-// and delta runs replace nothing.
-func CheckReplace(
-	ctx context.Context, store Store, kind Kind, date string, scope Scope, today, replace bool,
-) error {
-	if err := checkPartitioning(ctx, store, scope.PartitionBy, true); err != nil {
-		return err
-	}
-	_, err := mayReplace(ctx, store, replacement{
-		kind: kind, date: date, scope: scope, today: today, replace: replace,
-	})
-	return err
+	return current, c.check(current)
 }
 
 // Standing returns the manifest of the run that is that of the date; nil if
@@ -114,52 +104,6 @@ func readStanding(ctx context.Context, store Store, kind Kind, date string) (*Po
 	}
 	manifest, err := ReadManifest(ctx, store, pointer.RunID)
 	return pointer, manifest, err
-}
-
-// checkPartitioning holds a destination to its first partitioning: that of any
-// published run, for they are all alike; before there is one, that of the runs
-// that have begun.
-func checkPartitioning(ctx context.Context, store Store, partitionBy string, begun bool) error {
-	entries, err := list(ctx, store, runsPrefix)
-	if err != nil {
-		return err
-	}
-	for _, run := range runsWith(entries, manifestName) {
-		manifest, _, err := readDocument[Manifest](ctx, store, inRun(run, manifestName))
-		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		return samePartitioning(manifest.RunID, manifest.Parameters.PartitionBy, partitionBy)
-	}
-	if !begun {
-		return nil
-	}
-	for _, run := range runsWith(entries, planName) {
-		plan, _, err := readDocument[Plan](ctx, store, inRun(run, planName))
-		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := samePartitioning(plan.RunID, plan.Scope.PartitionBy, partitionBy); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func samePartitioning(run, standing, wanted string) error {
-	standing, wanted = cmp.Or(standing, NotPartitioned), cmp.Or(wanted, NotPartitioned)
-	if standing == wanted {
-		return nil
-	}
-	return &RefusedError{Reason: fmt.Sprintf(
-		"this destination is partitioned by %s (run %s), not by %s; choose another destination",
-		standing, run, wanted)}
 }
 
 // newestFull returns the published full run of the newest date that fits; nil
@@ -196,17 +140,42 @@ func newest(ctx context.Context, store Store, kind Kind, fits func(*Manifest) bo
 	return nil, nil
 }
 
-// PreviousFull returns the newest published full snapshot of equal scope other
-// than that run: what a new one is compared with. Nil if there is none.
-func PreviousFull(ctx context.Context, store Store, scope Scope, exceptRun string) (*Manifest, error) {
+// PreviousFull returns the newest published full snapshot of the same service
+// and scope other than the run itself: what that run is compared with. Nil if
+// there is none.
+func PreviousFull(ctx context.Context, store Store, plan *Plan) (*Manifest, error) {
 	return newestFull(ctx, store, func(m *Manifest) bool {
-		return m.RunID != exceptRun && m.Parameters.Equal(scope)
+		return m.RunID != plan.RunID && m.Covers(plan.BaseURL, plan.Scope)
 	})
 }
 
+// FindEqual returns the published run of that kind, date, service and scope; nil
+// if there is none. Of several delta runs it is the one published last.
+func FindEqual(ctx context.Context, store Store, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
+	if kind != Delta {
+		current, err := Standing(ctx, store, kind, date)
+		if err != nil || current == nil || !current.Covers(baseURL, scope) {
+			return nil, err
+		}
+		return current, nil
+	}
+	runs, _, err := publishedRuns(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	var last *Manifest
+	for _, m := range runs {
+		equal := m.Kind == kind && m.SnapshotDate == date && m.Covers(baseURL, scope)
+		if equal && (last == nil || cmp.Or(m.PublishedAt.Compare(last.PublishedAt), cmp.Compare(m.RunID, last.RunID)) > 0) {
+			last = m
+		}
+	}
+	return last, nil
+}
+
 // Before returns the run that the figures of another are seen beside: that
-// which it replaced or is about to, if of the same scope, else the published
-// one of the same kind and scope with the nearest date before. Nil if there is
+// which it replaced or is about to, if of the same service and scope, else the published
+// one of the same kind, service and scope with the nearest date before. Nil if there is
 // none, and for delta runs, which are not of equal spans of time.
 func Before(ctx context.Context, store Store, run *Manifest) (*Manifest, error) {
 	if run.Kind == Delta {
@@ -214,7 +183,7 @@ func Before(ctx context.Context, store Store, run *Manifest) (*Manifest, error) 
 	}
 	for _, replaced := range run.Replaces {
 		manifest, err := ReadManifest(ctx, store, replaced)
-		if err == nil && manifest.Parameters.Equal(run.Parameters.Scope) {
+		if err == nil && manifest.Covers(run.BaseURL, run.Parameters.Scope) {
 			return manifest, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDamaged) {
@@ -223,7 +192,7 @@ func Before(ctx context.Context, store Store, run *Manifest) (*Manifest, error) 
 	}
 	return newest(ctx, store, run.Kind, func(m *Manifest) bool {
 		stands := m.SnapshotDate < run.SnapshotDate || m.SnapshotDate == run.SnapshotDate && run.Status == ""
-		return stands && m.RunID != run.RunID && m.Parameters.Equal(run.Parameters.Scope)
+		return stands && m.RunID != run.RunID && m.Covers(run.BaseURL, run.Parameters.Scope)
 	})
 }
 

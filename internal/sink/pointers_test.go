@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -22,6 +23,7 @@ func TestCheckReplace(t *testing.T) {
 		name    string
 		kind    Kind
 		date    string
+		baseURL string // empty for that of the published runs
 		scope   Scope
 		today   bool
 		replace bool
@@ -62,13 +64,20 @@ func TestCheckReplace(t *testing.T) {
 			scope: with(func(s *Scope) { s.Schools = []string{"s1"} }),
 		},
 		{
-			name: "another partitioning, replaced all the same", kind: Full, date: today, today: true, replace: true,
-			scope:   with(func(s *Scope) { s.PartitionBy = ByDistrict }),
-			refused: "this destination is partitioned by none (run past), not by district",
+			name: "another service", kind: Full, date: today, today: true, scope: scope, baseURL: "https://test.example",
+			refused: "another scope (base URL https://service.example instead of https://test.example); --replace replaces it",
 		},
 		{
-			name: "another partitioning on a free date", kind: Delta, date: "2026-11-21", today: true,
-			scope: with(func(s *Scope) { s.PartitionBy = ByDistrict }), refused: "partitioned by none",
+			name: "another service, replaced", kind: Full, date: today, today: true, replace: true, scope: scope,
+			baseURL: "https://test.example",
+		},
+		{
+			name: "the same service, spelled differently", kind: Full, date: today, today: true, scope: scope,
+			baseURL: "https://Service.Example:443/",
+		},
+		{
+			name: "as of a date, another service", kind: AsOf, date: past, scope: scope, baseURL: "https://test.example",
+			refused: "has another scope (base URL",
 		},
 		{name: "as of a date that is free", kind: AsOf, date: "2025-01-01", scope: scope},
 		{name: "as of a date, same scope", kind: AsOf, date: past, scope: scope},
@@ -89,7 +98,10 @@ func TestCheckReplace(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			err := CheckReplace(t.Context(), store, test.kind, test.date, test.scope, test.today, test.replace)
+			_, err := CheckReplace(t.Context(), store, Candidate{
+				Kind: test.kind, Date: test.date, BaseURL: cmp.Or(test.baseURL, "https://service.example"), Scope: test.scope,
+				Today: test.today, Replace: test.replace,
+			})
 			if test.refused == "" {
 				require.NoError(t, err)
 				return
@@ -101,26 +113,6 @@ func TestCheckReplace(t *testing.T) {
 	}
 }
 
-func TestPartitioningOfRunsThatHaveBegun(t *testing.T) {
-	t.Parallel()
-	store := newDir(t, t.TempDir())
-	byDistrict := func(p *Plan) { p.Scope.PartitionBy = ByDistrict }
-	plan := newPlan("first", few, byDistrict)
-	require.NoError(t, CheckReplace(t.Context(), store, Full, today, plan.Scope, true, false))
-	stageRun(t, store, plan, nil)
-	require.NoError(t, CheckReplace(t.Context(), store, Full, today, plan.Scope, true, false))
-	err := CheckReplace(t.Context(), store, Full, today, newPlan("second", few).Scope, true, false)
-	var refused *RefusedError
-	require.ErrorAs(t, err, &refused)
-
-	t.Log("of two that began at once the first to be published settles it")
-	stageRun(t, store, newPlan("second", few), nil)
-	publishRun(t, store, "second")
-	_, err = Publish(t.Context(), store, gather(t, store, "first"), PublishOptions{Now: publishedAt, Replace: true})
-	require.ErrorAs(t, err, &refused)
-	requireVerified(t, store, VerifyTarget{})
-}
-
 func TestWhatStandsIsDamaged(t *testing.T) {
 	t.Parallel()
 	for _, damaged := range []string{"_snapshots/2026-11-20.json", "_runs/old/manifest.json"} {
@@ -130,12 +122,15 @@ func TestWhatStandsIsDamaged(t *testing.T) {
 			store := newDir(t, root)
 			takeSnapshot(t, store, newPlan("old", few))
 			require.NoError(t, os.WriteFile(filepath.Join(root, damaged), []byte(`{"run_id": "o`), 0o600))
-			scope := newPlan("new", few).Scope
-			err := CheckReplace(t.Context(), store, Full, today, scope, true, false)
+			plan := newPlan("new", few)
+			c := Candidate{Kind: Full, Date: today, BaseURL: plan.BaseURL, Scope: plan.Scope, Today: true}
+			_, err := CheckReplace(t.Context(), store, c)
 			var refused *RefusedError
 			require.ErrorAs(t, err, &refused)
 			require.Contains(t, refused.Error(), damaged)
-			require.NoError(t, CheckReplace(t.Context(), store, Full, today, scope, true, true))
+			c.Replace = true
+			_, err = CheckReplace(t.Context(), store, c)
+			require.NoError(t, err)
 			takeSnapshot(t, store, newPlan("new", few, func(p *Plan) { p.Replace = true }))
 			requireVerified(t, store, VerifyTarget{})
 		})
@@ -180,24 +175,25 @@ func TestLatest(t *testing.T) {
 func TestPreviousFull(t *testing.T) {
 	t.Parallel()
 	store := newDir(t, t.TempDir())
-	scope := newPlan("x", few).Scope
-	previous := func(scope Scope, except string) string {
-		m, err := PreviousFull(t.Context(), store, scope, except)
+	previous := func(run string, edit func(*Plan)) string {
+		m, err := PreviousFull(t.Context(), store, newPlan(run, edit))
 		require.NoError(t, err)
 		if m == nil {
 			return "none"
 		}
 		return m.RunID
 	}
-	require.Equal(t, "none", previous(scope, ""))
+	require.Equal(t, "none", previous("x", few))
 	takeSnapshot(t, store, newPlan("a", few, onDate("2026-11-17")))
 	takeSnapshot(t, store, newPlan("b", few, onDate("2026-11-19")))
 	takeSnapshot(t, store, newPlan("other", datasets("districts")))
 	takeSnapshot(t, store, newPlan("past", few, func(p *Plan) { p.Kind, p.SnapshotDate = AsOf, "2026-11-30" }))
-	require.Equal(t, "b", previous(scope, ""))
-	require.Equal(t, "a", previous(scope, "b"))
-	require.Equal(t, "other", previous(newPlan("x", datasets("districts")).Scope, ""))
-	require.Equal(t, "none", previous(newPlan("x", datasets("schools")).Scope, ""))
+	require.Equal(t, "b", previous("x", few))
+	require.Equal(t, "a", previous("b", few))
+	require.Equal(t, "other", previous("x", datasets("districts")))
+	require.Equal(t, "none", previous("x", datasets("schools")))
+
+	require.Equal(t, "none", previous("x", func(p *Plan) { few(p); p.BaseURL = "simulate" }), "another service is no baseline")
 
 	standing, err := Standing(t.Context(), store, AsOf, "2026-11-30")
 	require.NoError(t, err)

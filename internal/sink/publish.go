@@ -16,8 +16,9 @@ const publishLock = "publish"
 type PublishOptions struct {
 	// Now tells the time.
 	Now func() time.Time
-	// Replace allows what --replace allows, besides what the plan allows.
-	Replace bool
+	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow,
+	// besides what the plan allows.
+	Replace, AcceptBaseURL bool
 	// Accepted are the reasons to hold the run back that somebody has overruled.
 	Accepted []string
 }
@@ -118,18 +119,19 @@ func begin(
 		Replaces:      []string{},
 		Staged:        make(map[string]json.RawMessage),
 	}
-	replaced, err := mayReplace(ctx, store, replacement{
-		run: run, kind: plan.Kind, date: plan.SnapshotDate, scope: plan.Scope,
-		today: begun.AllowedDate, replace: begun.Replace,
+	replaced, err := CheckReplace(ctx, store, Candidate{
+		Run: run, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
+		Today: begun.AllowedDate, Replace: begun.Replace,
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	if replaced != "" {
-		begun.Replaces = append(begun.Replaces, replaced)
+	if replaced != nil {
+		begun.Replaces = append(begun.Replaces, replaced.RunID)
 		manifest.Replaces = begun.Replaces
 	}
-	if err := checkPartitioning(ctx, store, plan.Scope.PartitionBy, false); err != nil {
+	err = settleDestination(ctx, store, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
+	if err != nil {
 		return nil, "", err
 	}
 	ledger, err := stageLedger(ctx, store, run, g.Ledger)

@@ -209,11 +209,11 @@ func (p *publishing) mayTake(ctx context.Context, other string) (bool, error) {
 	case p.begun.compare(standing.StartedAt, other) < 0:
 		return false, nil
 	default:
-		r := replacement{
-			run: p.run, kind: m.Kind, date: m.SnapshotDate, scope: m.Parameters.Scope,
-			today: p.begun.AllowedDate, replace: p.begun.Replace,
+		c := Candidate{
+			Run: p.run, Kind: m.Kind, Date: m.SnapshotDate, BaseURL: m.BaseURL, Scope: m.Parameters.Scope,
+			Today: p.begun.AllowedDate, Replace: p.begun.Replace,
 		}
-		if refused := r.judge(standing); refused != nil {
+		if refused := c.check(standing); refused != nil {
 			return false, nil //nolint:nilerr // That it is refused is the answer.
 		}
 	}

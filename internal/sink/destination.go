@@ -1,0 +1,191 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ServicePath is where a destination names the service it was moved to. A
+// destination that was never moved has no such document: it belongs to the
+// service of its runs.
+const ServicePath = "_destination.json"
+
+// serviceDocument is _destination.json.
+type serviceDocument struct {
+	FormatVersion int    `json:"format_version"`
+	BaseURL       string `json:"base_url"`
+}
+
+// CheckDestination returns a *RefusedError if the destination belongs to another
+// service than the one at baseURL, unless acceptBaseURL is set, or is
+// partitioned in another way. Runs that have staged something count where
+// nothing is published yet; runs that have only been planned do not, so a wrong
+// base URL that never got that far does not have to be accepted.
+func CheckDestination(ctx context.Context, store Store, baseURL, partitionBy string, acceptBaseURL bool) error {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return err
+	}
+	if !acceptBaseURL {
+		if err := checkService(ctx, store, entries, baseURL, true); err != nil {
+			return err
+		}
+	}
+	return checkPartitioning(ctx, store, entries, partitionBy, true)
+}
+
+// settleDestination is CheckDestination for a run that is about to be published:
+// only published runs count, and accepting another service makes the destination
+// that service's.
+func settleDestination(ctx context.Context, store Store, baseURL, partitionBy string, acceptBaseURL bool) error {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return err
+	}
+	if err := checkPartitioning(ctx, store, entries, partitionBy, false); err != nil {
+		return err
+	}
+	err = checkService(ctx, store, entries, baseURL, false)
+	if _, refused := errors.AsType[*RefusedError](err); refused && acceptBaseURL {
+		return writeDocument(ctx, store, ServicePath, serviceDocument{FormatVersion, baseURL}, Condition{})
+	}
+	return err
+}
+
+// checkService returns a *RefusedError if the destination belongs to another
+// service. The entries are those of all runs.
+func checkService(ctx context.Context, store Store, entries []Entry, baseURL string, begun bool) error {
+	owner, run, err := serviceOf(ctx, store, entries, begun)
+	if errors.Is(err, ErrDamaged) {
+		return &RefusedError{Reason: fmt.Sprintf(
+			"cannot tell which service %s belongs to (%v); --accept-base-url makes it that of %s", store, err, baseURL)}
+	}
+	if err != nil || owner == "" || SameService(owner, baseURL) {
+		return err
+	}
+	if run != "" {
+		owner += " (run " + run + ")"
+	}
+	return &RefusedError{Reason: fmt.Sprintf(
+		"%s belongs to %s, not to %s: choose another --dest, or use --accept-base-url if the service has moved",
+		store, owner, baseURL)}
+}
+
+// serviceOf returns the base URL of the service that the destination belongs to,
+// and the run that shows it; empty if it belongs to none yet. A destination
+// belongs to the service it was moved to, else to that of its newest snapshot,
+// else of any published run, and, if begun is set, else of the first run that
+// has staged something.
+func serviceOf(ctx context.Context, store Store, entries []Entry, begun bool) (baseURL, run string, err error) {
+	moved, _, err := readDocument[serviceDocument](ctx, store, ServicePath)
+	if err == nil {
+		return moved.BaseURL, "", nil
+	}
+	if !errors.Is(err, ErrNotFound) {
+		return "", "", err
+	}
+	manifest, err := newestFull(ctx, store, func(*Manifest) bool { return true })
+	if err == nil && manifest == nil {
+		manifest, err = firstReadable[Manifest](ctx, store, runsWith(entries, manifestName), manifestName)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	if manifest != nil {
+		return manifest.BaseURL, manifest.RunID, nil
+	}
+	if !begun {
+		return "", "", nil
+	}
+	plan, err := firstReadable[Plan](ctx, store, runsThatStaged(entries), planName)
+	if err != nil || plan == nil {
+		return "", "", err
+	}
+	return plan.BaseURL, plan.RunID, nil
+}
+
+// runsThatStaged returns the runs, as they stand in paths, that have staged
+// something, each once.
+func runsThatStaged(entries []Entry) []string {
+	var runs []string
+	for _, entry := range entries {
+		run, rest, _ := strings.Cut(strings.TrimPrefix(entry.Path, runsPrefix), "/")
+		if strings.HasPrefix(rest, journalName) && (len(runs) == 0 || runs[len(runs)-1] != run) {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// firstReadable returns the document of that name of the first run that has a
+// readable one; nil if none has.
+func firstReadable[T any](ctx context.Context, store Store, runs []string, name string) (*T, error) {
+	for _, run := range runs {
+		document, _, err := readDocument[T](ctx, store, inRun(run, name))
+		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotFound) {
+			continue
+		}
+		return document, err
+	}
+	return nil, nil
+}
+
+// checkPartitioning holds a destination to its first partitioning: that of any
+// published run, for they are all alike; before there is one, that of the runs
+// that have begun.
+func checkPartitioning(ctx context.Context, store Store, entries []Entry, partitionBy string, begun bool) error {
+	manifest, err := firstReadable[Manifest](ctx, store, runsWith(entries, manifestName), manifestName)
+	if err != nil {
+		return err
+	}
+	if manifest != nil {
+		return samePartitioning(manifest.RunID, manifest.Parameters.PartitionBy, partitionBy)
+	}
+	if !begun {
+		return nil
+	}
+	for _, run := range runsWith(entries, planName) {
+		plan, err := firstReadable[Plan](ctx, store, []string{run}, planName)
+		if err != nil {
+			return err
+		}
+		if plan == nil {
+			continue
+		}
+		if err := samePartitioning(plan.RunID, plan.Scope.PartitionBy, partitionBy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func samePartitioning(run, current, wanted string) error {
+	current, wanted = cmp.Or(current, NotPartitioned), cmp.Or(wanted, NotPartitioned)
+	if current == wanted {
+		return nil
+	}
+	return &RefusedError{Reason: fmt.Sprintf(
+		"this destination is partitioned by %s (run %s), not by %s; choose another destination",
+		current, run, wanted)}
+}
+
+// SameService reports whether two base URLs lead to the same service.
+func SameService(a, b string) bool { return CanonicalBaseURL(a) == CanonicalBaseURL(b) }
+
+// CanonicalBaseURL returns a base URL in the form in which equal services are
+// equal texts: scheme and host in lower case, no default port and no trailing
+// slash. What is not an absolute URL, such as the word for the simulated
+// service, is returned as it is.
+func CanonicalBaseURL(text string) string {
+	scheme, rest, absolute := strings.Cut(text, "://")
+	if !absolute {
+		return text
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	scheme, host = strings.ToLower(scheme), strings.ToLower(host)
+	defaultPort := map[string]string{"http": ":80", "https": ":443"}[scheme]
+	return strings.TrimRight(scheme+"://"+strings.TrimSuffix(host, defaultPort)+"/"+path, "/")
+}
