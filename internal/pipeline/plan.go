@@ -67,13 +67,23 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 			return fmt.Errorf("%w: --districts: no school of the school list is in district %q", ErrUsage, bid)
 		}
 	}
-	for _, bid := range canonical(s.Schools) {
-		if !listed[bid] || bid == "" {
-			plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
-				SchoolBid: bid,
-				Error:     "--schools names it, but the school list does not: check the bid and the data sharing agreement",
-			})
+	unknown := slices.DeleteFunc(canonical(s.Schools), func(bid string) bool { return bid != "" && listed[bid] })
+	switch {
+	case len(s.Schools) == 0:
+	case len(unknown) == len(canonical(s.Schools)):
+		which := fmt.Sprintf("%q is not on the school list", unknown[0])
+		if len(unknown) > 1 {
+			which = fmt.Sprintf("none of the %d schools is on the school list (the first is %q)", len(unknown), unknown[0])
 		}
+		return fmt.Errorf("%w: --schools: %s: check the bids and the data sharing agreement", ErrUsage, which)
+	case len(plan.Schools) == 0:
+		return fmt.Errorf("%w: --schools and --districts: none of these schools is in these districts", ErrUsage)
+	}
+	for _, bid := range unknown {
+		plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
+			SchoolBid: bid,
+			Error:     "--schools names it, but the school list does not: check the bid and the data sharing agreement",
+		})
 	}
 	byDistrict := s.PartitionBy == sink.ByDistrict
 	slices.SortFunc(plan.Schools, func(a, b sink.School) int {

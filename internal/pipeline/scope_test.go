@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,12 +83,49 @@ func TestOnlySomeSchools(t *testing.T) {
 	s.requireOracle(whole, simulator.OracleOptions{})
 }
 
+// TestSchoolsThatAreNotThere: a list of schools of which none can be exported is
+// a mistake in the list, found before any student data is requested.
+func TestSchoolsThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	school := s.world.Schools()[0]
+	elsewhere := slices.IndexFunc(s.world.Schools(), func(other simulator.School) bool {
+		return other.DistrictBid != school.DistrictBid
+	})
+	require.Positive(t, elsewhere)
+	for _, test := range []struct {
+		schools, districts []string
+		problem            string
+	}{
+		{[]string{"no-such-school"}, nil, `--schools: "no-such-school" is not on the school list: check`},
+		{[]string{"b", "a", "a"}, nil, `--schools: none of the 2 schools is on the school list (the first is "a"): check`},
+		{[]string{""}, nil, `--schools: "" is not on the school list`},
+		{[]string{school.Bid}, []string{s.world.Schools()[elsewhere].DistrictBid}, "none of these schools is in these districts"},
+	} {
+		settings := defaults()
+		settings.Schools, settings.Districts, settings.MaxFailedSchools = test.schools, test.districts, 100
+		_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+		require.ErrorIs(t, err, pipeline.ErrUsage)
+		require.ErrorContains(t, err, test.problem)
+		_, err = pipeline.Plan(t.Context(), s.deps(nil), settings, time.Second)
+		require.ErrorIs(t, err, pipeline.ErrUsage)
+	}
+	for _, r := range s.asked() {
+		require.Empty(t, r.School, "no student data is requested")
+	}
+	require.NoDirExists(t, s.dest)
+}
+
+// TestNoSchoolLeft: where no school has a bid every table is there, without rows.
 func TestNoSchoolLeft(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []string{sink.NotPartitioned, sink.ByDistrict} {
 		s := newSite(t, small(), simulator.ServerOptions{})
+		s.server.SetFaults([]simulator.Fault{{
+			Operation: "schools", Kind: simulator.FaultBody, Body: `[{"schoolName":"Nameless"}]`,
+		}})
 		settings := defaults()
-		settings.Schools, settings.MaxFailedSchools, settings.PartitionBy = []string{"no-such-school"}, 1, partition
+		settings.MaxFailedSchools, settings.PartitionBy = 1, partition
 		summary := s.run(settings)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Equal(t, sink.ManifestSchools{Total: 1, Failed: 1, Failures: summary.Schools.Failures}, summary.Schools)
