@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/wording"
@@ -46,7 +48,7 @@ func (a *app) watch(o *general, meter *pipeline.Meter) (stop func()) {
 		// Progress is asked for by --progress, whatever --log-level says.
 		logger := slog.New(slog.NewJSONHandler(a.stderr, nil))
 		w.show = w.nowAndThen(func(p pipeline.Progress) {
-			logger.Info("progress", "phase", p.Phase, "dataset", p.Dataset,
+			logger.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
 				"schools_done", p.SchoolsDone, "schools_total", p.SchoolsTotal, "failed", p.Failed, "denied", p.Denied,
 				"rows", p.Rows, "requests", p.Requests, "retries", p.Retries,
 				"requests_per_second", w.pace.rate, "seconds", p.Elapsed.Seconds())
@@ -143,33 +145,93 @@ func (c *pace) note(p pipeline.Progress) {
 	}
 }
 
-// figures are the parts of a line of progress that both forms show. A school
-// counts once in every dataset.
+// figures are the parts of a line of progress that both forms show, the most
+// important first: a narrow terminal shows as many as fit. A school counts once
+// in every dataset.
 func figures(p pipeline.Progress, c pace) []string {
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		return []string{fmt.Sprintf("%s of %s files", wording.Count(p.FilesDone), wording.Count(p.FilesTotal))}
 	}
-	parts := []string{
-		fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)),
-		wording.Count(p.Rows) + " rows",
-		wording.Count(p.Requests) + " requests",
+	var parts []string
+	if p.Phase == "fetch" {
+		if c.left >= 0 {
+			parts = append(parts, shortTime(c.left)+" left")
+		}
+		if p.Paused == "" {
+			parts = append(parts, fmt.Sprintf("%.0f/s", c.rate))
+		}
 	}
-	if p.Retries > 0 {
-		parts = append(parts, wording.Count(p.Retries)+" retries")
+	if text := troubles(p); text != "" {
+		parts = append(parts, text)
 	}
+	parts = append(parts, fmt.Sprintf("%s of %s school datasets", wording.Count(p.SchoolsDone), wording.Count(p.SchoolsTotal)))
 	if p.Failed > 0 {
 		parts = append(parts, wording.Count(p.Failed)+" failed")
 	}
 	if p.Denied > 0 {
 		parts = append(parts, wording.Count(p.Denied)+" denied")
 	}
-	if p.Phase == "fetch" {
-		parts = append(parts, fmt.Sprintf("%.0f/s", c.rate))
-		if c.left >= 0 {
-			parts = append(parts, shortTime(c.left)+" left")
-		}
+	parts = append(parts, wording.Count(p.Rows)+" rows", wording.Many(p.Requests, "request"))
+	if p.Retries > 0 {
+		parts = append(parts, retries(p.Retries))
 	}
 	return parts
+}
+
+const (
+	// longRetry is how long a call has been failing when progress names it: in
+	// a large run some call is always being attempted again.
+	longRetry = 5 * time.Second
+	// mostNamed is how many of them are named.
+	mostNamed = 3
+)
+
+// troubles says what keeps a run from going on; empty if nothing does.
+func troubles(p pipeline.Progress) string {
+	if p.Paused != "" {
+		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, shortTime(max(0, p.GivesUpIn)))
+	}
+	var named []string
+	schools := make(map[string]bool)
+	for _, r := range longRetries(p) {
+		if r.SchoolBid == "" {
+			continue
+		}
+		schools[r.SchoolBid] = true
+		if len(named) < mostNamed {
+			school := wording.Bid(r.SchoolBid)
+			if r.SchoolName != "" {
+				school = wording.Name(r.SchoolName)
+			}
+			named = append(named, fmt.Sprintf("%s (%s: %s, attempt %d)", school, r.Dataset, r.Cause, r.Attempt))
+		} else if len(named) == mostNamed {
+			named = append(named, "...")
+		}
+	}
+	switch len(schools) {
+	case 0:
+		return ""
+	case 1:
+		return "1 school is being retried: " + strings.Join(named, ", ")
+	default:
+		return wording.Count(len(schools)) + " schools are being retried: " + strings.Join(named, ", ")
+	}
+}
+
+// longRetries are the retries that are worth a word: any while planning, which
+// waits for each, and later those that have lasted for a while.
+func longRetries(p pipeline.Progress) []pipeline.Retry {
+	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < longRetry })
+}
+
+// planning says how far planning is: a failing token request or lookup is all
+// that there is to tell.
+func planning(p pipeline.Progress) string {
+	if len(p.Retrying) == 0 {
+		return wording.Many(p.Requests, "request")
+	}
+	r := p.Retrying[0]
+	return fmt.Sprintf("attempt %d, %s: %s", r.Attempt, r.Dataset, r.Cause)
 }
 
 // part is how much of the schools is done, or of the files while they are
@@ -189,7 +251,7 @@ func part(p pipeline.Progress) float64 {
 func plainLine(p pipeline.Progress, c pace) string {
 	line := "progress: " + p.Phase
 	if p.SchoolsTotal == 0 {
-		return fmt.Sprintf("%s, %s, after %s", line, wording.Many(p.Requests, "request"), shortTime(p.Elapsed))
+		return fmt.Sprintf("%s, %s, after %s", line, planning(p), shortTime(p.Elapsed))
 	}
 	if p.Phase == "fetch" {
 		line += fmt.Sprintf(" %.0f%%", 100*part(p))
@@ -197,16 +259,34 @@ func plainLine(p pipeline.Progress, c pace) string {
 	return line + ", " + strings.Join(append(figures(p, c), "after "+shortTime(p.Elapsed)), ", ")
 }
 
-// barLine is the bar, one column narrower than the terminal at most.
+// barLine is the bar, one column narrower than the terminal at most. The
+// narrower the terminal, the shorter the bar and the fewer figures, the least
+// important of which go first.
 func barLine(p pipeline.Progress, c pace, width int) string {
-	const cells = 20
-	line := fmt.Sprintf("%-7s  %s requests  %s", p.Phase, wording.Count(p.Requests), shortTime(p.Elapsed))
+	width = max(width-1, 0)
+	line := fmt.Sprintf("%-7s", p.Phase)
+	parts := []string{planning(p), shortTime(p.Elapsed)}
 	if p.SchoolsTotal > 0 {
-		done := int(part(p) * cells)
-		line = fmt.Sprintf("%-7s [%s%s] %3.0f%%  %s", p.Phase,
-			strings.Repeat("=", done), strings.Repeat(" ", cells-done), 100*part(p), strings.Join(figures(p, c), "  "))
+		cells := min(20, max(0, width/2-20))
+		if cells > 0 {
+			done := int(part(p) * float64(cells))
+			line += " [" + strings.Repeat("=", done) + strings.Repeat(" ", cells-done) + "]"
+		}
+		line += fmt.Sprintf(" %3.0f%%", 100*part(p))
+		parts = figures(p, c)
 	}
-	return line[:min(len(line), max(width-1, 0))]
+	for _, part := range parts {
+		longer := line + "  " + part
+		if utf8.RuneCountInString(longer) > width {
+			// What is being retried is worth a part of it.
+			if room := width - utf8.RuneCountInString(line) - 2; room >= 20 {
+				line += "  " + wording.Cut(part, room)
+			}
+			break
+		}
+		line = longer
+	}
+	return wording.Cut(line, max(width, 1))
 }
 
 // shortTime is a time as one says it: to the second below an hour.

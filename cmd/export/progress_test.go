@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,8 +61,9 @@ func TestPlainLines(t *testing.T) {
 		w.watch(done)
 		require.Len(t, shown, 4, strings.Join(shown, "\n"))
 		require.Equal(t, "progress: plan, 0 requests, after 0.0s", shown[0])
-		require.Contains(t, shown[1], "progress: fetch 3%, 3 of 100 school datasets")
-		require.Contains(t, shown[3], "20/s, 1m17s left, after 23s")
+		require.Contains(t, shown[1], "progress: fetch 3%, ")
+		require.Contains(t, shown[1], "3 of 100 school datasets, 0 rows, 63 requests, after 3s")
+		require.Equal(t, "progress: fetch 23%, 1m17s left, 20/s, 23 of 100 school datasets, 0 rows, 465 requests, after 23s", shown[3])
 	})
 }
 
@@ -79,14 +81,56 @@ func TestWatchEndsWithItsLastWord(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
+// TestBarFitsTheTerminal shows first what one wants to know first.
 func TestBarFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	p := pipeline.Progress{Phase: "fetch", SchoolsDone: 50, SchoolsTotal: 100, Rows: 1234567, Requests: 99, Retries: 3}
-	line := barLine(p, pace{left: -1}, 200)
-	require.Contains(t, line, "[==========          ]  50%  50 of 100 school datasets  1,234,567 rows  99 requests  3 retries")
-	for width := range 100 {
-		require.LessOrEqual(t, len(barLine(p, pace{left: -1}, width)), max(width-1, 0))
+	p := pipeline.Progress{Phase: "fetch", SchoolsDone: 50, SchoolsTotal: 100, Rows: 1234567, Requests: 99, Retries: 3, Failed: 1, Denied: 2}
+	c := pace{left: 77 * time.Second, rate: 20}
+	for width, want := range map[int]string{
+		30:  "fetch    50%  1m17s left",
+		60:  "fetch   [====     ]  50%  1m17s left  20/s",
+		80:  "fetch   [=========          ]  50%  1m17s left  20/s  50 of 100 school datasets",
+		100: "fetch   [==========          ]  50%  1m17s left  20/s  50 of 100 school datasets  1 failed",
+		140: "fetch   [==========          ]  50%  1m17s left  20/s  50 of 100 school datasets  1 failed  2 denied  1,234,567 rows  99 requests",
+	} {
+		require.Equal(t, want, barLine(p, c, width), width)
 	}
+	p.Retrying = []pipeline.Retry{
+		{Dataset: "test_results", SchoolBid: "17", SchoolName: "École Lincoln", Attempt: 4, Cause: "status 503", For: time.Minute},
+	}
+	require.Equal(t, "fetch   [=========          ]  50%  1m17s left  20/s  1 school is being retrie…", barLine(p, c, 80))
+	for width := range 200 {
+		require.LessOrEqual(t, utf8.RuneCountInString(barLine(p, c, width)), max(width-1, 1), width)
+	}
+}
+
+// TestTroublesAreNamed says what is being retried, and why nothing moves.
+func TestTroublesAreNamed(t *testing.T) {
+	t.Parallel()
+	p := pipeline.Progress{Phase: "plan", Elapsed: 12 * time.Second, Retrying: []pipeline.Retry{
+		{Dataset: "token", Attempt: 3, Cause: "host not found", For: time.Second},
+	}}
+	require.Equal(t, "progress: plan, attempt 3, token: host not found, after 12s", plainLine(p, pace{}))
+	require.Equal(t, "plan     attempt 3, token: host not found  12s", barLine(p, pace{}, 80))
+
+	p = pipeline.Progress{Phase: "fetch", SchoolsDone: 178, SchoolsTotal: 180, Elapsed: time.Minute, Retrying: []pipeline.Retry{
+		{Dataset: "test_results", SchoolBid: "17", SchoolName: "Lincoln Elementary", Attempt: 6, Cause: "status 503", For: time.Minute},
+		{Dataset: "students", SchoolBid: "18", SchoolName: "a\x1b[31m\n", Attempt: 4, Cause: "connection reset", For: 10 * time.Second},
+		{Dataset: "students", SchoolBid: "19", Attempt: 2, Cause: "status 500", For: time.Second},
+	}}
+	require.Equal(t, `progress: fetch 99%, 0/s, 2 schools are being retried: Lincoln Elementary (test_results: status 503, attempt 6), `+
+		`"a\x1b[31m\n" (students: connection reset, attempt 4), 178 of 180 school datasets, 0 rows, 0 requests, after 1m0s`, plainLine(p, pace{left: -1}))
+	p.Retrying = p.Retrying[2:]
+	require.NotContains(t, plainLine(p, pace{left: -1}), "retried", "it has just begun")
+
+	p.Paused, p.GivesUpIn = "status 503", 28*time.Minute
+	require.Contains(t, plainLine(p, pace{left: -1}), "fetch 99%, paused: service failing (status 503), giving up in 28m0s, 178 of 180")
+	for i := range 7 {
+		p.Paused = ""
+		p.Retrying = append(p.Retrying, pipeline.Retry{Dataset: "students", SchoolBid: fmt.Sprint("s", i), Attempt: 3, Cause: "status 500", For: time.Minute})
+	}
+	require.Contains(t, plainLine(p, pace{left: -1}), "7 schools are being retried: s0 (students: status 500, attempt 3), s1 (")
+	require.NotContains(t, plainLine(p, pace{left: -1}), "s3")
 }
 
 func TestPublishingCountsFiles(t *testing.T) {

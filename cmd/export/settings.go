@@ -66,7 +66,7 @@ func (o *service) define(cmd *cobra.Command) {
 	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "most requests per second")
 	define(g, &o.retries, "retries", "N", "8", between(0, 1000), "further attempts after the first that failed")
 	define(g, &o.requestTimeout, "request-timeout", "TIME", "60s", parseDuration, "for one attempt, body included")
-	define(g, &o.giveUpAfter, "give-up-after", "TIME", "30m", parseDuration, "how long to wait for a service in trouble")
+	define(g, &o.giveUpAfter, "give-up-after", "TIME", "30m", parseDuration, "how long to wait for a service that fails; bounds the token and the lookups too")
 	define(g, &o.maxBody, "max-body", "SIZE", "32MiB", parseSize, "largest body of one answer, decompressed")
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 	Retries int
 	// RequestTimeout is the most time for one attempt, its body included.
 	RequestTimeout time.Duration
-	// GiveUpAfter is how long the service may be in trouble, or ask to be left alone.
+	// GiveUpAfter is how long the service may be failing, or ask not to be called; also the longest time for a lookup or a token.
 	GiveUpAfter time.Duration
 	// MaxBody is the most bytes of one answer, after decompression.
 	MaxBody   int64
@@ -68,6 +68,8 @@ type Client struct {
 	gate     *gate
 	stats    *stats
 	observer Observer
+	retrying *retrying
+	patience time.Duration // --give-up-after
 }
 
 // New makes a client. It sends nothing yet, but reads the access token file if there is one. Its errors are those of the
@@ -87,6 +89,8 @@ func New(o Options) (*Client, error) {
 		gate:     newGate(o.GiveUpAfter, log),
 		stats:    &stats{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(nobody{})),
+		retrying: newRetrying(log),
+		patience: o.GiveUpAfter,
 	}
 	transport := o.Transport
 	if transport == nil {
@@ -103,7 +107,10 @@ func New(o Options) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		tokens.endpoint = &endpoint{next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries}
+		tokens.endpoint = &endpoint{
+			next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries,
+			retrying: c.retrying, patience: o.GiveUpAfter,
+		}
 	}
 	if err := tokens.start(o.Credentials); err != nil {
 		return nil, err

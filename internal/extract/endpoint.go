@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
@@ -30,13 +31,17 @@ type endpoint struct {
 	url         *url.URL
 	userAgent   string
 	retries     int
+	retrying    *retrying
+	patience    time.Duration // --give-up-after
 }
 
-// fetch asks until there is a token. It follows the retries alone.
+// fetch asks until there is a token, for as long as the retries and --give-up-after allow.
 func (e *endpoint) fetch(ctx context.Context) (*oauth2.Token, error) {
 	call := tokenCall()
+	defer e.retrying.done(call)
+	patience := &patience{limit: e.patience}
 	for attempt := 1; ; attempt++ {
-		token, f := e.ask(ctx, call, attempt)
+		token, f := e.ask(ctx, call, attempt, patience)
 		if f == nil {
 			return token, nil
 		}
@@ -46,6 +51,7 @@ func (e *endpoint) fetch(ctx context.Context) (*oauth2.Token, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(f.err, ErrGaveUp):
+			f.err = fmt.Errorf("%w: %w", ErrTokenEndpoint, f.err)
 			return nil, call.fail(f, attempt)
 		case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
 			f.err = fmt.Errorf("%w: no token for this key and secret; check both", ErrRefused)
@@ -54,16 +60,24 @@ func (e *endpoint) fetch(ctx context.Context) (*oauth2.Token, error) {
 			f.err = fmt.Errorf("%w: %w", ErrTokenEndpoint, f.err)
 			return nil, call.fail(f, attempt)
 		}
-		if err := sleep(ctx, backoff(attempt-1)); err != nil {
-			return nil, err
+		e.retrying.failed(ctx, call, attempt, f)
+		err := patience.sleep(ctx, f, backoff(attempt-1))
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			f.err = fmt.Errorf("%w: %w", ErrTokenEndpoint, err)
+			return nil, call.fail(f, attempt)
 		}
 	}
 }
 
 // ask requests a token once. oauth2 writes the form and reads the token; what it says of a failure quotes the answer, so the
 // failure is told from what passed through the trip.
-func (e *endpoint) ask(ctx context.Context, call *Call, attempt int) (*oauth2.Token, *failure) {
-	trip := &tokenTrip{endpoint: e, call: call, attempt: attempt}
+func (e *endpoint) ask(ctx context.Context, call *Call, attempt int, patience *patience) (*oauth2.Token, *failure) {
+	ctx, cancel := patience.bound(ctx)
+	defer cancel()
+	trip := &tokenTrip{endpoint: e, call: call, attempt: attempt, patience: patience}
 	config := clientcredentials.Config{
 		ClientID: e.credentials.APIKey, ClientSecret: e.credentials.APISecret,
 		TokenURL: e.url.String(), AuthStyle: oauth2.AuthStyleInHeader,
@@ -77,7 +91,7 @@ func (e *endpoint) ask(ctx context.Context, call *Call, attempt int) (*oauth2.To
 	case trip.failure != nil:
 		return nil, trip.failure
 	case err != nil || headerText(token.AccessToken) != nil:
-		return nil, &failure{status: http.StatusOK, err: errors.New("the answer is no token; check --base-url")}
+		return nil, &failure{status: http.StatusOK, err: errors.New("the answer is not a token; check --base-url")}
 	default:
 		return token, nil
 	}
@@ -88,6 +102,7 @@ type tokenTrip struct {
 	endpoint *endpoint
 	call     *Call
 	attempt  int
+	patience *patience
 	failure  *failure // what went wrong on the way
 }
 
@@ -108,7 +123,7 @@ func (t *tokenTrip) RoundTrip(out *http.Request) (*http.Response, error) {
 	header.Set("User-Agent", t.endpoint.userAgent)
 	ans, err := t.endpoint.next.send(out.Context(), &request{
 		call: t.call, url: t.endpoint.url, method: http.MethodPost, header: header, body: form,
-		maxBody: maxTokenBody, attempt: t.attempt, pass: pass{exempt: true},
+		maxBody: maxTokenBody, attempt: t.attempt, pass: pass{exempt: true}, patience: t.patience,
 	})
 	if err != nil {
 		t.failure = failureOf(err)

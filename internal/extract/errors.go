@@ -20,7 +20,7 @@ var (
 	// ErrGaveUp ends the run: the service was in trouble for longer than --give-up-after, or asks us to stay away for longer.
 	ErrGaveUp = errors.New("gave up on the service")
 	// ErrTokenEndpoint ends the run: the token endpoint gave no token in any attempt.
-	ErrTokenEndpoint = errors.New("no token to be had from the token endpoint")
+	ErrTokenEndpoint = errors.New("cannot get an access token")
 )
 
 // EndsRun tells whether err means that no further call can succeed.
@@ -173,9 +173,10 @@ func judge(ans *answer, call *Call) *failure {
 	return f
 }
 
-// gaveUp is the error of every request that waits when the time of --give-up-after is over.
-func gaveUp(limit time.Duration) error {
-	return fmt.Errorf("%w: nothing succeeded for %s (--give-up-after); run the same command again to resume", ErrGaveUp, limit)
+// gaveUp is the error of every request that waits when the time of --give-up-after is over. Cause is how the last one failed.
+func gaveUp(limit time.Duration, cause string) error {
+	return fmt.Errorf("%w: nothing succeeded for %s (--give-up-after), last failure: %s; run the same command again to resume",
+		ErrGaveUp, shortDuration(limit), cause)
 }
 
 // errorCode finds a code in the shapes that errors of the service have been seen in (observed: fault.detail.errorcode, and

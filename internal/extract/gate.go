@@ -26,6 +26,7 @@ type gate struct {
 type trouble struct {
 	began    time.Time
 	deadline time.Time
+	reason   string        // how the request failed that began it, in a few words
 	cause    error         // of those who still wait at the deadline
 	over     chan struct{} // closed when the service is well again
 	// turn holds one value, which whoever takes it gives back: only its holder probes. Those who wait get it in the order
@@ -135,13 +136,13 @@ func (g *gate) served(ctx context.Context, p pass, witness *Call) {
 	g.mu.Unlock()
 	if t != nil {
 		close(t.over)
-		g.log.LogAttrs(ctx, slog.LevelInfo, "the service answers again", slog.Duration("after", time.Since(t.began)))
+		g.log.LogAttrs(ctx, slog.LevelInfo, "service answering again: resuming", slog.Duration("after", time.Since(t.began)))
 	}
 }
 
 // failed hands back the pass of an attempt that failed for a reason that may pass. It tells whether the attempt counts against
 // the retries: not if it was, or has just found, the service in trouble.
-func (g *gate) failed(ctx context.Context, p pass, school string) bool {
+func (g *gate) failed(ctx context.Context, p pass, school string, f *failure) bool {
 	if p.exempt {
 		return true
 	}
@@ -154,14 +155,15 @@ func (g *gate) failed(ctx context.Context, p pass, school string) bool {
 	if g.trouble == nil {
 		g.failing[school] = struct{}{}
 		if begins = len(g.failing) >= troubleSchools; begins {
-			g.begin()
+			g.begin(f.cause())
 		}
 	}
 	counts := p.trouble == nil && g.trouble == nil
 	g.mu.Unlock()
 	if begins {
-		g.log.LogAttrs(ctx, slog.LevelWarn, "the service is in trouble, all requests pause",
-			slog.Int("schools", troubleSchools), slog.Duration("give_up_after", g.limit))
+		message := "service failing (" + f.cause() + "): pausing all requests for up to " + shortDuration(g.limit)
+		g.log.LogAttrs(ctx, slog.LevelWarn, message, //nolint:sloglint // a sentence that says it all
+			slog.String("cause", f.cause()), slog.Duration("give_up_after", g.limit))
 	}
 	return counts
 }
@@ -173,11 +175,21 @@ func (g *gate) left(p pass) {
 	}
 }
 
+// paused returns why requests are held back and until when at most; an empty text if they are not.
+func (g *gate) paused() (why string, until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.trouble == nil {
+		return "", time.Time{}
+	}
+	return g.trouble.reason, g.trouble.deadline
+}
+
 // begin starts a time of trouble. The caller holds mu.
-func (g *gate) begin() {
+func (g *gate) begin(reason string) {
 	now := time.Now()
 	g.trouble = &trouble{
-		began: now, deadline: now.Add(g.limit), cause: gaveUp(g.limit),
+		began: now, deadline: now.Add(g.limit), reason: reason, cause: gaveUp(g.limit, reason),
 		over: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
 	g.trouble.turn <- struct{}{}

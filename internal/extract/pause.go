@@ -88,6 +88,18 @@ func (p *pause) wait(ctx context.Context) error {
 	}
 }
 
+// shortDuration writes a duration without the units that are 0: 30m rather than 30m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // retryAfter reads the header, in seconds or as a date. A date is taken relative to the answer's own Date where there is one,
 // so that a clock that is wrong here does not matter.
 func retryAfter(h http.Header) time.Duration {

@@ -12,6 +12,10 @@ func (c *Client) ask(ctx context.Context, call *Call, tally *Tally, accept func(
 	if err != nil {
 		return call.fail(&failure{err: err}, 0)
 	}
+	if call.Lookup {
+		req.patience = &patience{limit: c.patience}
+	}
+	defer c.retrying.done(call)
 	last := &failure{}
 	made, counted := 0, 0 // attempts sent, and those of them that count against the retries
 	for {
@@ -44,11 +48,12 @@ func (c *Client) ask(ctx context.Context, call *Call, tally *Tally, accept func(
 		if counted > c.retries {
 			return call.fail(f, made)
 		}
+		c.retrying.failed(ctx, call, made, f)
 		if c.gate.closed(req.pass) {
 			continue // the wait is the gate's
 		}
-		if err := sleep(ctx, backoff(max(0, counted-1))); err != nil {
-			return err
+		if err := req.patience.sleep(ctx, f, backoff(max(0, counted-1))); err != nil {
+			return c.stop(ctx, call, &failure{status: f.status, code: f.code, err: err}, made)
 		}
 	}
 }
@@ -66,6 +71,8 @@ func (c *Client) request(call *Call, tally *Tally) (*request, error) {
 func (c *Client) attempt(ctx context.Context, req *request, accept func(body []byte) error) *failure {
 	ctx, cancel := req.pass.bound(ctx)
 	defer cancel()
+	ctx, forget := req.patience.bound(ctx)
+	defer forget()
 	ans, err := c.slots.send(ctx, req)
 	if err != nil {
 		return failureOf(err)
@@ -106,7 +113,7 @@ func (c *Client) counts(ctx context.Context, req *request, f *failure) bool {
 		c.gate.served(ctx, req.pass, nil)
 		return false
 	default:
-		return c.gate.failed(ctx, req.pass, req.call.School)
+		return c.gate.failed(ctx, req.pass, req.call.School, f)
 	}
 }
 

@@ -304,7 +304,7 @@ func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 		c = dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(429, "", "Retry-After", "9999"), nil }))
 		_, err = c.Get(t.Context(), schools(), discard)
 		require.ErrorIs(t, err, extract.ErrGaveUp)
-		require.NotErrorIs(t, err, extract.ErrTokenEndpoint)
+		require.ErrorContains(t, err, "cannot get an access token: gave up on the service: it asks to wait")
 		require.Equal(t, "token", asError(t, err).Operation)
 	})
 }

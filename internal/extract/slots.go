@@ -3,6 +3,7 @@ package extract
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -112,10 +113,15 @@ func (s *slots) release(ctx context.Context, school string, m mark, ans *answer,
 	}
 	s.taken--
 	s.fill()
+	before := s.told
 	limit, tell := s.level.limit, s.news()
 	s.mu.Unlock()
 	if tell {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "requests in flight follow what the service takes",
+		message := fmt.Sprintf("throttled by the service: concurrency %d → %d", before, limit)
+		if limit > before {
+			message = fmt.Sprintf("no longer throttled by the service: concurrency %d → %d", before, limit)
+		}
+		s.log.LogAttrs(ctx, slog.LevelInfo, message, //nolint:sloglint // a sentence that says it all
 			slog.Int("limit", limit), slog.Int("concurrency", s.level.most))
 	}
 }

@@ -195,10 +195,13 @@ func TestSlotsTellOfTheirNumber(t *testing.T) {
 		require.NoError(t, all(t, c, 2000, discard))
 		var told []string
 		for line := range strings.Lines(log.String()) {
-			if _, figures, found := strings.Cut(line, `msg="requests in flight follow what the service takes" `); found {
+			if _, figures, found := strings.Cut(line, `throttled by the service: concurrency `); found {
 				told = append(told, strings.TrimSpace(figures))
 			}
 		}
-		require.Equal(t, []string{"limit=4 concurrency=12", "limit=2 concurrency=12", "limit=12 concurrency=12"}, told)
+		require.Equal(t, []string{
+			`8 → 4" limit=4 concurrency=12`, `4 → 2" limit=2 concurrency=12`, `2 → 12" limit=12 concurrency=12`,
+		}, told)
+		require.Equal(t, 1, strings.Count(log.String(), "no longer throttled"))
 	})
 }

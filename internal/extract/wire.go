@@ -38,7 +38,9 @@ type request struct {
 	attempt int   // counted from 1
 	pass    pass  // what the gate said
 	tally   *Tally
-	ended   string // how it ended when it was sent last, as in Stats.ByStatus
+	// patience is nil for calls that only the gate bounds.
+	patience *patience
+	ended    string // how it ended when it was sent last, as in Stats.ByStatus
 }
 
 // answer is a whole one. Only a body of status 200 is complete for certain.
@@ -55,11 +57,17 @@ func (a *answer) release() { a.body.release() }
 type broken struct {
 	status int    // if the answer got so far
 	class  string // the name it is counted under, if not its status
-	text   string
+	cause  string // in a few words
+	advice string
 	final  bool // the next attempt would end the same way
 }
 
-func (b *broken) Error() string { return b.text }
+func (b *broken) Error() string {
+	if b.advice == "" {
+		return b.cause
+	}
+	return b.cause + "; " + b.advice
+}
 
 // The classes of Stats.ByStatus beside status codes.
 const (
@@ -103,7 +111,8 @@ func newTransport(concurrency int) *http.Transport {
 
 // send goes to the RoundTripper, below http.Client, and so follows no redirect: keys and tokens never reach another host.
 func (w *wire) send(ctx context.Context, req *request) (*answer, error) {
-	attempt, cancel := context.WithTimeout(ctx, w.timeout)
+	timeout := req.patience.attempt(w.timeout)
+	attempt, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	// The body of a read is a nil slice, which net/http sends as no body.
 	out, err := http.NewRequestWithContext(attempt, req.method, "", bytes.NewReader(req.body))
@@ -113,7 +122,7 @@ func (w *wire) send(ctx context.Context, req *request) (*answer, error) {
 	out.URL, out.Host, out.Header = req.url, req.url.Host, req.header
 	in, err := w.transport.RoundTrip(out)
 	if err != nil {
-		return nil, w.explain(ctx, attempt, 0, err)
+		return nil, explain(ctx, attempt, timeout, 0, err)
 	}
 	defer func() { _ = in.Body.Close() }()
 	ans := &answer{status: in.StatusCode, header: in.Header, body: w.buffers.get()}
@@ -131,10 +140,10 @@ func (w *wire) send(ctx context.Context, req *request) (*answer, error) {
 		if errors.Is(err, errTooLong) {
 			return nil, &broken{
 				status: ans.status, final: true,
-				text: fmt.Sprintf("the body is larger than %d bytes; raise --max-body", req.maxBody),
+				cause: fmt.Sprintf("the body is larger than %d bytes", req.maxBody), advice: "raise --max-body",
 			}
 		}
-		return nil, w.explain(ctx, attempt, ans.status, err)
+		return nil, explain(ctx, attempt, timeout, ans.status, err)
 	}
 	return ans, nil
 }
@@ -150,7 +159,7 @@ func (w *wire) read(into *buffer, in *http.Response, limit int64) error {
 		return into.fill(in.Body, in.ContentLength, limit)
 	case "gzip", "x-gzip":
 	default:
-		return &broken{status: in.StatusCode, class: classUnreadable, text: "the body is in an encoding that was not asked for"}
+		return &broken{status: in.StatusCode, class: classUnreadable, cause: "the body is in an encoding that was not asked for"}
 	}
 	unzip, ok := w.gzips.Get().(*gzip.Reader)
 	if !ok {
@@ -167,14 +176,17 @@ func (w *wire) read(into *buffer, in *http.Response, limit int64) error {
 }
 
 // explain finds what went wrong with an attempt whose status is already known, or 0.
-func (w *wire) explain(ctx, attempt context.Context, status int, err error) error {
+func explain(ctx, attempt context.Context, limit time.Duration, status int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if own, ok := errors.AsType[*broken](err); ok {
 		return own
 	}
-	network := func(text string) error { return &broken{status: status, class: classNetwork, text: text} }
+	const later = "run again later"
+	network := func(cause, advice string) *broken {
+		return &broken{status: status, class: classNetwork, cause: cause, advice: advice}
+	}
 	var (
 		timeout  net.Error
 		lookup   *net.DNSError
@@ -184,25 +196,28 @@ func (w *wire) explain(ctx, attempt context.Context, status int, err error) erro
 	)
 	switch {
 	case attempt.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
-		text := "there was no whole answer within " + w.timeout.String() + " (--request-timeout); run again later"
-		return &broken{status: status, class: classTimeout, text: text}
+		b := network("timeout: no complete answer within "+limit.String()+" (--request-timeout)", later)
+		b.class = classTimeout
+		return b
 	case errors.As(err, &untrust):
-		text := "the service's certificate is not trusted; check --base-url and the system's certificates"
-		return &broken{class: classNetwork, text: text, final: true}
+		return &broken{
+			class: classNetwork, final: true,
+			cause: "TLS: the service's certificate is not trusted", advice: "check --base-url and the system's certificates",
+		}
 	case errors.As(err, &notTLS):
-		return &broken{class: classNetwork, text: "the service does not speak TLS there; check --base-url", final: true}
+		return &broken{class: classNetwork, final: true, cause: "TLS: the service does not speak TLS there", advice: "check --base-url"}
 	case errors.As(err, &lookup):
-		return network("the host's name is not found; check --base-url")
+		return network("host not found", "check --base-url")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return network("the connection is refused; check --base-url, or run again later")
+		return network("connection refused", "check --base-url, or "+later)
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return network("the connection was reset; run again later")
+		return network("connection reset", later)
 	case status != 0 && checksum:
-		return network("the compressed body is damaged; run again later")
+		return network("the compressed body is damaged", later)
 	case status != 0:
-		return network("the body was cut short; run again later")
+		return network("the body was cut short", later)
 	default:
-		return network("the connection broke before an answer came; run again later")
+		return network("the connection broke before an answer came", later)
 	}
 }
 

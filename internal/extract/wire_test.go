@@ -247,7 +247,7 @@ func TestConnectionRefusedIsSaidSo(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	_, err = c.Get(t.Context(), schools(), discard)
-	require.ErrorContains(t, err, "schools (/organizations/v1/schools): the connection is refused; check --base-url")
+	require.ErrorContains(t, err, "schools (/organizations/v1/schools): connection refused; check --base-url")
 }
 
 func TestUntrustedCertificateIsFinal(t *testing.T) {
@@ -331,7 +331,7 @@ func TestAttemptsEndAtTheRequestTimeout(t *testing.T) {
 				c := dial(t, hang, noRetries, func(o *extract.Options) { o.RequestTimeout = 7 * time.Second })
 				start := time.Now()
 				_, err := c.Get(t.Context(), results("s1"), discard)
-				require.ErrorContains(t, err, "no whole answer within 7s (--request-timeout)")
+				require.ErrorContains(t, err, "timeout: no complete answer within 7s (--request-timeout)")
 				require.Equal(t, 7*time.Second, time.Since(start).Round(time.Second))
 				require.Equal(t, map[string]int64{"timeout": 1}, c.Stats().ByStatus)
 

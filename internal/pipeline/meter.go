@@ -18,6 +18,7 @@ type Meter struct {
 	currentDataset atomic.Value // string
 	started        atomic.Int64 // nanoseconds since 1970
 	client         atomic.Pointer[extract.Client]
+	names          atomic.Pointer[map[string]string] // of schools, by bid
 
 	schoolsTotal, schoolsDone atomic.Int64
 	failed, denied, rows      atomic.Int64
@@ -60,6 +61,27 @@ type Progress struct {
 	FilesDone, FilesTotal int64
 	// Dataset is the dataset whose school was last completed.
 	Dataset string
+	// Retrying are the calls that are being attempted again, longest first.
+	Retrying []Retry
+	// Paused is why all requests are held back, empty if they are not, and
+	// GivesUpIn how long that will go on at most.
+	Paused    string
+	GivesUpIn time.Duration
+}
+
+// Retry is a call that is being attempted again.
+type Retry struct {
+	// Dataset is the dataset, or "token".
+	Dataset string `json:"dataset"`
+	// SchoolBid and SchoolName are empty where the call is not for a school.
+	SchoolBid  string `json:"school,omitempty"`
+	SchoolName string `json:"name,omitempty"`
+	// Attempt is the one being made or waited for, from 2, and Cause why the one
+	// before failed.
+	Attempt int    `json:"attempt"`
+	Cause   string `json:"cause"`
+	// For is how long ago the first attempt failed.
+	For time.Duration `json:"-"`
 }
 
 // Read returns the counts as they stand.
@@ -72,6 +94,7 @@ func (m *Meter) Read(now time.Time) Progress {
 	if client := m.client.Load(); client != nil {
 		stats := client.Stats()
 		p.Requests, p.Retries = stats.Requests, stats.Retries
+		m.readHealth(&p, client.Health())
 	}
 	p.Phase, _ = m.phase.Load().(string)
 	p.Dataset, _ = m.currentDataset.Load().(string)
@@ -79,6 +102,29 @@ func (m *Meter) Read(now time.Time) Progress {
 		p.Elapsed = now.Sub(time.Unix(0, started))
 	}
 	return p
+}
+
+// readHealth adds what the client has trouble with.
+func (m *Meter) readHealth(p *Progress, health extract.Health) {
+	var names map[string]string
+	if known := m.names.Load(); known != nil {
+		names = *known
+	}
+	for _, r := range health.Retrying {
+		p.Retrying = append(p.Retrying, Retry{
+			Dataset: r.Operation, SchoolBid: r.School, SchoolName: names[r.School],
+			Attempt: r.Attempt, Cause: r.Cause, For: time.Since(r.Since),
+		})
+	}
+	if p.Paused = health.Paused; p.Paused != "" {
+		p.GivesUpIn = time.Until(health.PausedUntil)
+	}
+}
+
+// planned readies the meter for the schools of a plan.
+func (m *Meter) planned(plan *sink.Plan) {
+	names := plan.SchoolNames()
+	m.names.Store(&names)
 }
 
 // start readies the meter.

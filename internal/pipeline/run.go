@@ -188,6 +188,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 		}
 	}
 	r.summary.SnapshotDate = r.plan.SnapshotDate
+	r.Meter.planned(r.plan)
 	if found.plan != nil {
 		if err := sink.Release(ctx, r.Store, r.plan.RunID); err != nil {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)

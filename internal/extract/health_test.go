@@ -1,0 +1,126 @@
+package extract_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+)
+
+// planningFailures are ways in which a service may not be there, by the words
+// for them.
+func planningFailures() map[string]bare {
+	fails := func(err error) bare {
+		return func(*http.Request) (*http.Response, error) { return nil, err }
+	}
+	return map[string]bare{
+		"host not found":     fails(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}}),
+		"connection refused": fails(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
+		"connection reset":   fails(syscall.ECONNRESET),
+		"timeout: no complete answer within 5s (--request-timeout)": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+		"status 503":      failing(503),
+		"throttled (429)": failing(429),
+	}
+}
+
+// TestLookupsAndTokensAreGivenUp at the time of --give-up-after, and say why
+// from their first failure on.
+func TestLookupsAndTokensAreGivenUp(t *testing.T) {
+	t.Parallel()
+	for words, answer := range planningFailures() {
+		for operation, credentials := range map[string]func(*extract.Options){"schools": withToken, "token": func(*extract.Options) {}} {
+			t.Run(operation+" "+words, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					var log bytes.Buffer
+					c := dial(t, answer, credentials, func(o *extract.Options) {
+						o.GiveUpAfter = 5 * time.Second
+						o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+					})
+					began := time.Now()
+					done := make(chan error)
+					go func() {
+						_, err := c.Get(t.Context(), schools(), discard)
+						done <- err
+					}()
+					if !strings.HasPrefix(words, "timeout") {
+						time.Sleep(time.Millisecond) //nolint:forbidigo // virtual
+						synctest.Wait()
+						require.Contains(t, log.String(), `level=WARN msg="request failed, trying again" operation=`+operation)
+						require.Contains(t, log.String(), words)
+						health := c.Health()
+						require.Len(t, health.Retrying, 1)
+						require.Equal(t, extract.Retry{Operation: operation, Attempt: 2, Cause: words, Since: began}, health.Retrying[0])
+					}
+					err := <-done
+					require.ErrorIs(t, err, extract.ErrGaveUp)
+					require.ErrorContains(t, err, "nothing succeeded for 5s (--give-up-after), last failure: "+words)
+					require.Equal(t, operation, asError(t, err).Operation)
+					require.Equal(t, 5*time.Second, time.Since(began))
+					require.Equal(t, 1, strings.Count(log.String(), "trying again"), "the reason is logged once")
+					require.Empty(t, c.Health().Retrying)
+				})
+			})
+		}
+	}
+}
+
+// TestRetriesAreNamed of schools, until they end, and why all requests pause.
+func TestRetriesAreNamed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var log bytes.Buffer
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			switch down := time.Since(began) < 3*time.Second; {
+			case schoolOf(r) == "unwell" && down:
+				return reply(503, ""), nil
+			case schoolOf(r) == "unread" && down:
+				return reply(200, "<html>"), nil
+			case strings.HasPrefix(schoolOf(r), "later") && time.Since(began) < 2*time.Minute:
+				return nil, errors.Join(io.ErrUnexpectedEOF)
+			}
+			return reply(200, "[]"), nil
+		}), func(o *extract.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		done := make(chan map[string]outcome)
+		go func() { done <- fetch(t.Context(), c, "unwell", "unread") }()
+		time.Sleep(time.Millisecond) //nolint:forbidigo // virtual
+		synctest.Wait()
+		health := c.Health()
+		require.Empty(t, health.Paused)
+		require.Equal(t, []extract.Retry{
+			{Operation: "test_results", School: "unread", Attempt: 2, Cause: "unreadable answer", Since: began},
+			{Operation: "test_results", School: "unwell", Attempt: 2, Cause: "status 503", Since: began},
+		}, health.Retrying)
+		require.NotContains(t, log.String(), "trying again", "a school's retries are not logged one by one")
+		<-done
+		require.Empty(t, c.Health().Retrying)
+
+		go func() { done <- fetch(t.Context(), c, named("later", 4)...) }()
+		time.Sleep(time.Second) //nolint:forbidigo // virtual
+		synctest.Wait()
+		health = c.Health()
+		require.Equal(t, "the connection broke before an answer came", health.Paused)
+		require.InDelta(t, 30*60, time.Until(health.PausedUntil).Seconds(), 2)
+		require.Len(t, health.Retrying, 4)
+		require.Contains(t, log.String(),
+			`level=WARN msg="service failing (the connection broke before an answer came): pausing all requests for up to 30m" cause=`)
+		<-done
+		require.Contains(t, log.String(), `msg="service answering again: resuming"`)
+		require.Empty(t, c.Health().Paused)
+	})
+}
