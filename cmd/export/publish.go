@@ -16,6 +16,7 @@ type publishOptions struct {
 	finishing
 	runID      string
 	acceptHeld bool
+	abandon    bool
 	replace    bool
 
 	acceptBaseURL bool
@@ -25,11 +26,12 @@ func (a *app) publishCommand() *cobra.Command {
 	o := &publishOptions{}
 	cmd := &cobra.Command{
 		Use:         "publish",
-		Annotations: map[string]string{oftenAnnotation: "dest run-id accept-held max-failed-schools max-shrink config"},
+		Annotations: map[string]string{oftenAnnotation: "dest run-id accept-held abandon max-failed-schools max-shrink config"},
 		Short:       "Judges and publishes a run that is staged or held",
 		Args:        noArguments,
 		Example: "  growth-export publish --dest /data/growth --run-id night\n" +
-			"  growth-export publish --dest /data/growth --run-id night --accept-held",
+			"  growth-export publish --dest /data/growth --run-id night --accept-held\n" +
+			"  growth-export publish --dest /data/growth --run-id night --abandon",
 		RunE: resolved(a, o, a.publish),
 	}
 	o.defineWriting(o.destination.define(cmd))
@@ -37,6 +39,7 @@ func (a *app) publishCommand() *cobra.Command {
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
 	publishing.shownDefault("run-id", "the only one that is staged")
 	publishing.toggle(&o.acceptHeld, "accept-held", "publish it though it is held back")
+	publishing.toggle(&o.abandon, "abandon", "give up the run --run-id, which is not published, and remove what it has staged or committed")
 	o.limits.define(publishing, "", "")
 	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
@@ -45,6 +48,15 @@ func (a *app) publishCommand() *cobra.Command {
 }
 
 func (a *app) publish(ctx context.Context, o *publishOptions, from sources) error {
+	if !o.abandon {
+		delete(from, "abandon") // set to its default
+	}
+	if o.abandon && o.runID == "" {
+		return a.abandon(ctx, o.onFinish, usagef("%s: name the run to give up with --run-id", from["abandon"].name))
+	}
+	if _, err := from.choose("abandon", "accept-held"); err != nil {
+		return a.abandon(ctx, o.onFinish, err)
+	}
 	o.log = a.newLogger(&o.general)
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
@@ -53,6 +65,10 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	deps := pipeline.Deps{Store: store, Logger: o.log, Meter: &pipeline.Meter{}, Watcher: a.watcher(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, store, deps.Logger)
+	}
+	if o.abandon {
+		summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Abandon(ctx, deps, o.runID) })
+		return a.conclude(ctx, &o.general, o.onFinish, summary, err)
 	}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,

@@ -14,6 +14,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
 )
 
 // runOptions are the settings of run.
@@ -32,6 +33,7 @@ type runOptions struct {
 	ifMissing     bool
 	acceptBaseURL bool
 	runID         string
+	restart       bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -62,6 +64,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run, to begin or to resume it; by default the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
+	publishing.toggle(&o.restart, "restart", "drop what an unfinished or held run of this id has staged, and start it over")
 	o.sharding.define(cmd)
 	o.simulation.define(cmd)
 	g := o.general.define(cmd)
@@ -152,6 +155,10 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 	if err != nil {
 		return pipeline.Settings{}, err
 	}
+	if part.of > 1 && o.restart {
+		return pipeline.Settings{}, usagef("%s: a shard cannot start the run over, which would drop what the others have staged: "+
+			"use growth-export publish --run-id %s --abandon, then run the shards again", from["restart"].name, o.runID)
+	}
 	if part.of > 1 && o.runID == "" {
 		return pipeline.Settings{}, usagef("--run-id is missing: the %d shards of a run need one id, the same for all of them", part.of)
 	}
@@ -164,7 +171,7 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
-		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace,
+		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace, Restart: o.restart,
 		Backdate: o.backdate, IfMissing: o.ifMissing, AcceptBaseURL: o.acceptBaseURL,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,
@@ -266,7 +273,7 @@ func (a *app) conclude(ctx context.Context, o *general, onFinish string, summary
 		err = interrupted(summary)
 	}
 	if resumable(summary, err) {
-		err = fmt.Errorf("%w; the same command resumes run %s", err, summary.RunID)
+		err = fmt.Errorf("%w; %s resumes run %s", err, sameCommand(summary), summary.RunID)
 	}
 	code := exitCode(err)
 	if err == nil {
@@ -307,6 +314,9 @@ func (a *app) abandon(ctx context.Context, onFinish string, err error) error {
 // resumable tells whether a run that failed can be taken up again, and its
 // error does not say so itself.
 func resumable(summary *pipeline.Summary, err error) bool {
+	if _, stuck := errors.AsType[*sink.StuckError](err); stuck {
+		return false
+	}
 	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
 	return planned && exitCode(err) == exitFailed &&
 		!errors.Is(err, extract.ErrGaveUp) && !errors.Is(err, pipeline.ErrIncomplete)
@@ -317,6 +327,14 @@ func interrupted(summary *pipeline.Summary) error {
 	if summary == nil || summary.RunID == "" {
 		return fmt.Errorf("%w: the same command goes on from where it stopped", errInterrupted)
 	}
-	return fmt.Errorf("%w: run %s is not published; the same command resumes it (on another day with --run-id %s)",
-		errInterrupted, summary.RunID, summary.RunID)
+	return fmt.Errorf("%w: run %s is not published; %s resumes it (on another day with --run-id %s)",
+		errInterrupted, summary.RunID, sameCommand(summary), summary.RunID)
+}
+
+// sameCommand is what resumes a run.
+func sameCommand(summary *pipeline.Summary) string {
+	if summary.Restarted {
+		return "the same command without --restart"
+	}
+	return "the same command"
 }

@@ -61,6 +61,9 @@ const mostListed = 20
 func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", headline(s))
+	if s.Outcome == pipeline.Abandoned {
+		return writeText(w, b.String())
+	}
 	for _, reason := range s.Held {
 		fmt.Fprintf(&b, "  because %s\n", reason)
 	}
@@ -112,6 +115,8 @@ func headline(s *pipeline.Summary) string {
 		return "Already published, nothing was done: " + at
 	case s.Outcome == pipeline.HeldBack:
 		return "Held back: " + at + took
+	case s.Outcome == pipeline.Abandoned:
+		return fmt.Sprintf("Abandoned: run %s at %s: what it had staged or committed is removed", s.RunID, s.Destination)
 	case s.Outcome == pipeline.Staged:
 		return "Staged: " + at + took
 	default:

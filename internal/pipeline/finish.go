@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
@@ -23,14 +24,15 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 		deps.tell(ctx, run, ending{})
 	}
 	for _, s := range stuck {
-		message := "a publishing that was cut short cannot be finished"
+		log := deps.Logger.With("run", s.Run, "error", s.Err)
 		switch {
 		case s.Published:
-			message = "a published run is not finished: the next command tries again"
+			log.WarnContext(ctx, "a published run is not finished: the next command tries again")
 		case s.TakenBack:
-			message = "a publishing that was cut short was taken back: run it again"
+			log.WarnContext(ctx, "a publishing that was cut short was taken back: run it again")
+		default:
+			log.WarnContext(ctx, "a publishing that was cut short cannot be finished")
 		}
-		deps.Logger.WarnContext(ctx, message, "run", s.Run, "error", s.Err)
 	}
 	return finished, stuck, nil
 }
@@ -43,6 +45,11 @@ func (st stuckRuns) of(run string) *sink.StuckError {
 		}
 	}
 	return nil
+}
+
+// without returns the others than that of a run.
+func (st stuckRuns) without(run string) stuckRuns {
+	return slices.DeleteFunc(slices.Clone(st), func(s *sink.StuckError) bool { return s.Run == run })
 }
 
 // inTheWayOf returns why a run cannot be published before a stuck one is

@@ -31,6 +31,8 @@ type run struct {
 	// pinned are the optional parameters that its plan will pin.
 	pinned map[string]string
 	plan   *sink.Plan
+	// restarts is set if the run that is there is to be dropped first.
+	restarts bool
 	// looked is nil where this process found the plan made.
 	looked *lookups
 	// datasets are those compiled, by name; selected those to be exported, in
@@ -73,6 +75,9 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.restarts {
+		stuck = stuck.without(found.id)
+	}
 	if err := stuck.inTheWayOf(&deps, found.id, s.kind(), found.date(r.date)); err != nil {
 		return nil, err
 	}
@@ -94,6 +99,12 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		r.summary.fromManifest(found.manifest)
 		return r.summary, nil
 	}
+	if r.restarts {
+		if err := sink.Abandon(ctx, deps.Store, found.id); err != nil {
+			return r.summary, fmt.Errorf("restart run %s: %w", found.id, err)
+		}
+		r.summary.Restarted = true
+	}
 	unlock, err := sink.HoldRunShared(ctx, deps.Store, found.id, s.Shard, s.Shards)
 	if err != nil {
 		if errors.Is(err, sink.ErrLocked) {
@@ -105,7 +116,11 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	r.summary.Report = deps.tell(ctx, found.id, ending{
 		failure: err, requests: since(requestsOf(deps.Client.Stats()), r.counted), activity: *deps.Meter.activity.Take(),
 	})
-	return r.summary, errors.Join(err, unlock())
+	unlocked := unlock()
+	if err == nil && unlocked != nil && r.summary.Outcome == Published {
+		r.summary.Unfinished, unlocked = unlocked.Error(), nil
+	}
+	return r.summary, errors.Join(err, unlocked)
 }
 
 // RunDates takes an as-of snapshot for each of the dates, in their order, and
@@ -153,6 +168,9 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 	accept := s.AcceptBaseURL || found.plan != nil && found.plan.AcceptBaseURL
 	if err := sink.CheckDestination(ctx, deps.Store, s.BaseURL, s.PartitionBy, accept); err != nil {
 		return nil, found, usageIfRefused(err)
+	}
+	if s.Restart && found.plan != nil && found.manifest == nil {
+		r.restarts, found.plan = true, nil
 	}
 	if found.plan != nil {
 		found, err = r.resumable(ctx, found)

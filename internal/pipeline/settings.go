@@ -68,6 +68,9 @@ type Settings struct {
 	// counts anything.
 	StrictChecks bool
 	Replace      bool
+	// Restart drops what an unfinished or held run of the same id has staged, its
+	// plan included.
+	Restart bool
 	// Shard of Shards is this process's part; 0 of 1 is everything.
 	Shard, Shards int
 	// Concurrency is the client's bound on requests in flight: the pipeline

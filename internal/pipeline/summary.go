@@ -24,6 +24,8 @@ const (
 	Failed Outcome = "failed"
 	// HeldBack: all is staged, but a check said do not publish.
 	HeldBack Outcome = "held"
+	// Abandoned: the run was given up and removed.
+	Abandoned Outcome = "abandoned"
 )
 
 // Summary is what a command says on stdout when it is done.
@@ -47,6 +49,8 @@ type Summary struct {
 	Unfinished string `json:"unfinished,omitempty"`
 	// Next is what to do about a run that was held back.
 	Next []wording.Step `json:"next,omitempty"`
+	// Restarted: what an earlier command of the run had staged was dropped.
+	Restarted bool `json:"restarted,omitempty"`
 	// AlreadyPublished: the run id was published before, nothing was done.
 	AlreadyPublished bool                 `json:"already_published,omitempty"`
 	Tables           []TableSummary       `json:"tables"`

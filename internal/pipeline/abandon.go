@@ -1,0 +1,26 @@
+package pipeline
+
+import (
+	"context"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Abandon gives up a run that is not published, and removes what it has staged
+// or committed. ErrUsage if there is no such run, or it is published.
+func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
+	started := deps.Now()
+	deps.Meter.start(started, nil)
+	summary := &Summary{RunID: run, Destination: deps.Store.String()}
+	// A run without a readable plan can be abandoned too.
+	plan, _ := sink.ReadPlan(ctx, deps.Store, run)
+	if err := sink.Abandon(ctx, deps.Store, run); err != nil {
+		return summary, usageIfRefused(err)
+	}
+	if plan != nil {
+		summary.Kind, summary.SnapshotDate = plan.Kind, plan.SnapshotDate
+	}
+	summary.Outcome = Abandoned
+	summary.Duration = deps.Now().Sub(started)
+	return summary, nil
+}
