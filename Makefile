@@ -50,11 +50,12 @@ test-spark: .tools/spark-venv ## Spark reads every table and agrees with DuckDB;
 	.tools/spark-venv/bin/python examples/spark/test_spark.py
 
 .PHONY: test-examples
-test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/walkthrough-venv ## configuration, cron, systemd, Kubernetes and the walkthrough; needs Python
+test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .tools/walkthrough-venv ## configuration, cron, systemd, Kubernetes, readers and the walkthrough; needs Python
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 	examples/cron/test.sh $(BIN)
 	examples/systemd/test.sh $(BIN)
 	.tools/kubernetes-venv/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+	.tools/readers-venv/bin/python -B examples/readers/test_readers.py $(BIN)
 	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
 .PHONY: test-airflow

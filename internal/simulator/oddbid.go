@@ -24,6 +24,7 @@ var oddForms = [...][2]string{
 	{"?a=b&c=d#e;+", ","},
 	{`\\server\`, "/.."},
 	{" ", ""},
+	{"小学校~", strings.Repeat("é😀", 40)},
 }
 
 // oddForm is the form of a bid, -1 for a plain UUID. Of few things, such as schools, every other is odd, each in its own form.

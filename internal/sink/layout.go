@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -37,15 +38,18 @@ const LookupBucket = -1
 // partition of a null: schools whose district the service does not name.
 const unknownPartition = "__HIVE_DEFAULT_PARTITION__"
 
-// longestValue is the longest escaped value that a path takes as it is: file
-// systems bound a segment at 255 bytes, and a partition's name stands before.
+// longestValue is how many bytes of an escaped value a path takes as they are:
+// file systems bound a segment at 255 bytes, and a partition's name stands
+// before.
 const longestValue = 200
 
-// Escape returns a value as it stands in a path: every byte outside
-// [A-Za-z0-9._-] percent-encoded, as Hive, Spark and DuckDB decode it; never a
-// segment that means something to a file system, and never an empty one. A
-// value too long for a segment is cut and ends in a tilde and its hash, which
-// keeps values apart though it no longer tells them.
+// Escape returns a value as a segment of a path, or the end of one: ASCII
+// outside [A-Za-z0-9._-] is percent-encoded, which Hive, Spark and DuckDB
+// decode. Other characters stay as they are, because Spark decodes each encoded
+// byte to a character of its own. The result is never empty and never a segment
+// that means something to a file system. A value too long for a segment is cut
+// between characters and ends in a tilde and its hash, so that different values
+// stay different.
 func Escape(value string) string {
 	switch value {
 	case "":
@@ -55,27 +59,34 @@ func Escape(value string) string {
 	case ".", "..":
 		return strings.ReplaceAll(value, ".", "%2E")
 	}
+	const hashed = 1 + 2*hashBytes // the tilde and the hash
 	var b strings.Builder
-	short := 0 // where a value too long is cut, between two escapes
-	for i := range len(value) {
+	cut := 0
+	for i := 0; i < len(value); {
 		c := value[i]
+		r, size := utf8.DecodeRuneInString(value[i:])
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
-			b.WriteByte(c)
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-',
+			c >= utf8.RuneSelf && !(r == utf8.RuneError && size == 1):
+			b.WriteString(value[i : i+size])
 		default:
 			const digits = "0123456789ABCDEF"
 			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
 		}
-		if b.Len() < longestValue-33 {
-			short = b.Len()
+		if b.Len() < longestValue-hashed {
+			cut = b.Len()
 		}
+		i += size
 	}
 	if b.Len() <= longestValue {
 		return b.String()
 	}
 	sum := sha256.Sum256([]byte(value))
-	return b.String()[:short] + "~" + hex.EncodeToString(sum[:16])
+	return b.String()[:cut] + "~" + hex.EncodeToString(sum[:hashBytes])
 }
+
+// hashBytes is how much of a long value's hash stands in a path.
+const hashBytes = 16
 
 // runPath is the folder of a run's documents.
 func runPath(run string) string { return runsPrefix + Escape(run) + "/" }

@@ -8,6 +8,8 @@
 -- text that holds valid JSON: get_json_object(_extra, '$.member'). The line above each table is the same schema as spark.read.schema
 -- takes it. A destination written with --partition-by district has a second partition column, district STRING, in the
 -- tables of per-school datasets: add it as the last column and to PARTITIONED BY.
+-- Spark up to 3.5 fails on dates before 1900, which no child has but a mistaken record may hold, unless it is told that
+-- they need no rebasing: SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 
 -- district_bid STRING, district_name STRING, _extra STRING, snapshot_date DATE
 CREATE TABLE `districts` (

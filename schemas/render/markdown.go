@@ -18,6 +18,7 @@ readers see the hive partition column ` + "`snapshot_date`" + ` (date), taken fr
 per-school datasets of a destination written with ` + "`--partition-by district`" + `, ` + "`district`" + ` (string).
 
 - **type**: ` + "`date`" + ` has no time; ` + "`timestamp`" + ` is UTC in microseconds; ` + "`json`" + ` is valid JSON as text, in a plain string column.
+  Spark up to 3.5 reads dates and timestamps before 1900 only with ` + "`spark.sql.parquet.datetimeRebaseModeInRead=CORRECTED`" + `.
 - **key**: the columns that together identify a row. Files are sorted by them, nulls first.
 - **null**: ` + "`required`" + ` columns are never null. In the others null means that the service sent no value, or one that does not
   fit the type; that one stands in ` + "`_extra`" + `.

@@ -18,6 +18,8 @@ const sparkHeader = `-- Tables of growth-export for Spark. Generated from the de
 -- text that holds valid JSON: get_json_object(_extra, '$.member'). The line above each table is the same schema as spark.read.schema
 -- takes it. A destination written with --partition-by district has a second partition column, district STRING, in the
 -- tables of per-school datasets: add it as the last column and to PARTITIONED BY.
+-- Spark up to 3.5 fails on dates before 1900, which no child has but a mistaken record may hold, unless it is told that
+-- they need no rebasing: SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
 // spark is a CREATE TABLE statement for every table, with comments, in the

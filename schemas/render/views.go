@@ -126,7 +126,9 @@ func sparkViews(w io.Writer, s *Snapshot) error {
 		}
 		columns = append(columns, sparkName(partitionColumn)+" "+sparkType(partitionType))
 		base := root + "/" + t.Folder
-		fmt.Fprintf(&b, "\nCREATE OR REPLACE TEMPORARY VIEW %s (\n    %s\n) USING parquet OPTIONS (\n    basePath %s,\n    path %s\n);\n",
+		fmt.Fprintf(&b, "\nCREATE OR REPLACE TEMPORARY VIEW %s (\n    %s\n) USING parquet OPTIONS (\n"+
+			// Dates before 1900 are an error to Spark up to 3.5 without it.
+			"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
 			name, strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
 		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
 			sparkText("table "+t.Name+" has not the rows of its manifest"), name)

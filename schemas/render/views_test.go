@@ -76,6 +76,7 @@ CREATE OR REPLACE TEMPORARY VIEW ~one~ (
     ~i~ INT,
     ~snapshot_date~ DATE
 ) USING parquet OPTIONS (
+    datetimeRebaseMode 'CORRECTED',
     basePath '/a \'b\'/[c]\\{d,e}/one',
     path '/a \'b\'/\\[c\\]\\\\\\{d,e\\}/one/snapshot_date=2026-11-20/part.parquet'
 );
@@ -87,6 +88,7 @@ CREATE OR REPLACE TEMPORARY VIEW ~order~ (
     ~district~ STRING,
     ~snapshot_date~ DATE
 ) USING parquet OPTIONS (
+    datetimeRebaseMode 'CORRECTED',
     basePath '/a \'b\'/[c]\\{d,e}/as_of/order',
     path '/a \'b\'/\\[c\\]\\\\\\{d,e\\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}'
 );
