@@ -11,6 +11,11 @@ yours:
 The files are those that the manifest names, never a listing: one whole run, whatever is being published or cleaned up
 beside it. The columns are those of the generated schema, so that no file is opened to guess them, and a district of
 --partition-by district stays text even where it looks like a number.
+
+Spark up to 3.5 refuses dates before 1900, such as the 0001-01-01 that some systems send for "unknown", unless it is told
+that they are of the calendar that Spark itself has used since 3.0. read.py says so with an option of each read; a session
+of yours that reads the files by itself sets spark.sql.parquet.datetimeRebaseModeInRead to CORRECTED. On a local disk, Java
+finds folders with letters beyond ASCII (--partition-by district) only in a UTF-8 locale, such as LC_ALL=C.UTF-8.
 """
 
 import json
@@ -55,6 +60,7 @@ class Snapshot:
         return (
             self.spark.read.schema(schema)
             .option("basePath", f"{self.dest}/{name}")
+            .option("datetimeRebaseMode", "CORRECTED")
             # Spark would take some characters of a folder's name for a pattern.
             .parquet(*(re.sub(r"([][{}*?\\])", r"\\\1", f"{self.dest}/{path}") for path in paths))
         )
