@@ -76,7 +76,8 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			defer func() { <-f.fanning }()
 			a := &answers[i]
 			a.chain = d.chain(params)
-			a.tally, a.err = f.list(groupCtx, d, a.chain, params, f.filters, r.ledger.RecordsReceived)
+			a.chain.SetLimits(f.limits(r))
+			a.tally, a.err = f.list(groupCtx, d, a.chain, params, f.filters)
 			if unavailable(a.err) {
 				return nil
 			}
@@ -94,7 +95,14 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			r.ledger.RecordsUnavailable++
 		default:
 			r.ledger.Pages += a.tally.Pages
+			r.childRows += a.chain.ChildRows()
 			r.copyRows(a.chain.Finish())
+			// The calls of a window did not know of each other's.
+			if left := f.limits(r); left.Records < 0 {
+				err = f.beyond(d, transform.ErrTooManyRecords)
+			} else if left.ChildRows < 0 {
+				err = f.beyond(d, transform.ErrTooManyChildRows)
+			}
 		}
 		d.release(a.chain)
 	}

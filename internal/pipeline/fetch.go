@@ -16,7 +16,9 @@ import (
 // why.
 type result struct {
 	ledger sink.LedgerRow
-	drift  map[driftKey]int64
+	drift  sink.DriftSums
+	// childRows counts those of the records received.
+	childRows int64
 	// checks are the counts of the checks that were made of the school; oddPages
 	// feeds one of them. terms and sessions are compared over the whole run.
 	checks   sink.CheckCounts
@@ -33,9 +35,6 @@ type result struct {
 	// spilled is where the rows wait instead, once they were moved to scratch.
 	spilled *spill
 }
-
-// driftKey is a kind of drift.
-type driftKey struct{ table, field, kind string }
 
 // bytes returns how much memory the result's rows take.
 func (r *result) bytes() int {
@@ -112,7 +111,8 @@ func (f *fetcher) chains(
 	var denied error
 	for _, params := range calls {
 		c := d.chain(params)
-		tally, err := f.list(ctx, d, c, params, filters, r.ledger.RecordsReceived)
+		c.SetLimits(f.limits(r))
+		tally, err := f.list(ctx, d, c, params, filters)
 		r.ledger.Requests += tally.Requests
 		r.ledger.Retries += tally.Retries
 		switch {
@@ -155,27 +155,22 @@ type reading struct {
 	oddPages int64
 }
 
-// list walks the pages of one call chain into c. The school has already had
-// the given number of records in this dataset.
+// list walks the pages of one call chain into c.
 func (f *fetcher) list(
-	ctx context.Context, d *dataset, c *transform.Chain, params transform.Params, filters map[string]string, had int64,
+	ctx context.Context, d *dataset, c *transform.Chain, params transform.Params, filters map[string]string,
 ) (reading, error) {
 	var read reading
 	empty := 0
 	tally, err := f.client.List(ctx, d.call(params, filters, f.asOf), func(body []byte) (string, error) {
 		page, err := readPage(c, body)
 		if err != nil {
-			return "", err
+			return "", f.beyond(d, err)
 		}
 		if empty++; page.Records > 0 {
 			empty = 0
 		}
 		if empty > mostEmptyPages {
 			return "", fmt.Errorf("%d pages in a row hold no record and name another: the list has no end", empty)
-		}
-		if records := had + int64(c.Records()); records > f.maxRecords {
-			return "", fmt.Errorf("more than %d records: raise --max-school-records if the school really has that many",
-				f.maxRecords)
 		}
 		if page.Next != "" && page.Records != resultsPerPage {
 			read.oddPages++
@@ -200,6 +195,7 @@ func readPage(c *transform.Chain, body []byte) (transform.Page, error) {
 func (r *result) take(c *transform.Chain) {
 	done := c.Finish()
 	r.chains = append(r.chains, c)
+	r.childRows += c.ChildRows()
 	if r.tables == nil {
 		r.tables = make([][]*rows.Batch, len(done.Tables))
 	}
@@ -232,10 +228,7 @@ func (r *result) count(done *transform.Result) {
 	r.ledger.DuplicatesDropped += done.Duplicates
 	r.ledger.RowsWritten += int64(done.Tables[0].Len())
 	for _, d := range done.Drift {
-		if r.drift == nil {
-			r.drift = make(map[driftKey]int64)
-		}
-		r.drift[driftKey{d.Table, d.Field, d.Kind}] += d.Count
+		r.drift.Add(sink.Drift(d))
 	}
 }
 
@@ -245,7 +238,7 @@ func (r *result) drop(d *dataset) {
 	for _, c := range r.chains {
 		d.release(c)
 	}
-	r.chains, r.tables, r.drift = nil, nil, nil
+	r.chains, r.tables, r.drift, r.childRows = nil, nil, sink.DriftSums{}, 0
 	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
 	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
 	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0

@@ -142,11 +142,8 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 // merge adds the rows of another result of the same dataset behind these.
 func (r *result) merge(other *result) {
 	r.chains = append(r.chains, other.chains...)
-	for key, n := range other.drift {
-		if r.drift == nil {
-			r.drift = make(map[driftKey]int64)
-		}
-		r.drift[key] += n
+	for _, d := range other.drift.List() {
+		r.drift.Add(d)
 	}
 	for i, batches := range other.tables {
 		if r.tables == nil {

@@ -38,7 +38,7 @@ type unit struct {
 	// The fields below belong to the goroutine that set writing.
 	files   []*sink.TableFile
 	journal sink.Journal
-	drift   map[driftKey]int64
+	drift   sink.DriftSums
 	// sessions are the enrollment sessions of all schools so far.
 	sessions map[string]bool
 }
@@ -47,7 +47,6 @@ func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School, scratchFolde
 	return &unit{
 		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder},
 		waiting: make(map[int]*result),
-		drift:   make(map[driftKey]int64),
 		journal: sink.Journal{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
 			Checks: make(sink.CheckCounts), Terms: make(sink.TermCounts),
@@ -138,8 +137,8 @@ func (u *unit) append(ctx context.Context, w *writer, r *result) error {
 		}
 	}
 	u.journal.Ledger = append(u.journal.Ledger, r.ledger)
-	for key, n := range r.drift {
-		u.drift[key] += n
+	for _, d := range r.drift.List() {
+		u.drift.Add(d)
 	}
 	u.addChecks(r)
 	for _, c := range r.chains {
@@ -184,14 +183,11 @@ func (u *unit) stage(ctx context.Context, w *writer) error {
 		}
 		u.journal.Files[u.dataset.Tables[i].Name] = staged
 	}
-	for key, n := range u.drift {
-		u.journal.Drift = append(u.journal.Drift, sink.Drift{Table: key.table, Field: key.field, Kind: key.kind, Count: n})
-	}
-	slices.SortFunc(u.journal.Drift, sink.Drift.Compare)
+	u.journal.Drift = u.drift.List()
 	u.journal.Sessions = slices.Sorted(maps.Keys(u.sessions))
 	err := w.writeJournal(ctx, &u.journal)
 	// The run holds its units to the end: what they held is let go.
-	u.files, u.journal, u.drift, u.sessions = nil, sink.Journal{}, nil, nil
+	u.files, u.journal, u.drift, u.sessions = nil, sink.Journal{}, sink.DriftSums{}, nil
 	w.mu.Lock()
 	u.waiting = nil
 	w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 
 // Answers that no service gives by mistake. What has no end stops when the client has gone, the server stops, or endless bytes are
 // sent.
-const endless = 1 << 40
+const endless int64 = 1 << 40
 
 // HostileFaults is one fault of every kind of hostile answer, to be aimed by whoever uses it. The location is another host, to which
 // redirects lead; see [StartStranger].
@@ -30,6 +30,11 @@ func HostileFaults(location string) []Fault {
 		FaultStall, FaultStallBody,
 	} {
 		faults = append(faults, Fault{Kind: kind})
+	}
+	// Two bytes that become a row each, as records and within one.
+	ones := strings.Repeat("1,", 3_000_000) + "1"
+	for _, records := range []string{"[" + ones + "]", `[{"testResultBid":"1","norms":[` + ones + `]}]`} {
+		faults = append(faults, Fault{Kind: FaultBody, Body: `{"pagination":{"hasNextPage":false},"testResults":` + records + `}`})
 	}
 	return faults
 }
@@ -118,7 +123,7 @@ func (p *reply) stream(w http.ResponseWriter, r *http.Request) {
 func repeat(w http.ResponseWriter, r *http.Request, first, more []byte) {
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(first)
-	for sent := 0; err == nil && sent < endless && r.Context().Err() == nil; sent += len(more) {
+	for sent := int64(0); err == nil && sent < endless && r.Context().Err() == nil; sent += int64(len(more)) {
 		_, err = w.Write(more)
 	}
 }
@@ -169,7 +174,7 @@ func endlessHeaders(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(r.Context(), func() { _ = conn.Close() })()
 	_, err = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: " + jsonType + "\r\n"))
 	lines := []byte(strings.Repeat("X-Padding: "+strings.Repeat("x", 1000)+"\r\n", 32))
-	for sent := 0; err == nil && sent < endless; sent += len(lines) {
+	for sent := int64(0); err == nil && sent < endless; sent += int64(len(lines)) {
 		_, err = conn.Write(lines)
 	}
 }

@@ -235,8 +235,9 @@ func TestHostileFaults(t *testing.T) {
 			require.Contains(t, fault.Location, "//stranger.invalid/x")
 		}
 	}
-	require.Len(t, kinds, 11)
+	require.Len(t, kinds, 12)
 	require.Equal(t, 7, kinds[FaultRedirect])
+	require.Equal(t, 2, kinds[FaultBody])
 }
 
 // TestHostileTokensAreNone: of what the token endpoint answers by a hostile fault no request could be made.

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"cmp"
 	"encoding/json"
 	"time"
 
@@ -149,20 +148,6 @@ func (j *Journal) Failed() bool {
 		}
 	}
 	return false
-}
-
-// Drift counts how often what the service sent was not what the table expects.
-type Drift struct {
-	Table string `json:"table"`
-	Field string `json:"field"`
-	Kind  string `json:"kind"`
-	Count int64  `json:"count"`
-}
-
-// Compare orders drift by count, the largest first, then by table, field and
-// kind.
-func (d Drift) Compare(other Drift) int {
-	return cmp.Or(cmp.Compare(other.Count, d.Count), cmp.Compare(d.Table, other.Table), cmp.Compare(d.Field, other.Field), cmp.Compare(d.Kind, other.Kind))
 }
 
 // Requests counts the requests of a run, or of a part of one.

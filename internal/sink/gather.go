@@ -81,7 +81,8 @@ func gatherWith(ctx context.Context, store Store, plan *Plan, look look) (*Gathe
 			g.Tables[table.Name] = ManifestTable{Files: []File{}}
 		}
 	}
-	drift, checks := make(map[Drift]int64), newCheckSums()
+	var drift DriftSums
+	checks := newCheckSums()
 	for _, unit := range plan.Units() {
 		journal := byUnit[unit]
 		dataset, _ := schemas.Find(unit.Dataset)
@@ -89,13 +90,13 @@ func gatherWith(ctx context.Context, store Store, plan *Plan, look look) (*Gathe
 			g.Missing = append(g.Missing, unit)
 			continue
 		}
-		if err := g.add(journal, dataset, drift); err != nil {
+		if err := g.add(journal, dataset, &drift); err != nil {
 			return nil, fmt.Errorf("add up %s: %w", unit, err)
 		}
 		checks.add(journal)
 	}
 	g.addFailedSchools()
-	g.finish(drift)
+	g.finish(&drift)
 	g.Checks = checks.list(g.Ledger)
 	return g, nil
 }
@@ -164,7 +165,7 @@ func lookAtAll(ctx context.Context, run string, journals []*Journal, look look) 
 }
 
 // add adds a staged unit.
-func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift map[Drift]int64) error {
+func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift *DriftSums) error {
 	for name, file := range journal.Files {
 		table := g.Tables[name]
 		table.Rows += file.Rows
@@ -188,9 +189,7 @@ func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift map[Dri
 		return fmt.Errorf("its ledger counts %d rows, table %s has %d", written, dataset.Tables[0].Name, rows)
 	}
 	for _, d := range journal.Drift {
-		n := d.Count
-		d.Count = 0
-		drift[d] += n
+		drift.Add(d)
 	}
 	g.Requests.Add(journal.Requests)
 	g.Activity.Add(&journal.Activity)
@@ -253,17 +252,12 @@ func (g *Gathered) openSchools() []bool {
 
 // finish sorts what was added and judges the schools: one failed if a dataset
 // of it did, else it is denied if one was, else ok.
-func (g *Gathered) finish(drift map[Drift]int64) {
+func (g *Gathered) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {
 		slices.SortFunc(table.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	}
-	g.Drift = make([]Drift, 0, len(drift))
-	for d, n := range drift {
-		d.Count = n
-		g.Drift = append(g.Drift, d)
-	}
-	slices.SortFunc(g.Drift, Drift.Compare)
+	g.Drift = drift.List()
 
 	unknown := make(map[string]bool)
 	failures := slices.Clone(g.Plan.FailedSchools)

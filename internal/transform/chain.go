@@ -38,7 +38,14 @@ type Chain struct {
 	plan   *Plan
 	tables []*tableRows
 	params Params
+	limits Limits
 	count  int
+	// childRows counts those of all records, recordChildRows those of the one
+	// being read.
+	childRows       int64
+	recordChildRows int
+	// beyond is why a scan has returned limited.
+	beyond error
 	events events
 
 	// What follows serves the page being read.
@@ -87,7 +94,8 @@ func (c *Chain) addHints(lv *level) {
 // text.
 func (c *Chain) Reset(params Params) {
 	c.params = params
-	c.count = 0
+	c.limits = unlimited
+	c.count, c.childRows = 0, 0
 	c.events.reset()
 	for _, t := range c.tables {
 		t.reset(params)
@@ -96,6 +104,10 @@ func (c *Chain) Reset(params Params) {
 
 // Records returns how many records the chain has received.
 func (c *Chain) Records() int { return c.count }
+
+// ChildRows returns how many child rows the records have that the chain has
+// received.
+func (c *Chain) ChildRows() int64 { return c.childRows }
 
 // Bytes returns how much memory the chain holds.
 func (c *Chain) Bytes() int {
@@ -109,7 +121,7 @@ func (c *Chain) Bytes() int {
 
 // Page reads one page. After an error nothing of the page is in the chain: it
 // can be asked for again. ErrNotJSON and ErrEmptyString are worth that; a
-// *ShapeError and ErrTooLarge are not.
+// *ShapeError, ErrTooLarge and what is beyond the chain's limits are not.
 func (c *Chain) Page(body []byte) (Page, error) {
 	for _, t := range c.tables {
 		if err := t.open(len(body)); err != nil {
@@ -137,8 +149,10 @@ func (c *Chain) rollBack() {
 	for _, t := range c.tables {
 		t.rewind(t.kept)
 	}
+	c.childRows = 0
 	for _, t := range c.tables[1:] {
 		t.starts = t.starts[:c.tables[0].kept]
+		c.childRows += int64(t.kept)
 	}
 	c.left.reset()
 	c.events.rewind(0)

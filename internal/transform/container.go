@@ -50,6 +50,8 @@ func (c *Chain) container() (Page, error) {
 		return Page{}, c.shape("nested deeper than " + strconv.Itoa(maxDepth))
 	case end == doubled:
 		return Page{}, errDoubled
+	case end == limited:
+		return Page{}, c.beyond
 	case end < 0 || spaceEnd(b, end) != len(b):
 		return Page{}, ErrNotJSON
 	case string(b[pos:end]) == `""`:
@@ -163,13 +165,21 @@ func (c *Chain) list() (Page, error) {
 	if !list.recordsHere {
 		c.rollBack()
 		if end := c.records(list.value + 1); end < 0 {
-			return Page{}, errDoubled
+			return Page{}, c.again(end)
 		}
 	}
 	c.countSuperseded(list.name)
 	c.countSuperseded(paginationMember)
 	next, err := c.next(pagination)
 	return Page{Records: c.received(), Next: next}, err
+}
+
+// again returns why records of a body that is JSON could not be read.
+func (c *Chain) again(end int) error {
+	if end == limited {
+		return c.beyond
+	}
+	return errDoubled
 }
 
 // next reads the pagination: the cursor of the next page, or "" if there is
@@ -257,7 +267,7 @@ func (c *Chain) single(pos, members int) (Page, error) {
 		c.countSuperseded(wrapper.name)
 	}
 	if end := c.record(pos); end < 0 {
-		return Page{}, errDoubled
+		return Page{}, c.again(end)
 	}
 	c.tables[0].n++
 	return Page{Records: 1}, nil

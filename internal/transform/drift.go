@@ -34,43 +34,60 @@ type Drift struct {
 // valueName is the name, in _extra, of an array element that is not an object.
 const valueName = "_value"
 
-// fact is a drift without its count.
-type fact struct{ table, field, kind string }
+// maxFields is how many fields of one table a chain names in drift: those met
+// first. Drift of any others is counted under unnamed.
+const maxFields = 1000
 
-// event is a fact met n times in a row.
+// field is a field with drift.
+type field struct {
+	table  *tablePlan
+	name   string
+	named  bool    // not unnamed
+	facts  [4]fact // one for each kind, in the order in which they were met
+	events int     // of the chain's use, those of the page being read included
+}
+
+// fact is a kind of drift and how often it was met.
+type fact struct {
+	kind  string
+	count int64
+}
+
+// event is drift of a field, met n times in a row.
 type event struct {
-	fact int
-	n    int
+	field, n int
+	kind     string
 }
 
 // events counts drift. What is met while a page is read waits in pending, so
 // that a page or a record can be taken back.
 type events struct {
 	pending []event
-	facts   []fact
-	counts  []int64
-	numbers map[string]int // of facts, by their key
+	marked  int // how many of pending were there at the last mark
+	fields  []field
+	numbers map[string]int // of fields, by table and name
+	named   []int          // by table: how many fields the use has named
 	key     []byte
 }
 
-// maxFacts is how many facts are remembered from one use of a chain to the
-// next.
-const maxFacts = 1000
-
 func (e *events) reset() {
-	e.pending = e.pending[:0]
-	if len(e.facts) > maxFacts {
-		e.facts, e.counts, e.numbers = nil, nil, nil
+	e.pending, e.marked = e.pending[:0], 0
+	clear(e.named)
+	if len(e.fields) > maxFields {
+		e.fields, e.numbers = nil, nil
 	}
-	clear(e.counts)
+	for i := range e.fields {
+		f := &e.fields[i]
+		f.facts, f.events = [4]fact{}, 0
+	}
 }
 
 func (e *events) bytes() int {
-	return 16*cap(e.pending) + 120*cap(e.facts)
+	return 32*cap(e.pending) + 250*cap(e.fields)
 }
 
-// add notes that a fact about a table was met n times. The field is a path and
-// a name.
+// add notes that drift of a table's field, which is a path and a name, was met
+// n times.
 func (e *events) add(table *tablePlan, kind, path string, name []byte, n int) {
 	if n == 0 {
 		return
@@ -78,46 +95,79 @@ func (e *events) add(table *tablePlan, kind, path string, name []byte, n int) {
 	if kind != DuplicateRecord { // whose field is a declared source, or none
 		name = drifted(name)
 	}
-	e.key = append(append(append(e.key[:0], byte(table.index)), kind...), 0)
-	e.key = append(append(append(e.key, path...), 0), name...)
-	number, ok := e.numbers[string(e.key)]
-	if !ok {
-		number = len(e.facts)
+	number := e.field(table, path, name)
+	if last := len(e.pending) - 1; last >= e.marked && e.pending[last].field == number && e.pending[last].kind == kind {
+		e.pending[last].n += n
+		return
+	}
+	e.pending = append(e.pending, event{field: number, n: n, kind: kind})
+	e.fields[number].events++
+}
+
+// field returns the number of the field under which drift of a name is counted.
+func (e *events) field(table *tablePlan, path string, name []byte) int {
+	for len(e.named) <= table.index {
+		e.named = append(e.named, 0)
+	}
+	e.key = append(append(append(e.key[:0], byte(table.index)), path...), name...)
+	number, known := e.numbers[string(e.key)]
+	named := string(name) != unnamed
+	if named && (!known || e.fields[number].events == 0) {
+		if e.named[table.index] == maxFields {
+			return e.field(table, "", []byte(unnamed))
+		}
+		e.named[table.index]++
+	}
+	if !known {
+		number = len(e.fields)
 		if e.numbers == nil {
 			e.numbers = make(map[string]int)
 		}
 		e.numbers[string(e.key)] = number
-		e.facts = append(e.facts, fact{table: table.table.Name, field: path + string(name), kind: kind})
-		e.counts = append(e.counts, 0)
+		e.fields = append(e.fields, field{table: table, name: path + string(name), named: named})
 	}
-	e.pending = append(e.pending, event{fact: number, n: n})
+	return number
+}
+
+// mark returns what rewind needs to forget the drift met from now on.
+func (e *events) mark() int {
+	e.marked = len(e.pending)
+	return e.marked
 }
 
 // rewind forgets what was met since there were n pending events.
-func (e *events) rewind(n int) { e.pending = e.pending[:n] }
+func (e *events) rewind(n int) {
+	for _, ev := range e.pending[n:] {
+		f := &e.fields[ev.field]
+		f.events--
+		if f.events == 0 && f.named {
+			e.named[f.table.index]--
+		}
+	}
+	e.pending, e.marked = e.pending[:n], n
+}
 
 // keep counts what is pending.
 func (e *events) keep() {
 	for _, ev := range e.pending {
-		e.counts[ev.fact] += int64(ev.n)
+		facts := &e.fields[ev.field].facts
+		i := slices.IndexFunc(facts[:], func(f fact) bool { return f.kind == ev.kind || f.count == 0 })
+		facts[i].kind = ev.kind
+		facts[i].count += int64(ev.n)
 	}
-	e.pending = e.pending[:0]
+	e.pending, e.marked = e.pending[:0], 0
 }
 
 // drift returns what was counted, sorted.
 func (e *events) drift() []Drift {
-	sums := make(map[fact]int64)
-	for i, n := range e.counts {
-		if n > 0 {
-			sums[e.facts[i]] += n
+	var all []Drift
+	for i := range e.fields {
+		f := &e.fields[i]
+		for _, met := range f.facts {
+			if met.count > 0 {
+				all = append(all, Drift{Table: f.table.table.Name, Field: f.name, Kind: met.kind, Count: met.count})
+			}
 		}
-	}
-	if len(sums) == 0 {
-		return nil
-	}
-	all := make([]Drift, 0, len(sums))
-	for f, n := range sums {
-		all = append(all, Drift{Table: f.table, Field: f.field, Kind: f.kind, Count: n})
 	}
 	slices.SortFunc(all, func(a, b Drift) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Kind, b.Kind))

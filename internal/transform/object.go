@@ -15,6 +15,9 @@ const doubled = -3
 // records reads the elements of the array of records, from behind its opening
 // bracket to behind its closing one.
 func (c *Chain) records(pos int) int {
+	if pos = c.checkCount(pos); pos < 0 {
+		return pos
+	}
 	t := c.tables[0]
 	pos, more := firstEnd(c.body, pos, ']')
 	for more {
@@ -30,6 +33,9 @@ func (c *Chain) records(pos int) int {
 // record reads one record into the next row, and its children.
 func (c *Chain) record(pos int) int {
 	t := c.tables[0]
+	if int64(c.count+t.n-t.kept) >= c.limits.Records {
+		return c.exceed(ErrTooManyRecords)
+	}
 	if t.n == t.capacity {
 		t.grow()
 	}
@@ -39,7 +45,8 @@ func (c *Chain) record(pos int) int {
 	if at(c.body, pos) != '{' {
 		return c.notAnObject(t, pos)
 	}
-	pending := len(c.events.pending)
+	c.recordChildRows = 0
+	pending := c.events.mark()
 	end := c.row(t, pos+1)
 	if end != doubled {
 		return end
@@ -47,6 +54,7 @@ func (c *Chain) record(pos int) int {
 
 	c.left.reset()
 	c.events.rewind(pending)
+	c.uncountRecord()
 	t.rewind(t.n)
 	for _, ct := range c.tables[1:] {
 		ct.rewind(int(ct.starts[t.n]))
@@ -66,6 +74,9 @@ func (c *Chain) record(pos int) int {
 func (c *Chain) elements(t *tableRows, pos int) int {
 	pos, more := firstEnd(c.body, pos, ']')
 	for more {
+		if err := c.countChildRow(); err != nil {
+			return c.exceed(err)
+		}
 		if t.n == t.capacity {
 			t.grow()
 		}

@@ -1,0 +1,141 @@
+package transform_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/transform"
+)
+
+// chainOf returns a chain of the small dataset with limits.
+func chainOf(t *testing.T, l transform.Limits) *transform.Chain {
+	t.Helper()
+	plan, err := transform.Compile(small())
+	require.NoError(t, err)
+	chain := plan.NewChain()
+	chain.Reset(transform.Params{"school_bid": "s1"})
+	chain.SetLimits(l)
+	return chain
+}
+
+// array is an array of n elements.
+func array(element string, n int) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	parts := func(n int) string { return `{"id":"a","parts":` + array("{}", n) + `}` }
+	limits := transform.Limits{Records: 4, ChildRows: 12_000}
+	const most = transform.MaxRecordChildRows
+	for name, test := range map[string]struct {
+		pages []string
+		err   error // of the last page
+	}{
+		"as many records as allowed":       {[]string{array(`{"id":"a"}`, 3), array("1", 1)}, nil},
+		"one record more":                  {[]string{array(`{"id":"a"}`, 3), array("1", 2)}, transform.ErrTooManyRecords},
+		"in an object":                     {[]string{`{"x":null,"items":` + array("{}", 5) + `}`}, transform.ErrTooManyRecords},
+		"found by counting":                {[]string{array("1", 1000)}, transform.ErrTooManyRecords},
+		"found by counting, broken behind": {[]string{array("1", 1000) + "x"}, transform.ErrTooManyRecords},
+		"broken before the limit":          {[]string{"[1,2,x" + strings.Repeat(",1", 100) + "]"}, transform.ErrNotJSON},
+		"as many child rows as allowed":    {[]string{"[" + parts(most) + "]", "[" + parts(2000) + "]"}, nil},
+		"one child row more":               {[]string{"[" + parts(most) + "]", "[" + parts(2001) + "]"}, transform.ErrTooManyChildRows},
+		"too many of both":                 {[]string{"[{},{},{},{}]", "[" + parts(most+1) + "]"}, transform.ErrTooManyRecords},
+		"child rows that are not objects":  {[]string{`[{"parts":` + array("1", most+1) + `}]`}, transform.ErrTooManyInRecord},
+		"a record of too many child rows":  {[]string{"[" + parts(most+1) + "]"}, transform.ErrTooManyInRecord},
+		// The first reading of a record with a doubled member counts nothing.
+		"a doubled member": {[]string{`[{"id":1,"parts":` + array("{}", 9000) + `,"id":2},{"parts":` + array("{}", 3000) + `}]`}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chain := chainOf(t, limits)
+			last := len(test.pages) - 1
+			for _, page := range test.pages[:last] {
+				_, err := chain.Page([]byte(page))
+				require.NoError(t, err)
+			}
+			records, childRows := chain.Records(), chain.ChildRows()
+			_, err := chain.Page([]byte(test.pages[last]))
+			require.ErrorIs(t, err, test.err)
+			if test.err != nil {
+				require.Equal(t, records, chain.Records())
+				require.Equal(t, childRows, chain.ChildRows())
+			}
+			chain.Finish()
+			chain.Reset(nil)
+			_, err = chain.Page([]byte(array("{}", 5)))
+			require.NoError(t, err, "limits last until Reset")
+		})
+	}
+}
+
+// TestBombs: what little bytes inflate to is refused, or capped, before it is
+// built.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	var names strings.Builder
+	letters := strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j")
+	for i := range 300_000 {
+		fmt.Fprintf(&names, `,"k%s":1`, letters.Replace(fmt.Sprint(i)))
+	}
+	ones := strings.Repeat("1,", 1<<20) + "1]"
+	for name, test := range map[string]struct {
+		body string
+		err  error
+		// maxTimes is how many bytes a chain may hold for a byte of the body.
+		maxTimes float64
+	}{
+		"records":    {"[" + ones, transform.ErrTooManyRecords, 0.01},
+		"child rows": {`[{"id":"` + strings.Repeat("p", 100) + `","parts":[` + ones + `}]`, transform.ErrTooManyInRecord, 1},
+		// Leftovers keep names and values; rows and drift do not grow with them.
+		"names": {`[{"id":"a"` + names.String() + `}]`, nil, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chain := chainOf(t, transform.Limits{Records: 100_000, ChildRows: math.MaxInt64})
+			_, err := chain.Page([]byte(test.body))
+			require.ErrorIs(t, err, test.err)
+			require.Less(t, float64(chain.Bytes()), test.maxTimes*float64(len(test.body)))
+		})
+	}
+}
+
+// TestDriftNamesAreCapped: of the fields of a table that are not as declared,
+// the first thousand are named.
+func TestDriftNamesAreCapped(t *testing.T) {
+	t.Parallel()
+	record := func(from, to int) string {
+		var members []string
+		for i := from; i < to; i++ {
+			members = append(members, fmt.Sprintf(`"x%c%c%c":1`, 'a'+i/676, 'a'+i/26%26, 'a'+i%26))
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	chain := chainOf(t, transform.Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64})
+	// What an earlier use of the chain, a page that is asked for again and a
+	// record that is read again have named leaves no trace.
+	_, err := chain.Page([]byte("[" + record(5000, 5900) + "]"))
+	require.NoError(t, err)
+	chain.Reset(nil)
+	_, err = chain.Page([]byte("[" + record(6000, 6900) + ", {"))
+	require.ErrorIs(t, err, transform.ErrNotJSON)
+	_, err = chain.Page([]byte(`[{"u":1,` + record(0, 900)[1:len(record(0, 900))-1] + `,"u":2}]`))
+	require.NoError(t, err)
+	_, err = chain.Page([]byte(`[` + record(890, 1300) + `,{"s":[],"parts":[` + record(0, 3) + `]}]`))
+	require.NoError(t, err)
+	named := map[string]int64{}
+	for _, d := range chain.Finish().Drift {
+		if d.Table == "things" {
+			named[d.Field] += d.Count
+		}
+	}
+	require.Len(t, named, 1000+1)
+	require.EqualValues(t, 2, named["xbin"], "the 898th, met twice")
+	require.Contains(t, named, "u")
+	require.NotContains(t, named, "xbyz")
+	require.EqualValues(t, 1300-999+1, named["#"])
+}
