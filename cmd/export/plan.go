@@ -54,7 +54,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	if o.output == outputJSON {
 		return writeJSON(a.stdout, estimate)
 	}
-	return writeText(a.stdout, estimateText(estimate, o))
+	return writeText(a.stdout, estimateText(estimate, o, a.now()))
 }
 
 // planDates estimates the as-of runs of several dates.
@@ -105,7 +105,7 @@ func shortList(words []string) string {
 }
 
 // estimateText words the estimate of one run.
-func estimateText(e *pipeline.Estimate, o *planOptions) string {
+func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 	if e.AlreadyPublished {
 		return fmt.Sprintf("Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
 	}
@@ -113,8 +113,22 @@ func estimateText(e *pipeline.Estimate, o *planOptions) string {
 	if e.Resumes {
 		verb = "would resume (what is staged is not requested again)"
 	}
-	return fmt.Sprintf("Plan: %s run %s, %s, at %s\n\n", verb, e.RunID, taken(e.Kind, e.SnapshotDate), e.Destination) +
-		estimateTable(e, o) + timeLine(e.Time, o)
+	return fmt.Sprintf("Plan: %s run %s, %s, at %s\n", verb, e.RunID, taken(e.Kind, e.SnapshotDate), e.Destination) +
+		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, o)
+}
+
+// serviceLines name the service of a run, and what publishing the run changes at
+// the destination.
+func serviceLines(e *pipeline.Estimate, now time.Time) string {
+	text := fmt.Sprintf("service   %s\n", e.BaseURL)
+	if e.MovesFrom != "" {
+		text += fmt.Sprintf("moves     %s from %s\n", e.Destination, e.MovesFrom)
+	}
+	if e.Replaces != nil {
+		text += fmt.Sprintf("replaces  run %s, published %s; --if-missing skips it\n",
+			e.Replaces.RunID, pipeline.Ago(now, e.Replaces.PublishedAt))
+	}
+	return text
 }
 
 // timeLine words how long the requests take at least.

@@ -74,6 +74,9 @@ func (r *run) checkReplace(ctx context.Context, id, date string, today, replace 
 	r.replaces, err = sink.CheckReplace(ctx, r.Store, sink.Candidate{
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
+	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
+		r.replaces = nil // Its manifest is damaged: there is nothing to say of it.
+	}
 	return usageIfRefused(err)
 }
 

@@ -19,7 +19,13 @@ type Estimate struct {
 	Kind             sink.Kind `json:"kind"`
 	SnapshotDate     string    `json:"snapshot_date"`
 	Destination      string    `json:"destination"`
-	Schools          int       `json:"schools"`
+	// BaseURL is the service of the run. MovesFrom is the one that the destination
+	// belongs to now, if publishing the run would move it.
+	BaseURL   string `json:"base_url"`
+	MovesFrom string `json:"moves_from,omitempty"`
+	// Replaces is the published run that this one would replace.
+	Replaces *ReplacedRun `json:"replaces,omitempty"`
+	Schools  int          `json:"schools"`
 	// Districts are those of 4.2, where the run needs them.
 	Districts     int                  `json:"districts"`
 	FailedSchools []sink.SchoolFailure `json:"failed_schools"`
@@ -33,6 +39,12 @@ type Estimate struct {
 	// Time is how long that many requests take at the run's concurrency and
 	// the assumed latency; a minimum in any case.
 	Time time.Duration `json:"time_ns"`
+}
+
+// ReplacedRun is a published run that another one would replace.
+type ReplacedRun struct {
+	RunID       string    `json:"run_id"`
+	PublishedAt time.Time `json:"published_at"`
 }
 
 // DatasetEstimate is what a dataset would request and write.
@@ -117,7 +129,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		if found.manifest != nil {
 			estimates[i] = &Estimate{
 				RunID: found.id, AlreadyPublished: true, Kind: r.settings.kind(), SnapshotDate: found.manifest.SnapshotDate,
-				Destination: deps.Store.String(), Exact: true,
+				Destination: deps.Store.String(), BaseURL: r.settings.BaseURL, Exact: true,
 			}
 			continue
 		}
@@ -128,6 +140,9 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 			}
 		}
 		if estimates[i], err = r.estimate(found, looked, latency); err != nil {
+			return nil, err
+		}
+		if estimates[i].MovesFrom, err = sink.MovesFrom(ctx, deps.Store, r.settings.BaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -145,8 +160,11 @@ func (r *run) estimate(found *standing, looked *lookups, latency time.Duration) 
 	}
 	e := &Estimate{
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
-		Destination: r.Store.String(), Schools: len(plan.Schools), Districts: len(looked.districts),
+		Destination: r.Store.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.districts),
 		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Exact: true,
+	}
+	if r.replaces != nil {
+		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}
 	}
 	selected := r.byName()
 	needDistricts, needLists := needs(s, selected)

@@ -55,6 +55,20 @@ func settleDestination(ctx context.Context, store Store, baseURL, partitionBy st
 	return err
 }
 
+// MovesFrom returns the base URL of the service that the destination belongs to;
+// empty if it is the one at baseURL, or none.
+func MovesFrom(ctx context.Context, store Store, baseURL string) (string, error) {
+	entries, err := list(ctx, store, runsPrefix)
+	if err != nil {
+		return "", err
+	}
+	owner, _, err := serviceOf(ctx, store, entries, true)
+	if errors.Is(err, ErrDamaged) || SameService(owner, baseURL) {
+		return "", nil // What is damaged is written again.
+	}
+	return owner, err
+}
+
 // checkService returns a *RefusedError if the destination belongs to another
 // service. The entries are those of all runs.
 func checkService(ctx context.Context, store Store, entries []Entry, baseURL string, begun bool) error {
