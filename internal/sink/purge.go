@@ -12,7 +12,8 @@ import (
 )
 
 // purgeRounds is how often a purge starts over because its last look has found
-// rows again: a run was published meanwhile, or replaced while it was purged.
+// something again: a run was started or published in the meantime, or replaced
+// while it was purged.
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, or of some districts and their
@@ -100,13 +101,21 @@ type purging struct {
 	// plan may be of a purged school; with the run's id, if it is known.
 	unfinished map[string]string
 	listed     bool // the store lists all that is staged
-	undeclared set  // tables that this release does not declare
-	seen       set  // bids that were asked for and found in a row
+	// leftovers are published runs of which something is staged: a process of
+	// theirs was killed, or another had published the run before it was done.
+	leftovers  []string
+	locks      bool                    // the destination has locks
+	held       map[string]func() error // runs, until the purge ends
+	undeclared set                     // tables that this release does not declare
+	seen       set                     // bids that were asked for and found in a row
 }
 
 // newPurging begins a report, or goes on with that of a killed purge.
 func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, error) {
-	p := &purging{store: store, opts: opts, listed: true, undeclared: make(set), seen: make(set)}
+	p := &purging{
+		store: store, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
+		undeclared: make(set), seen: make(set),
+	}
 	asked := PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
 		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
@@ -170,6 +179,29 @@ func (p *purging) survey(ctx context.Context) error {
 	return p.findUnfinished(ctx, entries)
 }
 
+// surveyAgain finds what was begun since the survey, as reading everything takes
+// long, and returns the runs that were published since.
+func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
+	entries, err := list(ctx, p.store, runsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
+		return nil, err
+	}
+	known := make(set)
+	for run := range p.all {
+		known[Escape(run)] = true
+	}
+	busy := runsWith(entries, intentName)
+	for _, run := range runsWith(entries, manifestName) {
+		if !known[run] && !slices.Contains(busy, run) {
+			newlyPublished = append(newlyPublished, run)
+		}
+	}
+	return newlyPublished, p.findUnfinished(ctx, entries)
+}
+
 // findUnfinished finds the runs that are neither published nor being so and
 // have something staged, or a plan that names a purged bid, and what runs that
 // are dead have left staged.
@@ -184,8 +216,13 @@ func (p *purging) findUnfinished(ctx context.Context, entries []Entry) error {
 		folder, name, _ := strings.Cut(strings.TrimPrefix(entry.Path, runsPrefix), "/")
 		put(has, folder, name)
 	}
+	p.leftovers = nil
 	for folder := range staged {
-		if !has[folder][intentName] && !has[folder][manifestName] {
+		switch {
+		case has[folder][intentName]:
+		case has[folder][manifestName]:
+			p.leftovers = append(p.leftovers, folder)
+		default:
 			p.unfinished[folder] = folder
 		}
 	}
@@ -260,14 +297,19 @@ func (p *purging) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut does what was found to be done.
+// carryOut makes the changes that were found to be needed, and looks again
+// until there are none. What a process has staged in the meantime, on a run
+// that was not there before or without a lock that kept it out, is found and
+// dropped as well.
 func (p *purging) carryOut(ctx context.Context) (err error) {
-	release, err := p.holdUnfinished(ctx)
-	if err != nil {
+	defer func() { err = errors.Join(err, p.release()) }()
+	if err := p.hold(ctx, p.toChange()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	if p.listed, err = p.store.ListsStaged(ctx); err != nil {
+		return err
+	}
+	if p.locks, err = p.keepsOut(ctx); err != nil {
 		return err
 	}
 	path := PurgePath(p.report.ID)
@@ -278,10 +320,10 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := p.dropUnfinished(ctx); err != nil {
-		return err
-	}
 	for round := 0; ; round++ {
+		if err := p.dropUnfinished(ctx); err != nil {
+			return err
+		}
 		var disturbed error // what was taken back, to be found again
 		for _, run := range slices.Sorted(maps.Keys(p.found)) {
 			err := p.purgeRun(ctx, run)
@@ -298,12 +340,20 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 		if err := p.reread(ctx); err != nil {
 			return err
 		}
-		if len(p.found) == 0 {
+		newlyPublished, err := p.surveyAgain(ctx)
+		if err != nil {
+			return err
+		}
+		changes := append(p.toChange(), newlyPublished...)
+		if len(changes) == 0 {
 			break
 		}
 		if round == purgeRounds {
-			return errors.Join(disturbed, errors.New(
-				"purge: somebody else is at work here, and rows of them are left: stop that, and purge again"))
+			return errors.Join(disturbed, fmt.Errorf(
+				"purge: other processes keep writing here, and rows remain, as in run %s: stop them and purge again", changes[0]))
+		}
+		if err := p.hold(ctx, changes); err != nil {
+			return err
 		}
 	}
 	if strays := p.report.Strays; len(strays) > 0 {

@@ -8,59 +8,72 @@ import (
 	"slices"
 )
 
-// holdUnfinished holds the runs that are to be dropped exclusively. It fails with
-// a *RefusedError before anything is changed while a process works on one of
-// them. On a store without locks nothing can tell.
-func (p *purging) holdUnfinished(ctx context.Context) (release func() error, err error) {
-	var releases []func() error
-	release = func() error {
-		var errs []error
-		for _, release := range releases {
-			errs = append(errs, release())
+// hold takes runs, and keeps them until the purge ends, so that no process
+// stages or publishes anything of them in the meantime. It fails with a
+// *RefusedError while a process works on one of them. On a destination without
+// locks it keeps out nothing; see notReached.
+func (p *purging) hold(ctx context.Context, runs []string) error {
+	for _, run := range runs {
+		if p.held[run] != nil {
+			continue
 		}
-		return errors.Join(errs...)
-	}
-	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
-		unlock, err := HoldRunExclusive(ctx, p.store, p.unfinished[folder])
+		release, err := HoldRunExclusive(ctx, p.store, run)
 		if locked, held := errors.AsType[*LockedError](err); held {
 			err = &RefusedError{Reason: fmt.Sprintf(
-				"run %s is at work (%v) and may hold what is to be purged: let it end or stop it, then purge", p.unfinished[folder], locked)}
+				"run %s is %v: wait for that process to end or stop it, then purge again", run, locked)}
 		}
-		if err != nil {
-			return nil, errors.Join(err, release())
-		}
-		releases = append(releases, unlock)
-	}
-	return release, nil
-}
-
-// dropUnfinished drops the runs that are not published, the plan last: the same
-// command then plans anew. What dead runs have left staged goes too.
-func (p *purging) dropUnfinished(ctx context.Context) error {
-	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
-		run := p.unfinished[folder]
-		if err := Forget(ctx, p.store, run); err != nil {
-			return fmt.Errorf("drop run %s: %w", run, err)
-		}
-		documents, err := list(ctx, p.store, runsPrefix+folder+"/")
 		if err != nil {
 			return err
 		}
-		plan := inRun(folder, planName)
-		var paths []string
-		for _, entry := range documents {
-			if entry.Path != plan {
-				paths = append(paths, entry.Path)
-			}
-		}
-		err = removeAll(ctx, p.store, paths)
-		if err == nil {
-			err = p.store.Sweep(ctx, run)
-		}
-		if err == nil {
-			err = p.store.Remove(ctx, plan)
-		}
-		if err != nil {
+		p.held[run] = release
+	}
+	return nil
+}
+
+// release gives up what hold has taken.
+func (p *purging) release() error {
+	var errs []error
+	for _, release := range p.held {
+		errs = append(errs, release())
+	}
+	return errors.Join(errs...)
+}
+
+// toChange returns the runs that the purge is about to drop or rewrite.
+func (p *purging) toChange() []string {
+	runs := make(set)
+	for _, run := range p.unfinished {
+		runs[run] = true
+	}
+	for _, run := range p.leftovers {
+		runs[run] = true
+	}
+	for run := range p.found {
+		runs[run] = true
+	}
+	return runs.sorted()
+}
+
+// keepsOut reports whether the destination has locks, while the purge holds the
+// publish lock.
+func (p *purging) keepsOut(ctx context.Context) (bool, error) {
+	unlock, err := p.store.Lock(ctx, publishLock, Exclusive, 0)
+	if errors.Is(err, ErrLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, unlock()
+}
+
+// dropUnfinished drops the runs that are not published, each one's plan last:
+// the same command then plans again. What dead processes of published runs have
+// left staged goes too.
+func (p *purging) dropUnfinished(ctx context.Context) error {
+	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
+		run := p.unfinished[folder]
+		if err := p.dropRun(ctx, folder, run); err != nil {
 			return fmt.Errorf("drop run %s: %w", run, err)
 		}
 		if !slices.Contains(p.report.DroppedRuns, run) {
@@ -68,16 +81,34 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 			slices.Sort(p.report.DroppedRuns)
 		}
 	}
-	staged, err := p.store.Staged(ctx)
-	if err != nil {
-		return err
-	}
-	for folder := range staged {
-		if _, _, err := p.store.Read(ctx, inRun(folder, intentName)); errors.Is(err, ErrNotFound) {
-			if err := p.store.Sweep(ctx, folder); err != nil {
-				return err
-			}
+	for _, run := range p.leftovers {
+		if err := p.store.Sweep(ctx, run); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (p *purging) dropRun(ctx context.Context, folder, run string) error {
+	if err := Forget(ctx, p.store, run); err != nil {
+		return err
+	}
+	documents, err := list(ctx, p.store, runsPrefix+folder+"/")
+	if err != nil {
+		return err
+	}
+	plan := inRun(folder, planName)
+	var paths []string
+	for _, entry := range documents {
+		if entry.Path != plan {
+			paths = append(paths, entry.Path)
+		}
+	}
+	if err := removeAll(ctx, p.store, paths); err != nil {
+		return err
+	}
+	if err := p.store.Sweep(ctx, run); err != nil {
+		return err
+	}
+	return p.store.Remove(ctx, plan)
 }

@@ -141,6 +141,10 @@ func (p *purging) notReached() []string {
 		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
 			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
 	}
+	if !p.locks {
+		places = append(places, "what a process that was at work during the purge has staged since the last look: "+
+			"this destination has no locks that keep others out")
+	}
 	for _, table := range p.undeclared.sorted() {
 		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
 			"gives to a school or district")

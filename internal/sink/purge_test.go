@@ -2,10 +2,12 @@ package sink
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -408,4 +410,99 @@ func TestPurgeKnownBids(t *testing.T) {
 	report, err := Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
 	require.NoError(t, err)
 	require.True(t, report.Nothing())
+}
+
+// intruded is a Store on which somebody acts before the first write to a path.
+// Unlike an interloper's, its locks keep others out.
+type intruded struct {
+	Store
+
+	path string
+	once sync.Once
+	act  func()
+}
+
+func (i *intruded) Write(ctx context.Context, path string, data []byte, when Condition) error {
+	if path == i.path {
+		i.once.Do(i.act)
+	}
+	return i.Store.Write(ctx, path, data, when)
+}
+
+// TestPurgeIntruded has a run begin after the purge has looked for runs: what it
+// stages is dropped before the proof, or there is no proof while it is at work.
+func TestPurgeIntruded(t *testing.T) {
+	t.Parallel()
+	options := purgeOptions([]string{gone}, nil)
+	id := publishedAt().Format("20060102T150405Z") + "-" + PurgeAsked{Schools: options.Schools}.id()
+	for _, test := range []struct {
+		name, path       string
+		atWork, lockless bool
+	}{
+		{"ended", PurgePath(id), false, false},
+		{"at work", PurgePath(id), true, false},
+		{"ended, late", runPath(latestRun) + purgeName, false, false},
+		{"at work, late", runPath(latestRun) + purgeName, true, false},
+		{"without locks", runPath(latestRun) + purgeName, false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			publishWorld(t, newDir(t, root), latestRun)
+			release := func() error { return nil }
+			var store Store = newDir(t, root)
+			if test.lockless {
+				store = lockless{store}
+			}
+			acted := false
+			store = &intruded{Store: store, path: test.path, act: func() {
+				acted = true
+				other := newDir(t, root)
+				if test.atWork {
+					var err error
+					release, err = HoldRunShared(t.Context(), other, "intruder", 0, 1)
+					require.NoError(t, err)
+				}
+				stageWorld(t, other, "intruder", purgeWorld(), onDate("2026-11-21"))
+			}}
+			report, err := Purge(t.Context(), store, options)
+			require.True(t, acted)
+			if test.atWork {
+				var refused *RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Regexp(t, `run intruder is held by process \d+ on host`, refused.Reason)
+				proof, _, reading := readDocument[PurgeReport](t.Context(), store, PurgePath(id))
+				require.NoError(t, reading)
+				require.Equal(t, purgeBegun, proof.State, "there is no proof")
+				require.NoError(t, release())
+				report, err = Purge(t.Context(), store, options)
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"intruder"}, report.DroppedRuns)
+			require.Equal(t, purgeDone, report.State)
+			require.NoDirExists(t, filepath.Join(root, "_runs", "intruder"))
+			if !test.lockless {
+				require.NoDirExists(t, filepath.Join(root, "_staging"))
+			}
+			require.Equal(t, test.lockless, strings.Contains(strings.Join(report.NotReached, "\n"), "this destination has no locks"))
+		})
+	}
+}
+
+// TestPurgeHoldsPublished does not rewrite a published run while a process that
+// does not know that it is published works on it.
+func TestPurgeHoldsPublished(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := newDir(t, root)
+	publishWorld(t, store, latestRun)
+	release, err := HoldRunShared(t.Context(), store, latestRun, 3, 8)
+	require.NoError(t, err)
+	before := tree(t, root)
+	_, err = Purge(t.Context(), newDir(t, root), purgeOptions([]string{gone}, nil))
+	require.ErrorAs(t, err, new(*RefusedError))
+	require.Equal(t, before, tree(t, root))
+	require.NoError(t, release())
+	_, err = Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+	require.NoError(t, err)
 }
