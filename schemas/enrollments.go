@@ -136,7 +136,8 @@ func schoolClasses() *Dataset {
 			{
 				Name: "school_class_educators",
 				Each: "educators",
-				Doc:  "One row per educator of a class.",
+				Bare: "educatorBid",
+				Doc:  "One row per educator of a class. An element that is text is the educator's identifier.",
 				Columns: []Column{
 					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
 					requested("school_bid", "School that the call asked for. Specification 4.9."),
@@ -152,7 +153,9 @@ func schoolClasses() *Dataset {
 			{
 				Name: "school_class_students",
 				Each: "students",
-				Doc:  "One row per student of a class. The specification shows only an empty array, so that what the columns do not take stands in _extra.",
+				Bare: "studentBid",
+				Doc: "One row per student of a class. The specification shows only an empty array: an element that is text is the student's identifier, " +
+					"and what else the columns do not take stays in _extra.",
 				Columns: []Column{
 					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
 					requested("school_bid", "School that the call asked for. Specification 4.9."),

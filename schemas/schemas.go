@@ -85,7 +85,10 @@ type Table struct {
 	// Each names the array of the parent record whose elements make this
 	// table's rows; empty for a dataset's first table, whose rows are the
 	// records themselves.
-	Each    string
+	Each string
+	// Bare is the source of the column that takes an element of Each which is
+	// text instead of an object; empty if such an element is drift.
+	Bare    string
 	Doc     string
 	Columns []Column
 }

@@ -63,13 +63,7 @@ type manifest struct {
 		Retries  int64            `json:"retries"`
 		ByStatus map[string]int64 `json:"by_status"`
 	} `json:"requests"`
-	Drift []drift `json:"drift"`
-}
-
-type drift struct {
-	Table string `json:"table"`
-	Kind  string `json:"kind"`
-	Count int64  `json:"count"`
+	Drift []any `json:"drift"`
 }
 
 type file struct {

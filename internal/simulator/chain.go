@@ -77,10 +77,14 @@ func (w *World) receive(c *call, record *value, into *chain) received {
 // row makes the row of a record, or of an element of a record's array, whose own row is the parent.
 func (w *World) row(c *call, t *table, parent Row, ordinal int, v *value, into *chain) Row {
 	var record, extra []member
-	if v.kind == object {
+	switch {
+	case v.kind == object:
 		record = v.sub
 		extra = t.sift(t.shape, "", record, into.drift)
-	} else {
+	case t.bare != "" && v.isText() && v.fits():
+		record = []member{{t.bare, *v}}
+		t.sift(t.shape, "", record, into.drift)
+	default:
 		extra = []member{{"_value", *v}}
 		into.drift[Drift{Table: t.name, Field: "_value", Kind: TypeMismatch}] += 1 + v.invalid()
 	}

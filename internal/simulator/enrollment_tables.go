@@ -71,7 +71,7 @@ func enrollmentTables() []table {
 			},
 		},
 		{
-			name: "school_class_educators", dataset: "school_classes", each: "educators",
+			name: "school_class_educators", dataset: "school_classes", each: "educators", bare: "educatorBid",
 			columns: []column{
 				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
 				{name: "requested_school_bid", source: "$school_bid", key: true},
@@ -85,7 +85,7 @@ func enrollmentTables() []table {
 			},
 		},
 		{
-			name: "school_class_students", dataset: "school_classes", each: "students",
+			name: "school_class_students", dataset: "school_classes", each: "students", bare: "studentBid",
 			columns: []column{
 				{name: "requested_perspective_bid", source: "$perspective_bid", key: true},
 				{name: "requested_school_bid", source: "$school_bid", key: true},

@@ -72,23 +72,33 @@ func TestClassesVary(t *testing.T) {
 	t.Parallel()
 	world := NewWorld(Options{SchoolSizes: []int{1200}})
 	rows := world.Oracle(OracleOptions{})
-	withEducators, withStudents, scalars := map[any]bool{}, map[any]bool{}, 0
+	withEducators, withStudents := map[any]bool{}, map[any]bool{}
+	state := map[any]bool{} // sees no names
+	for _, district := range world.Districts() {
+		state[district.Bid] = district.State
+	}
+	named, bare := 0, 0
 	for _, row := range rows["school_class_educators"] {
 		withEducators[row["school_class_bid"]] = true
 	}
 	for _, row := range rows["school_class_students"] {
 		withStudents[row["school_class_bid"]] = true
-		if row["_extra"] != nil {
-			scalars++
-			require.Nil(t, row["student_bid"])
+		require.Nil(t, row["_extra"], "an identifier alone is the student's")
+		switch {
+		case state[row["requested_perspective_bid"]]:
+		case row["last_name"] == nil:
+			bare++
+			require.NotNil(t, row["student_bid"])
+		default:
+			named++
 		}
 	}
 	classes := map[any]bool{}
 	for _, row := range rows["school_classes"] {
 		classes[row["school_class_bid"]] = true
 	}
-	require.Positive(t, scalars)
-	require.Less(t, scalars, len(rows["school_class_students"])/2)
+	require.Positive(t, bare, "some rosters hold identifiers alone")
+	require.Less(t, bare, named)
 	require.Less(t, len(withEducators), len(classes), "some classes have no educators")
 	require.Greater(t, len(withEducators), len(classes)*8/10)
 	require.Less(t, len(withStudents), len(classes), "some rosters are empty")

@@ -46,6 +46,18 @@ func (v *value) fits() bool {
 	}
 }
 
+// isText says whether the value is written in quotes.
+func (v *value) isText() bool {
+	switch v.kind {
+	case text, ident, date, stamp:
+		return true
+	case oddly:
+		return v.odd.sent[0] == '"'
+	default:
+		return false
+	}
+}
+
 // invalid counts what of the value _extra holds as U+FFFD.
 func (v *value) invalid() int64 {
 	if v.kind == oddly {

@@ -63,9 +63,14 @@ func (r *flattener) row(table *table, params map[string]string, parent Row, reco
 	r.t.Helper()
 	row := Row{}
 	extra := map[string]string{}
-	if record.kind == '{' {
+	bare := map[string]string{"school_class_educators": "educator_bid", "school_class_students": "student_bid"}[table.name]
+	switch {
+	case record.kind == '{':
 		r.members(table, record, "", extra, row)
-	} else {
+	case bare != "" && record.kind == '"' && !record.lone:
+		row[bare] = record.text
+		r.count(table.name, "", strings.Replace(bare, "_bid", "Bid", 1), TypeMismatch, record.invalid)
+	default:
 		extra["_value"] = record.compact
 		r.count(table.name, "", "_value", TypeMismatch, 1+record.invalid)
 	}

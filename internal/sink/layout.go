@@ -67,7 +67,7 @@ func Escape(value string) string {
 		r, size := utf8.DecodeRuneInString(value[i:])
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-',
-			c >= utf8.RuneSelf && !(r == utf8.RuneError && size == 1):
+			c >= utf8.RuneSelf && (r != utf8.RuneError || size > 1):
 			b.WriteString(value[i : i+size])
 		default:
 			const digits = "0123456789ABCDEF"

@@ -43,6 +43,9 @@ type tablePlan struct {
 	params  []paramColumn
 	parents []parentColumn
 	ordinal int // or -1
+	// bare is the member that an element is the value of which is text instead
+	// of an object, or nil.
+	bare *member
 }
 
 type paramColumn struct {
@@ -195,6 +198,12 @@ func (p *Plan) compileChild(tp *tablePlan) error {
 	}
 	if !slices.Equal(keys, append(parentKeys, schemas.SourceOrdinal)) {
 		return fmt.Errorf("the keys are not those of %s and then the position", parent.Name)
+	}
+	if tp.table.Bare == "" {
+		return nil
+	}
+	if tp.bare = tp.root.find([]byte(tp.table.Bare)); tp.bare == nil || tp.bare.kind != textColumn {
+		return fmt.Errorf("bare elements: source %s is not a text column's", tp.table.Bare)
 	}
 	return nil
 }

@@ -47,6 +47,11 @@ func TestCompileRefusesMistakes(t *testing.T) {
 		{"a child of no array", func(ds *schemas.Dataset) { ds.Tables[1].Each = "" }, "no plain name"},
 		{"a child's array in a nest", func(ds *schemas.Dataset) { ds.Tables[1].Each = "n.parts" }, "not a member of the record"},
 		{"a child without its position", func(ds *schemas.Dataset) { column(ds, 1, "ordinal").Key = false }, "the keys are not those of things"},
+		{"bare elements without a column", func(ds *schemas.Dataset) { ds.Tables[1].Bare = "x" }, "source x is not a text column's"},
+		{"bare elements of a number", func(ds *schemas.Dataset) {
+			column(ds, 1, "p").Type = schemas.Int32
+			ds.Tables[1].Bare = "p"
+		}, "source p is not a text column's"},
 		{"a key that is no text", func(ds *schemas.Dataset) {
 			ds.Tables = ds.Tables[:1]
 			column(ds, 0, "i").Key = true

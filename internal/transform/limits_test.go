@@ -3,6 +3,7 @@ package transform_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestBombs(t *testing.T) {
 	var names strings.Builder
 	letters := strings.NewReplacer("0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j")
 	for i := range 300_000 {
-		fmt.Fprintf(&names, `,"k%s":1`, letters.Replace(fmt.Sprint(i)))
+		fmt.Fprintf(&names, `,"k%s":1`, letters.Replace(strconv.Itoa(i)))
 	}
 	ones := strings.Repeat("1,", 1<<20) + "1]"
 	for name, test := range map[string]struct {

@@ -80,9 +80,12 @@ func (c *Chain) elements(t *tableRows, pos int) int {
 		if t.n == t.capacity {
 			t.grow()
 		}
-		if at(c.body, pos) == '{' {
+		switch first := at(c.body, pos); {
+		case first == '{':
 			pos = c.row(t, pos+1)
-		} else {
+		case first == '"' && t.plan.bare != nil:
+			pos = c.bareText(t, pos)
+		default:
 			pos = c.notAnObject(t, pos)
 		}
 		if pos < 0 {

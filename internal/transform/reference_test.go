@@ -257,7 +257,10 @@ func (r *refChain) row(table int, element json.RawMessage, parent *refRow, ordin
 		}
 	}
 	extra := t.Column("_extra")
-	if element[0] != '{' {
+	if cell, replaced, fits := refBare(r.t, t, element); fits {
+		row.cells[slices.IndexFunc(t.Columns, func(c schemas.Column) bool { return c.Source == t.Bare })] = cell
+		r.note(table, t.Bare, transform.TypeMismatch, replaced)
+	} else if element[0] != '{' {
 		value, replaced := refCompact(r.t, element)
 		row.cells[extra] = strconv.Quote(`{"_value":` + value + `}`)
 		r.note(table, "_value", transform.TypeMismatch, 1+replaced)

@@ -32,6 +32,15 @@ func refName(m refMember) string {
 	return "#"
 }
 
+// refBare reads an element that is a person's identifier alone.
+func refBare(tb testing.TB, t *schemas.Table, element json.RawMessage) (cell string, replaced int, fits bool) {
+	tb.Helper()
+	if t.Bare == "" || element[0] != '"' {
+		return "", 0, false
+	}
+	return refFit(tb, schemas.String, element)
+}
+
 // refObject writes leftovers as an object.
 func refObject(left []refMember) string {
 	slices.SortFunc(left, func(a, b refMember) int { return bytes.Compare(a.name, b.name) })

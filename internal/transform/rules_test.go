@@ -2,6 +2,7 @@ package transform_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,6 +251,29 @@ func TestElementsThatAreNoObjects(t *testing.T) {
 	require.Equal(t, []string{`"a"`, `"a"`, `"a"`}, cells(t, result, "parts", "id"))
 	require.Equal(t, []string{"parts _value type_mismatch 2", "things _value type_mismatch 4"}, driftAsText(result.Drift))
 	require.EqualValues(t, 5, result.Records)
+}
+
+// TestBareIdentifiers: in the rosters of classes an element that is text is the
+// person's identifier, and not drift.
+func TestBareIdentifiers(t *testing.T) {
+	t.Parallel()
+	ds, ok := schemas.Find("school_classes")
+	require.True(t, ok)
+	for _, test := range []struct{ each, table, column, source string }{
+		{"educators", "school_class_educators", "educator_bid", "educatorBid"},
+		{"students", "school_class_students", "student_bid", "studentBid"},
+	} {
+		long := strings.Repeat("0123456789", 20)
+		list := `["a","\u0062\"","` + long + `","",{"` + test.source + `":"d"},"e\ud800",12,true,null,["f"],"g` + "\xff" + `","😀"]`
+		result := readAs(t, ds, `{"schoolClasses":[{"schoolClassBid":"c","`+test.each+`": `+list+`}],"pagination":{"hasNextPage":false}}`)
+		require.Equal(t, []string{`"a"`, `"b\""`, `"` + long + `"`, `""`, `"d"`, "null", "null", "null", "null", "null", "\"g\uFFFD\"", `"😀"`}, cells(t, result, test.table, test.column))
+		require.Equal(t, []string{
+			"null", "null", "null", "null", "null", "\"{\\\"_value\\\":\\\"e\uFFFD\\\"}\"", `"{\"_value\":12}"`, `"{\"_value\":true}"`, `"{\"_value\":null}"`, `"{\"_value\":[\"f\"]}"`, "null", "null",
+		}, cells(t, result, test.table, "_extra"))
+		require.Equal(t, []string{`"c"`}, slices.Compact(cells(t, result, test.table, "school_class_bid")))
+		require.Equal(t, slices.Repeat([]string{"null"}, 12), cells(t, result, test.table, "first_name"))
+		require.Equal(t, []string{test.table + " _value type_mismatch 6", test.table + " " + test.source + " type_mismatch 1"}, driftAsText(result.Drift))
+	}
 }
 
 func TestDuplicates(t *testing.T) {

@@ -25,6 +25,26 @@ func (c *Chain) notAnObject(t *tableRows, pos int) int {
 	return end
 }
 
+// bareText reads an element that is text instead of an object: a row of which
+// it is one column, unless it does not fit.
+func (c *Chain) bareText(t *tableRows, pos int) int {
+	m := t.plan.bare
+	end := c.usual(m, t, t.n, pos)
+	if end < 0 {
+		if end = c.skip(t.plan.root.depth-1, pos); end < 0 {
+			return end
+		}
+		replaced, ok := c.fit(m.kind, &t.cols[m.column], t.n, c.body[pos:end])
+		if !ok {
+			return c.notAnObject(t, pos)
+		}
+		c.events.add(t.plan, TypeMismatch, "", []byte(m.name), replaced)
+	}
+	t.fillNulls(t.n, m.bit)
+	t.setNull(t.plan.extra, t.n)
+	return end
+}
+
 // skip reads any value of an object that is that many levels below a record.
 func (c *Chain) skip(depth, pos int) int {
 	return c.skipper.skip(c.body, pos, c.depth+depth)

@@ -361,7 +361,7 @@ CREATE TABLE "school_class_educators" (
     "_extra" VARCHAR,
     "snapshot_date" DATE
 );
-COMMENT ON TABLE "school_class_educators" IS 'One row per educator of a class.';
+COMMENT ON TABLE "school_class_educators" IS 'One row per educator of a class. An element that is text is the educator''s identifier.';
 COMMENT ON COLUMN "school_class_educators"."requested_perspective_bid" IS 'Perspective that the call asked for. Specification 4.9. Part of the key, never null.';
 COMMENT ON COLUMN "school_class_educators"."requested_school_bid" IS 'School that the call asked for. Specification 4.9. Part of the key, never null.';
 COMMENT ON COLUMN "school_class_educators"."school_class_bid" IS 'Class that the educator teaches. Specification 4.9. Part of the key.';
@@ -385,7 +385,7 @@ CREATE TABLE "school_class_students" (
     "_extra" VARCHAR,
     "snapshot_date" DATE
 );
-COMMENT ON TABLE "school_class_students" IS 'One row per student of a class. The specification shows only an empty array, so that what the columns do not take stands in _extra.';
+COMMENT ON TABLE "school_class_students" IS 'One row per student of a class. The specification shows only an empty array: an element that is text is the student''s identifier, and what else the columns do not take stays in _extra.';
 COMMENT ON COLUMN "school_class_students"."requested_perspective_bid" IS 'Perspective that the call asked for. Specification 4.9. Part of the key, never null.';
 COMMENT ON COLUMN "school_class_students"."requested_school_bid" IS 'School that the call asked for. Specification 4.9. Part of the key, never null.';
 COMMENT ON COLUMN "school_class_students"."school_class_bid" IS 'Class that the student attends. Specification 4.9. Part of the key.';

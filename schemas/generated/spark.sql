@@ -268,7 +268,7 @@ CREATE TABLE `school_class_educators` (
 )
 USING parquet
 PARTITIONED BY (`snapshot_date`)
-COMMENT 'One row per educator of a class.'
+COMMENT 'One row per educator of a class. An element that is text is the educator\'s identifier.'
 LOCATION '${dest}/school_class_educators';
 
 -- requested_perspective_bid STRING, requested_school_bid STRING, school_class_bid STRING, ordinal INT, student_bid STRING, first_name STRING, middle_name STRING, last_name STRING, _extra STRING, snapshot_date DATE
@@ -286,7 +286,7 @@ CREATE TABLE `school_class_students` (
 )
 USING parquet
 PARTITIONED BY (`snapshot_date`)
-COMMENT 'One row per student of a class. The specification shows only an empty array, so that what the columns do not take stands in _extra.'
+COMMENT 'One row per student of a class. The specification shows only an empty array: an element that is text is the student\'s identifier, and what else the columns do not take stays in _extra.'
 LOCATION '${dest}/school_class_students';
 
 -- requested_perspective_bid STRING, requested_school_bid STRING, requested_school_class_bid STRING, school_class_bid STRING, class_name STRING, perspective_bid STRING, school_bid STRING, begin_date DATE, end_date DATE, class_subject STRING, modified_date_time TIMESTAMP, _extra STRING, snapshot_date DATE
