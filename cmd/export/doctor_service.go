@@ -47,7 +47,7 @@ func (a *app) examineService(ctx context.Context, u *checkup, o *doctorOptions, 
 	baseURL := o.baseURL
 	if simulated {
 		var stop func()
-		if baseURL, stop, err = o.embed(context.WithoutCancel(ctx)); err != nil {
+		if baseURL, stop, err = o.embed(context.WithoutCancel(ctx), a.now()); err != nil {
 			return err
 		}
 		defer stop()

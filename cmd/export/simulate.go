@@ -32,6 +32,7 @@ type simulation struct {
 	faults  float64
 	failing int
 	denied  int
+	breaks  []string
 }
 
 func (o *simulation) define(cmd *cobra.Command) {
@@ -47,6 +48,30 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.toggle(&o.world.Quirks, simulatePrefix+"quirks", "send what the live service is known to send and more: odd values, names, members")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results answer 500 for ever")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results answer 403")
+	g.list(&o.breaks, simulatePrefix+"break", parseBreaks,
+		"break the service's own rules (names as in checks, or all), or list_moves: lists change while they are first read")
+	g.shownDefault(simulatePrefix+"break", "none")
+}
+
+// listMoves is a fault rather than a broken rule: a second reading finds the
+// list in order.
+const listMoves = "list_moves"
+
+// parseBreaks takes names of rules.
+func parseBreaks(words []string) ([]string, error) {
+	known := append(simulator.Rules(), listMoves)
+	var breaks []string
+	for _, word := range words {
+		switch {
+		case word == "all":
+			breaks = append(breaks, simulator.Rules()...)
+		case slices.Contains(known, word):
+			breaks = append(breaks, word)
+		default:
+			return nil, fmt.Errorf("there is no rule %s: choose from all, %s", quoted(word), strings.Join(known, ", "))
+		}
+	}
+	return breaks, nil
 }
 
 // parseSchools takes a number of schools; the simulator's word for none is
@@ -80,9 +105,10 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// serve serves the simulated service until stop is called.
-func (o *simulation) serve(ctx context.Context, addr string) (baseURL string, stop func(), err error) {
-	o.world.Seed = uint64(o.seed)
+// serve serves the simulated service until stop is called. Its results are of
+// the year before the given time, as the service's are.
+func (o *simulation) serve(ctx context.Context, addr string, now time.Time) (baseURL string, stop func(), err error) {
+	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), now.UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
 	world := simulator.NewWorld(o.world)
 	var faults []simulator.Fault
@@ -98,6 +124,9 @@ func (o *simulation) serve(ctx context.Context, addr string) (baseURL string, st
 		}
 		faults = append(faults, fault)
 	}
+	if slices.Contains(o.breaks, listMoves) {
+		faults = append(faults, simulator.Fault{Operation: "test_results", ToTry: 1, Kind: simulator.FaultListMoves})
+	}
 	if o.faults > 0 {
 		faults = append(faults, simulator.TransientFaults(o.faults, 0)...)
 	}
@@ -105,8 +134,8 @@ func (o *simulation) serve(ctx context.Context, addr string) (baseURL string, st
 }
 
 // embed serves the simulated service for this process itself.
-func (o *simulation) embed(ctx context.Context) (baseURL *url.URL, stop func(), err error) {
-	address, stop, err := o.serve(ctx, "")
+func (o *simulation) embed(ctx context.Context, now time.Time) (baseURL *url.URL, stop func(), err error) {
+	address, stop, err := o.serve(ctx, "", now)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +176,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parseText, "YAML file of settings, with the names of the flags")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name {
-		case "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied":
+		case "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied", "break":
 			name = simulatePrefix + name
 		}
 		return pflag.NormalizedName(name)
@@ -156,7 +185,7 @@ func (a *app) simulateCommand() *cobra.Command {
 }
 
 func (a *app) simulate(ctx context.Context, o *simulation, addr string) error {
-	baseURL, stop, err := o.serve(ctx, addr)
+	baseURL, stop, err := o.serve(ctx, addr, a.now())
 	if err != nil {
 		return usagef("--addr: %w; port 0 takes a free one", err)
 	}

@@ -38,6 +38,7 @@ type view struct {
 	AllOK             bool // of every dataset of every school
 	SeveralFiles      bool // of a table
 	Drift             list[sink.Drift]
+	FailedChecks      []sink.Check
 
 	Course   course
 	Slowest  []slowLine
@@ -97,7 +98,9 @@ func newView(p *Page) (*view, error) {
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
 		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
 		Drift:    drift(m.Drift),
-		Settings: settings(p),
+
+		FailedChecks: sink.FailedChecks(m.Checks),
+		Settings:     settings(p),
 	}
 	if v.Complete { // half a run beside a whole one says nothing
 		v.Before = p.Before

@@ -1,0 +1,30 @@
+package report_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/sink"
+)
+
+// TestChecks: every check that was made is on the page, and what failed is said
+// first.
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	passed := sink.Check{Check: sink.CheckItemsOrder, Table: "test_results", Schools: 12}
+	failed := sink.Check{Check: sink.CheckUnknownStudent, Table: "test_results", Count: 1234, Schools: 11}
+	page := func(checks ...sink.Check) string {
+		return draw(t, &report.Page{State: report.Published, Manifest: &sink.Manifest{Kind: sink.Full, SnapshotDate: "2026-11-20", Checks: checks}})
+	}
+	text := page(passed, failed)
+	has(t, text, "1 of 2 failed.")
+	has(t, text, "1,234")
+	has(t, text, "results are of students who are not in the school&#39;s student list")
+	has(t, text, "items_order")
+	text = page(passed)
+	has(t, text, "All 1 passed.")
+	hasNot(t, text, "unknown_student")
+	require.NotContains(t, page(), "service's own rules", "a run without checks has no heading for them")
+}
