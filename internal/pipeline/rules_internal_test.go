@@ -1,0 +1,121 @@
+package pipeline
+
+import (
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// batch makes rows of a table from the values of some columns; nil is a null,
+// as are all other columns.
+func batch(t *testing.T, table string, records ...map[string]any) *rows.Batch {
+	t.Helper()
+	declared, _, ok := schemas.FindTable(table)
+	require.True(t, ok)
+	b := rows.New(declared)
+	for _, record := range records {
+		for i, column := range declared.Columns {
+			switch v := record[column.Name].(type) {
+			case string:
+				b.Cols[i].AppendString(v)
+			case int:
+				if column.Type == schemas.Timestamp {
+					b.Cols[i].AppendInt64(int64(v))
+				} else {
+					b.Cols[i].AppendInt32(int32(v))
+				}
+			default:
+				if column.Required {
+					b.Cols[i].AppendString("school")
+					continue
+				}
+				b.Cols[i].AppendNull()
+			}
+		}
+		b.N++
+	}
+	require.NoError(t, b.Check())
+	return b
+}
+
+type values = map[string]any
+
+// TestRules counts rows at and around the limits of each rule. A null breaks
+// none.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	seed := maphash.MakeSeed()
+	results := func(records ...values) []*rows.Batch { return []*rows.Batch{batch(t, "test_results", records...)} }
+	taken := func(student, subject any) values { return values{"student_bid": student, "subject_area": subject} }
+
+	require.Equal(t, int64(2), countRepeatedSubjects(results(
+		taken("a", "Reading"), taken("b", "Reading"), taken("a", "Reading"), taken("a", "Reading"), taken("a", "Science"),
+		taken("b", "Science"), taken("b", "Science"), taken("bS", "cience"), taken("ab", "Reading"),
+		taken(nil, "Reading"), taken(nil, "Reading"), taken("c", nil), taken("c", nil), taken("", "Reading"), taken("", "Reading"),
+	), seed), "pairs, not results")
+	require.Equal(t, int64(1), countRepeatedSubjects(slices.Concat(results(taken("a", "x")), results(taken("a", "x"))), seed), "over batches")
+	dropped := results(taken("a", "x"), taken("a", "x"))
+	dropped[0].Order = []int32{1}
+	require.Zero(t, countRepeatedSubjects(dropped, seed), "a duplicate that was dropped does not count")
+
+	const limit = 1_000_000
+	at := func(start, end any) values {
+		return values{"administration_start_date_time": start, "administration_end_date_time": end}
+	}
+	require.Equal(t, int64(3), countOlder(results(
+		at(0, limit), at(0, limit-1), at(limit-1, nil), at(limit, nil), at(nil, nil), at(nil, limit-1), at(nil, limit),
+	), limit))
+
+	score := func(low, rit, high any) values {
+		return values{"rit_score_low": low, "rit": rit, "rit_score_high": high}
+	}
+	require.Equal(t, int64(4), countDisordered(results(
+		score(200, 200, 200), score(199, 200, 201), score(201, 200, 202), score(198, 200, 199), score(3, 2, 1),
+		score(nil, 2, 1), score(9, nil, 1), score(nil, nil, nil), score(1, 2, nil),
+	), "rit_score_low", "rit", "rit_score_high"))
+
+	students := newRoster([]*rows.Batch{batch(t, "students", values{"student_bid": "a"}, values{}, values{"student_bid": "c"})}, seed)
+	require.Equal(t, int64(2), students.countUnknown(results(
+		taken("a", nil), taken("b", nil), taken("b", nil), taken("c", nil), taken(nil, nil), taken("", nil)), seed))
+	require.NotNil(t, newRoster(nil, seed), "a school without students is not one whose students are not known")
+}
+
+func TestTermsOfResults(t *testing.T) {
+	t.Parallel()
+	result := func(school, term any) values { return values{"school_bid": school, "term_bid": term} }
+	counts := countTerms([]*rows.Batch{batch(t, "test_results",
+		result("s1", "fall"), result(nil, "fall"), result("", "spring"), result("s2", "fall"), result("elsewhere", "fall"), result("s1", nil),
+	)}, "s1", map[string]bool{"s1": true, "s2": true})
+	require.Equal(t, map[string]int64{hashTerm("fall"): 2, hashTerm("spring"): 1}, counts["s1"])
+	require.Equal(t, map[string]int64{hashTerm("fall"): 1}, counts["s2"])
+	require.Len(t, counts, 2)
+	require.NotContains(t, hashTerm("fall"), "fall")
+
+	var many []values
+	for i := range maxTerms + 3 {
+		many = append(many, result("s1", fmt.Sprint("term ", i)))
+	}
+	counts = countTerms([]*rows.Batch{batch(t, "test_results", many...)}, "s1", map[string]bool{"s1": true})
+	require.Len(t, counts["s1"], maxTerms+1, "what is beyond is one")
+	require.Equal(t, int64(3), counts["s1"][otherTerms])
+}
+
+func TestYearBefore(t *testing.T) {
+	t.Parallel()
+	for date, want := range map[string]string{
+		"2026-11-20": "2025-11-20", "2024-02-29": "2023-02-28", "2025-02-28": "2024-02-28", "2025-03-01": "2024-03-01", "2026-01-01": "2025-01-01",
+	} {
+		moment, err := yearBefore(date)
+		require.NoError(t, err)
+		require.Equal(t, want+"T00:00:00Z", time.UnixMicro(moment).UTC().Format(time.RFC3339), date)
+	}
+	_, err := yearBefore("yesterday")
+	require.Error(t, err)
+}
