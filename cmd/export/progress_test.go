@@ -234,7 +234,7 @@ func TestSummaryNamesPlaces(t *testing.T) {
 		"out": {
 			sink.Full:  {"snapshot 2026-11-20", "out/students/snapshot_date=2026-11-20/**/*.parquet"},
 			sink.AsOf:  {"enrollment as of 2026-11-20", "out/as_of/students/snapshot_date=2026-11-20/**/*.parquet"},
-			sink.Delta: {"changes of 2026-11-20", "out/changes/students/snapshot_date=2026-11-20/**/*.parquet"},
+			sink.Delta: {"changes of 2026-11-20", "out/changes/students/snapshot_date=2026-11-20/**/part-????-r1.parquet"},
 		},
 		"s3://bucket/prefix": {sink.Full: {"snapshot", "s3://bucket/prefix/students/snapshot_date="}},
 		"s3://bucket/":       {sink.Full: {"snapshot", "s3://bucket/students/snapshot_date="}},

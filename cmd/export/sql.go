@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,8 +22,11 @@ type sqlOptions struct {
 	destination
 	config        string
 	dialect       string
+	schema        string
 	snapshotDate  string
 	effectiveDate string
+	runIDs        []string
+	changes       bool
 }
 
 func (a *app) sqlCommand() *cobra.Command {
@@ -33,17 +38,20 @@ func (a *app) sqlCommand() *cobra.Command {
 	o := &sqlOptions{}
 	cmd := &cobra.Command{
 		Use:         "sql",
-		Annotations: map[string]string{oftenAnnotation: "dest dialect snapshot-date effective-date config"},
+		Annotations: map[string]string{oftenAnnotation: "dest dialect snapshot-date effective-date run-id changes schema config"},
 		Short:       "Prints statements that make a view of each table of a snapshot",
-		Args:        noArguments,
+		Long: "Prints statements that make a view of each table, over exactly the files of one run. Of delta runs, one or several," +
+			" a view has the latest row of each key: the one modified last, or of the run planned last. Rows without a complete key" +
+			" are all kept.",
+		Args: noArguments,
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dest s3://bucket/prefix --dialect spark > views.sql",
 		RunE: resolved(a, o, func(ctx context.Context, o *sqlOptions, from sources) error {
-			manifest, err := a.snapshotToRead(ctx, o, from)
+			manifests, err := a.runsToRead(ctx, o, from)
 			if err != nil {
 				return err
 			}
-			snapshot, err := o.snapshot(manifest)
+			snapshot, err := o.snapshot(manifests)
 			if err != nil {
 				return err
 			}
@@ -56,35 +64,71 @@ func (a *app) sqlCommand() *cobra.Command {
 	define(which, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "the snapshot of this date")
 	which.shownDefault("snapshot-date", "the latest")
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the enrollment as of this date")
+	which.list(&o.runIDs, "run-id", checkRunIDs, "a published run, or several delta runs")
+	which.toggle(&o.changes, "changes", "all delta runs here")
+	define(which, &o.schema, "schema", "NAME", "", parseSchema,
+		"put the views into this schema, to read two nights side by side")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parseText,
 		"YAML file of settings, with the names of the flags")
 	return cmd
 }
 
-// snapshotToRead returns the manifest of the run that was asked for.
-func (a *app) snapshotToRead(ctx context.Context, o *sqlOptions, from sources) (*sink.Manifest, error) {
-	which, err := from.choose("snapshot-date", "effective-date")
+func checkRunIDs(ids []string) ([]string, error) {
+	for _, id := range ids {
+		if _, err := parseRunID(id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// parseSchema takes a name that is one in every dialect.
+func parseSchema(text string) (string, error) {
+	if !regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`).MatchString(text) {
+		return "", fmt.Errorf("%s is not a name of letters, digits and underscores, such as night_2026_11_20", quoted(text))
+	}
+	return text, nil
+}
+
+// runsToRead returns the manifests of the runs that were asked for: one, or
+// several delta runs, oldest first.
+func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*sink.Manifest, error) {
+	if !o.changes {
+		delete(from, "changes") // set to its default
+	}
+	which, err := from.choose("snapshot-date", "effective-date", "run-id", "changes")
 	if err != nil {
 		return nil, err
-	}
-	if which != "snapshot-date" {
-		o.snapshotDate = ""
-	}
-	if which != "effective-date" {
-		o.effectiveDate = ""
 	}
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return nil, err
 	}
-	return await(ctx, func() (*sink.Manifest, error) {
-		return publishedRun(ctx, store, o.snapshotDate, o.effectiveDate)
+	return await(ctx, func() ([]*sink.Manifest, error) {
+		switch which {
+		case "run-id":
+			return runsByID(ctx, store, o.runIDs)
+		case "changes":
+			runs, err := sink.DeltaRuns(ctx, store)
+			if err == nil && len(runs) == 0 {
+				err = fmt.Errorf("no delta run is published at %s: %w", store, errNothingPublished)
+			}
+			return runs, err
+		}
+		if which != "snapshot-date" {
+			o.snapshotDate = ""
+		}
+		if which != "effective-date" {
+			o.effectiveDate = ""
+		}
+		manifest, err := publishedRun(ctx, store, o.snapshotDate, o.effectiveDate)
+		return []*sink.Manifest{manifest}, err
 	})
 }
 
-// snapshot tells what SQL has to know of a run. A folder gets its absolute path,
-// so that statements work wherever they are run.
-func (o *sqlOptions) snapshot(m *sink.Manifest) (*render.Snapshot, error) {
+// snapshot describes the runs for SQL. A folder gets its absolute path, so that
+// the statements work in any working directory.
+func (o *sqlOptions) snapshot(manifests []*sink.Manifest) (*render.Snapshot, error) {
 	root := "s3://" + strings.TrimSuffix(o.place.bucket+"/"+o.place.prefix, "/")
 	if o.place.folder != "" {
 		absolute, err := filepath.Abs(o.place.folder)
@@ -93,31 +137,68 @@ func (o *sqlOptions) snapshot(m *sink.Manifest) (*render.Snapshot, error) {
 		}
 		root = strings.TrimSuffix(filepath.ToSlash(absolute), "/")
 	}
-	what := "Snapshot of "
-	if m.Kind == sink.AsOf {
-		what = "Enrollment as of "
+	first, last := manifests[0], manifests[len(manifests)-1]
+	s := &render.Snapshot{Root: root, Schema: o.schema}
+	switch {
+	case len(manifests) > 1:
+		s.Title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
+	case first.Kind == sink.Delta:
+		s.Title = "Changes of " + first.SnapshotDate + ", run " + first.RunID + "."
+	case first.Kind == sink.AsOf:
+		s.Title = "Enrollment as of " + first.SnapshotDate + ", run " + first.RunID + "."
+	default:
+		s.Title = "Snapshot of " + first.SnapshotDate + ", run " + first.RunID + "."
 	}
-	s := &render.Snapshot{Title: what + m.SnapshotDate + ", run " + m.RunID + ".", Root: root}
+	if first.Kind == sink.Delta {
+		for _, m := range manifests {
+			s.Deltas = append(s.Deltas, m.RunID)
+		}
+	}
 	for _, table := range schemas.Tables() {
-		stands, exported := m.Tables[table.Name]
-		if !exported {
-			continue
+		folder := path.Dir(path.Clean(sink.DatePath(first.Kind, table.Name, first.SnapshotDate)))
+		t := render.SnapshotTable{Table: table, Folder: folder}
+		exported := false
+		for _, m := range manifests {
+			published, ok := m.Tables[table.Name]
+			exported = exported || ok
+			t.Rows += published.Rows
+			for i := range published.Files {
+				file := strings.TrimPrefix(published.Files[i].Path, folder+"/")
+				t.Files = append(t.Files, file)
+				t.District = t.District || strings.Contains(file, "/district=")
+			}
 		}
-		folder := strings.TrimSuffix(sink.DatePath(m.Kind, table.Name, m.SnapshotDate), "/")
-		folder = folder[:strings.LastIndexByte(folder, '/')]
-		t := render.SnapshotTable{Table: table, Rows: stands.Rows, Folder: folder}
-		for i := range stands.Files {
-			file := strings.TrimPrefix(stands.Files[i].Path, folder+"/")
-			t.Files = append(t.Files, file)
-			t.District = t.District || strings.Contains(file, "/district=")
+		if exported {
+			s.Tables = append(s.Tables, t)
 		}
-		s.Tables = append(s.Tables, t)
 	}
 	return s, nil
 }
 
 // errNothingPublished says that there is no snapshot where one was looked for.
 var errNothingPublished = usagef("see growth-export status for what is there")
+
+// runsByID returns the manifests of published runs, oldest first. Several must
+// be delta runs: other runs do not add up.
+func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*sink.Manifest, error) {
+	var runs []*sink.Manifest
+	for _, id := range ids {
+		manifest, err := sink.ReadManifest(ctx, store, id)
+		switch {
+		case errors.Is(err, sink.ErrNotFound):
+			return nil, fmt.Errorf("no run %s is published at %s: %w", id, store, errNothingPublished)
+		case err != nil:
+			return nil, fmt.Errorf("read run %s: %w", id, err)
+		case manifest.Status != sink.Published:
+			return nil, usagef("run %s at %s was replaced, its files are gone: name the run that replaced it, see growth-export status", id, store)
+		case len(ids) > 1 && manifest.Kind != sink.Delta:
+			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be put together: name it alone", id)
+		}
+		runs = append(runs, manifest)
+	}
+	slices.SortFunc(runs, sink.ByPlan)
+	return runs, nil
+}
 
 // publishedRun returns the manifest of the snapshot of a date, or of the
 // enrollment as of a date, or else of the latest snapshot.

@@ -294,7 +294,12 @@ func tableToShow(tables []pipeline.TableSummary) string {
 
 // query is a statement that works as it stands.
 func query(s *pipeline.Summary, table string) string {
-	glob := below(filepath.ToSlash(s.Destination), sink.DatePath(s.Kind, table, s.SnapshotDate)+"**/*.parquet")
+	files := "*.parquet"
+	if s.Kind == sink.Delta {
+		// The folder may hold other delta runs of the same day.
+		files = "part-????-" + s.RunID + ".parquet"
+	}
+	glob := below(filepath.ToSlash(s.Destination), sink.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 

@@ -48,7 +48,7 @@ func run(w io.Writer, dest string) (err error) {
 The same in DuckDB:
 
   SELECT subject_area, grade, count(*) AS results, round(avg(rit), 1) AS mean_rit
-  FROM read_parquet('%s/test_results/**/*.parquet', hive_partitioning = true)
+  FROM read_parquet('%s/test_results/snapshot_date=*/**/*.parquet', hive_partitioning = true)
   WHERE snapshot_date = DATE '%s'
   GROUP BY subject_area, grade
   ORDER BY subject_area, try_cast(grade AS INTEGER) NULLS FIRST, grade NULLS FIRST;

@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
       Reading      3        3     201.3
       Reading     10        1     230.0
 `, table)
-	require.Contains(t, query, dest+"/test_results/**/*.parquet")
+	require.Contains(t, query, dest+"/test_results/snapshot_date=*/**/*.parquet")
 	require.Contains(t, query, "DATE '2026-11-20'")
 }
 

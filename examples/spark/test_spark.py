@@ -208,9 +208,7 @@ class TestSpark(unittest.TestCase):
     def test_sql(self):
         """What `growth-export sql --dialect spark` prints runs as it stands, and a file that is gone is an error."""
         dest = self.export("--partition-by", "district", "--schools-per-file", "4")
-        printed = subprocess.run([self.exporter, "sql", "--dialect", "spark", "--dest", dest], capture_output=True, text=True, check=True)
-        statements = re.sub(r"^--.*$", "", printed.stdout, flags=re.MULTILINE).split(";\n")
-        statements = [statement for statement in statements if statement.strip()]
+        statements = self.statements(dest)
         snapshot = read.Snapshot(self.spark, dest)
         self.assertEqual(len(statements), 2 * len(snapshot.tables()))
         for statement in statements:
@@ -224,6 +222,31 @@ class TestSpark(unittest.TestCase):
         self.spark.sql(make)
         with self.assertRaisesRegex(Exception, "table students has not the rows of its manifest"):
             self.spark.sql(check).collect()
+
+    def statements(self, dest: str, *args: str) -> list[str]:
+        """What `growth-export sql` prints for Spark."""
+        command = [self.exporter, "sql", "--dialect", "spark", "--dest", dest, *args]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True)
+        statements = re.sub(r"^--.*$", "", printed.stdout, flags=re.MULTILINE).split(";\n")
+        return [statement for statement in statements if statement.strip()]
+
+    def test_sql_of_deltas(self):
+        """The views over two delta runs have the rows that DuckDB's have: a row of each key. They may be in a schema."""
+        district = ("--partition-by", "district")
+        dest = self.export("--modified-since", "2026-11-01", "--run-id", "one", *district)
+        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *district]
+        subprocess.run([*run, "--modified-since", "2026-10-15", "--run-id", "two"], check=True, capture_output=True)
+        for statement in self.statements(dest, "--changes", "--schema", "changes"):
+            self.spark.sql(statement).collect()
+        duck = duckdb.connect()
+        command = [self.exporter, "sql", "--dest", dest, "--changes"]
+        duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        tables = [name for (name,) in duck.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()]
+        self.assertEqual(len(tables), 7)
+        for name in tables:
+            columns = [*declared()[name], {"name": "district", "type": "string"}]
+            frame = self.spark.table(f"changes.{name}")
+            self.assertEqual(checksum(spark_rows(frame, columns)), checksum(duckdb_rows(duck, name, columns)), name)
 
     def test_districts_stay_text(self):
         """Bids are opaque text, also where all of them look like something else; what no manifest names is not read."""

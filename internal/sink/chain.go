@@ -3,6 +3,9 @@ package sink
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -54,6 +57,22 @@ func LatestOfChain(
 		}
 	}
 	return last, nil
+}
+
+// DeltaRuns returns the published delta runs in the order of their plans. A
+// manifest that cannot be read is an error: it may be one of them.
+func DeltaRuns(ctx context.Context, store Store) ([]*Manifest, error) {
+	runs, unreadable, err := publishedRuns(ctx, store)
+	if err := errors.Join(err, unreadable); err != nil {
+		return nil, fmt.Errorf("look for delta runs: %w", err)
+	}
+	deltas := slices.SortedFunc(maps.Values(runs), ByPlan)
+	return slices.DeleteFunc(deltas, func(m *Manifest) bool { return m.Kind != Delta || m.Status != Published }), nil
+}
+
+// ByPlan orders published runs by when they were planned.
+func ByPlan(a, b *Manifest) int {
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
 }
 
 // startsBefore reports whether the delta run holds all changes made since t.

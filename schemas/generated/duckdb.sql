@@ -1,10 +1,10 @@
 -- Tables of growth-export as DuckDB sees them. Generated from the declarations in schemas: edit those.
 --
 -- Names, types and order are those of
---   DESCRIBE SELECT * FROM read_parquet('DEST/<table>/**/*.parquet', hive_partitioning = true);
+--   DESCRIBE SELECT * FROM read_parquet('DEST/<table>/snapshot_date=*/**/*.parquet', hive_partitioning = true);
 -- which shows every column of a Parquet file as nullable; the comments name the columns that never are.
 -- To fill a table:
---   INSERT INTO <table> BY NAME SELECT * FROM read_parquet('DEST/<table>/**/*.parquet', hive_partitioning = true);
+--   INSERT INTO <table> BY NAME SELECT * FROM read_parquet('DEST/<table>/snapshot_date=*/**/*.parquet', hive_partitioning = true);
 -- A destination written with --partition-by district shows one column more in the tables of per-school datasets,
 -- district, before snapshot_date; read it with hive_types = {'district': VARCHAR}, since bids are text.
 -- _extra is text that holds valid JSON: _extra->>'$.member' and the other JSON functions take it as it is.

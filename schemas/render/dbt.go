@@ -21,7 +21,7 @@ sources:
     schema: "{{ var('growth_export_schema', 'main') }}"
     config:
       meta:
-        external_location: "read_parquet('{{ var('growth_export_dest', './growth-data') }}/{name}/**/*.parquet', hive_partitioning = true)"
+        external_location: "read_parquet('{{ var('growth_export_dest', './growth-data') }}/{name}/snapshot_date=*/**/*.parquet', hive_partitioning = true)"
     tables:
 `
 

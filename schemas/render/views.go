@@ -1,22 +1,30 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
 	"example.org/growthexport/schemas"
 )
 
-// Snapshot is a published run as SQL that reads it needs to know it.
+// Snapshot is what SQL has to know of the files that it reads: those of a
+// published run, or of several delta runs.
 type Snapshot struct {
 	// Title says in a line what is read, for a comment.
 	Title string
+	// Schema is the schema that the views are put into; empty for the current
+	// one.
+	Schema string
 	// Root is the absolute path or the URL of the destination, without a slash
 	// at its end.
 	Root string
+	// Deltas are the ids of delta runs, oldest first. Of their rows the views
+	// show the latest of each key. It is empty for a snapshot, of which the
+	// views show every row.
+	Deltas []string
 	// Tables are those of the run, in the order of their views.
 	Tables []SnapshotTable
 }
@@ -26,12 +34,28 @@ type SnapshotTable struct {
 	*schemas.Table
 
 	Rows int64
-	// Folder is the table's folder, and Files are the paths of its files in it,
-	// both relative to what they are in.
+	// Folder is the table's folder, relative to the destination, and Files are
+	// the paths of its files in the folder. The name of a file,
+	// part-<bucket>-<run>.parquet, is unique in its table.
 	Folder string
 	Files  []string
-	// District tells that the files lie in a folder for each district.
+	// District reports that the files lie in a folder for each district.
 	District bool
+}
+
+// columns returns the quoted names of the columns of the table's view: those of
+// the files, and the partition columns in the order in which a dialect has them.
+func (t *SnapshotTable) columns(name func(string) string, partitions ...string) []string {
+	var columns []string
+	for _, c := range t.Columns {
+		columns = append(columns, name(c.Name))
+	}
+	for _, column := range partitions {
+		if column != districtColumn || t.District {
+			columns = append(columns, name(column))
+		}
+	}
+	return columns
 }
 
 // Dialect is a way of writing a view for each table of a snapshot.
@@ -50,120 +74,112 @@ func Dialects() []Dialect {
 	}
 }
 
+// districtColumn is the second partition column of --partition-by district.
+const districtColumn = "district"
+
 const viewsHeader = `-- %s
--- Written by growth-export sql: a view for each table, over exactly the files that the manifest names. They stay
--- with this run; after the next one write them again.
+-- Written by growth-export sql: one view per table, over exactly the files that the manifest names. The views are
+-- pinned to these files: write them again after the next run.
 `
 
-// s3Header is what DuckDB needs to be told where the files are on S3.
-const s3Header = `-- The session needs a secret for the bucket, if it has none:
---   INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain);
+const latestHeader = `-- Of rows with equal keys each view shows the one modified last, or of the later run; rows without a complete key are
+-- all shown. Child rows are those of the record shown.
 `
 
-// duckDBViews writes the views in DuckDB's dialect.
-func duckDBViews(w io.Writer, s *Snapshot) error {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, viewsHeader, remark(s.Title))
-	if strings.HasPrefix(s.Root, "s3:") {
-		b.WriteString(s3Header)
+// header is the comment that the statements begin with.
+func header(s *Snapshot) string {
+	text := fmt.Sprintf(viewsHeader, strings.Join(slices.Collect(strings.FieldsSeq(s.Title)), " "))
+	if len(s.Deltas) > 0 {
+		text += latestHeader
 	}
-	for i := range s.Tables {
-		t := &s.Tables[i]
-		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\n", duckDBName(t.Name))
-		if len(t.Files) == 0 {
-			duckDBNothing(&b, t)
-		} else {
-			b.WriteString("FROM read_parquet([\n")
-			for j, file := range t.Files {
-				comma := ","
-				if j == len(t.Files)-1 {
-					comma = ""
-				}
-				fmt.Fprintf(&b, "    %s%s\n", duckDBText(s.Root+"/"+t.Folder+"/"+file), comma)
+	return text
+}
+
+// viewName is the name of a table's view, in its schema if there is one.
+func viewName(s *Snapshot, table string, name func(string) string) string {
+	if s.Schema == "" {
+		return name(table)
+	}
+	return name(s.Schema) + "." + name(table)
+}
+
+// fromName is an SQL expression: the id of the run that is part of the file name
+// that another expression returns.
+func fromName(fileName string) string {
+	return "regexp_extract(" + fileName + ", 'part-[0-9]+-([^/]+)[.]parquet$', 1)"
+}
+
+// parent returns the table of the records that the rows of a table belong to: of
+// a child table that of its parent records, else the table itself.
+func (s *Snapshot) parent(t *SnapshotTable) *SnapshotTable {
+	if _, dataset, ok := schemas.FindTable(t.Name); ok {
+		for i := range s.Tables {
+			if s.Tables[i].Name == dataset.Tables[0].Name {
+				return &s.Tables[i]
 			}
-			// Bids are text, also where all of them look like numbers.
-			fmt.Fprintf(&b, "], hive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false);\n",
-				partitionColumn, duckDBType(partitionType))
 		}
-		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", duckDBName(t.Name), duckDBText(t.Doc))
 	}
-	return flush(w, "DuckDB views", b.Bytes())
+	return t
 }
 
-// duckDBNothing writes a query that has the table's columns and no row.
-func duckDBNothing(b *bytes.Buffer, t *SnapshotTable) {
-	b.WriteString("SELECT\n")
-	for _, c := range t.Columns {
-		fmt.Fprintf(b, "    NULL::%s AS %s,\n", duckDBType(c.Type), duckDBName(c.Name))
-	}
-	fmt.Fprintf(b, "    NULL::%s AS %s\nWHERE false;\n", duckDBType(partitionType), partitionColumn)
-}
-
-// sparkViews writes the views in the dialect of Spark SQL. A view there takes
-// one path: the files are the alternatives of a pattern. What a pattern does
-// not find is no error to Spark, so a statement counts the rows.
-func sparkViews(w io.Writer, s *Snapshot) error {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, viewsHeader, remark(s.Title))
-	b.WriteString("-- The last statement of each table fails if a file is gone: Spark itself would read the others.\n")
-	root := s.Root
-	if rest, ok := strings.CutPrefix(root, "s3://"); ok {
-		root = "s3a://" + rest
-	}
-	for i := range s.Tables {
-		t := &s.Tables[i]
-		name := sparkName(t.Name)
-		if len(t.Files) == 0 {
-			sparkNothing(&b, t)
-			continue
+// latest writes the query of a view over delta runs. It finds the run that has
+// the latest version of each record, and keeps that run's rows of the record:
+// child rows go with their parent, and where a key is only a guess, no row is
+// taken for an older version of another one of its run. The query from returns
+// columns of a table, and _run, the position of the run among Deltas.
+func latest(
+	s *Snapshot, t *SnapshotTable, columns []string, name func(string) string, from func(t *SnapshotTable, columns []string) string,
+) string {
+	parent := s.parent(t)
+	var keys, join, incomplete []string
+	for _, i := range parent.KeyColumns() {
+		c := parent.Columns[i]
+		key := name(c.Name)
+		keys = append(keys, key)
+		join = append(join, "candidates."+key+" = latest."+key)
+		if c.Type == schemas.String {
+			incomplete = append(incomplete, "coalesce(candidates."+key+", '') = ''")
+		} else {
+			incomplete = append(incomplete, "candidates."+key+" IS NULL")
 		}
-		var columns []string
-		for _, c := range t.Columns {
-			columns = append(columns, sparkName(c.Name)+" "+sparkType(c.Type))
+	}
+	versions, order := slices.Clone(keys), "_run DESC"
+	if parent.Column(modifiedColumn) >= 0 {
+		versions = append(versions, name(modifiedColumn))
+		order = name(modifiedColumn) + " DESC NULLS LAST, " + order
+	}
+	shown := make([]string, len(columns))
+	for i, column := range columns {
+		shown[i] = "candidates." + column
+	}
+	return fmt.Sprintf(`WITH versions AS (
+%s
+), latest AS (
+    SELECT DISTINCT %s,
+        first_value(_run) OVER (PARTITION BY %s ORDER BY %s) AS _latest
+    FROM versions
+), candidates AS (
+%s
+)
+SELECT
+    %s
+FROM candidates LEFT JOIN latest ON %s
+WHERE candidates._run = coalesce(latest._latest, candidates._run)
+    OR %s`,
+		from(parent, versions), strings.Join(keys, ", "), strings.Join(keys, ", "), order, from(t, columns),
+		strings.Join(shown, ",\n    "), strings.Join(join, " AND "), strings.Join(incomplete, " OR "))
+}
+
+// modifiedColumn is when a record was modified last.
+const modifiedColumn = "modified_date_time"
+
+// partition returns the value of a partition column in the path of a file, as
+// readers decode it; empty and false for null.
+func partition(file, column string) (string, bool) {
+	for segment := range strings.SplitSeq(path.Dir(file), "/") {
+		if value, found := strings.CutPrefix(segment, column+"="); found {
+			return unescape(value), value != "__HIVE_DEFAULT_PARTITION__"
 		}
-		if t.District {
-			columns = append(columns, "`district` STRING")
-		}
-		columns = append(columns, sparkName(partitionColumn)+" "+sparkType(partitionType))
-		base := root + "/" + t.Folder
-		fmt.Fprintf(&b, "\nCREATE OR REPLACE TEMPORARY VIEW %s (\n    %s\n) USING parquet OPTIONS (\n"+
-			// Dates before 1900 are an error to Spark up to 3.5 without it.
-			"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
-			name, strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
-		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
-			sparkText("table "+t.Name+" has not the rows of its manifest"), name)
 	}
-	return flush(w, "Spark views", b.Bytes())
-}
-
-func sparkNothing(b *bytes.Buffer, t *SnapshotTable) {
-	fmt.Fprintf(b, "\nCREATE OR REPLACE TEMPORARY VIEW %s AS SELECT\n", sparkName(t.Name))
-	for _, c := range t.Columns {
-		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", sparkType(c.Type), sparkName(c.Name))
-	}
-	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", sparkType(partitionType), sparkName(partitionColumn))
-}
-
-// sparkPattern returns the pattern that finds exactly these files.
-func sparkPattern(base string, files []string) string {
-	plain := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`, ",", `\,`)
-	escaped := make([]string, len(files))
-	for i, file := range files {
-		escaped[i] = plain.Replace(file)
-	}
-	if len(files) == 1 {
-		return sparkEscape(base) + "/" + escaped[0]
-	}
-	return sparkEscape(base) + "/{" + strings.Join(escaped, ",") + "}"
-}
-
-// sparkEscape keeps characters of a path outside of braces from being taken for
-// a pattern; a comma is none there.
-func sparkEscape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`).Replace(path)
-}
-
-// remark keeps text in the line of its comment.
-func remark(text string) string {
-	return strings.Join(slices.Collect(strings.FieldsSeq(text)), " ")
+	return "", false
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,8 +34,8 @@ func someSnapshot() *Snapshot {
 func TestDuckDBViews(t *testing.T) {
 	t.Parallel()
 	want := `-- Snapshot of 2026-11-20.
--- Written by growth-export sql: a view for each table, over exactly the files that the manifest names. They stay
--- with this run; after the next one write them again.
+-- Written by growth-export sql: one view per table, over exactly the files that the manifest names. The views are
+-- pinned to these files: write them again after the next run.
 
 CREATE OR REPLACE VIEW "one" AS
 FROM read_parquet([
@@ -94,7 +95,8 @@ CREATE OR REPLACE TEMPORARY VIEW ~order~ (
 );
 SELECT assert_true(count(*) = 8, 'table order has not the rows of its manifest') FROM ~order~;
 
-CREATE OR REPLACE TEMPORARY VIEW ~none~ AS SELECT
+CREATE OR REPLACE TEMPORARY VIEW ~none~ AS
+SELECT
     CAST(NULL AS STRING) AS ~select~,
     CAST(NULL AS INT) AS ~i~,
     CAST(NULL AS DATE) AS ~snapshot_date~
@@ -111,6 +113,76 @@ WHERE false;
 	s3.Root = "s3://bucket/prefix"
 	require.NoError(t, sparkViews(&b, s3))
 	require.Contains(t, b.String(), "path 's3a://bucket/prefix/one/")
+}
+
+// TestSparkViewsInSchema: there a view is a query, whose partition columns depend
+// on the name of the file.
+func TestSparkViewsInSchema(t *testing.T) {
+	t.Parallel()
+	// A backslash keeps the next character of a path from being a pattern.
+	want := `
+CREATE OR REPLACE VIEW ~night~.~one~ AS
+SELECT
+    ~select~,
+    ~i~,
+    CAST(CAST('2026-11-20' AS STRING) AS DATE) AS ~snapshot_date~
+FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/one/snapshot_date=2026-11-20/part.parquet~;
+SELECT assert_true(count(*) = 7, 'table one has not the rows of its manifest') FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/one/snapshot_date=2026-11-20/part.parquet~;
+
+CREATE OR REPLACE VIEW ~night~.~order~ AS
+SELECT
+    ~select~,
+    ~i~,
+    CAST(CAST('2026-11-20' AS STRING) AS DATE) AS ~snapshot_date~,
+    CASE WHEN _metadata.file_name IN ('p,1.parquet') THEN 'a/' WHEN _metadata.file_name IN ('p2.parquet') THEN 'b' END AS ~district~
+FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}~;
+SELECT assert_true(count(*) = 8, 'table order has not the rows of its manifest') FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}~;
+
+CREATE OR REPLACE VIEW ~night~.~none~ AS
+SELECT
+    CAST(NULL AS STRING) AS ~select~,
+    CAST(NULL AS INT) AS ~i~,
+    CAST(NULL AS DATE) AS ~snapshot_date~
+WHERE false;
+`
+	var b bytes.Buffer
+	s := someSnapshot()
+	s.Schema = "night"
+	require.NoError(t, sparkViews(&b, s))
+	_, got, found := bytes.Cut(b.Bytes(), []byte("`night`;\n"))
+	require.True(t, found)
+	require.Empty(t, cmp.Diff(want, string(bytes.ReplaceAll(got, []byte("`"), []byte("~")))))
+
+	b.Reset()
+	s3 := someSnapshot()
+	s3.Root, s3.Schema = "s3://bucket/prefix", "night"
+	require.NoError(t, sparkViews(&b, s3))
+	require.Contains(t, b.String(), "parquet.`s3a://bucket/prefix/one/")
+}
+
+// TestViewsInSchema: every view is in the schema, which is made first. Spark has
+// no temporary views in schemas.
+func TestViewsInSchema(t *testing.T) {
+	t.Parallel()
+	for _, d := range Dialects() {
+		var b bytes.Buffer
+		s := someSnapshot()
+		s.Schema = "night"
+		require.NoError(t, d.Write(&b, s))
+		text := strings.ReplaceAll(b.String(), "`", `"`)
+		require.Contains(t, text, "\nCREATE SCHEMA IF NOT EXISTS \"night\";\n")
+		require.NotContains(t, text, "TEMPORARY")
+		for _, table := range s.Tables {
+			require.Contains(t, text, "\nCREATE OR REPLACE VIEW \"night\".\""+table.Name+"\" AS\n", d.Name)
+		}
+	}
+}
+
+// TestNoDistrict: schools without a district have the district null.
+func TestNoDistrict(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "CAST(NULL AS STRING)", sparkByFile([]string{"snapshot_date=2026-11-20/district=__HIVE_DEFAULT_PARTITION__/p.parquet"}, "district"))
+	require.Equal(t, `CAST('100%\'' AS STRING)`, sparkByFile([]string{"snapshot_date=2026-11-20/district=100%'/p.parquet"}, "district"))
 }
 
 func TestDialectsReportErrors(t *testing.T) {

@@ -1,0 +1,70 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// s3Header is what DuckDB needs to be told where the files are on S3.
+const s3Header = `-- The session needs a secret for the bucket, if it has none:
+--   INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain);
+`
+
+// duckDBViews writes the views in DuckDB's dialect.
+func duckDBViews(w io.Writer, s *Snapshot) error {
+	var b bytes.Buffer
+	b.WriteString(header(s))
+	if strings.HasPrefix(s.Root, "s3:") {
+		b.WriteString(s3Header)
+	}
+	if s.Schema != "" {
+		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", duckDBName(s.Schema))
+	}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		view := viewName(s, t.Name, duckDBName)
+		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\n", view)
+		switch {
+		case len(t.Files) == 0:
+			duckDBNothing(&b, t)
+		case len(s.Deltas) > 0:
+			fmt.Fprintf(&b, "%s;\n", latest(s, t, t.columns(duckDBName, districtColumn, partitionColumn), duckDBName, s.duckDBVersions))
+		default:
+			fmt.Fprintf(&b, "FROM %s;\n", s.duckDBFiles(t, ""))
+		}
+		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", view, duckDBText(t.Doc))
+	}
+	return flush(w, "DuckDB views", b.Bytes())
+}
+
+// duckDBFiles is a table function over exactly the files of a table.
+func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
+	files := make([]string, len(t.Files))
+	for i, file := range t.Files {
+		files[i] = duckDBText(s.Root + "/" + t.Folder + "/" + file)
+	}
+	// Bids are text, also where all of them look like numbers.
+	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false)",
+		strings.Join(files, ",\n    "), options, partitionColumn, duckDBType(partitionType))
+}
+
+// duckDBVersions is a query of columns, and of the run that each row is of.
+func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
+	runs := make([]string, len(s.Deltas))
+	for i, run := range s.Deltas {
+		runs[i] = duckDBText(run)
+	}
+	return fmt.Sprintf("SELECT %s, list_position([%s], %s) AS _run\nFROM %s",
+		strings.Join(columns, ", "), strings.Join(runs, ", "), fromName("filename"), s.duckDBFiles(t, "filename = true, "))
+}
+
+// duckDBNothing writes a query that has the table's columns and no row.
+func duckDBNothing(b *bytes.Buffer, t *SnapshotTable) {
+	b.WriteString("SELECT\n")
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, "    NULL::%s AS %s,\n", duckDBType(c.Type), duckDBName(c.Name))
+	}
+	fmt.Fprintf(b, "    NULL::%s AS %s\nWHERE false;\n", duckDBType(partitionType), partitionColumn)
+}

@@ -1,0 +1,181 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// sparkFileName is the name of the file that a row is read from.
+const sparkFileName = "_metadata.file_name"
+
+// sparkRebase is what Spark up to 3.5 needs to be told where a view cannot hold
+// an option.
+const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a session with
+--   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
+`
+
+// sparkViews writes the views in the dialect of Spark SQL, which takes files as
+// one path: they are the alternatives of a pattern. A pattern that does not find
+// all of them is not an error to Spark, so a statement counts the rows.
+func sparkViews(w io.Writer, s *Snapshot) error {
+	var b bytes.Buffer
+	b.WriteString(header(s))
+	b.WriteString("-- The last statement of each table fails if a file is gone: Spark itself would read the others.\n")
+	plain := s.Schema == "" && len(s.Deltas) == 0
+	if !plain {
+		b.WriteString(sparkRebase)
+	}
+	create := "CREATE OR REPLACE TEMPORARY VIEW"
+	if s.Schema != "" {
+		create = "CREATE OR REPLACE VIEW" // Spark has no temporary views in schemas.
+		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(s.Schema))
+	}
+	for i := range s.Tables {
+		t := &s.Tables[i]
+		columns := t.columns(sparkName, partitionColumn, districtColumn)
+		fmt.Fprintf(&b, "\n%s %s", create, viewName(s, t.Name, sparkName))
+		counted := s.sparkFiles(t)
+		switch {
+		case len(t.Files) == 0:
+			b.WriteString(" AS\n")
+			sparkNothing(&b, t)
+			continue
+		case len(s.Deltas) > 0:
+			fmt.Fprintf(&b, " AS\n%s;\n", latest(s, t, columns, sparkName, s.sparkVersions))
+		case plain:
+			s.sparkSource(&b, t)
+			counted = sparkName(t.Name)
+		default:
+			fmt.Fprintf(&b, " AS\nSELECT\n    %s\nFROM %s;\n", strings.Join(sparkColumns(t, columns), ",\n    "), counted)
+		}
+		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
+			sparkText("table "+t.Name+" has not the rows of its manifest"), counted)
+	}
+	return flush(w, "Spark views", b.Bytes())
+}
+
+// sparkSource ends the statement of a temporary view that is a data source: its
+// columns are declared, and the partition columns come from the paths.
+func (s *Snapshot) sparkSource(b *bytes.Buffer, t *SnapshotTable) {
+	var columns []string
+	for _, c := range t.Columns {
+		columns = append(columns, sparkName(c.Name)+" "+sparkType(c.Type))
+	}
+	if t.District {
+		columns = append(columns, sparkName(districtColumn)+" STRING")
+	}
+	columns = append(columns, sparkName(partitionColumn)+" "+sparkType(partitionType))
+	base := s.sparkRoot() + "/" + t.Folder
+	fmt.Fprintf(b, " (\n    %s\n) USING parquet OPTIONS (\n"+
+		// Dates before 1900 are an error to Spark up to 3.5 without it.
+		"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
+		strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
+}
+
+// sparkRoot is the destination as Spark names it.
+func (s *Snapshot) sparkRoot() string {
+	if rest, ok := strings.CutPrefix(s.Root, "s3://"); ok {
+		return "s3a://" + rest
+	}
+	return s.Root
+}
+
+// sparkFiles is the relation of exactly the files of a table.
+func (s *Snapshot) sparkFiles(t *SnapshotTable) string {
+	return "parquet." + sparkName(sparkPattern(s.sparkRoot()+"/"+t.Folder, t.Files))
+}
+
+// sparkColumns adds to columns of a table where the partition columns, which are
+// not in the files, come from.
+func sparkColumns(t *SnapshotTable, columns []string) []string {
+	selected := slices.Clone(columns)
+	for i, column := range columns {
+		switch column {
+		case sparkName(districtColumn):
+			if t.District {
+				selected[i] = sparkByFile(t.Files, districtColumn) + " AS " + column
+			}
+		case sparkName(partitionColumn):
+			selected[i] = "CAST(" + sparkByFile(t.Files, partitionColumn) + " AS " + sparkType(partitionType) + ") AS " + column
+		}
+	}
+	return selected
+}
+
+// sparkByFile is an expression: the value of a partition column, as text, which
+// depends on the file.
+func sparkByFile(files []string, column string) string {
+	var values []string
+	names := make(map[string][]string)
+	for _, file := range files {
+		value := "NULL"
+		if text, ok := partition(file, column); ok {
+			value = sparkText(text)
+		}
+		if names[value] == nil {
+			values = append(values, value)
+		}
+		names[value] = append(names[value], sparkText(path.Base(file)))
+	}
+	if len(values) == 1 {
+		return "CAST(" + values[0] + " AS STRING)"
+	}
+	var b strings.Builder
+	b.WriteString("CASE")
+	for _, value := range values {
+		fmt.Fprintf(&b, " WHEN %s IN (%s) THEN %s", sparkFileName, strings.Join(names[value], ", "), value)
+	}
+	b.WriteString(" END")
+	return b.String()
+}
+
+// sparkVersions is a query of columns, and of the run that each row is of.
+func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
+	runs := make([]string, len(s.Deltas))
+	for i, run := range s.Deltas {
+		runs[i] = sparkText(run)
+	}
+	return fmt.Sprintf("SELECT %s, array_position(array(%s), %s) AS _run\nFROM %s",
+		strings.Join(sparkColumns(t, columns), ", "), strings.Join(runs, ", "), fromName(sparkFileName), s.sparkFiles(t))
+}
+
+// sparkNothing writes a query that has the table's columns and no row.
+func sparkNothing(b *bytes.Buffer, t *SnapshotTable) {
+	b.WriteString("SELECT\n")
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", sparkType(c.Type), sparkName(c.Name))
+	}
+	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", sparkType(partitionType), sparkName(partitionColumn))
+}
+
+// sparkPattern returns the pattern that finds exactly these files.
+func sparkPattern(base string, files []string) string {
+	plain := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`, ",", `\,`)
+	escaped := make([]string, len(files))
+	for i, file := range files {
+		escaped[i] = plain.Replace(file)
+	}
+	if len(files) == 1 {
+		return sparkEscape(base) + "/" + escaped[0]
+	}
+	return sparkEscape(base) + "/{" + strings.Join(escaped, ",") + "}"
+}
+
+// sparkEscape keeps characters of a path outside of braces from being taken for
+// a pattern; a comma is none there.
+func sparkEscape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`).Replace(path)
+}
+
+// unescape decodes a value of a path as Spark and DuckDB do.
+func unescape(value string) string {
+	if text, err := url.PathUnescape(value); err == nil {
+		return text
+	}
+	return value
+}
