@@ -25,6 +25,8 @@ type app struct {
 	now    func() time.Time
 	// records is set once log lines are to be JSON: errors then are too.
 	records *slog.Logger
+	// who is added to every JSON log line.
+	who identity
 	// unknown are variables of the environment that are still to be told of, as
 	// are other warnings that are pending.
 	unknown []unknownVariable

@@ -99,6 +99,14 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 }
 
 func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+	store, err := a.newStore(ctx, o, from)
+	if err == nil {
+		a.who.at(store.String())
+	}
+	return store, err
+}
+
+func (a *app) newStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	if o.place.folder != "" {
 		store, err := sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
 		if err != nil {

@@ -14,7 +14,7 @@ func (a *app) newLogger(o *general) *slog.Logger {
 	options := &slog.HandlerOptions{Level: levels[o.logLevel]}
 	logger := slog.New(slog.NewTextHandler(a.stderr, options))
 	if o.logFormat == "json" {
-		logger = slog.New(slog.NewJSONHandler(a.stderr, options))
+		logger = slog.New(identified{slog.NewJSONHandler(a.stderr, options), &a.who})
 		a.records = logger
 	}
 	for _, v := range a.unknown {

@@ -46,7 +46,7 @@ func (a *app) watch(o *general, meter *pipeline.Meter) (stop func()) {
 		w.show = func(p pipeline.Progress) { a.stderr.draw(barLine(p, w.pace, a.stderr.width())) }
 	case o.logFormat == "json":
 		// Progress is asked for by --progress, whatever --log-level says.
-		logger := slog.New(slog.NewJSONHandler(a.stderr, nil))
+		logger := slog.New(identified{slog.NewJSONHandler(a.stderr, nil), &a.who})
 		w.show = w.nowAndThen(func(p pipeline.Progress) {
 			logger.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
 				"schools_done", p.SchoolsDone, "schools_total", p.SchoolsTotal, "failed", p.Failed, "denied", p.Denied,

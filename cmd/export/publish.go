@@ -62,7 +62,9 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	if err != nil {
 		return a.abandon(ctx, o.onFinish, err)
 	}
-	deps := pipeline.Deps{Store: store, Logger: o.log, Meter: &pipeline.Meter{}, Watcher: a.watcher(), Now: a.now}
+	meter := &pipeline.Meter{}
+	a.who.works(meter)
+	deps := pipeline.Deps{Store: store, Logger: o.log, Meter: meter, Watcher: a.watcher(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, store, deps.Logger)
 	}

@@ -137,6 +137,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 		warnOfPlainText(logger, baseURL)
 	}
 	meter := &pipeline.Meter{}
+	a.who.works(meter)
 	options := o.clientOptions(baseURL, credentials, logger)
 	options.Observer = a.observe(baseURL, meter)
 	client, err := extract.New(options)

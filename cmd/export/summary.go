@@ -18,10 +18,12 @@ import (
 )
 
 // jsonSummary is the JSON form of a summary, and of a command that came to none.
+// Destination and report are where any process finds them.
 type jsonSummary struct {
 	*pipeline.Summary
-	ExitCode int    `json:"exit_code"`
-	Error    string `json:"error,omitempty"`
+	DurationSeconds float64 `json:"duration_seconds,omitempty"`
+	ExitCode        int     `json:"exit_code"`
+	Error           string  `json:"error,omitempty"`
 }
 
 func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary {
@@ -38,7 +40,11 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 		if s.Outcome == "" {
 			s.Outcome = pipeline.Failed
 		}
-		r.Summary = &s
+		s.Destination = absolute(s.Destination)
+		if s.Report != "" {
+			s.Report = below(s.Destination, s.Report)
+		}
+		r.Summary, r.DurationSeconds = &s, s.Duration.Seconds()
 	}
 	if err != nil {
 		r.Error = oneLine(err)

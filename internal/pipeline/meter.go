@@ -15,6 +15,7 @@ import (
 // value is ready.
 type Meter struct {
 	phase          atomic.Value // string
+	runID          atomic.Value // string
 	currentDataset atomic.Value // string
 	started        atomic.Int64 // nanoseconds since 1970
 	client         atomic.Pointer[extract.Client]
@@ -102,6 +103,12 @@ func (m *Meter) Read(now time.Time) Progress {
 		p.Elapsed = now.Sub(time.Unix(0, started))
 	}
 	return p
+}
+
+// RunID returns the run that is being worked on; empty if that is not known yet.
+func (m *Meter) RunID() string {
+	id, _ := m.runID.Load().(string)
+	return id
 }
 
 // readHealth adds what the client has trouble with.

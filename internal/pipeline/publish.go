@@ -65,6 +65,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	if found.plan == nil {
 		return nil, fmt.Errorf("%w: there is no run %s at %s: see growth-export status", ErrUsage, id, deps.Store)
 	}
+	deps.Meter.runID.Store(id)
 	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
 	if err := stuck.inTheWayOf(&deps, id, found.plan.Kind, found.plan.SnapshotDate); err != nil {

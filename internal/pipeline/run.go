@@ -82,6 +82,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return nil, err
 	}
 	r.counted = before
+	deps.Meter.runID.Store(found.id)
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Store.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
 		deps.Logger.DebugContext(ctx, "datasets left out: the service tells them as of today alone, and whole",

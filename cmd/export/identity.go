@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"example.org/growthexport/internal/pipeline"
+)
+
+// identity is what tells a command's log lines from those of others, as far as
+// it is known yet. Its zero value is ready.
+type identity struct {
+	destination atomic.Pointer[string]
+	meter       atomic.Pointer[pipeline.Meter]
+}
+
+// at notes the destination that the command works on.
+func (i *identity) at(destination string) {
+	destination = absolute(destination)
+	i.destination.Store(&destination)
+}
+
+// works notes the meter that knows the run.
+func (i *identity) works(meter *pipeline.Meter) { i.meter.Store(meter) }
+
+func (i *identity) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("version", thisBuild().Version)}
+	if destination := i.destination.Load(); destination != nil {
+		attrs = append(attrs, slog.String("destination", *destination))
+	}
+	if meter := i.meter.Load(); meter != nil && meter.RunID() != "" {
+		attrs = append(attrs, slog.String("run_id", meter.RunID()))
+	}
+	return attrs
+}
+
+// identified adds the identity to every line of a handler.
+type identified struct {
+	slog.Handler
+
+	who *identity
+}
+
+// Handle adds what the line does not say itself.
+func (h identified) Handle(ctx context.Context, record slog.Record) error {
+	has := make(map[string]bool)
+	record.Attrs(func(a slog.Attr) bool {
+		has[a.Key] = true
+		return true
+	})
+	record = record.Clone()
+	for _, attr := range h.who.attrs() {
+		if !has[attr.Key] {
+			record.AddAttrs(attr)
+		}
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+// WithAttrs keeps the identity.
+func (h identified) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return identified{h.Handler.WithAttrs(attrs), h.who}
+}
+
+// WithGroup keeps the identity, which is then part of the group.
+func (h identified) WithGroup(name string) slog.Handler {
+	return identified{h.Handler.WithGroup(name), h.who}
+}
+
+// absolute returns a destination as other processes find it: a folder by its
+// absolute path, a bucket as it is.
+func absolute(destination string) string {
+	if strings.HasPrefix(destination, "s3://") {
+		return destination
+	}
+	path, err := filepath.Abs(destination)
+	if err != nil {
+		return destination
+	}
+	return path
+}
