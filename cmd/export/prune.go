@@ -13,12 +13,16 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
+// allKinds is the --kind that stands for every kind of snapshot.
+const allKinds = "all"
+
 // pruneOptions are the settings of prune.
 type pruneOptions struct {
 	general
 	destination
 	keep     int
 	keepDays int
+	kind     string
 	dryRun   bool
 }
 
@@ -26,11 +30,12 @@ func (a *app) pruneCommand() *cobra.Command {
 	o := &pruneOptions{}
 	cmd := &cobra.Command{
 		Use:         "prune",
-		Annotations: map[string]string{oftenAnnotation: "dest keep keep-days dry-run config"},
+		Annotations: map[string]string{oftenAnnotation: "dest keep keep-days kind dry-run config"},
 		Short:       "Removes whole old snapshots",
-		Long: "Removes whole old snapshots: full ones, as-of ones and changes, each kind judged\n" +
-			"by itself. The snapshot that _latest.json names stays, whatever is asked for.\n" +
-			"A pruning that was killed is finished by the next one.",
+		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
+			"another kind; --keep and --keep-days then apply to each kind on its own. The\n" +
+			"snapshot that _latest.json names is always kept. A prune that was killed is\n" +
+			"finished by the next one.",
 		Args: noArguments,
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
@@ -38,10 +43,13 @@ func (a *app) pruneCommand() *cobra.Command {
 	}
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What is kept"}
-	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of each kind")
+	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of the kind")
 	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
 		"the snapshots of the last N days; as-of ones by the day they were taken")
-	g.toggle(&o.dryRun, "dry-run", "tell what would be removed, and remove nothing")
+	choose(g, &o.kind, "kind", "KIND", string(sink.Full),
+		[]string{string(sink.Full), string(sink.AsOf), string(sink.Delta), allKinds},
+		"the snapshots to prune: full, as_of, delta or all")
+	g.toggle(&o.dryRun, "dry-run", "print what would be removed and remove nothing")
 	o.general.define(cmd)
 	return cmd
 }
@@ -52,6 +60,9 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 		return err
 	}
 	options := sink.PruneOptions{Now: a.now, DryRun: o.dryRun}
+	if o.kind != allKinds {
+		options.Kinds = []sink.Kind{sink.Kind(o.kind)}
+	}
 	switch which {
 	case "keep":
 		options.Keep = o.keep

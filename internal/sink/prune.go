@@ -12,6 +12,8 @@ import (
 // PruneOptions say which snapshots Prune keeps: exactly one of Keep and
 // KeepDays is above 0.
 type PruneOptions struct {
+	// Kinds are the kinds of snapshots that are pruned; empty means all.
+	Kinds []Kind
 	// Keep is how many snapshots of each kind are kept, those of the newest
 	// dates.
 	Keep int
@@ -19,17 +21,22 @@ type PruneOptions struct {
 	// and today's, and the as-of snapshots that were taken in them, however long
 	// ago their own dates are.
 	KeepDays int
-	// Now tells the time.
+	// Now returns the time.
 	Now func() time.Time
-	// DryRun tells what would be removed and removes nothing.
+	// DryRun reports what would be removed and removes nothing.
 	DryRun bool
 }
 
-// PruneReport tells what Prune has removed, or would remove.
+// prunes reports whether snapshots of a kind are pruned.
+func (o *PruneOptions) prunes(kind Kind) bool {
+	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind)
+}
+
+// PruneReport says what Prune has removed, or would remove.
 type PruneReport struct {
 	DryRun  bool        `json:"dry_run"`
 	Removed []PrunedRun `json:"removed"`
-	// Kept counts the published snapshots that stay.
+	// Kept counts the published snapshots of the pruned kinds that stay.
 	Kept int `json:"kept"`
 }
 
@@ -52,8 +59,8 @@ type pruneIntent struct {
 	SnapshotDate  string `json:"snapshot_date"`
 }
 
-// Prune removes whole published snapshots, each kind judged by itself, and what
-// is left of replaced runs that are older than all that is kept. The run that
+// Prune removes whole published snapshots of some kinds, each kind on its own,
+// and what is left of replaced runs that are older than all that is kept. The run that
 // _latest.json names is never removed, nor the newest that it should name.
 //
 // Of a run the pointer goes first, so that no reader by pointer finds a
@@ -99,7 +106,7 @@ func (p *pruning) run(ctx context.Context) error {
 		return err
 	}
 	var doomed []pruneIntent
-	for _, kind := range []Kind{Full, AsOf, Delta} {
+	for _, kind := range slices.DeleteFunc([]Kind{Full, AsOf, Delta}, func(k Kind) bool { return !p.opts.prunes(k) }) {
 		doomed = append(doomed, p.judge(kind, runs, spared, begun)...)
 	}
 	for _, intent := range append(begun, doomed...) {
@@ -113,7 +120,7 @@ func (p *pruning) run(ctx context.Context) error {
 	}
 	for _, manifest := range runs {
 		gone := slices.ContainsFunc(p.report.Removed, func(r PrunedRun) bool { return r.RunID == manifest.RunID })
-		if manifest.Status == Published && !gone {
+		if manifest.Status == Published && !gone && p.opts.prunes(manifest.Kind) {
 			p.report.Kept++
 		}
 	}
