@@ -35,9 +35,9 @@ func (a *app) statusCommand() *cobra.Command {
 	}
 	o.destination.define(cmd)
 	cleaning := group{cmd.Flags(), "Cleaning"}
-	cleaning.toggle(&o.clean, "clean", "drop what dead runs have left staged: published ones, and killed ones that nobody resumes")
+	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: those that no process holds and that gave no sign of life for --clean-after")
 	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
-		"how long a run that is staging makes no progress before it counts as dead")
+		"how long a run has given no sign of life before it counts as dead; a run at work gives one every few minutes")
 	o.general.define(cmd)
 	return cmd
 }
@@ -78,15 +78,25 @@ func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) erro
 		fmt.Fprintf(&b, "There are no runs at %s.\n", at)
 	} else {
 		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(t, "run\tkind\tdate\tstate\tsteps staged\tschools\tfailed\tdenied\tlast progress")
+		fmt.Fprintln(t, "run\tkind\tdate\tstate\tschools\tfailed\tdenied\trows\tsize\ttook\tlast sign of life")
 		for i := range runs {
 			r := &runs[i]
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, r.State,
-				r.Staged, r.Units, wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), age(now, r.LastProgress))
+			rows, size, took := "-", "-", "-"
+			if r.State == sink.StatePublished || r.State == sink.StateReplaced {
+				rows, took = wording.Count(r.Rows), shortTime(r.Duration)
+			}
+			if r.State == sink.StatePublished {
+				size = wording.Size(r.Bytes)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, stateOf(r),
+				wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), rows, size, took, age(now, r.LastProgress))
 		}
 		_ = t.Flush() // a strings.Builder takes everything
 	}
 	for i := range runs {
+		if by := runs[i].SupersededBy; by != "" {
+			fmt.Fprintf(&b, "%s was held back; %s has been published for its date\n", runs[i].RunID, by)
+		}
 		for _, reason := range runs[i].Reasons {
 			fmt.Fprintf(&b, "%s is held back because %s\n", runs[i].RunID, reason)
 		}
@@ -95,4 +105,16 @@ func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) erro
 		}
 	}
 	return writeText(w, b.String())
+}
+
+// stateOf is the state of a run, and how much of it is staged while it is not
+// published.
+func stateOf(r *sink.RunState) string {
+	switch {
+	case r.SupersededBy != "":
+		return r.State + ", superseded"
+	case r.State == sink.StateStaging && r.Units > 0:
+		return fmt.Sprintf("%s, %d of %d tasks", r.State, r.Staged, r.Units)
+	}
+	return r.State
 }

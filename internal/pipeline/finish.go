@@ -37,6 +37,15 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 	return finished, stuck, nil
 }
 
+// alive gives signs of life of a run while work goes on.
+func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Context) error) error {
+	stop := sink.KeepAlive(ctx, d.Store, run, func(err error) {
+		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)
+	})
+	defer stop()
+	return work(ctx)
+}
+
 // of returns what is stuck of a run; nil if nothing is.
 func (st stuckRuns) of(run string) *sink.StuckError {
 	for _, s := range st {

@@ -1,12 +1,15 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // checkLimits returns the reasons why a complete run should not be published
@@ -31,25 +34,54 @@ func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limi
 		return held, fmt.Errorf("look for the previous snapshot: %w", err)
 	}
 	if before != nil {
-		held.Reasons = append(held.Reasons, shrunk(before, g, l.maxShrink)...)
+		if reason := shrunk(before, g, l.maxShrink); reason != "" {
+			held.Reasons = append(held.Reasons, reason)
+		}
 	}
 	return held, nil
 }
 
-// shrunk compares a run with the snapshot before it.
-func shrunk(before *sink.Manifest, g *sink.Gathered, most Shrink) []string {
-	var reasons []string
+// shrunk compares a run with the snapshot before it, and returns one reason for
+// everything that fell too far; "" if nothing did.
+func shrunk(before *sink.Manifest, g *sink.Gathered, most Shrink) string {
+	type fall struct {
+		what    string
+		was, is int64
+	}
+	var falls []fall
 	compare := func(what string, was, is int64) {
 		if lost := was - is; was > 0 && float64(lost) > most.Part*float64(was) {
-			reasons = append(reasons, fmt.Sprintf("%s fell from %d to %d since the snapshot of %s (run %s), by more than --max-shrink %s",
-				what, was, is, before.SnapshotDate, before.RunID, most))
+			falls = append(falls, fall{what, was, is})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.Tables)) {
-		compare("rows of table "+name, before.Tables[name].Rows, g.Tables[name].Rows)
+		compare("rows of "+name, before.Tables[name].Rows, g.Tables[name].Rows)
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.Datasets)) {
-		compare("schools with rows in dataset "+name, before.Datasets[name].SchoolsWithRow, g.Datasets[name].SchoolsWithRow)
+		compare("schools with rows in "+name, before.Datasets[name].SchoolsWithRow, g.Datasets[name].SchoolsWithRow)
 	}
-	return reasons
+	if len(falls) == 0 {
+		return ""
+	}
+	// The report compares every table: here the largest falls are enough.
+	slices.SortStableFunc(falls, func(a, b fall) int {
+		return cmp.Compare(float64(a.is)/float64(a.was), float64(b.is)/float64(b.was))
+	})
+	const maxListed = 4
+	var list []string
+	for _, f := range falls[:min(len(falls), maxListed)] {
+		list = append(list, fmt.Sprintf("%s from %s to %s", f.what, wording.Count(f.was), wording.Count(f.is)))
+	}
+	if n := len(falls) - maxListed; n > 0 {
+		list = append(list, fmt.Sprintf("and %d more", n))
+	}
+	return fmt.Sprintf("%s fell by more than --max-shrink %s since the snapshot of %s (run %s): %s",
+		counted(len(falls)), most, before.SnapshotDate, before.RunID, strings.Join(list, ", "))
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 count"
+	}
+	return fmt.Sprintf("%d counts", n)
 }

@@ -24,7 +24,7 @@ func (lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (fun
 }
 
 // interrupted is a store on which somebody else does something just before the
-// n-th document is written, reports aside.
+// n-th document is written, not counting reports and signs of life.
 type interrupted struct {
 	lockless
 
@@ -34,7 +34,7 @@ type interrupted struct {
 }
 
 func (s interrupted) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if path != sink.ReportPath("run") && s.written.Add(1) == s.before {
+	if path != sink.ReportPath("run") && path != sink.AlivePath("run") && s.written.Add(1) == s.before {
 		s.act()
 	}
 	return s.lockless.Write(ctx, path, data, when)

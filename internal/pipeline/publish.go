@@ -138,7 +138,11 @@ func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summa
 }
 
 func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
-	gathered, err := sink.GatherIntact(ctx, deps.Store, plan)
+	var gathered *sink.Gathered
+	err := deps.alive(ctx, plan.RunID, func(ctx context.Context) (err error) {
+		gathered, err = sink.GatherIntact(ctx, deps.Store, plan)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("gather run %s: %w", plan.RunID, err)
 	}

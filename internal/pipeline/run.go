@@ -213,7 +213,10 @@ func (r *run) take(ctx context.Context, found standing) error {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
 		}
 	}
-	if err := r.phase(ctx, StepFetch, r.plan.RunID, r.fetchAll); err != nil {
+	err := r.phase(ctx, StepFetch, r.plan.RunID, func(ctx context.Context) error {
+		return r.alive(ctx, r.plan.RunID, r.fetchAll)
+	})
+	if err != nil {
 		return overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, err)
 	}
 	if r.settings.Shards > 1 {

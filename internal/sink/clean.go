@@ -12,9 +12,9 @@ import (
 )
 
 // Clean drops what dead runs have left staged, and returns these runs as they
-// stand in paths. Dead is a run that is published or replaced, one that has no
-// plan, and one that was killed while staging and has made no progress for
-// longer than age: it can be begun anew, but not be resumed. Runs that are
+// stand in paths. Dead is a run that no process holds and that is published or
+// replaced, or has given no sign of life for longer than age while it was staging
+// or had no plan: it can be started over, but not be resumed. Runs that are
 // staged, held or being published are never touched.
 func Clean(ctx context.Context, store Store, now time.Time, age time.Duration) ([]string, error) {
 	// What is staged is read first: a run that begins meanwhile is not in it.
@@ -33,27 +33,52 @@ func Clean(ctx context.Context, store Store, now time.Time, age time.Duration) (
 	var cleaned []string
 	for _, name := range slices.Sorted(maps.Keys(staged)) {
 		state, run := states[name], name
-		switch {
-		case state == nil:
-			if now.Sub(staged[name]) <= age {
-				continue // its plan may be on its way
-			}
-		case state.State == StatePublished || state.State == StateReplaced:
+		if state != nil {
 			run = state.RunID
-		case state.State == StateStaging && now.Sub(state.LastProgress) > age:
-			run = state.RunID
-			if err := Forget(ctx, store, run); err != nil {
-				return cleaned, fmt.Errorf("clean run %s: %w", run, err)
-			}
-		default:
+		}
+		if !dead(state, staged[name], now, age) {
 			continue
 		}
-		if err := store.Sweep(ctx, run); err != nil {
+		done, err := cleanRun(ctx, store, run, state != nil && state.State == StateStaging)
+		if err != nil {
 			return cleaned, fmt.Errorf("clean run %s: %w", run, err)
 		}
-		cleaned = append(cleaned, run)
+		if done {
+			cleaned = append(cleaned, run)
+		}
 	}
 	return cleaned, nil
+}
+
+// dead reports whether a run is, as far as its documents and staged files tell.
+// It has no state if it has no plan.
+func dead(state *RunState, staged, now time.Time, age time.Duration) bool {
+	switch {
+	case state == nil:
+		return now.Sub(staged) > age // its plan may be on its way
+	case state.State == StatePublished, state.State == StateReplaced:
+		return true
+	}
+	return state.State == StateStaging && now.Sub(state.LastProgress) > age
+}
+
+// cleanRun drops what a run has staged, and its journals if it was staging,
+// unless a process holds the run.
+func cleanRun(ctx context.Context, store Store, run string, staging bool) (done bool, err error) {
+	release, err := HoldRunExclusive(ctx, store, run)
+	if errors.Is(err, ErrLocked) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if staging {
+		if err := errors.Join(Forget(ctx, store, run), store.Remove(ctx, AlivePath(run))); err != nil {
+			return false, err
+		}
+	}
+	return true, store.Sweep(ctx, run)
 }
 
 // Forget drops what the checkpoints of a run say is staged, and then the

@@ -1,7 +1,10 @@
 package sink
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -64,6 +67,69 @@ func TestClean(t *testing.T) {
 	journals, err := ReadJournals(ctx, store, "alive")
 	require.NoError(t, err)
 	require.Len(t, journals, 1)
+}
+
+// TestCleanLeavesLiveRunsAlone has runs at work that have staged nothing for
+// days: one on disk holds its lock, and one on a store without locks gives signs
+// of life.
+func TestCleanLeavesLiveRunsAlone(t *testing.T) {
+	t.Parallel()
+	for _, locks := range []bool{true, false} {
+		root := t.TempDir()
+		store := Store(newDir(t, root))
+		if !locks {
+			store = lockless{store}
+		}
+		plan, err := CreatePlan(t.Context(), store, newPlan("slow", few))
+		require.NoError(t, err)
+		stageUnit(t, store, plan, Unit{Bucket: 0, Dataset: "students"}, nil)
+		release, err := HoldRunShared(t.Context(), store, "slow", 3, 8)
+		require.NoError(t, err)
+		long := time.Now().Add(25 * time.Hour)
+		stop := func() {}
+		if !locks {
+			stop = KeepAlive(t.Context(), store, "slow", func(err error) { require.NoError(t, err) })
+			for _, _, err := store.Read(t.Context(), AlivePath("slow")); err != nil; _, _, err = store.Read(t.Context(), AlivePath("slow")) {
+				require.ErrorIs(t, err, ErrNotFound)
+			}
+			sign := filepath.Join(root, filepath.FromSlash(AlivePath("slow")))
+			require.NoError(t, os.Chtimes(sign, long, long))
+		}
+		cleaned, err := Clean(t.Context(), store, long, 24*time.Hour)
+		require.NoError(t, err)
+		require.Empty(t, cleaned)
+		journals, err := ReadJournals(t.Context(), store, "slow")
+		require.NoError(t, err)
+		require.Len(t, journals, 1)
+
+		stop()
+		require.NoError(t, release())
+		require.NoFileExists(t, filepath.Join(root, filepath.FromSlash(AlivePath("slow"))))
+		cleaned, err = Clean(t.Context(), store, long, 24*time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, []string{"slow"}, cleaned)
+	}
+}
+
+// TestKeepAlive writes a sign of life every few minutes, and takes it back.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store := newDir(t, root)
+		stop := KeepAlive(t.Context(), store, "run", func(err error) { require.NoError(t, err) })
+		for range 3 {
+			<-time.After(5 * time.Minute)
+			synctest.Wait()
+			sign, _, err := readDocument[aliveDocument](t.Context(), store, AlivePath("run"))
+			require.NoError(t, err)
+			require.Less(t, time.Since(sign.WrittenAt), 5*time.Minute)
+			require.Equal(t, os.Getpid(), sign.PID)
+		}
+		stop()
+		_, _, err := store.Read(t.Context(), AlivePath("run"))
+		require.ErrorIs(t, err, ErrNotFound)
+	})
 }
 
 // stagedFile stages an empty table of schools.

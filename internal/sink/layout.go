@@ -21,6 +21,7 @@ const (
 	ledgerName   = "ledger.parquet"
 	heldName     = "held.json"
 	intentName   = "intent.json"
+	aliveName    = "alive.json"
 	purgeName    = "purge.json"
 	pruneName    = "prune.json"
 	reportName   = "report.html"
@@ -108,6 +109,9 @@ func HeldPath(run string) string { return runPath(run) + heldName }
 
 // IntentPath is where a publisher says that it began.
 func IntentPath(run string) string { return runPath(run) + intentName }
+
+// AlivePath is the path of alive.json, the sign of life of a run.
+func AlivePath(run string) string { return runPath(run) + aliveName }
 
 // JournalPath is where the journal of a staged unit is.
 func JournalPath(run string, bucket int, dataset string) string {

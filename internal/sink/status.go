@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,7 +25,10 @@ type RunState struct {
 	Kind         Kind   `json:"kind"`
 	SnapshotDate string `json:"snapshot_date"`
 	State        string `json:"state"`
-	// LastProgress is when something of the run was last written.
+	// PlannedAt is when the run was planned; zero if its plan cannot be read.
+	PlannedAt time.Time `json:"planned_at"`
+	// LastProgress is the last sign of life: when something of the run was last
+	// written. A process at work writes at least every five minutes.
 	LastProgress time.Time `json:"last_progress"`
 	// Staged of the run's Units are staged. A published run has no units left
 	// to tell of: both are as in its plan.
@@ -34,13 +38,22 @@ type RunState struct {
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
-	// Reasons say why a held run is held.
+	// Rows, Bytes and Duration, from plan to publishing, are of a run that is or
+	// was published. The files of a replaced run are gone.
+	Rows     int64         `json:"rows"`
+	Bytes    int64         `json:"bytes"`
+	Duration time.Duration `json:"duration_ns"`
+	// Reasons say why a held run is held, unless it is superseded.
 	Reasons []string `json:"reasons,omitempty"`
+	// SupersededBy is the run that was published for the date of a held run since.
+	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
+	// planWritten orders runs that were planned in the same second.
+	planWritten time.Time
 }
 
-// Runs tells of every run at a destination, by date and then by id.
+// Runs returns the states of all runs at a destination, those planned last first.
 func Runs(ctx context.Context, store Store) ([]RunState, error) {
 	entries, err := list(ctx, store, runsPrefix)
 	if err != nil {
@@ -74,9 +87,29 @@ func Runs(ctx context.Context, store Store) ([]RunState, error) {
 		entries = entries[n:]
 	}
 	slices.SortFunc(runs, func(a, b RunState) int {
-		return strings.Compare(a.SnapshotDate+" "+a.RunID, b.SnapshotDate+" "+b.RunID)
+		return cmp.Or(b.PlannedAt.Compare(a.PlannedAt), b.planWritten.Compare(a.planWritten), cmp.Compare(b.RunID, a.RunID))
 	})
+	for i := range runs {
+		if held := &runs[i]; held.State == StateHeld {
+			if held.SupersededBy = supersededBy(held, runs); held.SupersededBy != "" {
+				held.Reasons = nil
+			}
+		}
+	}
 	return runs, nil
+}
+
+// supersededBy returns the run that was published for the date of a held run
+// after that was held, or was planned later.
+func supersededBy(held *RunState, runs []RunState) string {
+	for i := range runs {
+		r := &runs[i]
+		same := r.State == StatePublished && r.Kind == held.Kind && r.SnapshotDate == held.SnapshotDate && r.Kind != Delta
+		if same && (r.PlannedAt.After(held.PlannedAt) || r.LastProgress.After(held.LastProgress)) {
+			return r.RunID
+		}
+	}
+	return ""
 }
 
 // runFolder is what lies in the folder of a run.
@@ -101,7 +134,7 @@ func runState(
 	if !folder.has(planName) && !folder.has(manifestName) {
 		return nil, nil
 	}
-	state := &RunState{State: StateStaging}
+	state := &RunState{State: StateStaging, planWritten: folder.modified[planName]}
 	plan, err := readInto[Plan](ctx, store, path+planName, state)
 	if err != nil {
 		return nil, err
@@ -110,7 +143,7 @@ func runState(
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
 		state.Units = len(plan.Units())
 		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
-		state.LastProgress = plan.PlannedAt
+		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
 	}
 	if folder.has(manifestName) {
 		return state, published(ctx, store, folder, state)
@@ -146,6 +179,14 @@ func published(ctx context.Context, store Store, folder *runFolder, state *RunSt
 		state.Schools = manifest.Schools.Total
 		state.Failed, state.Denied = manifest.Schools.Failed, manifest.Schools.Denied
 		state.State, state.LastProgress = manifest.Status, manifest.PublishedAt
+		state.PlannedAt = manifest.StartedAt
+		state.Duration = manifest.PublishedAt.Sub(manifest.StartedAt)
+		for _, table := range manifest.Tables {
+			state.Rows += table.Rows
+			for i := range table.Files {
+				state.Bytes += table.Files[i].Bytes
+			}
+		}
 	}
 	if folder.has(intentName) {
 		state.State = StatePublishing
@@ -167,7 +208,7 @@ func unpublished(
 		}
 	}
 	for name, modified := range folder.modified {
-		if strings.HasPrefix(name, journalName) || name == heldName || name == intentName {
+		if strings.HasPrefix(name, journalName) || name == heldName || name == intentName || name == aliveName {
 			later(modified)
 		}
 	}

@@ -28,7 +28,7 @@ func Tidy(ctx context.Context, store Store, run string) error {
 	if err != nil {
 		return err
 	}
-	paths := []string{HeldPath(run)}
+	paths := []string{HeldPath(run), AlivePath(run)}
 	for _, entry := range journals {
 		paths = append(paths, entry.Path)
 	}

@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"errors"
-	"slices"
 )
 
 // VerifyTarget chooses what is verified: a run, the snapshot of a date, the
@@ -102,7 +101,7 @@ func (v *verification) locateDate(ctx context.Context, kind Kind, date string) (
 	if err != nil {
 		return located{}, err
 	}
-	for _, r := range slices.Backward(runs) {
+	for _, r := range runs { // the newest first
 		if r.Kind == kind && r.SnapshotDate == date && r.State == StatePublished {
 			return located{run: r.RunID}, nil
 		}

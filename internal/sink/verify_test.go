@@ -262,7 +262,7 @@ func TestRuns(t *testing.T) {
 	require.Empty(t, runs)
 
 	takeSnapshot(t, store, newPlan("1-replaced", few))
-	takeSnapshot(t, store, newPlan("2-published", few))
+	m := takeSnapshot(t, store, newPlan("2-published", few))
 	stageRun(t, store, newPlan("3-publishing", few), nil)
 	_, _, err = begin(ctx, store, gather(t, store, "3-publishing"), options(), "")
 	require.NoError(t, err)
@@ -296,22 +296,31 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	require.Equal(t, []short{
-		{"8-damaged", StateStaging, 0, 0},
-		{"0-earlier", StatePublished, 2, 2},
-		{"1-replaced", StateReplaced, 2, 2},
-		{"2-published", StatePublished, 2, 2},
-		{"3-publishing", StatePublishing, 2, 2},
-		{"4-held", StateHeld, 2, 2},
-		{"5-staged", StateStaged, 2, 2},
-		{"6-staging", StateStaging, 1, 2},
 		{"7-begun", StateStaging, 0, 2},
-	}, got)
-	held := runs[5]
+		{"6-staging", StateStaging, 1, 2},
+		{"5-staged", StateStaged, 2, 2},
+		{"4-held", StateHeld, 2, 2},
+		{"3-publishing", StatePublishing, 2, 2},
+		{"2-published", StatePublished, 2, 2},
+		{"1-replaced", StateReplaced, 2, 2},
+		{"0-earlier", StatePublished, 2, 2},
+		{"8-damaged", StateStaging, 0, 0},
+	}, got, "those planned last first")
+	var rows, bytes int64
+	for _, file := range m.files() {
+		rows += file.Rows
+		bytes += file.Bytes
+	}
+	require.Equal(t, rows, runs[5].Rows)
+	require.Equal(t, bytes, runs[5].Bytes)
+	require.Equal(t, 90*time.Minute, runs[5].Duration)
+	held := runs[3]
 	require.Equal(t, []string{"too many", "too few"}, held.Reasons)
+	require.Empty(t, held.SupersededBy)
 	require.EqualValues(t, 1, held.Failed)
 	require.EqualValues(t, 1, held.Denied)
-	require.Len(t, runs[0].Problems, 1)
-	require.Contains(t, runs[0].Problems[0], "_runs/8-damaged/plan.json")
+	require.Len(t, runs[8].Problems, 1)
+	require.Contains(t, runs[8].Problems[0], "_runs/8-damaged/plan.json")
 
 	t.Log("progress is that of the newest staged file")
 	later := time.Now().Add(time.Hour).Truncate(time.Second)
@@ -320,5 +329,14 @@ func TestRuns(t *testing.T) {
 	require.NoError(t, os.Chtimes(filepath.Join(root, "_staging/6-staging", staged[0].Name()), later, later))
 	runs, err = Runs(ctx, store)
 	require.NoError(t, err)
-	require.WithinDuration(t, later, runs[7].LastProgress, 0)
+	require.WithinDuration(t, later, runs[1].LastProgress, 0)
+
+	t.Log("a held run whose date was published since is superseded")
+	takeSnapshot(t, store, newPlan("9-since", few, planned(time.Hour)))
+	runs, err = Runs(ctx, store)
+	require.NoError(t, err)
+	require.Equal(t, "9-since", runs[0].RunID)
+	require.Equal(t, "4-held", runs[4].RunID)
+	require.Equal(t, "9-since", runs[4].SupersededBy)
+	require.Empty(t, runs[4].Reasons)
 }

@@ -1,0 +1,57 @@
+package sink
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// aliveInterval is how often a process that works on a run gives a sign of life:
+// users are promised one every five minutes at least.
+const aliveInterval = 4 * time.Minute
+
+// aliveDocument is alive.json: a process works on the run. When it was written
+// is what counts, and the store knows that.
+type aliveDocument struct {
+	WrittenAt time.Time `json:"written_at"`
+	PID       int       `json:"pid"`
+	Host      string    `json:"host"`
+}
+
+// KeepAlive gives signs of life of a run until stop is called, which takes the
+// last one back. Clean goes by them on stores that have no locks. A sign that
+// cannot be written is handed to failed, and does no other harm.
+func KeepAlive(ctx context.Context, store Store, run string, failed func(error)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(aliveInterval)
+		defer ticker.Stop()
+		for {
+			if err := giveSign(ctx, store, run); err != nil && ctx.Err() == nil {
+				failed(err)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if err := store.Remove(ctx, AlivePath(run)); err != nil {
+			failed(err)
+		}
+	}
+}
+
+func giveSign(ctx context.Context, store Store, run string) error {
+	host, _ := os.Hostname() // It is only shown.
+	sign := aliveDocument{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
+	return writeDocument(ctx, store, AlivePath(run), sign, Condition{})
+}
