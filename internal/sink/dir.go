@@ -43,14 +43,19 @@ type Dir struct {
 	command    string
 
 	// flush makes a file or folder durable; tests of other things do without.
-	flush func(*os.File) error
+	flush func(osFile) error
+	// wrap is what tests put around the file system; nil otherwise.
+	wrap func(osRoot) osRoot
 
 	// writing admits one conditional write of this process at a time, so that
 	// its goroutines need not poll for the lock of other processes.
 	writing chan struct{}
+	// syncing admits one goroutine that syncs folders at a time: one whose folder
+	// another is syncing must not return before that is done.
+	syncing chan struct{}
 
 	mu   sync.Mutex
-	root *os.Root // nil until the folder exists
+	root osRoot // nil until the folder exists
 	// made are the root and the folders above it that this Dir has made, the
 	// outermost first.
 	made []string
@@ -73,8 +78,8 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 	}
 	d := &Dir{
 		name: name, path: absolute, fileMode: 0o600, folderMode: 0o700,
-		log: opts.Log, command: opts.Command, flush: (*os.File).Sync,
-		writing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
+		log: opts.Log, command: opts.Command, flush: osFile.Sync,
+		writing: make(chan struct{}, 1), syncing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
 		intact: make(map[string]struct{}),
 	}
 	if d.log == nil {
@@ -145,7 +150,7 @@ func (d *Dir) probe(folder string) error {
 }
 
 // existing returns the root, nil where there is no folder yet.
-func (d *Dir) existing() (*os.Root, error) {
+func (d *Dir) existing() (osRoot, error) {
 	root, err := d.open(false)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -153,7 +158,7 @@ func (d *Dir) existing() (*os.Root, error) {
 	return root, err
 }
 
-func (d *Dir) open(create bool) (*os.Root, error) {
+func (d *Dir) open(create bool) (osRoot, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.root != nil {
@@ -173,8 +178,11 @@ func (d *Dir) open(create bool) (*os.Root, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open destination %s: %w", d.name, cause(err))
 	}
-	d.root = root
-	return root, nil
+	d.root = systemRoot{root}
+	if d.wrap != nil {
+		d.root = d.wrap(d.root)
+	}
+	return d.root, nil
 }
 
 // makeRoot makes the root and the folders above it that are missing, durably,
@@ -240,7 +248,7 @@ func (d *Dir) reopen() {
 
 // inFolder makes the folder and then does what needs it. Somebody may remove
 // the empty folder in between, so both are tried again.
-func (d *Dir) inFolder(root *os.Root, folder string, do func() error) error {
+func (d *Dir) inFolder(root osRoot, folder string, do func() error) error {
 	var err error
 	for range 100 {
 		if err = d.makeFolder(root, folder); err == nil {
@@ -253,16 +261,17 @@ func (d *Dir) inFolder(root *os.Root, folder string, do func() error) error {
 	return err
 }
 
-func (d *Dir) makeFolder(root *os.Root, folder string) error {
+func (d *Dir) makeFolder(root osRoot, folder string) error {
 	if folder == "." {
 		return nil
 	}
-	err := root.Mkdir(folder, d.folderMode)
+	mode := d.folderMode | inherited(root, folder)
+	err := root.Mkdir(folder, mode)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := d.makeFolder(root, path.Dir(folder)); err != nil {
 			return err
 		}
-		err = root.Mkdir(folder, d.folderMode)
+		err = root.Mkdir(folder, mode)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -272,28 +281,53 @@ func (d *Dir) makeFolder(root *os.Root, folder string) error {
 	}
 	d.changed(path.Dir(folder))
 	info, err := root.Stat(folder)
-	if err == nil && info.Mode().Perm()&d.folderMode != d.folderMode {
+	if err == nil && info.Mode().Perm()&mode != mode {
 		// A group that the folder above hands down stays handed down.
-		err = root.Chmod(folder, d.folderMode|info.Mode()&fs.ModeSetgid)
+		err = root.Chmod(folder, mode|info.Mode()&fs.ModeSetgid)
 	}
 	return err
 }
 
-// create makes a new file with the mode of the options.
-func (d *Dir) create(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, d.fileMode)
+// create makes a new file that will be at target later, with the mode it is to
+// have there: the options', and what those may read who may read the file that
+// it replaces or the folder it will be in.
+func (d *Dir) create(root osRoot, name, target string) (osFile, error) {
+	mode := d.fileMode
+	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {
+		mode |= info.Mode().Perm()
+	} else {
+		mode |= inherited(root, target) & 0o044
+	}
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, err
 	}
-	if err := setMode(f, d.fileMode); err != nil {
+	if err := setMode(f, mode); err != nil {
 		return nil, errors.Join(err, f.Close(), root.Remove(name))
 	}
 	return f, nil
 }
 
+// inherited returns who else may read the folder nearest above name, as bits of
+// a folder's mode. The root does not count, since its owner may have made it
+// with any mode: below it _runs, which a run makes first, speaks for it. So a
+// destination that was made with GroupReadable stays readable for the group.
+func inherited(root osRoot, name string) fs.FileMode {
+	folder := path.Dir(name)
+	for ; folder != "."; folder = path.Dir(folder) {
+		if info, err := root.Stat(folder); err == nil {
+			return info.Mode().Perm() & 0o055
+		}
+	}
+	if info, err := root.Stat(path.Clean(runsPrefix)); err == nil {
+		return info.Mode().Perm() & 0o055
+	}
+	return 0
+}
+
 // setMode gives back what the umask took from a new file's mode. Where a file
 // system has no modes of its own and shows more, there is nothing to do.
-func setMode(f *os.File, mode fs.FileMode) error {
+func setMode(f osFile, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm()&mode != mode {
 		err = f.Chmod(mode)
@@ -302,27 +336,34 @@ func setMode(f *os.File, mode fs.FileMode) error {
 }
 
 // prune removes the folder and those above it as far as they are empty.
-func (d *Dir) prune(root *os.Root, folder string) {
+func (d *Dir) prune(root osRoot, folder string) {
 	for folder != "." && root.Remove(folder) == nil {
 		folder = path.Dir(folder)
 	}
 }
 
-// changed notes that the entries of a folder have to be made durable.
+// changed notes that the entries of a folder have to be made durable, and those
+// of the folders above it, which a process may have made that was killed before
+// it could sync them.
 func (d *Dir) changed(folder string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.unsynced[folder] = struct{}{}
+	for ; folder != "."; folder = path.Dir(folder) {
+		d.unsynced[folder] = struct{}{}
+	}
+	d.unsynced["."] = struct{}{}
 }
 
-// sync makes the entries of the folders that changed durable.
-func (d *Dir) sync(root *os.Root) error {
+// sync makes the entries of all folders durable that changed before the call.
+func (d *Dir) sync(root osRoot) error {
+	d.syncing <- struct{}{}
+	defer func() { <-d.syncing }()
 	d.mu.Lock()
 	folders := d.unsynced
 	d.unsynced = make(map[string]struct{})
 	d.mu.Unlock()
 	for folder := range folders {
-		f, err := root.Open(folder)
+		f, err := openToRead(root, folder)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was emptied and removed
 		}
@@ -343,7 +384,7 @@ func (d *Dir) sync(root *os.Root) error {
 
 // flushFolder makes the entries of a folder durable, where the system has a way
 // to: not every file system syncs folders, and Windows opens none for it.
-func (d *Dir) flushFolder(f *os.File) error {
+func (d *Dir) flushFolder(f osFile) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -30,7 +30,7 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	if root == nil {
 		return nil, "", cmp.Or(err, ErrNotFound)
 	}
-	data, err := root.ReadFile(name)
+	data, err := readAll(root, name)
 	if missing(err) {
 		return nil, "", ErrNotFound
 	}
@@ -68,7 +68,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	}
 	temporary := folder + "/" + randomName()
 	defer d.prune(root, folder)
-	err = d.inFolder(root, folder, func() error { return d.writeFile(root, temporary, data) })
+	err = d.inFolder(root, folder, func() error { return d.writeFile(root, temporary, name, data) })
 	if err != nil {
 		return errors.Join(d.failed("write", name, err), removeIfThere(root, temporary))
 	}
@@ -90,14 +90,14 @@ func documentStaging(name string, when Condition) (folder string, locked bool) {
 	return documentsFolder, true
 }
 
-func (d *Dir) holdsCondition(root *os.Root, name string, when Condition) error {
+func (d *Dir) holdsCondition(root osRoot, name string, when Condition) error {
 	switch {
 	case when.Absent:
 		if _, err := root.Lstat(name); err == nil {
 			return ErrConflict
 		}
 	case when.Version != "":
-		data, err := root.ReadFile(name)
+		data, err := readAll(root, name)
 		if missing(err) || (err == nil && hashOf(data) != when.Version) {
 			return ErrConflict
 		}
@@ -106,8 +106,8 @@ func (d *Dir) holdsCondition(root *os.Root, name string, when Condition) error {
 	return nil
 }
 
-func (d *Dir) writeFile(root *os.Root, name string, data []byte) error {
-	f, err := d.create(root, name)
+func (d *Dir) writeFile(root osRoot, temporary, name string, data []byte) error {
+	f, err := d.create(root, temporary, name)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (d *Dir) writeFile(root *os.Root, name string, data []byte) error {
 }
 
 // replace moves the temporary file to its name.
-func (d *Dir) replace(root *os.Root, temporary, name string, when Condition) error {
+func (d *Dir) replace(root osRoot, temporary, name string, when Condition) error {
 	if !when.Absent {
 		return root.Rename(temporary, name)
 	}
@@ -139,7 +139,7 @@ func (d *Dir) replace(root *os.Root, temporary, name string, when Condition) err
 	return root.Rename(temporary, name)
 }
 
-func removeIfThere(root *os.Root, name string) error {
+func removeIfThere(root osRoot, name string) error {
 	if err := root.Remove(name); err != nil && !missing(err) {
 		return err
 	}
@@ -148,7 +148,7 @@ func removeIfThere(root *os.Root, name string) error {
 
 // dirObject is an Object of a Dir.
 type dirObject struct {
-	*os.File
+	osFile
 
 	size int64
 }
@@ -168,8 +168,8 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 }
 
 // openFile opens a regular file. ErrNotFound.
-func (d *Dir) openFile(root *os.Root, name string) (Object, error) {
-	f, err := root.Open(name)
+func (d *Dir) openFile(root osRoot, name string) (Object, error) {
+	f, err := openToRead(root, name)
 	if missing(err) {
 		return nil, ErrNotFound
 	}
@@ -183,7 +183,7 @@ func (d *Dir) openFile(root *os.Root, name string) (Object, error) {
 	if err != nil {
 		return nil, errors.Join(d.failed("open", name, err), f.Close())
 	}
-	return dirObject{File: f, size: info.Size()}, nil
+	return dirObject{osFile: f, size: info.Size()}, nil
 }
 
 // List walks the folders, without _staging and without what is neither file nor
@@ -208,7 +208,7 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	}
 }
 
-func (d *Dir) list(ctx context.Context, root *os.Root, folder, prefix string, yield func(Entry, error) bool) bool {
+func (d *Dir) list(ctx context.Context, root osRoot, folder, prefix string, yield func(Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		return yield(Entry{}, err)
 	}
@@ -254,9 +254,19 @@ func sortName(entry fs.DirEntry) string {
 	return entry.Name()
 }
 
+// readAll returns what a file holds.
+func readAll(root osRoot, name string) ([]byte, error) {
+	f, err := openToRead(root, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
+}
+
 // readFolder returns the entries of a folder, none if it is missing.
-func readFolder(root *os.Root, folder string) ([]fs.DirEntry, error) {
-	f, err := root.Open(folder)
+func readFolder(root osRoot, folder string) ([]fs.DirEntry, error) {
+	f, err := openToRead(root, folder)
 	if missing(err) {
 		return nil, nil
 	}
@@ -282,6 +292,7 @@ func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := removeIfThere(root, name); err != nil {
 		return d.failed("remove", name, err)
 	}
+	d.changed(path.Dir(name))
 	d.prune(root, path.Dir(name))
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"time"
 )
@@ -26,7 +25,8 @@ type dirDraft struct {
 	DraftFile
 
 	dir    *Dir
-	root   *os.Root
+	root   osRoot
+	file   osFile
 	folder string
 	name   string
 }
@@ -43,12 +43,14 @@ func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
 	draft := &dirDraft{dir: d, root: root, folder: stagingFolder(run), name: randomName()}
 	draft.Path, draft.Failed = name, func(err error) error { return d.failed("stage", name, err) }
 	err = d.inFolder(root, draft.folder, func() (err error) {
-		draft.File, err = d.create(root, draft.folder+"/"+draft.name)
+		draft.file, err = d.create(root, draft.folder+"/"+draft.name, name)
 		return err
 	})
 	if err != nil {
+		d.prune(root, draft.folder)
 		return nil, draft.Failed(err)
 	}
+	draft.File = draft.file
 	return draft, nil
 }
 
@@ -61,7 +63,7 @@ func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := f.dir.flush(f.File); err != nil {
+		if err := f.dir.flush(f.file); err != nil {
 			return nil, f.Failed(err)
 		}
 		f.dir.changed(f.folder)
@@ -103,7 +105,7 @@ func staged(run string, file File) (string, error) {
 }
 
 // has tells whether there is a regular file of that size.
-func (d *Dir) has(root *os.Root, name string, size int64) (bool, error) {
+func (d *Dir) has(root osRoot, name string, size int64) (bool, error) {
 	info, err := root.Lstat(name)
 	if missing(err) {
 		return false, nil
@@ -171,6 +173,9 @@ func (d *Dir) Commit(ctx context.Context, run string, file File) error {
 			}
 			return err
 		})
+		if err != nil {
+			err = inTheWay(root, folder, err)
+		}
 		if missing(err) {
 			err = ErrStagedLost
 		}
@@ -207,6 +212,7 @@ func (d *Dir) Abort(ctx context.Context, run string, file File) error {
 	if err := root.Remove(from); err != nil && !missing(err) {
 		return d.failed("abort", file.Path, err)
 	}
+	d.changed(stagingFolder(run))
 	d.prune(root, stagingFolder(run))
 	return nil
 }
@@ -224,6 +230,7 @@ func (d *Dir) Sweep(ctx context.Context, run string) error {
 	if err := root.RemoveAll(stagingFolder(run)); err != nil {
 		return d.failed("remove", stagingFolder(run), err)
 	}
+	d.changed(path.Clean(stagingPrefix))
 	d.sweepLocks(root)
 	d.prune(root, path.Clean(stagingPrefix))
 	return nil

@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"errors"
-	"os"
 )
 
 // Intact reads a staged file again and compares its SHA-256. A process reads
@@ -34,14 +33,14 @@ func (d *Dir) Intact(ctx context.Context, run string, file File) (bool, error) {
 
 // unchanged reports whether the file at name has the hash of a staged file,
 // whose staged name is from.
-func (d *Dir) unchanged(ctx context.Context, root *os.Root, name, from string, file File) (bool, error) {
+func (d *Dir) unchanged(ctx context.Context, root osRoot, name, from string, file File) (bool, error) {
 	d.mu.Lock()
 	_, read := d.intact[from]
 	d.mu.Unlock()
 	if read || file.SHA256 == "" {
 		return true, nil
 	}
-	f, err := root.Open(name)
+	f, err := openToRead(root, name)
 	if missing(err) {
 		return false, nil
 	}

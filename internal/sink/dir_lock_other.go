@@ -8,8 +8,8 @@ import (
 )
 
 // lockFile fails: there is no lock here that is certain to end with its process.
-func lockFile(*os.File, LockMode) error { return errors.ErrUnsupported }
+func lockFile(osFile, LockMode) error { return errors.ErrUnsupported }
 
-func upgradeLock(*os.File) error { return errors.ErrUnsupported }
+func upgradeLock(osFile) error { return errors.ErrUnsupported }
 
 func processRuns(int) bool { return true }

@@ -5,13 +5,12 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 )
 
 // lockFile locks the open file until it is closed or the process ends, however
 // it ends. ErrLocked, or errors.ErrUnsupported.
-func lockFile(f *os.File, mode LockMode) error {
+func lockFile(f osFile, mode LockMode) error {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if mode == Exclusive {
 		how = syscall.LOCK_EX | syscall.LOCK_NB
@@ -42,7 +41,7 @@ func lockFile(f *os.File, mode LockMode) error {
 }
 
 // upgradeLock makes a shared lock exclusive. If it fails the lock may be lost.
-func upgradeLock(f *os.File) error { return lockFile(f, Exclusive) }
+func upgradeLock(f osFile) error { return lockFile(f, Exclusive) }
 
 // processRuns reports whether a process of this host is alive.
 func processRuns(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

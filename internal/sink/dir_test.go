@@ -187,7 +187,7 @@ func TestDirErrorsKeepTheirReason(t *testing.T) {
 	root := t.TempDir()
 	dir := newDir(t, root)
 	full := &fs.PathError{Op: "write", Path: "_staging/r/SECRETNAME", Err: syscall.ENOSPC}
-	dir.flush = func(*os.File) error { return full }
+	dir.flush = func(osFile) error { return full }
 	err := dir.Write(t.Context(), "_runs/r/plan.json", []byte("x"), Condition{})
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.ErrorContains(t, err, "write _runs/r/plan.json in "+root+": no space left on device")
@@ -211,7 +211,7 @@ func TestDirMakesDurableFirst(t *testing.T) {
 	root := t.TempDir()
 	dir := newDir(t, root)
 	var flushed []string
-	dir.flush = func(f *os.File) error {
+	dir.flush = func(f osFile) error {
 		name, err := filepath.Rel(root, f.Name())
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func TestDirClearsAwayAfterTheKilled(t *testing.T) {
 	root := t.TempDir()
 	dir := newDir(t, root)
 	killed := errors.New("killed")
-	dir.flush = func(f *os.File) error {
+	dir.flush = func(f osFile) error {
 		left := f.Name() + "-left"
 		return errors.Join(killed, os.WriteFile(left, nil, 0o600))
 	}

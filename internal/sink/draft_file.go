@@ -2,14 +2,19 @@ package sink
 
 import (
 	"fmt"
-	"os"
+	"io"
 )
 
 // DraftFile is the file in which a Draft grows, and what may be done with it
 // when: it is written, finished and read, and at last staged or aborted. A
 // store embeds it in its own Draft, and says what staging and aborting are.
 type DraftFile struct {
-	File *os.File
+	File interface {
+		io.Writer
+		io.ReaderAt
+		io.Closer
+		Name() string
+	}
 	// Path is where the file will be visible.
 	Path string
 	// Failed puts an error of writing into the store's words.

@@ -24,7 +24,7 @@ func newDir(t *testing.T, root string) *Dir {
 	t.Helper()
 	dir, err := NewDir(root, DirOptions{})
 	require.NoError(t, err)
-	dir.flush = func(*os.File) error { return nil }
+	dir.flush = func(osFile) error { return nil }
 	return dir
 }
 

@@ -188,7 +188,7 @@ func TestLockThatCannotBeGivenUp(t *testing.T) {
 	pruned, err := Prune(t.Context(), store, PruneOptions{Keep: 1, Now: morning})
 	require.ErrorIs(t, err, errStuck)
 	require.Empty(t, pruned.Removed)
-	purged, err := Purge(t.Context(), store, PurgeOptions{Schools: []string{"x"}, Now: morning})
+	purged, err := Purge(t.Context(), store, PurgeOptions{Schools: []string{"x"}, AllowUnknown: true, Now: morning})
 	require.ErrorIs(t, err, errStuck)
 	require.Empty(t, purged.Runs)
 }

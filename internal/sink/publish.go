@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -132,6 +134,9 @@ func begin(
 	}
 	err = settleDestination(ctx, store, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
 	if err != nil {
+		return nil, "", err
+	}
+	if err := store.CheckCommit(ctx, run, append(slices.Collect(maps.Keys(files)), LedgerPath(run))); err != nil {
 		return nil, "", err
 	}
 	ledger, err := stageLedger(ctx, store, run, g.Ledger)

@@ -51,6 +51,10 @@ type Store interface {
 	// an upload against its own checksums does as Holds; one that does not reads
 	// the file again, unless this Store has staged or read it before.
 	Intact(ctx context.Context, run string, file File) (bool, error)
+	// CheckCommit checks, as far as can be told, that Commit can make files
+	// visible at these paths, and leaves nothing behind. The error says what is
+	// in the way and what to do.
+	CheckCommit(ctx context.Context, run string, paths []string) error
 	// Commit makes a staged file visible. It is idempotent: a file committed
 	// before, with the same size, is done. It fails with ErrStagedLost where
 	// the store has dropped it, or its bytes are not those that were staged. What was committed is durable at the latest
@@ -82,7 +86,8 @@ type Store interface {
 	// order of their paths. Nothing staged is among them.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 	// Remove removes a visible object, and on disk the folders that it leaves
-	// empty; none is no error.
+	// empty; none is no error. What was removed is gone durably at the latest
+	// when the next Write returns.
 	Remove(ctx context.Context, path string) error
 
 	// Lock takes the lock of a name in a mode, against other processes and other

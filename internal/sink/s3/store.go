@@ -61,6 +61,9 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 // String returns the destination's URL, as ParseURL takes it.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
+// CheckCommit does nothing: an upload is completed where it was begun.
+func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
+
 // Lock keeps nobody out: documents are written under conditions instead.
 func (s *Store) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
 	if err := ctx.Err(); err != nil {

@@ -1,0 +1,54 @@
+package sink
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// osRoot is what a Dir calls of the file system below its root: the methods of
+// os.Root. Tests put one in its place that fails or records.
+type osRoot interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (osFile, error)
+	Mkdir(name string, perm fs.FileMode) error
+	Chmod(name string, mode fs.FileMode) error
+	Stat(name string) (fs.FileInfo, error)
+	Lstat(name string) (fs.FileInfo, error)
+	Rename(from, to string) error
+	Link(from, to string) error
+	Remove(name string) error
+	RemoveAll(name string) error
+}
+
+// osFile is what a Dir calls of an open file or folder: methods of os.File.
+type osFile interface {
+	io.Reader
+	io.ReaderAt
+	io.Writer
+	io.Closer
+	Name() string
+	Stat() (fs.FileInfo, error)
+	ReadDir(n int) ([]fs.DirEntry, error)
+	Chmod(mode fs.FileMode) error
+	Truncate(size int64) error
+	Sync() error
+	SyscallConn() (syscall.RawConn, error)
+}
+
+// systemRoot is the file system itself.
+type systemRoot struct{ *os.Root }
+
+var _ osRoot = systemRoot{}
+
+// OpenFile opens a file or folder.
+func (r systemRoot) OpenFile(name string, flag int, perm fs.FileMode) (osFile, error) {
+	f, err := r.Root.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openToRead opens a file or folder for reading.
+func openToRead(root osRoot, name string) (osFile, error) { return root.OpenFile(name, os.O_RDONLY, 0) }
