@@ -216,7 +216,7 @@ func TestPartitionedByDistrict(t *testing.T) {
 	found := tree(t, root)
 	for _, path := range []string{
 		"schools/snapshot_date=2026-11-20/part-0000-p.parquet",
-		"test_results/snapshot_date=2026-11-20/district=d%201%2F%C3%BC/part-0000-p.parquet",
+		"test_results/snapshot_date=2026-11-20/district=d%201%2Fü/part-0000-p.parquet",
 		"test_results/snapshot_date=2026-11-20/district=d2/part-0001-p.parquet",
 		"test_results/snapshot_date=2026-11-20/district=__HIVE_DEFAULT_PARTITION__/part-0002-p.parquet",
 	} {
