@@ -1,6 +1,6 @@
-# growth-export as an image of one static program. It runs as nobody in
-# particular, needs no shell and writes to two places only, so the rest can be
-# read-only:
+# growth-export as an image of one static program, and a shell for --on-finish
+# and the examples for Kubernetes. It runs as an unprivileged user (65532) and
+# writes to two places only, so the rest can be read-only:
 #
 #   docker build --build-arg VERSION=1.0.0 --tag growth-export .
 #   docker run --rm --read-only --volume growth-scratch:/scratch \
@@ -8,8 +8,8 @@
 #     growth-export run --base-url https://host --dest s3://bucket/prefix
 #
 # A folder as destination is a volume that user 65532 may write; in Kubernetes
-# see fsGroup. --on-finish needs a shell, which is not here: copy the program
-# into an image that has one.
+# see fsGroup. The shell has no commands but its own: for an --on-finish that
+# needs others, copy the program into an image that has them.
 
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -25,6 +25,7 @@ RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION} 
 FROM scratch
 # Certificates to know the service and S3 by; SSL_CERT_FILE names others.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=busybox:1.37-musl /bin/busybox /bin/sh
 COPY --from=build /out/growth-export /usr/local/bin/growth-export
 COPY --from=build --chown=65532:65532 /out/scratch /scratch
 ENV GROWTH_EXPORT_SCRATCH=/scratch TMPDIR=/scratch

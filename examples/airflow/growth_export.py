@@ -22,15 +22,15 @@ log = logging.getLogger(__name__)
 # What the exit codes of `growth-export run` mean for the task. Codes that are not here, such as those of kills, are tried again.
 DONE = {
     0: "published",
-    3: "published, but some schools failed, within --max-failed-schools: see the ledger",
+    3: "published, but not all is well (some schools failed): see the report of the run",
 }
 FINAL = {
     2: "a mistake in the settings",
-    4: "the service refused us: check key, secret and data sharing agreements",
+    4: "the service denied access: check key, secret and data sharing agreements",
 }
 AGAIN = {
     1: "failed, nothing was published",
-    5: "held back: schools that failed are asked again; or growth-export publish --accept-held",
+    5: "held back: failed schools are retried; for what shrank read the report, then growth-export publish --accept-held, or run --restart",
     130: "interrupted",
 }
 

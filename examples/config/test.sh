@@ -71,7 +71,7 @@ sums whole >whole.sums
 # Each line with # does too, alone; with bids that exist.
 tr -d ' \n' <whole/_runs/trial/plan.json >plan.txt
 school=$(sed 's/.*"schools":\[{"bid":"\([^"]*\)".*/\1/' plan.txt)
-district=$(sed 's/.*"schools":\[{"bid":"[^"]*","district":"\([^"]*\)".*/\1/' plan.txt)
+district=$(sed 's/.*"schools":\[{"bid":"[^"]*"[^}]*"district":"\([^"]*\)".*/\1/' plan.txt)
 sed -n 's/^#\([a-z][a-z0-9-]*: .*\)/\1/p' "$here/nightly.yaml" >lines.txt
 [ "$(wc -l <lines.txt)" -ge 20 ] || fail "nightly.yaml has too few lines to try"
 while read -r line; do
@@ -84,6 +84,7 @@ while read -r line; do
 		echo "$district" >districts.txt
 		line='districts: "@districts.txt"'
 		;;
+	snapshot-date) line="snapshot-date: $(date -u +%F)" ;;
 	shards) set -- "$@" --run-id sharded ;; # wants a name
 	modified-since) set -- "$@" --dest whole ;; # wants a run before
 	esac

@@ -53,9 +53,12 @@ small 0 1 --dest good
 grep -q '^Published: ' out.txt || fail "nothing was published"
 [ ! -s err.txt ] || fail "a good night is mailed: $(cat err.txt)"
 small 2 1 --dest bad --concurrency none
-small 3 1 --dest partial --simulate-failing 1 --max-failed-schools 1
+small 0 1 --dest partial --simulate-failing 1 --max-failed-schools 1
+grep -q '^night.sh: warning: .* is published, but not all is well' err.txt || fail "a night without a school has no warning: $(cat err.txt)"
 small 5 3 --dest held --simulate-failing 1
 [ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the tries of a night were runs of their own"
+night 0 1 --dest shrunk --simulate --simulate-results 9000
+night 5 1 --dest shrunk --simulate --simulate-results 900
 
 growth-export simulate --schools 4 --sizes 1000x4 --latency 200ms >service.env 2>service.log &
 service=$!
@@ -101,10 +104,10 @@ signalled TERM 130 1 interrupted
 # --- the line of cron ------------------------------------------------------
 
 # Its folders, here; and the simulated service rather than that of nightly.yaml.
-mkdir var etc
+mkdir var log etc
 cp "$here/../config/nightly.yaml" etc/
 echo unused | tee etc/api-key >etc/api-secret
-sed "s|/var/lib/growth-export|$tmp/var|g; s|/etc/growth-export|$tmp/etc|g" "$here/growth-export.cron" >cron
+sed "s|/var/lib/growth-export|$tmp/var|g; s|/var/log/growth-export|$tmp/log|g; s|/etc/growth-export|$tmp/etc|g" "$here/growth-export.cron" >cron
 line=$(grep -v '^#\|^$\|^[A-Z_]*=' cron)
 [ "$(grep -vc '^#\|^$\|^[A-Z_]*=' cron)" -eq 1 ] || fail "the file for cron has other lines than one"
 echo "$line" | grep -Eq '^([0-9*/,-]+ ){5}growth-export [^%]+$' || fail "cron does not understand: $line"
@@ -122,9 +125,10 @@ cronline() {
 }
 cronline 0
 [ ! -s cron.err ] || fail "a good night is mailed: $(cat cron.err)"
-grep -q '^Published: ' var/night.log || fail "the log tells of nothing published"
+[ -z "$(find var -name '*lock' -o -name '*.log')" ] || fail "lock or log are in the destination"
+grep -q '^Published: ' log/night.log || fail "the log tells of nothing published"
 before=$(find var -type f | sort)
-exec 9>var/.lock
+exec 9>log/lock
 flock 9
 cronline 75
 [ "$before" = "$(find var -type f | sort)" ] || fail "the line of cron did not leave the night before alone"

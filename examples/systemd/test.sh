@@ -43,4 +43,10 @@ command=$(sed -n 's|^ExecStart=||p' growth-export.service | sed "s|/etc/growth-e
 timeout 60 $command --simulate --simulate-schools 2 --simulate-sizes 1 >run.txt 2>&1 || fail "the command line: $(cat run.txt)"
 [ -s out/_latest.json ] || fail "the command line published nothing"
 
+# Its warning, which only exit code 3 gets.
+sed -n "s|^ExecStopPost=/bin/sh -c '\(.*\)'\$|\1|p" growth-export.service | sed 's/\$\$/$/g' >after.sh
+[ -s after.sh ] || fail "the unit has no warning"
+[ -z "$(EXIT_STATUS=0 sh after.sh)" ] || fail "a good night has a warning"
+EXIT_STATUS=3 sh after.sh | grep -q '^<4>published, but not all is well' || fail "exit code 3 has no warning"
+
 echo "systemd: PASSED: exposure $(tail -n 1 security.txt | grep -o '[0-9][0-9.]* [A-Z]*')"
