@@ -15,6 +15,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/telemetry"
+	"example.org/growthexport/internal/wording"
 )
 
 // app is what the commands share: the process's surroundings, handed in.
@@ -27,9 +28,7 @@ type app struct {
 	records *slog.Logger
 	// who is added to every JSON log line.
 	who identity
-	// unknown are variables of the environment that are still to be told of, as
-	// are other warnings that are pending.
-	unknown []unknownVariable
+	// pending are warnings that wait for a logger.
 	pending []string
 	// telemetry is nil unless a collector is to be told of the command.
 	telemetry *telemetry.Telemetry
@@ -50,9 +49,6 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	root.SetOut(stdout)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
-	for _, v := range a.unknown {
-		fmt.Fprintf(a.stderr, "growth-export: warning: environment variable %s is not known and has no effect%s\n", v.name, v.hint)
-	}
 	for _, warning := range a.pending {
 		fmt.Fprintf(a.stderr, "growth-export: warning: %s\n", warning)
 	}
@@ -92,6 +88,7 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 				return nil
 			}
 			if len(args) == 0 {
+				_ = cmd.Help() // It cannot fail: it writes to stdout, whose errors it drops.
 				return usagef("name a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
 			}
 			return unknownCommand(cmd, args[0])
@@ -168,7 +165,11 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usagef("%s takes flags only, not %s; see %s --help", cmd.Name(), quoted(args[0]), cmd.CommandPath())
+	hint := "see " + cmd.CommandPath() + " --help"
+	if cmd.Name() == "schema" {
+		hint = "it prints every table, search its output: growth-export schema | less -p " + wording.ShellWord(args[0])
+	}
+	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
 }
 
 // commandNames lists the commands that help shows.
@@ -189,11 +190,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := unknown.GetSpecifiedName()
 		if variable, secret := secretName(name); secret {
-			return usagef("--%s: secrets are not taken from flags, which every user of the machine can read: "+
-				"set %s, or %s_FILE to the path of a file", name, variable, variable)
+			return usagef("--%s: %s", name, notFromFlags(variable))
 		}
-		if len(name) == 1 {
-			return usagef("unknown flag -%s%s", name, hint)
+		if word, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); word != "" {
+			if variable, secret := secretName(word); secret {
+				return usagef("-%s: %s", word, notFromFlags(variable))
+			}
+			// The rest of the word may be a value: only names of flags are repeated.
+			return usagef("unknown flag -%s%s%s", name, didYouMean("--", word, flagNames(cmd)), hint)
 		}
 		return usagef("unknown flag --%s%s%s", name, didYouMean("--", name, flagNames(cmd)), hint)
 	}
@@ -204,6 +208,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usagef("--%s needs a value%s", missing.GetFlag().Name, hint)
 	}
 	return usagef("%w%s", err, hint)
+}
+
+func notFromFlags(variable string) string {
+	return "secrets are not taken from flags, which every user of the machine can read: set " + variable +
+		", or " + variable + fileSuffix + " to the path of a file"
 }
 
 // flagNames lists the flags of a command that a user can set.

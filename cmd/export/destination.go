@@ -148,7 +148,11 @@ func parseDest(text string) (place, error) {
 	case strings.ContainsRune(text, 0):
 		return place{}, errors.New("the path holds a zero byte")
 	}
-	return place{folder: filepath.Clean(text)}, nil
+	folder, err := expandHome(text)
+	if err != nil {
+		return place{}, err
+	}
+	return place{folder: filepath.Clean(folder)}, nil
 }
 
 func parseFileURL(text string) (place, error) {

@@ -17,13 +17,10 @@ func (a *app) newLogger(o *general) *slog.Logger {
 		logger = slog.New(identified{slog.NewJSONHandler(a.stderr, options), &a.who})
 		a.records = logger
 	}
-	for _, v := range a.unknown {
-		logger.Warn("environment variable is not known and has no effect"+v.hint, "variable", v.name) //nolint:sloglint // the hint is part of the sentence
-	}
 	for _, warning := range a.pending {
 		logger.Warn(warning) //nolint:sloglint // it was worded before there was a logger
 	}
-	a.unknown, a.pending = nil, nil
+	a.pending = nil
 	return logger
 }
 

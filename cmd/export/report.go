@@ -42,7 +42,7 @@ func (a *app) reportCommand() *cobra.Command {
 	which := group{cmd.Flags(), "Which run"}
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
 	which.shownDefault("run-id", "the one planned last")
-	define(which, &o.to, "to", "FILE", "", parseText, "write the page to this file instead, or to stdout: -")
+	define(which, &o.to, "to", "FILE", "", parsePath, "write the page to this file instead, or to stdout: -")
 	which.shownDefault("to", "report.html beside the run's plan")
 	o.general.define(cmd)
 	return cmd

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -75,7 +76,9 @@ func resolved[O any](
 // those that are not there from the configuration file. A variable that is
 // empty counts as not set.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
-	a.unknown = a.unknownVariables(cmd.Root())
+	if err := a.checkVariables(cmd.Root()); err != nil {
+		return nil, err
+	}
 	found := make(sources)
 	var problem error
 	visit := func(set func(f *pflag.Flag) error) {
@@ -101,7 +104,10 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	if problem != nil || !found.given("config") {
 		return found, problem
 	}
-	path := cmd.Flags().Lookup("config").Value.String()
+	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
+	if err != nil {
+		return found, usagef("%s: %w", found["config"].name, err)
+	}
 	file, err := readConfig(path, allFlags(cmd.Root()))
 	if err != nil {
 		return found, usagef("%s: %w", found["config"].name, err)
@@ -121,13 +127,15 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	return found, problem
 }
 
-// unknownVariable looks like one of ours and is not: most often it is
-// misspelled. Its value is not kept.
-type unknownVariable struct{ name, hint string }
+// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in
+// every pod beside a service named growth-export.
+var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// unknownVariables finds them. They are no error, since Kubernetes makes such
-// variables for a service named growth-export.
-func (a *app) unknownVariables(root *cobra.Command) []unknownVariable {
+// checkVariables refuses a variable that begins with envPrefix and is not a
+// setting of any command: most often it is misspelled, and ignoring it would
+// ignore what it was to set. Its value, which may be a secret, is not repeated. An
+// empty one counts as not set.
+func (a *app) checkVariables(root *cobra.Command) error {
 	var known []string
 	for _, name := range allFlags(root) {
 		known = append(known, strings.TrimPrefix(envName(name), envPrefix))
@@ -136,14 +144,13 @@ func (a *app) unknownVariables(root *cobra.Command) []unknownVariable {
 		name := strings.TrimPrefix(variable, envPrefix)
 		known = append(known, name, name+fileSuffix)
 	}
-	var unknown []unknownVariable
 	for _, variable := range slices.Sorted(maps.Keys(a.env)) {
 		name, ours := strings.CutPrefix(variable, envPrefix)
-		if ours && a.env[variable] != "" && !slices.Contains(known, name) {
-			unknown = append(unknown, unknownVariable{variable, didYouMean(envPrefix, name, known)})
+		if ours && a.env[variable] != "" && !slices.Contains(known, name) && !ofKubernetes.MatchString(name) {
+			return usagef("environment variable %s is not a setting%s", variable, didYouMean(envPrefix, name, known))
 		}
 	}
-	return unknown
+	return nil
 }
 
 // allFlags lists the flags of all commands: a configuration file and an

@@ -133,8 +133,6 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 		if baseURL, disconnect, err = o.embed(context.WithoutCancel(ctx), a.now()); err != nil {
 			return fail(err)
 		}
-	} else {
-		warnOfPlainText(logger, baseURL)
 	}
 	meter := &pipeline.Meter{}
 	a.who.works(meter)
@@ -193,7 +191,8 @@ func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger 
 	}
 }
 
-// chooseService tells whether the simulated service is to be asked.
+// chooseService reports whether the simulated service is to be asked. It refuses
+// to send secrets unencrypted to another machine.
 func (o *service) chooseService(from sources) (simulated bool, err error) {
 	if !o.simulate {
 		delete(from, "simulate") // said to be off, which is the default
@@ -202,6 +201,10 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 	if err == nil && which == "" {
 		err = usagef("there is no service to ask: give --base-url URL (or %s, or base-url in the --config file), or --simulate",
 			envName("base-url"))
+	}
+	if err == nil && which == "base-url" && o.baseURL.Scheme == "http" && !isLoopback(o.baseURL) && !o.allowHTTP {
+		err = usagef("%s: http would send credentials and student data to %s unencrypted: write https, or add --allow-http if that is meant",
+			from["base-url"].name, o.baseURL.Host)
 	}
 	return which == "simulate", err
 }
@@ -220,16 +223,7 @@ func (o *service) serviceName(from sources) string {
 	}
 }
 
-// warnOfPlainText tells of secrets and student data that anybody on the way can
-// read.
-func warnOfPlainText(logger *slog.Logger, baseURL *url.URL) {
-	if baseURL.Scheme != "http" || isLoopback(baseURL) {
-		return
-	}
-	logger.Warn("the base URL is http: credentials and student data travel unencrypted, use https", "host", baseURL.Host)
-}
-
-// isLoopback tells whether a URL leads to this machine.
+// isLoopback reports whether a URL leads to this machine.
 func isLoopback(u *url.URL) bool {
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()

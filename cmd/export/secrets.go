@@ -69,6 +69,9 @@ func (a *app) secret(variable string) (value, file string, err error) {
 	where := variable
 	if file != "" {
 		where += fileSuffix
+		if file, err = expandHome(file); err != nil {
+			return "", "", usagef("%s: %w", where, err)
+		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return "", "", usagef("%s: read the secret: %w", where, err)

@@ -56,6 +56,10 @@ type list struct {
 func (l *list) Set(text string) error {
 	parts, none := strings.Split(text, ","), "the list is empty: leave it out for the default"
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
+		path, err := expandHome(path)
+		if err != nil {
+			return err
+		}
 		lines, err := readLines(path)
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ type general struct {
 
 func (o *general) define(cmd *cobra.Command) group {
 	g := group{cmd.Flags(), generalGroup}
-	define(g, &o.config, "config", "FILE", "", parseText, "YAML file of settings, with the names of the flags")
+	define(g, &o.config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
 	choose(g, &o.output, "output", "FORMAT", outputText, []string{outputText, outputJSON}, "what stands on stdout: text or json")
 	choose(g, &o.logFormat, "log-format", "FORMAT", "text", []string{"text", "json"}, "log lines on stderr: text or json")
 	choose(g, &o.logLevel, "log-level", "LEVEL", "info", []string{"debug", "info", "warn", "error"},
@@ -49,6 +49,7 @@ func (o *general) defineProgress(g group) {
 // service is how the service is asked.
 type service struct {
 	baseURL        *url.URL
+	allowHTTP      bool
 	simulate       bool
 	concurrency    int
 	rate           float64
@@ -61,6 +62,7 @@ type service struct {
 func (o *service) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), serviceGroup}
 	define(g, &o.baseURL, "base-url", "URL", "", parseBaseURL, "root of the service: https://host or https://host/path")
+	g.toggle(&o.allowHTTP, "allow-http", "accept a base URL of http to another machine: credentials and data travel unencrypted")
 	g.toggle(&o.simulate, "simulate", "ask a simulated service, which needs no credentials")
 	define(g, &o.concurrency, "concurrency", "N", "8", between(1, 1024), "most requests in flight")
 	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "most requests per second")

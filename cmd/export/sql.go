@@ -68,7 +68,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.toggle(&o.changes, "changes", "all delta runs here")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"put the views into this schema, to read two nights side by side")
-	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parseText,
+	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
 		"YAML file of settings, with the names of the flags")
 	return cmd
 }

@@ -78,6 +78,9 @@ func parseRate(text string) (float64, error) {
 // parseDuration takes a time such as 90s or 1h30m, above nothing.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
+	if n, notNumber := strconv.ParseFloat(text, 64); notNumber == nil && n > 0 {
+		return 0, fmt.Errorf("%s has no unit: write %ss, %sm or %sh", quoted(text), text, text, text)
+	}
 	if err != nil || d <= 0 {
 		return 0, fmt.Errorf("%s is not a time above 0 with its unit, such as 500ms, 60s or 1h30m", quoted(text))
 	}
@@ -105,10 +108,10 @@ func parseShare(text string) (float64, error) {
 	return share, nil
 }
 
-// parseSize takes bytes, with a decimal or binary unit.
+// parseSize takes a size with a decimal or binary unit.
 func parseSize(text string) (int64, error) {
 	units := map[string]int64{
-		"": 1, "B": 1,
+		"B": 1,
 		"K": 1e3, "KB": 1e3, "KIB": 1 << 10,
 		"M": 1e6, "MB": 1e6, "MIB": 1 << 20,
 		"G": 1e9, "GB": 1e9, "GIB": 1 << 30,
@@ -116,8 +119,15 @@ func parseSize(text string) (int64, error) {
 	number := strings.TrimRight(text, "BKMGIbkmgi ")
 	unit, known := units[strings.ToUpper(strings.TrimSpace(text[len(number):]))]
 	n, err := strconv.ParseInt(number, 10, 64)
+	if err == nil && n > 0 && number == text {
+		meant := text + "MiB"
+		if n >= 1<<10 {
+			meant = text + "B"
+		}
+		return 0, fmt.Errorf("%s has no unit, such as B, KiB or MiB: write %s", quoted(text), meant)
+	}
 	if err != nil || !known || n < 1 || n > math.MaxInt64/unit {
-		return 0, fmt.Errorf("%s is not a size above 0 such as 32MiB, 8MB or 1048576", quoted(text))
+		return 0, fmt.Errorf("%s is not a size above 0 with its unit, such as 32MiB, 8MB or 1048576B", quoted(text))
 	}
 	return n * unit, nil
 }
@@ -174,8 +184,9 @@ func isPort(text string) bool {
 
 // parseScratch takes a folder that files can be made in.
 func parseScratch(text string) (string, error) {
-	if text == "" {
-		return "", errors.New("the value is empty")
+	text, err := parsePath(text)
+	if err != nil {
+		return "", err
 	}
 	probe, err := os.CreateTemp(text, ".growth-export-*")
 	if err != nil {

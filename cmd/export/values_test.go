@@ -14,14 +14,14 @@ import (
 func TestParseSize(t *testing.T) {
 	t.Parallel()
 	good := map[string]int64{
-		"1": 1, "1048576": 1 << 20, "32MiB": 32 << 20, "8MB": 8e6, "8M": 8e6, "5kib": 5 << 10, "2 GiB": 2 << 30, "7B": 7, "1k": 1000,
+		"1B": 1, "1048576B": 1 << 20, "32MiB": 32 << 20, "8MB": 8e6, "8M": 8e6, "5kib": 5 << 10, "2 GiB": 2 << 30, "7B": 7, "1k": 1000,
 	}
 	for text, want := range good {
 		got, err := parseSize(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "0", "-1", "MiB", "1.5MiB", "1TiB", "1MM", "1iB", "9999999999GiB", "9223372036854775808", "1 MiB x", "0x10"} {
+	for _, text := range []string{"", "0", "-1", "1", "32", "1048576", "MiB", "1.5MiB", "1TiB", "1MM", "1iB", "9999999999GiB", "9223372036854775808", "1 MiB x", "0x10"} {
 		_, err := parseSize(text)
 		require.Error(t, err, text)
 	}

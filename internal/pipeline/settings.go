@@ -111,6 +111,9 @@ func ParseShrink(text string) (Shrink, error) {
 	}
 	number, ok := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(number, 64)
+	if !ok && err == nil && percent >= 0 && percent <= 100 {
+		return Shrink{}, fmt.Errorf("%q has no unit: write %s%%, or off", text, text)
+	}
 	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
 		return Shrink{}, fmt.Errorf("%q is neither a percentage from 0%% to 100%% nor off", text)
 	}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// expandHome replaces a leading ~ by the home folder, as shells do for words that
+// are not quoted: a value of a configuration file, of --dest=~/data or of a quoted
+// word never met a shell that did.
+func expandHome(path string) (string, error) {
+	first, rest, _ := strings.Cut(path, "/")
+	switch {
+	case !strings.HasPrefix(first, "~"):
+		return path, nil
+	case first != "~":
+		return "", fmt.Errorf("%s: only ~ and ~/... are the home folder, not that of another user: write the whole path, or ./%s for a name that begins with ~",
+			quoted(path), first)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("%s: the home folder is not known: set HOME, or write the whole path", quoted(path))
+	}
+	return filepath.Join(home, rest), nil
+}
+
+// parsePath takes the path of a file.
+func parsePath(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("the value is empty")
+	}
+	return expandHome(text)
+}
