@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"io/fs"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -265,6 +268,39 @@ func TestPurgeExactListing(t *testing.T) {
 	require.NotContains(t, strings.Join(server.Uploads(t, bucket), "\n"), ".parquet")
 	require.Contains(t, strings.Join(report.NotReached, "\n"), "this store lists uploads by exact key only")
 	require.FileExists(t, filepath.Join(s.root, filepath.FromSlash(sink.PurgePath(report.ID))))
+}
+
+// TestPurgeThenRun purges four of ten schools that the service no longer lists.
+// The next run is not held back for having fewer rows and schools, as it is
+// while they have not been purged.
+func TestPurgeThenRun(t *testing.T) {
+	t.Parallel()
+	sizes := []int{3, 2, 4, 3, 2, 3, 4, 2, 3, 2}
+	world := simulator.NewWorld(simulator.Options{Seed: 3, SchoolSizes: sizes})
+	var service atomic.Pointer[simulator.Server]
+	service.Store(simulator.New(world, simulator.ServerOptions{}))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { service.Load().ServeHTTP(w, r) }))
+	t.Cleanup(front.Close)
+	root := filepath.Join(t.TempDir(), "out")
+	s := &purgeSite{t: t, world: world, url: front.URL + service.Load().BasePath(), dest: []string{"--dest", root}, root: root}
+	run := []string{"run", "--base-url", s.url, "--progress", "none", "--log-level", "error"}
+	s.command(run...)
+
+	fewer := simulator.NewWorld(simulator.Options{Seed: 3, SchoolSizes: sizes[:6]})
+	service.Store(simulator.New(fewer, simulator.ServerOptions{}))
+	var ended []string
+	for _, school := range world.Schools()[6:] {
+		ended = append(ended, school.Bid)
+	}
+	held := s.prepare(run...)
+	require.Error(t, held.Run())
+	require.Equal(t, exitHeld, held.ProcessState.ExitCode(), held.Stderr)
+
+	report := s.purge("--schools", strings.Join(ended, ","))
+	require.Len(t, report.Runs, 1)
+	s.command("verify")
+	s.command(run...)
+	s.command("verify")
 }
 
 // TestPurgeKilled ends purges by SIGKILL at random moments: every run is whole

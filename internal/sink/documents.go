@@ -234,7 +234,8 @@ type Manifest struct {
 	// Activity is what all processes of the run did over time, as far as they came to journal it.
 	Activity activity.Log `json:"activity"`
 	// Purges are what was removed from the run after it was published, the
-	// earliest first. What the ledger counts is what was published.
+	// earliest first. Tables and Datasets count what is left, the ledger what was
+	// published.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 

@@ -27,7 +27,11 @@ type ManifestPurge struct {
 	At time.Time `json:"at"`
 	// RowsRemoved counts rows by table.
 	RowsRemoved map[string]int64 `json:"rows_removed"`
-	Files       []PurgedFile     `json:"files"`
+	// SchoolsEmptied counts by dataset the schools that had rows in its first
+	// table and have none left: the manifest no longer counts them as schools
+	// with rows, which the next run is compared with.
+	SchoolsEmptied map[string]int64 `json:"schools_emptied,omitempty"`
+	Files          []PurgedFile     `json:"files"`
 }
 
 // PurgedFile is a file that took the place of another.
@@ -46,11 +50,22 @@ func (m *Manifest) purged(table string) int64 {
 	return n
 }
 
+// schoolsEmptied counts the schools that purges have left without rows of a
+// dataset.
+func (m *Manifest) schoolsEmptied(dataset string) int64 {
+	var n int64
+	for i := range m.Purges {
+		n += m.Purges[i].SchoolsEmptied[dataset]
+	}
+	return n
+}
+
 // purgeUnit are the files of one dataset and bucket, in the order of its
 // tables: their rows are of the same records.
 type purgeUnit struct {
 	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
+	emptied int64 // requests of the ledger, such as schools, that no row is left of
 }
 
 type purgeFile struct {
@@ -144,7 +159,7 @@ func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units [
 	if err := p.store.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
-	purge := ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64)}
+	purge := ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64)}
 	tables := NewTables(p.store, m.RunID)
 	rewritten := make([][]File, len(units))
 	group, rewriting := errgroup.WithContext(ctx)
@@ -170,6 +185,9 @@ func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units [
 	}
 	takes := make(map[string]File) // the place of the file at a path
 	for i := range units {
+		if units[i].emptied > 0 {
+			purge.SchoolsEmptied[units[i].dataset.Name] += units[i].emptied
+		}
 		for j := range units[i].files {
 			old, file := &units[i].files[j], rewritten[i][j]
 			if old.removed == 0 {
@@ -202,6 +220,12 @@ func (m *Manifest) without(takes map[string]File, purge ManifestPurge) Manifest 
 		slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 		after.Tables[name] = ManifestTable{Rows: table.Rows - purge.RowsRemoved[name], Files: files}
 	}
+	after.Datasets = maps.Clone(m.Datasets)
+	for name, emptied := range purge.SchoolsEmptied {
+		counts := after.Datasets[name]
+		counts.SchoolsWithRow -= emptied
+		after.Datasets[name] = counts
+	}
 	return after
 }
 
@@ -217,21 +241,59 @@ func (p *purging) rewriteUnit(ctx context.Context, tables *Tables, m *Manifest, 
 		if err != nil {
 			return err
 		}
-		prepare := func(own *schemas.Table) *match {
-			return newMatch(p.bidsOf(m.RunID), own, f.table, unit.dataset, of)
+		var c *census
+		prepare := func(own *schemas.Table) (*match, *census) {
+			c = newCensus(own)
+			return newMatch(p.bidsOf(m.RunID), own, f.table, unit.dataset, of), c
 		}
 		if into[i], err = p.rewriteFile(ctx, tables, f, path, prepare); err != nil {
 			return err
+		}
+		if unit.dataset != nil && f.table == unit.dataset.Tables[0] {
+			unit.emptied += c.emptied()
 		}
 	}
 	return nil
 }
 
+// census counts the requests, as the ledger counts them, that a file holds rows
+// of: its schools, or districts for a table that is fetched per district.
+type census struct {
+	column       int // what was requested; -1 if the table is fetched as a whole
+	before, left set
+}
+
+func newCensus(own *schemas.Table) *census {
+	c := &census{column: own.Column("requested_school_bid"), before: make(set), left: make(set)}
+	if c.column < 0 {
+		c.column = own.Column("requested_district_bid")
+	}
+	return c
+}
+
+// count counts a row.
+func (c *census) count(batch *rows.Batch, i int, removed bool) {
+	var requested []byte
+	if c.column >= 0 && !batch.Cols[c.column].Null(i) {
+		requested = batch.Cols[c.column].Text(i)
+	}
+	if !c.before[string(requested)] {
+		c.before[string(requested)] = true
+	}
+	if !removed && !c.left[string(requested)] {
+		c.left[string(requested)] = true
+	}
+}
+
+// emptied returns how many requests have no rows left.
+func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
+
 // rewriteFile stages a file with the rows of another that are not purged, in
 // their order and with the columns of that file: its bytes depend on these
 // alone.
 func (p *purging) rewriteFile(
-	ctx context.Context, tables *Tables, old *purgeFile, path string, prepare func(*schemas.Table) *match,
+	ctx context.Context, tables *Tables, old *purgeFile, path string,
+	prepare func(*schemas.Table) (*match, *census),
 ) (_ File, err error) {
 	was, err := openDataFile(ctx, p.store, old.file.Path, old.table)
 	if err != nil {
@@ -250,12 +312,14 @@ func (p *purging) rewriteFile(
 		return File{}, err
 	}
 	defer func() { err = errors.Join(err, file.Abort()) }()
-	match := prepare(was.table)
+	match, census := prepare(was.table)
 	var removed int64
 	err = readRows(was, was.Size(), was.table, func(batch *rows.Batch) error {
 		kept := make([]int32, 0, batch.N)
 		for i := range batch.N {
-			if !match.row(batch, i) {
+			goes := match.row(batch, i)
+			census.count(batch, i, goes)
+			if !goes {
 				kept = append(kept, int32(i))
 			}
 		}

@@ -506,3 +506,34 @@ func TestPurgeHoldsPublished(t *testing.T) {
 	_, err = Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
 	require.NoError(t, err)
 }
+
+// TestPurgeCounts expects the manifest to count the schools that have rows left,
+// whichever purge took the others.
+func TestPurgeCounts(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	publishWorld(t, store, latestRun)
+	withRows := func() map[string]int64 {
+		m := requireManifest(t, store, latestRun)
+		found := make(map[string]int64)
+		for name, counts := range m.Datasets {
+			found[name] = counts.SchoolsWithRow
+		}
+		requireVerified(t, store, VerifyTarget{})
+		return found
+	}
+	before := withRows()
+	require.Equal(t, int64(2), before["students"])
+	_, err := Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+	require.NoError(t, err)
+	after := withRows()
+	require.Equal(t, int64(1), after["students"])
+	require.Equal(t, int64(1), after["test_results"])
+	require.Equal(t, before["schools"], after["schools"], "one list was fetched, and has rows left")
+	_, err = Purge(t.Context(), store, purgeOptions([]string{stays}, nil))
+	require.NoError(t, err)
+	after = withRows()
+	require.Zero(t, after["students"])
+	require.Zero(t, after["test_results"])
+	require.Zero(t, after["schools"])
+}

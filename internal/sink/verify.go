@@ -293,6 +293,7 @@ func (v *verification) ledger(ctx context.Context, manifest *Manifest) error {
 		return nil
 	}
 	for name, counts := range manifest.Datasets {
+		counts.SchoolsWithRow += manifest.schoolsEmptied(name) // the ledger says what was published
 		if found := totals.datasets[name]; found != counts {
 			v.problem(path, "of dataset %s it counts %+v, the manifest %+v", name, found, counts)
 		}
