@@ -46,7 +46,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	summary := s.run(settings)
 	require.Equal(t, sink.ReportPath("first"), summary.Report)
 	first := s.page("first")
-	s.shows("first", "Everything of every school is in.", "There is no run before")
+	s.shows("first", "All schools exported completely.", "There is no previous run")
 
 	// Held, for a school fails; the page compares it with the first.
 	bad := s.world.Schools()[2].Bid
@@ -56,7 +56,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
 	require.Equal(t, sink.ReportPath("second"), held.Report)
-	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Beside run <code>first</code>", "Retries by cause")
+	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
 	require.Equal(t, first, s.page("first"))
 
 	// Published by hand: its page is another, and so is that of the run it replaces.
@@ -64,7 +64,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, sink.ReportPath("second"), accepted.Report)
 	page := s.page("second")
-	s.shows("second", "Published in part.", bad, "Beside run <code>first</code>")
+	s.shows("second", "Published, but</span> 1 of ", bad, "Compared with run <code>first</code>")
 	s.shows("first", "Run second has taken the place of this one")
 
 	again, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
@@ -197,7 +197,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{})
 		require.NoError(t, err)
 		require.Equal(t, sink.ReportPath("killed"), summary.Report)
-		s.shows("killed", "Everything of every school is in.")
+		s.shows("killed", "All schools exported completely.")
 	}
 }
 
@@ -217,7 +217,7 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Staged, summary.Outcome, "when it looked")
-	s.shows("run", "Everything of every school is in.")
+	s.shows("run", "All schools exported completely.")
 }
 
 // TestReportOfARunThatIsReplacedMeanwhile: what somebody else did while the page was drawn is on it.

@@ -177,8 +177,8 @@ func (lettering) Lines(text string) []string { return []string{text} }
 // Box is about the size of a text.
 func (lettering) Box(text string, f font.Font) (width, height, depth vg.Length) {
 	for _, r := range text {
-		part := vg.Length(0.6)
-		if strings.ContainsRune("ijltfr.,:;'| ", r) {
+		part := vg.Length(0.66) // a digit of a wide font has 0.64
+		if strings.ContainsRune("ijltfr.,:;'|() ", r) {
 			part = 0.4
 		}
 		width += part * f.Size

@@ -12,12 +12,13 @@ import (
 
 // How much of long lists stands on the page; the ledger and the manifest have all.
 const (
-	mostListed  = 100
-	mostOpen    = 20 // of these, the rest is to be unfolded
-	mostReasons = 10
-	mostDrift   = 15
-	mostError   = 400 // runes of an error
-	mostField   = 80  // runes of a name
+	mostListed   = 100
+	mostOpen     = 20 // of these, the rest is to be unfolded
+	mostReasons  = 10
+	mostConcerns = 5
+	mostDrift    = 15
+	mostError    = 400 // runes of an error
+	mostField    = 80  // runes of a name
 )
 
 // State is how far a run is.

@@ -17,7 +17,7 @@ func plotRows(tables []tableLine, compared bool) (figure, error) {
 	}
 	f.Legend = []legend{{"s-now", "this run"}}
 	if compared {
-		f.Legend = append(f.Legend, legend{"s-was", "the run before"})
+		f.Legend = append(f.Legend, legend{"s-was", "the previous run"})
 	}
 	b := tableBars{compared: compared}
 	for i := range tables {
@@ -61,6 +61,10 @@ func (b *tableBars) layOut(p *plot.Plot, form format) error {
 	rows := make([]string, len(b.now))
 	for i, n := range b.now {
 		rows[i] = wording.Count(int64(n))
+		// The label stands beside the longer bar.
+		if b.compared && b.now[i] != b.was[i] {
+			rows[i] += " (was " + wording.Count(int64(b.was[i])) + ")"
+		}
 	}
 	ends := make(plotter.Values, len(b.now))
 	for i := range ends {

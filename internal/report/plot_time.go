@@ -103,7 +103,7 @@ func steps(p *plot.Plot, s *segment, values []float64, style func(*plotter.Line)
 
 func plotRequests(log *activity.Log, t *timeline) (figure, error) {
 	f := figure{
-		ID: "plot-requests", Title: "Requests", About: "So many ended in each step, those for tokens included; those in other colours were retried because of how they ended.",
+		ID: "plot-requests", Title: "Requests", About: "Requests completed per interval, token requests included. Colours show why a request was retried.",
 		Legend: []legend{{"s-answered", "not retried"}},
 	}
 	seen := make(map[string]bool)
@@ -149,10 +149,10 @@ func plotLatency(t *timeline) (figure, error) {
 	percentiles := []struct {
 		percentage float64
 		legend
-	}{{99, legend{"s-p99", "99 % of them"}}, {90, legend{"s-p90", "90 %"}}, {50, legend{"s-p50", "half"}}}
+	}{{99, legend{"s-p99", "p99"}}, {90, legend{"s-p90", "p90"}}, {50, legend{"s-p50", "p50"}}}
 	f := figure{
-		ID: "plot-latency", Title: "Time to answer",
-		About: "Within what time the requests of each step had ended; the scale is logarithmic.",
+		ID: "plot-latency", Title: "Response time",
+		About: "Percentiles per interval, on a logarithmic scale.",
 	}
 	low, high := time.Duration(math.MaxInt64), time.Duration(0)
 	for i := range percentiles {
@@ -248,8 +248,8 @@ func roundTime(d time.Duration) string {
 
 func plotFlight(t *timeline) (figure, error) {
 	f := figure{
-		ID: "plot-flight", Title: "Requests at a time", About: "The most in flight at once in each step, and the fewest allowed, in one process.",
-		Legend: []legend{{"s-flight", "in flight"}},
+		ID: "plot-flight", Title: "Concurrent requests", About: "Maximum per interval, and the limit of a process at its lowest.",
+		Legend: []legend{{"s-flight", "concurrent"}},
 	}
 	largest, limited := 1.0, false
 	for i := range t.segments {
@@ -260,7 +260,7 @@ func plotFlight(t *timeline) (figure, error) {
 		}
 	}
 	if limited {
-		f.Legend = append(f.Legend, legend{"s-limit", "allowed"})
+		f.Legend = append(f.Legend, legend{"s-limit", "limit"})
 	}
 	return f, f.draw(overTime(130), func(p *plot.Plot, form format) error {
 		upTo(&p.Y, largest)

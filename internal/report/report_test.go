@@ -29,8 +29,10 @@ func draw(t *testing.T, page *report.Page) string {
 	require.NoError(t, report.Write(&b, page))
 	require.NoError(t, report.Write(&again, page))
 	require.Equal(t, b.String(), again.String(), "the same page again")
-	text := b.String()
-	has(t, text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`)
+	icon := regexp.MustCompile(`<link rel="icon" href="data:image/svg[&#0-9;+]+xml,%3Csvg[a-zA-Z0-9%./:=-]+">`)
+	require.Len(t, icon.FindAllString(b.String(), -1), 1)
+	text := icon.ReplaceAllString(b.String(), "") // the only thing that a page may link to
+	has(t, text, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`)
 	for _, never := range []string{"<script", "javascript:", "@import", "<link", "<img", "<iframe", "<form", "ZgotmplZ", "NaN", "Inf", "<no value>"} {
 		hasNot(t, text, never)
 	}
@@ -163,7 +165,7 @@ func TestEveryFigureIsThere(t *testing.T) {
 	text := draw(t, night())
 	words := html.UnescapeString(text)
 	for _, figure := range []string{
-		"Full snapshot of 20 November 2026", "2026-11-20-abc", "Published in part", "1 of 3 schools failed",
+		"Full snapshot of 20 November 2026", "2026-11-20-abc", "Published, but</span> 1 of 3 schools failed.",
 		"1,236,115", "1,234,567", "1,545",
 		"+3.0 %", "+23.5 %", "2026-11-19-abc", "19 November 2026",
 		"25 min 4 s", "12 of them retries", "287", ">17<", ">23<", "4,321", "type_mismatch",
@@ -208,8 +210,8 @@ func TestTablesBesideTheRunBefore(t *testing.T) {
 
 	page.Before = nil
 	text = draw(t, page)
-	has(t, text, "There is no run before")
-	hasNot(t, text, "the run before<")
+	has(t, text, "There is no previous run")
+	hasNot(t, text, "the previous run<")
 }
 
 func TestVerdicts(t *testing.T) {
@@ -228,12 +230,12 @@ func TestVerdicts(t *testing.T) {
 		hasNot []string
 	}{
 		"quiet": {
-			quiet(func(*report.Page) {}), "good", []string{"Everything of every school is in", "growth-export sql --dest /data/growth --snapshot-date 2026-11-20"}, []string{"<h2>Failed", "<h2>Denied", "--accept-held"},
+			quiet(func(*report.Page) {}), "good", []string{"All schools exported completely.", "growth-export sql --dest /data/growth --snapshot-date 2026-11-20"}, []string{"<h2>Failed", "<h2>Denied", "--accept-held"},
 		},
 		"denied": {
-			quiet(func(p *report.Page) { p.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"1 of 3 schools denied", "growth-export purge"}, nil,
+			quiet(func(p *report.Page) { p.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"1 of 3 denied it", "growth-export purge"}, nil,
 		},
-		"failed in part": {night(), "fair", []string{"Published in part"}, nil},
+		"failed in part": {night(), "fair", []string{"<title>Published, but: Full snapshot"}, nil},
 		"held": {
 			quiet(func(p *report.Page) {
 				p.State, p.Held = report.Held, sink.Held{Reasons: []string{"2 of 3 schools failed"}, FailedSchools: true}
@@ -250,6 +252,33 @@ func TestVerdicts(t *testing.T) {
 			}), "bad",
 			[]string{"Held back", "rows of table students fell", "--run-id 2026-11-20-abc --accept-held", "run command with --restart added"},
 			[]string{"it retries the schools that failed"},
+		},
+		"a large fall": {
+			quiet(func(p *report.Page) {
+				p.Before.Tables = map[string]sink.ManifestTable{
+					"students": {Rows: 3090}, "test_results": {Rows: 1_234_567 * 10 / 8}, "schools": {Rows: 3}, "gone": {Rows: 100},
+				}
+			}), "fair",
+			[]string{
+				`<span class="word">Published, but</span> table students lost 50.0 % of its rows.`, "students fell from 3,090 to 1,545 rows (−50.0 %).",
+				"is the fall real?",
+			},
+			[]string{"Nothing.", "test_results fell"},
+		},
+		"two falls": {
+			quiet(func(p *report.Page) {
+				p.Before.Tables = map[string]sink.ManifestTable{"students": {Rows: 3090}, "schools": {Rows: 30}}
+			}), "fair", []string{"2 tables lost more than 20 % of their rows.", "<li><bdi>schools fell from 30 to 3 rows"}, nil,
+		},
+		"a check that failed": {
+			quiet(func(p *report.Page) {
+				p.Manifest.Checks = []sink.Check{{Check: sink.CheckUnknownStudent, Table: "test_results", Count: 7, Schools: 3}}
+			}), "fair", []string{"Published, but</span> 1 check of the service&#39;s own rules failed."}, nil,
+		},
+		"accepted by hand": {
+			quiet(func(p *report.Page) { p.Manifest.Accepted = []string{"rows of table students fell"} }), "fair",
+			[]string{"Published, but</span> it was held back until somebody accepted it.", "Accepted by hand: rows of table students fell"},
+			nil,
 		},
 		"staged": {
 			quiet(func(p *report.Page) { p.State = report.Staged }), "fair", []string{"Staged.", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc<"}, nil,
@@ -311,6 +340,25 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestWhatIsStillCurrent tells readers of a page of a run that is not published
+// how old the data is that they have.
+func TestWhatIsStillCurrent(t *testing.T) {
+	t.Parallel()
+	page := night()
+	hasNot(t, draw(t, page), "current snapshot")
+	page.Before.StartedAt = began().Add(-31 * time.Hour)
+	for _, state := range []report.State{report.Held, report.Incomplete, report.Staged} {
+		page.State = state
+		has(t, draw(t, page), "<dt>current snapshot</dt><dd>31 hours old</dd><dd class=\"note\">of 19 November 2026, as before this run</dd>")
+	}
+	page.Before.StartedAt = began().Add(-50 * 24 * time.Hour)
+	has(t, draw(t, page), "<dd>50 days old</dd>")
+	page.Before = nil
+	has(t, draw(t, page), "<dt>current snapshot</dt><dd>none</dd>")
+	page.Manifest.Kind = sink.Delta
+	hasNot(t, draw(t, page), "current snapshot")
+}
+
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	hostile := []string{
@@ -363,7 +411,7 @@ func TestLittleToShow(t *testing.T) {
 	single := night()
 	single.Manifest.Activity = *recorder.Take()
 	text = draw(t, single)
-	has(t, text, "too few steps to be drawn")
+	has(t, text, "Too short to chart.")
 	hasNot(t, text, "plot-latency")
 
 	single.Manifest.Activity.Steps = nil
@@ -373,7 +421,7 @@ func TestLittleToShow(t *testing.T) {
 	single.Manifest.Activity = *recorder.Take()
 	text = draw(t, single)
 	has(t, text, `aria-labelledby="plot-latency"`)
-	hasNot(t, text, "allowed</li>")
+	hasNot(t, text, "limit</li>")
 
 	nothing := night()
 	nothing.Manifest.Tables = map[string]sink.ManifestTable{"students": {}, "test_results": {}}

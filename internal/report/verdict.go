@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,14 +12,15 @@ import (
 
 // verdict is what became of the run, in a line.
 type verdict struct {
-	// Tone chooses the colour: good, fair, bad.
-	Tone, Word, Text string
+	// Tone chooses the colour: good, fair, bad. Mark follows the word.
+	Tone, Word, Mark, Text string
 	// Reasons are the lines below.
 	Reasons []string
 }
 
-func judge(p *Page) verdict {
+func verdictOf(p *Page) verdict {
 	v := outcome(p)
+	v.Mark = cmp.Or(v.Mark, ".")
 	if p.Failure != "" {
 		v.Reasons = slices.Concat(strings.Split(p.Failure, "\n"), v.Reasons) // joined errors come as several lines
 	}
@@ -30,11 +32,11 @@ func judge(p *Page) verdict {
 
 func outcome(p *Page) verdict {
 	schools := p.Manifest.Schools
-	const stands = "Nothing of this run is visible to readers; what was published before stands."
+	const stands = "Nothing of this run is visible to readers; the previous snapshot is still current."
 	switch p.State {
 	case Held:
 		return verdict{
-			Tone: "bad", Word: "Held back", Text: "Everything is staged, but a check said do not publish.",
+			Tone: "bad", Word: "Held back", Text: "Everything is staged, but a check keeps it from being published.",
 			Reasons: append(slices.Clone(p.Held.Reasons), stands),
 		}
 	case Staged:
@@ -60,18 +62,17 @@ func outcome(p *Page) verdict {
 		return v
 	case Published:
 	}
-	switch {
-	case p.Failure != "":
+	if p.Failure != "" {
 		return verdict{Tone: "fair", Word: "Published", Text: "The command that published it ended with an error all the same."}
-	case schools.Failed > 0:
-		return verdict{Tone: "fair", Word: "Published in part", Text: fmt.Sprintf("%s of %s schools failed and are not whole; all else is in.",
-			wording.Count(schools.Failed), wording.Count(schools.Total))}
-	case schools.Denied > 0:
-		return verdict{Tone: "good", Word: "Published", Text: fmt.Sprintf("All is in that we may read; %s of %s schools denied us a dataset or more.",
-			wording.Count(schools.Denied), wording.Count(schools.Total))}
-	default:
-		return verdict{Tone: "good", Word: "Published", Text: "Everything of every school is in."}
 	}
+	if short, long := concerns(p); len(short) > 0 {
+		return verdict{Tone: "fair", Word: "Published", Mark: ", but", Text: strings.Join(short, "; ") + ".", Reasons: long}
+	}
+	if schools.Denied > 0 {
+		return verdict{Tone: "good", Word: "Published", Text: fmt.Sprintf("All schools that granted access exported completely; %s of %s denied it.",
+			wording.Count(schools.Denied), wording.Count(schools.Total))}
+	}
+	return verdict{Tone: "good", Word: "Published", Text: "All schools exported completely."}
 }
 
 // first names the first of what is missing.
@@ -113,18 +114,25 @@ func next(p *Page) []wording.Step {
 		return []wording.Step{{Say: "Nothing. The documents of the run go with their snapshot:", Command: "growth-export prune" + at + " --keep-days 90 --dry-run"}}
 	case Published:
 	}
-	return append(published(m, at), verify)
+	return append(published(p, at), verify)
 }
 
 // published says what one would do with a run that is published.
-func published(m *sink.Manifest, at string) []wording.Step {
+func published(p *Page, at string) []wording.Step {
+	m := p.Manifest
 	var steps []wording.Step
+	if len(falls(p)) > 0 {
+		steps = append(steps, wording.Step{Say: "Compare the tables below with the previous snapshot: is the fall real?"})
+	}
+	if len(sink.FailedChecks(m.Checks)) > 0 {
+		steps = append(steps, wording.Step{Say: "See below which checks of the service's own rules failed."})
+	}
 	if m.Schools.Failed > 0 {
 		steps = append(steps, wording.Step{Say: retake(m) + " If the same schools fail again, what they answered is below."})
 	}
 	if m.Schools.Denied > 0 {
 		steps = append(steps, wording.Step{
-			Say:     "If the agreement of a school that denies us has ended, and what was exported of it before must go, see what would:",
+			Say:     "If the agreement with a school has ended and its earlier exports must be removed, see what would be:",
 			Command: "growth-export purge" + at + " --schools LIST --dry-run",
 		})
 	}

@@ -15,6 +15,7 @@ import (
 
 // view is what the template shows, in its order.
 type view struct {
+	Icon    template.URL
 	Style   template.CSS
 	Title   string
 	Verdict verdict
@@ -91,9 +92,10 @@ type purgeLine struct {
 func newView(p *Page) (*view, error) {
 	m := p.Manifest
 	v := &view{
+		Icon:  icon(verdictOf(p).Tone),
 		Style: template.CSS(styleText), //nolint:gosec // it is our own
 		Title: titleOf(m), M: m, Destination: p.Destination, Complete: p.State != Incomplete, Changes: m.Kind == sink.Delta,
-		Verdict:  judge(p),
+		Verdict:  verdictOf(p),
 		Next:     next(p),
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
 		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
@@ -126,6 +128,14 @@ func newView(p *Page) (*view, error) {
 	}
 	v.Course, err = newCourse(m)
 	return v, err
+}
+
+// icon is what a browser shows on the page's tab: a disc in the colour of the
+// verdict.
+func icon(tone string) template.URL {
+	colour := map[string]string{"good": "1a7f4b", "fair": "e8a33d", "bad": "c2271d"}[tone]
+	return template.URL("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E" + //nolint:gosec // it is our own
+		"%3Ccircle cx='8' cy='8' r='7' fill='%23" + colour + "'/%3E%3C/svg%3E")
 }
 
 func titleOf(m *sink.Manifest) string {
@@ -238,7 +248,7 @@ func (v *view) facts(p *Page) {
 	if m.Requests.Retries > 0 {
 		requests.Note = wording.Count(m.Requests.Retries) + " of them retries"
 	}
-	v.Facts = []fact{schools, rows, files, requests}
+	v.Facts = append(current(p), schools, rows, files, requests)
 	end, note := m.PublishedAt, "planned to published"
 	if end.IsZero() {
 		if steps := m.Activity.Steps; len(steps) > 0 {
@@ -249,7 +259,7 @@ func (v *view) facts(p *Page) {
 		v.Facts = append(v.Facts, fact{Name: "took", Value: short(max(took, time.Second)), Note: note})
 	}
 	if p.State == Incomplete {
-		v.Facts = append(v.Facts, fact{Name: "steps staged", Value: wording.Count(p.Units-len(p.Missing)) + " of " + wording.Count(p.Units), Note: "a bucket of schools and a dataset each"})
+		v.Facts = append(v.Facts, fact{Name: "tasks staged", Value: wording.Count(p.Units-len(p.Missing)) + " of " + wording.Count(p.Units), Note: "a bucket of schools and a dataset each"})
 	}
 }
 
