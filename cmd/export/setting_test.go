@@ -101,7 +101,7 @@ base-url: "https://host/api"
 concurrency: '4'
 retries: 0
 request-timeout: 90s
-max-body: 1048576
+max-body: 1048576B
 max-shrink: off
 max-failed-schools: 2
 snapshot-date: 2026-01-31
