@@ -130,7 +130,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	if simulated {
 		// The embedded service outlives an interrupt: requests that wait for it
 		// are ended by their own client.
-		if baseURL, disconnect, err = o.embed(context.WithoutCancel(ctx), a.now()); err != nil {
+		if baseURL, disconnect, err = o.embed(context.WithoutCancel(ctx), o.simulatedDay(a.now())); err != nil {
 			return fail(err)
 		}
 	}

@@ -133,6 +133,15 @@ func (o *simulation) serve(ctx context.Context, addr string, now time.Time) (bas
 	return simulator.Start(ctx, simulator.New(world, simulator.ServerOptions{Latency: o.latency, Faults: faults}), addr)
 }
 
+// simulatedDay is the day on which a run finds the simulated service: the date
+// of its snapshot, or today.
+func (o *selection) simulatedDay(now time.Time) time.Time {
+	if day, err := time.Parse(time.DateOnly, o.snapshotDate); err == nil {
+		return day
+	}
+	return now
+}
+
 // embed serves the simulated service for this process itself.
 func (o *simulation) embed(ctx context.Context, now time.Time) (baseURL *url.URL, stop func(), err error) {
 	address, stop, err := o.serve(ctx, "", now)

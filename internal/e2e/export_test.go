@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -65,9 +64,7 @@ func testColumns(t *testing.T, s *snapshot) {
 func testRows(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
-	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])
-	require.NoError(t, err)
-	oracle := s.world.Oracle(simulator.OracleOptions{EffectiveDate: day, OwnPerspective: s.own})
+	oracle := s.world.Oracle(simulator.OracleOptions{EffectiveDate: s.day(t), OwnPerspective: s.own})
 	total := 0
 	for _, table := range s.tables() {
 		rows, known := oracle[table.Name]

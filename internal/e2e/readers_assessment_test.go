@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -41,9 +40,7 @@ func testAssessmentExport(t *testing.T, s *snapshot) {
 	}
 	require.Equal(t, assessmentColumns(), names)
 
-	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])
-	require.NoError(t, err)
-	want := sorted(assessments(s.world.Oracle(simulator.OracleOptions{EffectiveDate: day})))
+	want := sorted(assessments(s.world.Oracle(simulator.OracleOptions{EffectiveDate: s.day(t)})))
 	got := sorted(d.query("FROM assessment_export"))
 	require.NotEmpty(t, want)
 	require.EqualValues(t, s.manifest.Tables["test_results"].Rows, len(got))

@@ -17,7 +17,7 @@ func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	require.NoError(t, err)
 	dest := filepath.Join(t.TempDir(), "growth-data")
-	execute(t, growthExport, "run", "--simulate", "--dest", dest, "--snapshot-date", "2026-11-20", "--replace")
+	execute(t, growthExport, "run", "--simulate", "--dest", dest, "--snapshot-date", "2026-11-20", "--backdate", "--replace")
 	printed := execute(t, ritByGrade, dest)
 
 	shown := regexp.MustCompile("(?s)<!-- from: make demo -->\n```\n(.*?)```").FindSubmatch(readme)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -79,7 +80,6 @@ func take(t *testing.T, e export) *snapshot {
 	s := &snapshot{
 		export: e,
 		dest:   filepath.ToSlash(filepath.Join(t.TempDir(), "growth data")), // a blank, as people have them
-		world:  simulator.NewWorld(simulator.Options{}),
 	}
 	execute(t, growthExport, append([]string{"run", "--simulate", "--dest", s.dest}, e.args...)...)
 
@@ -91,11 +91,20 @@ func take(t *testing.T, e export) *snapshot {
 	s.read(t, "_latest.json", &latest)
 	s.read(t, "_snapshots/"+latest.SnapshotDate+".json", &s.pointer)
 	s.read(t, latest.Manifest, &s.manifest)
+	s.world = simulator.NewWorld(simulator.Options{AsOf: s.day(t)})
 	require.Equal(t, latest.RunID, s.pointer.RunID)
 	require.Equal(t, latest.RunID, s.manifest.RunID)
 	require.Equal(t, latest.Manifest, s.pointer.Manifest)
 	require.Equal(t, latest.SnapshotDate, s.manifest.SnapshotDate)
 	return s
+}
+
+// day is the day of the run, which is that of the simulated world.
+func (s *snapshot) day(t *testing.T) time.Time {
+	t.Helper()
+	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])
+	require.NoError(t, err)
+	return day
 }
 
 func (s *snapshot) read(t *testing.T, path string, into any) {

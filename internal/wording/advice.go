@@ -33,9 +33,9 @@ func (h Held) Steps() []Step {
 	}
 	if h.OtherReasons {
 		if h.Report == "" {
-			steps = append(steps, Step{Say: "Compare the tables below with the previous snapshot: is the fall real?"})
+			steps = append(steps, Step{Say: "Look at the checks below, and at the tables beside the previous snapshot: is the data right?"})
 		} else {
-			steps = append(steps, Step{Say: "Read the report to see what fell: " + h.Report})
+			steps = append(steps, Step{Say: "Read the report to see what is wrong: " + h.Report})
 		}
 	}
 	steps = append(steps, Step{

@@ -28,8 +28,8 @@ func TestHeldSteps(t *testing.T) {
 	)
 	require.Equal(t, retry+" (on another day with --run-id r1).\n"+publish, text(wording.Held{FailedSchools: true}))
 	require.Equal(t, retry+".\n"+publish, text(wording.Held{FailedSchools: true, FixedDate: true}))
-	require.Equal(t, "Read the report to see what fell: out/report.html\n"+publish+"\n"+restart,
+	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
 		text(wording.Held{OtherReasons: true, Report: "out/report.html"}))
-	require.Equal(t, retry+".\nCompare the tables below with the previous snapshot: is the fall real?\n"+publish+"\n"+restart,
+	require.Equal(t, retry+".\nLook at the checks below, and at the tables beside the previous snapshot: is the data right?\n"+publish+"\n"+restart,
 		text(wording.Held{FailedSchools: true, OtherReasons: true, FixedDate: true}))
 }
