@@ -100,7 +100,7 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.shownDefault("snapshot-date", "today in UTC")
 	g.toggle(&o.backdate, "backdate", "allow a new run to store today's data under a date before yesterday")
 	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
-		"a school with more records in one dataset fails")
+		"a school with more records in one dataset, or eight times as many child rows, fails")
 	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "schools in a file")
 	definePartitionBy(g, &o.partitionBy)
 }

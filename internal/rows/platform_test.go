@@ -1,0 +1,24 @@
+package rows
+
+import (
+	"go/build"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNeeds64Bits: on a platform whose ints are too small the compiler says so.
+func TestNeeds64Bits(t *testing.T) {
+	t.Parallel()
+	for arch, refused := range map[string]bool{"386": true, "arm": true, "mips": true, "mipsle": true, "amd64": false, "arm64": false, "riscv64": false} {
+		platform := build.Default
+		platform.GOARCH = arch
+		of, err := platform.ImportDir(".", 0)
+		require.NoError(t, err)
+		if refused {
+			require.Contains(t, of.GoFiles, "platform_32bit.go", arch)
+		} else {
+			require.NotContains(t, of.GoFiles, "platform_32bit.go", arch)
+		}
+	}
+}
