@@ -16,14 +16,26 @@ func key(c *Column) { c.Key = true }
 // id marks an identifier of a person.
 func id(c *Column) { c.Class = ID }
 
+// record marks an identifier of a record about one person.
+func record(c *Column) { c.Class = Record }
+
 // direct marks a column that names a person.
 func direct(c *Column) { c.Class = Direct }
 
-// quasi marks a column that, with others, can single out a person.
-func quasi(c *Column) { c.Class = Quasi }
+// birth marks a date of birth.
+func birth(c *Column) { c.Class = Birth }
 
-// sensitive marks what a person may not want known.
-func sensitive(c *Column) { c.Class = Sensitive }
+// grade marks a person's grade.
+func grade(c *Column) { c.Class = Grade }
+
+// freeText marks text that may name a person.
+func freeText(c *Column) { c.Class = Text }
+
+// trait marks what a person is.
+func trait(c *Column) { c.Class = Trait }
+
+// score marks what a person has achieved.
+func score(c *Column) { c.Class = Score }
 
 func column(t Type, name, source, doc string, marks []mark) Column {
 	c := Column{Name: name, Type: t, Source: source, Class: None, Doc: doc}
@@ -71,8 +83,8 @@ func requested(param, doc string, marks ...mark) Column {
 
 // parent is the identifier of the record that holds a child row, which is part
 // of the child's key.
-func parent(name, member, doc string) Column {
-	return column(String, name, string(SourceParent)+member, doc, []mark{key})
+func parent(name, member, doc string, marks ...mark) Column {
+	return column(String, name, string(SourceParent)+member, doc, append(marks, key))
 }
 
 // ordinal is the position of a child row, which completes its key.

@@ -10,7 +10,7 @@ import (
 type Type uint8
 
 // The types of columns. Dates are days since 1970-01-01; timestamps are
-// microseconds since then in UTC; JSON is text with Parquet's JSON type.
+// microseconds since then in UTC; JSON is text that holds valid JSON.
 const (
 	String Type = iota + 1
 	Int32
@@ -38,15 +38,18 @@ func (t Type) String() string {
 // Class says what a column tells of a person.
 type Class string
 
-// The classes of columns, from what says nothing of a person to what names
-// one. Extra is the class of _extra, which may hold anything.
+// The classes of columns.
 const (
-	None      Class = "none"
-	ID        Class = "id"
-	Direct    Class = "direct"
-	Quasi     Class = "quasi"
-	Sensitive Class = "sensitive"
-	Extra     Class = "extra"
+	None   Class = "none"   // nothing
+	ID     Class = "id"     // identifies a student or an educator
+	Record Class = "record" // identifies a record about one person
+	Direct Class = "direct" // a person's name
+	Birth  Class = "birth"  // date of birth
+	Grade  Class = "grade"
+	Text   Class = "text"  // free text that may name a person
+	Trait  Class = "trait" // gender, ethnicity
+	Score  Class = "score"
+	Extra  Class = "extra" // _extra, which may hold anything
 )
 
 // The sources of a column that are not a path in the record.

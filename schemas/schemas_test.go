@@ -218,7 +218,7 @@ func TestColumnsAreSound(t *testing.T) {
 				name := table.Name + "." + c.Name
 				require.Regexp(t, source, c.Source, name)
 				require.NotContains(t, c.Type.String(), "Type(", name)
-				require.Contains(t, []Class{None, ID, Direct, Quasi, Sensitive, Extra}, c.Class, name)
+				require.Contains(t, []Class{None, ID, Record, Direct, Birth, Grade, Text, Trait, Score, Extra}, c.Class, name)
 
 				required := strings.HasPrefix(c.Name, "requested_") || c.Name == "ordinal"
 				require.Equal(t, required, c.Required, "%s: required are requested_* and ordinal", name)

@@ -24,8 +24,9 @@ per-school datasets of a destination written with ` + "`--partition-by district`
   fit the type; that one stands in ` + "`_extra`" + `.
 - **source**: a path in the JSON record; ` + "`^name`" + ` in the parent record; ` + "`$name`" + ` a parameter of the call; ` + "`#`" + ` the position in
   the array; ` + "`*`" + ` what no column took.
-- **class**: what the column tells of a person: ` + "`none`" + `; ` + "`id`" + ` identifies; ` + "`direct`" + ` names; ` + "`quasi`" + ` can single out together
-  with others; ` + "`sensitive`" + ` is what a person may want kept private; ` + "`extra`" + ` may hold anything.
+- **class**: what the column tells about a person: ` + "`none`" + `; ` + "`id`" + `, an identifier of a student or an educator; ` + "`record`" + `, an
+  identifier of a record about one person; ` + "`direct`" + `, a name; ` + "`birth`" + `, a date of birth; ` + "`grade`" + `; ` + "`text`" + `, free text that may
+  name somebody; ` + "`trait`" + `, gender or ethnicity; ` + "`score`" + `, a result; ` + "`extra`" + `, which may hold anything.
 - **meaning** ends with where it comes from: a section of the specification; *Observed*, seen by public clients of the service
   where the specification is silent; *Presumed*, expected from the service's other records, neither shown nor seen.
 `

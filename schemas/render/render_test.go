@@ -73,7 +73,7 @@ func odd() *schemas.Table {
 			{Name: "l", Type: schemas.Int64, Required: true, Source: "l", Class: schemas.None, Doc: "L."},
 			{Name: "d", Type: schemas.Double, Source: "d", Class: schemas.None, Doc: "D | d."},
 			{Name: "b", Type: schemas.Boolean, Source: "b", Class: schemas.None, Doc: "B."},
-			{Name: "on", Type: schemas.Date, Source: "on", Class: schemas.Quasi, Doc: "On."},
+			{Name: "on", Type: schemas.Date, Source: "on", Class: schemas.Birth, Doc: "On."},
 			{Name: "at", Type: schemas.Timestamp, Source: "at", Class: schemas.None, Doc: "At."},
 			{Name: "_extra", Type: schemas.JSON, Source: "*", Class: schemas.Extra, Doc: "Rest."},
 		},
@@ -177,7 +177,7 @@ Sorted by: ~select~, ~i~.
 | 3 | ~l~ | int64 |  | required | ~l~ | none | L. |
 | 4 | ~d~ | double |  | optional | ~d~ | none | D \| d. |
 | 5 | ~b~ | boolean |  | optional | ~b~ | none | B. |
-| 6 | ~on~ | date |  | optional | ~on~ | quasi | On. |
+| 6 | ~on~ | date |  | optional | ~on~ | birth | On. |
 | 7 | ~at~ | timestamp |  | optional | ~at~ | none | At. |
 | 8 | ~_extra~ | json |  | optional | ~*~ | extra | Rest. |
 
