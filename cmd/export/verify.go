@@ -93,7 +93,7 @@ func writeVerified(w io.Writer, r *sink.VerifyReport) error {
 		fmt.Fprintln(&b, printable(problem.String()))
 	}
 	if r.OK() {
-		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s\n",
+		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s, and the ledger\n",
 			taken(r.Kind, r.SnapshotDate), r.RunID, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
 	}
 	return writeText(w, b.String())

@@ -26,10 +26,15 @@ type mortal struct {
 	Store
 
 	left atomic.Int64 // operations that it lives to see
+	// wait is called before each operation, if it is set.
+	wait func()
 }
 
 // step does an operation, unless the process is dead.
 func (m *mortal) step(do func() error) error {
+	if m.wait != nil {
+		m.wait()
+	}
 	if m.left.Add(-1) < 0 {
 		return errKilled
 	}
@@ -117,6 +122,14 @@ func (m *mortal) List(ctx context.Context, prefix string) iter.Seq2[Entry, error
 		return func(yield func(Entry, error) bool) { yield(Entry{}, err) }
 	}
 	return m.Store.List(ctx, prefix)
+}
+
+func (m *mortal) Open(ctx context.Context, path string) (object Object, err error) {
+	err = m.step(func() error {
+		object, err = m.Store.Open(ctx, path)
+		return err
+	})
+	return object, err
 }
 
 func (m *mortal) Remove(ctx context.Context, path string) error {

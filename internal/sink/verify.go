@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -19,15 +21,17 @@ import (
 // verifyConcurrency is how many files are read at once.
 const verifyConcurrency = 4
 
-// VerifyReport tells what was read and every problem that was found.
+// VerifyReport says what was read and lists every problem that was found.
 type VerifyReport struct {
-	RunID        string    `json:"run_id"`
-	Kind         Kind      `json:"kind"`
-	SnapshotDate string    `json:"snapshot_date"`
-	Files        int       `json:"files"`
-	Rows         int64     `json:"rows"`
-	Bytes        int64     `json:"bytes"`
-	Problems     []Problem `json:"problems"`
+	RunID        string `json:"run_id"`
+	Kind         Kind   `json:"kind"`
+	SnapshotDate string `json:"snapshot_date"`
+	// Files, Rows and Bytes are of the tables, as in the summary of a run. The
+	// ledger is verified too, and is not counted.
+	Files    int       `json:"files"`
+	Rows     int64     `json:"rows"`
+	Bytes    int64     `json:"bytes"`
+	Problems []Problem `json:"problems"`
 }
 
 // Problem is what is wrong with a file of a destination.
@@ -50,8 +54,9 @@ const isMissing = "is missing"
 // a problem of the report; the error is for what keeps it from reading at all,
 // and a *RefusedError for a target of which there is no trace.
 //
-// A snapshot that another process replaces or purges meanwhile is not a damaged
-// one: what stands then is verified from the beginning.
+// A snapshot that another process replaces or purges at the same time is not a
+// damaged one. If anything is found wrong the pointers are read again, and if they
+// have changed, so is everything else.
 func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyReport, error) {
 	for {
 		v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
@@ -85,18 +90,21 @@ func (v *verification) verify(ctx context.Context, target VerifyTarget) (*Verify
 
 type verification struct {
 	store Store
+	// pointers are the hashes of the documents that led to the run, by path; ""
+	// for one that could not be read.
+	pointers map[string]string
 	// manifest is the hash of the one that was read, "" for none.
 	manifest string
 	mu       sync.Mutex // over report
 	report   *VerifyReport
 }
 
-// stands tells whether the target still is the run, with the manifest, that was
+// stands reports whether the pointers and the manifest are still those that were
 // verified.
 func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, error) {
 	again := &verification{store: v.store, report: &VerifyReport{}}
 	found, err := again.locate(ctx, target)
-	if err != nil || found.run != v.report.RunID {
+	if err != nil || found.run != v.report.RunID || !maps.Equal(again.pointers, v.pointers) {
 		return false, err
 	}
 	if found.run == "" {
@@ -116,9 +124,17 @@ func (v *verification) problem(path, format string, args ...any) {
 // that is not as it should be is a problem and gives nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
-	if data == nil || err != nil {
+	if err != nil {
 		return nil, err
 	}
+	if v.pointers == nil {
+		v.pointers = make(map[string]string)
+	}
+	v.pointers[path] = ""
+	if data == nil {
+		return nil, nil
+	}
+	v.pointers[path] = hashOf(data)
 	document := new(T)
 	if err := json.Unmarshal(data, document); err != nil {
 		v.problem(path, "%v: %v", ErrDamaged, err)
@@ -173,10 +189,13 @@ func (v *verification) run(ctx context.Context, found located) error {
 	v.tables(path, manifest)
 
 	files := []File{manifest.Ledger}
-	if manifest.Status == Published {
-		files = append(files, manifest.files()...)
-	} else {
+	switch {
+	case manifest.Status != Published:
 		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
+	case found.replacedBy != "":
+		v.problem(path, "the run is being replaced by run %s: its files are not kept", found.replacedBy)
+	default:
+		files = append(files, manifest.files()...)
 	}
 	sound := make([]bool, len(files))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -253,11 +272,13 @@ func (v *verification) file(ctx context.Context, file File) (sound bool, err err
 		v.problem(file.Path, format, args...)
 	}
 	size := object.Size()
-	v.mu.Lock()
-	v.report.Files++
-	v.report.Rows += file.Rows
-	v.report.Bytes += size
-	v.mu.Unlock()
+	if _, ledger := strings.CutSuffix(file.Path, "/"+ledgerName); !ledger {
+		v.mu.Lock()
+		v.report.Files++
+		v.report.Rows += file.Rows
+		v.report.Bytes += size
+		v.mu.Unlock()
+	}
 	if size != file.Bytes {
 		bad("it has %d bytes, the manifest says %d", size, file.Bytes)
 	}
@@ -284,6 +305,10 @@ func (v *verification) file(ctx context.Context, file File) (sound bool, err err
 func (v *verification) ledger(ctx context.Context, manifest *Manifest) error {
 	path := manifest.Ledger.Path
 	object, err := v.store.Open(ctx, path)
+	if errors.Is(err, ErrNotFound) {
+		v.problem(path, isMissing) // removed since it was hashed
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}

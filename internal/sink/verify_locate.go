@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // VerifyTarget chooses what is verified: a run, the snapshot of a date, the
@@ -19,6 +20,18 @@ type located struct {
 	// pointer is the document that names the run, and hash what it says of the
 	// manifest; empty where no pointer could be read.
 	pointer, hash string
+	// replacedBy is the run that is taking the date from this one.
+	replacedBy string
+}
+
+// publishing reports whether a publishing of the run is going on, or was cut
+// short: then the steps after its pointer may not all be done.
+func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
+	_, _, err := v.store.Read(ctx, IntentPath(run))
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (v *verification) locate(ctx context.Context, target VerifyTarget) (located, error) {
@@ -69,6 +82,9 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 		return located{run: run}, err
 	}
 	if pointer.RunID != run {
+		if publishing, err := v.publishing(ctx, pointer.RunID); publishing || err != nil {
+			return located{run: run, replacedBy: pointer.RunID}, err
+		}
 		v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
 		return located{run: run}, nil
 	}
@@ -115,14 +131,28 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 		return located{}, err
 	}
 	newest, err := newestWhole(ctx, v.store)
-	switch {
-	case err != nil, latest == nil && newest == nil:
+	if err != nil || latest == nil && newest == nil {
 		return located{}, err
-	case latest == nil:
-		return v.locateDate(ctx, Full, newest.SnapshotDate)
 	}
-	if newest != nil && latest.SnapshotDate < newest.SnapshotDate {
-		v.problem(LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+	// _latest.json follows the pointer of the date. What is being published is
+	// looked up after both were read: if it is over by then, _latest.json has
+	// changed since, and everything is read again.
+	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
+		follows, err := v.publishing(ctx, newest.RunID)
+		if err != nil {
+			return located{}, err
+		}
+		switch {
+		case follows:
+			v.report.Problems = slices.DeleteFunc(v.report.Problems, func(p Problem) bool {
+				return p == Problem{Path: LatestPath, Problem: isMissing}
+			})
+		case latest != nil:
+			v.problem(LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+		}
+	}
+	if latest == nil {
+		return v.locateDate(ctx, Full, newest.SnapshotDate)
 	}
 	if latest.Manifest != ManifestPath(latest.RunID) {
 		v.problem(LatestPath, "its manifest is not that of its run")
@@ -132,7 +162,13 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 		return located{}, err
 	}
 	if found.run != latest.RunID {
-		v.problem(LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, found.run)
+		follows, err := v.publishing(ctx, found.run)
+		if err != nil {
+			return located{}, err
+		}
+		if !follows {
+			v.problem(LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, found.run)
+		}
 	}
 	if found.run == "" && newest != nil {
 		return v.locateDate(ctx, Full, newest.SnapshotDate)

@@ -3,6 +3,8 @@ package sink
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -222,6 +224,100 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 			} else if len(report.Problems) > 0 { // else all files were open by then
 				require.Contains(t, problems(report), "replaced", "of the run that is asked for its files are gone, and why")
 			}
+		}
+	}
+}
+
+// TestVerifyWhileARunIsPublished stops a publishing before each of its
+// operations and verifies what is there: neither the snapshot that it replaces
+// nor its own is damaged. The first snapshot of a destination, a replacement and
+// one of a newer date differ in what _latest.json says meanwhile.
+func TestVerifyWhileARunIsPublished(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]*Plan{
+		"first": nil, "replacing": newPlan("a", few), "newer": newPlan("a", few, onDate("2026-11-19")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for n := int64(0); ; n++ {
+				store := newDir(t, t.TempDir())
+				if before != nil {
+					takeSnapshot(t, store, before)
+				}
+				stageRun(t, store, newPlan("b", few, planned(time.Hour)), nil)
+				stopped := &mortal{Store: store}
+				stopped.left.Store(n)
+				_, killed := Publish(t.Context(), stopped, gather(t, store, "b"), options())
+				requireNothingDamaged(t, store, before != nil, fmt.Sprint("before operation ", n))
+				if killed == nil {
+					break
+				}
+			}
+		})
+	}
+}
+
+// TestVerifyInStepWithAPublishing lets each operation of a verification be
+// followed by one of a replacement, from every point of the replacement on.
+func TestVerifyInStepWithAPublishing(t *testing.T) {
+	t.Parallel()
+	for offset, over := 0, false; !over; offset++ {
+		for _, stride := range []int{1, 5} {
+			store := newDir(t, t.TempDir())
+			takeSnapshot(t, store, newPlan("a", few))
+			stageRun(t, store, newPlan("b", few, planned(time.Hour)), nil)
+			g := gather(t, store, "b")
+			tokens, free, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			publisher := &mortal{Store: store, wait: func() {
+				select {
+				case <-tokens:
+				case <-free:
+				}
+			}}
+			publisher.left.Store(math.MaxInt64)
+			var failed error
+			go func() {
+				defer close(ended)
+				_, failed = Publish(t.Context(), publisher, g, options())
+			}()
+			advance := func(steps int) {
+				for range steps {
+					select {
+					case tokens <- struct{}{}:
+					case <-ended:
+						return
+					}
+				}
+			}
+			advance(offset)
+			select {
+			case <-ended:
+				over = true
+			default:
+			}
+			verifier := &mortal{Store: store, wait: func() { advance(stride) }}
+			verifier.left.Store(math.MaxInt64)
+			requireNothingDamaged(t, verifier, true, fmt.Sprint("from operation ", offset))
+			close(free)
+			<-ended
+			require.NoError(t, failed)
+		}
+	}
+}
+
+// requireNothingDamaged verifies the latest snapshot and that of today, which may
+// be none if there was none before.
+func requireNothingDamaged(t *testing.T, store Store, before bool, when string) {
+	t.Helper()
+	for _, target := range []VerifyTarget{{}, {SnapshotDate: today}, {RunID: "a"}} {
+		report, err := Verify(t.Context(), store, target)
+		if _, none := errors.AsType[*RefusedError](err); none {
+			require.True(t, !before || target.SnapshotDate != "", when)
+			continue
+		}
+		require.NoError(t, err, when)
+		for _, problem := range report.Problems {
+			require.True(t, target.RunID != "" && strings.Contains(problem.Problem, "replaced"), "%s: %s", when, problem)
 		}
 	}
 }
