@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -17,8 +19,9 @@ func (a *app) completionCommand() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Prints what makes bash, zsh or fish complete what you type",
-		Long:  "Prints a script that makes a shell complete commands, flags and values. SHELL is bash, zsh or fish.",
+		Short: "Prints a completion script for bash, zsh or fish",
+		Long: "Prints a script that makes a shell complete commands, flags and values. SHELL is bash, zsh or fish. No other package is" +
+			" needed, that of bash-completion neither.",
 		Example: "  source <(growth-export completion bash)\n" +
 			"  growth-export completion zsh > \"${fpath[1]}/_growth-export\"\n" +
 			"  growth-export completion fish > ~/.config/fish/completions/growth-export.fish",
@@ -31,7 +34,7 @@ func (a *app) completionCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			write := map[string]func() error{
-				"bash": func() error { return cmd.Root().GenBashCompletionV2(a.stdout, true) },
+				"bash": func() error { return writeBashCompletion(cmd.Root(), a.stdout) },
 				"zsh":  func() error { return cmd.Root().GenZshCompletion(a.stdout) },
 				"fish": func() error { return cmd.Root().GenFishCompletion(a.stdout, true) },
 			}
@@ -41,6 +44,43 @@ func (a *app) completionCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// bashWords replaces two functions of the package bash-completion, without which
+// the script of cobra does not work. Bash itself splits words at = and :, too.
+const bashWords = `
+__growth-export_words()
+{
+    local line="${COMP_LINE:0:COMP_POINT}"
+    read -ra words <<< "$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur="${words[cword]}"
+    prev="${words[cword - 1]}"
+}
+
+__growth-export_after_colon()
+{
+    [[ $1 == *:* && $COMP_WORDBREAKS == *:* ]] || return 0
+    local before="${1%"${1##*:}"}" i
+    for i in "${!COMPREPLY[@]}"; do
+        COMPREPLY[i]="${COMPREPLY[i]#"$before"}"
+    done
+}
+`
+
+// writeBashCompletion writes a script that needs bash alone.
+func writeBashCompletion(root *cobra.Command, w io.Writer) error {
+	var b bytes.Buffer
+	if err := root.GenBashCompletionV2(&b, true); err != nil {
+		return err
+	}
+	script := strings.NewReplacer(
+		`_get_comp_words_by_ref "$@" cur prev words cword`, "__growth-export_words",
+		`__ltrim_colon_completions`, "__growth-export_after_colon",
+	).Replace(b.String())
+	_, err := io.WriteString(w, script+bashWords)
+	return err
 }
 
 // addCompletions tells shells what the flags of all commands take: some words,
