@@ -15,6 +15,8 @@
 //	                                 names.go       which member a name is
 //	                                 value.go       values off the fast path, leftovers
 //	                                 doubled.go     records with a member twice
+//	                                 limits.go      how much a chain takes
+//	                                 drift.go       what was not as declared
 //	Finish()                         order.go       sorted, duplicates dropped
 //
 // The fast path takes values in their usual form only (plain ASCII text, short
