@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -80,12 +81,16 @@ func checkService(ctx context.Context, store Store, entries []Entry, baseURL str
 	if err != nil || owner == "" || SameService(owner, baseURL) {
 		return err
 	}
-	if run != "" {
+	advice := "choose another --dest, or use --accept-base-url if the service has moved"
+	switch {
+	case run == "":
+	case slices.Contains(runsWith(entries, manifestName), Escape(run)):
 		owner += " (run " + run + ")"
+	default:
+		owner += " (run " + run + ", not published)"
+		advice += "; growth-export publish --abandon --run-id " + run + " gives up that run"
 	}
-	return &RefusedError{Reason: fmt.Sprintf(
-		"%s belongs to %s, not to %s: choose another --dest, or use --accept-base-url if the service has moved",
-		store, owner, baseURL)}
+	return &RefusedError{Reason: fmt.Sprintf("%s belongs to %s, not to %s: %s", store, owner, baseURL, advice)}
 }
 
 // serviceOf returns the base URL of the service that the destination belongs to,

@@ -50,8 +50,9 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 	stageUnit(t, store, plan, plan.Units()[0], nil)
 	require.Empty(t, refusedService(t, store, serviceA))
 	reason := refusedService(t, store, serviceB)
-	require.Contains(t, reason, "belongs to https://service.example (run first), not to https://test.example: ")
+	require.Contains(t, reason, "belongs to https://service.example (run first, not published), not to https://test.example: ")
 	require.Contains(t, reason, "--accept-base-url")
+	require.Contains(t, reason, "publish --abandon --run-id first")
 
 	t.Log("and so does a published one, which may be of any kind, and of an earlier build that knew no such rule")
 	stageRun(t, store, plan, nil)
