@@ -44,8 +44,8 @@ func (s *setting[T]) String() string { return s.text }
 // Type is the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several texts: a comma list, or @file with one or
-// several on a line. Given again as a flag it adds to what it holds.
+// list is a flag that holds several texts: a comma list, or @file with one on
+// each line, which is taken as it stands. Given again as a flag it adds to what it holds.
 type list struct {
 	target *[]string
 	words  []string
@@ -54,7 +54,6 @@ type list struct {
 }
 
 func (l *list) Set(text string) error {
-	parts, none := strings.Split(text, ","), "the list is empty: leave it out for the default"
 	if path, isFile := strings.CutPrefix(text, "@"); isFile {
 		path, err := expandHome(path)
 		if err != nil {
@@ -64,16 +63,19 @@ func (l *list) Set(text string) error {
 		if err != nil {
 			return err
 		}
-		parts, none = lines, "file "+quoted(path)+" holds nothing"
+		if len(lines) == 0 {
+			return errors.New("file " + quoted(path) + " holds nothing")
+		}
+		return l.add(lines)
 	}
 	var items []string
-	for _, part := range parts {
+	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			items = append(items, part)
 		}
 	}
 	if len(items) == 0 {
-		return errors.New(none)
+		return errors.New("the list is empty: leave it out for the default")
 	}
 	return l.add(items)
 }
@@ -102,8 +104,8 @@ func (l *list) String() string { return strings.Join(l.words, ",") }
 // Type is the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the items of a file: one or several a line, divided by
-// commas. Lines that start with # are remarks.
+// readLines returns the lines of a file as they stand, with their commas and
+// blanks. Empty lines, and lines that begin with #, are skipped.
 func readLines(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -111,8 +113,9 @@ func readLines(path string) ([]string, error) {
 	}
 	var items []string
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
-		if !strings.HasPrefix(line, "#") {
-			items = append(items, strings.Split(line, ",")...)
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if line != "" && !strings.HasPrefix(line, "#") {
+			items = append(items, line)
 		}
 	}
 	return items, nil

@@ -35,8 +35,8 @@ func TestList(t *testing.T) {
 	}{
 		{"comma list", []string{"a, b,,a"}, []string{"a", "b"}},
 		{"given twice", []string{"a,b", "b,c"}, []string{"a", "b", "c"}},
-		{"one a line", []string{"@" + writeFile(t, "\ufeffa\r\n# remark, x\n\n b c \n")}, []string{"a", "b c"}},
-		{"several a line", []string{"@" + writeFile(t, "a,b\nc")}, []string{"a", "b", "c"}},
+		{"one a line", []string{"@" + writeFile(t, "\ufeffa\r\n# remark, x\n\n b c \n")}, []string{"a", " b c "}},
+		{"commas", []string{"@" + writeFile(t, "a,b\nc")}, []string{"a,b", "c"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

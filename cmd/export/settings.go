@@ -89,7 +89,7 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.list(&o.datasets, "datasets", expandDatasets, "names (see schema), default, or all")
 	g.shownDefault("datasets", "default")
 	o.datasets, _ = expandDatasets([]string{"default"}) // the words are known
-	g.list(&o.schools, "schools", nil, "only these bids: a comma list, or @FILE")
+	g.list(&o.schools, "schools", nil, "only these bids: a comma list, or @FILE with one on each line")
 	g.shownDefault("schools", "all")
 	g.list(&o.districts, "districts", nil, "only the schools of these districts: bids as with --schools")
 	g.shownDefault("districts", "all")
