@@ -14,6 +14,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
 // The checks of the destination, in their order.
@@ -204,7 +205,17 @@ func (t *tryout) stage(ctx context.Context, path string) bool {
 }
 
 func (t *tryout) commit(ctx context.Context, path string) {
-	file, err := t.draft(ctx, path, trialContent())
+	var paths []string
+	for _, table := range schemas.Tables() {
+		for _, kind := range []sink.Kind{sink.Full, sink.AsOf, sink.Delta} {
+			paths = append(paths, sink.DatePath(kind, table.Name, "any")+t.run)
+		}
+	}
+	err := t.store.CheckCommit(ctx, t.run, paths)
+	var file sink.File
+	if err == nil {
+		file, err = t.draft(ctx, path, trialContent())
+	}
 	if err == nil {
 		err = t.store.Commit(ctx, t.run, file)
 	}

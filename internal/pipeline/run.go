@@ -113,7 +113,9 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		}
 		return r.summary, err
 	}
-	err = r.take(ctx, found)
+	if err = r.checkFolders(ctx, found.id, found.date(r.date)); err == nil {
+		err = r.take(ctx, found)
+	}
 	r.summary.Report = deps.tell(ctx, found.id, ending{
 		failure: err, requests: since(requestsOf(deps.Client.Stats()), r.counted), activity: *deps.Meter.activity.Take(),
 	})
@@ -122,6 +124,18 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		r.summary.Unfinished, unlocked = unlocked.Error(), nil
 	}
 	return r.summary, errors.Join(err, unlocked)
+}
+
+// checkFolders checks before any request that the files of the run can be made
+// visible where they belong.
+func (r *run) checkFolders(ctx context.Context, id, date string) error {
+	var paths []string
+	for _, d := range r.selected {
+		for _, table := range d.Tables {
+			paths = append(paths, sink.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")
+		}
+	}
+	return r.Store.CheckCommit(ctx, id, paths)
 }
 
 // RunDates takes an as-of snapshot for each of the dates, in their order, and

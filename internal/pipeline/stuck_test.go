@@ -3,6 +3,8 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,5 +135,31 @@ func TestAcceptedByHand(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Equal(t, held.Held, summary.Accepted)
+	}
+}
+
+// TestObstacleIsFoundBeforeAnyRequest has something else where the folder of a
+// table belongs: the run says so at once, and nothing of it becomes visible.
+func TestObstacleIsFoundBeforeAnyRequest(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"a symbolic link": func(path string) error { return os.Symlink(t.TempDir(), path) },
+		"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+	} {
+		s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+		require.NoError(t, os.MkdirAll(s.dest, 0o700))
+		obstacle := filepath.Join(s.dest, "students")
+		require.NoError(t, put(obstacle))
+		settings := defaults()
+		settings.Datasets = []string{"schools", "students"}
+		_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+		require.ErrorContains(t, err, "students is "+name)
+		require.Empty(t, s.server.Log())
+		left, err := os.ReadDir(s.dest)
+		require.NoError(t, err)
+		require.Len(t, left, 1, "nothing but the obstacle")
+
+		require.NoError(t, os.Remove(obstacle))
+		require.Equal(t, pipeline.Published, s.run(settings).Outcome)
 	}
 }

@@ -87,7 +87,7 @@ func Runs(ctx context.Context, store Store) ([]RunState, error) {
 		entries = entries[n:]
 	}
 	slices.SortFunc(runs, func(a, b RunState) int {
-		return cmp.Or(b.PlannedAt.Compare(a.PlannedAt), b.planWritten.Compare(a.planWritten), cmp.Compare(b.RunID, a.RunID))
+		return b.compare(&a)
 	})
 	for i := range runs {
 		if held := &runs[i]; held.State == StateHeld {
@@ -99,13 +99,18 @@ func Runs(ctx context.Context, store Store) ([]RunState, error) {
 	return runs, nil
 }
 
+// compare orders runs by when they were planned.
+func (s *RunState) compare(other *RunState) int {
+	return cmp.Or(s.PlannedAt.Compare(other.PlannedAt), s.planWritten.Compare(other.planWritten), cmp.Compare(s.RunID, other.RunID))
+}
+
 // supersededBy returns the run that was published for the date of a held run
 // after that was held, or was planned later.
 func supersededBy(held *RunState, runs []RunState) string {
 	for i := range runs {
 		r := &runs[i]
 		same := r.State == StatePublished && r.Kind == held.Kind && r.SnapshotDate == held.SnapshotDate && r.Kind != Delta
-		if same && (r.PlannedAt.After(held.PlannedAt) || r.LastProgress.After(held.LastProgress)) {
+		if same && (r.compare(held) > 0 || r.LastProgress.After(held.LastProgress)) {
 			return r.RunID
 		}
 	}
