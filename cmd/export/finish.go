@@ -59,6 +59,7 @@ func (a *app) hook(ctx context.Context, command string, end any) error {
 	cmd.Env = a.hookEnvironment()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &input, a.stderr, a.stderr
 	cmd.WaitDelay = finishDrain
+	killWithChildren(cmd)
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -53,4 +54,26 @@ func TestFinishIsBounded(t *testing.T) {
 	require.ErrorIs(t, a.hook(ctx, "sleep 20", jsonSummary{}), context.DeadlineExceeded)
 	require.Error(t, a.hook(t.Context(), "sleep 20 &", jsonSummary{}), "it has left something running")
 	require.Less(t, time.Since(began), 30*time.Second)
+}
+
+// TestFinishKillsChildren: what a command that is killed has started goes with
+// it. Its child holds a pipe open for as long as it lives.
+func TestFinishKillsChildren(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	a := &app{env: map[string]string{"PATH": os.Getenv("PATH")}, stderr: newScreen(&bytes.Buffer{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- a.hook(ctx, "sleep 300 > '"+pipe+"' & sleep 300", jsonSummary{}) }()
+	reader, err := os.Open(pipe) // it returns once the child has opened it, too
+	require.NoError(t, err)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.NoError(t, reader.SetReadDeadline(time.Now().Add(20*time.Second)))
+	rest, err := io.ReadAll(reader)
+	require.NoError(t, err, "the child is still alive")
+	require.Empty(t, rest)
+	require.NoError(t, reader.Close())
 }
