@@ -116,8 +116,21 @@ func (u *checkup) verdict() error {
 	if first == nil {
 		return nil
 	}
-	return fmt.Errorf("%d of %d checks failed, above all %s: %w", u.count(checkFail), len(u.checks), first.Check, first.err)
+	return failedChecks{
+		text: fmt.Sprintf("%d of %d checks failed; first: %s", u.count(checkFail), len(u.checks), first.Check), cause: first.err,
+	}
 }
+
+// failedChecks ends a checkup with the exit code of what failed. What that is
+// stands with its check.
+type failedChecks struct {
+	text  string
+	cause error
+}
+
+func (e failedChecks) Error() string { return e.text }
+
+func (e failedChecks) Unwrap() error { return e.cause }
 
 // doctor makes all checks and writes what they found.
 func (a *app) doctor(ctx context.Context, o *doctorOptions, from sources) error {
@@ -169,8 +182,7 @@ func writeCheckup(w io.Writer, u *checkup) error {
 		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", outcome, width, c.Check, finding)
 	}
 	switch failed, warned := u.count(checkFail), u.count(checkWarn); {
-	case failed > 0:
-		fmt.Fprintf(&b, "\n%d of %d checks failed.\n", failed, len(u.checks))
+	case failed > 0: // the error says so
 	case warned > 0:
 		fmt.Fprintf(&b, "\nA run would work; %d of %d checks warn.\n", warned, len(u.checks))
 	default:

@@ -41,7 +41,7 @@ func (a *app) examineService(ctx context.Context, u *checkup, o *doctorOptions, 
 	simulated, err := o.chooseService(from)
 	if err != nil {
 		u.fail(checkBaseURL, err, "")
-		u.skip("there is no service to ask", checkTLS, checkClock, checkCredentials, checkToken, checkSchools, checkResults)
+		u.skip("no service configured", checkTLS, checkClock, checkCredentials, checkToken, checkSchools, checkResults)
 		return nil
 	}
 	baseURL := o.baseURL
@@ -133,11 +133,11 @@ func reason(err error) error {
 	var timeout net.Error
 	switch {
 	case noHost && lookup.IsNotFound:
-		return errors.New("its name is not found")
+		return errors.New("host not found")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("the connection is refused")
+		return errors.New("connection refused")
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return errors.New("there is no answer in time")
+		return errors.New("timeout: no answer in time")
 	}
 	return err
 }

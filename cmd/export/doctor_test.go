@@ -160,7 +160,7 @@ func TestDoctorNoAnswer(t *testing.T) {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	})
 	e := examine(t, simulatedEnviron(), "--base-url", url, "--dest", t.TempDir(), "--request-timeout", "100ms")
-	require.Contains(t, e.outcome(t, checkBaseURL, checkFail), "there is no answer in time")
+	require.Contains(t, e.outcome(t, checkBaseURL, checkFail), "timeout: no answer in time")
 	e.outcome(t, checkClock, checkSkip)
 	require.Equal(t, exitFailed, e.code)
 }

@@ -199,7 +199,7 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 	}
 	which, err := from.choose("base-url", "simulate")
 	if err == nil && which == "" {
-		err = usagef("there is no service to ask: give --base-url URL (or %s, or base-url in the --config file), or --simulate",
+		err = usagef("no service configured: set --base-url (or %s, or base-url in the --config file), or try --simulate",
 			envName("base-url"))
 	}
 	if err == nil && which == "base-url" && o.baseURL.Scheme == "http" && !isLoopback(o.baseURL) && !o.allowHTTP {

@@ -53,8 +53,8 @@ func (a *app) credentials() (extract.Credentials, error) {
 		return c, usagef("%s is not set: the service wants the API key with every request (or %s%s)",
 			apiKeyVariable, apiKeyVariable, fileSuffix)
 	case c.APISecret == "" && c.AccessToken == "":
-		return c, usagef("neither %s nor %s is set (nor one of them with %s): without them there is no access token",
-			apiSecretVariable, accessTokenVariable, fileSuffix)
+		return c, usagef("no API secret and no access token: set %s (or %s%s), or %s (or %s%s)",
+			apiSecretVariable, apiSecretVariable, fileSuffix, accessTokenVariable, accessTokenVariable, fileSuffix)
 	}
 	return c, nil
 }

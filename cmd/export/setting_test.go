@@ -232,11 +232,11 @@ func TestShards(t *testing.T) {
 		},
 		{
 			name: "counted from 1", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
-			env: map[string]string{"SLURM_ARRAY_TASK_ID": "2"}, err: `SLURM_ARRAY_TASK_ID is "2", which is no shard of 2`,
+			env: map[string]string{"SLURM_ARRAY_TASK_ID": "2"}, err: `SLURM_ARRAY_TASK_ID is "2", which is not a valid shard index for 2 shards`,
 		},
 		{
 			name: "no number", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},
-			env: map[string]string{"SLURM_ARRAY_TASK_ID": "one"}, err: "which is no shard of 2",
+			env: map[string]string{"SLURM_ARRAY_TASK_ID": "one"}, err: "which is not a valid shard index for 2 shards",
 		},
 		{
 			name: "both", from: sources{"shards": {byFlag, "--shards"}, "shard": {byFlag, "--shard"}}, o: sharding{shards: 2},

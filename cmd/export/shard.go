@@ -55,7 +55,7 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 	}
 	index, err := strconv.Atoi(text)
 	if err != nil || index < 0 || index >= o.shards {
-		return shard{}, usagef("%s is %s, which is no shard of %d: they are counted from 0 to %d",
+		return shard{}, usagef("%s is %s, which is not a valid shard index for %d shards: use 0 to %d",
 			where, quoted(text), o.shards, o.shards-1)
 	}
 	return shard{index, o.shards}, nil

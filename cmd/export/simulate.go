@@ -216,7 +216,7 @@ func parseLoopback(text string) (string, error) {
 	case err != nil || portErr != nil || n < 0 || n > 65535:
 		return "", fmt.Errorf("%s is not an address such as 127.0.0.1:8080", quoted(text))
 	case host != "localhost" && (ip == nil || !ip.IsLoopback()):
-		return "", fmt.Errorf("%s is no loopback address: write 127.0.0.1:PORT", quoted(text))
+		return "", fmt.Errorf("%s is not a loopback address: use 127.0.0.1:PORT", quoted(text))
 	}
 	return text, nil
 }
