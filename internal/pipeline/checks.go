@@ -203,9 +203,6 @@ func (s *stagedStudents) rosters(ctx context.Context, store sink.Store, run stri
 			}
 			return nil
 		})
-		for _, students := range all {
-			slices.Sort(students)
-		}
 		s.all = all
 	})
 	return s.all, s.err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -55,48 +56,45 @@ func identifier(v *rows.Vector, row int) []byte {
 }
 
 // countRepeatedSubjects counts the pairs of student and subject that have more
-// than one result.
+// than one result. Hashes tell quickly that there is none, which is usual; if two
+// are equal the values are compared.
 func countRepeatedSubjects(batches []*rows.Batch, seed maphash.Seed) int64 {
-	type place struct {
-		batch, row int
-		counted    bool
-	}
 	total := 0
 	for _, b := range batches {
 		total += b.Len()
 	}
-	first := make(map[uint64]place, total)
-	var hash maphash.Hash
-	hash.SetSeed(seed)
+	seen, repeated := newHashSet(total), false
+	eachPair(batches, func(student, subject []byte) {
+		// The second hash is turned, so that exchanged values differ.
+		hash := maphash.Bytes(seed, student) ^ bits.RotateLeft64(maphash.Bytes(seed, subject), 1)
+		repeated = !seen.add(hash) || repeated
+	})
+	if !repeated {
+		return 0
+	}
 	var pairs int64
-	for n, b := range batches {
+	results := make(map[[2]string]int, total)
+	eachPair(batches, func(student, subject []byte) {
+		pair := [2]string{string(student), string(subject)}
+		if results[pair]++; results[pair] == 2 {
+			pairs++
+		}
+	})
+	return pairs
+}
+
+// eachPair calls use with the student and subject of each result that has both.
+func eachPair(batches []*rows.Batch, use func(student, subject []byte)) {
+	for _, b := range batches {
 		cols := columns(b, "student_bid", "subject_area")
 		for i := range b.Len() {
 			row := b.Row(i)
 			student, subject := identifier(cols[0], row), identifier(cols[1], row)
-			if len(student) == 0 || len(subject) == 0 {
-				continue
-			}
-			hash.Reset()
-			_, _ = hash.Write(student) // never fails
-			_ = hash.WriteByte(0)
-			_, _ = hash.Write(subject)
-			key := hash.Sum64()
-			p, seen := first[key]
-			switch {
-			case !seen:
-				first[key] = place{batch: n, row: row}
-			case !p.counted:
-				earlier := columns(batches[p.batch], "student_bid", "subject_area")
-				if bytes.Equal(student, earlier[0].Text(p.row)) && bytes.Equal(subject, earlier[1].Text(p.row)) {
-					pairs++
-					p.counted = true
-					first[key] = p
-				}
+			if len(student) > 0 && len(subject) > 0 {
+				use(student, subject)
 			}
 		}
 	}
-	return pairs
 }
 
 // countOlder counts the results whose administration ended, or started if it
@@ -138,7 +136,7 @@ func countDisordered(batches []*rows.Batch, names ...string) int64 {
 	return n
 }
 
-// roster is the students of a school, as sorted hashes of their identifiers.
+// roster is the students of a school, as hashes of their identifiers.
 type roster []uint64
 
 // add adds the student of a row, if it names one.
@@ -157,21 +155,21 @@ func newRoster(students []*rows.Batch, seed maphash.Seed) roster {
 			r.add(bid, b.Row(i), seed)
 		}
 	}
-	slices.Sort(r)
 	return r
 }
 
 // countUnknown counts the results of students who are not in the roster.
 func (r roster) countUnknown(results []*rows.Batch, seed maphash.Seed) int64 {
+	known := newHashSet(len(r))
+	for _, student := range r {
+		known.add(student)
+	}
 	var n int64
 	for _, b := range results {
 		bid := columns(b, "student_bid")[0]
 		for i := range b.Len() {
 			text := identifier(bid, b.Row(i))
-			if len(text) == 0 {
-				continue
-			}
-			if _, known := slices.BinarySearch(r, maphash.Bytes(seed, text)); !known {
+			if len(text) > 0 && !known.has(maphash.Bytes(seed, text)) {
 				n++
 			}
 		}
@@ -196,11 +194,18 @@ const otherTerms = "others"
 func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sink.TermCounts {
 	uses := make(map[string]map[string]*int64)
 	distinct := 0
+	var lastOf, lastTerm []byte // most results have those of the one before
+	var last *int64
 	for _, b := range results {
 		cols := columns(b, "school_bid", "term_bid")
 		for i := range b.Len() {
 			row := b.Row(i)
 			of, term := identifier(cols[0], row), identifier(cols[1], row)
+			if last != nil && bytes.Equal(term, lastTerm) && bytes.Equal(of, lastOf) {
+				*last++
+				continue
+			}
+			lastOf, lastTerm, last = of, term, nil
 			if len(of) == 0 {
 				of = []byte(school)
 			}
@@ -223,6 +228,7 @@ func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sin
 				distinct++
 			}
 			*n++
+			last = n
 		}
 	}
 	counts := make(sink.TermCounts)

@@ -119,3 +119,20 @@ func TestYearBefore(t *testing.T) {
 	_, err := yearBefore("yesterday")
 	require.Error(t, err)
 }
+
+func TestHashSet(t *testing.T) {
+	t.Parallel()
+	const size = 1000
+	set := newHashSet(size)
+	for i := range uint64(size) {
+		hash := i << 40 // all of them want the same slot
+		require.True(t, set.add(hash+1), i)
+		require.False(t, set.add(hash+1))
+		require.True(t, set.has(hash+1))
+		require.False(t, set.has(hash+2))
+	}
+	empty := newHashSet(0)
+	require.False(t, empty.has(0))
+	require.True(t, empty.add(0), "a hash may be 0")
+	require.True(t, empty.has(0))
+}
