@@ -72,6 +72,16 @@ func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink
 		}
 		return nil, usagef("%s: %w", destName(from), err)
 	}
+	return knownFormat(ctx, store)
+}
+
+// knownFormat returns the store, or an error if a later release has worked
+// there. What else keeps the destination from being read is left to the command
+// to report.
+func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
+	if tooNew, ok := errors.AsType[*sink.FormatError](sink.CheckFormat(ctx, store)); ok {
+		return nil, fmt.Errorf("destination %s: %w", store, tooNew)
+	}
 	return store, nil
 }
 
@@ -95,7 +105,7 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 			return nil, usagef("%s: %w", destName(from), err)
 		}
 	}
-	return store, nil
+	return knownFormat(ctx, store)
 }
 
 func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {

@@ -28,7 +28,12 @@ func encodeDocument(document any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// decodeDocument decodes a document: ErrDamaged, or a *FormatError if a later
+// release has written it.
 func decodeDocument(path string, data []byte, document any) error {
+	if err := checkFormat(path, data); err != nil {
+		return err
+	}
 	if err := json.Unmarshal(data, document); err != nil {
 		return fmt.Errorf("read %s: %w: %w", path, ErrDamaged, err)
 	}

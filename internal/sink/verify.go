@@ -136,6 +136,9 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 	}
 	v.pointers[path] = hashOf(data)
 	document := new(T)
+	if err := checkFormat(path, data); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(data, document); err != nil {
 		v.problem(path, "%v: %v", ErrDamaged, err)
 		return nil, nil
@@ -171,6 +174,9 @@ func (v *verification) run(ctx context.Context, found located) error {
 	path := ManifestPath(found.run)
 	data, err := v.read(ctx, path)
 	if data == nil || err != nil {
+		return err
+	}
+	if err := checkFormat(path, data); err != nil {
 		return err
 	}
 	v.manifest = hashOf(data)
