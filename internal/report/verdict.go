@@ -145,6 +145,7 @@ func published(p *Page, at string) []wording.Step {
 	case sink.AsOf:
 		return []wording.Step{{Say: "Nothing. Views of it, for DuckDB or Spark:", Command: "growth-export sql" + at + " --effective-date " + m.SnapshotDate}}
 	case sink.Delta:
+		return []wording.Step{{Say: "Nothing. Views of all changes, with the latest row of each key:", Command: "growth-export sql" + at + " --changes"}}
 	}
 	return []wording.Step{{Say: "Nothing."}}
 }

@@ -19,8 +19,8 @@ const modifiedSince = "modified-since"
 // started at least margin before the plan of the run before it was made. Only
 // published runs of the service at baseURL count, without a filter and without
 // failed or denied schools; a run that was planned in the future, by a wrong
-// clock, does not. Manifests that cannot be read are passed over: starting from
-// an earlier run only reaches further back.
+// clock, does not. Manifests and plans that cannot be read are passed over:
+// starting from an earlier run only reaches further back.
 func LatestOfChain(
 	ctx context.Context, store Store, baseURL string, datasets []string, now time.Time, margin time.Duration,
 ) (*Plan, error) {
@@ -38,13 +38,17 @@ func LatestOfChain(
 	}
 	plans := make([]*Plan, len(whole))
 	err = each(ctx, whole, func(ctx context.Context, i int, run string) error {
-		var err error
-		plans[i], err = ReadPlan(ctx, store, run)
+		plan, err := ReadPlan(ctx, store, run)
+		if errors.Is(err, ErrDamaged) || errors.Is(err, ErrNotFound) {
+			return nil
+		}
+		plans[i] = plan
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	plans = slices.DeleteFunc(plans, func(p *Plan) bool { return p == nil })
 	slices.SortFunc(plans, func(a, b *Plan) int {
 		return cmp.Or(a.PlannedAt.Compare(b.PlannedAt), cmp.Compare(a.RunID, b.RunID))
 	})

@@ -1,6 +1,8 @@
 package sink
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -54,11 +56,14 @@ func TestLatestOfChain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := newDir(t, t.TempDir())
+			root := t.TempDir()
+			store := newDir(t, root)
+			takeSnapshot(t, store, newPlan("damaged", datasets("districts", "schools"), onDate("2026-11-19")))
 			for _, run := range c.runs {
 				date := "2026-11-" + run.day
 				takeSnapshot(t, store, newPlan(date, append([]func(*Plan){datasets("districts", "schools"), onDate(date)}, run.edit...)...))
 			}
+			require.NoError(t, os.WriteFile(filepath.Join(root, "_runs", "damaged", "plan.json"), []byte("{"), 0o600))
 			plan, err := LatestOfChain(t.Context(), store, newPlan("x").BaseURL, []string{"schools"}, morning(), margin)
 			require.NoError(t, err)
 			if c.want == "" {
