@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,24 @@ import (
 
 	"example.org/growthexport/internal/extract"
 )
+
+// lockedText is what a log says, to be read while it is written.
+type lockedText struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
 
 // planningFailures are ways in which a service may not be there, by the words
 // for them.
@@ -46,7 +65,7 @@ func TestLookupsAndTokensAreGivenUp(t *testing.T) {
 			t.Run(operation+" "+words, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					var log bytes.Buffer
+					var log lockedText
 					c := dial(t, answer, credentials, func(o *extract.Options) {
 						o.GiveUpAfter = 5 * time.Second
 						o.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -84,7 +103,7 @@ func TestRetriesAreNamed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		var log bytes.Buffer
+		var log lockedText
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
 			switch down := time.Since(began) < 3*time.Second; {
 			case schoolOf(r) == "unwell" && down:
