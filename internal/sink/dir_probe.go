@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 	"syscall"
 )
 
@@ -30,6 +31,13 @@ func (d *Dir) CheckCommit(ctx context.Context, run string, paths []string) error
 	for _, folder := range folders.sorted() {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if entries, err := readFolder(root, folder); err == nil {
+			for _, entry := range entries {
+				if strings.HasPrefix(entry.Name(), checkName) { // Left by a check that was killed.
+					_ = root.Remove(path.Join(folder, entry.Name()))
+				}
+			}
 		}
 		if err := d.tryMove(root, staging, folder); err != nil {
 			return fmt.Errorf("publish to %s: %w", d.name, err)

@@ -136,7 +136,7 @@ func begin(
 	if err != nil {
 		return nil, "", err
 	}
-	if err := store.CheckCommit(ctx, run, append(slices.Collect(maps.Keys(files)), LedgerPath(run))); err != nil {
+	if err := store.CheckCommit(ctx, run, slices.Collect(maps.Keys(files))); err != nil {
 		return nil, "", err
 	}
 	ledger, err := stageLedger(ctx, store, run, g.Ledger)
@@ -163,7 +163,11 @@ func begin(
 	when := Condition{Absent: damaged == "", Version: damaged}
 	err = writeDocument(ctx, store, IntentPath(run), begun, when)
 	if err != nil && !errors.Is(err, ErrConflict) {
-		return nil, "", errors.Join(err, store.Abort(ctx, run, ledger))
+		// The intent may have been written all the same, and then needs the ledger.
+		if _, _, readErr := store.Read(ctx, IntentPath(run)); errors.Is(readErr, ErrNotFound) {
+			err = errors.Join(err, store.Abort(ctx, run, ledger))
+		}
+		return nil, "", err
 	}
 	standing, version, err := follow(ctx, store, run)
 	if err != nil {

@@ -1,6 +1,8 @@
 package sink
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -97,49 +99,62 @@ func purgeDatasets() []string {
 	return []string{"districts", "schools", "district_schools", "students", "test_results", "academic_years"}
 }
 
-// stageWorld plans and stages a run of the rows.
-func stageWorld(t *testing.T, store Store, run string, world map[string][]record, edit ...func(*Plan)) *Plan {
-	t.Helper()
-	plan := newPlan(run, append([]func(*Plan){datasets(purgeDatasets()...), func(p *Plan) {
+// worldPlan is the plan of a run of purgeWorld.
+func worldPlan(run string, edit ...func(*Plan)) *Plan {
+	return newPlan(run, append([]func(*Plan){datasets(purgeDatasets()...), func(p *Plan) {
 		p.Schools = []School{
 			{Bid: gone, District: goneDistrict, Perspectives: []string{goneDistrict}},
 			{Bid: stays, District: staysToo, Perspectives: []string{goneDistrict, staysToo}},
 		}
 		p.Buckets = []Bucket{{Index: 0, First: 0, End: 2}}
 	}}, edit...)...)
-	plan, err := CreatePlan(t.Context(), store, plan)
+}
+
+// stageWorld plans and stages a run of the rows.
+func stageWorld(t *testing.T, store Store, run string, world map[string][]record, edit ...func(*Plan)) *Plan {
+	t.Helper()
+	plan, err := CreatePlan(t.Context(), store, worldPlan(run, edit...))
 	require.NoError(t, err)
 	for _, unit := range plan.Units() {
-		dataset, _ := schemas.Find(unit.Dataset)
-		journal := &Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]File), StagedAt: morning()}
-		for _, table := range dataset.Tables {
-			file, err := NewTables(store, run).Create(t.Context(), plan.DataPath(table.Name, unit.Bucket), table)
-			require.NoError(t, err)
-			require.NoError(t, file.Append(sortedBatch(table, world[table.Name])))
-			journal.Files[table.Name], err = file.Stage(t.Context())
-			require.NoError(t, err)
-		}
-		asked := []string{""}
-		if !dataset.IsLookup() {
-			asked = []string{gone, stays}
-		}
-		for _, school := range asked {
-			n := int64(len(world[dataset.Tables[0].Name]))
-			if school != "" {
-				n = 0
-				for _, r := range world[dataset.Tables[0].Name] {
-					if r["requested_school_bid"] == school {
-						n++
-					}
-				}
-			}
-			journal.Ledger = append(journal.Ledger, LedgerRow{
-				Dataset: unit.Dataset, SchoolBid: school, Status: StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
-			})
-		}
-		require.NoError(t, WriteJournal(t.Context(), store, run, journal))
+		require.NoError(t, stageWorldUnit(t.Context(), store, plan, unit, world))
 	}
 	return plan
+}
+
+func stageWorldUnit(ctx context.Context, store Store, plan *Plan, unit Unit, world map[string][]record) error {
+	dataset, _ := schemas.Find(unit.Dataset)
+	journal := &Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]File), StagedAt: morning()}
+	for _, table := range dataset.Tables {
+		file, err := NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		if err != nil {
+			return err
+		}
+		if err = file.Append(sortedBatch(table, world[table.Name])); err == nil {
+			journal.Files[table.Name], err = file.Stage(ctx)
+		}
+		if err != nil {
+			return errors.Join(err, file.Abort())
+		}
+	}
+	asked := []string{""}
+	if !dataset.IsLookup() {
+		asked = []string{gone, stays}
+	}
+	for _, school := range asked {
+		n := int64(len(world[dataset.Tables[0].Name]))
+		if school != "" {
+			n = 0
+			for _, r := range world[dataset.Tables[0].Name] {
+				if r["requested_school_bid"] == school {
+					n++
+				}
+			}
+		}
+		journal.Ledger = append(journal.Ledger, LedgerRow{
+			Dataset: unit.Dataset, SchoolBid: school, Status: StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
+		})
+	}
+	return WriteJournal(ctx, store, plan.RunID, journal)
 }
 
 // sortedBatch puts the rows in the order of a file.

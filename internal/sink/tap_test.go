@@ -1,0 +1,134 @@
+package sink
+
+import (
+	"io/fs"
+	"os"
+)
+
+// tap is an osRoot that is listened to: before is asked before every call that
+// is more than a look, and may fail it; after hears of those that succeeded.
+type tap struct {
+	osRoot
+
+	before func(call, name string) error
+	after  func(call, name, to string, data []byte)
+}
+
+func (t tap) do(call, name, to string, system func() error) error {
+	if err := t.before(call, name); err != nil {
+		return err
+	}
+	err := system()
+	if err == nil && t.after != nil {
+		t.after(call, name, to, nil)
+	}
+	return err
+}
+
+func (t tap) OpenFile(name string, flag int, perm fs.FileMode) (osFile, error) {
+	if err := t.before("open", name); err != nil {
+		return nil, err
+	}
+	f, err := t.osRoot.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	if flag&os.O_EXCL != 0 && t.after != nil {
+		t.after("create", name, "", nil)
+	}
+	return tapFile{osFile: f, of: t, name: name}, nil
+}
+
+func (t tap) Mkdir(name string, perm fs.FileMode) error {
+	return t.do("mkdir", name, "", func() error { return t.osRoot.Mkdir(name, perm) })
+}
+
+func (t tap) Chmod(name string, mode fs.FileMode) error {
+	return t.do("chmod", name, "", func() error { return t.osRoot.Chmod(name, mode) })
+}
+
+func (t tap) Stat(name string) (info fs.FileInfo, err error) {
+	err = t.do("stat", name, "", func() error {
+		info, err = t.osRoot.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+func (t tap) Lstat(name string) (info fs.FileInfo, err error) {
+	err = t.do("lstat", name, "", func() error {
+		info, err = t.osRoot.Lstat(name)
+		return err
+	})
+	return info, err
+}
+
+func (t tap) Rename(from, to string) error {
+	return t.do("rename", from, to, func() error { return t.osRoot.Rename(from, to) })
+}
+
+func (t tap) Link(from, to string) error {
+	return t.do("link", from, to, func() error { return t.osRoot.Link(from, to) })
+}
+
+func (t tap) Remove(name string) error {
+	return t.do("remove", name, "", func() error { return t.osRoot.Remove(name) })
+}
+
+func (t tap) RemoveAll(name string) error {
+	return t.do("remove all", name, "", func() error { return t.osRoot.RemoveAll(name) })
+}
+
+// tapFile is an open file of a tap. It is never really synced.
+type tapFile struct {
+	osFile
+
+	of   tap
+	name string
+}
+
+func (f tapFile) Read(p []byte) (n int, err error) {
+	if err := f.of.before("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.osFile.Read(p)
+}
+
+func (f tapFile) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.of.before("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.osFile.ReadAt(p, offset)
+}
+
+func (f tapFile) Write(p []byte) (int, error) {
+	if err := f.of.before("write", f.name); err != nil {
+		n, _ := f.osFile.Write(p[:len(p)/2])
+		return n, err
+	}
+	n, err := f.osFile.Write(p)
+	if f.of.after != nil {
+		f.of.after("write", f.name, "", p[:n])
+	}
+	return n, err
+}
+
+func (f tapFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if err := f.of.before("read folder", f.name); err != nil {
+		return nil, err
+	}
+	return f.osFile.ReadDir(n)
+}
+
+func (f tapFile) Sync() error {
+	return f.of.do("sync", f.name, "", func() error { return nil })
+}
+
+// Close closes the file in any case, as the system does.
+func (f tapFile) Close() error {
+	failed := f.of.before("close", f.name)
+	if err := f.osFile.Close(); err != nil {
+		return err
+	}
+	return failed
+}
