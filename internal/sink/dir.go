@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -362,7 +363,9 @@ func (d *Dir) sync(root osRoot) error {
 	folders := d.unsynced
 	d.unsynced = make(map[string]struct{})
 	d.mu.Unlock()
-	for folder := range folders {
+	// A folder before those in it: what is durable in a folder that is not itself
+	// durable is lost, and what was moved there is no longer where it was.
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		f, err := openToRead(root, folder)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was emptied and removed

@@ -280,7 +280,10 @@ func readFolder(root osRoot, folder string) ([]fs.DirEntry, error) {
 	return entries, errors.Join(err, f.Close())
 }
 
-// Remove removes a file and the folders that it leaves empty.
+// Remove removes a file and the folders that it leaves empty. That a document
+// is gone may say that files were published or removed, and files may be removed
+// because it is: it is durable after what was done before, and before what is
+// done next. Journals are many and say no such thing.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return err
@@ -289,10 +292,19 @@ func (d *Dir) Remove(ctx context.Context, name string) error {
 	if root == nil {
 		return err
 	}
+	document := strings.HasPrefix(name, "_") && !strings.Contains(name, "/"+journalName)
+	if document {
+		if err := d.sync(root); err != nil {
+			return err
+		}
+	}
 	if err := removeIfThere(root, name); err != nil {
 		return d.failed("remove", name, err)
 	}
 	d.changed(path.Dir(name))
 	d.prune(root, path.Dir(name))
+	if document {
+		return d.sync(root)
+	}
 	return nil
 }

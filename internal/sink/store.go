@@ -86,8 +86,9 @@ type Store interface {
 	// order of their paths. Nothing staged is among them.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 	// Remove removes a visible object, and on disk the folders that it leaves
-	// empty; none is no error. What was removed is gone durably at the latest
-	// when the next Write returns.
+	// empty; none is no error. A document is gone durably when Remove returns,
+	// and so is what was removed before; a file or a journal is so at the latest
+	// when the next document was written or removed.
 	Remove(ctx context.Context, path string) error
 
 	// Lock takes the lock of a name in a mode, against other processes and other
