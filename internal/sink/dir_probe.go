@@ -89,6 +89,7 @@ func (d *Dir) tryMove(root osRoot, staging, folder string) error {
 	}
 	err = root.Rename(from, to)
 	if err == nil {
+		d.changed(folder) // So that the file does not come back after a power loss.
 		if err = root.Remove(to); err != nil {
 			return fmt.Errorf("remove %s: %w", to, cause(err))
 		}

@@ -111,7 +111,7 @@ func TestFailingCall(t *testing.T) {
 	for i, test := range []struct {
 		name  string
 		every int
-	}{{"run", 7}, {"purge", 31}} {
+	}{{"run", 11}, {"purge", 61}} {
 		require.Greater(t, counts[i], int64(200))
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

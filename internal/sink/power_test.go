@@ -241,10 +241,10 @@ func TestPowerLoss(t *testing.T) {
 			for n := chunk; n <= len(calls); n += chunks {
 				at := after(start, calls[:n])
 				// Only a sync changes what is left if all else is lost.
-				if n == ends[0] || n == ends[1] || (n > 0 && calls[n-1].call == "sync" && (n/chunks)%sampled(2) == 0) {
+				if n == ends[0] || n == ends[1] || (n > 0 && calls[n-1].call == "sync" && (n/chunks)%sampled(3) == 0) {
 					requireSurvived(t, restore(t, at.cut(nil)), want, n, ends, "all that was not synced is lost")
 				}
-				if (n/chunks)%sampled(8) == 0 {
+				if (n/chunks)%sampled(12) == 0 {
 					chance := rand.New(rand.NewPCG(uint64(n), 1))
 					requireSurvived(t, restore(t, at.cut(chance)), want, n, ends, "some that was not synced is lost")
 				}
