@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -93,7 +95,7 @@ func after(start map[string][]byte, calls []journaled) *disk {
 			d.changes = append(d.changes, &change{put: true, name: c.name})
 		case "write":
 			if f := live[c.name]; f != nil {
-				f.data = append(f.data[:len(f.data):len(f.data)], c.data...)
+				f.data = append(slices.Clip(f.data), c.data...)
 			}
 		case "rename":
 			live[c.to] = live[c.name]
@@ -236,7 +238,7 @@ func TestPowerLoss(t *testing.T) {
 
 	const chunks = 4
 	for chunk := range chunks {
-		t.Run(fmt.Sprint(chunk), func(t *testing.T) {
+		t.Run(strconv.Itoa(chunk), func(t *testing.T) {
 			t.Parallel()
 			for n := chunk; n <= len(calls); n += chunks {
 				at := after(start, calls[:n])
