@@ -202,6 +202,10 @@ func summarizeDenied(b *strings.Builder, s *pipeline.Summary) {
 	if more := len(s.Denials) - mostListed; more > 0 {
 		fmt.Fprintf(b, "  and %s more schools denied, see the ledger\n", wording.Count(more))
 	}
+	if m := s.MoreDenied; m != nil {
+		fmt.Fprintf(b, "  warning  %s denied, %s in the snapshot of %s\n",
+			wording.Many(s.Schools.Denied, "school"), wording.Count(m.Schools), m.SnapshotDate)
+	}
 	for _, d := range s.Datasets {
 		if n := d.Denied - named[d.Dataset]; n > 0 {
 			fmt.Fprintf(b, "  denied  %s: %s, see the ledger\n", d.Dataset, wording.Count(n))

@@ -159,6 +159,9 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
+	if summary.MoreDenied, err = moreDenied(ctx, deps.Store, gathered); err != nil {
+		return err
+	}
 	held, err := checkLimits(ctx, deps.Store, gathered, l)
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -59,9 +61,11 @@ type Summary struct {
 	// Denials are the schools to which the service denied access. They are
 	// known to the command that staged or published the run; later they are in
 	// the ledger alone.
-	Denials  []Denial      `json:"denials,omitempty"`
-	Requests sink.Requests `json:"requests"`
-	Drift    []sink.Drift  `json:"drift"`
+	Denials []Denial `json:"denials,omitempty"`
+	// MoreDenied is set if fewer schools were denied in the previous snapshot.
+	MoreDenied *PreviousDenials `json:"more_denied,omitempty"`
+	Requests   sink.Requests    `json:"requests"`
+	Drift      []sink.Drift     `json:"drift"`
 	// Checks are those of the service's own rules that were made.
 	Checks []sink.Check `json:"checks"`
 	// LeftOut are datasets that cannot be part of a run of this kind.
@@ -78,6 +82,29 @@ type Denial struct {
 	SchoolBid  string   `json:"school_bid"`
 	SchoolName string   `json:"school_name"`
 	Datasets   []string `json:"datasets"`
+}
+
+// PreviousDenials is how many schools were denied in an earlier snapshot.
+type PreviousDenials struct {
+	SnapshotDate string `json:"snapshot_date"`
+	Schools      int64  `json:"schools"`
+}
+
+// moreDenied compares the denied schools of a full run with those of the
+// previous snapshot. It returns nil if there are not more of them: denied
+// schools do not hold a run back, so that a growing number is easily missed.
+func moreDenied(ctx context.Context, store sink.Store, g *sink.Gathered) (*PreviousDenials, error) {
+	if g.Plan.Kind != sink.Full || g.Schools.Denied == 0 {
+		return nil, nil
+	}
+	before, err := sink.PreviousFull(ctx, store, g.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("look for the previous snapshot: %w", err)
+	}
+	if before == nil || before.Schools.Denied >= g.Schools.Denied {
+		return nil, nil
+	}
+	return &PreviousDenials{SnapshotDate: before.SnapshotDate, Schools: before.Schools.Denied}, nil
 }
 
 // denials lists the schools with a denied dataset by their bids.

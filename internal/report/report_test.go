@@ -233,7 +233,7 @@ func TestVerdicts(t *testing.T) {
 			quiet(func(*report.Page) {}), "good", []string{"All schools exported completely.", "growth-export sql --dest /data/growth --snapshot-date 2026-11-20"}, []string{"<h2>Failed", "<h2>Denied", "--accept-held"},
 		},
 		"denied": {
-			quiet(func(p *report.Page) { p.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"1 of 3 denied it", "growth-export purge"}, nil,
+			quiet(func(p *report.Page) { p.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"1 of 3 denied it, 0 in the snapshot of ", "growth-export purge"}, nil,
 		},
 		"failed in part": {night(), "fair", []string{"<title>Published, but: Full snapshot"}, nil},
 		"held": {

@@ -69,8 +69,11 @@ func outcome(p *Page) verdict {
 		return verdict{Tone: "fair", Word: "Published", Mark: ", but", Text: strings.Join(short, "; ") + ".", Reasons: long}
 	}
 	if schools.Denied > 0 {
-		return verdict{Tone: "good", Word: "Published", Text: fmt.Sprintf("All schools that granted access exported completely; %s of %s denied it.",
-			wording.Count(schools.Denied), wording.Count(schools.Total))}
+		text := fmt.Sprintf("All schools that granted access exported completely; %s of %s denied it", wording.Count(schools.Denied), wording.Count(schools.Total))
+		if b := p.Before; b != nil && b.Schools.Denied < schools.Denied {
+			text += fmt.Sprintf(", %s in the snapshot of %s", wording.Count(b.Schools.Denied), day(b.SnapshotDate))
+		}
+		return verdict{Tone: "good", Word: "Published", Text: text + "."}
 	}
 	return verdict{Tone: "good", Word: "Published", Text: "All schools exported completely."}
 }
