@@ -79,6 +79,13 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	if s.Unfinished != "" {
 		fmt.Fprintf(&b, "  published, but not finished: %s\n  the next run or publish at this destination tries again\n", s.Unfinished)
 	}
+	for _, purged := range s.PurgedBefore {
+		are := "are"
+		if purged.Schools == 1 {
+			are = "is"
+		}
+		fmt.Fprintf(&b, "  warning: %s purged on %s %s being exported again\n", wording.Many(purged.Schools, "school"), purged.Date, are)
+	}
 	if len(s.LeftOut) > 0 {
 		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", runKind(s.Kind), strings.Join(s.LeftOut, ", "))
 	}

@@ -227,6 +227,9 @@ func (r *run) take(ctx context.Context, found standing) error {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
 		}
 	}
+	if err := r.warnOfPurged(ctx); err != nil {
+		return err
+	}
 	err := r.phase(ctx, StepFetch, r.plan.RunID, func(ctx context.Context) error {
 		return r.alive(ctx, r.plan.RunID, r.fetchAll)
 	})
@@ -241,6 +244,21 @@ func (r *run) take(ctx context.Context, found standing) error {
 		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL,
 	}
 	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
+}
+
+// warnOfPurged notes schools that were purged from the destination and that the
+// service still lists. The plan has been written, so a purge that begins now
+// finds the run.
+func (r *run) warnOfPurged(ctx context.Context) error {
+	purged, err := sink.PurgedBefore(ctx, r.Store, r.plan)
+	if err != nil {
+		return fmt.Errorf("look for purged schools: %w", err)
+	}
+	r.summary.PurgedBefore = purged
+	for _, p := range purged {
+		r.Logger.WarnContext(ctx, "schools that were purged are being exported again", "schools", p.Schools, "purged_on", p.Date)
+	}
+	return nil
 }
 
 // beginPlan fetches the lookups and pins the plan, or follows the one that

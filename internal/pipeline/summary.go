@@ -46,6 +46,9 @@ type Summary struct {
 	Held []string `json:"held,omitempty"`
 	// Accepted are the reasons to hold the run back that somebody has overruled.
 	Accepted []string `json:"accepted,omitempty"`
+	// PurgedBefore are schools of the run that were purged from the destination,
+	// and that the service still lists.
+	PurgedBefore []sink.PurgedSchools `json:"purged_before,omitempty"`
 	// Unfinished is why a step after the run was published could not be done.
 	// The next command does it.
 	Unfinished string `json:"unfinished,omitempty"`

@@ -537,3 +537,31 @@ func TestPurgeCounts(t *testing.T) {
 	require.Zero(t, after["test_results"])
 	require.Zero(t, after["schools"])
 }
+
+// TestPurgedBefore finds the schools of a plan that were purged, by their own
+// bids or by their district's, on the day of their last purge.
+func TestPurgedBefore(t *testing.T) {
+	t.Parallel()
+	store := newDir(t, t.TempDir())
+	publishWorld(t, store, latestRun)
+	plan, err := ReadPlan(t.Context(), store, latestRun)
+	require.NoError(t, err)
+	before := func() []PurgedSchools {
+		found, err := PurgedBefore(t.Context(), store, plan)
+		require.NoError(t, err)
+		return found
+	}
+	require.Empty(t, before())
+	options := purgeOptions([]string{gone, "unknown"}, nil)
+	options.AllowUnknown = true
+	_, err = Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	plan.Schools = append(plan.Schools, School{Bid: "unknown"}, School{Bid: "opened since", District: goneDistrict})
+	require.Equal(t, []PurgedSchools{{Date: today, Schools: 1}}, before())
+
+	options = purgeOptions(nil, []string{goneDistrict})
+	options.Now = func() time.Time { return publishedAt().AddDate(0, 0, 1) }
+	_, err = Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.Equal(t, []PurgedSchools{{Date: "2026-11-21", Schools: 2}}, before())
+}
