@@ -2,10 +2,10 @@ package pipeline_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -346,7 +346,9 @@ func TestTwoProcessesOfOneRun(t *testing.T) {
 			published++
 			continue
 		}
-		require.True(t, errors.Is(e.err, sink.ErrLocked), "%v", e.err)
+		require.ErrorIs(t, e.err, sink.ErrLocked)
+		require.ErrorContains(t, e.err, "another process is working on run ")
+		require.ErrorContains(t, e.err, "held by process "+strconv.Itoa(os.Getpid())+" on host ")
 	}
 	require.Equal(t, 1, published)
 	s.requireOracle(defaults(), simulator.OracleOptions{})
