@@ -83,13 +83,14 @@ func yesterday(t *testing.T) string {
 }
 
 // settled is a tree without the proofs of purges, which a purge that is done
-// twice writes twice, and without the files of locks, which lock nothing once
-// nobody holds them.
+// twice writes twice, and without what the next writer clears away: the files of
+// locks, which lock nothing once they are not held, and temporary documents.
 func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := tree(t, root)
 	maps.DeleteFunc(all, func(name, _ string) bool {
-		return strings.HasPrefix(name, purgesPrefix) || strings.HasPrefix(name, locksFolder)
+		return strings.HasPrefix(name, purgesPrefix) || strings.HasPrefix(name, locksFolder) ||
+			strings.HasPrefix(name, documentsFolder)
 	})
 	return all
 }

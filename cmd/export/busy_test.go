@@ -1,0 +1,78 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
+)
+
+// TestPurgeOfBusyRun purges while processes work on a run, with shard counts
+// that the run was not planned with: each of them keeps the purge out, and is
+// named, until it is killed.
+func TestPurgeOfBusyRun(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 3, 31, 4}}, simulator.ServerOptions{}, "--schools-per-file", "1")
+	n.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStall}})
+	s := (&ground{root: t.TempDir()}).site()
+	school := n.world.Schools()[0].Bid
+	const run = "busy"
+	shards := []string{"0/7", "3/8", "0/16"}
+	kills := make([]chan struct{}, len(shards))
+	ends := make(chan ending, len(shards))
+	var workers []*process
+	for i, shard := range shards {
+		kills[i] = make(chan struct{})
+		worker := n.run(t, s, run, "--shard", shard)
+		worker.kill = func(ctx context.Context) {
+			select {
+			case <-kills[i]:
+			case <-ctx.Done():
+			}
+		}
+		workers = append(workers, worker)
+		require.NoError(t, worker.cmd.Start())
+		go func() { ends <- worker.await() }()
+	}
+	for _, shard := range shards {
+		var i, of int
+		_, err := fmt.Sscanf(shard, "%d/%d", &i, &of)
+		require.NoError(t, err)
+		lock := "_staging/~locks/" + sink.Escape(fmt.Sprintf("run %s, shard %d of %d", run, i, of))
+		require.Eventually(t, func() bool { return s.has(lock) }, time.Minute, 10*time.Millisecond)
+	}
+	require.Eventually(t, func() bool { return s.has(sink.PlanPath(run)) }, time.Minute, 10*time.Millisecond)
+
+	purge := func() ending { return s.command(t, "purge", "--schools", school).end(nil) }
+	for i := range shards {
+		refused := purge()
+		require.Equal(t, exitFailed, refused.code, refused.stderr)
+		named := slices.ContainsFunc(workers[i:], func(w *process) bool {
+			return strings.Contains(refused.stderr, fmt.Sprintf("run %s is held by process %d on host", run, w.cmd.Process.Pid))
+		})
+		require.True(t, named, refused.stderr)
+		require.Contains(t, refused.stderr, "growth-export run, since")
+		close(kills[i])
+		if i == len(shards)-1 {
+			break
+		}
+		require.Eventually(t, func() bool { return workers[i].cmd.Process.Signal(syscall.Signal(0)) != nil }, time.Minute, 10*time.Millisecond)
+	}
+	for range shards {
+		end := <-ends
+		require.True(t, end.killed, end.stderr)
+	}
+	purged := purge()
+	require.Zero(t, purged.code, purged.stderr)
+	require.Empty(t, s.staged(t))
+}
