@@ -303,13 +303,13 @@ func (p *purging) summarize(ctx context.Context) error {
 // dropped as well.
 func (p *purging) carryOut(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, p.release()) }()
+	if p.locks, err = p.keepsOut(ctx); err != nil {
+		return err
+	}
 	if err := p.hold(ctx, p.toChange()); err != nil {
 		return err
 	}
 	if p.listed, err = p.store.ListsStaged(ctx); err != nil {
-		return err
-	}
-	if p.locks, err = p.keepsOut(ctx); err != nil {
 		return err
 	}
 	path := PurgePath(p.report.ID)

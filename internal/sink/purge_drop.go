@@ -11,7 +11,8 @@ import (
 // hold takes runs, and keeps them until the purge ends, so that no process
 // stages or publishes anything of them in the meantime. It fails with a
 // *RefusedError while a process works on one of them. On a destination without
-// locks it keeps out nothing; see notReached.
+// locks it goes by the signs of life of runs, and keeps out nothing; see
+// notReached.
 func (p *purging) hold(ctx context.Context, runs []string) error {
 	for _, run := range runs {
 		if p.held[run] != nil {
@@ -26,8 +27,30 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 			return err
 		}
 		p.held[run] = release
+		if !p.locks {
+			if err := p.refuseAlive(ctx, run); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// refuseAlive is a *RefusedError if a run has given a sign of life recently.
+func (p *purging) refuseAlive(ctx context.Context, run string) error {
+	sign, _, err := readDocument[aliveDocument](ctx, p.store, AlivePath(run))
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	const dead = 2 * aliveInterval
+	if p.opts.Now().Sub(sign.WrittenAt) > dead {
+		return nil
+	}
+	return &RefusedError{Reason: fmt.Sprintf("process %d on host %s works on run %s, or was killed less than %.0f minutes ago: "+
+		"wait for it to end or stop it, then purge again", sign.PID, sign.Host, run, dead.Minutes())}
 }
 
 // release gives up what hold has taken.

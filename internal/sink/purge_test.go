@@ -565,3 +565,42 @@ func TestPurgedBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []PurgedSchools{{Date: "2026-11-21", Schools: 2}}, before())
 }
+
+// TestPurgeAlive goes by a run's sign of life where there are no locks, and by
+// the locks alone where there are.
+func TestPurgeAlive(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name     string
+		lockless bool
+		ago      time.Duration
+		refused  bool
+	}{
+		{"recent", true, time.Minute, true},
+		{"of a killed process", true, time.Hour, false},
+		{"recent, with locks", false, time.Minute, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			var store Store = newDir(t, root)
+			stageWorld(t, store, "staged", purgeWorld())
+			sign := aliveDocument{WrittenAt: publishedAt().Add(-test.ago), PID: 4711, Host: "worker-7"}
+			require.NoError(t, writeDocument(t.Context(), store, AlivePath("staged"), sign, Condition{}))
+			if test.lockless {
+				store = lockless{store}
+			}
+			before := tree(t, root)
+			report, err := Purge(t.Context(), store, purgeOptions([]string{gone}, nil))
+			if test.refused {
+				var refused *RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, refused.Reason, "process 4711 on host worker-7 works on run staged")
+				require.Equal(t, before, tree(t, root))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"staged"}, report.DroppedRuns)
+		})
+	}
+}
