@@ -33,8 +33,8 @@ func checkFormat(path string, data []byte) error {
 	var header struct {
 		FormatVersion json.Number `json:"format_version"`
 	}
-	damaged := json.Unmarshal(data, &header) != nil // which decoding it will say
-	if version, _ := header.FormatVersion.Int64(); !damaged && version > FormatVersion {
+	err := json.Unmarshal(data, &header) // one that cannot be decoded is for its reader to report
+	if version, _ := header.FormatVersion.Int64(); err == nil && version > FormatVersion {
 		return &FormatError{Path: path, Version: int(version)}
 	}
 	return nil

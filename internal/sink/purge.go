@@ -365,6 +365,13 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 	if busy, err := publishingRuns(ctx, p.store); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
+	if p.report.resumed {
+		// Whatever is swept, the lock files of killed processes go too. Nothing is
+		// staged under the purge's own name.
+		if err := p.store.Sweep(ctx, p.report.ID); err != nil {
+			return err
+		}
+	}
 	p.prove()
 	return writeDocument(ctx, p.store, path, p.report, Condition{})
 }
