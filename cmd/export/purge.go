@@ -36,10 +36,9 @@ func (a *app) purgeCommand() *cobra.Command {
 			"files again and writes a proof under _purges. What unfinished runs have staged\n" +
 			"is dropped; the same command fetches it again. Ledgers, plans and manifests stay:\n" +
 			"they name schools but hold no student data.\n\n" +
-			"If a bid occurs nowhere at the destination, nothing is purged, unless\n" +
-			"--allow-unknown. Purge refuses to start while a process works on a run. A purge\n" +
-			"that was killed is finished by the same command. It cannot reach object versions\n" +
-			"of a bucket, backups or copies.",
+			"Nothing is purged if a bid occurs nowhere there, unless --allow-unknown, or while a\n" +
+			"process works on a run. The same command finishes a purge that was killed. Object\n" +
+			"versions of a bucket, backups and copies are out of its reach.",
 		Args: noArguments,
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --schools @ended.txt",

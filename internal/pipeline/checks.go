@@ -126,7 +126,7 @@ func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) erro
 		if !ok || !check.students {
 			return nil
 		}
-		students, err := r.rosterOf(ctx, u, i, read)
+		students, err := r.rosterOf(ctx, u, i)
 		if err == nil && students != nil {
 			read.note(sink.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
 		}
@@ -141,7 +141,7 @@ func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) erro
 
 // rosterOf returns the students of a school whose results were read, or nil if
 // the run does not have them.
-func (r *run) rosterOf(ctx context.Context, u *unit, i int, read *result) (roster, error) {
+func (r *run) rosterOf(ctx context.Context, u *unit, i int) (roster, error) {
 	if u.rosters != nil {
 		select {
 		case students := <-u.rosters[i]:
@@ -154,25 +154,13 @@ func (r *run) rosterOf(ctx context.Context, u *unit, i int, read *result) (roste
 	if earlier == nil || !earlier.ok[u.schools[i].Bid] {
 		return nil, nil
 	}
-	if students, err := earlier.rosters(ctx, r.Store, r.plan.RunID, r.fetch.check.seed); err == nil {
-		return append(roster{}, students[u.schools[i].Bid]...), nil
+	students, err := earlier.rosters(ctx, r.Store, r.plan.RunID, r.fetch.check.seed)
+	if err != nil {
+		// A staged upload on S3 cannot be read back. The check is then not made for
+		// these schools: what is staged is not requested again for it.
+		return nil, ctx.Err()
 	}
-	return r.askAgain(ctx, u.schools[i], read)
-}
-
-// askAgain reads the students of a school for the check of its results alone:
-// they are staged where they cannot be read back.
-func (r *run) askAgain(ctx context.Context, school sink.School, read *result) (roster, error) {
-	d := r.datasets[studentsDataset]
-	list := &result{ledger: sink.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: sink.StatusOK}}
-	err := r.fetch.chains(ctx, d, list, schoolCalls(d, school), nil)
-	read.ledger.Requests += list.ledger.Requests
-	read.ledger.Retries += list.ledger.Retries
-	defer list.drop(d)
-	if err != nil || list.ledger.Status != sink.StatusOK {
-		return nil, err
-	}
-	return newRoster(list.tables[0], r.fetch.check.seed), nil
+	return append(roster{}, students[u.schools[i].Bid]...), nil
 }
 
 // stagedStudents are the students of a bucket that an earlier process has staged.

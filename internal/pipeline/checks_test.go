@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -207,8 +208,10 @@ func (s *site) ledgerOf(run, dataset string) map[string]sink.LedgerRow {
 	return rows
 }
 
-// TestChecksOfResumedAndShardedRuns: they are those of one undisturbed process,
-// though students and results come from different ones.
+// TestChecksOfResumedAndShardedRuns compares the checks of runs whose students
+// and results come from different processes with those of an undisturbed one.
+// Nothing that is staged is requested again for a check: where staged files
+// cannot be read back, as on S3, the check covers fewer schools.
 func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 	t.Parallel()
 	options := broken(simulator.Rules()...)
@@ -216,10 +219,10 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 	for name, on := range map[string]struct {
 		operation string
 		opened    func(sink.Store) sink.Store
-		students  bool // are asked for again
+		fewer     bool // unknown_student covers fewer schools
 	}{
 		"results":                {operation: "test_results"},
-		"results, unreadable":    {operation: "test_results", opened: func(s sink.Store) sink.Store { return struct{ sink.Store }{s} }, students: true},
+		"results, unreadable":    {operation: "test_results", opened: func(s sink.Store) sink.Store { return struct{ sink.Store }{s} }, fewer: true},
 		"academic years":         {operation: "academic_years"},
 		"results of later years": {operation: "educator_school_associations"},
 	} {
@@ -240,12 +243,17 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 			summary, err = pipeline.Run(t.Context(), deps, defaults())
 			require.NoError(t, err)
 			require.Equal(t, pipeline.Published, summary.Outcome)
-			require.Equal(t, want, summary.Checks)
-			asked := false
-			for _, request := range s.server.Log() {
-				asked = asked || request.Operation == "students"
+			got := slices.Clone(summary.Checks)
+			if on.fewer {
+				i := slices.IndexFunc(got, func(c sink.Check) bool { return c.Check == sink.CheckUnknownStudent })
+				require.Positive(t, got[i].Schools)
+				require.Less(t, got[i].Schools, want[i].Schools)
+				got[i] = want[i]
 			}
-			require.Equal(t, on.students, asked, "students asked for again")
+			require.Equal(t, want, got)
+			for _, request := range s.server.Log() {
+				require.NotEqual(t, "students", request.Operation, "what is staged is not requested again")
+			}
 			s.requireLedgerAddsUp()
 		})
 	}

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -174,8 +174,16 @@ func sparkEscape(path string) string {
 
 // unescape decodes a value of a path as Spark and DuckDB do.
 func unescape(value string) string {
-	if text, err := url.PathUnescape(value); err == nil {
-		return text
+	var text []byte
+	for i := 0; i < len(value); i++ {
+		if value[i] == '%' && i+2 < len(value) {
+			if b, err := strconv.ParseUint(value[i+1:i+3], 16, 8); err == nil {
+				text = append(text, byte(b))
+				i += 2
+				continue
+			}
+		}
+		text = append(text, value[i])
 	}
-	return value
+	return string(text)
 }

@@ -231,7 +231,7 @@ func TestStoreWithoutConditionalWrites(t *testing.T) {
 	require.NoError(t, store.Write(ctx, "document", []byte("next"), sink.Condition{Version: `"document"`}))
 	puts := w.of(http.MethodPut, "")
 	require.Equal(t, "next", puts[len(puts)-1].body)
-	require.Equal(t, 1, strings.Count(log.String(), "no conditional writes"), "it is said once")
+	require.Equal(t, 1, strings.Count(log.String(), "does not support conditional writes"), "it is said once")
 }
 
 func TestCancelledRetries(t *testing.T) {
