@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"html"
 	"io/fs"
 	"net/http"
@@ -68,9 +69,20 @@ func TestNothingLeaks(t *testing.T) {
 			listed.Write(line) // the process still writes to said
 		}
 		if attempt < 2 {
-			timer := time.AfterFunc(time.Duration(attempt+1)*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+			// The second is killed once it has a checkpoint with a failed school.
+			killed := in(time.Second)
+			if attempt == 1 {
+				killed = onceContained(filepath.Join(dest, "_runs", "*", "journal", "*.json"), `"status": "failed"`)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var killer sync.WaitGroup
+			killer.Go(func() {
+				killed(ctx)
+				_ = cmd.Process.Signal(syscall.SIGKILL) // It may have ended.
+			})
 			_ = cmd.Wait()
-			timer.Stop()
+			cancel()
+			killer.Wait()
 			said.WriteString(documents(t, dest))
 			continue
 		}

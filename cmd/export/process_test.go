@@ -7,6 +7,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -59,6 +61,30 @@ func onceThere(path string, wait time.Duration) moment {
 		for {
 			if _, err := os.Stat(path); err == nil {
 				in(wait)(ctx)
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// onceContained is when a file that matches the pattern holds the text.
+func onceContained(pattern, text string) moment {
+	return func(ctx context.Context) {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			files, err := filepath.Glob(pattern)
+			for _, file := range files {
+				if data, readErr := os.ReadFile(file); readErr == nil && strings.Contains(string(data), text) {
+					return
+				}
+			}
+			if err != nil {
 				return
 			}
 			select {

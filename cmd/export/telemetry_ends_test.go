@@ -188,7 +188,7 @@ func TestTelemetryOfCommands(t *testing.T) {
 		},
 		{[]string{"verify", "--dest", dest}, exitOK, nil, []string{"verify"}},
 		{[]string{"prune", "--dest", dest, "--keep", "1"}, exitOK, nil, []string{"prune"}},
-		{[]string{"purge", "--dest", dest, "--schools", "nobody"}, exitOK, nil, []string{"purge"}},
+		{[]string{"purge", "--dest", dest, "--schools", "nobody", "--allow-unknown"}, exitOK, nil, []string{"purge"}},
 		{[]string{"verify", "--dest", dest, "--run-id", "none"}, exitUsage, nil, []string{"verify"}},
 	} {
 		c := newCollector(t, nil)
