@@ -43,7 +43,7 @@ func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
 			}
 		}
 		r.Host = r.URL.Host
-		err := signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now())
+		err := signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now()) //nolint:contextcheck // It is the request's own.
 		if err != nil {
 			return nil, fmt.Errorf("sign a request again: %w", err)
 		}
