@@ -48,7 +48,7 @@ func (o *destination) define(cmd *cobra.Command) group {
 
 // defineWriting adds what matters where something is written.
 func (o *destination) defineWriting(g group) {
-	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700")
+	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700; later commands keep it")
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
 		"where files grow before their upload to S3, and waits what does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
