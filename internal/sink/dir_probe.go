@@ -90,10 +90,16 @@ func (d *Dir) tryMove(root osRoot, staging, folder string) error {
 	err = root.Rename(from, to)
 	if err == nil {
 		d.changed(folder) // So that the file does not come back after a power loss.
-		if err = root.Remove(to); err != nil {
+		// Another publisher may have cleared it away.
+		if err = removeIfThere(root, to); err != nil {
 			return fmt.Errorf("remove %s: %w", to, cause(err))
 		}
 		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		// Another process removed the empty folder or swept the run. Nothing is in
+		// the way; Commit makes the folder again, or says what is gone.
+		return removeIfThere(root, from)
 	}
 	advice := "give this user the right to write there, then run the command again"
 	if errors.Is(err, syscall.EXDEV) {
