@@ -2,10 +2,7 @@
 
 package sink
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 // lockFile fails: there is no lock here that is certain to end with its process.
 func lockFile(osFile, LockMode) error { return errors.ErrUnsupported }
