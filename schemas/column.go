@@ -31,7 +31,7 @@ func grade(c *Column) { c.Class = Grade }
 // freeText marks text that may name a person.
 func freeText(c *Column) { c.Class = Text }
 
-// trait marks what a person is.
+// trait marks a characteristic of a person.
 func trait(c *Column) { c.Class = Trait }
 
 // score marks what a person has achieved.

@@ -89,8 +89,8 @@ type Table struct {
 	// table's rows; empty for a dataset's first table, whose rows are the
 	// records themselves.
 	Each string
-	// Bare is the source of the column that takes an element of Each which is
-	// text instead of an object; empty if such an element is drift.
+	// Bare is the source of the column that takes elements of Each that are
+	// text instead of objects; empty if such elements are drift.
 	Bare    string
 	Doc     string
 	Columns []Column

@@ -26,9 +26,9 @@ type app struct {
 	now    func() time.Time
 	// records is set once log lines are to be JSON: errors then are too.
 	records *slog.Logger
-	// who is added to every JSON log line.
+	// who identifies the command and its run in every JSON log line.
 	who identity
-	// pending are warnings that wait for a logger.
+	// pending are warnings from before the logger exists.
 	pending []string
 	// telemetry is nil unless a collector is to be told of the command.
 	telemetry *telemetry.Telemetry

@@ -18,8 +18,8 @@ import (
 )
 
 // TestPurgeOfBusyRun purges while processes work on a run, with shard counts
-// that the run was not planned with: each of them keeps the purge out, and is
-// named, until it is killed.
+// other than the planned one: each process blocks the purge, which names it,
+// until it is killed.
 func TestPurgeOfBusyRun(t *testing.T) {
 	t.Parallel()
 	n := newNight(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 3, 31, 4}}, simulator.ServerOptions{}, "--schools-per-file", "1")

@@ -9,13 +9,14 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// onePublisher is what to do where two processes cannot keep each other out.
+// onePublisher is the advice for stores where two publishers cannot exclude
+// each other.
 const onePublisher = "let only one run or publish at a time work at this destination"
 
 // tryConditions writes a document under conditions that hold and under others
 // that do not, and reports whether the store ignores those. The error is
-// sink.ErrVersionRefused where it refuses the version that it has just returned.
-// The document is left for the caller to remove.
+// sink.ErrVersionRefused if the store refuses the version that it has just
+// returned. The caller removes the document.
 func tryConditions(ctx context.Context, store sink.Store, path string) (ignored bool, err error) {
 	fresh := sink.Condition{Absent: true}
 	if err := store.Write(ctx, path, trialContent(), fresh); err != nil {
@@ -39,9 +40,9 @@ func tryConditions(ctx context.Context, store sink.Store, path string) (ignored 
 	return again == nil || stale == nil, err
 }
 
-// warnOfConditions warns before a run about a store on which two publishers do
-// not keep each other out, or on which no document can be replaced. A store that
-// answers "not implemented" logs that itself.
+// warnOfConditions warns before a run about a store on which two publishers
+// cannot exclude each other, or on which documents cannot be replaced. A store
+// that answers "not implemented" logs that itself.
 func (a *app) warnOfConditions(ctx context.Context, store sink.Store, logger *slog.Logger) {
 	_, path := trialPaths(trialRun(a.now()))
 	ignored, err := tryConditions(ctx, store, path)

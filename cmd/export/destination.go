@@ -76,8 +76,8 @@ func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink
 }
 
 // knownFormat returns the store, or an error if a later release has worked
-// there. What else keeps the destination from being read is left to the command
-// to report.
+// there. Any other error in reading the destination is left to the command to
+// report.
 func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
 	if tooNew, ok := errors.AsType[*sink.FormatError](sink.CheckFormat(ctx, store)); ok {
 		return nil, fmt.Errorf("destination %s: %w", store, tooNew)

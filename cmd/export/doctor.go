@@ -121,8 +121,8 @@ func (u *checkup) verdict() error {
 	}
 }
 
-// failedChecks ends a checkup with the exit code of what failed. What that is
-// stands with its check.
+// failedChecks ends a checkup with the exit code of what failed. The output of
+// each check says what that was.
 type failedChecks struct {
 	text  string
 	cause error

@@ -258,7 +258,7 @@ func (t *tryout) encryption(ctx context.Context, path, sse string) {
 	}
 }
 
-// conditional checks that of two writers the second is refused.
+// conditional checks that the second of two writers is refused.
 func (t *tryout) conditional(ctx context.Context, path string) {
 	ignored, err := tryConditions(ctx, t.store, path)
 	switch {
@@ -344,7 +344,7 @@ func (h *overheard) WithAttrs([]slog.Attr) slog.Handler { return h }
 // WithGroup returns the handler itself.
 func (h *overheard) WithGroup(string) slog.Handler { return h }
 
-// examineSnapshot checks that the destination takes runs of this service and
+// examineSnapshot checks that the destination accepts runs of this service and
 // partitioning, and returns the size of the last snapshot. The service is empty
 // if none is chosen.
 func examineSnapshot(ctx context.Context, u *checkup, store sink.Store, service, partitionBy string) (bytes int64) {

@@ -84,8 +84,8 @@ func expandDates(words []string) ([]string, error) {
 // rangeStep is the step of a range: a number of days, weeks or months.
 var rangeStep = regexp.MustCompile(`^([1-9][0-9]{0,4})(d|w|mo)$`)
 
-// expandRange reads a date, or a range of dates: its first date, every step after
-// that, and its last date. A range needs a step, since each date is a run.
+// expandRange expands a date, or a range of dates: its first date, every step
+// after that, and its last date. A range needs a step because each date is a run.
 func expandRange(word string) ([]string, error) {
 	begin, rest, isRange := strings.Cut(word, "..")
 	if !isRange {

@@ -56,8 +56,8 @@ func TestFinishIsBounded(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// TestFinishKillsChildren: what a command that is killed has started goes with
-// it. Its child holds a pipe open for as long as it lives.
+// TestFinishKillsChildren kills a command and expects its child processes to be
+// killed too. The child holds a pipe open for as long as it lives.
 func TestFinishKillsChildren(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -9,8 +9,8 @@ import (
 )
 
 // expandHome replaces a leading ~ by the home folder, as shells do for words that
-// are not quoted: a value of a configuration file, of --dest=~/data or of a quoted
-// word never met a shell that did.
+// are not quoted: no shell expands it in a configuration file, in --dest=~/data or
+// in a quoted word.
 func expandHome(path string) (string, error) {
 	first, rest, _ := strings.Cut(path, "/")
 	switch {

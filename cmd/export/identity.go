@@ -10,20 +10,20 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// identity is what tells a command's log lines from those of others, as far as
-// it is known yet. Its zero value is ready.
+// identity distinguishes a command's log lines from other commands' lines, as
+// far as it is known yet. Its zero value is ready to use.
 type identity struct {
 	destination atomic.Pointer[string]
 	meter       atomic.Pointer[pipeline.Meter]
 }
 
-// at notes the destination that the command works on.
+// at records the destination that the command works on.
 func (i *identity) at(destination string) {
 	destination = absolute(destination)
 	i.destination.Store(&destination)
 }
 
-// works notes the meter that knows the run.
+// works records the meter that knows the run.
 func (i *identity) works(meter *pipeline.Meter) { i.meter.Store(meter) }
 
 func (i *identity) attrs() []slog.Attr {
@@ -44,7 +44,7 @@ type identified struct {
 	who *identity
 }
 
-// Handle adds what the line does not say itself.
+// Handle adds the attributes that the line does not have itself.
 func (h identified) Handle(ctx context.Context, record slog.Record) error {
 	has := make(map[string]bool)
 	record.Attrs(func(a slog.Attr) bool {

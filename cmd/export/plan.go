@@ -71,7 +71,7 @@ func (a *app) planDates(ctx context.Context, o *planOptions, deps pipeline.Deps,
 	return writeText(a.stdout, datesText(all, o))
 }
 
-// datesText words the estimate of several dates: one run in full, and the totals.
+// datesText formats the estimate of several dates: one run in full, and the totals.
 func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Plan: %s, each an as-of run of its own, at %s\n",
@@ -96,7 +96,7 @@ func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
 	return b.String()
 }
 
-// shortList joins words, of many only the first ones.
+// shortList joins words; of a long list only the first ones.
 func shortList(words []string) string {
 	if len(words) <= mostListed {
 		return strings.Join(words, ", ")
@@ -104,7 +104,7 @@ func shortList(words []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:mostListed], ", "), len(words)-mostListed)
 }
 
-// estimateText words the estimate of one run.
+// estimateText formats the estimate of one run.
 func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 	if e.AlreadyPublished {
 		return fmt.Sprintf("Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
@@ -131,7 +131,7 @@ func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	return text
 }
 
-// timeLine words how long the requests take at least.
+// timeLine formats the minimum time that the requests take.
 func timeLine(least time.Duration, o *planOptions) string {
 	return fmt.Sprintf("time      at least %s, at %d requests at once of %s each\n", least.Round(time.Second/10), o.concurrency, o.latency)
 }

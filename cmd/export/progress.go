@@ -179,14 +179,15 @@ func figures(p pipeline.Progress, c pace) []string {
 }
 
 const (
-	// longRetry is how long a call has been failing when progress names it: in
-	// a large run some call is always being attempted again.
+	// longRetry is how long a call must have been failing before progress names
+	// it: in a large run some call is always being retried.
 	longRetry = 5 * time.Second
 	// mostNamed is how many of them are named.
 	mostNamed = 3
 )
 
-// troubles says what keeps a run from going on; empty if nothing does.
+// troubles returns what keeps a run from making progress; empty if nothing
+// does.
 func troubles(p pipeline.Progress) string {
 	if p.Paused != "" {
 		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, shortTime(max(0, p.GivesUpIn)))
@@ -218,14 +219,14 @@ func troubles(p pipeline.Progress) string {
 	}
 }
 
-// longRetries are the retries that are worth a word: any while planning, which
-// waits for each, and later those that have lasted for a while.
+// longRetries returns the retries worth mentioning: any while planning, which
+// waits for each, and later only long ones.
 func longRetries(p pipeline.Progress) []pipeline.Retry {
 	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < longRetry })
 }
 
-// planning says how far planning is: a failing token request or lookup is all
-// that there is to tell.
+// planning returns how far planning has got: only a failing token request or
+// lookup is worth reporting.
 func planning(p pipeline.Progress) string {
 	if len(p.Retrying) == 0 {
 		return wording.Many(p.Requests, "request")
@@ -259,9 +260,9 @@ func plainLine(p pipeline.Progress, c pace) string {
 	return line + ", " + strings.Join(append(figures(p, c), "after "+shortTime(p.Elapsed)), ", ")
 }
 
-// barLine is the bar, one column narrower than the terminal at most. The
-// narrower the terminal, the shorter the bar and the fewer figures, the least
-// important of which go first.
+// barLine returns the bar, at most one column narrower than the terminal. On a
+// narrow terminal the bar is shorter and the least important figures are
+// dropped first.
 func barLine(p pipeline.Progress, c pace, width int) string {
 	width = max(width-1, 0)
 	line := fmt.Sprintf("%-7s", p.Phase)
@@ -278,7 +279,7 @@ func barLine(p pipeline.Progress, c pace, width int) string {
 	for _, part := range parts {
 		longer := line + "  " + part
 		if utf8.RuneCountInString(longer) > width {
-			// What is being retried is worth a part of it.
+			// A retry may take up part of the bar.
 			if room := width - utf8.RuneCountInString(line) - 2; room >= 20 {
 				line += "  " + wording.Cut(part, room)
 			}

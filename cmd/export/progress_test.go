@@ -81,7 +81,7 @@ func TestWatchEndsWithItsLastWord(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-// TestBarFitsTheTerminal shows first what one wants to know first.
+// TestBarFitsTheTerminal expects the most important figures to come first.
 func TestBarFitsTheTerminal(t *testing.T) {
 	t.Parallel()
 	p := pipeline.Progress{Phase: "fetch", SchoolsDone: 50, SchoolsTotal: 100, Rows: 1234567, Requests: 99, Retries: 3, Failed: 1, Denied: 2}
@@ -104,7 +104,8 @@ func TestBarFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestTroublesAreNamed says what is being retried, and why nothing moves.
+// TestTroublesAreNamed expects progress to say what is being retried, and why
+// nothing moves.
 func TestTroublesAreNamed(t *testing.T) {
 	t.Parallel()
 	p := pipeline.Progress{Phase: "plan", Elapsed: 12 * time.Second, Retrying: []pipeline.Retry{

@@ -54,9 +54,9 @@ func (a *app) purgeCommand() *cobra.Command {
 	return cmd
 }
 
-// purgeTarget returns what is to be purged. It must be given as flags: in an
-// environment or a file the same names restrict runs, and purging just the
-// schools that are exported would be the worst of accidents.
+// purgeTarget returns what is to be purged. It must be given as flags: in the
+// environment or a file the same names restrict runs, and purging exactly the
+// schools that are exported would be disastrous.
 func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, err error) {
 	bySchool, byDistrict := from["schools"].rank == byFlag, from["districts"].rank == byFlag
 	for _, bid := range slices.Concat(o.schools, o.districts) {
@@ -113,7 +113,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	return writePurged(a.stdout, report)
 }
 
-// rewriteReports updates the reports of runs to what a purge has left of them.
+// rewriteReports updates the reports of runs to the data that a purge has left.
 func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.PurgedRun) {
 	for i := range runs {
 		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID); err != nil {

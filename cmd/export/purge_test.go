@@ -256,7 +256,7 @@ func TestPurgeExactListing(t *testing.T) {
 	require.NotEmpty(t, server.Uploads(t, bucket))
 	school := s.world.Schools()[0].Bid
 
-	// While an upload is alive there is no proof.
+	// No proof is written while an upload still exists.
 	cmd := at(s3test.ExactListing, s3test.IgnoredAborts).prepare("purge", "--schools", school)
 	require.Error(t, cmd.Run())
 	require.Equal(t, exitFailed, cmd.ProcessState.ExitCode())

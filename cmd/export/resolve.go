@@ -132,8 +132,8 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // checkVariables refuses a variable that begins with envPrefix and is not a
-// setting of any command: most often it is misspelled, and ignoring it would
-// ignore what it was to set. Its value, which may be a secret, is not repeated. An
+// setting of any command: it is most likely misspelled, and ignoring it would
+// silently drop a setting. Its value, which may be a secret, is not repeated. An
 // empty one counts as not set.
 func (a *app) checkVariables(root *cobra.Command) error {
 	var known []string

@@ -45,7 +45,7 @@ func (s *setting[T]) String() string { return s.text }
 func (s *setting[T]) Type() string { return s.arg }
 
 // list is a flag that holds several texts: a comma list, or @file with one on
-// each line, which is taken as it stands. Given again as a flag it adds to what it holds.
+// each line, which is not split further. Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
@@ -104,7 +104,7 @@ func (l *list) String() string { return strings.Join(l.words, ",") }
 // Type is the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the lines of a file as they stand, with their commas and
+// readLines returns the lines of a file unchanged, with their commas and
 // blanks. Empty lines, and lines that begin with #, are skipped.
 func readLines(path string) ([]string, error) {
 	data, err := os.ReadFile(path)

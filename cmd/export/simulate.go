@@ -57,7 +57,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 // list in order.
 const listMoves = "list_moves"
 
-// parseBreaks takes names of rules.
+// parseBreaks parses names of rules.
 func parseBreaks(words []string) ([]string, error) {
 	known := append(simulator.Rules(), listMoves)
 	var breaks []string

@@ -82,7 +82,7 @@ func checkRunIDs(ids []string) ([]string, error) {
 	return ids, nil
 }
 
-// parseSchema takes a name that is one in every dialect.
+// parseSchema accepts a name that is valid in every dialect.
 func parseSchema(text string) (string, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`).MatchString(text) {
 		return "", fmt.Errorf("%s is not a name of letters, digits and underscores, such as night_2026_11_20", quoted(text))

@@ -14,11 +14,11 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// TestOtherStores takes two nights, replaces the second, lets two publishers
-// meet and purges a school on stores that differ from S3: one that lists uploads
+// TestOtherStores exports two nights, replaces the second, lets two publishers
+// race and purges a school on stores that differ from S3: one that lists uploads
 // as MinIO does, one behind a proxy that weakens ETags, and one that ignores the
-// conditions of writes. Whatever a store cannot do ends within bounds and says
-// so, and every snapshot that a pointer names is whole.
+// conditions of writes. Whatever a store cannot do fails within a bounded time
+// with a clear error, and every snapshot that a pointer names is complete.
 func TestOtherStores(t *testing.T) {
 	t.Parallel()
 	g := groundOnS3(t)

@@ -234,7 +234,7 @@ func summarizeRequests(b *strings.Builder, r sink.Requests) {
 }
 
 // summarizeChecks says how many checks of the service's own rules passed, and
-// what those that did not have counted.
+// what the failed ones counted.
 func summarizeChecks(b *strings.Builder, checks []sink.Check) {
 	if len(checks) == 0 {
 		return

@@ -6,7 +6,7 @@ set -u
 
 "${GROWTH_EXPORT:-/usr/local/bin/growth-export}" "$@" &
 child=$!
-# A pod that is deleted stops growth-export in order, which can resume then.
+# Deleting the pod stops growth-export cleanly, so that it can resume.
 trap 'kill -TERM "$child" 2>/dev/null' TERM INT
 while :; do
 	wait "$child"

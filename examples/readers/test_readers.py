@@ -57,7 +57,7 @@ class TestReaders(unittest.TestCase):
                 self.assertTrue(extras or name in ("districts", "schools"))
                 for extra in extras:
                     self.assertIsInstance(json.loads(extra), dict)
-                    # Python would read half of a surrogate pair without a word.
+                    # Python would silently accept half of a surrogate pair.
                     json.dumps(json.loads(extra), ensure_ascii=False).encode("utf-8")
 
     def test_districts(self):

@@ -8,9 +8,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestOddWorld: whatever the service sends, every table is read whole. DuckDB
-// looks at every value, every _extra is valid JSON, and districts, of which some
-// are long or hold what a path cannot, are the ones that the schools have.
+// TestOddWorld: whatever the service sends, every table can be read completely.
+// DuckDB reads every value, every _extra is valid JSON, and districts, some of
+// them long or with characters that a path cannot have, match the schools'
+// districts.
 func TestOddWorld(t *testing.T) {
 	t.Parallel()
 	s := take(t, export{byDistrict: true, args: []string{

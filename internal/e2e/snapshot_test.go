@@ -99,7 +99,7 @@ func take(t *testing.T, e export) *snapshot {
 	return s
 }
 
-// day is the day of the run, which is that of the simulated world.
+// day is the day of the run and of the simulated world.
 func (s *snapshot) day(t *testing.T) time.Time {
 	t.Helper()
 	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])

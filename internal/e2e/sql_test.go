@@ -59,8 +59,8 @@ func TestSQLAsOf(t *testing.T) {
 	require.Equal(t, [][]any{{"2026-10-01"}}, d.query("SELECT DISTINCT snapshot_date FROM student_school_associations"))
 }
 
-// TestSQLOfDeltas: two delta runs of one day are told apart by their ids, and
-// put together a key that both hold has one row.
+// TestSQLOfDeltas: two delta runs of one day are distinguished by their ids,
+// and a key that occurs in both has one row in the combined view.
 func TestSQLOfDeltas(t *testing.T) {
 	t.Parallel()
 	dest := t.TempDir()
@@ -89,7 +89,7 @@ func TestSQLOfDeltas(t *testing.T) {
 		tables++
 		require.Equal(t, d.describe("since_october."+table.Name), d.describe(table.Name), table.Name)
 		require.Zero(t, d.one("SELECT count(*) FROM (FROM "+table.Name+" EXCEPT ALL FROM named."+table.Name+")"), table.Name)
-		// The second run asked for all that the first one did, and more.
+		// The second run asked for everything that the first one did, and more.
 		require.Zero(t, d.one("SELECT count(*) FROM (FROM "+table.Name+" EXCEPT ALL FROM since_october."+table.Name+")"), table.Name)
 		require.Equal(t, d.one("SELECT count(*) FROM since_october."+table.Name), d.one("SELECT count(*) FROM "+table.Name), table.Name)
 	}

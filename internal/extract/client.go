@@ -46,7 +46,7 @@ type Options struct {
 	Retries int
 	// RequestTimeout is the most time for one attempt, its body included.
 	RequestTimeout time.Duration
-	// GiveUpAfter is how long the service may be failing, or ask not to be called; also the longest time for a lookup or a token.
+	// GiveUpAfter is how long the service may fail, or ask for a pause, before the client gives up; also the longest time for a lookup or a token.
 	GiveUpAfter time.Duration
 	// MaxBody is the most bytes of one answer, after decompression.
 	MaxBody   int64

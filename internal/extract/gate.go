@@ -175,7 +175,7 @@ func (g *gate) left(p pass) {
 	}
 }
 
-// paused returns why requests are held back and until when at most; an empty text if they are not.
+// paused returns why requests are held back, and the latest time at which that ends; an empty text if they are not.
 func (g *gate) paused() (why string, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 // Health is what a client is having trouble with.
 type Health struct {
-	// Retrying are the calls that are being attempted again, longest first.
+	// Retrying are the calls that are being retried, longest first.
 	Retrying []Retry
 	// Paused is why all requests are held back while the service is failing,
 	// empty if they are not; PausedUntil is when the client gives up.
@@ -23,7 +23,7 @@ type Health struct {
 	PausedUntil time.Time
 }
 
-// Retry is a call that is being attempted again.
+// Retry is a call that is being retried.
 type Retry struct {
 	Operation        string
 	School, District string    // bids, empty where the call is for none
@@ -39,7 +39,7 @@ func (c *Client) Health() Health {
 	return h
 }
 
-// retrying are the calls that are being attempted again.
+// retrying returns the calls that are being retried.
 type retrying struct {
 	log *slog.Logger
 
@@ -51,9 +51,9 @@ func newRetrying(log *slog.Logger) *retrying {
 	return &retrying{log: log, calls: make(map[*Call]*Retry)}
 }
 
-// failed notes an attempt that failed and will be made again. Nothing happens
-// until the token and the lookups are there, so their first failure is logged
-// at once; later ones only if they fail for another reason.
+// failed records an attempt that failed and will be retried. Nothing happens
+// until the token and the lookups have arrived, so their first failure is
+// logged at once, and later ones only if the reason has changed.
 func (r *retrying) failed(ctx context.Context, call *Call, made int, f *failure) {
 	cause := f.cause()
 	r.mu.Lock()
@@ -74,7 +74,7 @@ func (r *retrying) failed(ctx context.Context, call *Call, made int, f *failure)
 	}
 }
 
-// done forgets a call that has ended.
+// done removes a call that has ended.
 func (r *retrying) done(call *Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,15 +112,15 @@ func (f *failure) cause() string {
 }
 
 // patience bounds a lookup or a token request by --give-up-after, from its
-// first attempt. A nil one has no end.
+// first attempt. A nil patience is unlimited.
 type patience struct {
 	limit time.Duration
 	began time.Time // of the first attempt, zero before
 	last  *failure  // of the attempt before
 }
 
-// attempt notes that an attempt is sent and returns the most time that it may
-// take.
+// attempt records that an attempt is sent and returns the longest time that it
+// may take.
 func (p *patience) attempt(timeout time.Duration) time.Duration {
 	if p == nil {
 		return timeout
@@ -131,7 +131,7 @@ func (p *patience) attempt(timeout time.Duration) time.Duration {
 	return min(timeout, p.limit)
 }
 
-// bound ends a context when the time is over, from the second attempt on.
+// bound cancels a context when the time is up, from the second attempt on.
 func (p *patience) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if p == nil || p.last == nil {
 		return ctx, func() {}

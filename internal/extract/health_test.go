@@ -37,8 +37,8 @@ func (l *lockedText) String() string {
 	return l.b.String()
 }
 
-// planningFailures are ways in which a service may not be there, by the words
-// for them.
+// planningFailures are ways in which a service may be unavailable, by how they
+// are described.
 func planningFailures() map[string]bare {
 	fails := func(err error) bare {
 		return func(*http.Request) (*http.Response, error) { return nil, err }

@@ -7,7 +7,8 @@ import (
 )
 
 // Abandon gives up a run that is not published, and removes what it has staged
-// or committed. ErrUsage if there is no such run, or it is published.
+// or committed. It fails with ErrUsage if there is no such run, or it is
+// published.
 func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	started := deps.Now()
 	deps.Meter.start(started, nil)

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// resumable checks that a run that has begun is this command's, and that what
-// was published since does not forbid it.
+// resumable checks that a run that has begun belongs to this command, and that
+// nothing published since prevents it from continuing.
 func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
 	plan := found.plan
 	if err := follow(plan, r.settings, r.mark); err != nil || found.manifest != nil {
@@ -30,8 +30,8 @@ func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
 	return found, r.checkReplace(ctx, found.id, plan.SnapshotDate, today, r.settings.Replace || plan.Replace)
 }
 
-// usageIfRefused makes the word of what stands at the destination a mistake of
-// usage; whatever else kept us from reading it is a failure.
+// usageIfRefused turns a refusal because of what is at the destination into a
+// usage error; any other error in reading it stays a failure.
 func usageIfRefused(err error) error {
 	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
 		return fmt.Errorf("%w: %w", ErrUsage, err)
@@ -75,7 +75,7 @@ func (r *run) checkReplace(ctx context.Context, id, date string, today, replace 
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
 	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
-		r.replaces = nil // Its manifest is damaged: there is nothing to say of it.
+		r.replaces = nil // its manifest is damaged, so nothing is known of it
 	}
 	return usageIfRefused(err)
 }

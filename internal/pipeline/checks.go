@@ -19,11 +19,11 @@ const (
 	yearsDataset    = "academic_years"
 )
 
-// checker makes the checks of the service's own rules of each school, while its
-// rows are at hand. What it counts goes to the journal of test_results, and with
-// it to the manifest.
+// checker checks the service's own rules for each school while its rows are in
+// memory. The counts go to the journal of test_results, and from there to the
+// manifest.
 type checker struct {
-	// oldest is before which a result is older than a year.
+	// oldest is the time before which a result is older than a year.
 	oldest int64
 	// students and terms report whether the run has the datasets that results
 	// are compared with.
@@ -49,7 +49,7 @@ func newChecker(plan *sink.Plan) (*checker, error) {
 	return c, nil
 }
 
-// note sets the count of a check that was made of one school.
+// note sets the count of a check that was made for one school.
 func (r *result) note(check string, count int64) {
 	if r.checks == nil {
 		r.checks = make(sink.CheckCounts)
@@ -60,8 +60,8 @@ func (r *result) note(check string, count int64) {
 // results reads the test results of a school. The service returns at most one
 // result per student and subject: several mean that the list moved while its
 // pages were read, so that results may be missing too. The list is then read
-// once more, and only the second reading counts, whatever becomes of it: if it
-// fails, so does the school, because the first is known to be unreliable.
+// once more, and only the second reading counts: if it fails, so does the
+// school, because the first is known to be unreliable.
 func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []transform.Params) error {
 	repeated, err := f.readResults(ctx, d, r, calls)
 	if err != nil || repeated == 0 {
@@ -94,8 +94,8 @@ func (f *fetcher) readResults(ctx context.Context, d *dataset, r *result, calls 
 
 // rosters hand the students of each school of a bucket from the goroutine that
 // reads them to the one that reads the school's results, which waits for them.
-// A nil roster says that the students could not be read. There is room for one
-// of each school, so that nobody waits who hands in.
+// A nil roster means that the students could not be read. There is room for one
+// roster per school, so that sending never blocks.
 type rosters []chan roster
 
 func newRosters(schools int) rosters {
@@ -107,8 +107,8 @@ func newRosters(schools int) rosters {
 }
 
 // crossCheck compares the results of the i-th school of a unit with the school's
-// students, and notes the enrollment sessions of its academic years. The result
-// must hold its rows still.
+// students, and records the enrollment sessions of its academic years. The
+// result must still hold its rows.
 func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) error {
 	ok := read.ledger.Status == sink.StatusOK
 	check := r.fetch.check
@@ -196,14 +196,14 @@ func (s *stagedStudents) rosters(ctx context.Context, store sink.Store, run stri
 	return s.all, s.err
 }
 
-// release lets go of the students once every school of the bucket is checked.
+// release frees the students once every school of the bucket is checked.
 func (s *stagedStudents) release() {
 	if s != nil {
 		s.all = nil
 	}
 }
 
-// noteStaged notes the students that an earlier process has staged.
+// noteStaged records the students that an earlier process has staged.
 func (r *run) noteStaged(u sink.Unit, journal *sink.Journal) {
 	if u.Dataset != studentsDataset {
 		return

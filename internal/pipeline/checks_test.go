@@ -141,7 +141,7 @@ func TestListThatMoves(t *testing.T) {
 		require.Equal(t, asked, row.Requests, "school %d: the requests of both", i)
 	}
 
-	// One that moves in the second reading, too, is taken as it is then.
+	// A list that moves in the second reading too is accepted as read.
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultListMoves}})
 	settings := defaults()
 	settings.RunID = "moving"
@@ -149,7 +149,7 @@ func TestListThatMoves(t *testing.T) {
 	require.Equal(t, pipeline.Published, summary.Outcome)
 	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, sink.CheckOneResultPerSubject), "one pair in each page")
 
-	// One whose second reading fails cannot be trusted at all.
+	// A list whose second reading fails cannot be trusted at all.
 	moving := s.world.Schools()[5].Bid
 	s.server.SetFaults([]simulator.Fault{
 		{Operation: "test_results", School: moving, ToTry: 1, Kind: simulator.FaultListMoves},
@@ -209,9 +209,9 @@ func (s *site) ledgerOf(run, dataset string) map[string]sink.LedgerRow {
 }
 
 // TestChecksOfResumedAndShardedRuns compares the checks of runs whose students
-// and results come from different processes with those of an undisturbed one.
-// Nothing that is staged is requested again for a check: where staged files
-// cannot be read back, as on S3, the check covers fewer schools.
+// and results come from different processes with the checks of an undisturbed
+// run. Nothing that is staged is requested again for a check: where staged
+// files cannot be read back, as on S3, the check covers fewer schools.
 func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 	t.Parallel()
 	options := broken(simulator.Rules()...)

@@ -30,8 +30,8 @@ func (s *site) damageStaged(run string, task sink.Unit, table string) {
 }
 
 // TestDamagedStagedFileIsNotPublished flips one byte of what a held run has
-// staged: the run cannot be published, and the same run fetches the bucket of
-// the damaged file again.
+// staged: the run cannot be published, and running it again fetches the bucket
+// of the damaged file.
 func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

@@ -17,7 +17,7 @@ import (
 type result struct {
 	ledger sink.LedgerRow
 	drift  sink.DriftSums
-	// childRows counts those of the records received.
+	// childRows counts the child rows of the records received.
 	childRows int64
 	// checks are the counts of the checks that were made of the school; oddPages
 	// feeds one of them. terms and sessions are compared over the whole run.
@@ -151,7 +151,7 @@ const mostEmptyPages = 1000
 type reading struct {
 	extract.Tally
 	// oddPages counts the pages before the last that do not hold resultsPerPage
-	// records, which only test results are expected to.
+	// records. Only pages of test results are expected to.
 	oddPages int64
 }
 

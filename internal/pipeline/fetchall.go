@@ -103,8 +103,8 @@ func (r *run) fetchAll(ctx context.Context) error {
 
 	group, working := errgroup.WithContext(ctx)
 	// A chain uses a request slot or a processor, so this many keep both busy;
-	// three schools, each with two lists at once, are what it takes to tell a
-	// service in trouble from two bad schools.
+	// it takes three schools, each with two lists at once, to distinguish a
+	// failing service from two bad schools.
 	group.SetLimit(max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
 	var units []*unit
 	for _, u := range todo {
@@ -257,8 +257,8 @@ func (m *Meter) finished(r *result, took time.Duration) {
 }
 
 // logResult logs how a school's dataset ended. The first failure and the first
-// denial of a school are logged for people, its others for debugging: the
-// ledger lists them all.
+// denial of a school are logged at the normal level, its others at debug level:
+// the ledger lists them all.
 func (r *run) logResult(ctx context.Context, school *sink.School, result *result) {
 	l := &result.ledger
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}

@@ -9,12 +9,12 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// stuckRuns are publishings that were cut short and cannot be finished.
+// stuckRuns are interrupted publishings that cannot be finished.
 type stuckRuns []*sink.StuckError
 
-// finishPublishing finishes publishings that were cut short and returns their
-// runs. Those that cannot be finished are logged and returned too: they keep
-// only runs of their own date from being published.
+// finishPublishing finishes interrupted publishings and returns their runs. The
+// ones that cannot be finished are logged and returned too: they block only
+// runs of their own date.
 func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
 	finished, stuck, err = sink.FinishPublishing(ctx, deps.Store)
 	if err != nil {
@@ -37,7 +37,7 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 	return finished, stuck, nil
 }
 
-// alive gives signs of life of a run while work goes on.
+// alive writes signs of life of a run while work goes on.
 func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Context) error) error {
 	stop := sink.KeepAlive(ctx, d.Store, run, func(err error) {
 		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)
@@ -46,7 +46,7 @@ func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Cont
 	return work(ctx)
 }
 
-// of returns what is stuck of a run; nil if nothing is.
+// of returns the stuck publishing of a run; nil if there is none.
 func (st stuckRuns) of(run string) *sink.StuckError {
 	for _, s := range st {
 		if s.Run == run {
@@ -56,7 +56,7 @@ func (st stuckRuns) of(run string) *sink.StuckError {
 	return nil
 }
 
-// without returns the others than that of a run.
+// without returns the stuck publishings of other runs.
 func (st stuckRuns) without(run string) stuckRuns {
 	return slices.DeleteFunc(slices.Clone(st), func(s *sink.StuckError) bool { return s.Run == run })
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // checkLimits returns the reasons why a complete run should not be published
-// before somebody has looked at it; none if it may be.
+// before an operator has looked at it; none if it may be.
 func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limits) (sink.Held, error) {
 	var held sink.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
@@ -41,8 +41,8 @@ func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limi
 	return held, nil
 }
 
-// shrunk compares a run with the snapshot before it, and returns one reason for
-// everything that fell too far; "" if nothing did.
+// shrunk compares a run with the snapshot before it, and returns one reason
+// that covers everything that shrank too much; "" if nothing did.
 func shrunk(before *sink.Manifest, g *sink.Gathered, most Shrink) string {
 	type fall struct {
 		what    string

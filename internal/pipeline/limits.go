@@ -22,7 +22,7 @@ func (f *fetcher) limits(r *result) transform.Limits {
 	return transform.Limits{Records: f.maxRecords - r.ledger.RecordsReceived, ChildRows: most - r.childRows}
 }
 
-// beyond says which limit an answer went beyond, if it did.
+// beyond returns which limit an answer exceeded, if any.
 func (f *fetcher) beyond(d *dataset, err error) error {
 	const remedy = "raise --max-school-records if the school really has that many"
 	var children []string

@@ -14,7 +14,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// instead makes the service answer calls of a path that ends so with a body.
+// instead makes the service answer calls whose path has this ending with a
+// body.
 func (s *site) instead(bodies map[string]string) {
 	s.t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +51,7 @@ func (s *site) errors() map[string]string {
 }
 
 // TestAnswersThatInflate: a school whose answer would become far more rows than
-// any real one's fails, and says why; no other does.
+// any real school's fails with the reason; other schools do not.
 func TestAnswersThatInflate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, few(), simulator.ServerOptions{})
@@ -71,8 +72,9 @@ func TestAnswersThatInflate(t *testing.T) {
 	}, s.errors())
 }
 
-// TestLimitsAreOfTheWholeSchool: which schools have too much does not depend on
-// how many calls go at once, nor on over how many calls it is spread.
+// TestLimitsAreOfTheWholeSchool: which schools exceed the limits depends
+// neither on how many calls run at once nor on how many calls the records are
+// spread over.
 func TestLimitsAreOfTheWholeSchool(t *testing.T) {
 	t.Parallel()
 	var failed []map[string]string

@@ -62,7 +62,7 @@ type Progress struct {
 	FilesDone, FilesTotal int64
 	// Dataset is the dataset whose school was last completed.
 	Dataset string
-	// Retrying are the calls that are being attempted again, longest first.
+	// Retrying are the calls that are being retried, longest first.
 	Retrying []Retry
 	// Paused is why all requests are held back, empty if they are not, and
 	// GivesUpIn how long that will go on at most.
@@ -70,7 +70,7 @@ type Progress struct {
 	GivesUpIn time.Duration
 }
 
-// Retry is a call that is being attempted again.
+// Retry is a call that is being retried.
 type Retry struct {
 	// Dataset is the dataset, or "token".
 	Dataset string `json:"dataset"`
@@ -105,7 +105,7 @@ func (m *Meter) Read(now time.Time) Progress {
 	return p
 }
 
-// RunID returns the run that is being worked on; empty if that is not known yet.
+// RunID returns the id of the current run; empty if it is not known yet.
 func (m *Meter) RunID() string {
 	id, _ := m.runID.Load().(string)
 	return id
@@ -128,7 +128,7 @@ func (m *Meter) readHealth(p *Progress, health extract.Health) {
 	}
 }
 
-// planned readies the meter for the schools of a plan.
+// planned prepares the meter for the schools of a plan.
 func (m *Meter) planned(plan *sink.Plan) {
 	names := plan.SchoolNames()
 	m.names.Store(&names)

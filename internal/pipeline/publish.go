@@ -26,7 +26,7 @@ type PublishSettings struct {
 	// Replace allows replacing a snapshot of another scope or of a past date,
 	// besides what the plan allows.
 	Replace bool
-	// AcceptBaseURL allows publishing a run of another service than the
+	// AcceptBaseURL allows publishing a run of a service other than the
 	// destination's, which moves the destination to that service.
 	AcceptBaseURL bool
 }
@@ -198,8 +198,8 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 	return nil
 }
 
-// incomplete says which tasks are missing, and which of them because what was
-// staged is not what it was.
+// incomplete returns which tasks are missing, and which of them because their
+// staged files have changed.
 func incomplete(g *sink.Gathered) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {

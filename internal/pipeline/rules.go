@@ -16,9 +16,9 @@ import (
 )
 
 // The functions of this file count where the rows of one school break the
-// service's own rules. A null, or an empty identifier, breaks none: there is
-// nothing to compare. Rows hold text as identifiers, so that sets of students
-// are kept as 64-bit hashes, with a seed that only this process knows.
+// service's own rules. A null or an empty identifier does not break a rule:
+// there is nothing to compare. Identifiers are text, so sets of students are
+// kept as 64-bit hashes, with a seed that only this process knows.
 
 // resultsPerPage is the number of results in a page of 4.6 that is not the last
 // (specification, "Limits").
@@ -56,8 +56,8 @@ func identifier(v *rows.Vector, row int) []byte {
 }
 
 // countRepeatedSubjects counts the pairs of student and subject that have more
-// than one result. Hashes tell quickly that there is none, which is usual; if two
-// are equal the values are compared.
+// than one result. Hashes show quickly that there are none, the usual case; if
+// two are equal the values are compared.
 func countRepeatedSubjects(batches []*rows.Batch, seed maphash.Seed) int64 {
 	total := 0
 	for _, b := range batches {
@@ -65,7 +65,7 @@ func countRepeatedSubjects(batches []*rows.Batch, seed maphash.Seed) int64 {
 	}
 	seen, repeated := newHashSet(total), false
 	eachPair(batches, func(student, subject []byte) {
-		// The second hash is turned, so that exchanged values differ.
+		// The second hash is rotated, so that swapped values differ.
 		hash := maphash.Bytes(seed, student) ^ bits.RotateLeft64(maphash.Bytes(seed, subject), 1)
 		repeated = !seen.add(hash) || repeated
 	})
@@ -116,8 +116,8 @@ func countOlder(batches []*rows.Batch, moment int64) int64 {
 	return n
 }
 
-// countDisordered counts the rows in which the values of the columns, which are
-// to ascend, descend from one to the next.
+// countDisordered counts the rows in which the values of the columns, which
+// should ascend, descend from one to the next.
 func countDisordered(batches []*rows.Batch, names ...string) int64 {
 	var n int64
 	for _, b := range batches {
@@ -177,15 +177,15 @@ func (r roster) countUnknown(results []*rows.Batch, seed maphash.Seed) int64 {
 	return n
 }
 
-// Bounds on what one school adds to a journal. No district has as many terms,
-// so what is beyond them comes from a service that makes terms up.
+// Bounds on what one school adds to a journal. No district has that many terms,
+// so anything beyond them is made up by the service.
 const (
 	maxTerms    = 1000
 	maxSessions = 10_000
 )
 
-// otherTerms is the entry of results whose term is beyond maxTerms. It is the
-// hash of no term, so they count as unknown.
+// otherTerms is the entry of results whose term is beyond maxTerms. It is not
+// the hash of any term, so they count as unknown.
 const otherTerms = "others"
 
 // countTerms counts the results of a school by the school they belong to, which
@@ -194,7 +194,7 @@ const otherTerms = "others"
 func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sink.TermCounts {
 	uses := make(map[string]map[string]*int64)
 	distinct := 0
-	var lastOf, lastTerm []byte // most results have those of the one before
+	var lastOf, lastTerm []byte // most results have the same as the one before
 	var last *int64
 	for _, b := range results {
 		cols := columns(b, "school_bid", "term_bid")
@@ -258,8 +258,8 @@ func sessionsOf(sessions []*rows.Batch) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// hashTerm condenses the identifier of a term for a journal, which is to hold no
-// value of a record and must not grow with what a service sends as one.
+// hashTerm hashes the identifier of a term for a journal, which must not hold
+// values of records, nor grow with their length.
 func hashTerm(bid string) string {
 	sum := sha256.Sum256([]byte(bid))
 	return hex.EncodeToString(sum[:8])

@@ -52,7 +52,7 @@ type standing struct {
 	manifest *sink.Manifest // nil: it is not published
 }
 
-// date is the snapshot date of the run, which is that of its plan once it has one.
+// date is the snapshot date of the run: its plan's date, once it has a plan.
 func (s *standing) date(ifNew string) string {
 	if s.plan != nil {
 		return s.plan.SnapshotDate

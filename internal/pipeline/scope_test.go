@@ -83,8 +83,8 @@ func TestOnlySomeSchools(t *testing.T) {
 	s.requireOracle(whole, simulator.OracleOptions{})
 }
 
-// TestSchoolsThatAreNotThere: a list of schools of which none can be exported is
-// a mistake in the list, found before any student data is requested.
+// TestSchoolsThatAreNotThere: if none of the listed schools can be exported,
+// that is a usage error, found before any student data is requested.
 func TestSchoolsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -116,7 +116,7 @@ func TestSchoolsThatAreNotThere(t *testing.T) {
 	require.NoDirExists(t, s.dest)
 }
 
-// TestNoSchoolLeft: where no school has a bid every table is there, without rows.
+// TestNoSchoolLeft: if no school has a bid, every table is written, without rows.
 func TestNoSchoolLeft(t *testing.T) {
 	t.Parallel()
 	for _, partition := range []string{sink.NotPartitioned, sink.ByDistrict} {

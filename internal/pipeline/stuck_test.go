@@ -41,8 +41,8 @@ func (s refusing) Write(ctx context.Context, path string, data []byte, when sink
 }
 
 // TestStuckRunBlocksOnlyItsDate has a publishing that cannot be finished: other
-// dates are published, another run of the same date is told what is in its way,
-// and all goes on once the cause is gone.
+// dates are published, another run of the same date fails and says what blocks
+// it, and everything is published once the cause is gone.
 func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
@@ -84,8 +84,8 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 }
 
 // TestFailureAfterThePointer has a store on which _latest.json cannot be
-// written: the run is published and says what is left, and the next command
-// does that.
+// written: the run is published and says which step is left, and the next
+// command finishes it.
 func TestFailureAfterThePointer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})

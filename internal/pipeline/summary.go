@@ -44,7 +44,7 @@ type Summary struct {
 	Report string `json:"report,omitempty"`
 	// Held are the reasons why the run was held back.
 	Held []string `json:"held,omitempty"`
-	// Accepted are the reasons to hold the run back that somebody has overruled.
+	// Accepted are the reasons to hold the run back that were overruled by hand.
 	Accepted []string `json:"accepted,omitempty"`
 	// PurgedBefore are schools of the run that were purged from the destination,
 	// and that the service still lists.
@@ -69,7 +69,7 @@ type Summary struct {
 	MoreDenied *PreviousDenials `json:"more_denied,omitempty"`
 	Requests   sink.Requests    `json:"requests"`
 	Drift      []sink.Drift     `json:"drift"`
-	// Checks are those of the service's own rules that were made.
+	// Checks are the checks of the service's own rules that were made.
 	Checks []sink.Check `json:"checks"`
 	// LeftOut are datasets that cannot be part of a run of this kind.
 	LeftOut []string `json:"left_out,omitempty"`
@@ -80,7 +80,7 @@ type Summary struct {
 	Duration     time.Duration `json:"duration_ns"`
 }
 
-// Denial is a school with the datasets that the service denied us.
+// Denial is a school with the datasets to which the service denied access.
 type Denial struct {
 	SchoolBid  string   `json:"school_bid"`
 	SchoolName string   `json:"school_name"`
@@ -93,9 +93,9 @@ type PreviousDenials struct {
 	Schools      int64  `json:"schools"`
 }
 
-// moreDenied compares the denied schools of a full run with those of the
-// previous snapshot. It returns nil if there are not more of them: denied
-// schools do not hold a run back, so that a growing number is easily missed.
+// moreDenied compares the denied schools of a full run with the previous
+// snapshot's. It returns nil if there are not more: denied schools do not hold
+// a run back, so a growing number is easily missed.
 func moreDenied(ctx context.Context, store sink.Store, g *sink.Gathered) (*PreviousDenials, error) {
 	if g.Plan.Kind != sink.Full || g.Schools.Denied == 0 {
 		return nil, nil

@@ -9,8 +9,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// TestChecks: every check that was made is on the page, and what failed is said
-// first.
+// TestChecks: every check that was made is on the page, failed ones first.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	passed := sink.Check{Check: sink.CheckItemsOrder, Table: "test_results", Schools: 12}

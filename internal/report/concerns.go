@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// largeFall is the part of its rows by which a table may fall before the page of
-// a published run is not green any more.
+// largeFall is the share of its rows that a table may lose before the page of a
+// published run is no longer green.
 const largeFall = 0.2
 
 // fall is a table with far fewer rows than in the run before.
@@ -44,8 +44,8 @@ func falls(p *Page) []fall {
 	return found
 }
 
-// concerns are what should be looked at though the run was published: in a few
-// words for the headline, and in full.
+// concerns returns what needs attention although the run was published: in a
+// few words for the headline, and in full.
 func concerns(p *Page) (short, long []string) {
 	m := p.Manifest
 	if n := m.Schools.Failed; n > 0 {

@@ -61,7 +61,7 @@ func (b *tableBars) layOut(p *plot.Plot, form format) error {
 	rows := make([]string, len(b.now))
 	for i, n := range b.now {
 		rows[i] = wording.Count(int64(n))
-		// The label stands beside the longer bar.
+		// The label is beside the longer bar.
 		if b.compared && b.now[i] != b.was[i] {
 			rows[i] += " (was " + wording.Count(int64(b.was[i])) + ")"
 		}

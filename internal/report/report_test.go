@@ -340,8 +340,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestWhatIsStillCurrent tells readers of a page of a run that is not published
-// how old the data is that they have.
+// TestWhatIsStillCurrent expects the page of an unpublished run to say how old
+// the current snapshot is.
 func TestWhatIsStillCurrent(t *testing.T) {
 	t.Parallel()
 	page := night()

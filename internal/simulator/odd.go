@@ -8,7 +8,7 @@ type odd struct {
 	sent string // as it stands on the wire
 	cell any    // what the column holds; nil if the value does not fit it
 	kept string // what _extra holds if it is kept there; as sent if empty
-	bad  int64  // what of it _extra holds as U+FFFD, the name included: bytes that are not UTF-8, and halves of surrogate pairs
+	bad  int64  // how much of it, the name included, _extra holds as U+FFFD: bytes that are not UTF-8, and halves of surrogate pairs
 	name string // how the member's name is written, quotes included; plainly if empty
 }
 
@@ -46,7 +46,7 @@ func (v *value) fits() bool {
 	}
 }
 
-// isText says whether the value is written in quotes.
+// isText reports whether the value is written in quotes.
 func (v *value) isText() bool {
 	switch v.kind {
 	case text, ident, date, stamp:
@@ -58,7 +58,7 @@ func (v *value) isText() bool {
 	}
 }
 
-// invalid counts what of the value _extra holds as U+FFFD.
+// invalid counts the parts of the value that _extra holds as U+FFFD.
 func (v *value) invalid() int64 {
 	if v.kind == oddly {
 		return v.odd.bad

@@ -230,7 +230,7 @@ func elements() []oddity {
 	} {
 		list = append(list, childOf(v.what+" in an array", func(d *draw, t *table, of *value) bool {
 			if t.bare == "educatorBid" && v.v.isText() && v.v.fits() {
-				return false // The classes of an educator whom nobody knows would be asked for.
+				return false // The classes of an unknown educator would be requested.
 			}
 			of.sub = slices.Insert(slices.Clone(of.sub), d.below(len(of.sub)+1), member{value: v.v})
 			return true

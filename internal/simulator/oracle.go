@@ -28,7 +28,7 @@ type OracleOptions struct {
 	// without ModifiedSince where they name what other operations are called for.
 	ModifiedSince  time.Time
 	IncludeRemoved bool
-	// PageSize is that of the server, default 1000.
+	// PageSize is the server's page size, default 1000.
 	PageSize int
 }
 
@@ -49,7 +49,7 @@ type Expected struct {
 type Drift struct {
 	Table string
 	// Field is the source of a column, the JSON path of any other member, in which a name that does not look like one in code is #,
-	// or _value for an array element that is no object.
+	// or _value for an array element that is not an object.
 	Field string
 	Kind  string
 	Count int64

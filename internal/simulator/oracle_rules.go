@@ -2,7 +2,7 @@ package simulator
 
 import "time"
 
-// Check is how often test results break a rule of the service, in so many schools that can be checked.
+// Check is how often test results break a rule of the service, and in how many schools that could be checked.
 type Check struct {
 	Check, Table   string
 	Count, Schools int64

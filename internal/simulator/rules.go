@@ -25,7 +25,7 @@ func Rules() []string {
 func (w *World) broken(rule string) bool { return slices.Contains(w.breaks, rule) }
 
 // Of each brokenPeriod results of a school one breaks each rule: the one at the rule's position. The result before that of
-// one_result_per_subject breaks none, because it is the other one of the pair.
+// one_result_per_subject does not break a rule, because it is the other one of the pair.
 const brokenPeriod = 20
 
 func brokenAt(index int) string {

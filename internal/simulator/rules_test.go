@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRules: a world keeps every rule of the service on any day, breaks those
-// that it is told to, and has the same records but for these.
+// TestRules: a world keeps every rule of the service on any day, breaks only the requested ones, and otherwise has the same records.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	days := []time.Time{

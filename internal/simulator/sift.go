@@ -77,7 +77,7 @@ func (t *table) sift(s *shape, path string, members []member, drift map[Drift]in
 	return extra
 }
 
-// told is how drift names a member: # unless the name looks like one in code.
+// told returns the name of a member in drift: # unless it looks like an identifier in code.
 func told(name string) string {
 	const letters, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", "0123456789"
 	numbers := len(name)

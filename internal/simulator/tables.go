@@ -8,7 +8,7 @@ type table struct {
 	name    string
 	dataset string
 	each    string // the array of the record whose elements are the rows; empty if the record is the row
-	// bare is the source of the column whose value an element is that is a text instead of an object; empty if none is.
+	// bare is the source of the column that takes an element that is text instead of an object; empty if there is none.
 	bare string
 	// known are documented members that no column takes.
 	known []string

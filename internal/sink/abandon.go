@@ -10,11 +10,12 @@ import (
 )
 
 // Abandon gives up a run that is not published: it removes what the run has
-// staged or committed and all its documents. A *RefusedError if there is no such
-// run, or it is published; a *LockedError if a process works on it.
+// staged or committed and all its documents. It fails with a *RefusedError if
+// there is no such run, or it is published, and with a *LockedError if a process
+// works on it.
 //
 // An intent is removed after the files that it names. So a killed Abandon leaves
-// either a publishing that FinishPublishing takes back or an unfinished run, and
+// either a publishing that FinishPublishing rolls back or an unfinished run, and
 // calling it again removes the rest.
 func Abandon(ctx context.Context, store Store, run string) (err error) {
 	release, err := HoldRunExclusive(ctx, store, run)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestAbandon gives up runs in every state before they are published: nothing of
-// them is left, and the snapshot that stood before is untouched.
+// them is left, and the previous snapshot is untouched.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	begins := func(t *testing.T, store Store, commit bool) {
@@ -97,7 +97,7 @@ func TestAbandonPublished(t *testing.T) {
 
 // TestAbandonKilledAnywhere kills the abandoning of a publishing that was cut
 // short before each of its operations: the next one removes the rest, and a
-// publishing that is finished in between shows nothing half.
+// publishing that is finished in between never shows a partial snapshot.
 func TestAbandonKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, finishing := range []bool{false, true} {

@@ -10,17 +10,17 @@ import (
 // users are promised one every five minutes at least.
 const aliveInterval = 4 * time.Minute
 
-// aliveDocument is alive.json: a process works on the run. When it was written
-// is what counts, and the store knows that.
+// aliveDocument is alive.json: a process works on the run. Only the time of
+// writing counts, which the store records.
 type aliveDocument struct {
 	WrittenAt time.Time `json:"written_at"`
 	PID       int       `json:"pid"`
 	Host      string    `json:"host"`
 }
 
-// KeepAlive gives signs of life of a run until stop is called, which takes the
-// last one back. Clean goes by them on stores that have no locks. A sign that
-// cannot be written is handed to failed, and does no other harm.
+// KeepAlive writes signs of life of a run until stop is called, which removes
+// the last one. Clean relies on them on stores that have no locks. If a sign
+// cannot be written, the error is passed to failed and otherwise ignored.
 func KeepAlive(ctx context.Context, store Store, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

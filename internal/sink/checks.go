@@ -45,8 +45,8 @@ type Check struct {
 	Schools int64 `json:"schools"`
 }
 
-// Meaning says what was counted, without the count, such as "results are older
-// than a year".
+// Meaning returns what was counted, without the count, such as "results are
+// older than a year".
 func (c Check) Meaning() string {
 	for _, m := range checkMeanings {
 		switch {
@@ -67,8 +67,7 @@ func (c Check) String() string {
 // CheckCounts are the counts of one or more schools by check.
 type CheckCounts map[string]CheckCount
 
-// CheckCount is how often a rule was broken, in so many schools that were
-// checked.
+// CheckCount is how often a rule was broken, and how many schools were checked.
 type CheckCount struct {
 	Count   int64 `json:"count"`
 	Schools int64 `json:"schools"`
@@ -107,7 +106,7 @@ func (c TermCounts) Merge(other TermCounts) {
 	}
 }
 
-// checkSums add up what the journals of a run have for the checks.
+// checkSums adds up the counts for the checks in the journals of a run.
 type checkSums struct {
 	counts   CheckCounts
 	terms    TermCounts

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Clean drops what dead runs have left staged, and returns these runs as they
-// stand in paths. Dead is a run that no process holds and that is published or
+// Clean drops what dead runs have left staged, and returns these runs by their
+// names in paths. A run is dead if no process holds it and it is published or
 // replaced, or has given no sign of life for longer than age while it was staging
-// or had no plan: it can be started over, but not be resumed. Runs that are
-// staged, held or being published are never touched.
+// or had no plan: it can be started over but not resumed. Runs that are staged,
+// held or being published are never touched.
 func Clean(ctx context.Context, store Store, now time.Time, age time.Duration) ([]string, error) {
 	// What is staged is read first: a run that begins meanwhile is not in it.
 	staged, err := store.Staged(ctx)
@@ -50,8 +50,8 @@ func Clean(ctx context.Context, store Store, now time.Time, age time.Duration) (
 	return cleaned, nil
 }
 
-// dead reports whether a run is, as far as its documents and staged files tell.
-// It has no state if it has no plan.
+// dead reports whether a run is dead, judging by its documents and staged
+// files. It has no state if it has no plan.
 func dead(state *RunState, staged, now time.Time, age time.Duration) bool {
 	switch {
 	case state == nil:
@@ -81,9 +81,9 @@ func cleanRun(ctx context.Context, store Store, run string, staging bool) (done 
 	return true, store.Sweep(ctx, run)
 }
 
-// Forget drops what the checkpoints of a run say is staged, and then the
-// checkpoints, so that the same command fetches all of it again. The files go
-// first: on a store that cannot list what is staged nothing else names them.
+// Forget drops the staged files that the checkpoints of a run name, and then
+// the checkpoints, so that the same command fetches everything again. The files
+// go first: on a store that cannot list staged files nothing else names them.
 func Forget(ctx context.Context, store Store, run string) error {
 	journals, err := ReadJournals(ctx, store, run)
 	if err != nil {

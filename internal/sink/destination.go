@@ -20,11 +20,11 @@ type serviceDocument struct {
 	BaseURL       string `json:"base_url"`
 }
 
-// CheckDestination returns a *RefusedError if the destination belongs to another
-// service than the one at baseURL, unless acceptBaseURL is set, or is
-// partitioned in another way. Runs that have staged something count where
-// nothing is published yet; runs that have only been planned do not, so a wrong
-// base URL that never got that far does not have to be accepted.
+// CheckDestination returns a *RefusedError if the destination belongs to a
+// service other than the one at baseURL, unless acceptBaseURL is set, or is
+// partitioned differently. Runs that have staged something count where nothing
+// is published yet; runs that have only been planned do not, so a wrong base URL
+// that never got that far does not have to be accepted.
 func CheckDestination(ctx context.Context, store Store, baseURL, partitionBy string, acceptBaseURL bool) error {
 	entries, err := list(ctx, store, runsPrefix)
 	if err != nil {
@@ -71,7 +71,7 @@ func MovesFrom(ctx context.Context, store Store, baseURL string) (string, error)
 }
 
 // checkService returns a *RefusedError if the destination belongs to another
-// service. The entries are those of all runs.
+// service. The entries are the entries of all runs.
 func checkService(ctx context.Context, store Store, entries []Entry, baseURL string, begun bool) error {
 	owner, run, err := serviceOf(ctx, store, entries, begun)
 	if errors.Is(err, ErrDamaged) {
@@ -95,9 +95,9 @@ func checkService(ctx context.Context, store Store, entries []Entry, baseURL str
 
 // serviceOf returns the base URL of the service that the destination belongs to,
 // and the run that shows it; empty if it belongs to none yet. A destination
-// belongs to the service it was moved to, else to that of its newest snapshot,
-// else of any published run, and, if begun is set, else of the first run that
-// has staged something.
+// belongs to the service it was moved to, else to the service of its newest
+// snapshot, else of any published run, else, if begun is set, of the first run
+// that has staged something.
 func serviceOf(ctx context.Context, store Store, entries []Entry, begun bool) (baseURL, run string, err error) {
 	moved, _, err := readDocument[serviceDocument](ctx, store, ServicePath)
 	if err == nil {
@@ -126,8 +126,8 @@ func serviceOf(ctx context.Context, store Store, entries []Entry, begun bool) (b
 	return plan.BaseURL, plan.RunID, nil
 }
 
-// runsThatStaged returns the runs, as they stand in paths, that have staged
-// something, each once.
+// runsThatStaged returns the runs that have staged something, by their names in
+// paths, each once.
 func runsThatStaged(entries []Entry) []string {
 	var runs []string
 	for _, entry := range entries {
@@ -152,9 +152,9 @@ func firstReadable[T any](ctx context.Context, store Store, runs []string, name 
 	return nil, nil
 }
 
-// checkPartitioning holds a destination to its first partitioning: that of any
-// published run, for they are all alike; before there is one, that of the runs
-// that have begun.
+// checkPartitioning holds a destination to its first partitioning: the
+// partitioning of any published run, for they are all alike; before there is
+// one, of the runs that have begun.
 func checkPartitioning(ctx context.Context, store Store, entries []Entry, partitionBy string, begun bool) error {
 	manifest, err := firstReadable[Manifest](ctx, store, runsWith(entries, manifestName), manifestName)
 	if err != nil {

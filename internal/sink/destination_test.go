@@ -18,7 +18,7 @@ func ofService(baseURL string) func(*Plan) {
 }
 
 // refusedService returns why the destination refuses a run of a service; empty
-// if it takes it.
+// if it does not.
 func refusedService(t *testing.T, store Store, baseURL string) string {
 	t.Helper()
 	err := CheckDestination(t.Context(), store, baseURL, NotPartitioned, false)

@@ -24,7 +24,7 @@ type DirOptions struct {
 	GroupReadable bool
 	// Log gets a warning when a lock is waited for; nil discards it.
 	Log *slog.Logger
-	// Command is the name of the command that runs, which a lock's file tells
+	// Command is the name of the running command, written to a lock's file for
 	// other processes.
 	Command string
 }
@@ -45,7 +45,7 @@ type Dir struct {
 
 	// flush makes a file or folder durable; tests of other things do without.
 	flush func(osFile) error
-	// wrap is what tests put around the file system; nil otherwise.
+	// wrap lets tests wrap the file system; nil otherwise.
 	wrap func(osRoot) osRoot
 
 	// writing admits one conditional write of this process at a time, so that
@@ -289,9 +289,9 @@ func (d *Dir) makeFolder(root osRoot, folder string) error {
 	return err
 }
 
-// create makes a new file that will be at target later, with the mode it is to
-// have there: the options', and what those may read who may read the file that
-// it replaces or the folder it will be in.
+// create makes a new file that will be at target later, with its final mode:
+// the options' mode, readable also for anyone who may read the file that it
+// replaces or the folder it will be in.
 func (d *Dir) create(root osRoot, name, target string) (osFile, error) {
 	mode := d.fileMode
 	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {
@@ -343,9 +343,9 @@ func (d *Dir) prune(root osRoot, folder string) {
 	}
 }
 
-// changed notes that the entries of a folder have to be made durable, and those
-// of the folders above it, which a process may have made that was killed before
-// it could sync them.
+// changed records that a folder has to be synced, and the folders above it,
+// which may have been made by a process that was killed before it could sync
+// them.
 func (d *Dir) changed(folder string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -355,7 +355,7 @@ func (d *Dir) changed(folder string) {
 	d.unsynced["."] = struct{}{}
 }
 
-// sync makes the entries of all folders durable that changed before the call.
+// sync makes the entries of all folders that changed before the call durable.
 func (d *Dir) sync(root osRoot) error {
 	d.syncing <- struct{}{}
 	defer func() { <-d.syncing }()
@@ -363,8 +363,8 @@ func (d *Dir) sync(root osRoot) error {
 	folders := d.unsynced
 	d.unsynced = make(map[string]struct{})
 	d.mu.Unlock()
-	// A folder before those in it: what is durable in a folder that is not itself
-	// durable is lost, and what was moved there is no longer where it was.
+	// A folder is synced before its subfolders: what is durable in a folder that
+	// is not itself durable is lost, along with files that were moved there.
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		f, err := openToRead(root, folder)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -167,7 +167,7 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 	return d.openFile(root, name)
 }
 
-// openFile opens a regular file. ErrNotFound.
+// openFile opens a regular file, or fails with ErrNotFound.
 func (d *Dir) openFile(root osRoot, name string) (Object, error) {
 	f, err := openToRead(root, name)
 	if missing(err) {
@@ -280,10 +280,11 @@ func readFolder(root osRoot, folder string) ([]fs.DirEntry, error) {
 	return entries, errors.Join(err, f.Close())
 }
 
-// Remove removes a file and the folders that it leaves empty. That a document
-// is gone may say that files were published or removed, and files may be removed
-// because it is: it is durable after what was done before, and before what is
-// done next. Journals are many and say no such thing.
+// Remove removes a file and the folders that it leaves empty. A missing document
+// may mean that files were published or removed, and files may be removed
+// because it is missing. So its removal is durable after every earlier change
+// and before every later one. Journals are many and mean no such thing, so
+// theirs is not.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
 		return err

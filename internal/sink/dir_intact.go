@@ -6,8 +6,8 @@ import (
 )
 
 // Intact reads a staged file again and compares its SHA-256. A process reads
-// each file once at most: what it has staged, and hashed while it did, or has
-// read since, is taken as it is.
+// each file at most once: a file that it has hashed while staging it, or has
+// read since, is trusted.
 func (d *Dir) Intact(ctx context.Context, run string, file File) (bool, error) {
 	if there, err := d.Holds(ctx, run, file); !there || err != nil {
 		return false, err
@@ -58,7 +58,7 @@ func (d *Dir) unchanged(ctx context.Context, root osRoot, name, from string, fil
 	return true, nil
 }
 
-// trust notes that a staged file need not be read again.
+// trust records that a staged file need not be read again.
 func (d *Dir) trust(from string) {
 	if from == "" {
 		return

@@ -17,8 +17,8 @@ const locksFolder = stagingPrefix + "~locks"
 
 const (
 	lockPoll = 20 * time.Millisecond
-	// lockGrace is waited in any case: Sweep holds locks for an instant that no
-	// process needs.
+	// lockGrace is the minimum wait: Sweep briefly holds locks that no process
+	// needs.
 	lockGrace = 100 * time.Millisecond
 	// lockSilence is how long a wait goes on before it is logged, and
 	// lockReminder how often it is logged after that.
@@ -40,8 +40,8 @@ const (
 // not locked. The last holder removes the file.
 //
 // The file system may not support locks, nor do operating systems other than
-// Linux, macOS, the BSDs and Windows. The lock then keeps no other process out,
-// and it is the user's duty to run one command at a time at the destination.
+// Linux, macOS, the BSDs and Windows. The lock then excludes no other process,
+// and the user must run only one command at a time at the destination.
 func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
 	unlock, err := d.lock(ctx, name, mode, patience)
 	for tries := 0; missing(err) && tries < 100; tries++ {
@@ -165,7 +165,7 @@ func sameFile(root osRoot, name string, f osFile) bool {
 
 // unlock closes a lock's file, which gives the lock up. The last holder removes
 // the file before that, so that the lock is still held while the file goes; the
-// file at path is another one if somebody removed the locks' folder by hand.
+// file at path is a different one if the locks' folder was removed by hand.
 func (d *Dir) unlock(root osRoot, path string, f osFile, last bool) error {
 	var err error
 	if last && sameFile(root, path, f) {
@@ -188,9 +188,9 @@ type holderRecord struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// signLock writes into a lock's file who holds it. The returned function adds
-// that it was given up. The file only serves messages, so that it cannot be
-// written is not an error.
+// signLock writes to a lock's file who holds it. The returned function adds
+// that it was given up. The file is used only in messages, so failing to write
+// it is not an error.
 func (d *Dir) signLock(f osFile, mode LockMode) (released func()) {
 	host, err := os.Hostname()
 	if err != nil {

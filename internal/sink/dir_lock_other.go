@@ -4,7 +4,7 @@ package sink
 
 import "errors"
 
-// lockFile fails: there is no lock here that is certain to end with its process.
+// lockFile fails: this platform has no lock that is certain to end with its process.
 func lockFile(osFile, LockMode) error { return errors.ErrUnsupported }
 
 func upgradeLock(osFile) error { return errors.ErrUnsupported }

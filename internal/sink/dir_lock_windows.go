@@ -12,7 +12,7 @@ import (
 const lockOffset = 1 << 30
 
 // lockFile locks the open file until it is closed or the process ends, however
-// it ends. ErrLocked, or errors.ErrUnsupported.
+// it ends. It fails with ErrLocked or errors.ErrUnsupported.
 func lockFile(f osFile, mode LockMode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {

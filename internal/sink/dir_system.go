@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// osRoot is what a Dir calls of the file system below its root: the methods of
-// os.Root. Tests put one in its place that fails or records.
+// osRoot has the methods of os.Root that a Dir calls. Tests replace it with one
+// that fails or records.
 type osRoot interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (osFile, error)
 	Mkdir(name string, perm fs.FileMode) error
@@ -21,7 +21,7 @@ type osRoot interface {
 	RemoveAll(name string) error
 }
 
-// osFile is what a Dir calls of an open file or folder: methods of os.File.
+// osFile has the methods of os.File that a Dir calls on open files and folders.
 type osFile interface {
 	io.Reader
 	io.ReaderAt

@@ -21,7 +21,8 @@
 //	report.html     what the run did, for people; nothing reads it
 //
 // A destination belongs to the service of its runs. _destination.json names the
-// service that it was moved to (CheckDestination); there is none before a move.
+// service that it was moved to (CheckDestination); it does not exist before a
+// move.
 //
 // Journals are the state from which a run is resumed; Gather adds them up.
 //

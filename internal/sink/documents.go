@@ -127,7 +127,7 @@ type Journal struct {
 	Files  map[string]File `json:"files"` // by table
 	Ledger []LedgerRow     `json:"ledger"`
 	Drift  []Drift         `json:"drift,omitempty"`
-	// Checks are the counts of the dataset's own checks, those of zero included.
+	// Checks are the counts of the dataset's own checks, including zeros.
 	Checks CheckCounts `json:"checks,omitempty"`
 	// Terms are what test results refer to, Sessions the enrollment sessions that
 	// academic years define, sorted: Gather compares them over the whole run.
@@ -223,13 +223,13 @@ type Manifest struct {
 	Datasets      map[string]ManifestDataset `json:"datasets"`
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
-	// Checks are those of the service's own rules that were made.
+	// Checks are the checks of the service's own rules that were made.
 	Checks []Check `json:"checks"`
 	// Replaces are the runs that this one took the date from, as it stood when
 	// publishing began.
 	Replaces []string `json:"replaces,omitempty"`
-	// Accepted are the reasons to hold the run back that somebody has overruled
-	// with --accept-held.
+	// Accepted are the reasons to hold the run back that were overruled with
+	// --accept-held.
 	Accepted []string `json:"accepted,omitempty"`
 	// Activity is what all processes of the run did over time, as far as they came to journal it.
 	Activity activity.Log `json:"activity"`

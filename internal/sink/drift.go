@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// Drift counts how often what the service sent was not what the table expects.
+// Drift counts how often the service sent something that the table does not
+// expect.
 type Drift struct {
 	Table string `json:"table"`
 	Field string `json:"field"`
@@ -28,9 +29,9 @@ const (
 )
 
 // DriftSums adds up drift. Its zero value is empty. Of the fields of a table it
-// names MaxDriftFields, those met most often, and of equally many the first by
-// name; the others are counted as OtherFields. What it holds is bounded, so with
-// far more fields than that, the sums depend on the order of the additions.
+// names MaxDriftFields, those met most often, with ties broken by name; the
+// others are counted as OtherFields. Its size is bounded, so with far more
+// fields than that, the sums depend on the order of the additions.
 type DriftSums struct {
 	counts map[Drift]int64 // by drift without its count
 	full   int             // how many counts there may be before fields are dropped
@@ -65,7 +66,7 @@ func (s *DriftSums) List() []Drift {
 	return all
 }
 
-// cap makes one of the fields that are too many.
+// cap merges the fields beyond the limit into one.
 func (s *DriftSums) cap() {
 	if len(s.counts) <= MaxDriftFields {
 		return

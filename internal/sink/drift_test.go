@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDriftSums: of too many fields those met most often are named, whatever
-// the order in which they come.
+// TestDriftSums: if there are too many fields, the most frequent ones are
+// named, in whatever order they come.
 func TestDriftSums(t *testing.T) {
 	t.Parallel()
 	var all []Drift
@@ -45,7 +45,7 @@ func TestDriftSums(t *testing.T) {
 	require.Equal(t, map[string]int64{"x": 7}, fields["c"])
 }
 
-// TestDriftSumsAreBounded adds more fields than anything holds.
+// TestDriftSumsAreBounded adds more fields than a DriftSums can hold.
 func TestDriftSumsAreBounded(t *testing.T) {
 	t.Parallel()
 	var sums DriftSums

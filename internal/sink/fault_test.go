@@ -19,7 +19,7 @@ import (
 
 var everyFault = flag.Bool("every-fault", false, "fail every call and lose power at every point, not just at some")
 
-// sampled passes over most of the points of a test, unless all are asked for.
+// sampled skips most of the points of a test, unless all are requested.
 func sampled(every int) int {
 	if *everyFault {
 		return 1
@@ -96,8 +96,8 @@ func settled(t *testing.T, root string) map[string]string {
 }
 
 // TestFailingCall has a call of the file system fail, one after the other over
-// a run and a purge, and expects an error that says where, whole snapshots at
-// any time, and the very same end once the command is run again.
+// a run and a purge, and expects an error that says where, complete snapshots
+// at any time, and exactly the same result once the command is run again.
 func TestFailingCall(t *testing.T) {
 	t.Parallel()
 	start := yesterday(t)

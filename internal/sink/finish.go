@@ -25,7 +25,7 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("the publishing of run %s cannot be finished: %v", e.Run, e.Err)
 }
 
-// Cause is what kept it from being finished, without naming the run.
+// Cause returns why it could not be finished, without naming the run.
 func (e *StuckError) Cause() error {
 	if u, published := errors.AsType[*UnfinishedError](e.Err); published {
 		return u.Err
@@ -41,9 +41,9 @@ func (e *StuckError) Blocks(kind Kind, date string) bool {
 	return !e.Published && !e.TakenBack && kind != Delta && e.Kind == kind && e.Date == date
 }
 
-// FinishPublishing rolls publishings forward that were cut short, the earliest
-// planned first, and returns their runs. Those that cannot be finished do not
-// keep it from the others: they are returned as stuck.
+// FinishPublishing rolls interrupted publishings forward, the earliest planned
+// first, and returns their runs. A publishing that cannot be finished does not
+// block the others: it is returned as stuck.
 func FinishPublishing(ctx context.Context, store Store) (finished []string, stuck []*StuckError, err error) {
 	runs, err := publishingRuns(ctx, store)
 	if err != nil || len(runs) == 0 {
@@ -96,8 +96,8 @@ func FinishPublishing(ctx context.Context, store Store) (finished []string, stuc
 	return finished, stuck, nil
 }
 
-// stuckErrors joins what FinishPublishing could not finish, for those who need
-// all of it done.
+// stuckErrors joins what FinishPublishing could not finish, for callers that
+// need all of it finished.
 func stuckErrors(stuck []*StuckError) error {
 	var errs []error
 	for _, s := range stuck {

@@ -42,8 +42,8 @@ func checkFormat(path string, data []byte) error {
 
 // CheckFormat fails with a *FormatError if a later release has worked at the
 // destination, so that a command can end before it changes anything. It reads
-// the newest document of each name: an earlier release does not get to write
-// one after a later release has.
+// the newest document of each name: an earlier release cannot write one after a
+// later release has.
 func CheckFormat(ctx context.Context, store Store) error {
 	newest := make(map[string]Entry)
 	for _, prefix := range []string{runsPrefix, purgesPrefix} {

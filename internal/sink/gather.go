@@ -19,7 +19,7 @@ type Gathered struct {
 	// the store no longer holds. While there are any the rest is of the others.
 	Missing []Unit
 	// Damaged are the missing units that have a journal: their staged files are
-	// gone, or not what they were.
+	// gone or have changed.
 	Damaged []Unit
 	// Failed are the units with a failed school, which a rerun does again.
 	Failed   []Unit
@@ -29,7 +29,7 @@ type Gathered struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
-	// Checks are those of the service's own rules that were made.
+	// Checks are the checks of the service's own rules that were made.
 	Checks   []Check
 	Activity activity.Log
 }
@@ -46,10 +46,9 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Gather adds up what a run has staged. It compares the sizes of staged files
-// alone, which is enough to show how far a run is. It fails where the ledger
-// does not add up: that is a mistake of this program, which no rerun would
-// repair.
+// Gather adds up what a run has staged. It compares only the sizes of staged
+// files, which is enough to show how far a run is. It fails if the ledger does
+// not add up: that is a bug in this program, which a rerun would not fix.
 func Gather(ctx context.Context, store Store, plan *Plan) (*Gathered, error) {
 	return gatherWith(ctx, store, plan, store.Holds)
 }
@@ -103,7 +102,7 @@ func gatherWith(ctx context.Context, store Store, plan *Plan, look look) (*Gathe
 
 // StagedUnits returns the units of a run that are staged, with their journals:
 // these cover their unit, and the store holds their files, intact. Damaged are
-// the units with a journal whose files are gone or not what they were.
+// the units with a journal whose files are gone or have changed.
 func StagedUnits(ctx context.Context, store Store, plan *Plan) (staged map[Unit]*Journal, damaged []Unit, err error) {
 	return stagedUnits(ctx, store, plan, store.Intact)
 }

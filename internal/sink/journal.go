@@ -147,7 +147,7 @@ func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
 type Held struct {
 	Reasons []string `json:"reasons"`
 	// FailedSchools reports whether the first reason is that schools failed,
-	// which running again may mend.
+	// which running again may fix.
 	FailedSchools bool `json:"failed_schools"`
 }
 

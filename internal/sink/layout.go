@@ -39,9 +39,9 @@ const LookupBucket = -1
 // partition of a null: schools whose district the service does not name.
 const unknownPartition = "__HIVE_DEFAULT_PARTITION__"
 
-// longestValue is how many bytes of an escaped value a path takes as they are:
-// file systems bound a segment at 255 bytes, and a partition's name stands
-// before.
+// longestValue is the maximum number of bytes of an escaped value in a path:
+// file systems limit a segment to 255 bytes, and the partition's name comes
+// before it.
 const longestValue = 200
 
 // Escape returns a value as a segment of a path, or the end of one: ASCII
@@ -86,7 +86,7 @@ func Escape(value string) string {
 	return b.String()[:cut] + "~" + hex.EncodeToString(sum[:hashBytes])
 }
 
-// hashBytes is how much of a long value's hash stands in a path.
+// hashBytes is how many bytes of a long value's hash are used in a path.
 const hashBytes = 16
 
 // runPath is the folder of a run's documents.

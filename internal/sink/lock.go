@@ -18,7 +18,7 @@ const (
 )
 
 // How long commands wait for a lock before they give up. Locks of a run are
-// only waited for while another command looks at it for a moment.
+// waited for only as long as another command briefly looks at the run.
 const (
 	publishPatience = 30 * time.Minute
 	runPatience     = 10 * time.Second
@@ -74,9 +74,9 @@ func (e *LockedError) Unwrap() error { return ErrLocked }
 // does every process while another holds the run with HoldRunExclusive.
 //
 // Shards of different counts may overlap, such as 0/1 and 1/3. That is allowed,
-// since another count is how an operator finishes what dead shards left over:
-// both processes stage the buckets they have in common, and the checkpoint
-// written last decides whose files count.
+// since an operator may finish the work of dead shards with another count: both
+// processes stage the buckets they have in common, and the checkpoint written
+// last decides whose files count.
 func HoldRunShared(ctx context.Context, store Store, run string, shard, shards int) (release func() error, err error) {
 	unlock, err := store.Lock(ctx, runLock(run), Shared, runPatience)
 	if err != nil {

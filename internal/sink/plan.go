@@ -171,7 +171,7 @@ func (m *Manifest) Covers(baseURL string, scope Scope) bool {
 	return len(m.Differences(baseURL, scope)) == 0
 }
 
-// Differences names in what the run differs from one of that service and scope.
+// Differences names how the run differs from one of that service and scope.
 func (m *Manifest) Differences(baseURL string, scope Scope) []string {
 	var found []string
 	if !SameService(m.BaseURL, baseURL) {

@@ -139,7 +139,7 @@ func TestPlanIsThatOfTheFirst(t *testing.T) {
 func TestPlansThatCannotBeFollowed(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*Plan){
-		"has format version 2":                func(p *Plan) { p.FormatVersion = 2 },
+		"has format version 2":           func(p *Plan) { p.FormatVersion = 2 },
 		"it is the plan of another run":  func(p *Plan) { p.RunID = "other" },
 		"bucket 1 is not of its schools": func(p *Plan) { p.Buckets[1].End = 9 },
 		`knows no dataset "unheard"`:     datasets("schools", "unheard"),

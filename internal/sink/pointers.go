@@ -55,9 +55,9 @@ func (c *Candidate) check(current *Manifest) error {
 }
 
 // CheckReplace returns the run that the candidate would replace; nil if there is
-// none. A *RefusedError says that it may not: the scope or the service differs,
-// or the date of a full snapshot is past. As-of runs may replace one of equal
-// scope whatever the day, and delta runs replace nothing.
+// none. It fails with a *RefusedError if it may not: the scope or the service
+// differs, or the date of a full snapshot is past. As-of runs may replace one
+// of equal scope whatever the day, and delta runs replace nothing.
 func CheckReplace(ctx context.Context, store Store, c Candidate) (*Manifest, error) {
 	pointer, current, err := readStanding(ctx, store, c.Kind, c.Date)
 	switch {
@@ -141,7 +141,7 @@ func newest(ctx context.Context, store Store, kind Kind, fits func(*Manifest) bo
 }
 
 // PreviousFull returns the newest published full snapshot of the same service
-// and scope other than the run itself: what that run is compared with. Nil if
+// and scope other than the run itself, with which the run is compared; nil if
 // there is none.
 func PreviousFull(ctx context.Context, store Store, plan *Plan) (*Manifest, error) {
 	return newestFull(ctx, store, func(m *Manifest) bool {

@@ -23,7 +23,7 @@ func TestCheckReplace(t *testing.T) {
 		name    string
 		kind    Kind
 		date    string
-		baseURL string // empty for that of the published runs
+		baseURL string // empty for the published runs' base URL
 		scope   Scope
 		today   bool
 		replace bool

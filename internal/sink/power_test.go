@@ -65,10 +65,10 @@ type change struct {
 	durable bool
 }
 
-// disk is a file system that loses power: changes of a folder's entries are in
-// the order in which they were made, and durable once the folder was synced;
-// bytes are once their file was. A rename is one change of the folder that the
-// file is moved to.
+// disk is a file system that loses power: changes of a folder's entries keep
+// the order in which they were made, and are durable once the folder was
+// synced; bytes are durable once their file was. A rename is one change of the
+// folder that the file is moved to.
 type disk struct {
 	start   map[string][]byte // nil: a folder
 	changes []*change
@@ -126,9 +126,9 @@ func after(start map[string][]byte, calls []journaled) *disk {
 	return d
 }
 
-// cut is what is found when the power is back: all that was durable, and of the
-// rest what keep says, which is nothing if it is nil. By chance no file system
-// moves a file into a folder that is lost.
+// cut returns what is on disk when the power is back: everything that was
+// durable, and of the rest what keep selects, or nothing if keep is nil. No
+// file system moves a file into a folder that is lost.
 func (d *disk) cut(keep *rand.Rand) map[string][]byte {
 	found := make(map[string]*inode)
 	for name, data := range d.start {
@@ -219,11 +219,11 @@ func contents(t *testing.T, root string) map[string][]byte {
 	return all
 }
 
-// TestPowerLoss loses the power at points of a run and of a purge: what was not
-// synced is gone, all of it or by chance. Each snapshot that a pointer names is
-// whole then, that of the day before among them, and what had been published
-// when the power went is still published. The same commands come to the very
-// same end.
+// TestPowerLoss cuts the power at points of a run and of a purge: what was not
+// synced is lost, all of it or a random part. Each snapshot that a pointer
+// names is still complete, including the previous day's, and what had been
+// published before the cut is still published. Running the same commands again
+// gives exactly the same result.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	first := yesterday(t)
@@ -245,7 +245,7 @@ func TestPowerLoss(t *testing.T) {
 			t.Parallel()
 			for n := chunk; n <= len(calls); n += chunks {
 				at := after(start, calls[:n])
-				// Only a sync changes what is left if all else is lost.
+				// Only a sync changes what is left if everything else is lost.
 				if n == ends[0] || n == ends[1] || (n > 0 && calls[n-1].call == "sync" && (n/chunks)%sampled(3) == 0) {
 					requireSurvived(t, restore(t, at.cut(nil)), want, n, ends, "all that was not synced is lost")
 				}

@@ -32,7 +32,7 @@ func (o *PruneOptions) prunes(kind Kind) bool {
 	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind)
 }
 
-// PruneReport says what Prune has removed, or would remove.
+// PruneReport lists what Prune has removed, or would remove.
 type PruneReport struct {
 	DryRun  bool        `json:"dry_run"`
 	Removed []PrunedRun `json:"removed"`
@@ -60,8 +60,8 @@ type pruneIntent struct {
 }
 
 // Prune removes whole published snapshots of some kinds, each kind on its own,
-// and what is left of replaced runs that are older than all that is kept. The run that
-// _latest.json names is never removed, nor the newest that it should name.
+// and what is left of replaced runs that are older than everything that is kept. The
+// run that _latest.json names is never removed, nor the newest that it should name.
 //
 // Of a run the pointer goes first, so that no reader by pointer finds a
 // manifest whose files are missing, and the manifest last. A removal that was

@@ -21,7 +21,7 @@ type PublishOptions struct {
 	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow,
 	// besides what the plan allows.
 	Replace, AcceptBaseURL bool
-	// Accepted are the reasons to hold the run back that somebody has overruled.
+	// Accepted are the reasons to hold the run back that were overruled by hand.
 	Accepted []string
 }
 
@@ -163,7 +163,7 @@ func begin(
 	when := Condition{Absent: damaged == "", Version: damaged}
 	err = writeDocument(ctx, store, IntentPath(run), begun, when)
 	if err != nil && !errors.Is(err, ErrConflict) {
-		// The intent may have been written all the same, and then needs the ledger.
+		// The intent may have been written anyway, and then needs the ledger.
 		if _, _, readErr := store.Read(ctx, IntentPath(run)); errors.Is(readErr, ErrNotFound) {
 			err = errors.Join(err, store.Abort(ctx, run, ledger))
 		}

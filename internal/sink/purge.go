@@ -32,9 +32,9 @@ const purgeRounds = 3
 // the report, now a proof, is stored as _purges/<id>.json.
 //
 // Purge looks at what the destination shows: versions that the store keeps of
-// removed objects, backups and copies are out of its reach (NotReached). A
-// *RefusedError says that something stands in the way, an *UnknownBidsError that a
-// bid occurs nowhere; nothing was changed then.
+// removed objects, backups and copies are out of its reach (NotReached). It fails
+// with a *RefusedError if something blocks the purge, and with an
+// *UnknownBidsError if a bid occurs nowhere; nothing was changed then.
 func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
 		return nil, errors.New("purge: say either which schools or which districts")
@@ -101,8 +101,8 @@ type purging struct {
 	// plan may be of a purged school; with the run's id, if it is known.
 	unfinished map[string]string
 	listed     bool // the store lists all that is staged
-	// leftovers are published runs of which something is staged: a process of
-	// theirs was killed, or another had published the run before it was done.
+	// leftovers are published runs that still have staged files: one of their
+	// processes was killed, or was not done when another published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // runs, until the purge ends
@@ -297,10 +297,9 @@ func (p *purging) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut makes the changes that were found to be needed, and looks again
-// until there are none. What a process has staged in the meantime, on a run
-// that was not there before or without a lock that kept it out, is found and
-// dropped as well.
+// carryOut makes the changes that are needed, and repeats the search until it
+// finds no more. Files that a process has staged since, for a new run or
+// because no lock excluded it, are found and dropped as well.
 func (p *purging) carryOut(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, p.release()) }()
 	if p.locks, err = p.keepsOut(ctx); err != nil {
@@ -366,7 +365,7 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	if p.report.resumed {
-		// Whatever is swept, the lock files of killed processes go too. Nothing is
+		// Every sweep also removes the lock files of killed processes. Nothing is
 		// staged under the purge's own name.
 		if err := p.store.Sweep(ctx, p.report.ID); err != nil {
 			return err

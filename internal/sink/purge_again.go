@@ -17,8 +17,8 @@ type PurgedSchools struct {
 
 // PurgedBefore counts the schools of a plan that a purge has removed from the
 // destination, by the day of their last purge: the service still lists them, so
-// the run exports them again. The reports of purges, which are never removed,
-// tell; one of a purge that has not ended counts too.
+// the run exports them again. It goes by the reports of purges, which are never
+// removed; the report of an unfinished purge counts too.
 func PurgedBefore(ctx context.Context, store Store, plan *Plan) ([]PurgedSchools, error) {
 	entries, err := list(ctx, store, purgesPrefix)
 	if err != nil {

@@ -53,14 +53,13 @@ func textColumns(table *schemas.Table) *schemas.Table {
 	return text
 }
 
-// some returns a function that picks the named text columns of a table, those
-// that it has.
+// some returns a function that picks the named text columns that a table has.
 func some(names []string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return columnsOf(textColumns(table), names...) }
 }
 
 // readFile hands the rows of a visible file to use, page by page, with the
-// columns that pick returns of those the file has.
+// columns that pick selects from the file's.
 func readFile(
 	ctx context.Context, store Store, path string, declared *schemas.Table,
 	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,

@@ -35,9 +35,9 @@ func TestPurgeEarlierRelease(t *testing.T) {
 	requireNoBytes(t, root, gone)
 }
 
-// TestPurgeOtherColumns purges files that lack a column, that have one that is
-// no longer declared, and a table that is not declared. A column that decides
-// which rows go may be among those that are missing.
+// TestPurgeOtherColumns purges files that lack a column, files with a column
+// that is no longer declared, and a table that is not declared. The missing
+// column may be one that decides which rows go.
 func TestPurgeOtherColumns(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -9,9 +9,9 @@ import (
 )
 
 // hold takes runs, and keeps them until the purge ends, so that no process
-// stages or publishes anything of them in the meantime. It fails with a
+// stages or publishes anything for them until then. It fails with a
 // *RefusedError while a process works on one of them. On a destination without
-// locks it goes by the signs of life of runs, and keeps out nothing; see
+// locks it relies on the signs of life of runs and excludes no process; see
 // notReached.
 func (p *purging) hold(ctx context.Context, runs []string) error {
 	for _, run := range runs {
@@ -36,7 +36,8 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 	return nil
 }
 
-// refuseAlive is a *RefusedError if a run has given a sign of life recently.
+// refuseAlive returns a *RefusedError if a run has given a sign of life
+// recently.
 func (p *purging) refuseAlive(ctx context.Context, run string) error {
 	sign, _, err := readDocument[aliveDocument](ctx, p.store, AlivePath(run))
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {

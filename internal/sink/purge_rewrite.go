@@ -65,7 +65,7 @@ func (m *Manifest) schoolsEmptied(dataset string) int64 {
 type purgeUnit struct {
 	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
-	emptied int64 // requests of the ledger, such as schools, that no row is left of
+	emptied int64 // requests of the ledger, such as schools, that have no rows left
 }
 
 type purgeFile struct {
@@ -256,8 +256,8 @@ func (p *purging) rewriteUnit(ctx context.Context, tables *Tables, m *Manifest, 
 	return nil
 }
 
-// census counts the requests, as the ledger counts them, that a file holds rows
-// of: its schools, or districts for a table that is fetched per district.
+// census counts the requests, as the ledger counts them, that have rows in a
+// file: its schools, or districts for a table that is fetched per district.
 type census struct {
 	column       int // what was requested; -1 if the table is fetched as a whole
 	before, left set

@@ -412,8 +412,8 @@ func TestPurgeKnownBids(t *testing.T) {
 	require.True(t, report.Nothing())
 }
 
-// intruded is a Store on which somebody acts before the first write to a path.
-// Unlike an interloper's, its locks keep others out.
+// intruded is a Store on which another process acts before the first write to a
+// path. Unlike an interloper's, its locks exclude others.
 type intruded struct {
 	Store
 
@@ -430,7 +430,8 @@ func (i *intruded) Write(ctx context.Context, path string, data []byte, when Con
 }
 
 // TestPurgeIntruded has a run begin after the purge has looked for runs: what it
-// stages is dropped before the proof, or there is no proof while it is at work.
+// stages is dropped before the proof, or no proof is written while it is at
+// work.
 func TestPurgeIntruded(t *testing.T) {
 	t.Parallel()
 	options := purgeOptions([]string{gone}, nil)

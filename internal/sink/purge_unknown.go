@@ -30,8 +30,8 @@ func (e *UnknownBidsError) Error() string {
 	return "no table, plan, ledger or manifest names " + text
 }
 
-// unknownBids returns those of the bids asked for that occur nowhere. Ledgers
-// are read only while a bid has not been found elsewhere.
+// unknownBids returns the requested bids that occur nowhere. Ledgers are read
+// only while a bid has not been found elsewhere.
 func (p *purging) unknownBids(ctx context.Context) ([]string, error) {
 	missing := make(set)
 	for _, bid := range slices.Concat(p.report.Asked.Schools, p.report.Asked.Districts) {

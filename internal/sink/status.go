@@ -45,7 +45,7 @@ type RunState struct {
 	Duration time.Duration `json:"duration_ns"`
 	// Reasons say why a held run is held, unless it is superseded.
 	Reasons []string `json:"reasons,omitempty"`
-	// SupersededBy is the run that was published for the date of a held run since.
+	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`

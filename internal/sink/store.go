@@ -51,14 +51,14 @@ type Store interface {
 	// an upload against its own checksums does as Holds; one that does not reads
 	// the file again, unless this Store has staged or read it before.
 	Intact(ctx context.Context, run string, file File) (bool, error)
-	// CheckCommit checks, as far as can be told, that Commit can make files
-	// visible at these paths, and leaves nothing behind. The error says what is
-	// in the way and what to do.
+	// CheckCommit checks, as far as possible, that Commit can make files
+	// visible at these paths, and leaves nothing behind. The error says what
+	// blocks it and what to do.
 	CheckCommit(ctx context.Context, run string, paths []string) error
 	// Commit makes a staged file visible. It is idempotent: a file committed
 	// before, with the same size, is done. It fails with ErrStagedLost where
-	// the store has dropped it, or its bytes are not those that were staged. What was committed is durable at the latest
-	// when the next Write returns.
+	// the store has dropped it, or its bytes are not what was staged. What was
+	// committed is durable at the latest when the next Write returns.
 	Commit(ctx context.Context, run string, file File) error
 	// Abort drops a staged file that will not be committed; it is not an error
 	// if there is none. When Abort returns nil the file has been seen to be gone.
@@ -67,7 +67,7 @@ type Store interface {
 	// abandoned drafts included, as far as ListsStaged.
 	Sweep(ctx context.Context, run string) error
 	// ListsStaged reports whether Sweep and Staged find every staged file. On a
-	// store where they do not, what is staged must be aborted file by file.
+	// store where they do not, staged files must be aborted one by one.
 	ListsStaged(ctx context.Context) (bool, error)
 	// Staged tells which runs have anything staged, or half written, and when
 	// the newest of it was. Runs are named as they stand in paths (Escape).
@@ -86,9 +86,9 @@ type Store interface {
 	// order of their paths. Nothing staged is among them.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
 	// Remove removes a visible object, and on disk the folders that it leaves
-	// empty; none is no error. A document is gone durably when Remove returns,
-	// and so is what was removed before; a file or a journal is so at the latest
-	// when the next document was written or removed.
+	// empty; a missing document is not an error. A document is gone durably when
+	// Remove returns, and so is what was removed before; a file or a journal is
+	// so at the latest when the next document was written or removed.
 	Remove(ctx context.Context, path string) error
 
 	// Lock takes the lock of a name in a mode, against other processes and other
@@ -96,7 +96,7 @@ type Store interface {
 	// hold it, Lock waits up to patience, or until ctx is done, and then fails
 	// with a *LockedError that says who holds it; with no patience it fails at
 	// once. A wait of more than ten seconds is logged. Stores with conditional
-	// writes may do without, and return a lock that keeps nobody out.
+	// writes need no lock, and may return one that excludes no other process.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 

@@ -58,9 +58,9 @@ func TestSwapRetriesConflictsAlone(t *testing.T) {
 	})
 }
 
-// TestNothingSpinsOnAStoreThatRefusesItsVersions takes two nights, replaces one
-// and purges: each ends with an error that says why, and what was published
-// stays.
+// TestNothingSpinsOnAStoreThatRefusesItsVersions exports two nights, replaces
+// one and purges: each ends with an error that says why, and published
+// snapshots are untouched.
 func TestNothingSpinsOnAStoreThatRefusesItsVersions(t *testing.T) {
 	t.Parallel()
 	store := deafStore{lockless{newDir(t, t.TempDir())}}

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// tap is an osRoot that is listened to: before is asked before every call that
-// is more than a look, and may fail it; after hears of those that succeeded.
+// tap is an observed osRoot: before is called before every call that changes
+// something, and may fail it; after is called after every success.
 type tap struct {
 	osRoot
 

@@ -21,7 +21,7 @@ import (
 // verifyConcurrency is how many files are read at once.
 const verifyConcurrency = 4
 
-// VerifyReport says what was read and lists every problem that was found.
+// VerifyReport records what was read and lists every problem that was found.
 type VerifyReport struct {
 	RunID        string `json:"run_id"`
 	Kind         Kind   `json:"kind"`
@@ -54,9 +54,9 @@ const isMissing = "is missing"
 // a problem of the report; the error is for what keeps it from reading at all,
 // and a *RefusedError for a target of which there is no trace.
 //
-// A snapshot that another process replaces or purges at the same time is not a
-// damaged one. If anything is found wrong the pointers are read again, and if they
-// have changed, so is everything else.
+// A snapshot that another process replaces or purges at the same time is not
+// damaged. If a problem is found the pointers are read again, and if they have
+// changed, so is everything else.
 func Verify(ctx context.Context, store Store, target VerifyTarget) (*VerifyReport, error) {
 	for {
 		v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
@@ -99,8 +99,8 @@ type verification struct {
 	report   *VerifyReport
 }
 
-// stands reports whether the pointers and the manifest are still those that were
-// verified.
+// stands reports whether the pointers and the manifest are still the ones that
+// were verified.
 func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, error) {
 	again := &verification{store: v.store, report: &VerifyReport{}}
 	found, err := again.locate(ctx, target)

@@ -134,9 +134,9 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}
-	// _latest.json follows the pointer of the date. What is being published is
-	// looked up after both were read: if it is over by then, _latest.json has
-	// changed since, and everything is read again.
+	// _latest.json follows the pointer of the date. Publishings in progress are
+	// looked up after both were read: if one has ended by then, _latest.json
+	// has changed since, and everything is read again.
 	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
 		follows, err := v.publishing(ctx, newest.RunID)
 		if err != nil {

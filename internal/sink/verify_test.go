@@ -230,8 +230,9 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 
 // TestVerifyWhileARunIsPublished stops a publishing before each of its
 // operations and verifies what is there: neither the snapshot that it replaces
-// nor its own is damaged. The first snapshot of a destination, a replacement and
-// one of a newer date differ in what _latest.json says meanwhile.
+// nor its own is damaged. What _latest.json says during the publishing differs
+// between the first snapshot of a destination, a replacement and one of a newer
+// date.
 func TestVerifyWhileARunIsPublished(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]*Plan{
@@ -305,8 +306,8 @@ func TestVerifyInStepWithAPublishing(t *testing.T) {
 	}
 }
 
-// requireNothingDamaged verifies the latest snapshot and that of today, which may
-// be none if there was none before.
+// requireNothingDamaged verifies the latest snapshot and today's, which may be
+// missing if there was none before.
 func requireNothingDamaged(t *testing.T, store Store, before bool, when string) {
 	t.Helper()
 	for _, target := range []VerifyTarget{{}, {SnapshotDate: today}, {RunID: "a"}} {

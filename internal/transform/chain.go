@@ -40,8 +40,8 @@ type Chain struct {
 	params Params
 	limits Limits
 	count  int
-	// childRows counts those of all records, recordChildRows those of the one
-	// being read.
+	// childRows counts the child rows of all records, recordChildRows the child
+	// rows of the record being read.
 	childRows       int64
 	recordChildRows int
 	// beyond is why a scan has returned limited.
@@ -56,7 +56,7 @@ type Chain struct {
 	// hints guess the next member: per level, by the number of the last one.
 	hints [][]uint8
 	// unknown is the name of the member just read that is not declared, and
-	// unknownReplaced counts what of it is not text.
+	// unknownReplaced counts the parts of it that are not text.
 	unknown         []byte
 	unknownReplaced int
 	left            leftovers
@@ -105,8 +105,7 @@ func (c *Chain) Reset(params Params) {
 // Records returns how many records the chain has received.
 func (c *Chain) Records() int { return c.count }
 
-// ChildRows returns how many child rows the records have that the chain has
-// received.
+// ChildRows returns how many child rows the records received by the chain have.
 func (c *Chain) ChildRows() int64 { return c.childRows }
 
 // Bytes returns how much memory the chain holds.

@@ -43,8 +43,8 @@ type tablePlan struct {
 	params  []paramColumn
 	parents []parentColumn
 	ordinal int // or -1
-	// bare is the member that an element is the value of which is text instead
-	// of an object, or nil.
+	// bare is the member whose value an element is if it is text instead of an
+	// object, or nil.
 	bare *member
 }
 

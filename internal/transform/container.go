@@ -174,7 +174,7 @@ func (c *Chain) list() (Page, error) {
 	return Page{Records: c.received(), Next: next}, err
 }
 
-// again returns why records of a body that is JSON could not be read.
+// again returns why records of a body of valid JSON could not be read.
 func (c *Chain) again(end int) error {
 	if end == limited {
 		return c.beyond

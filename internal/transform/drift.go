@@ -44,7 +44,7 @@ type field struct {
 	name   string
 	named  bool    // not unnamed
 	facts  [4]fact // one for each kind, in the order in which they were met
-	events int     // of the chain's use, those of the page being read included
+	events int     // of the chain's use, including the page being read
 }
 
 // fact is a kind of drift and how often it was met.
@@ -86,8 +86,8 @@ func (e *events) bytes() int {
 	return 32*cap(e.pending) + 250*cap(e.fields)
 }
 
-// add notes that drift of a table's field, which is a path and a name, was met
-// n times.
+// add records that drift of a table's field, which is a path and a name, was
+// met n times.
 func (e *events) add(table *tablePlan, kind, path string, name []byte, n int) {
 	if n == 0 {
 		return

@@ -5,20 +5,19 @@ import "math"
 // MaxRecordChildRows is how many rows of child tables one record may have.
 const MaxRecordChildRows = 10_000
 
-// Limits bound what a chain takes until its Reset. A page that goes beyond them
-// is an error before the rows beyond are built.
+// Limits bound what a chain accepts until its Reset. A page that exceeds them
+// is an error before the excess rows are built.
 type Limits struct {
 	Records, ChildRows int64
 }
 
-// unlimited is what a chain takes unless SetLimits says otherwise.
+// unlimited are the limits of a chain before SetLimits is called.
 var unlimited = Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64}
 
-// SetLimits bounds what the chain takes, all pages together, until its Reset.
+// SetLimits bounds what the chain accepts, over all pages, until its Reset.
 func (c *Chain) SetLimits(l Limits) { c.limits = l }
 
-// limited is what a scan returns that met more than a limit; c.beyond says
-// which.
+// limited is what a scan returns when it exceeds a limit; c.beyond says which.
 const limited = -4
 
 // exceed ends a scan.
@@ -27,10 +26,10 @@ func (c *Chain) exceed(err error) int {
 	return limited
 }
 
-// checkCount looks whether an array of records that starts at pos, behind its
-// opening bracket, has more elements than the chain may take. They are counted
-// only where so many could be in the rest of the body: the shortest take two
-// bytes each, but the rows made of them many more.
+// checkCount checks whether an array of records that starts at pos, behind its
+// opening bracket, has more elements than the chain may accept. They are
+// counted only if the rest of the body could hold that many: the shortest take
+// two bytes each, but their rows take many more.
 func (c *Chain) checkCount(pos int) int {
 	left := c.limits.Records - int64(c.count)
 	if int64(len(c.body)-pos)/2 <= left {

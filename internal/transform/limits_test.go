@@ -74,8 +74,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBombs: what little bytes inflate to is refused, or capped, before it is
-// built.
+// TestBombs: a small body that would inflate to many rows is refused, or
+// capped, before they are built.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	var names strings.Builder
@@ -117,8 +117,8 @@ func TestDriftNamesAreCapped(t *testing.T) {
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	chain := chainOf(t, transform.Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64})
-	// What an earlier use of the chain, a page that is asked for again and a
-	// record that is read again have named leaves no trace.
+	// Names from an earlier use of the chain, from a page that is requested
+	// again and from a record that is read again leave no trace.
 	_, err := chain.Page([]byte("[" + record(5000, 5900) + "]"))
 	require.NoError(t, err)
 	chain.Reset(nil)

@@ -158,17 +158,17 @@ func appendValid(dst, quoted []byte) (out []byte, replaced int) {
 }
 
 const (
-	// maxNamed is how long, and maxNamedDigits with how many digits, a member's
-	// name may be to be told.
+	// maxNamed is the maximum length, and maxNamedDigits the maximum number of
+	// digits, of a member's name that is reported.
 	maxNamed       = 40
 	maxNamedDigits = 4
-	// unnamed stands in drift for names that are not told.
+	// unnamed replaces names that are not reported in drift.
 	unnamed = "#"
 )
 
-// drifted returns the name by which drift tells a member. A service that names
-// members after what they are about, such as students, must not bring these
-// into reports, so only what looks like a name in code is told.
+// drifted returns the name of a member in drift. A service may name members
+// after data, such as students, which must not get into reports, so only names
+// that look like identifiers in code are reported.
 func drifted(name []byte) []byte {
 	digits := 0
 	for i, b := range name {

@@ -173,8 +173,8 @@ func (l *leftovers) rewind(mark leftoverMark) {
 	l.members, l.text = l.members[:mark.members], l.text[:mark.text]
 }
 
-// add adds a member and returns how often something in its value had to be
-// replaced because it is not text.
+// add adds a member and returns how many parts of its value had to be replaced
+// because they are not text.
 func (l *leftovers) add(name, value []byte) (replaced int) {
 	m := leftover{start: len(l.text)}
 	l.text = append(l.text, name...)

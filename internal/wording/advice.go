@@ -8,7 +8,7 @@ type Step struct {
 
 // Held describes a run that was held back, for advice on it.
 type Held struct {
-	// Destination and RunID are those of the run.
+	// Destination and RunID identify the run.
 	Destination, RunID string
 	// FailedSchools reports whether failed schools are among the reasons, and
 	// OtherReasons whether anything else is.
@@ -20,8 +20,8 @@ type Held struct {
 	Report string
 }
 
-// Steps returns what to do about the run. Running it again retries failed
-// schools and nothing else: whatever else held it back would hold it back again.
+// Steps returns what to do about the run. Running it again only retries failed
+// schools: any other reason would hold it back again.
 func (h Held) Steps() []Step {
 	var steps []Step
 	if h.FailedSchools {

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// TestHeldSteps gives the advice that helps: running again mends failed schools
+// TestHeldSteps expects advice that helps: running again fixes failed schools
 // and nothing else.
 func TestHeldSteps(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,8 @@ func Size(bytes int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
 }
 
-// Cut returns text shortened to at most so many characters, the last of which
-// is then an ellipsis.
+// Cut returns text shortened to at most the given number of characters, the
+// last of which is then an ellipsis.
 func Cut(text string, maxChars int) string {
 	chars, last := 0, 0
 	for i := range text {

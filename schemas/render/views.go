@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Snapshot is what SQL has to know of the files that it reads: those of a
-// published run, or of several delta runs.
+// Snapshot describes the files that SQL reads: the files of a published run, or
+// of several delta runs.
 type Snapshot struct {
 	// Title says in a line what is read, for a comment.
 	Title string
@@ -21,8 +21,8 @@ type Snapshot struct {
 	// Root is the absolute path or the URL of the destination, without a slash
 	// at its end.
 	Root string
-	// Deltas are the ids of delta runs, oldest first. Of their rows the views
-	// show the latest of each key. It is empty for a snapshot, of which the
+	// Deltas are the ids of delta runs, oldest first. The views show only the
+	// latest of their rows for each key. It is empty for a snapshot, whose
 	// views show every row.
 	Deltas []string
 	// Tables are those of the run, in the order of their views.
@@ -43,8 +43,8 @@ type SnapshotTable struct {
 	District bool
 }
 
-// columns returns the quoted names of the columns of the table's view: those of
-// the files, and the partition columns in the order in which a dialect has them.
+// columns returns the quoted names of the columns of the table's view: the
+// files' columns, and the partition columns in the dialect's order.
 func (t *SnapshotTable) columns(name func(string) string, partitions ...string) []string {
 	var columns []string
 	for _, c := range t.Columns {
@@ -109,8 +109,8 @@ func fromName(fileName string) string {
 	return "regexp_extract(" + fileName + ", 'part-[0-9]+-([^/]+)[.]parquet$', 1)"
 }
 
-// parent returns the table of the records that the rows of a table belong to: of
-// a child table that of its parent records, else the table itself.
+// parent returns the table of the records that the rows of a table belong to:
+// for a child table the table of its parent records, else the table itself.
 func (s *Snapshot) parent(t *SnapshotTable) *SnapshotTable {
 	if _, dataset, ok := schemas.FindTable(t.Name); ok {
 		for i := range s.Tables {

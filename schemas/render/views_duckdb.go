@@ -45,12 +45,13 @@ func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
 	for i, file := range t.Files {
 		files[i] = duckDBText(s.Root + "/" + t.Folder + "/" + file)
 	}
-	// Bids are text, also where all of them look like numbers.
+	// Bids are text, even if all of them look like numbers.
 	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false)",
 		strings.Join(files, ",\n    "), options, partitionColumn, duckDBType(partitionType))
 }
 
-// duckDBVersions is a query of columns, and of the run that each row is of.
+// duckDBVersions is a query of columns, and of the run that each row comes
+// from.
 func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
 	runs := make([]string, len(s.Deltas))
 	for i, run := range s.Deltas {
@@ -60,7 +61,7 @@ func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
 		strings.Join(columns, ", "), strings.Join(runs, ", "), fromName("filename"), s.duckDBFiles(t, "filename = true, "))
 }
 
-// duckDBNothing writes a query that has the table's columns and no row.
+// duckDBNothing writes a query with the table's columns and no rows.
 func duckDBNothing(b *bytes.Buffer, t *SnapshotTable) {
 	b.WriteString("SELECT\n")
 	for _, c := range t.Columns {

@@ -13,8 +13,8 @@ import (
 // sparkFileName is the name of the file that a row is read from.
 const sparkFileName = "_metadata.file_name"
 
-// sparkRebase is what Spark up to 3.5 needs to be told where a view cannot hold
-// an option.
+// sparkRebase is the setting that Spark up to 3.5 needs where a view cannot
+// hold an option.
 const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a session with
 --   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
@@ -90,8 +90,8 @@ func (s *Snapshot) sparkFiles(t *SnapshotTable) string {
 	return "parquet." + sparkName(sparkPattern(s.sparkRoot()+"/"+t.Folder, t.Files))
 }
 
-// sparkColumns adds to columns of a table where the partition columns, which are
-// not in the files, come from.
+// sparkColumns adds to the columns of a table the expressions for the partition
+// columns, which are not in the files.
 func sparkColumns(t *SnapshotTable, columns []string) []string {
 	selected := slices.Clone(columns)
 	for i, column := range columns {
@@ -134,7 +134,7 @@ func sparkByFile(files []string, column string) string {
 	return b.String()
 }
 
-// sparkVersions is a query of columns, and of the run that each row is of.
+// sparkVersions is a query of columns, and of the run that each row comes from.
 func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
 	runs := make([]string, len(s.Deltas))
 	for i, run := range s.Deltas {
@@ -144,7 +144,7 @@ func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
 		strings.Join(sparkColumns(t, columns), ", "), strings.Join(runs, ", "), fromName(sparkFileName), s.sparkFiles(t))
 }
 
-// sparkNothing writes a query that has the table's columns and no row.
+// sparkNothing writes a query with the table's columns and no rows.
 func sparkNothing(b *bytes.Buffer, t *SnapshotTable) {
 	b.WriteString("SELECT\n")
 	for _, c := range t.Columns {
@@ -166,8 +166,8 @@ func sparkPattern(base string, files []string) string {
 	return sparkEscape(base) + "/{" + strings.Join(escaped, ",") + "}"
 }
 
-// sparkEscape keeps characters of a path outside of braces from being taken for
-// a pattern; a comma is none there.
+// sparkEscape escapes characters of a path that would be a pattern outside of
+// braces; a comma is not one there.
 func sparkEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`).Replace(path)
 }

@@ -115,8 +115,8 @@ WHERE false;
 	require.Contains(t, b.String(), "path 's3a://bucket/prefix/one/")
 }
 
-// TestSparkViewsInSchema: there a view is a query, whose partition columns depend
-// on the name of the file.
+// TestSparkViewsInSchema: in a schema a view is a query whose partition columns
+// depend on the name of the file.
 func TestSparkViewsInSchema(t *testing.T) {
 	t.Parallel()
 	// A backslash keeps the next character of a path from being a pattern.

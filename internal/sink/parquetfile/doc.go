@@ -13,9 +13,9 @@
 //
 //   - Flat schema in declared order; texts, dates and timestamps carry their
 //     logical and their converted type, so that old and new readers agree.
-//     JSON is a plain string column: of Parquet's JSON type DuckDB refuses the
-//     whole column for one value that it finds odd, polars reads bytes, and
-//     Iceberg fails.
+//     JSON is a plain string column: with Parquet's JSON type DuckDB rejects a
+//     whole column for one value that it considers invalid, polars reads bytes,
+//     and Iceberg fails.
 //   - Data pages of version 1, zstd, all columns cut at the same rows. A page
 //     ends after Options.PageRows rows or 4 MiB of text, a row group after
 //     Options.RowGroupRows rows or 64 MiB of compressed pages.

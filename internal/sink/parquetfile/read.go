@@ -71,8 +71,8 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (_ *Reader, e
 	return r, nil
 }
 
-// textIfJSON returns a column's annotation, with text in place of JSON, as files
-// had it whose CreatedBy is "growth-export format 1".
+// textIfJSON returns a column's annotation, with text in place of JSON, which
+// files with the CreatedBy "growth-export format 1" have.
 func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.ConvertedType] {
 	if t.Valid && t.V == deprecated.Json {
 		return thrift.New(deprecated.UTF8)

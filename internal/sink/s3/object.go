@@ -50,8 +50,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	case err != nil:
 		return nil, s.failed("open", path, err)
 	}
-	// A weak ETag, as proxies make them, never satisfies If-Match: there the
-	// answer's ETag alone says that the object is still the same.
+	// A weak ETag, as some proxies send, never satisfies If-Match: then only
+	// the answer's ETag shows that the object is still the same.
 	condition := head.ETag
 	if strings.HasPrefix(aws.ToString(condition), "W/") {
 		condition = nil

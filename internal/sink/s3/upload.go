@@ -165,9 +165,9 @@ func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	return nil
 }
 
-// drop aborts an upload and looks whether it is gone: parts that were on their
-// way may outlive the first attempt, and a store may confirm what it has not
-// done.
+// drop aborts an upload and checks that it is gone: parts in flight may outlive
+// the first attempt, and a store may confirm an abort that it has not carried
+// out.
 func (s *Store) drop(ctx context.Context, path, uploadID string) error {
 	for _, wait := range afterNoUpload {
 		if err := pause(ctx, wait); err != nil {

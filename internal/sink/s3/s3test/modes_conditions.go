@@ -10,8 +10,9 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// WeakETags is the mode of a proxy that weakens the ETags of what is read, as
-// some do that compress: no condition under such a version ever holds.
+// WeakETags is the mode of a proxy that weakens the ETags of objects that are
+// read, as some compressing proxies do: a condition on such a version never
+// holds.
 func WeakETags(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -25,9 +26,9 @@ func WeakETags(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// IgnoredConditions is the mode of a store that takes no notice of If-Match and
-// If-None-Match when something is written. The requests are signed again, since
-// their signature covers these headers.
+// IgnoredConditions is the mode of a store that ignores If-Match and
+// If-None-Match on writes. The requests are signed again, since their signature
+// covers these headers.
 func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
