@@ -304,7 +304,7 @@ func TestStalledAttempts(t *testing.T) {
 		<-release
 		return true
 	}
-	store := w.store(t, func(o *s3.Options) { o.StallTimeout = 50 * time.Millisecond })
+	store := w.store(t, func(o *s3.Options) { o.StallTimeout = time.Second })
 	require.NoError(t, store.Write(t.Context(), "document", nil, sink.Condition{}))
 	require.Len(t, w.of(http.MethodPut, ""), 2)
 
