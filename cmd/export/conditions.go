@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -60,7 +59,7 @@ func (a *app) warnOfConditions(ctx context.Context, store sink.Store, logger *sl
 		logger.WarnContext(ctx, "the store ignores the conditions of conditional writes: "+onePublisher,
 			"destination", store.String())
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sweepPatience)
 	defer cancel()
 	_ = store.Remove(ctx, path) // The next doctor removes what is left.
 }

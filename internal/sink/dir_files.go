@@ -116,25 +116,37 @@ func (d *Dir) has(root osRoot, name string, size int64) (bool, error) {
 	return info.Mode().IsRegular() && info.Size() == size, nil
 }
 
-// Holds tells whether a staged file is there, staged or committed.
+// Holds reports whether a staged file is there, staged or committed.
 func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
+	_, name, _, err := d.locate(ctx, run, file)
+	return name != "", err
+}
+
+// locate returns the path at which a staged file is, staged or committed, empty
+// if it is at neither, and the path at which it was staged.
+func (d *Dir) locate(ctx context.Context, run string, file File) (root osRoot, name, from string, err error) {
 	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
-		return false, err
+		return nil, "", "", err
 	}
-	root, err := d.existing()
-	if root == nil {
-		return false, err
+	if root, err = d.existing(); root == nil {
+		return nil, "", "", err
 	}
-	from, err := staged(run, file)
-	if err != nil {
-		return false, err
+	if from, err = staged(run, file); err != nil {
+		return nil, "", "", err
 	}
-	if from != "" {
-		if there, err := d.has(root, from, file.Bytes); there || err != nil {
-			return there, err
+	for _, name := range []string{from, file.Path} {
+		if name == "" {
+			continue
+		}
+		there, err := d.has(root, name, file.Bytes)
+		if err != nil {
+			return nil, "", "", err
+		}
+		if there {
+			return root, name, from, nil
 		}
 	}
-	return d.has(root, file.Path, file.Bytes)
+	return root, "", from, nil
 }
 
 // Commit renames a staged file to its path.

@@ -9,24 +9,9 @@ import (
 // each file at most once: a file that it has hashed while staging it, or has
 // read since, is trusted.
 func (d *Dir) Intact(ctx context.Context, run string, file File) (bool, error) {
-	if there, err := d.Holds(ctx, run, file); !there || err != nil {
+	root, name, from, err := d.locate(ctx, run, file)
+	if name == "" {
 		return false, err
-	}
-	root, err := d.existing()
-	if root == nil {
-		return false, err
-	}
-	from, err := staged(run, file)
-	if err != nil {
-		return false, err
-	}
-	name := from
-	if from != "" {
-		if there, err := d.has(root, from, file.Bytes); err != nil {
-			return false, err
-		} else if !there {
-			name = file.Path
-		}
 	}
 	return d.unchanged(ctx, root, name, from, file)
 }
