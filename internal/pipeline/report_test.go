@@ -146,7 +146,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	settings.RunID = "run"
 	meter := &pipeline.Meter{}
 	deps := s.deps(func(o *extract.Options) {
-		o.Retries, o.GiveUpAfter, o.Observer = 1, time.Second, meter
+		o.GiveUpAfter, o.Observer = time.Second, meter
 	})
 	deps.Meter = meter
 	summary, err := pipeline.Run(t.Context(), deps, settings)
