@@ -353,7 +353,7 @@ func examineSnapshot(ctx context.Context, u *checkup, store sink.Store, service,
 		return 0
 	}
 	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
-		u.fail(checkSnapshot, usage(err), "")
+		u.fail(checkSnapshot, usagef("%w", err), "")
 		return 0
 	}
 	var manifest *sink.Manifest

@@ -79,7 +79,7 @@ func (a *app) examineService(ctx context.Context, u *checkup, o *doctorOptions, 
 	options.Transport = seen
 	client, err := extract.New(options)
 	if err != nil {
-		u.fail(checkToken, usage(err), "")
+		u.fail(checkToken, usagef("%w", err), "")
 		u.skip("there is no token", checkSchools, checkResults)
 		return nil
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"example.org/growthexport/internal/extract"
@@ -14,18 +13,16 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitPartial     = 3 // published, but not all is well
-	exitRefused     = 4 // the service refused us
-	exitHeld        = 5 // staged, held back from publishing
+	exitPartial     = 3 // published, with failed schools or other warnings
+	exitRefused     = 4 // the service refused the credentials
+	exitHeld        = 5 // staged, but not published
 	exitInterrupted = 130
 )
 
 // errInterrupted ends a command after SIGINT or SIGTERM.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode chooses the code of a command that ended with err. Where several
-// apply the order is 2, 130, 4, 1; outcomes that are no errors have their codes
-// from outcomeCode.
+// exitCode returns the code of a command that ended with err. If several apply, the order is 2, 130, 4, 1.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -41,7 +38,7 @@ func exitCode(err error) int {
 	}
 }
 
-// outcomeCode is the code of a command that did what it could.
+// outcomeCode returns the code of a command that ended without an error.
 func outcomeCode(s *pipeline.Summary) int {
 	switch {
 	case s.Outcome == pipeline.HeldBack:
@@ -53,25 +50,11 @@ func outcomeCode(s *pipeline.Summary) int {
 	}
 }
 
-// usagef is a mistake in how the command was called.
-func usagef(format string, args ...any) error {
-	return usage(fmt.Errorf(format, args...))
-}
+// usagef returns an error for a command called with wrong settings.
+func usagef(format string, args ...any) error { return pipeline.Usagef(format, args...) }
 
-// usage marks err as a mistake in how the command was called, without a word
-// of its own.
-func usage(err error) error { return usageError{err} }
-
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func (e usageError) Is(target error) bool { return target == pipeline.ErrUsage }
-
-// oneLine renders an error for stderr: joined errors come as several lines, and
-// the mark of a usage error says nothing to its reader.
+// oneLine puts a joined error, which has several lines, on one.
 func oneLine(err error) string {
-	text := strings.TrimPrefix(err.Error(), pipeline.ErrUsage.Error()+": ")
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines, "; ")
 }

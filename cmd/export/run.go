@@ -141,7 +141,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	client, err := extract.New(options)
 	if err != nil {
 		disconnect()
-		return fail(usage(err))
+		return fail(usagef("%w", err))
 	}
 	a.sample(baseURL, client)
 	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: meter, Watcher: a.watcher(), Now: a.now}

@@ -63,7 +63,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	report, err := await(ctx, func() (*sink.VerifyReport, error) { return sink.Verify(ctx, store, target) })
 	if _, none := errors.AsType[*sink.RefusedError](err); none {
-		return usage(err)
+		return usagef("%w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", store, err)

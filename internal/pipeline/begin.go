@@ -34,7 +34,7 @@ func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
 // usage error; any other error in reading it stays a failure.
 func usageIfRefused(err error) error {
 	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
-		return fmt.Errorf("%w: %w", ErrUsage, err)
+		return Usagef("%w", err)
 	}
 	return err
 }
@@ -55,9 +55,9 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 	}
 	yesterday := r.now.AddDate(0, 0, -1).Format(time.DateOnly)
 	if s.kind() != sink.AsOf && r.date < yesterday && !s.Backdate {
-		return found, fmt.Errorf("%w: --snapshot-date %s is before yesterday, and the service only reports the state of today:"+
+		return found, Usagef("--snapshot-date %s is before yesterday, and the service only reports the state of today:"+
 			" use --effective-date %s for the enrollment as of that date, or --backdate to store today's data under it",
-			ErrUsage, r.date, r.date)
+			r.date, r.date)
 	}
 	if err := r.checkReplace(ctx, found.id, r.date, today, s.Replace); err != nil {
 		return found, err

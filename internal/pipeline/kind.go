@@ -93,7 +93,7 @@ func (r *run) filters(ctx context.Context) (map[string]string, error) {
 			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
 		}
 		if last == nil {
-			return nil, fmt.Errorf("%w: %w", ErrUsage, errNoRunSince)
+			return nil, Usagef("%w", errNoRunSince)
 		}
 		pinned[modifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
 	default:

@@ -64,7 +64,7 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 	}
 	for _, bid := range s.Districts {
 		if bid == "" || !known[bid] {
-			return fmt.Errorf("%w: --districts: no school of the school list is in district %q", ErrUsage, bid)
+			return Usagef("--districts: no school of the school list is in district %q", bid)
 		}
 	}
 	unknown := slices.DeleteFunc(canonical(s.Schools), func(bid string) bool { return bid != "" && listed[bid] })
@@ -75,9 +75,9 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 		if len(unknown) > 1 {
 			which = fmt.Sprintf("none of the %d schools is on the school list (the first is %q)", len(unknown), unknown[0])
 		}
-		return fmt.Errorf("%w: --schools: %s: check the bids and the data sharing agreement", ErrUsage, which)
+		return Usagef("--schools: %s: check the bids and the data sharing agreement", which)
 	case len(plan.Schools) == 0:
-		return fmt.Errorf("%w: --schools and --districts: none of these schools is in these districts", ErrUsage)
+		return Usagef("--schools and --districts: none of these schools is in these districts")
 	}
 	for _, bid := range unknown {
 		plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
@@ -168,19 +168,19 @@ func checkSettings(s *Settings) error {
 		problem = "--partition-by is none or district"
 	}
 	if problem != "" {
-		return fmt.Errorf("%w: %s", ErrUsage, problem)
+		return Usagef("%s", problem)
 	}
 	if s.SnapshotDate != "" {
 		if _, err := time.Parse(time.DateOnly, s.SnapshotDate); err != nil {
-			return fmt.Errorf("%w: --snapshot-date %q is not a date such as 2026-11-20", ErrUsage, s.SnapshotDate)
+			return Usagef("--snapshot-date %q is not a date such as 2026-11-20", s.SnapshotDate)
 		}
 	}
 	if err := checkKind(s); err != nil {
-		return fmt.Errorf("%w: %w", ErrUsage, err)
+		return Usagef("%w", err)
 	}
 	for _, name := range s.Datasets {
 		if _, ok := schemas.Find(name); !ok {
-			return fmt.Errorf("%w: --datasets: there is no dataset %q", ErrUsage, name)
+			return Usagef("--datasets: there is no dataset %q", name)
 		}
 	}
 	return nil
@@ -198,8 +198,8 @@ func follow(plan *sink.Plan, s *Settings, mark string) error {
 	if len(differs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: run %s was planned with other settings (%s): use those, or another --run-id",
-		ErrUsage, plan.RunID, strings.Join(differs, ", "))
+	return Usagef("run %s was planned with other settings (%s): use those, or another --run-id",
+		plan.RunID, strings.Join(differs, ", "))
 }
 
 // differences names what a run id covers and a plan has otherwise.

@@ -63,7 +63,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		return nil, err
 	}
 	if found.plan == nil {
-		return nil, fmt.Errorf("%w: there is no run %s at %s: see growth-export status", ErrUsage, id, deps.Store)
+		return nil, Usagef("there is no run %s at %s: see growth-export status", id, deps.Store)
 	}
 	deps.Meter.runID.Store(id)
 	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
@@ -122,10 +122,10 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string, stuck 
 	case len(ready) == 0 && len(finished) == 0 && len(stuck) == 1:
 		return stuck[0].Run, nil
 	case len(ready) == 0:
-		return "", fmt.Errorf("%w: no run at %s is staged: see growth-export status", ErrUsage, store)
+		return "", Usagef("no run at %s is staged: see growth-export status", store)
 	default:
-		return "", fmt.Errorf("%w: several runs at %s are staged: choose one with --run-id: %s",
-			ErrUsage, store, strings.Join(ready, ", "))
+		return "", Usagef("several runs at %s are staged: choose one with --run-id: %s",
+			store, strings.Join(ready, ", "))
 	}
 }
 

@@ -15,12 +15,21 @@ import (
 // Errors by which the command chooses its exit code. Errors of the service
 // keep their own sentinels (extract.ErrRefused and others).
 var (
-	// ErrUsage is a mistake in how the command was called: nothing was asked
-	// of the service, or nothing of a student, and nothing is left behind.
+	// ErrUsage matches the errors of Usagef: the command was called with wrong settings. No student data was requested, and
+	// nothing is left behind.
 	ErrUsage = errors.New("usage")
 	// ErrIncomplete says that a run cannot be published yet.
 	ErrIncomplete = errors.New("the run is not complete")
 )
+
+// Usagef formats an error as fmt.Errorf does and makes it match ErrUsage.
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func (e usageError) Is(target error) bool { return target == ErrUsage }
 
 // Perspectives in which a school's enrollment is read.
 const (
