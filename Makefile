@@ -75,7 +75,8 @@ test-slurm: build ## three shards on a real Slurm, one killed; needs slurm-wlm a
 	examples/slurm/test.sh $(BIN)
 
 .PHONY: lint
-lint: $(GOLANGCI) tidy-check vuln ## linters, formatting, import rules, tidy modules, known vulnerabilities
+lint: $(GOLANGCI) tidy-check vuln ## linters, formatting, import rules, prose, tidy modules, known vulnerabilities
+	$(GO) test ./internal/prose
 	$(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
 
