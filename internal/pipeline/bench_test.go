@@ -97,7 +97,7 @@ func newOurs(b *testing.B) func([]schoolPages) (int, error) {
 	dataset, _ := schemas.Find("test_results")
 	plan, err := transform.Compile(dataset)
 	require.NoError(b, err)
-	chain := plan.NewChain()
+	chain := plan.NewDecoder()
 	pool := parquetfile.NewPool(parquetfile.Options{})
 	return func(schools []schoolPages) (int, error) {
 		written := &countingWriter{}
@@ -108,7 +108,7 @@ func newOurs(b *testing.B) func([]schoolPages) (int, error) {
 		for _, school := range schools {
 			chain.Reset(transform.Params{"school_bid": school.bid})
 			for _, page := range school.pages {
-				if _, err := chain.Page(page); err != nil {
+				if _, err := chain.ReadPage(page); err != nil {
 					return 0, err
 				}
 			}

@@ -27,17 +27,17 @@ func compile(declared *schemas.Dataset, spares *spares) (*dataset, error) {
 }
 
 // chain returns an empty chain for a call with these parameters.
-func (d *dataset) chain(params transform.Params) *transform.Chain {
+func (d *dataset) chain(params transform.Params) *transform.Decoder {
 	c := d.spares.get(d)
 	if c == nil {
-		c = d.plan.NewChain()
+		c = d.plan.NewDecoder()
 	}
 	c.Reset(params)
 	return c
 }
 
 // release takes a chain back whose rows nobody needs any more.
-func (d *dataset) release(c *transform.Chain) {
+func (d *dataset) release(c *transform.Decoder) {
 	if c != nil {
 		d.spares.put(d, c)
 	}
@@ -57,11 +57,11 @@ type spares struct {
 
 type spare struct {
 	of    *dataset
-	chain *transform.Chain
+	chain *transform.Decoder
 	bytes int
 }
 
-func (s *spares) get(d *dataset) *transform.Chain {
+func (s *spares) get(d *dataset) *transform.Decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, found := range slices.Backward(s.chains) {
@@ -74,7 +74,7 @@ func (s *spares) get(d *dataset) *transform.Chain {
 	return nil
 }
 
-func (s *spares) put(d *dataset, c *transform.Chain) {
+func (s *spares) put(d *dataset, c *transform.Decoder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	added := spare{of: d, chain: c, bytes: c.Bytes()}

@@ -4,7 +4,7 @@
 //
 //	plan      lookups (4.1, 4.2, 4.3) -> schools, perspectives, buckets -> plan.json
 //	fetch     for every bucket and dataset, school by school:
-//	            call chains -> pages -> transform.Chain -> result
+//	            call chains -> pages -> transform.Decoder -> result
 //	            (a chain per perspective; per student, class, educator or
 //	            association where another list feeds the dataset: fanout.go)
 //	          results in the order of the schools -> one file per table

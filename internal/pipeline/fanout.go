@@ -60,7 +60,7 @@ func needsPerspective(d *dataset, all map[string]*dataset) bool {
 // calls makes the calls of a window at once and appends their rows in order.
 func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []transform.Params) error {
 	type answer struct {
-		chain *transform.Chain
+		chain *transform.Decoder
 		tally reading
 		err   error
 	}

@@ -31,7 +31,7 @@ type result struct {
 	// tables are the rows, one slice of batches per table of the dataset; the
 	// batches of a slice follow one another in the order of the file.
 	tables [][]*rows.Batch
-	chains []*transform.Chain
+	chains []*transform.Decoder
 	// spilled is where the rows wait instead, once they were moved to scratch.
 	spilled *spill
 }
@@ -157,7 +157,7 @@ type reading struct {
 
 // list walks the pages of one call chain into c.
 func (f *fetcher) list(
-	ctx context.Context, d *dataset, c *transform.Chain, params transform.Params, filters map[string]string,
+	ctx context.Context, d *dataset, c *transform.Decoder, params transform.Params, filters map[string]string,
 ) (reading, error) {
 	var read reading
 	empty := 0
@@ -183,8 +183,8 @@ func (f *fetcher) list(
 
 // readPage reads a page into c. A body that is no answer is worth another
 // attempt, one that is an odd answer is not.
-func readPage(c *transform.Chain, body []byte) (transform.Page, error) {
-	page, err := c.Page(body)
+func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
+	page, err := c.ReadPage(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
 		err = extract.Unreadable(err)
 	}
@@ -192,7 +192,7 @@ func readPage(c *transform.Chain, body []byte) (transform.Page, error) {
 }
 
 // take adds the rows of a chain, which it keeps until they are written.
-func (r *result) take(c *transform.Chain) {
+func (r *result) take(c *transform.Decoder) {
 	done := c.Finish()
 	r.chains = append(r.chains, c)
 	r.childRows += c.ChildRows()

@@ -108,19 +108,19 @@ func BenchmarkPage(b *testing.B) {
 			rnd := rand.New(rand.NewPCG(1, 2))
 			const records = 1000
 			pages := [][]byte{resultsPage(rnd, records, order == "shuffled"), resultsPage(rnd, records, order == "shuffled")}
-			chain := compile(b, "test_results").NewChain()
+			decoder := compile(b, "test_results").NewDecoder()
 			params := transform.Params{"school_bid": bid(rnd)}
 			b.SetBytes(int64(len(pages[0]) + len(pages[1])))
 			b.ReportAllocs()
 			start := cpuTime(b)
 			for b.Loop() {
-				chain.Reset(params)
+				decoder.Reset(params)
 				for _, page := range pages {
-					if _, err := chain.Page(page); err != nil {
+					if _, err := decoder.ReadPage(page); err != nil {
 						b.Fatal(err)
 					}
 				}
-				chain.Finish()
+				decoder.Finish()
 			}
 			perRecord(b, cpuTime(b)-start, records*len(pages))
 		})

@@ -74,22 +74,22 @@ func errorClass(err error) string {
 	return err.Error()
 }
 
-// requireSame gives the pages to a chain and to the reference and compares all
+// requireSame gives the pages to a decoder and to the reference and compares all
 // that they say of them.
-func requireSame(tb testing.TB, ds *schemas.Dataset, chain *transform.Chain, params transform.Params, pages [][]byte) {
+func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder, params transform.Params, pages [][]byte) {
 	tb.Helper()
-	chain.Reset(params)
+	decoder.Reset(params)
 	reference := newReference(tb, ds, params)
 	for i, body := range pages {
 		before := bytes.Clone(body)
-		got, err := chain.Page(body)
+		got, err := decoder.ReadPage(body)
 		want, wantErr := reference.page(body)
 		require.Equal(tb, errorClass(wantErr), errorClass(err), "page %d of %s: %s", i, ds.Name, body)
 		require.Equal(tb, want, got, "page %d of %s: %s", i, ds.Name, body)
 		require.Equal(tb, before, body, "a body is not changed")
-		require.Len(tb, reference.rows, chain.Records())
+		require.Len(tb, reference.rows, decoder.Records())
 	}
-	result := chain.Finish()
+	result := decoder.Finish()
 	tables, received, duplicates, drift := reference.finish()
 	got := map[string][]string{}
 	for i, b := range result.Tables {
@@ -104,19 +104,19 @@ func requireSame(tb testing.TB, ds *schemas.Dataset, chain *transform.Chain, par
 	}
 	require.Equal(tb, received, result.Records)
 	require.Equal(tb, duplicates, result.Duplicates)
-	require.Equal(tb, int(received), chain.Records())
+	require.Equal(tb, int(received), decoder.Records())
 }
 
-// TestRandomPages compares chains that are used again and again with the
+// TestRandomPages compares decoders that are used again and again with the
 // reference, on pages that are random in every respect the contract speaks of.
-// A reused chain that keeps anything of its former life fails here.
+// A reused decoder that keeps anything of its former life fails here.
 func TestRandomPages(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
 		t.Run(ds.Name, func(t *testing.T) {
 			t.Parallel()
 			plan := compile(t, ds.Name)
-			chain := plan.NewChain()
+			decoder := plan.NewDecoder()
 			rounds := 60
 			if testing.Short() {
 				rounds = 20
@@ -131,13 +131,13 @@ func TestRandomPages(t *testing.T) {
 				for range 1 + g.rnd.IntN(3) {
 					pages = append(pages, g.page())
 				}
-				requireSame(t, ds, chain, with, pages)
+				requireSame(t, ds, decoder, with, pages)
 			}
 		})
 	}
 }
 
-// FuzzPage compares a chain with the reference on any bytes. The first byte
+// FuzzPage compares a decoder with the reference on any bytes. The first byte
 // chooses the dataset; a zero byte, which no JSON holds, ends a page.
 func FuzzPage(f *testing.F) {
 	all := schemas.Datasets()
@@ -156,7 +156,7 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		which := int(input[0]) % len(all)
-		requireSame(t, all[which], plans[which].NewChain(), params(), bytes.Split(input[1:], []byte{0}))
+		requireSame(t, all[which], plans[which].NewDecoder(), params(), bytes.Split(input[1:], []byte{0}))
 	})
 }
 
@@ -166,13 +166,13 @@ func TestAllCuts(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("test_results")
 	require.True(t, ok)
-	chain := compile(t, ds.Name).NewChain()
+	decoder := compile(t, ds.Name).NewDecoder()
 	page := resultsPage(rand.New(rand.NewPCG(1, 1)), 1, false)
 	rnd := rand.New(rand.NewPCG(2, 2))
 	for i := range page {
 		cut := page[:i:i]
-		chain.Reset(params())
-		_, err := chain.Page(cut)
+		decoder.Reset(params())
+		_, err := decoder.ReadPage(cut)
 		require.ErrorIs(t, err, transform.ErrNotJSON)
 
 		if i%16 != 0 {
@@ -180,6 +180,6 @@ func TestAllCuts(t *testing.T) {
 		}
 		changed := bytes.Clone(page)
 		changed[i] = "\"\\{}[]:,0 9.eEtn\n\x80\x00"[rnd.IntN(19)]
-		requireSame(t, ds, chain, params(), [][]byte{changed, page})
+		requireSame(t, ds, decoder, params(), [][]byte{changed, page})
 	}
 }

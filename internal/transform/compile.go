@@ -10,41 +10,38 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Plan is how a dataset's answers become rows: its declaration, turned into
-// what the decoder looks up. It does not change and may be shared.
+// Plan is a dataset's declaration, compiled into what a Decoder looks up. It does not change and may be shared.
 type Plan struct {
 	dataset *schemas.Dataset
 	// tables are in the dataset's order; the first holds the records.
-	tables []*tablePlan
-	levels int
-	// keys are the columns, of the first table, that tell records of one
-	// chain apart, in sort order; the parameters of the call are the same for
-	// all of them.
+	tables  []*tablePlan
+	objects int // number of objectPlans
+	// keys are the key columns of the first table, in sort order, without the parameters of the call, which are the
+	// same for all records of a list.
 	keys []int
-	// keySource is what drift calls a duplicate's key.
+	// keySource is the field under which drift counts duplicate records.
 	keySource string
 	// modified is the column of modified_date_time, or -1.
 	modified int
 }
 
-// tablePlan is how one table's rows are made.
+// tablePlan is the plan of one table's rows.
 type tablePlan struct {
 	table *schemas.Table
 	index int
 	// root is the record, or the element of the parent's array.
-	root *level
-	// filled are the bits of root and the levels below it whose members are
-	// columns; columnOf is the column of each.
+	root *objectPlan
+	// filled has the bits of the members, of root and the objects below it, that are columns; columnOf is the column of
+	// each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
-	// texts are the text columns that the decoder fills, extra among them.
+	// texts are the text columns that the decoder fills, including extra.
 	texts   []int
 	extra   int
 	params  []paramColumn
 	parents []parentColumn
 	ordinal int // or -1
-	// bare is the member whose value an element is if it is text instead of an
-	// object, or nil.
+	// bare is the member that takes an element that is text instead of an object, or nil.
 	bare *member
 }
 
@@ -57,15 +54,15 @@ type parentColumn struct {
 	column, from int
 }
 
-// maxMembers is how many members one table may declare: one bit each.
+// maxMembers is the maximum number of members of one table: one bit each.
 const maxMembers = 64
 
 // kind is what the decoder does with a member's value.
 type kind uint8
 
 const (
-	unknown kind = iota // no column: leftover and drift
-	known               // no column, documented: leftover
+	unknown    kind = iota // no column: leftover and drift
+	documented             // no column, but documented: leftover
 	textColumn
 	int32Column
 	int64Column
@@ -73,21 +70,27 @@ const (
 	booleanColumn
 	dateColumn
 	timestampColumn
-	nest  // an object whose members are columns of the same row
-	child // an array whose elements are rows of another table
+	nestedObject // its members are columns of the same row
+	childArray   // its elements are rows of another table
 )
+
+// columnKinds holds the kind of a column of each type that a member can have.
+var columnKinds = [...]kind{
+	schemas.String: textColumn, schemas.Int32: int32Column, schemas.Int64: int64Column, schemas.Double: doubleColumn,
+	schemas.Boolean: booleanColumn, schemas.Date: dateColumn, schemas.Timestamp: timestampColumn, schemas.JSON: unknown,
+}
 
 func (k kind) isColumn() bool { return k >= textColumn && k <= timestampColumn }
 
-// level is one object: a record, a nest in it, or an element of a child array.
-type level struct {
+// objectPlan is the plan of one object: a record, an object nested in it, or an element of a child array.
+type objectPlan struct {
 	id int
-	// depth counts the brackets between the record's members and the level's.
+	// depth is the number of brackets between the record's members and the object's.
 	depth int
-	// path is what comes before a member's name in its JSON path.
+	// path precedes a member's name in its JSON path.
 	path  string
 	table *tablePlan
-	// members[0] is the member that is not declared.
+	// members[0] represents every member that is not declared.
 	members []member
 	index   nameIndex
 }
@@ -95,20 +98,18 @@ type level struct {
 // member is one declared member of an object.
 type member struct {
 	name string
-	// pattern is the name as it usually stands behind its opening quote, closing
-	// quote and colon included, of width bytes.
+	// pattern is the name with its closing quote and colon, width bytes, as it usually follows the opening quote.
 	pattern pattern
 	width   int
-	number  uint8 // in the level's members
+	number  uint8 // in the object's members
 	kind    kind
 	column  int
 	bit     uint64
-	nest    *level     // of a nest
-	child   *tablePlan // of a child
+	object  *objectPlan // of a nestedObject
+	child   *tablePlan  // of a childArray
 }
 
-// Compile makes the decode plan of a dataset. An error is a mistake in the
-// declaration.
+// Compile returns the plan of a dataset. An error is a mistake in the declaration.
 func Compile(ds *schemas.Dataset) (*Plan, error) {
 	p := &Plan{dataset: ds, modified: -1}
 	if len(ds.Tables) == 0 {
@@ -116,7 +117,7 @@ func Compile(ds *schemas.Dataset) (*Plan, error) {
 	}
 	for i, t := range ds.Tables {
 		tp := &tablePlan{table: t, index: i, extra: -1, ordinal: -1}
-		tp.root = p.newLevel(tp, "", min(i, 1)*2)
+		tp.root = p.newObject(tp, "", min(i, 1)*2)
 		p.tables = append(p.tables, tp)
 	}
 	for i, tp := range p.tables {
@@ -131,7 +132,7 @@ func Compile(ds *schemas.Dataset) (*Plan, error) {
 	for _, k := range first.KeyColumns() {
 		if source := first.Columns[k].Source; source[0] != schemas.SourceParam {
 			if first.Columns[k].Type != schemas.String {
-				return nil, fmt.Errorf("compile table %s: key column %s is no text", first.Name, first.Columns[k].Name)
+				return nil, fmt.Errorf("compile table %s: key column %s is not text", first.Name, first.Columns[k].Name)
 			}
 			if p.keySource == "" {
 				p.keySource = source
@@ -148,10 +149,10 @@ func Compile(ds *schemas.Dataset) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) newLevel(tp *tablePlan, path string, depth int) *level {
-	lv := &level{id: p.levels, depth: depth, path: path, table: tp, members: make([]member, 1)}
-	p.levels++
-	return lv
+func (p *Plan) newObject(tp *tablePlan, path string, depth int) *objectPlan {
+	obj := &objectPlan{id: p.objects, depth: depth, path: path, table: tp, members: make([]member, 1)}
+	p.objects++
+	return obj
 }
 
 func (p *Plan) compileTable(tp *tablePlan) error {
@@ -162,28 +163,27 @@ func (p *Plan) compileTable(tp *tablePlan) error {
 		}
 	}
 	if tp.extra < 0 {
-		return fmt.Errorf("no column of source %s: what no column takes would be lost", schemas.SourceExtra)
+		return fmt.Errorf("no column of source %s: unknown members would be lost", schemas.SourceExtra)
 	}
 	if tp.index > 0 {
 		return p.compileChild(tp)
 	}
 	for _, ct := range p.tables[1:] {
-		m, err := tp.root.add(ct.table.Each, child, &bits)
+		m, err := tp.root.add(ct.table.Each, childArray, &bits)
 		if err != nil {
 			return err
 		}
 		m.child = ct
 	}
 	for _, name := range p.dataset.Known {
-		if _, err := tp.root.add(name, known, &bits); err != nil {
+		if _, err := tp.root.add(name, documented, &bits); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compileChild checks what makes a child row: the keys of the record, then its
-// position.
+// compileChild checks that the keys of a child table are the record's keys and the position.
 func (p *Plan) compileChild(tp *tablePlan) error {
 	var keys, parentKeys []string
 	for _, k := range tp.table.KeyColumns() {
@@ -231,41 +231,40 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 		parent := p.tables[0].table
 		from := slices.IndexFunc(parent.Columns, func(pc schemas.Column) bool { return pc.Source == c.Source[1:] })
 		if from < 0 || c.Type != schemas.String || parent.Columns[from].Type != schemas.String {
-			return fmt.Errorf("source %s is no text column of %s", c.Source, parent.Name)
+			return fmt.Errorf("source %s is not a text column of %s", c.Source, parent.Name)
 		}
 		tp.parents = append(tp.parents, parentColumn{column: i, from: from})
 		return nil
 	case strings.ContainsAny(c.Source[:1], "*#$^"):
-		return fmt.Errorf("source %s does not go with type %s here, or stands twice", c.Source, c.Type)
+		return fmt.Errorf("source %s does not go with type %s here, or is repeated", c.Source, c.Type)
 	}
 	return p.compileMember(tp, i, bits)
 }
 
-// compileMember adds the member that a column is read from, and the nests
-// around it.
+// compileMember adds the member of a column and the objects around it.
 func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	c := &tp.table.Columns[i]
-	k, ok := kindOf(c.Type)
-	if !ok {
+	k := columnKinds[c.Type]
+	if k == unknown {
 		return fmt.Errorf("no value fits type %s", c.Type)
 	}
-	lv := tp.root
+	obj := tp.root
 	steps := strings.Split(c.Source, ".")
 	for _, name := range steps[:len(steps)-1] {
-		m := lv.find([]byte(name))
+		m := obj.find([]byte(name))
 		if m == nil {
 			var err error
-			if m, err = lv.add(name, nest, bits); err != nil {
+			if m, err = obj.add(name, nestedObject, bits); err != nil {
 				return err
 			}
-			m.nest = p.newLevel(tp, lv.path+name+".", lv.depth+1)
+			m.object = p.newObject(tp, obj.path+name+".", obj.depth+1)
 		}
-		if m.kind != nest {
+		if m.kind != nestedObject {
 			return fmt.Errorf("source %s reaches into a column", c.Source)
 		}
-		lv = m.nest
+		obj = m.object
 	}
-	m, err := lv.add(steps[len(steps)-1], k, bits)
+	m, err := obj.add(steps[len(steps)-1], k, bits)
 	if err != nil {
 		return err
 	}
@@ -278,50 +277,30 @@ func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	return nil
 }
 
-func kindOf(t schemas.Type) (k kind, ok bool) {
-	switch t {
-	case schemas.String:
-		return textColumn, true
-	case schemas.Int32:
-		return int32Column, true
-	case schemas.Int64:
-		return int64Column, true
-	case schemas.Double:
-		return doubleColumn, true
-	case schemas.Boolean:
-		return booleanColumn, true
-	case schemas.Date:
-		return dateColumn, true
-	case schemas.Timestamp:
-		return timestampColumn, true
-	}
-	return unknown, false
-}
-
-// add declares a member, which gets the next bit.
-func (lv *level) add(name string, k kind, bits *int) (*member, error) {
+// add declares a member and gives it the next bit.
+func (obj *objectPlan) add(name string, k kind, bits *int) (*member, error) {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == utf8.RuneError }) {
-		return nil, fmt.Errorf("member %q has no plain name", name)
+		return nil, fmt.Errorf("member name %q is not plain", name)
 	}
-	if lv.find([]byte(name)) != nil {
-		return nil, fmt.Errorf("member %s%s is declared twice", lv.path, name)
+	if obj.find([]byte(name)) != nil {
+		return nil, fmt.Errorf("member %s%s is declared twice", obj.path, name)
 	}
 	if *bits == maxMembers {
 		return nil, fmt.Errorf("more than %d members", maxMembers)
 	}
-	lv.members = append(lv.members, member{
+	obj.members = append(obj.members, member{
 		name: name, pattern: newPattern(name + `":`), width: len(name) + len(`":`),
-		number: uint8(len(lv.members)), kind: k, bit: 1 << *bits,
+		number: uint8(len(obj.members)), kind: k, bit: 1 << *bits,
 	})
 	*bits++
-	return &lv.members[len(lv.members)-1], nil
+	return &obj.members[len(obj.members)-1], nil
 }
 
-// find returns the member of that name, or nil, before there is an index.
-func (lv *level) find(name []byte) *member {
-	for i := range lv.members[1:] {
-		if lv.members[i+1].name == string(name) {
-			return &lv.members[i+1]
+// find returns the member of that name, or nil. Unlike lookup it needs no index.
+func (obj *objectPlan) find(name []byte) *member {
+	for i := range obj.members[1:] {
+		if obj.members[i+1].name == string(name) {
+			return &obj.members[i+1]
 		}
 	}
 	return nil

@@ -23,17 +23,17 @@ func TestCompileRefusesMistakes(t *testing.T) {
 		{"no table", func(ds *schemas.Dataset) { ds.Tables = nil }, "dataset small: no table"},
 		{"no place for leftovers", func(ds *schemas.Dataset) { ds.Tables[0].Columns = ds.Tables[0].Columns[:9] }, "no column of source *"},
 		{"no source", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "" }, "column s: no source"},
-		{"an empty step", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "n." }, "no plain name"},
-		{"a quote", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = `a"b` }, "no plain name"},
+		{"an empty step", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "n." }, "is not plain"},
+		{"a quote", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = `a"b` }, "is not plain"},
 		{"two columns of one member", func(ds *schemas.Dataset) { column(ds, 0, "s").Source = "i" }, "member i is declared twice"},
-		{"a nest that is a column", func(ds *schemas.Dataset) { column(ds, 0, "n_x").Source = "s.x" }, "reaches into a column"},
-		{"a column that is a nest", func(ds *schemas.Dataset) {
+		{"a nested object that is a column", func(ds *schemas.Dataset) { column(ds, 0, "n_x").Source = "s.x" }, "reaches into a column"},
+		{"a column that is a nested object", func(ds *schemas.Dataset) {
 			ds.Tables[0].Columns = append(ds.Tables[0].Columns, schemas.Column{Name: "late", Type: schemas.String, Source: "n"})
 		}, "member n is declared twice"},
 		{"a known member that is a column", func(ds *schemas.Dataset) { ds.Known = []string{"s"} }, "member s is declared twice"},
 		{"a required member", func(ds *schemas.Dataset) { column(ds, 0, "s").Required = true }, "nothing else can be"},
 		{"an optional parameter", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Required = false }, "are required"},
-		{"a parameter that is no text", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Type = schemas.Int32 }, "does not go with type"},
+		{"a parameter that is not text", func(ds *schemas.Dataset) { column(ds, 0, "requested_school_bid").Type = schemas.Int32 }, "does not go with type"},
 		{"a position in the first table", func(ds *schemas.Dataset) {
 			c := column(ds, 0, "i")
 			c.Source, c.Required = schemas.SourceOrdinal, true
@@ -42,20 +42,20 @@ func TestCompileRefusesMistakes(t *testing.T) {
 		{"two places for leftovers", func(ds *schemas.Dataset) {
 			c := column(ds, 0, "s")
 			c.Source, c.Type = schemas.SourceExtra, schemas.JSON
-		}, "stands twice"},
-		{"a parent's member that is no column", func(ds *schemas.Dataset) { column(ds, 1, "id").Source = "^nothing" }, "no text column of things"},
-		{"a child of no array", func(ds *schemas.Dataset) { ds.Tables[1].Each = "" }, "no plain name"},
-		{"a child's array in a nest", func(ds *schemas.Dataset) { ds.Tables[1].Each = "n.parts" }, "not a member of the record"},
+		}, "is repeated"},
+		{"a parent's member that is not a column", func(ds *schemas.Dataset) { column(ds, 1, "id").Source = "^nothing" }, "not a text column of things"},
+		{"a child of no array", func(ds *schemas.Dataset) { ds.Tables[1].Each = "" }, "is not plain"},
+		{"a child's array in a nested object", func(ds *schemas.Dataset) { ds.Tables[1].Each = "n.parts" }, "not a member of the record"},
 		{"a child without its position", func(ds *schemas.Dataset) { column(ds, 1, "ordinal").Key = false }, "the keys are not those of things"},
 		{"bare elements without a column", func(ds *schemas.Dataset) { ds.Tables[1].Bare = "x" }, "source x is not a text column's"},
 		{"bare elements of a number", func(ds *schemas.Dataset) {
 			column(ds, 1, "p").Type = schemas.Int32
 			ds.Tables[1].Bare = "p"
 		}, "source p is not a text column's"},
-		{"a key that is no text", func(ds *schemas.Dataset) {
+		{"a key that is not text", func(ds *schemas.Dataset) {
 			ds.Tables = ds.Tables[:1]
 			column(ds, 0, "i").Key = true
-		}, "key column i is no text"},
+		}, "key column i is not text"},
 		{"children of whole records", func(ds *schemas.Dataset) { ds.WholeRecordDuplicates = true }, "without their child rows"},
 		{"too many members", func(ds *schemas.Dataset) {
 			for i := range 60 {

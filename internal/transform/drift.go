@@ -9,23 +9,20 @@ import (
 const (
 	// UnknownField is a member that is neither a column nor documented.
 	UnknownField = "unknown_field"
-	// TypeMismatch is a value that does not fit its column, an array element
-	// that is not an object, a child member that is not an array, an invalid
-	// byte of UTF-8, or a lone surrogate escape in _extra.
+	// TypeMismatch is a value that does not fit its column, an array element that is not an object, a child member that
+	// is not an array, an invalid byte of UTF-8, or a lone surrogate escape in _extra.
 	TypeMismatch = "type_mismatch"
-	// DuplicateRecord is a record that another one of the same key replaced.
+	// DuplicateRecord is a record that was replaced by another one of the same key.
 	DuplicateRecord = "duplicate_record"
-	// DuplicateMember is a member that a later one of the same name replaced.
+	// DuplicateMember is a member that was replaced by a later one of the same name.
 	DuplicateMember = "duplicate_member"
 )
 
-// Drift is something about the service's answers that the declarations do not
-// expect, and how often it was met.
+// Drift counts one deviation of the service's answers from the declarations.
 type Drift struct {
 	Table string
-	// Field is the source of a column as tables.csv has it, the JSON path of
-	// any other member, whose name is unnamed unless it looks like a name in
-	// code, or valueName for an element that is not an object.
+	// Field is the source of a column as in tables.csv, the JSON path of any other member (its name masked unless it
+	// looks like a name in code), or valueName for an element that is not an object.
 	Field string
 	Kind  string
 	Count int64
@@ -34,138 +31,135 @@ type Drift struct {
 // valueName is the name, in _extra, of an array element that is not an object.
 const valueName = "_value"
 
-// maxFields is how many fields of one table a chain names in drift: those met
-// first. Drift of any others is counted under unnamed.
+// maxFields is the maximum number of fields of one table that drift names, the first ones seen. Drift of further fields
+// is counted under maskedName.
 const maxFields = 1000
+
+// driftCounter counts drift. The drift of the current page waits in pending, so that a page or a record can be undone.
+type driftCounter struct {
+	pending []driftEvent
+	marked  int // length of pending at the last mark
+	fields  []field
+	numbers map[string]int // of fields, by table and name
+	named   []int          // by table: fields named since the last reset
+	key     []byte
+}
 
 // field is a field with drift.
 type field struct {
 	table  *tablePlan
 	name   string
-	named  bool    // not unnamed
-	facts  [4]fact // one for each kind, in the order in which they were met
-	events int     // of the chain's use, including the page being read
+	named  bool         // not masked
+	counts [4]kindCount // one for each kind, in the order in which they were first seen
+	events int          // since the last reset, those of the current page included
 }
 
-// fact is a kind of drift and how often it was met.
-type fact struct {
+type kindCount struct {
 	kind  string
 	count int64
 }
 
-// event is drift of a field, met n times in a row.
-type event struct {
+// driftEvent is drift of a field, seen n times in a row.
+type driftEvent struct {
 	field, n int
 	kind     string
 }
 
-// events counts drift. What is met while a page is read waits in pending, so
-// that a page or a record can be taken back.
-type events struct {
-	pending []event
-	marked  int // how many of pending were there at the last mark
-	fields  []field
-	numbers map[string]int // of fields, by table and name
-	named   []int          // by table: how many fields the use has named
-	key     []byte
-}
-
-func (e *events) reset() {
-	e.pending, e.marked = e.pending[:0], 0
-	clear(e.named)
-	if len(e.fields) > maxFields {
-		e.fields, e.numbers = nil, nil
+func (c *driftCounter) reset() {
+	c.pending, c.marked = c.pending[:0], 0
+	clear(c.named)
+	if len(c.fields) > maxFields {
+		c.fields, c.numbers = nil, nil
 	}
-	for i := range e.fields {
-		f := &e.fields[i]
-		f.facts, f.events = [4]fact{}, 0
+	for i := range c.fields {
+		f := &c.fields[i]
+		f.counts, f.events = [4]kindCount{}, 0
 	}
 }
 
-func (e *events) bytes() int {
-	return 32*cap(e.pending) + 250*cap(e.fields)
+func (c *driftCounter) bytes() int {
+	return 32*cap(c.pending) + 250*cap(c.fields)
 }
 
-// add records that drift of a table's field, which is a path and a name, was
-// met n times.
-func (e *events) add(table *tablePlan, kind, path string, name []byte, n int) {
+// add counts n deviations of a table's field, which is a path and a name.
+func (c *driftCounter) add(table *tablePlan, kind, path string, name []byte, n int) {
 	if n == 0 {
 		return
 	}
 	if kind != DuplicateRecord { // whose field is a declared source, or none
-		name = drifted(name)
+		name = reportableName(name)
 	}
-	number := e.field(table, path, name)
-	if last := len(e.pending) - 1; last >= e.marked && e.pending[last].field == number && e.pending[last].kind == kind {
-		e.pending[last].n += n
+	number := c.field(table, path, name)
+	if last := len(c.pending) - 1; last >= c.marked && c.pending[last].field == number && c.pending[last].kind == kind {
+		c.pending[last].n += n
 		return
 	}
-	e.pending = append(e.pending, event{field: number, n: n, kind: kind})
-	e.fields[number].events++
+	c.pending = append(c.pending, driftEvent{field: number, n: n, kind: kind})
+	c.fields[number].events++
 }
 
 // field returns the number of the field under which drift of a name is counted.
-func (e *events) field(table *tablePlan, path string, name []byte) int {
-	for len(e.named) <= table.index {
-		e.named = append(e.named, 0)
+func (c *driftCounter) field(table *tablePlan, path string, name []byte) int {
+	for len(c.named) <= table.index {
+		c.named = append(c.named, 0)
 	}
-	e.key = append(append(append(e.key[:0], byte(table.index)), path...), name...)
-	number, known := e.numbers[string(e.key)]
-	named := string(name) != unnamed
-	if named && (!known || e.fields[number].events == 0) {
-		if e.named[table.index] == maxFields {
-			return e.field(table, "", []byte(unnamed))
+	c.key = append(append(append(c.key[:0], byte(table.index)), path...), name...)
+	number, exists := c.numbers[string(c.key)]
+	named := string(name) != maskedName
+	if named && (!exists || c.fields[number].events == 0) {
+		if c.named[table.index] == maxFields {
+			return c.field(table, "", []byte(maskedName))
 		}
-		e.named[table.index]++
+		c.named[table.index]++
 	}
-	if !known {
-		number = len(e.fields)
-		if e.numbers == nil {
-			e.numbers = make(map[string]int)
+	if !exists {
+		number = len(c.fields)
+		if c.numbers == nil {
+			c.numbers = make(map[string]int)
 		}
-		e.numbers[string(e.key)] = number
-		e.fields = append(e.fields, field{table: table, name: path + string(name), named: named})
+		c.numbers[string(c.key)] = number
+		c.fields = append(c.fields, field{table: table, name: path + string(name), named: named})
 	}
 	return number
 }
 
-// mark returns what rewind needs to forget the drift met from now on.
-func (e *events) mark() int {
-	e.marked = len(e.pending)
-	return e.marked
+// mark returns the position to which rewind can return.
+func (c *driftCounter) mark() int {
+	c.marked = len(c.pending)
+	return c.marked
 }
 
-// rewind forgets what was met since there were n pending events.
-func (e *events) rewind(n int) {
-	for _, ev := range e.pending[n:] {
-		f := &e.fields[ev.field]
+// rewind drops the pending events from the n-th on.
+func (c *driftCounter) rewind(n int) {
+	for _, e := range c.pending[n:] {
+		f := &c.fields[e.field]
 		f.events--
 		if f.events == 0 && f.named {
-			e.named[f.table.index]--
+			c.named[f.table.index]--
 		}
 	}
-	e.pending, e.marked = e.pending[:n], n
+	c.pending, c.marked = c.pending[:n], n
 }
 
-// keep counts what is pending.
-func (e *events) keep() {
-	for _, ev := range e.pending {
-		facts := &e.fields[ev.field].facts
-		i := slices.IndexFunc(facts[:], func(f fact) bool { return f.kind == ev.kind || f.count == 0 })
-		facts[i].kind = ev.kind
-		facts[i].count += int64(ev.n)
+// commit adds the pending events to the counts.
+func (c *driftCounter) commit() {
+	for _, e := range c.pending {
+		counts := &c.fields[e.field].counts
+		i := slices.IndexFunc(counts[:], func(k kindCount) bool { return k.kind == e.kind || k.count == 0 })
+		counts[i].kind = e.kind
+		counts[i].count += int64(e.n)
 	}
-	e.pending, e.marked = e.pending[:0], 0
+	c.pending, c.marked = c.pending[:0], 0
 }
 
-// drift returns what was counted, sorted.
-func (e *events) drift() []Drift {
+// sorted returns the drift counted so far.
+func (c *driftCounter) sorted() []Drift {
 	var all []Drift
-	for i := range e.fields {
-		f := &e.fields[i]
-		for _, met := range f.facts {
-			if met.count > 0 {
-				all = append(all, Drift{Table: f.table.table.Name, Field: f.name, Kind: met.kind, Count: met.count})
+	for i := range c.fields {
+		f := &c.fields[i]
+		for _, k := range f.counts {
+			if k.count > 0 {
+				all = append(all, Drift{Table: f.table.table.Name, Field: f.name, Kind: k.kind, Count: k.count})
 			}
 		}
 	}
@@ -173,4 +167,30 @@ func (e *events) drift() []Drift {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Kind, b.Kind))
 	})
 	return all
+}
+
+const (
+	maxNameLength = 40
+	maxNameDigits = 4
+	// maskedName replaces member names that are not reported.
+	maskedName = "#"
+)
+
+// reportableName returns the name of a member as drift reports it. A service may use data, such as student ids, as
+// member names, so only names that look like identifiers in code are reported.
+func reportableName(name []byte) []byte {
+	digits := 0
+	for i, b := range name {
+		switch {
+		case 'a' <= b|0x20 && b|0x20 <= 'z', b == '_':
+		case '0' <= b && b <= '9' && i > 0:
+			digits++
+		default:
+			return []byte(maskedName)
+		}
+	}
+	if len(name) == 0 || len(name) > maxNameLength || digits > maxNameDigits {
+		return []byte(maskedName)
+	}
+	return name
 }

@@ -6,32 +6,26 @@ import (
 )
 
 var (
-	// ErrNotJSON says that a body is not one whole JSON value: cut short, HTML,
-	// empty, or with something behind it.
+	// ErrNotJSON means that a body is not exactly one JSON value: it is cut short, HTML, empty, or has trailing bytes.
 	ErrNotJSON = errors.New("the body is not JSON")
-	// ErrEmptyString says that a body is an empty JSON text.
+	// ErrEmptyString means that a body is the empty JSON string.
 	ErrEmptyString = errors.New("the body is an empty JSON string")
-	// ErrTooLarge says that a chain holds more rows or text than a batch can.
-	ErrTooLarge = errors.New("more than one call chain can hold")
-	// ErrTooManyRecords says that a chain was sent more records than its limit.
+	// ErrTooLarge means that one list has more rows or text than a batch can hold.
+	ErrTooLarge = errors.New("more data than one list may hold")
+	// ErrTooManyRecords means that a list has more records than its limit.
 	ErrTooManyRecords = errors.New("more records than allowed")
-	// ErrTooManyChildRows says that the records of a chain have more child rows
-	// than its limit.
+	// ErrTooManyChildRows means that the records of a list have more child rows than its limit.
 	ErrTooManyChildRows = errors.New("more child rows than allowed")
-	// ErrTooManyInRecord says that one record has more than
-	// MaxRecordChildRows child rows.
+	// ErrTooManyInRecord means that one record has more than MaxRecordChildRows child rows.
 	ErrTooManyInRecord = fmt.Errorf("a record with more than %d child rows", MaxRecordChildRows)
-	// errDoubled says that a record was read again and still has a member
-	// twice: a mistake here, which must not end in a wrong row.
-	errDoubled = errors.New("a doubled member was met twice")
+	// errDuplicateMember is a bug here: a record that was read again still has a member twice.
+	errDuplicateMember = errors.New("a duplicate member remains in a record that was read again")
 )
 
-// ShapeError says that a body is JSON, but none of the shapes in which the
-// dataset's operation may answer.
+// ShapeError means that a body is JSON, but not in any shape in which the dataset's operation may answer.
 type ShapeError struct {
 	Dataset string
-	// Met describes the body by kinds, counts and declared names, never by
-	// what the service sent.
+	// Met describes the body by kinds, counts and declared names, never by what the service sent.
 	Met string
 }
 
@@ -40,6 +34,6 @@ func (e *ShapeError) Error() string {
 	return "the answer to " + e.Dataset + " is " + e.Met
 }
 
-func (c *Chain) shape(met string) error {
-	return &ShapeError{Dataset: c.plan.dataset.Name, Met: met}
+func (d *Decoder) shapeError(met string) error {
+	return &ShapeError{Dataset: d.plan.dataset.Name, Met: met}
 }

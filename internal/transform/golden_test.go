@@ -31,11 +31,11 @@ func TestGolden(t *testing.T) {
 			require.True(t, ok)
 			body, err := os.ReadFile(file)
 			require.NoError(t, err)
-			chain := compile(t, name).NewChain()
-			chain.Reset(params())
-			page, err := chain.Page(body)
+			decoder := compile(t, name).NewDecoder()
+			decoder.Reset(params())
+			page, err := decoder.ReadPage(body)
 			require.NoError(t, err)
-			result := chain.Finish()
+			result := decoder.Finish()
 
 			var out strings.Builder
 			fmt.Fprintf(&out, "records %d, duplicates %d, next %q\n", page.Records, result.Duplicates, page.Next)
@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 			want, err := os.ReadFile(golden)
 			require.NoError(t, err)
 			require.Equal(t, string(want), out.String())
-			requireSame(t, ds, chain, params(), [][]byte{body})
+			requireSame(t, ds, decoder, params(), [][]byte{body})
 		})
 	}
 }

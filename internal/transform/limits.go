@@ -2,67 +2,57 @@ package transform
 
 import "math"
 
-// MaxRecordChildRows is how many rows of child tables one record may have.
+// MaxRecordChildRows is the maximum number of child rows of one record.
 const MaxRecordChildRows = 10_000
 
-// Limits bound what a chain accepts until its Reset. A page that exceeds them
-// is an error before the excess rows are built.
+// Limits bound what a decoder accepts until its Reset. A page that exceeds them is an error before the excess rows are
+// built.
 type Limits struct {
 	Records, ChildRows int64
 }
 
-// unlimited are the limits of a chain before SetLimits is called.
+// unlimited applies until SetLimits is called.
 var unlimited = Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64}
 
-// SetLimits bounds what the chain accepts, over all pages, until its Reset.
-func (c *Chain) SetLimits(l Limits) { c.limits = l }
+// SetLimits bounds what the decoder accepts, over all pages, until its Reset.
+func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
-// limited is what a scan returns when it exceeds a limit; c.beyond says which.
-const limited = -4
-
-// exceed ends a scan.
-func (c *Chain) exceed(err error) int {
-	c.beyond = err
-	return limited
+// stopAtLimit ends a scan.
+func (d *Decoder) stopAtLimit(err error) int {
+	d.limitErr = err
+	return limitReached
 }
 
-// checkCount checks whether an array of records that starts at pos, behind its
-// opening bracket, has more elements than the chain may accept. They are
-// counted only if the rest of the body could hold that many: the shortest take
-// two bytes each, but their rows take many more.
-func (c *Chain) checkCount(pos int) int {
-	left := c.limits.Records - int64(c.count)
-	if int64(len(c.body)-pos)/2 <= left {
+// checkRecordCount checks that an array of records, whose content starts at pos, has no more elements than the decoder
+// may accept. It counts them only if the rest of the body could hold that many: an element takes at least two bytes,
+// but its row takes many more.
+func (d *Decoder) checkRecordCount(pos int) int {
+	left := d.limits.Records - int64(d.count)
+	if int64(len(d.body)-pos)/2 <= left {
 		return pos
 	}
-	at, more := firstEnd(c.body, pos, ']')
+	at, more := firstEnd(d.body, pos, ']')
 	for ; more; left-- {
 		if left == 0 {
-			return c.exceed(ErrTooManyRecords)
+			return d.stopAtLimit(ErrTooManyRecords)
 		}
-		if at = c.skip(-1, at); at < 0 {
+		if at = d.skip(-1, at); at < 0 {
 			return at
 		}
-		at, more = nextEnd(c.body, at, ']')
+		at, more = nextEnd(d.body, at, ']')
 	}
 	return pos
 }
 
-// countChildRow counts one more child row of the record being read.
-func (c *Chain) countChildRow() error {
+// countChildRow counts one more child row of the current record.
+func (d *Decoder) countChildRow() error {
 	switch {
-	case c.recordChildRows == MaxRecordChildRows:
+	case d.recordChildRows == MaxRecordChildRows:
 		return ErrTooManyInRecord
-	case c.childRows == c.limits.ChildRows:
+	case d.childRows == d.limits.ChildRows:
 		return ErrTooManyChildRows
 	}
-	c.recordChildRows++
-	c.childRows++
+	d.recordChildRows++
+	d.childRows++
 	return nil
-}
-
-// uncountRecord takes back the child rows of a record that is read again.
-func (c *Chain) uncountRecord() {
-	c.childRows -= int64(c.recordChildRows)
-	c.recordChildRows = 0
 }

@@ -12,15 +12,15 @@ import (
 	"example.org/growthexport/internal/transform"
 )
 
-// chainOf returns a chain of the small dataset with limits.
-func chainOf(t *testing.T, l transform.Limits) *transform.Chain {
+// decoderWith returns a decoder of the small dataset with limits.
+func decoderWith(t *testing.T, l transform.Limits) *transform.Decoder {
 	t.Helper()
 	plan, err := transform.Compile(small())
 	require.NoError(t, err)
-	chain := plan.NewChain()
-	chain.Reset(transform.Params{"school_bid": "s1"})
-	chain.SetLimits(l)
-	return chain
+	decoder := plan.NewDecoder()
+	decoder.Reset(transform.Params{"school_bid": "s1"})
+	decoder.SetLimits(l)
+	return decoder
 }
 
 // array is an array of n elements.
@@ -53,22 +53,22 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chain := chainOf(t, limits)
+			decoder := decoderWith(t, limits)
 			last := len(test.pages) - 1
 			for _, page := range test.pages[:last] {
-				_, err := chain.Page([]byte(page))
+				_, err := decoder.ReadPage([]byte(page))
 				require.NoError(t, err)
 			}
-			records, childRows := chain.Records(), chain.ChildRows()
-			_, err := chain.Page([]byte(test.pages[last]))
+			records, childRows := decoder.Records(), decoder.ChildRows()
+			_, err := decoder.ReadPage([]byte(test.pages[last]))
 			require.ErrorIs(t, err, test.err)
 			if test.err != nil {
-				require.Equal(t, records, chain.Records())
-				require.Equal(t, childRows, chain.ChildRows())
+				require.Equal(t, records, decoder.Records())
+				require.Equal(t, childRows, decoder.ChildRows())
 			}
-			chain.Finish()
-			chain.Reset(nil)
-			_, err = chain.Page([]byte(array("{}", 5)))
+			decoder.Finish()
+			decoder.Reset(nil)
+			_, err = decoder.ReadPage([]byte(array("{}", 5)))
 			require.NoError(t, err, "limits last until Reset")
 		})
 	}
@@ -87,7 +87,7 @@ func TestBombs(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string
 		err  error
-		// maxTimes is how many bytes a chain may hold for a byte of the body.
+		// maxTimes is how many bytes a decoder may hold for a byte of the body.
 		maxTimes float64
 	}{
 		"records":    {"[" + ones, transform.ErrTooManyRecords, 0.01},
@@ -97,10 +97,10 @@ func TestBombs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			chain := chainOf(t, transform.Limits{Records: 100_000, ChildRows: math.MaxInt64})
-			_, err := chain.Page([]byte(test.body))
+			decoder := decoderWith(t, transform.Limits{Records: 100_000, ChildRows: math.MaxInt64})
+			_, err := decoder.ReadPage([]byte(test.body))
 			require.ErrorIs(t, err, test.err)
-			require.Less(t, float64(chain.Bytes()), test.maxTimes*float64(len(test.body)))
+			require.Less(t, float64(decoder.Bytes()), test.maxTimes*float64(len(test.body)))
 		})
 	}
 }
@@ -116,20 +116,20 @@ func TestDriftNamesAreCapped(t *testing.T) {
 		}
 		return "{" + strings.Join(members, ",") + "}"
 	}
-	chain := chainOf(t, transform.Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64})
-	// Names from an earlier use of the chain, from a page that is requested
+	decoder := decoderWith(t, transform.Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64})
+	// Names from an earlier use of the decoder, from a page that is requested
 	// again and from a record that is read again leave no trace.
-	_, err := chain.Page([]byte("[" + record(5000, 5900) + "]"))
+	_, err := decoder.ReadPage([]byte("[" + record(5000, 5900) + "]"))
 	require.NoError(t, err)
-	chain.Reset(nil)
-	_, err = chain.Page([]byte("[" + record(6000, 6900) + ", {"))
+	decoder.Reset(nil)
+	_, err = decoder.ReadPage([]byte("[" + record(6000, 6900) + ", {"))
 	require.ErrorIs(t, err, transform.ErrNotJSON)
-	_, err = chain.Page([]byte(`[{"u":1,` + record(0, 900)[1:len(record(0, 900))-1] + `,"u":2}]`))
+	_, err = decoder.ReadPage([]byte(`[{"u":1,` + record(0, 900)[1:len(record(0, 900))-1] + `,"u":2}]`))
 	require.NoError(t, err)
-	_, err = chain.Page([]byte(`[` + record(890, 1300) + `,{"s":[],"parts":[` + record(0, 3) + `]}]`))
+	_, err = decoder.ReadPage([]byte(`[` + record(890, 1300) + `,{"s":[],"parts":[` + record(0, 3) + `]}]`))
 	require.NoError(t, err)
 	named := map[string]int64{}
-	for _, d := range chain.Finish().Drift {
+	for _, d := range decoder.Finish().Drift {
 		if d.Table == "things" {
 			named[d.Field] += d.Count
 		}

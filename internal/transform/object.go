@@ -8,160 +8,154 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// doubled is what reading a record returns where a member has been found
-// twice: it has to be read again, knowing which members count.
-const doubled = -3
-
-// records reads the elements of the array of records, from behind its opening
-// bracket to behind its closing one.
-func (c *Chain) records(pos int) int {
-	if pos = c.checkCount(pos); pos < 0 {
+// readRecords reads the array of records, from behind its opening bracket to behind its closing one.
+func (d *Decoder) readRecords(pos int) int {
+	if pos = d.checkRecordCount(pos); pos < 0 {
 		return pos
 	}
-	t := c.tables[0]
-	pos, more := firstEnd(c.body, pos, ']')
+	t := d.tables[0]
+	pos, more := firstEnd(d.body, pos, ']')
 	for more {
-		if pos = c.record(pos); pos < 0 {
+		if pos = d.readRecord(pos); pos < 0 {
 			return pos
 		}
 		t.n++
-		pos, more = nextEnd(c.body, pos, ']')
+		pos, more = nextEnd(d.body, pos, ']')
 	}
 	return pos
 }
 
-// record reads one record into the next row, and its children.
-func (c *Chain) record(pos int) int {
-	t := c.tables[0]
-	if int64(c.count+t.n-t.kept) >= c.limits.Records {
-		return c.exceed(ErrTooManyRecords)
+// readRecord reads one record and its children into the next rows.
+func (d *Decoder) readRecord(pos int) int {
+	t := d.tables[0]
+	if int64(d.count+d.pageRecords()) >= d.limits.Records {
+		return d.stopAtLimit(ErrTooManyRecords)
 	}
 	if t.n == t.capacity {
 		t.grow()
 	}
-	for _, ct := range c.tables[1:] {
+	for _, ct := range d.tables[1:] {
 		ct.starts = append(ct.starts, int32(ct.n))
 	}
-	if at(c.body, pos) != '{' {
-		return c.notAnObject(t, pos)
+	if at(d.body, pos) != '{' {
+		return d.keepNonObject(t, pos)
 	}
-	c.recordChildRows = 0
-	pending := c.events.mark()
-	end := c.row(t, pos+1)
-	if end != doubled {
+	d.recordChildRows = 0
+	pending := d.drift.mark()
+	end := d.readRow(t, pos+1)
+	if end != duplicated {
 		return end
 	}
 
-	c.left.reset()
-	c.events.rewind(pending)
-	c.uncountRecord()
+	// Undo the record and read it without the members that a later one replaces.
+	d.left.reset()
+	d.drift.rewind(pending)
+	d.childRows -= int64(d.recordChildRows)
+	d.recordChildRows = 0
 	t.rewind(t.n)
-	for _, ct := range c.tables[1:] {
+	for _, ct := range d.tables[1:] {
 		ct.rewind(int(ct.starts[t.n]))
 	}
-	c.dropped = c.dropped[:0]
-	if end = c.findDoubled(t.plan.root, pos+1); end < 0 {
+	d.dropped = d.dropped[:0]
+	if end = d.findDuplicates(t.plan.root, pos+1); end < 0 {
 		return end
 	}
-	c.startDropping()
-	end = c.row(t, pos+1)
-	c.nextDropped = -1
+	slices.Sort(d.dropped)
+	d.setNextDropped()
+	end = d.readRow(t, pos+1)
+	d.nextDropped = -1
 	return end
 }
 
-// elements reads an array of child rows, from behind its opening bracket to
-// behind its closing one.
-func (c *Chain) elements(t *tableRows, pos int) int {
-	pos, more := firstEnd(c.body, pos, ']')
+// readElements reads an array of child rows, from behind its opening bracket to behind its closing one.
+func (d *Decoder) readElements(t *tableRows, pos int) int {
+	pos, more := firstEnd(d.body, pos, ']')
 	for more {
-		if err := c.countChildRow(); err != nil {
-			return c.exceed(err)
+		if err := d.countChildRow(); err != nil {
+			return d.stopAtLimit(err)
 		}
 		if t.n == t.capacity {
 			t.grow()
 		}
-		switch first := at(c.body, pos); {
+		switch first := at(d.body, pos); {
 		case first == '{':
-			pos = c.row(t, pos+1)
+			pos = d.readRow(t, pos+1)
 		case first == '"' && t.plan.bare != nil:
-			pos = c.bareText(t, pos)
+			pos = d.readBareText(t, pos)
 		default:
-			pos = c.notAnObject(t, pos)
+			pos = d.keepNonObject(t, pos)
 		}
 		if pos < 0 {
 			return pos
 		}
 		t.n++
-		pos, more = nextEnd(c.body, pos, ']')
+		pos, more = nextEnd(d.body, pos, ']')
 	}
 	return pos
 }
 
-// row reads an object, from behind its opening brace to behind its closing
-// one, into the next row of a table.
-func (c *Chain) row(t *tableRows, pos int) int {
-	mark := c.left.mark()
-	pos, seen := c.members(t.plan.root, t, pos, 0)
+// readRow reads an object, from behind its opening brace to behind its closing one, into the next row of a table.
+func (d *Decoder) readRow(t *tableRows, pos int) int {
+	mark := d.left.mark()
+	pos, seen := d.readMembers(t.plan.root, t, pos, 0)
 	if pos < 0 {
 		return pos
 	}
 	t.fillNulls(t.n, seen)
-	if c.left.since(mark) == 0 {
+	if d.left.count(mark) == 0 {
 		t.setNull(t.plan.extra, t.n)
 		return pos
 	}
-	return c.leftoversOf(t, mark, pos)
+	return d.writeExtra(t, mark, pos)
 }
 
-// members reads the members of an object, from behind its opening brace to
-// behind its closing one, into the next row. Of the table's members, seen are
-// those that the row already has.
+// readMembers reads the members of an object, from behind its opening brace to behind its closing one, into the next
+// row. The bits of seen are the members that the row already has.
 //
-// This is the fast path: each value is taken if it has its column's usual
-// form, else it is left to other.
-func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
-	b, hints, row := c.body, c.hints[lv.id], t.n
+// This is the fast path: a value in its column's usual form is read here, any other by readOther.
+func (d *Decoder) readMembers(obj *objectPlan, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
+	b, hints, row := d.body, d.hints[obj.id], t.n
 	last := uint8(0)
 	pos, more := firstEnd(b, pos, '}')
 	for more {
 		start := pos
-		m := &lv.members[0]
+		m := &obj.members[0]
 		if len(b)-pos > window && b[pos] == '"' {
 			ahead := (*[window]byte)(b[pos+1:])
-			if m = &lv.members[hints[last]]; !m.pattern.matches(ahead) {
-				m = lv.match(ahead)
+			if m = &obj.members[hints[last]]; !m.pattern.matches(ahead) {
+				m = obj.match(ahead)
 				hints[last] = m.number
 			}
 			last = m.number
 			pos += 1 + m.width
 		}
 		if m.number == 0 {
-			if m, pos = c.name(lv, start); pos < 0 {
+			if m, pos = d.readName(obj, start); pos < 0 {
 				return failed, seen
 			}
 		}
 		if pos < len(b) && b[pos] <= ' ' {
 			pos = spaceEnd(b, pos)
 		}
-		if start == c.nextDropped {
-			pos = c.drop(pos, lv)
+		if start == d.nextDropped {
+			pos = d.skipDropped(pos, obj)
 		} else {
 			if seen&m.bit != 0 {
-				return doubled, seen
+				return duplicated, seen
 			}
 			seen |= m.bit
 			switch first := at(b, pos); {
 			case m.kind.isColumn():
-				if end = c.usual(m, t, row, pos); end < 0 {
-					end = c.other(lv, m, t, row, pos)
+				if end = d.readUsual(m, t, row, pos); end < 0 {
+					end = d.readOther(obj, m, t, row, pos)
 				}
 				pos = end
-			case m.kind == nest && first == '{':
-				pos, seen = c.nested(m, t, pos+1, seen)
-			case m.kind == child && first == '[':
-				pos = c.elements(c.tables[m.child.index], pos+1)
+			case m.kind == nestedObject && first == '{':
+				pos, seen = d.readNested(m, t, pos+1, seen)
+			case m.kind == childArray && first == '[':
+				pos = d.readElements(d.tables[m.child.index], pos+1)
 			default:
-				pos = c.other(lv, m, t, row, pos)
+				pos = d.readOther(obj, m, t, row, pos)
 			}
 		}
 		if pos < 0 {
@@ -176,10 +170,10 @@ func (c *Chain) members(lv *level, t *tableRows, pos int, seen uint64) (end int,
 	return pos, seen
 }
 
-// name reads the name of a member, from its opening quote, and goes to its
-// value. If the member is not declared, the name is kept in c.unknown.
-func (c *Chain) name(lv *level, pos int) (m *member, end int) {
-	b := c.body
+// readName reads the name of a member, from its opening quote, and returns the position of its value. The name of an
+// undeclared member is kept in d.unknown.
+func (d *Decoder) readName(obj *objectPlan, pos int) (m *member, end int) {
+	b := d.body
 	if pos >= len(b) || b[pos] != '"' {
 		return nil, failed
 	}
@@ -193,11 +187,11 @@ func (c *Chain) name(lv *level, pos int) (m *member, end int) {
 		if pos = stringEnd(b, start); pos < 0 {
 			return nil, failed
 		}
-		c.text, replaced, _ = unescape(c.text[:0], b[start:pos-1])
-		name = c.text
+		d.text, replaced, _ = unescape(d.text[:0], b[start:pos-1])
+		name = d.text
 	}
-	if m = lv.lookup(name); m.number == 0 {
-		c.unknown, c.unknownReplaced = append(c.unknown[:0], name...), replaced
+	if m = obj.lookup(name); m.number == 0 {
+		d.unknown, d.unknownReplaced = append(d.unknown[:0], name...), replaced
 	}
 	if pos < len(b) && b[pos] == ':' {
 		return m, spaceEnd(b, pos+1)
@@ -205,23 +199,23 @@ func (c *Chain) name(lv *level, pos int) (m *member, end int) {
 	return m, colonEnd(b, pos)
 }
 
-// nested reads a nest, from behind its opening brace; what it leaves over is a
-// leftover of the object around it.
-func (c *Chain) nested(m *member, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
-	mark := c.left.mark()
-	if pos, seen = c.members(m.nest, t, pos, seen); pos < 0 || c.left.since(mark) == 0 {
+// readNested reads a nested object, from behind its opening brace. Its leftovers become one leftover of the object
+// around it.
+func (d *Decoder) readNested(m *member, t *tableRows, pos int, seen uint64) (end int, seenNow uint64) {
+	mark := d.left.mark()
+	if pos, seen = d.readMembers(m.object, t, pos, seen); pos < 0 || d.left.count(mark) == 0 {
 		return pos, seen
 	}
-	if !c.left.nest(mark, m.name) {
-		return doubled, seen
+	if !d.left.wrap(mark, m.name) {
+		return duplicated, seen
 	}
 	return pos, seen
 }
 
-// usual gives a row of a column its value, if that has the column's usual form;
-// else it returns failed, and the row's slot means nothing yet.
-func (c *Chain) usual(m *member, t *tableRows, row, pos int) int {
-	b, v := c.body, &t.cols[m.column]
+// readUsual reads the value of a row's column if it has the column's usual form. Otherwise it returns failed and leaves
+// the row's slot undefined.
+func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
+	b, v := d.body, &t.cols[m.column]
 	end := failed
 	switch m.kind {
 	case textColumn:
@@ -260,9 +254,9 @@ func (c *Chain) usual(m *member, t *tableRows, row, pos int) int {
 		var ok bool
 		text, end = plainText(b, pos)
 		if m.kind == dateColumn {
-			v.I32[row], ok = date(text)
+			v.I32[row], ok = parseDate(text)
 		} else {
-			v.I64[row], ok = timestamp(text)
+			v.I64[row], ok = parseTimestamp(text)
 		}
 		if !ok {
 			return failed
@@ -274,24 +268,23 @@ func (c *Chain) usual(m *member, t *tableRows, row, pos int) int {
 	return end
 }
 
-// appendPlainText takes a text of ASCII without escapes that is not long,
-// copying words while it looks at them.
+// appendPlainText reads a short ASCII text without escapes, copying words while it looks at them.
 func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
-	const most = 64
+	const maxBytes = 64
 	have := len(v.Data)
-	if cap(v.Data)-have < most {
-		v.Data = slices.Grow(v.Data, most)
+	if cap(v.Data)-have < maxBytes {
+		v.Data = slices.Grow(v.Data, maxBytes)
 	}
-	if len(b)-pos <= most || b[pos] != '"' {
+	if len(b)-pos <= maxBytes || b[pos] != '"' {
 		return failed
 	}
-	from, to := (*[most]byte)(b[pos+1:]), (*[most]byte)(v.Data[have:have+most])
-	for i := 0; i < most; i += 8 {
+	from, to := (*[maxBytes]byte)(b[pos+1:]), (*[maxBytes]byte)(v.Data[have:have+maxBytes])
+	for i := 0; i < maxBytes; i += 8 {
 		w := binary.LittleEndian.Uint64(from[i : i+8])
 		binary.LittleEndian.PutUint64(to[i:i+8], w)
 		if marks := specials(w); marks != 0 {
 			i += bits.TrailingZeros64(marks) >> 3
-			if from[i&(most-1)] != '"' {
+			if from[i&(maxBytes-1)] != '"' {
 				return failed
 			}
 			v.Data = v.Data[:have+i]
@@ -302,8 +295,7 @@ func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
 	return failed
 }
 
-// plainText reads a text of ASCII without escapes, from its opening quote; any
-// other value gives failed.
+// plainText reads an ASCII text without escapes, from its opening quote. It returns failed for any other value.
 func plainText(b []byte, pos int) (text []byte, end int) {
 	if at(b, pos) != '"' {
 		return nil, failed
@@ -315,12 +307,11 @@ func plainText(b []byte, pos int) (text []byte, end int) {
 	return b[pos+1 : end], end + 1
 }
 
-// maxShortDigits is how many digits every double can hold.
+// maxShortDigits is the number of digits that every double can hold.
 const maxShortDigits = 15
 
-// shortNumber reads a number of at most 15 digits without an exponent: the
-// integer that its digits write, and how many of them are a fraction. Any
-// other value gives failed.
+// shortNumber reads a number of at most maxShortDigits digits without an exponent: the integer that its digits form,
+// and how many of them are the fraction. It returns failed for any other value.
 func shortNumber(b []byte, pos int) (mantissa int64, fraction, end int) {
 	start := pos
 	negative := at(b, pos) == '-'
@@ -357,7 +348,7 @@ func shortNumber(b []byte, pos int) (mantissa int64, fraction, end int) {
 	return mantissa, fraction, pos
 }
 
-// powersOfTen are those that a double holds exactly and a short number needs.
+// powersOfTen are exact as doubles.
 var powersOfTen = [maxShortDigits + 1]float64{
 	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 }

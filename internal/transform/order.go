@@ -9,129 +9,122 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Finish sorts what the pages held and drops duplicates. The chain takes no
-// more pages until its Reset.
-func (c *Chain) Finish() Result {
-	result := Result{Records: int64(c.count)}
-	for _, t := range c.tables {
-		result.Tables = append(result.Tables, t.close())
+// Finish sorts the rows of all pages and drops duplicate records. The decoder reads no more pages until its Reset.
+func (d *Decoder) Finish() Result {
+	result := Result{Records: int64(d.count)}
+	for _, t := range d.tables {
+		result.Tables = append(result.Tables, t.finish())
 		t.order = slices.Grow(t.order[:0], t.n)
 	}
-	c.sortRecords()
-	records := c.tables[0]
-	complete := c.completeParams()
-	for i := 0; i < len(c.sorted); {
+	d.sortRecords()
+	records := d.tables[0]
+	hasParams := d.hasKeyParams()
+	for i := 0; i < len(d.sorted); {
 		end := i + 1
-		for end < len(c.sorted) && c.sorted[end].prefix == c.sorted[i].prefix &&
-			c.compareKeys(c.sorted[end].row, c.sorted[i].row) == 0 {
+		for end < len(d.sorted) && d.sorted[end].prefix == d.sorted[i].prefix &&
+			d.compareKeys(d.sorted[end].row, d.sorted[i].row) == 0 {
 			end++
 		}
-		kept := c.sorted[i:end]
-		if complete && len(kept) > 1 && c.completeKey(kept[0].row) {
-			kept = c.withoutDuplicates(kept)
+		kept := d.sorted[i:end]
+		if hasParams && len(kept) > 1 && d.hasWholeKey(kept[0].row) {
+			kept = d.withoutDuplicates(kept)
 			result.Duplicates += int64(end - i - len(kept))
 		}
 		for _, k := range kept {
 			records.order = append(records.order, k.row)
 		}
-		for _, ct := range c.tables[1:] {
+		for _, ct := range d.tables[1:] {
 			ct.orderChildren(kept)
 		}
 		i = end
 	}
-	for i, t := range c.tables {
+	for i, t := range d.tables {
 		result.Tables[i].Order = t.order
 	}
-	c.events.add(c.plan.tables[0], DuplicateRecord, "", []byte(c.plan.keySource), int(result.Duplicates))
-	c.events.keep()
-	result.Drift = c.events.drift()
+	d.drift.add(d.plan.tables[0], DuplicateRecord, "", []byte(d.plan.keySource), int(result.Duplicates))
+	d.drift.commit()
+	result.Drift = d.drift.sorted()
 	return result
 }
 
-// sortedRow is a record and the first bytes of its key, which tell most
-// records apart.
+// sortedRow is a record and the first bytes of its key, which are enough to order most records.
 type sortedRow struct {
 	prefix uint64
 	row    int32
 }
 
-// sortRecords lists the records by their keys, equal ones as received. Nulls
-// come first; the parameters of the call are the same for all.
-func (c *Chain) sortRecords() {
-	t := c.tables[0]
-	c.sorted = slices.Grow(c.sorted[:0], t.n)
+// sortRecords lists the records by their keys, nulls first, equal ones as received. The parameters of the calls are the
+// same for all.
+func (d *Decoder) sortRecords() {
+	t := d.tables[0]
+	d.sorted = slices.Grow(d.sorted[:0], t.n)
 	for row := range t.n {
 		s := sortedRow{row: int32(row)}
-		if len(c.plan.keys) > 0 {
+		if len(d.plan.keys) > 0 {
 			var first [8]byte
-			copy(first[:], t.cols[c.plan.keys[0]].Text(row))
+			copy(first[:], t.cols[d.plan.keys[0]].Text(row))
 			s.prefix = binary.BigEndian.Uint64(first[:])
 		}
-		c.sorted = append(c.sorted, s)
+		d.sorted = append(d.sorted, s)
 	}
-	slices.SortFunc(c.sorted, func(a, b sortedRow) int {
+	slices.SortFunc(d.sorted, func(a, b sortedRow) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return cmp.Or(c.compareKeys(a.row, b.row), cmp.Compare(a.row, b.row))
+		return cmp.Or(d.compareKeys(a.row, b.row), cmp.Compare(a.row, b.row))
 	})
 }
 
-// compareKeys compares the keys of two records.
-func (c *Chain) compareKeys(a, b int32) int {
-	for _, k := range c.plan.keys {
-		if order := compareCells(&c.tables[0].cols[k], a, b); order != 0 {
+func (d *Decoder) compareKeys(a, b int32) int {
+	for _, k := range d.plan.keys {
+		if order := compareCells(&d.tables[0].cols[k], a, b); order != 0 {
 			return order
 		}
 	}
 	return 0
 }
 
-// completeParams tells whether there is a key, and no parameter that is part of
-// it is empty.
-func (c *Chain) completeParams() bool {
-	if !slices.ContainsFunc(c.tables[0].plan.table.Columns, func(col schemas.Column) bool { return col.Key }) {
-		return false
+// hasKeyParams reports whether there is a key and none of the parameters in it is empty.
+func (d *Decoder) hasKeyParams() bool {
+	plan := d.plan.tables[0]
+	for _, p := range plan.params {
+		if plan.table.Columns[p.column].Key && d.params[p.name] == "" {
+			return false
+		}
 	}
-	for _, p := range c.plan.tables[0].params {
-		if c.plan.tables[0].table.Columns[p.column].Key && c.params[p.name] == "" {
+	return slices.ContainsFunc(plan.table.Columns, func(col schemas.Column) bool { return col.Key })
+}
+
+// hasWholeKey reports whether no key column of a record is null or empty.
+func (d *Decoder) hasWholeKey(row int32) bool {
+	for _, k := range d.plan.keys {
+		if len(d.tables[0].cols[k].Text(int(row))) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// completeKey tells whether no key column of a record is null or empty.
-func (c *Chain) completeKey(row int32) bool {
-	for _, k := range c.plan.keys {
-		if len(c.tables[0].cols[k].Text(int(row))) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// withoutDuplicates returns the records to keep of those that have one key:
-// the one modified last, of several or unreadable moments the one received
-// last. Where only records equal in every member are duplicates, all others
-// stay.
-func (c *Chain) withoutDuplicates(group []sortedRow) []sortedRow {
-	if c.plan.dataset.WholeRecordDuplicates {
-		return c.withoutEqualRows(group)
+// withoutDuplicates returns the records to keep of a group with one key: the one modified last or, if several are or
+// their times cannot be read, the one of them received last. With WholeRecordDuplicates only equal records are
+// duplicates.
+func (d *Decoder) withoutDuplicates(group []sortedRow) []sortedRow {
+	if d.plan.dataset.WholeRecordDuplicates {
+		return d.withoutEqualRows(group)
 	}
 	best := group[0]
 	for _, s := range group[1:] {
-		if c.plan.modified < 0 || compareCells(&c.tables[0].cols[c.plan.modified], s.row, best.row) >= 0 {
+		if d.plan.modified < 0 || compareCells(&d.tables[0].cols[d.plan.modified], s.row, best.row) >= 0 {
 			best = s
 		}
 	}
 	return append(group[:0], best)
 }
 
-// withoutEqualRows keeps the last of the records whose rows are equal: a row
-// holds every member, in its columns or in _extra.
-func (c *Chain) withoutEqualRows(group []sortedRow) []sortedRow {
-	cols := c.tables[0].cols
+// withoutEqualRows keeps the last of the records whose rows are equal. A row holds every member, in its columns or in
+// _extra.
+func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
+	cols := d.tables[0].cols
 	compare := func(a, b int32) int {
 		for i := range cols {
 			if order := compareCells(&cols[i], a, b); order != 0 {
@@ -150,9 +143,9 @@ func (c *Chain) withoutEqualRows(group []sortedRow) []sortedRow {
 
 func compareCells(v *rows.Vector, a, b int32) int { return rows.Compare(v, int(a), v, int(b)) }
 
-// orderChildren adds the rows of records that follow each other and have one
-// key. Of one record they are in order; several, whose key is not complete,
-// mix by position, because a file is sorted by the key columns alone.
+// orderChildren adds the child rows of consecutive records with one key. The rows of one record are in order. Those of
+// several, which happens if the key is not complete, are merged by position, because a file is sorted by the key
+// columns alone.
 func (t *tableRows) orderChildren(records []sortedRow) {
 	start := len(t.order)
 	for _, s := range records {

@@ -37,7 +37,7 @@ type refKey struct {
 	text string
 }
 
-type refChain struct {
+type refDecoder struct {
 	t      testing.TB
 	ds     *schemas.Dataset
 	params transform.Params
@@ -52,15 +52,15 @@ type refMember struct {
 	value    json.RawMessage
 }
 
-func newReference(tb testing.TB, ds *schemas.Dataset, params transform.Params) *refChain {
+func newReference(tb testing.TB, ds *schemas.Dataset, params transform.Params) *refDecoder {
 	tb.Helper()
-	return &refChain{t: tb, ds: ds, params: params, drift: map[transform.Drift]int64{}}
+	return &refDecoder{t: tb, ds: ds, params: params, drift: map[transform.Drift]int64{}}
 }
 
 var errRefShape = errors.New("shape")
 
-// page reads one page into the chain, or returns an error and changes nothing.
-func (r *refChain) page(body []byte) (transform.Page, error) {
+// page reads one page into the decoder, or returns an error and changes nothing.
+func (r *refDecoder) page(body []byte) (transform.Page, error) {
 	try := newReference(r.t, r.ds, r.params)
 	page, err := try.container(body)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *refChain) page(body []byte) (transform.Page, error) {
 	return page, nil
 }
 
-func (r *refChain) container(body []byte) (transform.Page, error) {
+func (r *refDecoder) container(body []byte) (transform.Page, error) {
 	var whole json.RawMessage
 	if err := json.Unmarshal(body, &whole); err != nil {
 		if strings.Contains(err.Error(), "exceeded max depth") {
@@ -104,7 +104,7 @@ func (r *refChain) container(body []byte) (transform.Page, error) {
 	return transform.Page{}, errRefShape
 }
 
-func (r *refChain) single(whole json.RawMessage) (transform.Page, error) {
+func (r *refDecoder) single(whole json.RawMessage) (transform.Page, error) {
 	if whole[0] != '{' {
 		return transform.Page{}, errRefShape
 	}
@@ -122,8 +122,8 @@ func (r *refChain) single(whole json.RawMessage) (transform.Page, error) {
 	return transform.Page{Records: 1}, nil
 }
 
-// declared tells whether a record's member is a column, a nest or documented.
-func (r *refChain) declared(name string) bool {
+// declared reports whether a record's member is a column, a nest or documented.
+func (r *refDecoder) declared(name string) bool {
 	for _, c := range r.ds.Tables[0].Columns {
 		if c.Source == name || strings.HasPrefix(c.Source, name+".") {
 			return true
@@ -132,7 +132,7 @@ func (r *refChain) declared(name string) bool {
 	return slices.Contains(r.ds.Known, name)
 }
 
-func (r *refChain) wrapper(whole json.RawMessage) (transform.Page, error) {
+func (r *refDecoder) wrapper(whole json.RawMessage) (transform.Page, error) {
 	outer := r.members(whole)
 	if len(outer) > 100 {
 		return transform.Page{}, errRefShape
@@ -171,7 +171,7 @@ func (r *refChain) wrapper(whole json.RawMessage) (transform.Page, error) {
 	return transform.Page{Records: len(r.rows), Next: next}, err
 }
 
-func (r *refChain) next(pagination *refMember) (string, error) {
+func (r *refDecoder) next(pagination *refMember) (string, error) {
 	paged := r.ds.Operation.Paged
 	if pagination == nil {
 		if paged {
@@ -225,20 +225,20 @@ func (r *refChain) next(pagination *refMember) (string, error) {
 	return "", errRefShape
 }
 
-func (r *refChain) records(list json.RawMessage) {
+func (r *refDecoder) records(list json.RawMessage) {
 	for _, element := range elements(r.t, list) {
 		r.record(element)
 	}
 }
 
-func (r *refChain) record(element json.RawMessage) {
+func (r *refDecoder) record(element json.RawMessage) {
 	row := r.row(0, element, nil, 0)
 	row.order = len(r.rows)
 	r.rows = append(r.rows, row)
 }
 
 // row reads a record or an element of a child array.
-func (r *refChain) row(table int, element json.RawMessage, parent *refRow, ordinal int) refRow {
+func (r *refDecoder) row(table int, element json.RawMessage, parent *refRow, ordinal int) refRow {
 	t := r.ds.Tables[table]
 	row := refRow{cells: make([]string, len(t.Columns)), ordinal: ordinal, children: map[string][]refRow{}}
 	for i, c := range t.Columns {
@@ -286,7 +286,7 @@ func (r *refChain) row(table int, element json.RawMessage, parent *refRow, ordin
 	return row
 }
 
-func (r *refChain) childElements(child *schemas.Table, record json.RawMessage) []json.RawMessage {
+func (r *refDecoder) childElements(child *schemas.Table, record json.RawMessage) []json.RawMessage {
 	if record[0] != '{' {
 		return nil
 	}
@@ -300,7 +300,7 @@ func (r *refChain) childElements(child *schemas.Table, record json.RawMessage) [
 
 // object reads the members of a record, an element or a nest and returns what
 // is left over.
-func (r *refChain) object(table int, path string, object json.RawMessage, row *refRow) []refMember {
+func (r *refDecoder) object(table int, path string, object json.RawMessage, row *refRow) []refMember {
 	t := r.ds.Tables[table]
 	var left []refMember
 	last := lastOnes(r.members(object), func(m refMember) {
@@ -355,7 +355,7 @@ func (r *refChain) object(table int, path string, object json.RawMessage, row *r
 	return left
 }
 
-func (r *refChain) note(table int, field, kind string, n int) {
+func (r *refDecoder) note(table int, field, kind string, n int) {
 	if n > 0 {
 		r.drift[transform.Drift{Table: r.ds.Tables[table].Name, Field: field, Kind: kind}] += int64(n)
 	}
@@ -363,7 +363,7 @@ func (r *refChain) note(table int, field, kind string, n int) {
 
 // finish returns the rows of every table in their order, what was received and
 // dropped, and the drift.
-func (r *refChain) finish() (tables map[string][]string, received, duplicates int64, drift []transform.Drift) {
+func (r *refDecoder) finish() (tables map[string][]string, received, duplicates int64, drift []transform.Drift) {
 	complete := func(row refRow) bool {
 		for _, c := range r.ds.Tables[0].Columns {
 			if c.Key && c.Source[0] == '$' && r.params[c.Source[1:]] == "" {
@@ -448,19 +448,19 @@ func (r *refChain) finish() (tables map[string][]string, received, duplicates in
 }
 
 // members lists the members of an object as they stand.
-func (r *refChain) members(object json.RawMessage) []refMember {
+func (r *refDecoder) members(object json.RawMessage) []refMember {
 	var all []refMember
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	_, err := decoder.Token()
+	tokens := json.NewDecoder(bytes.NewReader(object))
+	_, err := tokens.Token()
 	require.NoError(r.t, err)
-	for decoder.More() {
-		before := decoder.InputOffset()
-		_, err := decoder.Token()
+	for tokens.More() {
+		before := tokens.InputOffset()
+		_, err := tokens.Token()
 		require.NoError(r.t, err)
-		name := bytes.TrimLeft(object[before:decoder.InputOffset()], ", \t\r\n")
+		name := bytes.TrimLeft(object[before:tokens.InputOffset()], ", \t\r\n")
 		var m refMember
 		m.name, m.replaced, _ = refText(name)
-		require.NoError(r.t, decoder.Decode(&m.value))
+		require.NoError(r.t, tokens.Decode(&m.value))
 		m.value = trim(m.value)
 		all = append(all, m)
 	}

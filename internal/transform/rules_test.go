@@ -42,7 +42,7 @@ func small() *schemas.Dataset {
 	}
 }
 
-// read gives pages to a chain of the small dataset.
+// read gives pages to a decoder of the small dataset.
 func read(t *testing.T, pages ...string) transform.Result {
 	t.Helper()
 	return readAs(t, small(), pages...)
@@ -52,13 +52,13 @@ func readAs(t *testing.T, ds *schemas.Dataset, pages ...string) transform.Result
 	t.Helper()
 	plan, err := transform.Compile(ds)
 	require.NoError(t, err)
-	chain := plan.NewChain()
-	chain.Reset(transform.Params{"school_bid": "s1"})
+	decoder := plan.NewDecoder()
+	decoder.Reset(transform.Params{"school_bid": "s1"})
 	for _, page := range pages {
-		_, err := chain.Page([]byte(page))
+		_, err := decoder.ReadPage([]byte(page))
 		require.NoError(t, err, page)
 	}
-	return chain.Finish()
+	return decoder.Finish()
 }
 
 // cells returns a column's cells in the order of the rows that count.
@@ -345,9 +345,9 @@ func TestAnEmptyParameterLeavesNoKeyComplete(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
 	require.NoError(t, err)
-	chain := plan.NewChain()
-	chain.Reset(nil)
-	_, err = chain.Page([]byte(`[{"id":"a"},{"id":"a"}]`))
+	decoder := plan.NewDecoder()
+	decoder.Reset(nil)
+	_, err = decoder.ReadPage([]byte(`[{"id":"a"},{"id":"a"}]`))
 	require.NoError(t, err)
-	require.Equal(t, 2, chain.Finish().Tables[0].Len())
+	require.Equal(t, 2, decoder.Finish().Tables[0].Len())
 }

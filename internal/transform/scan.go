@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// The scanner's functions return the position behind what they read, or a
-// negative number: failed where the bytes are not JSON, tooDeep where they are
-// nested too deep. Further negative numbers are declared in object.go.
+// Functions that scan return the position behind what they read, or one of these.
 const (
-	failed  = -1
-	tooDeep = -2
+	failed       = -1 // not JSON
+	tooDeep      = -2 // nested deeper than maxDepth
+	duplicated   = -3 // the record has a member twice and must be read again
+	limitReached = -4 // d.limitErr is the reason
 )
 
-// maxDepth is how deep a body may be nested: beyond it somebody is playing.
+// maxDepth is the maximum nesting of a body; no honest answer comes near it.
 const maxDepth = 10_000
 
 const (
@@ -21,9 +21,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plainEnd returns the position, from pos on, of the first byte that does not
-// stand for itself in a JSON text of ASCII: a quote, a backslash, a control
-// character, a byte of 0x80 or more, or the end.
+// plainEnd returns the position, from pos on, of the first byte that is not a plain ASCII character of a JSON text: a
+// quote, a backslash, a control character, a byte of 0x80 or more, or the end.
 func plainEnd(b []byte, pos int) int {
 	for pos+8 <= len(b) {
 		if marks := specials(binary.LittleEndian.Uint64(b[pos:])); marks != 0 {
@@ -37,15 +36,14 @@ func plainEnd(b []byte, pos int) int {
 	return pos
 }
 
-// specials marks, in the highest bit, bytes of a word that do not stand for
-// themselves. A borrow can mark a byte wrongly, but only above one that is
-// marked rightly: the lowest mark is always right.
+// specials marks, in the highest bit, the bytes of a word that are not plain. A borrow can mark a byte wrongly, but only
+// above one that is marked rightly, so the lowest mark is always right.
 func specials(w uint64) uint64 {
 	return ((w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 }
 
-// stringEnd reads a text from behind its opening quote to behind its closing
-// one. Invalid UTF-8 passes: who keeps the text mends it.
+// stringEnd reads a text from behind its opening quote to behind its closing one. Invalid UTF-8 passes; it is replaced
+// where the text is kept.
 func stringEnd(b []byte, pos int) int {
 	for {
 		pos = plainEnd(b, pos)
@@ -75,7 +73,7 @@ func stringEnd(b []byte, pos int) int {
 	}
 }
 
-// hex4 returns the number that four hexadecimal digits write, or -1.
+// hex4 returns the value of four hexadecimal digits, or -1.
 func hex4(b []byte) rune {
 	var r rune
 	for _, c := range b[:4] {
@@ -94,7 +92,7 @@ func hex4(b []byte) rune {
 	return r
 }
 
-// numberEnd reads a number of JSON's grammar.
+// numberEnd reads a JSON number.
 func numberEnd(b []byte, pos int) int {
 	if pos < len(b) && b[pos] == '-' {
 		pos++
@@ -124,7 +122,7 @@ func numberEnd(b []byte, pos int) int {
 	return pos
 }
 
-// digitsEnd reads one digit or more.
+// digitsEnd reads one or more digits.
 func digitsEnd(b []byte, pos int) int {
 	start := pos
 	for pos < len(b) && b[pos]-'0' <= 9 {
@@ -136,10 +134,10 @@ func digitsEnd(b []byte, pos int) int {
 	return pos
 }
 
-// isNumber tells whether a text is exactly a JSON number.
+// isNumber reports whether a text is exactly a JSON number.
 func isNumber(text []byte) bool { return numberEnd(text, 0) == len(text) }
 
-// literalEnd reads the word given.
+// literalEnd reads the given word.
 func literalEnd(b []byte, pos int, word string) int {
 	if len(b)-pos < len(word) || string(b[pos:pos+len(word)]) != word {
 		return failed
@@ -149,7 +147,7 @@ func literalEnd(b []byte, pos int, word string) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// spaceEnd skips white space, none included.
+// spaceEnd skips white space, if any.
 func spaceEnd(b []byte, pos int) int {
 	for pos < len(b) && isSpace(b[pos]) {
 		pos++
@@ -157,8 +155,7 @@ func spaceEnd(b []byte, pos int) int {
 	return pos
 }
 
-// nameEnd reads a member's name, from its opening quote, and the colon and
-// white space behind it: to the member's value.
+// nameEnd reads a member's name, from its opening quote, and the colon and white space up to its value.
 func nameEnd(b []byte, pos int) int {
 	if pos >= len(b) || b[pos] != '"' {
 		return failed
@@ -169,8 +166,7 @@ func nameEnd(b []byte, pos int) int {
 	return colonEnd(b, pos)
 }
 
-// colonEnd reads the colon between a name and a value, and the white space
-// around it.
+// colonEnd reads the colon between a name and a value, and the white space around it.
 func colonEnd(b []byte, pos int) int {
 	if pos = spaceEnd(b, pos); pos >= len(b) || b[pos] != ':' {
 		return failed
@@ -178,9 +174,8 @@ func colonEnd(b []byte, pos int) int {
 	return spaceEnd(b, pos+1)
 }
 
-// nextEnd reads what stands between a value and the next of its object or
-// array: white space and either a comma and white space (more is true) or the
-// closing bracket.
+// nextEnd reads what follows a value in an object or array: white space and either a comma and white space (more is
+// true) or the closing bracket.
 func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)
 	switch {
@@ -194,9 +189,8 @@ func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	return failed, false
 }
 
-// firstEnd reads what stands between an opening bracket, already read, and the
-// first value: white space (more is true), and the closing bracket where there
-// is no value.
+// firstEnd reads what follows an opening bracket: white space (more is true) and, if there is no value, the closing
+// bracket.
 func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)
 	if pos < len(b) && b[pos] == closing {
@@ -205,19 +199,19 @@ func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	return pos, true
 }
 
-// skipper reads values that nobody wants, keeping the memory of open brackets.
+// skipper passes over values. It keeps its memory.
 type skipper struct {
 	open []byte // closing brackets still to come
 }
 
-// skip reads one value of any kind at pos, which stands within depth brackets.
+// skip passes over one value of any kind at pos, which is within depth brackets.
 func (s *skipper) skip(b []byte, pos, depth int) int {
 	s.open = s.open[:0]
 	for {
 		more := false
 		switch c := at(b, pos); c {
 		case '{', '[':
-			closing := c + 2 // as ASCII has it
+			closing := c + 2 // in ASCII
 			if depth+len(s.open) >= maxDepth {
 				return tooDeep
 			}
@@ -260,7 +254,7 @@ func scalarEnd(b []byte, pos int) int {
 	return numberEnd(b, pos)
 }
 
-// at returns the byte at pos, or 0, which JSON has no use for, behind the end.
+// at returns the byte at pos, or 0, which never occurs in JSON, behind the end.
 func at(b []byte, pos int) byte {
 	if pos < len(b) {
 		return b[pos]

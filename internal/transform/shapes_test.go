@@ -121,7 +121,7 @@ func TestShapes(t *testing.T) {
 		{"paged", `{"things":[{}],"pagination":{}}`, shape("an object without a readable hasNextPage")},
 		{"paged", `{"things":[{}],"pagination":"SECRET"}`, shape("an object whose pagination is a text")},
 		{"paged", `{"things":[{}]}`, shape("an object without a pagination")},
-		{"paged", `[{}]`, shape("a bare array, without the pagination that tells whether it is whole")},
+		{"paged", `[{}]`, shape("a bare array, without the pagination that shows whether it is complete")},
 
 		{"single", `{"id":"a","s":"b"}`, page(1, "")},
 		{"single", `{}`, page(1, "")},
@@ -135,17 +135,17 @@ func TestShapes(t *testing.T) {
 		{"single", `""`, emptyString},
 		{"single", `{"wrapped":{"id":"a"}`, notJSON},
 	}
-	chains := map[string]*transform.Chain{}
+	decoders := map[string]*transform.Decoder{}
 	for name, ds := range datasets {
 		plan, err := transform.Compile(ds)
 		require.NoError(t, err)
-		chains[name] = plan.NewChain()
+		decoders[name] = plan.NewDecoder()
 	}
 	for _, test := range tests {
 		name := test.body[:min(60, len(test.body))]
-		chain := chains[test.dataset]
-		chain.Reset(transform.Params{"school_bid": "s1"})
-		got, err := chain.Page([]byte(test.body))
+		decoder := decoders[test.dataset]
+		decoder.Reset(transform.Params{"school_bid": "s1"})
+		got, err := decoder.ReadPage([]byte(test.body))
 		switch test.want {
 		case notJSON:
 			require.ErrorIs(t, err, transform.ErrNotJSON, name)
@@ -155,7 +155,7 @@ func TestShapes(t *testing.T) {
 			var shape *transform.ShapeError
 			if err == nil {
 				require.Equal(t, test.want, page(got.Records, got.Next), name)
-				require.Equal(t, got.Records, chain.Records(), name)
+				require.Equal(t, got.Records, decoder.Records(), name)
 				continue
 			}
 			require.ErrorAs(t, err, &shape, name)
@@ -164,7 +164,7 @@ func TestShapes(t *testing.T) {
 		}
 		require.NotContains(t, err.Error(), "SECRET")
 		require.Zero(t, got)
-		require.Zero(t, chain.Records(), name)
+		require.Zero(t, decoder.Records(), name)
 	}
 }
 

@@ -1,27 +1,27 @@
 package transform
 
 import (
+	"math"
 	"math/bits"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
 
-// tableRows is a table's batch while it is filled by row number: every column
-// has room for capacity rows, of which n are there and kept are of pages that
-// are read.
+// tableRows is a table's batch while it is filled by row number. Every column has room for capacity rows, of which n
+// exist and committed belong to complete pages.
 type tableRows struct {
-	plan     *tablePlan
-	batch    *rows.Batch
-	cols     []rows.Vector // the batch's
-	capacity int
-	n, kept  int
-	// starts, of a child table, is the first row of each record.
-	starts []int32
-	order  []int32
+	plan      *tablePlan
+	batch     *rows.Batch
+	cols      []rows.Vector // the batch's
+	capacity  int
+	n         int
+	committed int
+	starts    []int32 // of a child table: the first row of each record
+	order     []int32
 }
 
-// minCapacity is the least room for rows that is taken.
+// minCapacity is the minimum number of rows to make room for.
 const minCapacity = 16
 
 func newTableRows(tp *tablePlan) *tableRows {
@@ -41,11 +41,18 @@ func (t *tableRows) reset(params Params) {
 	for _, p := range t.plan.params {
 		t.cols[p.column].SetSame(params[p.name])
 	}
-	t.n, t.kept, t.starts = 0, 0, t.starts[:0]
+	t.n, t.committed, t.starts = 0, 0, t.starts[:0]
 }
 
-// open makes the columns' whole room reachable for a page of that many bytes.
-func (t *tableRows) open(pageBytes int) error {
+// maxExpansion is how many bytes of one column one byte of a page can become: an element of two bytes that is not an
+// object takes 13 in _extra.
+const maxExpansion = 8
+
+// maxRows is the maximum number of rows that a batch can order.
+const maxRows = math.MaxInt32
+
+// prepare makes the whole capacity of the columns accessible for a page of that many bytes.
+func (t *tableRows) prepare(pageBytes int) error {
 	if t.n+pageBytes > maxRows {
 		return ErrTooLarge
 	}
@@ -97,15 +104,14 @@ func resized[T any](s []T, n int) []T {
 	return grown
 }
 
-// close makes the batch what its reader expects: as many slots as rows.
-func (t *tableRows) close() *rows.Batch {
+// finish returns the batch, its columns cut to its rows.
+func (t *tableRows) finish() *rows.Batch {
 	t.resize(t.n)
 	t.batch.N = t.n
 	return t.batch
 }
 
-// rewind forgets the rows from n on. Of columns that are filled when a page is
-// kept there is nothing to forget.
+// rewind drops the rows from n on. Columns that are filled by commitPage hold nothing of them yet.
 func (t *tableRows) rewind(n int) {
 	t.n = n
 	for _, column := range t.plan.texts {
@@ -118,7 +124,7 @@ func (t *tableRows) rewind(n int) {
 	}
 }
 
-// setNull leaves a row of a column without a value.
+// setNull makes a row of a column null.
 func (t *tableRows) setNull(column, row int) {
 	v := &t.cols[column]
 	v.Present[row] = 0
@@ -136,7 +142,7 @@ func (t *tableRows) setNull(column, row int) {
 	}
 }
 
-// setText gives a row of a text column its value.
+// setText writes the value of a row of a text column.
 func (t *tableRows) setText(column, row int, text []byte) {
 	v := &t.cols[column]
 	v.Present[row] = 1
@@ -144,14 +150,14 @@ func (t *tableRows) setText(column, row int, text []byte) {
 	v.End[row] = uint32(len(v.Data))
 }
 
-// fillNulls leaves the columns without a value whose members were not seen.
+// fillNulls makes the columns null whose members were not seen.
 func (t *tableRows) fillNulls(row int, seen uint64) {
 	for missing := t.plan.filled &^ seen; missing != 0; missing &= missing - 1 {
 		t.setNull(int(t.plan.columnOf[bits.TrailingZeros64(missing)]), row)
 	}
 }
 
-// childEnd returns the row behind the last one of a record, in a child table.
+// childEnd returns the row behind the last child row of a record.
 func (t *tableRows) childEnd(record int) int {
 	if record+1 < len(t.starts) {
 		return int(t.starts[record+1])
@@ -159,27 +165,24 @@ func (t *tableRows) childEnd(record int) int {
 	return t.n
 }
 
-// fillParents gives the child rows of the page just read the columns that come
-// from their record, and their positions.
+// fillParents writes the columns of the current page's child rows that come from their record, and their positions.
 func (t *tableRows) fillParents(records *tableRows) {
 	for _, p := range t.plan.parents {
-		from, v := &records.cols[p.from], &t.cols[p.column]
-		for record := records.kept; record < records.n; record++ {
+		from := &records.cols[p.from]
+		for record := records.committed; record < records.n; record++ {
 			text, null := from.Text(record), from.Null(record)
 			for row := int(t.starts[record]); row < t.childEnd(record); row++ {
 				if null {
 					t.setNull(p.column, row)
 					continue
 				}
-				v.Present[row] = 1
-				v.Data = append(v.Data, text...)
-				v.End[row] = uint32(len(v.Data))
+				t.setText(p.column, row, text)
 			}
 		}
 	}
 	if t.plan.ordinal >= 0 {
 		ordinals := t.cols[t.plan.ordinal].I32
-		for record := records.kept; record < records.n; record++ {
+		for record := records.committed; record < records.n; record++ {
 			start := int(t.starts[record])
 			for row := start; row < t.childEnd(record); row++ {
 				ordinals[row] = int32(row - start)

@@ -8,27 +8,25 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// replacement stands for what is not text: an invalid byte of UTF-8 or a lone
-// surrogate escape.
+// replacement replaces what is not text: an invalid byte of UTF-8 or a lone surrogate escape.
 const replacement = "\uFFFD"
 
-// unescape appends the text between two quotes: escapes resolved, each invalid
-// byte of UTF-8 and each lone surrogate escape replaced and counted. lone
-// reports whether there was such an escape.
+// unescape appends the text between two quotes: escapes resolved, each invalid byte of UTF-8 and each lone surrogate
+// escape replaced and counted. lone reports whether there was such an escape.
 func unescape(dst, raw []byte) (text []byte, replaced int, lone bool) {
 	for i := 0; i < len(raw); {
 		c := raw[i]
 		switch {
 		case c == '\\' && raw[i+1] == 'u':
-			r, size, alone := escapedRune(raw[i:])
-			if alone {
+			r, size, bad := decodeEscape(raw[i:])
+			if bad {
 				replaced++
 				lone = true
 			}
 			dst = utf8.AppendRune(dst, r)
 			i += size
 		case c == '\\':
-			dst = append(dst, unescaped(raw[i+1]))
+			dst = append(dst, unescapeChar(raw[i+1]))
 			i += 2
 		case c < utf8.RuneSelf:
 			dst = append(dst, c)
@@ -47,9 +45,8 @@ func unescape(dst, raw []byte) (text []byte, replaced int, lone bool) {
 	return dst, replaced, lone
 }
 
-// escapedRune reads a \u escape, and the one behind it if both are a pair of
-// surrogates. A lone surrogate is U+FFFD.
-func escapedRune(raw []byte) (r rune, size int, lone bool) {
+// decodeEscape reads a \u escape, and the one behind it if both form a surrogate pair. A lone surrogate is U+FFFD.
+func decodeEscape(raw []byte) (r rune, size int, lone bool) {
 	const width = len(`\uXXXX`)
 	r = hex4(raw[2:])
 	if !utf16.IsSurrogate(r) {
@@ -63,8 +60,8 @@ func escapedRune(raw []byte) (r rune, size int, lone bool) {
 	return utf8.RuneError, width, true
 }
 
-// unescaped returns what the escape of one letter stands for.
-func unescaped(c byte) byte {
+// unescapeChar returns the byte for an escape of one letter.
+func unescapeChar(c byte) byte {
 	switch c {
 	case 'b':
 		return '\b'
@@ -106,9 +103,8 @@ func appendQuoted(dst, name []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendCompact appends a JSON value as sent but for the white space between
-// its parts, and with each invalid byte of UTF-8 and each lone surrogate escape
-// replaced and counted.
+// appendCompact appends a JSON value as sent, without the white space between its parts, each invalid byte of UTF-8 and
+// each lone surrogate escape replaced and counted.
 func appendCompact(dst, value []byte) (text []byte, replaced int) {
 	for i := 0; i < len(value); {
 		switch c := value[i]; {
@@ -128,9 +124,8 @@ func appendCompact(dst, value []byte) (text []byte, replaced int) {
 	return dst, replaced
 }
 
-// appendValid appends a JSON text, in its quotes and with its escapes as sent,
-// but with each invalid byte of UTF-8 and each lone surrogate escape replaced
-// and counted.
+// appendValid appends a JSON text, with its quotes and escapes as sent, each invalid byte of UTF-8 and each lone
+// surrogate escape replaced and counted.
 func appendValid(dst, quoted []byte) (out []byte, replaced int) {
 	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return append(dst, quoted...), 0
@@ -139,7 +134,7 @@ func appendValid(dst, quoted []byte) (out []byte, replaced int) {
 		size, bad := 1, false
 		switch c := quoted[0]; {
 		case c == '\\' && quoted[1] == 'u':
-			_, size, bad = escapedRune(quoted)
+			_, size, bad = decodeEscape(quoted)
 		case c == '\\':
 			size = 2
 		case c >= utf8.RuneSelf:
@@ -155,33 +150,4 @@ func appendValid(dst, quoted []byte) (out []byte, replaced int) {
 		quoted = quoted[size:]
 	}
 	return dst, replaced
-}
-
-const (
-	// maxNamed is the maximum length, and maxNamedDigits the maximum number of
-	// digits, of a member's name that is reported.
-	maxNamed       = 40
-	maxNamedDigits = 4
-	// unnamed replaces names that are not reported in drift.
-	unnamed = "#"
-)
-
-// drifted returns the name of a member in drift. A service may name members
-// after data, such as students, which must not get into reports, so only names
-// that look like identifiers in code are reported.
-func drifted(name []byte) []byte {
-	digits := 0
-	for i, b := range name {
-		switch {
-		case 'a' <= b|0x20 && b|0x20 <= 'z', b == '_':
-		case '0' <= b && b <= '9' && i > 0:
-			digits++
-		default:
-			return []byte(unnamed)
-		}
-	}
-	if len(name) == 0 || len(name) > maxNamed || digits > maxNamedDigits {
-		return []byte(unnamed)
-	}
-	return name
 }

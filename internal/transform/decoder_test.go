@@ -27,22 +27,22 @@ func everything(t *testing.T, result transform.Result) string {
 }
 
 // TestAFailedPageLeavesNothing asks for a page again after every way in which
-// it can be broken: the result is that of a quiet chain.
+// it can be broken: the result is that of a quiet decoder.
 func TestAFailedPageLeavesNothing(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(31, 32))
 	ds, ok := schemas.Find("test_results")
 	require.True(t, ok)
 	plan := compile(t, ds.Name)
-	chain, quiet := plan.NewChain(), plan.NewChain()
+	decoder, quiet := plan.NewDecoder(), plan.NewDecoder()
 	for round := range 40 {
 		g := newGenerator(ds, uint64(1000+round))
 		g.odd = 10
-		chain.Reset(params())
+		decoder.Reset(params())
 		quiet.Reset(params())
 		for range 3 {
 			page := g.page()
-			want, wantErr := quiet.Page(page)
+			want, wantErr := quiet.ReadPage(page)
 			for range 5 {
 				broken := bytes.Clone(page[:rnd.IntN(len(page)+1)])
 				if rnd.IntN(3) == 0 {
@@ -51,28 +51,28 @@ func TestAFailedPageLeavesNothing(t *testing.T) {
 				if json.Valid(broken) {
 					continue // white space was cut off
 				}
-				_, err := chain.Page(broken)
+				_, err := decoder.ReadPage(broken)
 				require.ErrorIs(t, err, transform.ErrNotJSON)
 			}
-			got, err := chain.Page(page)
+			got, err := decoder.ReadPage(page)
 			require.Equal(t, wantErr, err)
 			require.Equal(t, want, got)
-			require.Equal(t, quiet.Records(), chain.Records())
+			require.Equal(t, quiet.Records(), decoder.Records())
 		}
-		require.Equal(t, everything(t, quiet.Finish()), everything(t, chain.Finish()))
+		require.Equal(t, everything(t, quiet.Finish()), everything(t, decoder.Finish()))
 	}
 }
 
 func TestParametersFillTheirColumns(t *testing.T) {
 	t.Parallel()
-	chain := compile(t, "academic_years").NewChain()
+	decoder := compile(t, "academic_years").NewDecoder()
 	for _, school := range []string{"one", "another school", "3"} {
-		chain.Reset(transform.Params{"school_bid": school, "perspective_bid": "p-" + school, "unused": "x"})
+		decoder.Reset(transform.Params{"school_bid": school, "perspective_bid": "p-" + school, "unused": "x"})
 		for range 2 {
-			_, err := chain.Page([]byte(`{"academicYears":[{"enrollmentSessions":[{},{}]},{}],"pagination":{"hasNextPage":true,"nextPage":"n"}}`))
+			_, err := decoder.ReadPage([]byte(`{"academicYears":[{"enrollmentSessions":[{},{}]},{}],"pagination":{"hasNextPage":true,"nextPage":"n"}}`))
 			require.NoError(t, err)
 		}
-		result := chain.Finish()
+		result := decoder.Finish()
 		for _, table := range []string{"academic_years", "enrollment_sessions"} {
 			require.Equal(t, []string{`"` + school + `"`, `"` + school + `"`, `"` + school + `"`, `"` + school + `"`}, cells(t, result, table, "requested_school_bid"))
 			require.Equal(t, `"p-`+school+`"`, cells(t, result, table, "requested_perspective_bid")[3])
@@ -83,7 +83,7 @@ func TestParametersFillTheirColumns(t *testing.T) {
 func TestAChainWithoutPagesIsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
-		result := compile(t, ds.Name).NewChain().Finish()
+		result := compile(t, ds.Name).NewDecoder().Finish()
 		require.Len(t, result.Tables, len(ds.Tables))
 		for _, b := range result.Tables {
 			require.NoError(t, b.Check())
@@ -99,22 +99,22 @@ func TestAChainWithoutPagesIsEmpty(t *testing.T) {
 //nolint:paralleltest // allocations can only be counted alone
 func TestMemoryIsReused(t *testing.T) {
 	page := resultsPage(rand.New(rand.NewPCG(41, 42)), 200, true)
-	chain := compile(t, "test_results").NewChain()
+	decoder := compile(t, "test_results").NewDecoder()
 	with := params()
 	run := func() {
-		chain.Reset(with)
+		decoder.Reset(with)
 		for range 2 {
-			if _, err := chain.Page(page); err != nil {
+			if _, err := decoder.ReadPage(page); err != nil {
 				panic(err)
 			}
 		}
-		chain.Finish()
+		decoder.Finish()
 	}
 	run()
-	held := chain.Bytes()
+	held := decoder.Bytes()
 	require.Greater(t, held, len(page))
 	require.Less(t, testing.AllocsPerRun(5, run), 40.0, "of 400 records")
-	require.Equal(t, held, chain.Bytes())
+	require.Equal(t, held, decoder.Bytes())
 }
 
 // TestNothingGathers reads what has to be taken back, over and over.
@@ -129,12 +129,12 @@ func TestNothingGathers(t *testing.T) {
 		`[{"n":{"u":"` + long + `","u":1}}]`,
 		`[{"parts":[{"u":"` + long + `","u":1`,
 	} {
-		chain := plan.NewChain()
+		decoder := plan.NewDecoder()
 		for range 500 {
-			chain.Reset(nil)
-			_, _ = chain.Page([]byte(body))
+			decoder.Reset(nil)
+			_, _ = decoder.ReadPage([]byte(body))
 		}
-		require.Less(t, chain.Bytes(), 100*len(long), body[:10])
+		require.Less(t, decoder.Bytes(), 100*len(long), body[:10])
 	}
 }
 
@@ -143,32 +143,32 @@ func TestParametersOfHugeTables(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
 	require.NoError(t, err)
-	chain := plan.NewChain()
+	decoder := plan.NewDecoder()
 	bid := strings.Repeat("b", 64<<20)
-	chain.Reset(transform.Params{"school_bid": bid})
-	_, err = chain.Page([]byte("[" + strings.Repeat(`{"id":"a"},`, 62) + `{"id":"a"}]`))
+	decoder.Reset(transform.Params{"school_bid": bid})
+	_, err = decoder.ReadPage([]byte("[" + strings.Repeat(`{"id":"a"},`, 62) + `{"id":"a"}]`))
 	require.NoError(t, err)
-	_, err = chain.Page([]byte(`[{"id":"b"}]`))
+	_, err = decoder.ReadPage([]byte(`[{"id":"b"}]`))
 	require.ErrorIs(t, err, transform.ErrTooLarge, "64 rows of 64 MiB are as many bytes as 32 bits can count, and one")
-	require.LessOrEqual(t, chain.Finish().Tables[0].TextBytes(), rows.MaxTextBytes)
+	require.LessOrEqual(t, decoder.Finish().Tables[0].TextBytes(), rows.MaxTextBytes)
 }
 
 func TestTooMuchRepeatedText(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
 	require.NoError(t, err)
-	chain := plan.NewChain()
-	chain.Reset(transform.Params{"school_bid": "s1"})
+	decoder := plan.NewDecoder()
+	decoder.Reset(transform.Params{"school_bid": "s1"})
 	body := `[{"id":"` + strings.Repeat("long", 1<<18) + `","parts":[` + strings.Repeat("{},", 300) + `{}]}]`
-	_, err = chain.Page([]byte(body))
+	_, err = decoder.ReadPage([]byte(body))
 	require.ErrorIs(t, err, transform.ErrTooLarge)
-	require.Less(t, chain.Bytes(), 16<<20)
-	_, err = chain.Page([]byte(`[{"id":"a"}]`))
+	require.Less(t, decoder.Bytes(), 16<<20)
+	_, err = decoder.ReadPage([]byte(`[{"id":"a"}]`))
 	require.NoError(t, err)
-	require.Equal(t, []string{`"a"`}, cells(t, chain.Finish(), "things", "id"))
+	require.Equal(t, []string{`"a"`}, cells(t, decoder.Finish(), "things", "id"))
 }
 
-// TestPlansAreShared lets chains of one plan run at once; the race detector
+// TestPlansAreShared lets decoders of one plan run at once; the race detector
 // looks on.
 func TestPlansAreShared(t *testing.T) {
 	t.Parallel()
@@ -178,12 +178,12 @@ func TestPlansAreShared(t *testing.T) {
 	results := make([]string, 4)
 	for i := range results {
 		group.Go(func() {
-			chain := plan.NewChain()
-			chain.Reset(params())
-			if _, err := chain.Page(page); err != nil {
+			decoder := plan.NewDecoder()
+			decoder.Reset(params())
+			if _, err := decoder.ReadPage(page); err != nil {
 				return
 			}
-			results[i] = strings.Join(rowsAsText(t, chain.Finish().Tables[0]), "\n")
+			results[i] = strings.Join(rowsAsText(t, decoder.Finish().Tables[0]), "\n")
 		})
 	}
 	group.Wait()

@@ -6,21 +6,18 @@ import (
 	"strconv"
 )
 
-// The functions here say what fits a type without loss. They take the text of
-// a value, escapes resolved, and tell by ok whether it fits. What is given to
-// wholeNumber and double is a JSON number by its grammar.
+// The functions here parse the text of a value, escapes resolved. ok reports whether the value fits the type without
+// loss.
 
-// wholeNumber returns the integer that a JSON number is, if it is
-// mathematically whole and fits 64 bits: 12, 65.0, 1e2, -0. It reads the
-// digits once, whatever the exponent.
-func wholeNumber(number []byte) (x int64, ok bool) {
+// parseWhole parses a JSON number that is mathematically whole and fits 64 bits: 12, 65.0, 1e2, -0. It reads the digits
+// once, whatever the exponent.
+func parseWhole(number []byte) (x int64, ok bool) {
 	negative := number[0] == '-'
 	if negative {
 		number = number[1:]
 	}
-	// The value is the digits read so far, times ten to the power of scale.
-	// Zeros wait in pending until a digit follows them, so that trailing ones
-	// cost no range.
+	// The value is the digits read so far, times ten to the power of scale. Zeros wait in pending until a digit follows,
+	// so that trailing ones cost no range.
 	var magnitude uint64
 	var scale, pending int64
 	fraction, overflow := false, false
@@ -54,7 +51,7 @@ func wholeNumber(number []byte) (x int64, ok bool) {
 		pending = 0
 	}
 	if overflow {
-		return 0, false // more digits than 64 bits hold, the last not zero
+		return 0, false // more than 64 bits, the last digit not zero
 	}
 	if magnitude == 0 {
 		return 0, true
@@ -81,8 +78,7 @@ func wholeNumber(number []byte) (x int64, ok bool) {
 	return 0, false
 }
 
-// exponent returns the exponent of a number, held within bounds that no number
-// of digits in one body reaches.
+// exponent parses the exponent of a number. It stops at a bound that is larger than any number of digits in a body.
 func exponent(digits []byte) int64 {
 	negative := digits[0] == '-'
 	if negative || digits[0] == '+' {
@@ -100,37 +96,34 @@ func exponent(digits []byte) int64 {
 	return x
 }
 
-// double returns the double nearest to a JSON number, if it is finite.
-func double(number []byte) (x float64, ok bool) {
+// parseDouble returns the double nearest to a JSON number, if it is finite.
+func parseDouble(number []byte) (x float64, ok bool) {
 	x, err := strconv.ParseFloat(string(number), 64)
 	return x, err == nil
 }
 
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// date returns the day that YYYY-MM-DD or a timestamp at midnight UTC names,
-// in days since 1970-01-01.
-func date(text []byte) (days int32, ok bool) {
+// parseDate parses YYYY-MM-DD, or a timestamp at midnight UTC, into days since 1970-01-01.
+func parseDate(text []byte) (days int32, ok bool) {
 	if len(text) == 10 {
-		return day(text)
+		return parseDay(text)
 	}
-	micros, ok := timestamp(text)
+	micros, ok := parseTimestamp(text)
 	if !ok || micros%microsPerDay != 0 {
 		return 0, false
 	}
 	return int32(micros / microsPerDay), true
 }
 
-// timestamp returns the moment that a text of RFC 3339 names, in microseconds
-// since 1970-01-01 UTC: with T or a blank, any fraction whose digits beyond
-// microseconds are zero, and an offset or Z; no zone means UTC, a date alone
-// its midnight. There is no second 60: the column could not tell it from the
-// next minute's first.
-func timestamp(text []byte) (micros int64, ok bool) {
+// parseTimestamp parses a time of RFC 3339 into microseconds since 1970-01-01 UTC: with T or a blank, any fraction whose
+// digits beyond microseconds are zero, and an offset or Z; no zone means UTC, a date alone its midnight. Second 60 does
+// not fit: the column could not distinguish it from the first of the next minute.
+func parseTimestamp(text []byte) (micros int64, ok bool) {
 	if len(text) < 10 {
 		return 0, false
 	}
-	days, ok := day(text)
+	days, ok := parseDay(text)
 	micros = int64(days) * microsPerDay
 	if !ok || len(text) == 10 {
 		return micros, ok
@@ -138,7 +131,7 @@ func timestamp(text []byte) (micros int64, ok bool) {
 	if len(text) < 19 || (text[10] != 'T' && text[10] != ' ') {
 		return 0, false
 	}
-	clock, ok := pairs(binary.LittleEndian.Uint64(text[11:]), clockLayout, clockReach)
+	clock, ok := parsePairs(binary.LittleEndian.Uint64(text[11:]), clockLayout, clockCheck)
 	hour, minute, second := clock&0xFF, clock>>24&0xFF, clock>>48&0xFF
 	if !ok || hour > 23 || minute > 59 || second > 59 {
 		return 0, false
@@ -167,7 +160,7 @@ func timestamp(text []byte) (micros int64, ok bool) {
 		return 0, false
 	}
 	word := uint64(binary.LittleEndian.Uint32(rest[1:])) | uint64(rest[5])<<32 | clockLayout>>40<<40
-	zone, ok := pairs(word, clockLayout, clockReach)
+	zone, ok := parsePairs(word, clockLayout, clockCheck)
 	hour, minute = zone&0xFF, zone>>24&0xFF
 	if !ok || hour > 23 || minute > 59 {
 		return 0, false
@@ -179,28 +172,25 @@ func timestamp(text []byte) (micros int64, ok bool) {
 	return micros + offset, true
 }
 
-// A layout is eight characters as a little-endian word, zeros standing for
-// digits; its reach takes what is no digit there, or not the layout's
-// character, to 0x80 or more.
+// A layout is eight characters as a little-endian word, with zeros for digits. Adding its check word to the difference
+// sets the high bit of each byte that is not a digit, or not the layout's character.
 const (
 	clockLayout = 0x30_30_3A_30_30_3A_30_30 // 00:00:00
-	clockReach  = 0x76_76_7F_76_76_7F_76_76
+	clockCheck  = 0x76_76_7F_76_76_7F_76_76
 	monthLayout = 0x2D_30_30_2D_30_30_30_30 // 0000-00-
-	monthReach  = 0x7F_76_76_7F_76_76_76_76
+	monthCheck  = 0x7F_76_76_7F_76_76_76_76
 )
 
-// pairs reads eight characters of a layout. The byte of a pair's first digit
-// holds the number that the pair writes.
-func pairs(word, layout, reach uint64) (numbers uint64, ok bool) {
+// parsePairs reads eight characters of a layout. The byte of a pair's first digit holds the number of the pair.
+func parsePairs(word, layout, check uint64) (numbers uint64, ok bool) {
 	x := word ^ layout
-	// A carry can only come from a byte that is refused anyway.
-	return x*10 + x>>8, ((x+reach)|x)&highs == 0
+	// A carry can only come from a byte that fails the check anyway.
+	return x*10 + x>>8, ((x+check)|x)&highs == 0
 }
 
-// day returns the day that the first ten bytes, YYYY-MM-DD, name, in days
-// since 1970-01-01.
-func day(text []byte) (days int32, ok bool) {
-	numbers, ok := pairs(binary.LittleEndian.Uint64(text), monthLayout, monthReach)
+// parseDay parses the first ten bytes, YYYY-MM-DD, into days since 1970-01-01.
+func parseDay(text []byte) (days int32, ok bool) {
+	numbers, ok := parsePairs(binary.LittleEndian.Uint64(text), monthLayout, monthCheck)
 	d := uint32(text[8]-'0')*10 + uint32(text[9]-'0')
 	if !ok || text[8]-'0' > 9 || text[9]-'0' > 9 {
 		return 0, false
@@ -210,14 +200,14 @@ func day(text []byte) (days int32, ok bool) {
 	if month < 1 || month > 12 || d < 1 || d > daysOf(year, month) {
 		return 0, false
 	}
-	// Years that begin in March end with the leap day.
+	// Count years from March, so that the leap day is the last.
 	y, m := year, month-3
 	if month < 3 {
 		y, m = year-1, month+9
 	}
 	y += 400 // keeps January of the year 0000 above zero
 	n := y*365 + y/4 - y/100 + y/400 + (m*153+2)/5 + d - 1
-	const epoch = 719468 + 146097 // of 1970-01-01 by the line above
+	const epoch = 719468 + 146097 // 1970-01-01 by the formula above
 	return int32(n) - epoch, true
 }
 

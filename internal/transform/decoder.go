@@ -1,0 +1,195 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+
+	"example.org/growthexport/internal/rows"
+)
+
+// Params are the parameters of a list's calls, by the names in the $ sources of columns: school_bid, perspective_bid,
+// district_bid and so on.
+type Params map[string]string
+
+// Page describes one page that was read.
+type Page struct {
+	Records int
+	// Next is the cursor of the next page, empty on the last one. It may be student data: never log it.
+	Next string
+}
+
+// Result holds the rows of all pages.
+type Result struct {
+	// Tables are in the order of the dataset's; Order is set in each. They belong to the decoder and are valid until
+	// its Reset.
+	Tables []*rows.Batch
+	// Records counts the records received, Duplicates those of them that were dropped.
+	Records, Duplicates int64
+	// Drift is sorted by table, field and kind.
+	Drift []Drift
+}
+
+// Decoder collects the records of one chain of calls: all pages of one list, or one single read. It is used by one
+// goroutine at a time and keeps its memory from Reset to Reset.
+type Decoder struct {
+	plan   *Plan
+	tables []*tableRows
+	params Params
+	limits Limits
+	count  int // records of all pages read
+	// childRows counts the child rows of all records, recordChildRows those of the current record.
+	childRows       int64
+	recordChildRows int
+	limitErr        error // set when a scan returns limitReached
+	drift           driftCounter
+
+	// The fields below belong to the current page.
+	body []byte
+	// depth is the number of brackets around the members of a record.
+	depth   int
+	skipper skipper
+	// hints guess the next member: per object, by the number of the last one.
+	hints [][]uint8
+	// unknown is the name of the last undeclared member, and unknownReplaced the number of its characters that were
+	// not text.
+	unknown         []byte
+	unknownReplaced int
+	left            leftovers
+	// dropped holds the positions, ascending, of the record's members that a later one of the same name replaces;
+	// nextDropped is the next of them, or -1.
+	dropped     []int
+	nextDropped int
+	text        []byte // scratch for one text
+	sorted      []sortedRow
+	outer       []outerMember
+}
+
+// NewDecoder returns an empty decoder without parameters.
+func (p *Plan) NewDecoder() *Decoder {
+	d := &Decoder{plan: p, hints: make([][]uint8, p.objects), nextDropped: -1}
+	for _, tp := range p.tables {
+		d.tables = append(d.tables, newTableRows(tp))
+		d.addHints(tp.root)
+	}
+	return d
+}
+
+func (d *Decoder) addHints(obj *objectPlan) {
+	d.hints[obj.id] = make([]uint8, len(obj.members))
+	for i := range obj.members {
+		if obj.members[i].object != nil {
+			d.addHints(obj.members[i].object)
+		}
+	}
+}
+
+// Reset empties the decoder for calls with these parameters, which must not change before Finish. A parameter that a
+// column needs and params lacks is an empty text.
+func (d *Decoder) Reset(params Params) {
+	d.params = params
+	d.limits = unlimited
+	d.count, d.childRows = 0, 0
+	d.drift.reset()
+	for _, t := range d.tables {
+		t.reset(params)
+	}
+}
+
+// Records returns the number of records received.
+func (d *Decoder) Records() int { return d.count }
+
+// ChildRows returns the number of child rows of the records received.
+func (d *Decoder) ChildRows() int64 { return d.childRows }
+
+// Bytes returns the memory that the decoder holds.
+func (d *Decoder) Bytes() int {
+	n := d.drift.bytes() + d.left.bytes() +
+		cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted)
+	for _, t := range d.tables {
+		n += t.bytes()
+	}
+	return n
+}
+
+// ReadPage reads one page. After an error the decoder holds nothing of the page, so that it can be requested again.
+// That makes sense after ErrNotJSON and ErrEmptyString, not after a *ShapeError, ErrTooLarge or an exceeded limit.
+func (d *Decoder) ReadPage(body []byte) (Page, error) {
+	for _, t := range d.tables {
+		if err := t.prepare(len(body)); err != nil {
+			return Page{}, fmt.Errorf("read a page of %s: %w", d.plan.dataset.Name, err)
+		}
+	}
+	d.body = body
+	page, err := d.readBody()
+	d.body = nil
+	if err == nil {
+		err = d.commitPage()
+	}
+	if err == nil {
+		return page, nil
+	}
+	d.rollBack()
+	if shape := (*ShapeError)(nil); errors.As(err, &shape) {
+		return Page{}, err // names the dataset itself
+	}
+	return Page{}, fmt.Errorf("read a page of %s: %w", d.plan.dataset.Name, err)
+}
+
+// rollBack drops the rows and drift of the current page.
+func (d *Decoder) rollBack() {
+	for _, t := range d.tables {
+		t.rewind(t.committed)
+	}
+	d.childRows = 0
+	for _, t := range d.tables[1:] {
+		t.starts = t.starts[:d.tables[0].committed]
+		d.childRows += int64(t.committed)
+	}
+	d.left.reset()
+	d.drift.rewind(0)
+}
+
+// commitPage accepts the rows of the current page and fills the columns that do not come from a row's own members.
+func (d *Decoder) commitPage() error {
+	for _, t := range d.tables {
+		if err := d.checkRoom(t); err != nil {
+			return err
+		}
+	}
+	records := d.tables[0]
+	d.count += d.pageRecords()
+	for _, t := range d.tables[1:] {
+		t.fillParents(records)
+		t.committed = t.n
+	}
+	records.committed = records.n
+	d.drift.commit()
+	return nil
+}
+
+// pageRecords returns the number of records read from the current page.
+func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
+
+// maxRepeatedBytes bounds the text that one page may repeat in child rows.
+const maxRepeatedBytes = 256 << 20
+
+// checkRoom returns ErrTooLarge if a column of the table could not hold the parents' keys, or a parameter's text once
+// it is copied to every row.
+func (d *Decoder) checkRoom(t *tableRows) error {
+	for _, p := range t.plan.params {
+		if t.n*len(t.cols[p.column].Data) > rows.MaxTextBytes {
+			return ErrTooLarge
+		}
+	}
+	records := d.tables[0]
+	for _, p := range t.plan.parents {
+		from, repeated := &records.cols[p.from], 0
+		for r := records.committed; r < records.n; r++ {
+			repeated += len(from.Text(r)) * (t.childEnd(r) - int(t.starts[r]))
+		}
+		if repeated > maxRepeatedBytes || len(t.cols[p.column].Data)+repeated > rows.MaxTextBytes {
+			return ErrTooLarge
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package transform
+
+import (
+	"bytes"
+	"slices"
+)
+
+// leftovers are the members that no column took, of every open object.
+type leftovers struct {
+	members []leftover
+	text    []byte
+}
+
+// leftover is one member: its name, escapes resolved, and its value in compact form follow each other in
+// leftovers.text.
+type leftover struct {
+	start, value, end int
+	// null members are not written. They are here so that duplicates of them are found.
+	null bool
+}
+
+func (l *leftovers) bytes() int { return cap(l.text) + 32*cap(l.members) }
+
+func (l *leftovers) reset() { l.members, l.text = l.members[:0], l.text[:0] }
+
+// leftoverMark is where the leftovers of an object begin.
+type leftoverMark struct{ members, text int }
+
+// mark returns where the leftovers of an object that opens now will begin.
+func (l *leftovers) mark() leftoverMark { return leftoverMark{len(l.members), len(l.text)} }
+
+// count returns the number of members from a mark on.
+func (l *leftovers) count(mark leftoverMark) int { return len(l.members) - mark.members }
+
+// add adds a member and returns how many parts of its value were replaced because they are not text.
+func (l *leftovers) add(name, value []byte) (replaced int) {
+	m := leftover{start: len(l.text)}
+	l.text = append(l.text, name...)
+	m.value = len(l.text)
+	l.text, replaced = appendCompact(l.text, value)
+	m.end = len(l.text)
+	l.members = append(l.members, m)
+	return replaced
+}
+
+func (l *leftovers) addNull(name []byte) {
+	start := len(l.text)
+	l.text = append(l.text, name...)
+	l.members = append(l.members, leftover{start: start, value: len(l.text), end: len(l.text), null: true})
+}
+
+func (l *leftovers) name(m leftover) []byte { return l.text[m.start:m.value] }
+
+// sortMembers sorts the members from mark on by name and removes the nulls. It returns false if there is a duplicate.
+func (l *leftovers) sortMembers(mark leftoverMark) bool {
+	members := l.members[mark.members:]
+	if len(members) > 1 {
+		slices.SortFunc(members, func(a, b leftover) int { return bytes.Compare(l.name(a), l.name(b)) })
+		for i := range members[1:] {
+			if bytes.Equal(l.name(members[i]), l.name(members[i+1])) {
+				return false
+			}
+		}
+	}
+	members = slices.DeleteFunc(members, func(m leftover) bool { return m.null })
+	l.members = l.members[:mark.members+len(members)]
+	return true
+}
+
+// appendObject appends the sorted members from mark on as an object.
+func (l *leftovers) appendObject(dst []byte, mark leftoverMark) []byte {
+	separator := byte('{')
+	for _, m := range l.members[mark.members:] {
+		dst = appendQuoted(append(dst, separator), l.name(m))
+		dst = append(append(dst, ':'), l.text[m.value:m.end]...)
+		separator = ','
+	}
+	return append(dst, '}')
+}
+
+// wrap replaces the members from mark on, if any are not null, by one member that holds them. It returns false if there
+// is a duplicate.
+func (l *leftovers) wrap(mark leftoverMark, name string) bool {
+	if !l.sortMembers(mark) {
+		return false
+	}
+	if l.count(mark) == 0 {
+		return true
+	}
+	m := leftover{start: len(l.text)}
+	l.text = append(l.text, name...)
+	m.value = len(l.text)
+	l.text = l.appendObject(l.text, mark)
+	m.end = len(l.text)
+	l.members = append(l.members[:mark.members], m)
+	return true
+}
+
+// writeExtra writes _extra of the row just read, from its leftovers, and returns pos, or duplicated.
+func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
+	if !d.left.sortMembers(mark) {
+		return duplicated
+	}
+	if d.left.count(mark) == 0 {
+		t.setNull(t.plan.extra, t.n)
+	} else {
+		v := &t.cols[t.plan.extra]
+		v.Data = d.left.appendObject(v.Data, mark)
+		v.Present[t.n] = 1
+		v.End[t.n] = uint32(len(v.Data))
+	}
+	d.left.members, d.left.text = d.left.members[:mark.members], d.left.text[:mark.text]
+	return pos
+}
