@@ -44,7 +44,7 @@ func abandonable(ctx context.Context, store Store, run string) (*Plan, *intent, 
 	refuse := func(format string, args ...any) (*Plan, *intent, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
 	}
-	documents, err := list(ctx, store, runPath(run))
+	documents, err := ListAll(ctx, store, runPath(run))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,7 +105,7 @@ func removeUnpublished(ctx context.Context, store Store, run string, plan *Plan,
 	if err := store.Remove(ctx, ManifestPath(run)); err != nil {
 		return err
 	}
-	if err := removeAll(ctx, store, committed); err != nil {
+	if err := RemoveAll(ctx, store, committed); err != nil {
 		return err
 	}
 	if err := Forget(ctx, store, run); err != nil {
@@ -121,7 +121,7 @@ func removeUnpublished(ctx context.Context, store Store, run string, plan *Plan,
 	if err := store.Sweep(ctx, run); err != nil {
 		return err
 	}
-	documents, err := list(ctx, store, runPath(run))
+	documents, err := ListAll(ctx, store, runPath(run))
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func removeUnpublished(ctx context.Context, store Store, run string, plan *Plan,
 			others = append(others, entry.Path)
 		}
 	}
-	if err := removeAll(ctx, store, others); err != nil {
+	if err := RemoveAll(ctx, store, others); err != nil {
 		return err
 	}
 	if err := store.Remove(ctx, IntentPath(run)); err != nil {
@@ -146,16 +146,16 @@ func committedFiles(ctx context.Context, store Store, run string, kind Kind, dat
 	var found []string
 	for _, table := range schemas.Tables() {
 		folder := DatePath(kind, table.Name, date)
-		entries, err := list(ctx, store, folder)
+		entries, err := ListAll(ctx, store, folder)
 		if err != nil {
 			above, _, _ := strings.Cut(folder, "/snapshot_date=")
-			entries, err = list(ctx, store, above) // not as a folder: links are not followed
+			entries, err = ListAll(ctx, store, above) // not as a folder: links are not followed
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, entry := range entries {
-			if RunOf(entry.Path) == Escape(run) {
+			if Owner(entry.Path) == Escape(run) {
 				found = append(found, entry.Path)
 			}
 		}

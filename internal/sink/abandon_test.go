@@ -19,7 +19,7 @@ func TestAbandon(t *testing.T) {
 		begun, _, err := begin(t.Context(), store, gather(t, store, "run"), options(), "")
 		require.NoError(t, err)
 		if commit {
-			require.NoError(t, commitAll(t.Context(), store, "run", begun.files()[:2]))
+			require.NoError(t, CommitAll(t.Context(), store, "run", begun.files()[:2]))
 		}
 	}
 	for name, prepare := range map[string]func(t *testing.T, store *Dir, root string){

@@ -98,14 +98,14 @@ func Forget(ctx context.Context, store Store, run string) error {
 	if err := abortAll(ctx, store, run, files); err != nil {
 		return err
 	}
-	return removeAll(ctx, store, paths)
+	return RemoveAll(ctx, store, paths)
 }
 
 // abortAll drops staged files. One whose checkpoint is damaged has no name to
 // drop it by and is left to Sweep.
 func abortAll(ctx context.Context, store Store, run string, files []File) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
+	group.SetLimit(MaxConcurrency)
 	for _, file := range files {
 		if file.Staged == nil {
 			continue

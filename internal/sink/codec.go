@@ -3,16 +3,9 @@ package sink
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
-
-// ErrDamaged says that a document is there and cannot be read as one: somebody
-// or something else than this program has changed it.
-var ErrDamaged = errors.New("the document is damaged")
 
 // encodeDocument returns a document as it is stored: indented, members in the
 // order of their declaration and maps in that of their keys, a newline at the
@@ -62,9 +55,4 @@ func writeDocument(ctx context.Context, store Store, path string, document any, 
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-func hashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -26,7 +26,7 @@ type serviceDocument struct {
 // is published yet; runs that have only been planned do not, so a wrong base URL
 // that never got that far does not have to be accepted.
 func CheckDestination(ctx context.Context, store Store, baseURL, partitionBy string, acceptBaseURL bool) error {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func CheckDestination(ctx context.Context, store Store, baseURL, partitionBy str
 // only published runs count, and accepting another service makes the destination
 // that service's.
 func settleDestination(ctx context.Context, store Store, baseURL, partitionBy string, acceptBaseURL bool) error {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func settleDestination(ctx context.Context, store Store, baseURL, partitionBy st
 // MovesFrom returns the base URL of the service that the destination belongs to;
 // empty if it is the one at baseURL, or none.
 func MovesFrom(ctx context.Context, store Store, baseURL string) (string, error) {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return "", err
 	}

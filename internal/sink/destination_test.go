@@ -57,7 +57,7 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 	t.Log("and so does a published one, which may be of any kind, and of an earlier build that knew no such rule")
 	stageRun(t, store, plan, nil)
 	publishRun(t, store, "first")
-	require.NoFileExists(t, filepath.Join(store.name, ServicePath))
+	require.NoFileExists(t, filepath.Join(store.String(), ServicePath))
 	require.Empty(t, refusedService(t, store, "HTTPS://Service.Example:443//"))
 	require.Contains(t, refusedService(t, store, "simulate"), "not to simulate")
 }
@@ -95,7 +95,7 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	require.Empty(t, refusedService(t, store, serviceA))
 	requireVerified(t, store, VerifyTarget{})
 
-	require.NoError(t, os.WriteFile(filepath.Join(store.name, ServicePath), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(store.String(), ServicePath), []byte("{"), 0o600))
 	require.Contains(t, refusedService(t, store, serviceA), ServicePath)
 }
 

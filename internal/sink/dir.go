@@ -27,6 +27,8 @@ type DirOptions struct {
 	// Command is the name of the running command, written to a lock's file for
 	// other processes.
 	Command string
+	// WrapFileSystem lets tests observe and fail the calls of a Dir.
+	WrapFileSystem func(FileSystem) FileSystem
 }
 
 // Dir is a Store on a file system. Staged files are in _staging/<run>/ under
@@ -42,11 +44,7 @@ type Dir struct {
 	folderMode fs.FileMode
 	log        *slog.Logger
 	command    string
-
-	// flush makes a file or folder durable; tests of other things do without.
-	flush func(osFile) error
-	// wrap lets tests wrap the file system; nil otherwise.
-	wrap func(osRoot) osRoot
+	wrap       func(FileSystem) FileSystem
 
 	// writing admits one conditional write of this process at a time, so that
 	// its goroutines need not poll for the lock of other processes.
@@ -56,7 +54,7 @@ type Dir struct {
 	syncing chan struct{}
 
 	mu   sync.Mutex
-	root osRoot // nil until the folder exists
+	root FileSystem // nil until the folder exists
 	// made are the root and the folders above it that this Dir has made, the
 	// outermost first.
 	made []string
@@ -66,7 +64,10 @@ type Dir struct {
 	intact map[string]struct{}
 }
 
-var _ Store = (*Dir)(nil)
+var (
+	_ Store        = (*Dir)(nil)
+	_ StagedReader = (*Dir)(nil)
+)
 
 // NewDir returns the store at a path of the file system. It touches nothing.
 func NewDir(name string, opts DirOptions) (*Dir, error) {
@@ -79,7 +80,7 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 	}
 	d := &Dir{
 		name: name, path: absolute, fileMode: 0o600, folderMode: 0o700,
-		log: opts.Log, command: opts.Command, flush: osFile.Sync,
+		log: opts.Log, command: opts.Command, wrap: opts.WrapFileSystem,
 		writing: make(chan struct{}, 1), syncing: make(chan struct{}, 1), unsynced: make(map[string]struct{}),
 		intact: make(map[string]struct{}),
 	}
@@ -151,7 +152,7 @@ func (d *Dir) probe(folder string) error {
 }
 
 // existing returns the root, nil where there is no folder yet.
-func (d *Dir) existing() (osRoot, error) {
+func (d *Dir) existing() (FileSystem, error) {
 	root, err := d.open(false)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -159,7 +160,7 @@ func (d *Dir) existing() (osRoot, error) {
 	return root, err
 }
 
-func (d *Dir) open(create bool) (osRoot, error) {
+func (d *Dir) open(create bool) (FileSystem, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.root != nil {
@@ -216,7 +217,7 @@ func (d *Dir) makeRoot(folder string) (made []string, err error) {
 	}
 	// A folder that may be entered and not read cannot be synced.
 	if f, err := os.Open(above); err == nil {
-		return made, errors.Join(d.flushFolder(f), f.Close())
+		return made, errors.Join(flushFolder(f), f.Close())
 	}
 	return made, nil
 }
@@ -249,7 +250,7 @@ func (d *Dir) reopen() {
 
 // inFolder makes the folder and then does what needs it. Somebody may remove
 // the empty folder in between, so both are tried again.
-func (d *Dir) inFolder(root osRoot, folder string, do func() error) error {
+func (d *Dir) inFolder(root FileSystem, folder string, do func() error) error {
 	var err error
 	for range 100 {
 		if err = d.makeFolder(root, folder); err == nil {
@@ -262,7 +263,7 @@ func (d *Dir) inFolder(root osRoot, folder string, do func() error) error {
 	return err
 }
 
-func (d *Dir) makeFolder(root osRoot, folder string) error {
+func (d *Dir) makeFolder(root FileSystem, folder string) error {
 	if folder == "." {
 		return nil
 	}
@@ -292,7 +293,7 @@ func (d *Dir) makeFolder(root osRoot, folder string) error {
 // create makes a new file that will be at target later, with its final mode:
 // the options' mode, readable also for anyone who may read the file that it
 // replaces or the folder it will be in.
-func (d *Dir) create(root osRoot, name, target string) (osFile, error) {
+func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 	mode := d.fileMode
 	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {
 		mode |= info.Mode().Perm()
@@ -313,14 +314,14 @@ func (d *Dir) create(root osRoot, name, target string) (osFile, error) {
 // a folder's mode. The root does not count, since its owner may have made it
 // with any mode: below it _runs, which a run makes first, speaks for it. So a
 // destination that was made with GroupReadable stays readable for the group.
-func inherited(root osRoot, name string) fs.FileMode {
+func inherited(root FileSystem, name string) fs.FileMode {
 	folder := path.Dir(name)
 	for ; folder != "."; folder = path.Dir(folder) {
 		if info, err := root.Stat(folder); err == nil {
 			return info.Mode().Perm() & 0o055
 		}
 	}
-	if info, err := root.Stat(path.Clean(runsPrefix)); err == nil {
+	if info, err := root.Stat(path.Clean(ownersPrefix)); err == nil {
 		return info.Mode().Perm() & 0o055
 	}
 	return 0
@@ -328,7 +329,7 @@ func inherited(root osRoot, name string) fs.FileMode {
 
 // setMode gives back what the umask took from a new file's mode. Where a file
 // system has no modes of its own and shows more, there is nothing to do.
-func setMode(f osFile, mode fs.FileMode) error {
+func setMode(f FileHandle, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm()&mode != mode {
 		err = f.Chmod(mode)
@@ -337,7 +338,7 @@ func setMode(f osFile, mode fs.FileMode) error {
 }
 
 // prune removes the folder and those above it as far as they are empty.
-func (d *Dir) prune(root osRoot, folder string) {
+func (d *Dir) prune(root FileSystem, folder string) {
 	for folder != "." && root.Remove(folder) == nil {
 		folder = path.Dir(folder)
 	}
@@ -356,7 +357,7 @@ func (d *Dir) changed(folder string) {
 }
 
 // sync makes the entries of all folders that changed before the call durable.
-func (d *Dir) sync(root osRoot) error {
+func (d *Dir) sync(root FileSystem) error {
 	d.syncing <- struct{}{}
 	defer func() { <-d.syncing }()
 	d.mu.Lock()
@@ -371,7 +372,7 @@ func (d *Dir) sync(root osRoot) error {
 			continue // it was emptied and removed
 		}
 		if err == nil {
-			err = errors.Join(d.flushFolder(f), f.Close())
+			err = errors.Join(flushFolder(f), f.Close())
 		}
 		if err != nil {
 			d.mu.Lock()
@@ -387,11 +388,11 @@ func (d *Dir) sync(root osRoot) error {
 
 // flushFolder makes the entries of a folder durable, where the system has a way
 // to: not every file system syncs folders, and Windows opens none for it.
-func (d *Dir) flushFolder(f osFile) error {
+func flushFolder(f FileHandle) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	err := d.flush(f)
+	err := f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	if err != nil {
 		return nil, "", d.failed("read", name, err)
 	}
-	return data, hashOf(data), nil
+	return data, Hash(data), nil
 }
 
 // Write writes a document beside the visible ones, syncs it and renames it.
@@ -84,13 +84,13 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 // The next holder of the lock clears away what a killed one left; what is
 // written without it lies in the folder of its run, to be swept with that.
 func documentStaging(name string, when Condition) (folder string, locked bool) {
-	if run := RunOf(name); when == (Condition{}) && run != "" {
-		return stagingPrefix + run, false
+	if owner := Owner(name); when == (Condition{}) && owner != "" {
+		return stagingPrefix + owner, false
 	}
 	return documentsFolder, true
 }
 
-func (d *Dir) holdsCondition(root osRoot, name string, when Condition) error {
+func (d *Dir) holdsCondition(root FileSystem, name string, when Condition) error {
 	switch {
 	case when.Absent:
 		if _, err := root.Lstat(name); err == nil {
@@ -98,7 +98,7 @@ func (d *Dir) holdsCondition(root osRoot, name string, when Condition) error {
 		}
 	case when.Version != "":
 		data, err := readAll(root, name)
-		if missing(err) || (err == nil && hashOf(data) != when.Version) {
+		if missing(err) || (err == nil && Hash(data) != when.Version) {
 			return ErrConflict
 		}
 		return err
@@ -106,20 +106,20 @@ func (d *Dir) holdsCondition(root osRoot, name string, when Condition) error {
 	return nil
 }
 
-func (d *Dir) writeFile(root osRoot, temporary, name string, data []byte) error {
+func (d *Dir) writeFile(root FileSystem, temporary, name string, data []byte) error {
 	f, err := d.create(root, temporary, name)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err == nil {
-		err = d.flush(f)
+		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())
 }
 
 // replace moves the temporary file to its name.
-func (d *Dir) replace(root osRoot, temporary, name string, when Condition) error {
+func (d *Dir) replace(root FileSystem, temporary, name string, when Condition) error {
 	if !when.Absent {
 		return root.Rename(temporary, name)
 	}
@@ -139,7 +139,7 @@ func (d *Dir) replace(root osRoot, temporary, name string, when Condition) error
 	return root.Rename(temporary, name)
 }
 
-func removeIfThere(root osRoot, name string) error {
+func removeIfThere(root FileSystem, name string) error {
 	if err := root.Remove(name); err != nil && !missing(err) {
 		return err
 	}
@@ -148,7 +148,7 @@ func removeIfThere(root osRoot, name string) error {
 
 // dirObject is an Object of a Dir.
 type dirObject struct {
-	osFile
+	FileHandle
 
 	size int64
 }
@@ -168,7 +168,7 @@ func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
 }
 
 // openFile opens a regular file, or fails with ErrNotFound.
-func (d *Dir) openFile(root osRoot, name string) (Object, error) {
+func (d *Dir) openFile(root FileSystem, name string) (Object, error) {
 	f, err := openToRead(root, name)
 	if missing(err) {
 		return nil, ErrNotFound
@@ -183,7 +183,7 @@ func (d *Dir) openFile(root osRoot, name string) (Object, error) {
 	if err != nil {
 		return nil, errors.Join(d.failed("open", name, err), f.Close())
 	}
-	return dirObject{osFile: f, size: info.Size()}, nil
+	return dirObject{FileHandle: f, size: info.Size()}, nil
 }
 
 // List walks the folders, without _staging and without what is neither file nor
@@ -204,11 +204,11 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 		if !fs.ValidPath(folder) {
 			return
 		}
-		d.list(ctx, root, folder, prefix, yield)
+		d.walk(ctx, root, folder, prefix, yield)
 	}
 }
 
-func (d *Dir) list(ctx context.Context, root osRoot, folder, prefix string, yield func(Entry, error) bool) bool {
+func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, yield func(Entry, error) bool) bool {
 	if err := ctx.Err(); err != nil {
 		return yield(Entry{}, err)
 	}
@@ -228,7 +228,7 @@ func (d *Dir) list(ctx context.Context, root osRoot, folder, prefix string, yiel
 			if below == stagingPrefix || !leads {
 				continue
 			}
-			if !d.list(ctx, root, name, prefix, yield) {
+			if !d.walk(ctx, root, name, prefix, yield) {
 				return false
 			}
 		case entry.Type().IsRegular() && strings.HasPrefix(name, prefix):
@@ -255,7 +255,7 @@ func sortName(entry fs.DirEntry) string {
 }
 
 // readAll returns what a file holds.
-func readAll(root osRoot, name string) ([]byte, error) {
+func readAll(root FileSystem, name string) ([]byte, error) {
 	f, err := openToRead(root, name)
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func readAll(root osRoot, name string) ([]byte, error) {
 }
 
 // readFolder returns the entries of a folder, none if it is missing.
-func readFolder(root osRoot, folder string) ([]fs.DirEntry, error) {
+func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
 	f, err := openToRead(root, folder)
 	if missing(err) {
 		return nil, nil
@@ -293,7 +293,7 @@ func (d *Dir) Remove(ctx context.Context, name string) error {
 	if root == nil {
 		return err
 	}
-	document := strings.HasPrefix(name, "_") && !strings.Contains(name, "/"+journalName)
+	document := strings.HasPrefix(name, "_") && !isDetail(name)
 	if document {
 		if err := d.sync(root); err != nil {
 			return err

@@ -2,32 +2,49 @@ package sink
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 )
 
+// slowSync is a file system whose files take until proceed to become durable.
+type slowSync struct {
+	FileSystem
+
+	entered, proceed chan struct{}
+}
+
+func (s slowSync) OpenFile(name string, flag int, perm fs.FileMode) (FileHandle, error) {
+	f, err := s.FileSystem.OpenFile(name, flag, perm)
+	return slowFile{f, s}, err
+}
+
+type slowFile struct {
+	FileHandle
+
+	of slowSync
+}
+
+func (f slowFile) Sync() error {
+	f.of.entered <- struct{}{}
+	<-f.of.proceed
+	return nil
+}
+
 // TestDirSyncWaits has two goroutines sync a change in the same folder: the
 // second returns only when the folder is durable.
 func TestDirSyncWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDir(t, t.TempDir())
+		d, err := NewDir(t.TempDir(), DirOptions{})
+		require.NoError(t, err)
 		root, err := d.open(true)
 		require.NoError(t, err)
 		require.NoError(t, d.makeFolder(root, "a"))
 		require.NoError(t, d.sync(root))
 		entered, proceed := make(chan struct{}, 2), make(chan struct{})
-		d.flush = func(osFile) error {
-			entered <- struct{}{}
-			<-proceed
-			return nil
-		}
+		root = slowSync{root, entered, proceed}
 		d.changed("a")
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { first <- d.sync(root) }()
@@ -39,122 +56,4 @@ func TestDirSyncWaits(t *testing.T) {
 		require.NoError(t, <-first)
 		require.NoError(t, <-second)
 	})
-}
-
-// TestDirSyncsWhatOthersMade takes over from a publisher that was killed after
-// its last rename: the folders that it made, and theirs, are synced before the
-// manifest is written.
-func TestDirSyncsWhatOthersMade(t *testing.T) {
-	t.Parallel()
-	root := filepath.Join(t.TempDir(), "dest")
-	killed := newDir(t, root)
-	stageRun(t, killed, newPlan("night", few), nil)
-	_, files := gather(t, killed, "night").manifest()
-	for _, file := range files {
-		require.NoError(t, killed.Commit(t.Context(), "night", file))
-	}
-	second := newDir(t, root)
-	var synced []string
-	second.flush = func(f osFile) error {
-		name, err := filepath.Rel(root, f.Name())
-		if filepath.IsAbs(name) || err != nil {
-			name = f.Name()
-		}
-		synced = append(synced, name)
-		if name == "_runs/night/"+manifestName {
-			require.Subset(t, synced, []string{".", "schools", "schools/snapshot_date=" + today})
-		}
-		return nil
-	}
-	publishRun(t, second, "night")
-	require.Contains(t, synced, "schools")
-}
-
-// TestObstacles puts something in the place of a table's folder.
-func TestObstacles(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name string
-		put  func(t *testing.T, path string)
-		says string
-	}{
-		{"a file", func(t *testing.T, path string) {
-			t.Helper()
-			require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
-		}, "schools is a file where a folder belongs: move it away"},
-		{"a link out of the destination", func(t *testing.T, path string) {
-			t.Helper()
-			require.NoError(t, os.Symlink(t.TempDir(), path))
-		}, "schools is a symbolic link that does not lead to a folder of the destination"},
-		{"a link to nothing", func(t *testing.T, path string) {
-			t.Helper()
-			require.NoError(t, os.Symlink("nothing", path))
-		}, "schools is a symbolic link that does not lead to a folder of the destination"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			root := t.TempDir()
-			store := newDir(t, root)
-			stageRun(t, store, newPlan("night", few), nil)
-			path := filepath.Join(root, "schools")
-			test.put(t, path)
-			before := below(t, root)
-
-			_, err := Publish(t.Context(), store, gather(t, store, "night"), options())
-			require.ErrorContains(t, err, test.says)
-			require.NotErrorIs(t, err, ErrStagedLost)
-			require.Equal(t, before, below(t, root))
-
-			// Commit finds the same: it may have been put there since.
-			_, files := gather(t, store, "night").manifest()
-			for _, file := range files {
-				if filepath.Dir(filepath.Dir(file.Path)) == "schools" {
-					err = store.Commit(t.Context(), "night", file)
-				}
-			}
-			require.ErrorContains(t, err, test.says)
-			require.NotErrorIs(t, err, ErrStagedLost)
-
-			require.NoError(t, os.RemoveAll(path))
-			publishRun(t, store, "night")
-		})
-	}
-}
-
-// otherDevice is a file system whose folder of schools is a mount.
-type otherDevice struct{ osRoot }
-
-func (o otherDevice) Rename(from, to string) error {
-	if strings.HasPrefix(to, "schools/") {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EXDEV}
-	}
-	return o.osRoot.Rename(from, to)
-}
-
-// TestMountInTheWay finds before anything is visible that files cannot be moved
-// to the folder of a table.
-func TestMountInTheWay(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	store := newDir(t, root)
-	store.wrap = func(r osRoot) osRoot { return otherDevice{r} }
-	stageRun(t, store, newPlan("night", few), nil)
-	require.NoError(t, os.Mkdir(filepath.Join(root, "schools"), 0o700))
-	before := below(t, root)
-	_, err := Publish(t.Context(), store, gather(t, store, "night"), options())
-	require.ErrorContains(t, err, "cannot move files to schools")
-	require.ErrorContains(t, err, "keep the whole destination on one file system")
-	require.Equal(t, before, below(t, root))
-}
-
-// below returns the paths of all that is below a folder.
-func below(t *testing.T, root string) []string {
-	t.Helper()
-	var found []string
-	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		found = append(found, path)
-		return err
-	}))
-	return found
 }

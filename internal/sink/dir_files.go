@@ -25,8 +25,8 @@ type dirDraft struct {
 	DraftFile
 
 	dir    *Dir
-	root   osRoot
-	file   osFile
+	root   FileSystem
+	file   FileHandle
 	folder string
 	name   string
 }
@@ -63,7 +63,7 @@ func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := f.dir.flush(f.file); err != nil {
+		if err := f.file.Sync(); err != nil {
 			return nil, f.Failed(err)
 		}
 		f.dir.changed(f.folder)
@@ -105,7 +105,7 @@ func staged(run string, file File) (string, error) {
 }
 
 // has tells whether there is a regular file of that size.
-func (d *Dir) has(root osRoot, name string, size int64) (bool, error) {
+func (d *Dir) has(root FileSystem, name string, size int64) (bool, error) {
 	info, err := root.Lstat(name)
 	if missing(err) {
 		return false, nil
@@ -124,7 +124,7 @@ func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
 
 // locate returns the path at which a staged file is, staged or committed, empty
 // if it is at neither, and the path at which it was staged.
-func (d *Dir) locate(ctx context.Context, run string, file File) (root osRoot, name, from string, err error) {
+func (d *Dir) locate(ctx context.Context, run string, file File) (root FileSystem, name, from string, err error) {
 	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
 		return nil, "", "", err
 	}
@@ -206,6 +206,31 @@ func (d *Dir) Commit(ctx context.Context, run string, file File) error {
 	// was killed before it could make it durable.
 	d.changed(folder)
 	return nil
+}
+
+// OpenStaged opens a staged file, or the committed one.
+func (d *Dir) OpenStaged(ctx context.Context, run string, file File) (Object, error) {
+	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
+		return nil, err
+	}
+	root, err := d.existing()
+	if root == nil {
+		return nil, cmp.Or(err, ErrStagedLost)
+	}
+	from, err := staged(run, file)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{from, file.Path} {
+		if name == "" {
+			continue
+		}
+		object, err := d.openFile(root, name)
+		if !errors.Is(err, ErrNotFound) {
+			return object, err
+		}
+	}
+	return nil, d.failed("open the staged file of", file.Path, ErrStagedLost)
 }
 
 // Abort removes a staged file.

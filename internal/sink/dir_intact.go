@@ -18,7 +18,7 @@ func (d *Dir) Intact(ctx context.Context, run string, file File) (bool, error) {
 
 // unchanged reports whether the file at name has the hash of a staged file,
 // whose staged name is from.
-func (d *Dir) unchanged(ctx context.Context, root osRoot, name, from string, file File) (bool, error) {
+func (d *Dir) unchanged(ctx context.Context, root FileSystem, name, from string, file File) (bool, error) {
 	d.mu.Lock()
 	_, read := d.intact[from]
 	d.mu.Unlock()
@@ -32,7 +32,7 @@ func (d *Dir) unchanged(ctx context.Context, root osRoot, name, from string, fil
 	if err != nil {
 		return false, d.failed("open", name, err)
 	}
-	hash, err := hashFile(ctx, f, file.Bytes)
+	hash, err := HashFile(ctx, f, file.Bytes)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return false, d.failed("read", name, err)
 	}

@@ -68,7 +68,7 @@ func (d *Dir) lock(ctx context.Context, name string, mode LockMode, patience tim
 }
 
 func (d *Dir) waitForLock(
-	ctx context.Context, root osRoot, name string, mode LockMode, patience time.Duration,
+	ctx context.Context, root FileSystem, name string, mode LockMode, patience time.Duration,
 ) (func() error, error) {
 	began := time.Now()
 	nextLog := lockSilence
@@ -116,9 +116,9 @@ func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 // tryLock takes the lock whose file is at path, or fails with a *LockedError.
 // The last holder removes the file, so a process may have locked a file that was
 // removed after it had opened it, which locks nothing: it then tries again.
-func (d *Dir) tryLock(root osRoot, path string, mode LockMode) (func() error, error) {
+func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
 	for range lockTries {
-		var f osFile
+		var f FileHandle
 		err := d.inFolder(root, locksFolder, func() (err error) {
 			f, err = root.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, d.fileMode)
 			return err
@@ -154,7 +154,7 @@ func (d *Dir) tryLock(root osRoot, path string, mode LockMode) (func() error, er
 	return nil, fmt.Errorf("%s was another file each time after it had been locked: the file system cannot hold locks reliably", path)
 }
 
-func sameFile(root osRoot, name string, f osFile) bool {
+func sameFile(root FileSystem, name string, f FileHandle) bool {
 	mine, err := f.Stat()
 	if err != nil {
 		return false
@@ -166,7 +166,7 @@ func sameFile(root osRoot, name string, f osFile) bool {
 // unlock closes a lock's file, which gives the lock up. The last holder removes
 // the file before that, so that the lock is still held while the file goes; the
 // file at path is a different one if the locks' folder was removed by hand.
-func (d *Dir) unlock(root osRoot, path string, f osFile, last bool) error {
+func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) error {
 	var err error
 	if last && sameFile(root, path, f) {
 		err = removeIfThere(root, path)
@@ -191,7 +191,7 @@ type holderRecord struct {
 // signLock writes to a lock's file who holds it. The returned function adds
 // that it was given up. The file is used only in messages, so failing to write
 // it is not an error.
-func (d *Dir) signLock(f osFile, mode LockMode) (released func()) {
+func (d *Dir) signLock(f FileHandle, mode LockMode) (released func()) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -218,7 +218,7 @@ func (d *Dir) signLock(f osFile, mode LockMode) (released func()) {
 
 // readHolders returns who holds a lock, the latest first. Holders on this host
 // that were killed are left out.
-func readHolders(f osFile) []LockHolder {
+func readHolders(f FileHandle) []LockHolder {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxLockFile))
 	if err != nil {
 		return nil
@@ -244,7 +244,7 @@ func readHolders(f osFile) []LockHolder {
 
 // lockDocuments takes the lock of conditional writes and clears away what a
 // killed holder left.
-func (d *Dir) lockDocuments(ctx context.Context, root osRoot) (func() error, error) {
+func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
 	select {
 	case d.writing <- struct{}{}:
 	case <-ctx.Done():
@@ -268,7 +268,7 @@ func (d *Dir) lockDocuments(ctx context.Context, root osRoot) (func() error, err
 }
 
 // sweepLocks removes the files of locks that no process holds.
-func (d *Dir) sweepLocks(root osRoot) {
+func (d *Dir) sweepLocks(root FileSystem) {
 	entries, err := readFolder(root, locksFolder)
 	if err != nil {
 		return

@@ -5,8 +5,8 @@ package sink
 import "errors"
 
 // lockFile fails: this platform has no lock that is certain to end with its process.
-func lockFile(osFile, LockMode) error { return errors.ErrUnsupported }
+func lockFile(FileHandle, LockMode) error { return errors.ErrUnsupported }
 
-func upgradeLock(osFile) error { return errors.ErrUnsupported }
+func upgradeLock(FileHandle) error { return errors.ErrUnsupported }
 
 func processRuns(int) bool { return true }

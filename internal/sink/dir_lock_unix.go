@@ -10,7 +10,7 @@ import (
 
 // lockFile locks the open file until it is closed or the process ends, however
 // it ends. ErrLocked, or errors.ErrUnsupported.
-func lockFile(f osFile, mode LockMode) error {
+func lockFile(f FileHandle, mode LockMode) error {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if mode == Exclusive {
 		how = syscall.LOCK_EX | syscall.LOCK_NB
@@ -41,7 +41,7 @@ func lockFile(f osFile, mode LockMode) error {
 }
 
 // upgradeLock makes a shared lock exclusive. If it fails the lock may be lost.
-func upgradeLock(f osFile) error { return lockFile(f, Exclusive) }
+func upgradeLock(f FileHandle) error { return lockFile(f, Exclusive) }
 
 // processRuns reports whether a process of this host is alive.
 func processRuns(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -13,7 +13,7 @@ const lockOffset = 1 << 30
 
 // lockFile locks the open file until it is closed or the process ends, however
 // it ends. It fails with ErrLocked or errors.ErrUnsupported.
-func lockFile(f osFile, mode LockMode) error {
+func lockFile(f FileHandle, mode LockMode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
@@ -31,7 +31,7 @@ func lockFile(f osFile, mode LockMode) error {
 }
 
 // upgradeLock makes a shared lock exclusive. If it fails the lock is lost.
-func upgradeLock(f osFile) error {
+func upgradeLock(f FileHandle) error {
 	err := onHandle(f, func(handle windows.Handle) error {
 		return windows.UnlockFileEx(handle, 0, 1, 0, &windows.Overlapped{Offset: lockOffset})
 	})
@@ -41,7 +41,7 @@ func upgradeLock(f osFile) error {
 	return lockFile(f, Exclusive)
 }
 
-func onHandle(f osFile, do func(windows.Handle) error) error {
+func onHandle(f FileHandle, do func(windows.Handle) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err

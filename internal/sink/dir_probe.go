@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -18,7 +20,7 @@ func (d *Dir) CheckCommit(ctx context.Context, run string, paths []string) error
 	if err != nil {
 		return err
 	}
-	folders := make(set)
+	folders := make(map[string]bool)
 	for _, name := range paths {
 		folder, err := nearestFolder(root, path.Dir(name))
 		if err != nil {
@@ -28,7 +30,7 @@ func (d *Dir) CheckCommit(ctx context.Context, run string, paths []string) error
 	}
 	staging := stagingFolder(run)
 	defer d.prune(root, staging)
-	for _, folder := range folders.sorted() {
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -48,7 +50,7 @@ func (d *Dir) CheckCommit(ctx context.Context, run string, paths []string) error
 
 // nearestFolder returns the folder, or the nearest above it if it is missing. It
 // fails if there is something else in its place.
-func nearestFolder(root osRoot, folder string) (string, error) {
+func nearestFolder(root FileSystem, folder string) (string, error) {
 	if folder == "." {
 		return folder, nil
 	}
@@ -75,7 +77,7 @@ func nearestFolder(root osRoot, folder string) (string, error) {
 }
 
 // tryMove moves an empty file from a staging folder to another folder.
-func (d *Dir) tryMove(root osRoot, staging, folder string) error {
+func (d *Dir) tryMove(root FileSystem, staging, folder string) error {
 	from, to := staging+"/"+randomName(), path.Join(folder, checkName+randomName())
 	err := d.inFolder(root, staging, func() error {
 		f, err := d.create(root, from, to)
@@ -111,7 +113,7 @@ func (d *Dir) tryMove(root osRoot, staging, folder string) error {
 
 // inTheWay returns the error that says why nothing can be moved into folder; err
 // if nothing there explains it.
-func inTheWay(root osRoot, folder string, err error) error {
+func inTheWay(root FileSystem, folder string, err error) error {
 	if _, obstacle := nearestFolder(root, folder); obstacle != nil {
 		return obstacle
 	}

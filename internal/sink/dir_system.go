@@ -7,10 +7,9 @@ import (
 	"syscall"
 )
 
-// osRoot has the methods of os.Root that a Dir calls. Tests replace it with one
-// that fails or records.
-type osRoot interface {
-	OpenFile(name string, flag int, perm fs.FileMode) (osFile, error)
+// FileSystem has the methods of os.Root that a Dir calls.
+type FileSystem interface {
+	OpenFile(name string, flag int, perm fs.FileMode) (FileHandle, error)
 	Mkdir(name string, perm fs.FileMode) error
 	Chmod(name string, mode fs.FileMode) error
 	Stat(name string) (fs.FileInfo, error)
@@ -21,8 +20,8 @@ type osRoot interface {
 	RemoveAll(name string) error
 }
 
-// osFile has the methods of os.File that a Dir calls on open files and folders.
-type osFile interface {
+// FileHandle has the methods of os.File that a Dir calls on open files and folders.
+type FileHandle interface {
 	io.Reader
 	io.ReaderAt
 	io.Writer
@@ -39,10 +38,10 @@ type osFile interface {
 // systemRoot is the file system itself.
 type systemRoot struct{ *os.Root }
 
-var _ osRoot = systemRoot{}
+var _ FileSystem = systemRoot{}
 
 // OpenFile opens a file or folder.
-func (r systemRoot) OpenFile(name string, flag int, perm fs.FileMode) (osFile, error) {
+func (r systemRoot) OpenFile(name string, flag int, perm fs.FileMode) (FileHandle, error) {
 	f, err := r.Root.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
@@ -51,4 +50,6 @@ func (r systemRoot) OpenFile(name string, flag int, perm fs.FileMode) (osFile, e
 }
 
 // openToRead opens a file or folder for reading.
-func openToRead(root osRoot, name string) (osFile, error) { return root.OpenFile(name, os.O_RDONLY, 0) }
+func openToRead(root FileSystem, name string) (FileHandle, error) {
+	return root.OpenFile(name, os.O_RDONLY, 0)
+}

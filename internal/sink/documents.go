@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"encoding/json"
 	"time"
 
 	"example.org/growthexport/internal/activity"
@@ -105,16 +104,6 @@ type Bucket struct {
 	First    int    `json:"first"`
 	End      int    `json:"end"`
 	District string `json:"district,omitempty"`
-}
-
-// File is a file of a table, or a ledger.
-type File struct {
-	Path   string `json:"path"`
-	Rows   int64  `json:"rows"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
-	// Staged is what the store needs to commit the file; only journals keep it.
-	Staged json.RawMessage `json:"staged,omitempty"`
 }
 
 // Journal is _runs/<run>/journal/<unit>.json: one dataset of one bucket, whole

@@ -89,8 +89,8 @@ func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := tree(t, root)
 	maps.DeleteFunc(all, func(name, _ string) bool {
-		return strings.HasPrefix(name, purgesPrefix) || strings.HasPrefix(name, locksFolder) ||
-			strings.HasPrefix(name, documentsFolder)
+		return strings.HasPrefix(name, purgesPrefix) || strings.HasPrefix(name, "_staging/~locks") ||
+			strings.HasPrefix(name, "_staging/~documents")
 	})
 	return all
 }
@@ -148,7 +148,7 @@ func requireRepaired(t *testing.T, root string, want map[string]string, failing 
 func requireSoundPointers(t *testing.T, root, when string) {
 	t.Helper()
 	store := newDir(t, root)
-	pointers, err := list(t.Context(), store, snapshotPrefix)
+	pointers, err := ListAll(t.Context(), store, snapshotPrefix)
 	require.NoError(t, err, when)
 	require.NotEmpty(t, pointers, when)
 	pointed := make(map[string]bool)
@@ -166,23 +166,20 @@ func requireSoundPointers(t *testing.T, root, when string) {
 	visible, err := filepath.Glob(filepath.Join(root, "*", "snapshot_date=*", "*.parquet"))
 	require.NoError(t, err)
 	for _, name := range visible {
-		require.True(t, pointed[RunOf(filepath.ToSlash(name))], "%s: %s is visible", when, name)
+		require.True(t, pointed[Owner(filepath.ToSlash(name))], "%s: %s is visible", when, name)
 	}
 }
 
 // faulty is a destination whose n-th call fails, and a counter of the calls.
 func faulty(t *testing.T, root string, n int64) (*Dir, *atomic.Int64) {
 	t.Helper()
-	dir := newDir(t, root)
-	dir.flush = osFile.Sync
 	calls := new(atomic.Int64)
-	dir.wrap = func(r osRoot) osRoot {
-		return tap{osRoot: r, before: func(call, name string) error {
+	return newDirOn(t, root, func(r FileSystem) FileSystem {
+		return tap{FileSystem: r, before: func(call, name string) error {
 			if calls.Add(1)-1 == n {
 				return &fs.PathError{Op: call, Path: name, Err: syscall.EIO}
 			}
 			return nil
 		}}
-	}
-	return dir, calls
+	}), calls
 }

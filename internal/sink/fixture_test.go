@@ -22,9 +22,15 @@ func publishedAt() time.Time { return morning().Add(90 * time.Minute) }
 
 func newDir(t *testing.T, root string) *Dir {
 	t.Helper()
-	dir, err := NewDir(root, DirOptions{})
+	return newDirOn(t, root, func(system FileSystem) FileSystem {
+		return tap{FileSystem: system, before: func(string, string) error { return nil }} // It syncs nothing.
+	})
+}
+
+func newDirOn(t *testing.T, root string, wrap func(FileSystem) FileSystem) *Dir {
+	t.Helper()
+	dir, err := NewDir(root, DirOptions{WrapFileSystem: wrap})
 	require.NoError(t, err)
-	dir.flush = func(osFile) error { return nil }
 	return dir
 }
 

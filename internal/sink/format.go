@@ -47,7 +47,7 @@ func checkFormat(path string, data []byte) error {
 func CheckFormat(ctx context.Context, store Store) error {
 	newest := make(map[string]Entry)
 	for _, prefix := range []string{runsPrefix, purgesPrefix} {
-		entries, err := list(ctx, store, prefix)
+		entries, err := ListAll(ctx, store, prefix)
 		if err != nil {
 			return err
 		}

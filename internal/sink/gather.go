@@ -136,7 +136,7 @@ func stagedUnits(ctx context.Context, store Store, plan *Plan, look look) (map[U
 func lookAtAll(ctx context.Context, run string, journals []*Journal, look look) ([]bool, error) {
 	lost := make([][]bool, len(journals))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
+	group.SetLimit(MaxConcurrency)
 	for i, journal := range journals {
 		lost[i] = make([]bool, len(journal.Files))
 		next := 0

@@ -14,10 +14,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// storeConcurrency is how many small operations on a store are in flight at
-// once.
-const storeConcurrency = 16
-
 // WriteJournal says that a unit is staged. What an earlier journal of the unit
 // had staged is dropped if a school of it failed, which is why the unit was done
 // again. Else another process does the same run at the same time: it may be
@@ -69,13 +65,13 @@ func compactJSON(raw json.RawMessage) []byte {
 // cannot be read, or is not of the unit in its name, proves nothing staged: it
 // is left out, and its unit is done again.
 func ReadJournals(ctx context.Context, store Store, run string) ([]*Journal, error) {
-	paths, err := list(ctx, store, runPath(run)+journalName)
+	paths, err := ListAll(ctx, store, runPath(run)+journalName)
 	if err != nil {
 		return nil, err
 	}
 	journals := make([]*Journal, len(paths))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
+	group.SetLimit(MaxConcurrency)
 	for i, entry := range paths {
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
@@ -103,18 +99,6 @@ func ReadJournals(ctx context.Context, store Store, run string) ([]*Journal, err
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))
 	})
 	return journals, nil
-}
-
-// list returns what List yields.
-func list(ctx context.Context, store Store, prefix string) ([]Entry, error) {
-	var entries []Entry
-	for entry, err := range store.List(ctx, prefix) {
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, entry)
-	}
-	return entries, nil
 }
 
 // covers tells whether the journal has a file of every table of its dataset and

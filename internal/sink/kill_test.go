@@ -240,7 +240,7 @@ func requireSameEnd(t *testing.T, root string, want map[string]string, n int, ru
 
 	// Whatever the pointers of dates name is whole at any time.
 	alive := newDir(t, root)
-	pointers, err := list(t.Context(), alive, snapshotPrefix)
+	pointers, err := ListAll(t.Context(), alive, snapshotPrefix)
 	require.NoError(t, err)
 	for _, entry := range pointers {
 		date := filepath.Base(entry.Path)[:len(today)]

@@ -1,4 +1,4 @@
-package sink
+package sink_test
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/storetest"
 )
 
 // TestLockWait waits for a lock with a clock of its own: the wait is logged
@@ -19,24 +22,24 @@ func TestLockWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		root := t.TempDir()
-		holder, err := NewDir(root, DirOptions{Command: "publish"})
+		holder, err := sink.NewDir(root, sink.DirOptions{Command: "publish"})
 		require.NoError(t, err)
-		unlock, err := holder.Lock(t.Context(), publishLock, Exclusive, 0)
+		unlock, err := holder.Lock(t.Context(), "publish", sink.Exclusive, 0)
 		require.NoError(t, err)
 
 		var log bytes.Buffer
-		waiter, err := NewDir(root, DirOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		waiter, err := sink.NewDir(root, sink.DirOptions{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
-		_, err = waiter.Lock(t.Context(), publishLock, Exclusive, 9*time.Second)
-		require.ErrorIs(t, err, ErrLocked)
+		_, err = waiter.Lock(t.Context(), "publish", sink.Exclusive, 9*time.Second)
+		require.ErrorIs(t, err, sink.ErrLocked)
 		require.Empty(t, log.String())
 
 		began := time.Now()
-		_, err = lockPublishing(t.Context(), waiter)
-		require.ErrorIs(t, err, ErrLocked)
-		require.WithinDuration(t, began.Add(publishPatience), time.Now(), time.Second)
+		_, err = waiter.Lock(t.Context(), "publish", sink.Exclusive, 30*time.Minute)
+		require.ErrorIs(t, err, sink.ErrLocked)
+		require.WithinDuration(t, began.Add(30*time.Minute), time.Now(), time.Second)
 		host, _ := os.Hostname()
-		require.ErrorContains(t, err, `lock "publish" in `+root+": held by "+LockHolder{
+		require.ErrorContains(t, err, `lock "publish" in `+root+": held by "+sink.LockHolder{
 			PID: os.Getpid(), Host: host, Since: began.Add(-9 * time.Second), Command: "publish",
 		}.String()+", gave up after 30m0s: wait for that process or stop it, then run the command again")
 		require.Contains(t, log.String(), "waiting for a lock")
@@ -52,54 +55,28 @@ func TestLockWait(t *testing.T) {
 func TestLockOfKilledProcess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	dir := newDir(t, root)
+	dir := storetest.NewDir(t, root, nil)
 	host, err := os.Hostname()
 	require.NoError(t, err)
-	path := filepath.Join(root, filepath.FromSlash(lockPath("x")))
+	path := filepath.Join(root, "_staging", "~locks", "x")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	dead := `{"id":"A","pid":99999999,"host":"` + host + `","since":"2026-11-20T02:00:00Z"}` + "\n"
 	elsewhere := `{"id":"B","pid":7,"host":"elsewhere","since":"2026-11-20T02:00:00Z","command":"run"}` + "\n"
 	require.NoError(t, os.WriteFile(path, []byte(dead+"half a li\n"+elsewhere), 0o600))
 
-	unlock, err := dir.Lock(t.Context(), "x", Shared, 0)
+	unlock, err := dir.Lock(t.Context(), "x", sink.Shared, 0)
 	require.NoError(t, err)
-	_, err = newDir(t, root).Lock(t.Context(), "x", Exclusive, 0)
+	_, err = storetest.NewDir(t, root, nil).Lock(t.Context(), "x", sink.Exclusive, 0)
 	require.ErrorContains(t, err, "and 1 more")
 	require.NoError(t, unlock())
 	require.NoFileExists(t, path)
 
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(t, os.WriteFile(path, []byte(elsewhere), 0o600))
-	unlock, err = dir.Lock(t.Context(), "x", Exclusive, 0)
+	unlock, err = dir.Lock(t.Context(), "x", sink.Exclusive, 0)
 	require.NoError(t, err)
-	_, err = newDir(t, root).Lock(t.Context(), "x", Shared, 0)
+	_, err = storetest.NewDir(t, root, nil).Lock(t.Context(), "x", sink.Shared, 0)
 	require.NotContains(t, err.Error(), "more")
 	require.NoError(t, unlock())
-	require.Equal(t, []string{"./"}, names(tree(t, root)))
-}
-
-// TestHoldRun holds a run by several processes at once.
-func TestHoldRun(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	var releases []func() error
-	for _, shard := range [][2]int{{0, 7}, {3, 8}, {0, 16}} {
-		release, err := HoldRunShared(t.Context(), newDir(t, root), "night", shard[0], shard[1])
-		require.NoError(t, err)
-		_, err = HoldRunShared(t.Context(), newDir(t, root), "night", shard[0], shard[1])
-		require.ErrorIs(t, err, ErrLocked, "the same shard")
-		releases = append(releases, release)
-	}
-	for _, release := range releases {
-		_, err := HoldRunExclusive(t.Context(), newDir(t, root), "night")
-		require.ErrorIs(t, err, ErrLocked)
-		require.NoError(t, release())
-	}
-	release, err := HoldRunExclusive(t.Context(), newDir(t, root), "night")
-	require.NoError(t, err)
-	other, err := HoldRunShared(t.Context(), newDir(t, root), "another", 0, 1)
-	require.NoError(t, err)
-	require.NoError(t, other())
-	require.NoError(t, release())
-	require.Equal(t, []string{"./"}, names(tree(t, root)))
+	require.Equal(t, []string{"./"}, storetest.Paths(t, root))
 }

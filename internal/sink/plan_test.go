@@ -1,12 +1,10 @@
 package sink
 
 import (
-	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -15,52 +13,6 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
-
-func TestEscape(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[string]string{
-		"":                       "__HIVE_DEFAULT_PARTITION__",
-		".":                      "%2E",
-		"..":                     "%2E%2E",
-		"...":                    "...",
-		"Plain-1_2.3":            "Plain-1_2.3",
-		"a b/c%d=e":              "a%20b%2Fc%25d%3De",
-		"ü~\n\x00":               "ü%7E%0A%00",
-		"École 小学校 😀":            "École%20小学校%20😀",
-		"a\xffb\xe2\x82":         "a%FFb%E2%82",
-		unknownPartition:         "%5F_HIVE_DEFAULT_PARTITION__",
-		strings.Repeat("x", 200): strings.Repeat("x", 200),
-	} {
-		require.Equal(t, want, Escape(value))
-	}
-}
-
-// TestEscapeLong: a name too long for a file system is cut between characters
-// and escapes, wherever these fall.
-func TestEscapeLong(t *testing.T) {
-	t.Parallel()
-	values := map[string]string{}
-	for _, repeated := range []string{"x", "%", "ü", "小", "😀", "a/é小😀"} {
-		for shift := range 8 {
-			long := strings.Repeat("x", shift) + strings.Repeat(repeated, 300)
-			for _, value := range []string{long, long + "x", long + "y"} {
-				name := Escape(value)
-				require.LessOrEqual(t, len("district=")+len(name), 255)
-				require.True(t, utf8.ValidString(name))
-				if other, taken := values[name]; taken {
-					require.Equal(t, other, value)
-				}
-				values[name] = value
-				cut, _, found := strings.Cut(name, "~")
-				require.True(t, found)
-				decoded, err := url.PathUnescape(cut)
-				require.NoError(t, err)
-				require.Greater(t, len(cut), longestValue-45)
-				require.True(t, strings.HasPrefix(value, decoded) && utf8.ValidString(decoded))
-			}
-		}
-	}
-}
 
 func TestPaths(t *testing.T) {
 	t.Parallel()
@@ -94,7 +46,7 @@ func TestPaths(t *testing.T) {
 		"t/part-0000.parquet":           "",
 		"part-1-x.csv":                  "",
 	} {
-		require.Equal(t, run, RunOf(path), path)
+		require.Equal(t, run, Owner(path), path)
 	}
 }
 

@@ -120,7 +120,7 @@ func newest(ctx context.Context, store Store, kind Kind, fits func(*Manifest) bo
 	if !found {
 		return nil, nil
 	}
-	entries, err := list(ctx, store, folder+"/")
+	entries, err := ListAll(ctx, store, folder+"/")
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func newestWhole(ctx context.Context, store Store) (*Manifest, error) {
 // was read that is to be replaced, so of two publishers the one that saw less
 // is refused and looks again.
 func updateLatest(ctx context.Context, store Store) error {
-	return swap(ctx, LatestPath, func() error {
+	return Swap(ctx, LatestPath, func() error {
 		standing, version, err := readDocument[Latest](ctx, store, LatestPath)
 		when := Condition{Version: version}
 		switch {

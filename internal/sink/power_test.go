@@ -31,12 +31,10 @@ type recorder struct {
 
 func (r *recorder) open(t *testing.T, root string) *Dir {
 	t.Helper()
-	dir := newDir(t, root)
-	dir.flush = osFile.Sync
-	dir.wrap = func(inner osRoot) osRoot {
+	return newDirOn(t, root, func(inner FileSystem) FileSystem {
 		return tap{
-			osRoot: inner,
-			before: func(string, string) error { return nil },
+			FileSystem: inner,
+			before:     func(string, string) error { return nil },
 			after: func(call, name, to string, data []byte) {
 				switch call {
 				case "create", "mkdir", "write", "rename", "link", "remove", "remove all", "sync":
@@ -46,8 +44,7 @@ func (r *recorder) open(t *testing.T, root string) *Dir {
 				}
 			},
 		}
-	}
-	return dir
+	})
 }
 
 // inode is a file: its bytes, and how many of them were synced.
@@ -277,7 +274,7 @@ func requireSurvived(t *testing.T, root string, want map[string]string, n int, e
 	if n >= ends[1] {
 		for name := range settled(t, root) {
 			require.True(t, strings.HasPrefix(name, "_") || want[name] != "", "%s: %s is not purged", when, name)
-			require.False(t, strings.HasPrefix(name, stagingPrefix), "%s: %s is not purged", when, name)
+			require.False(t, strings.HasPrefix(name, "_staging/"), "%s: %s is not purged", when, name)
 		}
 	}
 	for _, do := range commands() {

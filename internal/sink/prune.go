@@ -129,7 +129,7 @@ func (p *pruning) run(ctx context.Context) error {
 
 // begunPrunes returns the removals that were killed.
 func begunPrunes(ctx context.Context, store Store) ([]pruneIntent, error) {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +253,7 @@ func removeSteps(ctx context.Context, store Store, intent pruneIntent, manifest 
 	if err != nil {
 		return err
 	}
-	documents, err := list(ctx, store, folder)
+	documents, err := ListAll(ctx, store, folder)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func removeSteps(ctx context.Context, store Store, intent pruneIntent, manifest 
 			paths = append(paths, entry.Path)
 		}
 	}
-	if err := removeAll(ctx, store, paths); err != nil {
+	if err := RemoveAll(ctx, store, paths); err != nil {
 		return err
 	}
 	if err := store.Sweep(ctx, intent.RunID); err != nil {
@@ -279,11 +279,11 @@ func removeSteps(ctx context.Context, store Store, intent pruneIntent, manifest 
 func Going(ctx context.Context, store Store, run string) (bool, error) {
 	// In this order: a removal that begins later finds what was written, and one
 	// that has ended has left no plan.
-	intent, err := list(ctx, store, runPath(run)+pruneName)
+	intent, err := ListAll(ctx, store, runPath(run)+pruneName)
 	if err != nil || len(intent) > 0 {
 		return err == nil, err
 	}
-	plan, err := list(ctx, store, PlanPath(run))
+	plan, err := ListAll(ctx, store, PlanPath(run))
 	return err == nil && len(plan) == 0, err
 }
 
@@ -317,7 +317,7 @@ func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *
 		return nil, err
 	}
 	for _, path := range files {
-		if RunOf(path) == Escape(intent.RunID) {
+		if Owner(path) == Escape(intent.RunID) {
 			found[path] = true
 		}
 	}

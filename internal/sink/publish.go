@@ -192,7 +192,7 @@ func follow(ctx context.Context, store Store, run string) (*intent, string, erro
 
 // publishingRuns are the runs, as they stand in paths, that are being published.
 func publishingRuns(ctx context.Context, store Store) ([]string, error) {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	return runsWith(entries, intentName), err
 }
 

@@ -72,7 +72,7 @@ func TestPublish(t *testing.T) {
 	require.Contains(t, text, `"school_name": "Lincoln Elementary"`)
 	require.Contains(t, text, `"published_at": "2026-11-20T07:30:00Z"`)
 	require.JSONEq(t, `{"run_id": "r1", "manifest": "_runs/r1/manifest.json", "manifest_sha256": "`+
-		hashOf([]byte(text))+`"}`, found["_snapshots/2026-11-20.json"])
+		Hash([]byte(text))+`"}`, found["_snapshots/2026-11-20.json"])
 	require.JSONEq(t, `{"run_id": "r1", "manifest": "_runs/r1/manifest.json", "snapshot_date": "2026-11-20"}`,
 		found["_latest.json"])
 	requireVerified(t, store, VerifyTarget{})
@@ -273,7 +273,7 @@ func TestLostWhilePublishingIsTakenBack(t *testing.T) {
 	_, err := Publish(t.Context(), store, g, options())
 	require.ErrorIs(t, err, ErrStagedLost)
 	require.ErrorContains(t, err, "r1")
-	visible, err := list(t.Context(), store, "")
+	visible, err := ListAll(t.Context(), store, "")
 	require.NoError(t, err)
 	for _, entry := range visible {
 		require.True(t, strings.HasPrefix(entry.Path, "_runs/r1/"), "%s is visible", entry.Path)
@@ -353,12 +353,13 @@ func TestDamagedStagedFile(t *testing.T) {
 		plan := newPlan("r1")
 		stageRun(t, store, plan, nil)
 		damaged := gather(t, store, "r1").Tables["test_results"].Files[1]
-		from, err := staged("r1", damaged)
-		require.NoError(t, err)
+		var token struct{ Name string }
+		require.NoError(t, json.Unmarshal(damaged.Staged, &token))
+		from := "_staging/r1/" + token.Name
 		begun, _, err := begin(t.Context(), store, gather(t, store, "r1"), options(), "")
 		require.NoError(t, err)
 		if committed {
-			require.NoError(t, commitAll(t.Context(), store, "r1", begun.files()))
+			require.NoError(t, CommitAll(t.Context(), store, "r1", begun.files()))
 			from = damaged.Path
 		}
 		data, err := os.ReadFile(filepath.Join(root, from))

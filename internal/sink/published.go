@@ -47,7 +47,7 @@ func inRun(run, name string) string { return runsPrefix + run + "/" + name }
 // those that cannot be read are the second result. Runs that are being published
 // are left out.
 func publishedRuns(ctx context.Context, store Store) (runs map[string]*Manifest, unreadable, err error) {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -85,7 +85,7 @@ func publishedRuns(ctx context.Context, store Store) (runs map[string]*Manifest,
 // each calls do for every item, several at once, and returns the first error.
 func each[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
+	group.SetLimit(MaxConcurrency)
 	for i, item := range items {
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
@@ -116,7 +116,7 @@ func LatestRun(ctx context.Context, store Store) (*Manifest, error) {
 
 // NewestRun returns the run whose plan was written last; empty if there is none.
 func NewestRun(ctx context.Context, store Store) (string, error) {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return "", err
 	}

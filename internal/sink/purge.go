@@ -126,7 +126,7 @@ func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, 
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
 		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
-	entries, err := list(ctx, store, purgesPrefix)
+	entries, err := ListAll(ctx, store, purgesPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func newPurging(ctx context.Context, store Store, opts PurgeOptions) (*purging, 
 
 // survey reads what the destination says of its runs.
 func (p *purging) survey(ctx context.Context) error {
-	entries, err := list(ctx, p.store, runsPrefix)
+	entries, err := ListAll(ctx, p.store, runsPrefix)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (p *purging) survey(ctx context.Context) error {
 // surveyAgain finds what was begun since the survey, as reading everything takes
 // long, and returns the runs that were published since.
 func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
-	entries, err := list(ctx, p.store, runsPrefix)
+	entries, err := ListAll(ctx, p.store, runsPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -389,10 +389,10 @@ func (p *purging) purgeRun(ctx context.Context, run string) error {
 	if !reflect.DeepEqual(m, standing) {
 		return fmt.Errorf("purge run %s: %w: its manifest has changed; purge again", run, ErrConflict)
 	}
-	if err := p.pointed(ctx, m, hashOf(data)); err != nil {
+	if err := p.pointed(ctx, m, Hash(data)); err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}
-	intent, err := p.rewrite(ctx, m, hashOf(data), p.found[run])
+	intent, err := p.rewrite(ctx, m, Hash(data), p.found[run])
 	if err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}

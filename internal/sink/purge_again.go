@@ -20,7 +20,7 @@ type PurgedSchools struct {
 // the run exports them again. It goes by the reports of purges, which are never
 // removed; the report of an unfinished purge counts too.
 func PurgedBefore(ctx context.Context, store Store, plan *Plan) ([]PurgedSchools, error) {
-	entries, err := list(ctx, store, purgesPrefix)
+	entries, err := ListAll(ctx, store, purgesPrefix)
 	if err != nil {
 		return nil, err
 	}

@@ -151,5 +151,5 @@ func addTable(t *testing.T, store Store, table *schemas.Table, records []record)
 	data, err := encodeDocument(m)
 	require.NoError(t, err)
 	require.NoError(t, store.Write(t.Context(), ManifestPath(latestRun), data, Condition{}))
-	require.NoError(t, repoint(t.Context(), store, m, hashOf(data)))
+	require.NoError(t, repoint(t.Context(), store, m, Hash(data)))
 }

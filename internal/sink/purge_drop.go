@@ -117,7 +117,7 @@ func (p *purging) dropRun(ctx context.Context, folder, run string) error {
 	if err := Forget(ctx, p.store, run); err != nil {
 		return err
 	}
-	documents, err := list(ctx, p.store, runsPrefix+folder+"/")
+	documents, err := ListAll(ctx, p.store, runsPrefix+folder+"/")
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (p *purging) dropRun(ctx context.Context, folder, run string) error {
 			paths = append(paths, entry.Path)
 		}
 	}
-	if err := removeAll(ctx, p.store, paths); err != nil {
+	if err := RemoveAll(ctx, p.store, paths); err != nil {
 		return err
 	}
 	if err := p.store.Sweep(ctx, run); err != nil {

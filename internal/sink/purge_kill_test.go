@@ -65,7 +65,7 @@ func requireKilledAnywhere(t *testing.T, start string, do func(context.Context, 
 // stillPointed tells whether readers can find the run: its pointer names it, or
 // its manifest is there and needs none.
 func stillPointed(ctx context.Context, store Store, run string) (bool, error) {
-	entries, err := list(ctx, store, runPath(run))
+	entries, err := ListAll(ctx, store, runPath(run))
 	if err != nil {
 		return false, err
 	}

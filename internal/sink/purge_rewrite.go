@@ -300,7 +300,7 @@ func (p *purging) rewriteFile(
 		return File{}, err
 	}
 	defer func() { err = errors.Join(err, was.Close()) }()
-	hash, err := hashFile(ctx, was, was.Size())
+	hash, err := HashFile(ctx, was, was.Size())
 	if err == nil && hash != old.file.SHA256 {
 		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", ErrDamaged)
 	}

@@ -42,7 +42,7 @@ func (i *purgeIntent) purge() *ManifestPurge {
 // finishPurges finishes the purges of runs that were killed, or takes back
 // what can be done anew.
 func finishPurges(ctx context.Context, store Store) error {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func rollPurgeSteps(ctx context.Context, store Store, intent *purgeIntent) error
 		return err
 	}
 	var overtaken error
-	err = swap(ctx, ManifestPath(run), func() error {
+	err = Swap(ctx, ManifestPath(run), func() error {
 		data, version, err := store.Read(ctx, ManifestPath(run))
 		switch {
 		case errors.Is(err, ErrNotFound):
@@ -99,14 +99,14 @@ func rollPurgeSteps(ctx context.Context, store Store, intent *purgeIntent) error
 		case err != nil:
 			return fmt.Errorf("read %s: %w", ManifestPath(run), err)
 		}
-		if hashOf(data) == hashOf(after) {
+		if Hash(data) == Hash(after) {
 			return nil
 		}
-		if hashOf(data) != intent.ManifestSHA256 {
+		if Hash(data) != intent.ManifestSHA256 {
 			overtaken = fmt.Errorf("%w: its manifest has changed", ErrConflict)
 			return nil
 		}
-		if err := commitAll(ctx, store, run, intent.files()); err != nil {
+		if err := CommitAll(ctx, store, run, intent.files()); err != nil {
 			return err
 		}
 		return writeDocument(ctx, store, ManifestPath(run), &intent.Manifest, Condition{Version: version})
@@ -114,14 +114,14 @@ func rollPurgeSteps(ctx context.Context, store Store, intent *purgeIntent) error
 	if err = cmp.Or(err, overtaken); err != nil {
 		return err
 	}
-	if err := repoint(ctx, store, &intent.Manifest, hashOf(after)); err != nil {
+	if err := repoint(ctx, store, &intent.Manifest, Hash(after)); err != nil {
 		return err
 	}
 	var was []string
 	for _, file := range intent.purge().Files {
 		was = append(was, file.Was)
 	}
-	if err := removeAll(ctx, store, was); err != nil {
+	if err := RemoveAll(ctx, store, was); err != nil {
 		return err
 	}
 	return endPurge(ctx, store, run)
@@ -134,7 +134,7 @@ func repoint(ctx context.Context, store Store, m *Manifest, hash string) error {
 	if path == "" {
 		return nil
 	}
-	return swap(ctx, path, func() error {
+	return Swap(ctx, path, func() error {
 		pointer, version, err := readDocument[Pointer](ctx, store, path)
 		switch {
 		case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
@@ -171,7 +171,7 @@ func takeBackPurge(ctx context.Context, store Store, intent *purgeIntent) error 
 			}
 		}
 	}
-	if err := errors.Join(removeAll(ctx, store, paths), abortAll(ctx, store, run, intent.files())); err != nil {
+	if err := errors.Join(RemoveAll(ctx, store, paths), abortAll(ctx, store, run, intent.files())); err != nil {
 		return err
 	}
 	return endPurge(ctx, store, run)
@@ -193,5 +193,5 @@ func underPurge(ctx context.Context, store Store, run, hash, pointed string) boo
 		return false
 	}
 	after, err := encodeDocument(&intent.Manifest)
-	return err == nil && hashOf(after) == hash
+	return err == nil && Hash(after) == hash
 }

@@ -143,13 +143,13 @@ func (p *purging) findStrays(ctx context.Context) error {
 	}
 	p.report.Strays = nil
 	p.report.NotReached = p.notReached()
-	entries, err := list(ctx, p.store, "")
+	entries, err := ListAll(ctx, p.store, "")
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
 		path := entry.Path
-		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || slices.Contains(busy, RunOf(path)) {
+		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || slices.Contains(busy, Owner(path)) {
 			continue
 		}
 		holds, err := p.strayHolds(ctx, path)

@@ -133,7 +133,7 @@ func requireRewrittenLikeNew(t *testing.T, store Store, run string) {
 			require.NoError(t, readFile(t.Context(), store, file.Path, table, as(table), w.Append))
 			_, err := w.Close()
 			require.NoError(t, err)
-			require.Equal(t, hashOf(out.Bytes()), file.SHA256, file.Path)
+			require.Equal(t, Hash(out.Bytes()), file.SHA256, file.Path)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (p *publishing) publishFiles(ctx context.Context) error {
 	if !errors.Is(err, ErrNotFound) {
 		return err
 	}
-	err = commitAll(ctx, p.store, p.run, p.begun.files())
+	err = CommitAll(ctx, p.store, p.run, p.begun.files())
 	if errors.Is(err, ErrStagedLost) {
 		// Files that are gone may have been published, and replaced since.
 		if standing := p.readManifest(ctx); !errors.Is(standing, ErrNotFound) {
@@ -106,7 +106,7 @@ func (p *publishing) readManifest(ctx context.Context) error {
 	if err := decodeDocument(path, data, manifest); err != nil {
 		return err
 	}
-	p.manifest, p.hash = manifest, hashOf(data)
+	p.manifest, p.hash = manifest, Hash(data)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (p *publishing) takeBack(ctx context.Context, cause error) error {
 	for _, file := range p.begun.files() {
 		paths = append(paths, file.Path)
 	}
-	if err := removeAll(ctx, p.store, paths); err != nil {
+	if err := RemoveAll(ctx, p.store, paths); err != nil {
 		return errors.Join(cause, err)
 	}
 	journals, err := ReadJournals(ctx, p.store, p.run)
@@ -158,7 +158,7 @@ func (p *publishing) setPointer(ctx context.Context) (bool, error) {
 	path := PointerPath(m.Kind, m.SnapshotDate)
 	mine := Pointer{RunID: p.run, Manifest: ManifestPath(p.run), ManifestSHA256: p.hash}
 	won := false
-	err := swap(ctx, path, func() error {
+	err := Swap(ctx, path, func() error {
 		won = false
 		standing, version, err := readDocument[Pointer](ctx, p.store, path)
 		when := Condition{Version: version}
@@ -271,13 +271,13 @@ func (p *publishing) yield(ctx context.Context) error {
 	for _, file := range p.manifest.files() {
 		paths = append(paths, file.Path)
 	}
-	return removeAll(ctx, p.store, paths)
+	return RemoveAll(ctx, p.store, paths)
 }
 
 // markReplaced marks a run's manifest so, and returns it; nil if there is none
 // that can be read.
 func markReplaced(ctx context.Context, store Store, run string) (manifest *Manifest, err error) {
-	err = swap(ctx, ManifestPath(run), func() error {
+	err = Swap(ctx, ManifestPath(run), func() error {
 		var version string
 		var err error
 		manifest, version, err = readManifest(ctx, store, run)
@@ -320,8 +320,8 @@ func (p *publishing) removeOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return removeAll(ctx, p.store, slices.DeleteFunc(others, func(path string) bool {
-		run := RunOf(path)
+	return RemoveAll(ctx, p.store, slices.DeleteFunc(others, func(path string) bool {
+		run := Owner(path)
 		// A purge may have written it since the manifest was read.
 		mine := run == Escape(p.run)
 		return mine || (!replaced[run] && (slices.Contains(busy, run) || pointer.RunID != p.run))
@@ -341,10 +341,10 @@ func filesOfDate(ctx context.Context, store Store, kind Kind, date string) ([]st
 	tables := schemas.Tables()
 	found := make([][]string, len(tables))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
+	group.SetLimit(MaxConcurrency)
 	for i, table := range tables {
 		group.Go(func() error {
-			entries, err := list(ctx, store, DatePath(kind, table.Name, date))
+			entries, err := ListAll(ctx, store, DatePath(kind, table.Name, date))
 			for _, entry := range entries {
 				found[i] = append(found[i], entry.Path)
 			}
@@ -353,36 +353,6 @@ func filesOfDate(ctx context.Context, store Store, kind Kind, date string) ([]st
 	}
 	err := group.Wait()
 	return slices.Concat(found...), err
-}
-
-// commitAll makes staged files visible, some at once.
-func commitAll(ctx context.Context, store Store, run string, files []File) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
-	for _, file := range files {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return store.Commit(ctx, run, file)
-		})
-	}
-	return group.Wait()
-}
-
-// removeAll removes objects, some at once.
-func removeAll(ctx context.Context, store Store, paths []string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(storeConcurrency)
-	for _, path := range paths {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return store.Remove(ctx, path)
-		})
-	}
-	return group.Wait()
 }
 
 // cleanUp removes what only an unpublished run needs, the intent last.

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,40 +8,6 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
-
-// StagedReader is a Store that can read back a file that is staged. A store
-// that stages by multipart upload cannot.
-type StagedReader interface {
-	// OpenStaged opens a staged file. ErrStagedLost if it is gone.
-	OpenStaged(ctx context.Context, run string, file File) (Object, error)
-}
-
-var _ StagedReader = (*Dir)(nil)
-
-// OpenStaged opens a staged file, or the committed one.
-func (d *Dir) OpenStaged(ctx context.Context, run string, file File) (Object, error) {
-	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
-		return nil, err
-	}
-	root, err := d.existing()
-	if root == nil {
-		return nil, cmp.Or(err, ErrStagedLost)
-	}
-	from, err := staged(run, file)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{from, file.Path} {
-		if name == "" {
-			continue
-		}
-		object, err := d.openFile(root, name)
-		if !errors.Is(err, ErrNotFound) {
-			return object, err
-		}
-	}
-	return nil, d.failed("open the staged file of", file.Path, ErrStagedLost)
-}
 
 // ReadStaged hands the rows of a staged file to use, some at a time; the batch
 // is used again for the next. The table may be some of the file's columns. An

@@ -55,7 +55,7 @@ type RunState struct {
 
 // Runs returns the states of all runs at a destination, those planned last first.
 func Runs(ctx context.Context, store Store) ([]RunState, error) {
-	entries, err := list(ctx, store, runsPrefix)
+	entries, err := ListAll(ctx, store, runsPrefix)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -20,6 +21,9 @@ var (
 	ErrStagedLost = errors.New("the staged file is gone or damaged")
 	// ErrLocked says that another process works on the same thing.
 	ErrLocked = errors.New("another process holds the lock")
+	// ErrDamaged says that a document, or what a store has noted of a staged file,
+	// cannot be read: something other than this program has changed it.
+	ErrDamaged = errors.New("the document is damaged")
 )
 
 // Store is a destination. Paths are relative to its root, with slashes, and
@@ -124,6 +128,24 @@ type Draft interface {
 	Stage(ctx context.Context) (staged []byte, err error)
 	// Abort drops the draft.
 	Abort() error
+}
+
+// StagedReader is a Store that can read back a file that is staged. A store
+// that stages by multipart upload cannot.
+type StagedReader interface {
+	// OpenStaged opens a staged file. ErrStagedLost if it is gone.
+	OpenStaged(ctx context.Context, run string, file File) (Object, error)
+}
+
+// File is a file that is staged or committed.
+type File struct {
+	Path string `json:"path"`
+	// Rows is for callers; stores ignore it.
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Staged is what the store needs to commit the file; it is kept only until then.
+	Staged json.RawMessage `json:"staged,omitempty"`
 }
 
 // Object is a visible object open for reading.

@@ -23,11 +23,11 @@ const (
 	maxSwapWait = 2 * time.Second
 )
 
-// swap runs a compare-and-swap on the document at path: attempt reads it,
+// Swap runs a compare-and-swap on the document at path: attempt reads it,
 // decides, and writes under the version read. On ErrConflict attempt runs again
-// after a pause; after maxSwaps attempts swap gives up with ErrVersionRefused,
+// after a pause; after maxSwaps attempts Swap gives up with ErrVersionRefused,
 // which is not an ErrConflict: trying again later does not help.
-func swap(ctx context.Context, path string, attempt func() error) error {
+func Swap(ctx context.Context, path string, attempt func() error) error {
 	wait := minSwapWait
 	for n := 1; ; n++ {
 		err := attempt()

@@ -1,4 +1,4 @@
-package sink
+package sink_test
 
 import (
 	"context"
@@ -8,29 +8,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
 )
-
-// deafStore refuses every version, as a store does behind a proxy that rewrites
-// ETags: a document can be created and never be replaced.
-type deafStore struct{ lockless }
-
-func (d deafStore) Write(ctx context.Context, path string, data []byte, when Condition) error {
-	if when.Version != "" {
-		return ErrConflict
-	}
-	return d.lockless.Write(ctx, path, data, when)
-}
 
 func TestSwapIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began, attempts := time.Now(), 0
-		err := swap(t.Context(), "_latest.json", func() error { attempts++; return ErrConflict })
-		require.ErrorIs(t, err, ErrVersionRefused)
-		require.NotErrorIs(t, err, ErrConflict)
+		err := sink.Swap(t.Context(), "_latest.json", func() error { attempts++; return sink.ErrConflict })
+		require.ErrorIs(t, err, sink.ErrVersionRefused)
+		require.NotErrorIs(t, err, sink.ErrConflict)
 		require.ErrorContains(t, err, "replace _latest.json: ")
 		require.ErrorContains(t, err, "run growth-export doctor (10 attempts)")
-		require.Equal(t, maxSwaps, attempts)
+		require.Equal(t, 10, attempts)
 		require.Less(t, time.Since(began), 10*time.Second)
 		require.Greater(t, time.Since(began), 3*time.Second)
 	})
@@ -41,7 +32,7 @@ func TestSwapEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupted := errors.New("interrupted")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		err := swap(ctx, "_latest.json", func() error { cancel(interrupted); return ErrConflict })
+		err := sink.Swap(ctx, "_latest.json", func() error { cancel(interrupted); return sink.ErrConflict })
 		require.ErrorIs(t, err, interrupted)
 	})
 }
@@ -49,54 +40,11 @@ func TestSwapEndsWithItsContext(t *testing.T) {
 func TestSwapRetriesConflictsAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		answers := []error{ErrConflict, ErrConflict, nil}
-		require.NoError(t, swap(t.Context(), "x", func() (err error) { err, answers = answers[0], answers[1:]; return err }))
+		answers := []error{sink.ErrConflict, sink.ErrConflict, nil}
+		require.NoError(t, sink.Swap(t.Context(), "x", func() (err error) { err, answers = answers[0], answers[1:]; return err }))
 		require.Empty(t, answers)
 		began := time.Now()
-		require.ErrorIs(t, swap(t.Context(), "x", func() error { return ErrDamaged }), ErrDamaged)
+		require.ErrorIs(t, sink.Swap(t.Context(), "x", func() error { return sink.ErrDamaged }), sink.ErrDamaged)
 		require.Zero(t, time.Since(began))
 	})
-}
-
-// TestNothingSpinsOnAStoreThatRefusesItsVersions exports two nights, replaces
-// one and purges: each ends with an error that says why, and published
-// snapshots are untouched.
-func TestNothingSpinsOnAStoreThatRefusesItsVersions(t *testing.T) {
-	t.Parallel()
-	store := deafStore{lockless{newDir(t, t.TempDir())}}
-	takeSnapshot(t, store, newPlan("first", few, onDate("2026-11-19")))
-
-	// The next night is published; _latest.json cannot follow.
-	stageRun(t, store, newPlan("second", few), nil)
-	_, err := Publish(t.Context(), store, gather(t, store, "second"), options())
-	require.ErrorIs(t, err, ErrVersionRefused)
-	requireVerified(t, store, VerifyTarget{SnapshotDate: today})
-	requireVerified(t, store, VerifyTarget{SnapshotDate: "2026-11-19"})
-
-	// The same night again cannot replace it.
-	stageRun(t, store, newPlan("again", few, planned(time.Hour)), nil)
-	_, err = Publish(t.Context(), store, gather(t, store, "again"), options())
-	require.ErrorIs(t, err, ErrVersionRefused)
-	require.Equal(t, "second", requireVerified(t, store, VerifyTarget{SnapshotDate: today}).RunID)
-}
-
-// TestPurgeIsUndoneOnAStoreThatRefusesItsVersions leaves the run as it was.
-func TestPurgeIsUndoneOnAStoreThatRefusesItsVersions(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	store := deafStore{lockless{newDir(t, root)}}
-	takeSnapshot(t, store, newPlan("run", few))
-	before := tree(t, root)
-	_, err := Purge(t.Context(), store, PurgeOptions{Schools: []string{"s1"}, Now: publishedAt})
-	require.ErrorIs(t, err, ErrVersionRefused)
-	after := tree(t, root)
-	for path, content := range before {
-		require.Equal(t, content, after[path], path)
-	}
-	for path := range after {
-		if _, was := before[path]; !was {
-			require.Contains(t, path, "_purges/", "left behind by the purge: %s", path)
-		}
-	}
-	requireVerified(t, store, VerifyTarget{})
 }

@@ -3,8 +3,6 @@ package sink
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -120,7 +118,7 @@ func (f *TableFile) Abort() error {
 // inspect reads a Parquet file, compares its number of rows and returns the
 // hash of its bytes.
 func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (string, error) {
-	hash, err := hashFile(ctx, file, size)
+	hash, err := HashFile(ctx, file, size)
 	if err != nil {
 		return "", err
 	}
@@ -132,25 +130,4 @@ func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (strin
 		return "", fmt.Errorf("its footer counts %d rows, %d were written", info.Rows, rowCount)
 	}
 	return hash, nil
-}
-
-// hashFile returns the SHA-256 of a file's bytes.
-func hashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error) {
-	hash := sha256.New()
-	buffer := make([]byte, 256<<10)
-	section := io.NewSectionReader(file, 0, size)
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		n, err := section.Read(buffer)
-		hash.Write(buffer[:n])
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return "", fmt.Errorf("read it back: %w", err)
-		}
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// tap is an observed osRoot: before is called before every call that changes
+// tap is an observed FileSystem: before is called before every call that changes
 // something, and may fail it; after is called after every success.
 type tap struct {
-	osRoot
+	FileSystem
 
 	before func(call, name string) error
 	after  func(call, name, to string, data []byte)
@@ -25,31 +25,31 @@ func (t tap) do(call, name, to string, system func() error) error {
 	return err
 }
 
-func (t tap) OpenFile(name string, flag int, perm fs.FileMode) (osFile, error) {
+func (t tap) OpenFile(name string, flag int, perm fs.FileMode) (FileHandle, error) {
 	if err := t.before("open", name); err != nil {
 		return nil, err
 	}
-	f, err := t.osRoot.OpenFile(name, flag, perm)
+	f, err := t.FileSystem.OpenFile(name, flag, perm)
 	if err != nil {
 		return nil, err
 	}
 	if flag&os.O_EXCL != 0 && t.after != nil {
 		t.after("create", name, "", nil)
 	}
-	return tapFile{osFile: f, of: t, name: name}, nil
+	return tapFile{FileHandle: f, of: t, name: name}, nil
 }
 
 func (t tap) Mkdir(name string, perm fs.FileMode) error {
-	return t.do("mkdir", name, "", func() error { return t.osRoot.Mkdir(name, perm) })
+	return t.do("mkdir", name, "", func() error { return t.FileSystem.Mkdir(name, perm) })
 }
 
 func (t tap) Chmod(name string, mode fs.FileMode) error {
-	return t.do("chmod", name, "", func() error { return t.osRoot.Chmod(name, mode) })
+	return t.do("chmod", name, "", func() error { return t.FileSystem.Chmod(name, mode) })
 }
 
 func (t tap) Stat(name string) (info fs.FileInfo, err error) {
 	err = t.do("stat", name, "", func() error {
-		info, err = t.osRoot.Stat(name)
+		info, err = t.FileSystem.Stat(name)
 		return err
 	})
 	return info, err
@@ -57,31 +57,31 @@ func (t tap) Stat(name string) (info fs.FileInfo, err error) {
 
 func (t tap) Lstat(name string) (info fs.FileInfo, err error) {
 	err = t.do("lstat", name, "", func() error {
-		info, err = t.osRoot.Lstat(name)
+		info, err = t.FileSystem.Lstat(name)
 		return err
 	})
 	return info, err
 }
 
 func (t tap) Rename(from, to string) error {
-	return t.do("rename", from, to, func() error { return t.osRoot.Rename(from, to) })
+	return t.do("rename", from, to, func() error { return t.FileSystem.Rename(from, to) })
 }
 
 func (t tap) Link(from, to string) error {
-	return t.do("link", from, to, func() error { return t.osRoot.Link(from, to) })
+	return t.do("link", from, to, func() error { return t.FileSystem.Link(from, to) })
 }
 
 func (t tap) Remove(name string) error {
-	return t.do("remove", name, "", func() error { return t.osRoot.Remove(name) })
+	return t.do("remove", name, "", func() error { return t.FileSystem.Remove(name) })
 }
 
 func (t tap) RemoveAll(name string) error {
-	return t.do("remove all", name, "", func() error { return t.osRoot.RemoveAll(name) })
+	return t.do("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
 }
 
 // tapFile is an open file of a tap. It is never really synced.
 type tapFile struct {
-	osFile
+	FileHandle
 
 	of   tap
 	name string
@@ -91,22 +91,22 @@ func (f tapFile) Read(p []byte) (n int, err error) {
 	if err := f.of.before("read", f.name); err != nil {
 		return 0, err
 	}
-	return f.osFile.Read(p)
+	return f.FileHandle.Read(p)
 }
 
 func (f tapFile) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.of.before("read", f.name); err != nil {
 		return 0, err
 	}
-	return f.osFile.ReadAt(p, offset)
+	return f.FileHandle.ReadAt(p, offset)
 }
 
 func (f tapFile) Write(p []byte) (int, error) {
 	if err := f.of.before("write", f.name); err != nil {
-		n, _ := f.osFile.Write(p[:len(p)/2])
+		n, _ := f.FileHandle.Write(p[:len(p)/2])
 		return n, err
 	}
-	n, err := f.osFile.Write(p)
+	n, err := f.FileHandle.Write(p)
 	if f.of.after != nil {
 		f.of.after("write", f.name, "", p[:n])
 	}
@@ -117,7 +117,7 @@ func (f tapFile) ReadDir(n int) ([]fs.DirEntry, error) {
 	if err := f.of.before("read folder", f.name); err != nil {
 		return nil, err
 	}
-	return f.osFile.ReadDir(n)
+	return f.FileHandle.ReadDir(n)
 }
 
 func (f tapFile) Sync() error {
@@ -127,7 +127,7 @@ func (f tapFile) Sync() error {
 // Close closes the file in any case, as the system does.
 func (f tapFile) Close() error {
 	failed := f.of.before("close", f.name)
-	if err := f.osFile.Close(); err != nil {
+	if err := f.FileHandle.Close(); err != nil {
 		return err
 	}
 	return failed

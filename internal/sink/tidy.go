@@ -24,7 +24,7 @@ func PublishingBegun(ctx context.Context, store Store, run string) (bool, error)
 // did not come to because it was killed. The run may still be in the hands of
 // its publisher, so the intent stays, which finishes what that has begun.
 func Tidy(ctx context.Context, store Store, run string) error {
-	journals, err := list(ctx, store, runPath(run)+journalName)
+	journals, err := ListAll(ctx, store, runPath(run)+journalName)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func Tidy(ctx context.Context, store Store, run string) error {
 	for _, entry := range journals {
 		paths = append(paths, entry.Path)
 	}
-	if err := removeAll(ctx, store, paths); err != nil {
+	if err := RemoveAll(ctx, store, paths); err != nil {
 		return err
 	}
 	return store.Sweep(ctx, run)

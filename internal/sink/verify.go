@@ -111,7 +111,7 @@ func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, e
 		return true, nil
 	}
 	data, err := again.read(ctx, ManifestPath(found.run))
-	return data == nil && v.manifest == "" || data != nil && hashOf(data) == v.manifest, err
+	return data == nil && v.manifest == "" || data != nil && Hash(data) == v.manifest, err
 }
 
 func (v *verification) problem(path, format string, args ...any) {
@@ -134,7 +134,7 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 	if data == nil {
 		return nil, nil
 	}
-	v.pointers[path] = hashOf(data)
+	v.pointers[path] = Hash(data)
 	document := new(T)
 	if err := checkFormat(path, data); err != nil {
 		return nil, err
@@ -179,9 +179,9 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if err := checkFormat(path, data); err != nil {
 		return err
 	}
-	v.manifest = hashOf(data)
+	v.manifest = Hash(data)
 	manifest := new(Manifest)
-	if found.hash != "" && hashOf(data) != found.hash && !underPurge(ctx, v.store, found.run, hashOf(data), found.hash) {
+	if found.hash != "" && Hash(data) != found.hash && !underPurge(ctx, v.store, found.run, Hash(data), found.hash) {
 		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
 	}
 	if err := json.Unmarshal(data, manifest); err != nil {
@@ -288,7 +288,7 @@ func (v *verification) file(ctx context.Context, file File) (sound bool, err err
 	if size != file.Bytes {
 		bad("it has %d bytes, the manifest says %d", size, file.Bytes)
 	}
-	hash, err := hashFile(ctx, object, size)
+	hash, err := HashFile(ctx, object, size)
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)

@@ -45,7 +45,7 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload
 					continue
 				}
 				upload := openUpload{
-					run: sink.RunOf(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),
+					run: sink.Owner(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),
 				}
 				if !yield(upload, nil) {
 					return
