@@ -53,7 +53,7 @@ func TestCheckClearsAway(t *testing.T) {
 	server := server(t)
 	bucket := server.Bucket(t)
 	store := open(t, options(t, bucket, "pre"))
-	for _, path := range []string{"_check/left", "_check/too", "_checked", sink.LedgerPath("run")} {
+	for _, path := range []string{"_check/left", "_check/too", "_checked", "_runs/run/ledger.parquet"} {
 		stage(t, store, "run", path, nil)
 	}
 	stage(t, open(t, options(t, bucket, "")), "run", "_check/elsewhere", nil)
@@ -115,13 +115,13 @@ func TestStagedAndSweep(t *testing.T) {
 	ctx := t.Context()
 	const (
 		ofRun1 = "table/snapshot_date=2026-11-20/district=a%2Fb/part-12345-run-1.parquet"
+		ofRun2 = "_runs/run-2/ledger.parquet"
 		nobody = "table/part-x-run.parquet"
 	)
-	ofRun2 := sink.LedgerPath("run-2")
 	for _, path := range []string{ofRun1, ofRun2, nobody} {
 		stage(t, store, "whatever", path, []byte("abc"))
 	}
-	stage(t, open(t, options(t, bucket, "prefix")), "run-1", sink.LedgerPath("run-1"), []byte("of another destination"))
+	stage(t, open(t, options(t, bucket, "prefix")), "run-1", "_runs/run-1/ledger.parquet", []byte("of another destination"))
 	staged, err := store.Staged(ctx)
 	require.NoError(t, err)
 	require.Len(t, staged, 2)

@@ -177,7 +177,7 @@ func TestSweptWhileStaged(t *testing.T) {
 		}
 		return s3test.NoFault
 	}).Endpoint
-	draft, err := open(t, opts).Draft(t.Context(), "run", sink.LedgerPath("run"))
+	draft, err := open(t, opts).Draft(t.Context(), "run", "_runs/run/ledger.parquet")
 	require.NoError(t, err)
 	_, err = draft.Finish()
 	require.NoError(t, err)

@@ -171,7 +171,7 @@ func swept(t *testing.T, d Destination) {
 	committed := stage(t, store, run, dataPath(run, 0), noise(10))
 	require.NoError(t, store.Commit(t.Context(), run, committed))
 	dropped := stage(t, store, run, dataPath(run, 1), noise(10))
-	abandoned, err := store.Draft(t.Context(), run, sink.LedgerPath(run))
+	abandoned, err := store.Draft(t.Context(), run, dataPath(run, 2))
 	require.NoError(t, err)
 	_, err = abandoned.Write(noise(10))
 	require.NoError(t, err)

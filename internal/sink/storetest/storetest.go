@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -80,11 +81,9 @@ func stage(t *testing.T, store sink.Store, run, path string, data []byte) sink.F
 	return sink.File{Path: path, Bytes: size, Staged: staged}
 }
 
-// dataPath returns the path of a data file of the run: a store that keeps no
-// list of what a run has staged finds it by the run in its path.
-func dataPath(run string, bucket int) string {
-	plan := sink.Plan{Kind: sink.Full, SnapshotDate: "2026-11-20", RunID: run}
-	return plan.DataPath("table", bucket)
+// dataPath returns the path of a file that belongs to the owner; see sink.Owner.
+func dataPath(owner string, number int) string {
+	return fmt.Sprintf("table/date=2026-11-20/part-%04d-%s.parquet", number, sink.Escape(owner))
 }
 
 func requireInvisible(t *testing.T, store sink.Store, path string) {
