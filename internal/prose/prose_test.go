@@ -45,7 +45,6 @@ func notYetClean() []string {
 		"internal/sink",
 		"internal/snapshot",
 		"internal/telemetry",
-		"internal/transform",
 		"internal/wording",
 		"schemas",
 	}

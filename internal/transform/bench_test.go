@@ -24,9 +24,8 @@ func bid(rnd *rand.Rand) string {
 		rnd.Uint32(), rnd.Uint32N(1<<16), rnd.Uint32N(1<<12), rnd.Uint32N(1<<12), rnd.Uint64N(1<<48))
 }
 
-// resultsPage writes a page of n test results of about 1.9 KB each, with three
-// norms and four areas, in the documented wrapper. Shuffled records have their
-// members in an order of their own, as the live service does.
+// resultsPage writes a page of n test results of about 1.9 KB each, with three norms and four areas, in the documented
+// wrapper. Shuffled records have their members in an order of their own, as the live service does.
 func resultsPage(rnd *rand.Rand, n int, shuffled bool) []byte {
 	var page strings.Builder
 	page.WriteString(`{"testResults":[`)
@@ -100,8 +99,7 @@ func compile(tb testing.TB, dataset string) *transform.Plan {
 	return plan
 }
 
-// BenchmarkPage reads, sorts and de-duplicates schools of two pages of 1,000
-// test results each.
+// BenchmarkPage reads, sorts and de-duplicates schools of two pages of 1,000 test results each.
 func BenchmarkPage(b *testing.B) {
 	for _, order := range []string{"ordered", "shuffled"} {
 		b.Run(order, func(b *testing.B) {
@@ -170,8 +168,7 @@ func BenchmarkEncodingJSON(b *testing.B) {
 	perRecord(b, cpuTime(b)-start, records)
 }
 
-// perRecord reports processor time, which says more than the clock where a
-// machine is shared.
+// perRecord reports processor time, which says more than the clock where a machine is shared.
 func perRecord(b *testing.B, used time.Duration, records int) {
 	b.Helper()
 	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N)/float64(records), "cpu-ns/record")

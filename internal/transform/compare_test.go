@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// params are what any dataset's calls may ask for.
+// params returns the parameters of any dataset's calls.
 func params() transform.Params {
 	return transform.Params{
 		"school_bid": "school-1", "district_bid": "district-1", "perspective_bid": "perspective-1",
@@ -26,7 +26,7 @@ func params() transform.Params {
 	}
 }
 
-// rowsAsText writes the rows that count as the reference writes them.
+// rowsAsText returns the ordered rows as the reference writes them.
 func rowsAsText(tb testing.TB, b *rows.Batch) []string {
 	tb.Helper()
 	require.NoError(tb, b.Check())
@@ -58,7 +58,7 @@ func cellAsText(v *rows.Vector, row int) string {
 	return strconv.Quote(string(v.Text(row)))
 }
 
-// errorClass reduces an error to what a caller can tell.
+// errorClass reduces an error to what a caller can distinguish.
 func errorClass(err error) string {
 	var shape *transform.ShapeError
 	switch {
@@ -74,8 +74,7 @@ func errorClass(err error) string {
 	return err.Error()
 }
 
-// requireSame gives the pages to a decoder and to the reference and compares all
-// that they say of them.
+// requireSame reads the pages with a decoder and with the reference and compares the results.
 func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder, params transform.Params, pages [][]byte) {
 	tb.Helper()
 	decoder.Reset(params)
@@ -107,9 +106,8 @@ func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder,
 	require.Equal(tb, int(received), decoder.Records())
 }
 
-// TestRandomPages compares decoders that are used again and again with the
-// reference, on pages that are random in every respect the contract speaks of.
-// A reused decoder that keeps anything of its former life fails here.
+// TestRandomPages compares reused decoders with the reference, on pages that are random in every respect the contract
+// speaks of. A decoder that keeps anything over Reset fails here.
 func TestRandomPages(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
@@ -137,8 +135,8 @@ func TestRandomPages(t *testing.T) {
 	}
 }
 
-// FuzzPage compares a decoder with the reference on any bytes. The first byte
-// chooses the dataset; a zero byte, which no JSON holds, ends a page.
+// FuzzPage compares a decoder with the reference on any bytes. The first byte chooses the dataset; a zero byte, which
+// no JSON holds, ends a page.
 func FuzzPage(f *testing.F) {
 	all := schemas.Datasets()
 	for i, ds := range all {
@@ -160,8 +158,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestAllCuts compares every beginning of a page, and the page with a byte
-// changed at every position.
+// TestAllCuts compares every beginning of a page, and the page with a byte changed at every position.
 func TestAllCuts(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("test_results")

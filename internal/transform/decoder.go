@@ -37,7 +37,7 @@ type Decoder struct {
 	params Params
 	limits Limits
 	count  int // records of all pages read
-	// childRows counts the child rows of all records, recordChildRows those of the current record.
+	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
 	limitErr        error // set when a scan returns limitReached
@@ -50,8 +50,8 @@ type Decoder struct {
 	skipper skipper
 	// hints guess the next member: per object, by the number of the last one.
 	hints [][]uint8
-	// unknown is the name of the last undeclared member, and unknownReplaced the number of its characters that were
-	// not text.
+	// unknown is the name of the last undeclared member, and unknownReplaced the number of its characters that were not
+	// text.
 	unknown         []byte
 	unknownReplaced int
 	left            leftovers

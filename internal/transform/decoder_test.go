@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// everything writes all that a result says.
+// everything returns a result as text.
 func everything(t *testing.T, result transform.Result) string {
 	t.Helper()
 	var out strings.Builder
@@ -26,8 +26,8 @@ func everything(t *testing.T, result transform.Result) string {
 	return out.String()
 }
 
-// TestAFailedPageLeavesNothing asks for a page again after every way in which
-// it can be broken: the result is that of a quiet decoder.
+// TestAFailedPageLeavesNothing reads a page again after it was broken in various ways: the result equals the result of
+// a decoder without errors.
 func TestAFailedPageLeavesNothing(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(31, 32))
@@ -80,7 +80,7 @@ func TestParametersFillTheirColumns(t *testing.T) {
 	}
 }
 
-func TestAChainWithoutPagesIsEmpty(t *testing.T) {
+func TestDecoderWithoutPagesIsEmpty(t *testing.T) {
 	t.Parallel()
 	for _, ds := range schemas.Datasets() {
 		result := compile(t, ds.Name).NewDecoder().Finish()
@@ -94,7 +94,7 @@ func TestAChainWithoutPagesIsEmpty(t *testing.T) {
 	}
 }
 
-// TestMemoryIsReused holds the promise of the design that no record allocates.
+// TestMemoryIsReused: no record allocates.
 //
 //nolint:paralleltest // allocations can only be counted alone
 func TestMemoryIsReused(t *testing.T) {
@@ -117,8 +117,8 @@ func TestMemoryIsReused(t *testing.T) {
 	require.Equal(t, held, decoder.Bytes())
 }
 
-// TestNothingGathers reads what has to be taken back, over and over.
-func TestNothingGathers(t *testing.T) {
+// TestRolledBackDataIsFreed reads pages that are rolled back, again and again.
+func TestRolledBackDataIsFreed(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestNothingGathers(t *testing.T) {
 	}
 }
 
-// TestParametersOfHugeTables: a parameter's text is held once, but whoever copies the rows copies it to each.
+// TestParametersOfHugeTables: a parameter's text is held once, but copied to every row when rows are copied.
 func TestParametersOfHugeTables(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
@@ -168,8 +168,7 @@ func TestTooMuchRepeatedText(t *testing.T) {
 	require.Equal(t, []string{`"a"`}, cells(t, decoder.Finish(), "things", "id"))
 }
 
-// TestPlansAreShared lets decoders of one plan run at once; the race detector
-// looks on.
+// TestPlansAreShared runs decoders of one plan concurrently, for the race detector.
 func TestPlansAreShared(t *testing.T) {
 	t.Parallel()
 	plan := compile(t, "test_results")

@@ -25,3 +25,5 @@
 //
 // Errors name the dataset and the shape of the answer, never a value.
 package transform
+
+//go:generate go test -run TestGolden . -update

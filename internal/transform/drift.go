@@ -51,7 +51,7 @@ type field struct {
 	name   string
 	named  bool         // not masked
 	counts [4]kindCount // one for each kind, in the order in which they were first seen
-	events int          // since the last reset, those of the current page included
+	events int          // since the last reset, including the current page
 }
 
 type kindCount struct {

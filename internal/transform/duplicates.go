@@ -15,8 +15,8 @@ type namedMember struct {
 	start, value int    // of the name and of the value
 }
 
-// findDuplicates adds to d.dropped, and counts as drift, the members of an object that a later one replaces, and those
-// of its nested objects and child rows. It reads from behind the opening brace to behind the closing one.
+// findDuplicates adds to d.dropped, and counts as drift, the members that a later one replaces: in an object, its
+// nested objects and its child rows. It reads from behind the opening brace to behind the closing one.
 func (d *Decoder) findDuplicates(obj *objectPlan, pos int) int {
 	members, end := d.namedMembers(pos, d.depth+obj.depth)
 	if end < 0 {

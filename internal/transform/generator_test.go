@@ -126,7 +126,7 @@ func (g *generator) record() string {
 	return g.object(members)
 }
 
-// members writes the members of a table's rows, or of a nest in them.
+// members writes the members of a table's rows, or of an object nested in them.
 func (g *generator) members(t *schemas.Table, path string) []string {
 	var members []string
 	var nests []string
@@ -153,7 +153,7 @@ func (g *generator) members(t *schemas.Table, path string) []string {
 	return members
 }
 
-// oddities adds members that are unknown or doubled.
+// oddities adds unknown and duplicate members.
 func (g *generator) oddities(members []string) []string {
 	for range 3 {
 		if g.one(g.odd) {
@@ -239,7 +239,7 @@ func (g *generator) anything(depth int) string {
 	return g.pick(g.odds...)
 }
 
-// oddValues are values at and beyond the edges of what fits.
+// oddValues returns values at and beyond the edges of what fits.
 func oddValues() []string {
 	return []string{
 		"null", "true", "false", "0", "-0", "-0.0", "1", "-1", "12.5", "65.0", "1e2", "1E+2", "100e-2", "1e-1", "1e400", "-1e400", "1e-400", "0e999999999999999999999",

@@ -15,9 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden reads testdata/<dataset>.<case>.json, one page each, and compares
-// its rows, one line per cell that is not null, with the .golden file beside
-// it.
+// TestGolden reads testdata/<dataset>.<case>.json, one page each, and compares its rows, one line per cell that is not
+// null, with the .golden file beside it.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "*.json"))

@@ -23,7 +23,7 @@ func decoderWith(t *testing.T, l transform.Limits) *transform.Decoder {
 	return decoder
 }
 
-// array is an array of n elements.
+// array returns an array of n elements.
 func array(element string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
 }
@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 		"too many of both":                 {[]string{"[{},{},{},{}]", "[" + parts(most+1) + "]"}, transform.ErrTooManyRecords},
 		"child rows that are not objects":  {[]string{`[{"parts":` + array("1", most+1) + `}]`}, transform.ErrTooManyInRecord},
 		"a record of too many child rows":  {[]string{"[" + parts(most+1) + "]"}, transform.ErrTooManyInRecord},
-		// The first reading of a record with a doubled member counts nothing.
+		// The first reading of a record with a duplicate member counts nothing.
 		"a doubled member": {[]string{`[{"id":1,"parts":` + array("{}", 9000) + `,"id":2},{"parts":` + array("{}", 3000) + `}]`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +74,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBombs: a small body that would inflate to many rows is refused, or
-// capped, before they are built.
+// TestBombs: a small body that would expand to many rows is rejected, or capped, before they are built.
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	var names strings.Builder
@@ -105,8 +104,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestDriftNamesAreCapped: of the fields of a table that are not as declared,
-// the first thousand are named.
+// TestDriftNamesAreCapped: drift names at most the first thousand fields of a table.
 func TestDriftNamesAreCapped(t *testing.T) {
 	t.Parallel()
 	record := func(from, to int) string {
@@ -117,8 +115,8 @@ func TestDriftNamesAreCapped(t *testing.T) {
 		return "{" + strings.Join(members, ",") + "}"
 	}
 	decoder := decoderWith(t, transform.Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64})
-	// Names from an earlier use of the decoder, from a page that is requested
-	// again and from a record that is read again leave no trace.
+	// Names from an earlier use of the decoder, from a page that is requested again and from a record that is read
+	// again leave no trace.
 	_, err := decoder.ReadPage([]byte("[" + record(5000, 5900) + "]"))
 	require.NoError(t, err)
 	decoder.Reset(nil)

@@ -16,8 +16,8 @@ func parseWhole(number []byte) (x int64, ok bool) {
 	if negative {
 		number = number[1:]
 	}
-	// The value is the digits read so far, times ten to the power of scale. Zeros wait in pending until a digit follows,
-	// so that trailing ones cost no range.
+	// The value is the digits read so far, times ten to the power of scale. Zeros wait in pending until a digit
+	// follows, so that trailing ones cost no range.
 	var magnitude uint64
 	var scale, pending int64
 	fraction, overflow := false, false
@@ -116,9 +116,9 @@ func parseDate(text []byte) (days int32, ok bool) {
 	return int32(micros / microsPerDay), true
 }
 
-// parseTimestamp parses a time of RFC 3339 into microseconds since 1970-01-01 UTC: with T or a blank, any fraction whose
-// digits beyond microseconds are zero, and an offset or Z; no zone means UTC, a date alone its midnight. Second 60 does
-// not fit: the column could not distinguish it from the first of the next minute.
+// parseTimestamp parses a time of RFC 3339 into microseconds since 1970-01-01 UTC: with T or a blank, any fraction
+// whose digits beyond microseconds are zero, and an offset or Z; no zone means UTC, a date alone its midnight. Second
+// 60 does not fit: the column could not distinguish it from the first of the next minute.
 func parseTimestamp(text []byte) (micros int64, ok bool) {
 	if len(text) < 10 {
 		return 0, false

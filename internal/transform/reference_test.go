@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The reference reads pages slowly, on encoding/json, from the words of the
-// contract. It shares no code with the package and is built for being read.
+// The reference reads pages slowly, with encoding/json, following the text of the contract. It shares no code with the
+// package and is written to be read.
 
 // refRow is a row as text: one cell per column, "null" or a Go literal.
 type refRow struct {
@@ -59,7 +59,7 @@ func newReference(tb testing.TB, ds *schemas.Dataset, params transform.Params) *
 
 var errRefShape = errors.New("shape")
 
-// page reads one page into the decoder, or returns an error and changes nothing.
+// page reads one page, or returns an error and changes nothing.
 func (r *refDecoder) page(body []byte) (transform.Page, error) {
 	try := newReference(r.t, r.ds, r.params)
 	page, err := try.container(body)
@@ -122,7 +122,7 @@ func (r *refDecoder) single(whole json.RawMessage) (transform.Page, error) {
 	return transform.Page{Records: 1}, nil
 }
 
-// declared reports whether a record's member is a column, a nest or documented.
+// declared reports whether a record's member is a column, a nested object or documented.
 func (r *refDecoder) declared(name string) bool {
 	for _, c := range r.ds.Tables[0].Columns {
 		if c.Source == name || strings.HasPrefix(c.Source, name+".") {
@@ -298,8 +298,7 @@ func (r *refDecoder) childElements(child *schemas.Table, record json.RawMessage)
 	return nil
 }
 
-// object reads the members of a record, an element or a nest and returns what
-// is left over.
+// object reads the members of a record, an element or a nested object and returns the leftovers.
 func (r *refDecoder) object(table int, path string, object json.RawMessage, row *refRow) []refMember {
 	t := r.ds.Tables[table]
 	var left []refMember
@@ -361,8 +360,7 @@ func (r *refDecoder) note(table int, field, kind string, n int) {
 	}
 }
 
-// finish returns the rows of every table in their order, what was received and
-// dropped, and the drift.
+// finish returns the ordered rows of every table, the numbers of records received and dropped, and the drift.
 func (r *refDecoder) finish() (tables map[string][]string, received, duplicates int64, drift []transform.Drift) {
 	complete := func(row refRow) bool {
 		for _, c := range r.ds.Tables[0].Columns {
@@ -447,7 +445,7 @@ func (r *refDecoder) finish() (tables map[string][]string, received, duplicates 
 	return tables, received, duplicates, drift
 }
 
-// members lists the members of an object as they stand.
+// members lists the members of an object in their order.
 func (r *refDecoder) members(object json.RawMessage) []refMember {
 	var all []refMember
 	tokens := json.NewDecoder(bytes.NewReader(object))
@@ -480,7 +478,7 @@ func elements(tb testing.TB, list json.RawMessage) []json.RawMessage {
 	return all
 }
 
-// lastOnes leaves of members of one name the last, and tells of the others.
+// lastOnes keeps the last of the members of each name and calls dropped for the others.
 func lastOnes(members []refMember, dropped func(refMember)) []refMember {
 	var last []refMember
 	for i, m := range members {

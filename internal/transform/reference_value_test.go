@@ -24,7 +24,7 @@ var (
 	refFiveDigits = regexp.MustCompile(`([0-9].*){5}`)
 )
 
-// refName is a member's name in a report.
+// refName returns a member's name as drift reports it.
 func refName(m refMember) string {
 	if name := string(m.name); refCodeName.MatchString(name) && !refFiveDigits.MatchString(name) {
 		return name
@@ -32,7 +32,7 @@ func refName(m refMember) string {
 	return "#"
 }
 
-// refBare reads an element that is a person's identifier alone.
+// refBare reads an element that is text instead of an object.
 func refBare(tb testing.TB, t *schemas.Table, element json.RawMessage) (cell string, replaced int, fits bool) {
 	tb.Helper()
 	if t.Bare == "" || element[0] != '"' {
@@ -66,8 +66,8 @@ func refObject(left []refMember) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// refText reads a quoted text. It counts what it replaced, because it is not
-// text, and reports whether a lone surrogate was among it.
+// refText reads a quoted text. It counts the parts replaced because they are not text, and reports whether there was a
+// lone surrogate.
 func refText(quoted []byte) (text []byte, replaced int, lone bool) {
 	code := func(rest []byte) (rune, bool) {
 		if len(rest) < 6 || string(rest[:2]) != `\u` {
@@ -115,8 +115,7 @@ func refText(quoted []byte) (text []byte, replaced int, lone bool) {
 // refEscape is an escape, or two that are one character.
 var refEscape = regexp.MustCompile(`\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}|\\u[[:xdigit:]]{4}|\\.`)
 
-// refCompact returns a value without white space between its parts, and with
-// what is not text replaced and counted.
+// refCompact returns a value without white space between its parts. Parts that are not text are replaced and counted.
 func refCompact(tb testing.TB, value json.RawMessage) (compact string, replaced int) {
 	tb.Helper()
 	var out bytes.Buffer
@@ -148,7 +147,7 @@ var (
 	refMoment = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})?$`)
 )
 
-// refFit says what fits a type.
+// refFit converts a value to a type and reports whether it fits.
 func refFit(tb testing.TB, typ schemas.Type, value json.RawMessage) (cell string, invalid int, fits bool) {
 	tb.Helper()
 	text, quoted := string(value), value[0] == '"'
@@ -189,8 +188,7 @@ func refFit(tb testing.TB, typ schemas.Type, value json.RawMessage) (cell string
 	return strconv.FormatInt(moment.UnixMicro(), 10), invalid, true
 }
 
-// refWhole returns the integer that a text is, if it is exactly a JSON number
-// and mathematically whole.
+// refWhole returns the integer value of a text that is exactly a JSON number and mathematically whole.
 func refWhole(text string) (*big.Int, bool) {
 	parts := refNumber.FindStringSubmatch(text)
 	if parts == nil {
@@ -214,7 +212,7 @@ func refWhole(text string) (*big.Int, bool) {
 	return mantissa.Num(), mantissa.IsInt()
 }
 
-// refTime returns the moment that a date or a timestamp names.
+// refTime parses a date or a timestamp.
 func refTime(text string) (time.Time, bool) {
 	if refDay.MatchString(text) {
 		day, err := time.Parse("2006-01-02", text)

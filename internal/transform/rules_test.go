@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// small is a dataset with a column of every type, a nest and a child table.
+// small returns a dataset with a column of every type, a nested object and a child table.
 func small() *schemas.Dataset {
 	return &schemas.Dataset{
 		Name:  "small",
@@ -42,7 +42,7 @@ func small() *schemas.Dataset {
 	}
 }
 
-// read gives pages to a decoder of the small dataset.
+// read reads pages with a decoder of the small dataset.
 func read(t *testing.T, pages ...string) transform.Result {
 	t.Helper()
 	return readAs(t, small(), pages...)
@@ -61,7 +61,7 @@ func readAs(t *testing.T, ds *schemas.Dataset, pages ...string) transform.Result
 	return decoder.Finish()
 }
 
-// cells returns a column's cells in the order of the rows that count.
+// cells returns a column's cells in the order of the batch.
 func cells(t *testing.T, result transform.Result, table, column string) []string {
 	t.Helper()
 	var all []string
@@ -177,13 +177,13 @@ func TestWhatIsLeftOver(t *testing.T) {
 		{"unknown nulls", `{"u":null,"v":[null]}`, `{"v":[null]}`, []string{"things v unknown_field 1"}},
 		{"known members", `{"known":{"a":1}}`, `{"known":{"a":1}}`, nil},
 		{"a known null", `{"known":null}`, `null`, nil},
-		{"leftovers of a nest", `{"n":{"y":{},"x":1,"w":"v"}}`, `{"n":{"w":"v","y":{}}}`, []string{"things n.w unknown_field 1", "things n.y unknown_field 1"}},
-		{"an unfit value in a nest", `{"n":{"x":"one"},"i":"two"}`, `{"i":"two","n":{"x":"one"}}`, []string{"things i type_mismatch 1", "things n.x type_mismatch 1"}},
-		{"a nest of nulls", `{"n":{"y":null}}`, `null`, nil},
-		{"a nest that is none", `{"n":[1]}`, `{"n":[1]}`, []string{"things n type_mismatch 1"}},
-		{"no nest", `{"n":null}`, `null`, nil},
-		{"a child that is no array", `{"parts":{"p": "x"}}`, `{"parts":{"p":"x"}}`, []string{"things parts type_mismatch 1"}},
-		{"no child", `{"parts":null}`, `null`, nil},
+		{"leftovers of a nested object", `{"n":{"y":{},"x":1,"w":"v"}}`, `{"n":{"w":"v","y":{}}}`, []string{"things n.w unknown_field 1", "things n.y unknown_field 1"}},
+		{"a mismatch in a nested object", `{"n":{"x":"one"},"i":"two"}`, `{"i":"two","n":{"x":"one"}}`, []string{"things i type_mismatch 1", "things n.x type_mismatch 1"}},
+		{"a nested object of nulls", `{"n":{"y":null}}`, `null`, nil},
+		{"an array for a nested object", `{"n":[1]}`, `{"n":[1]}`, []string{"things n type_mismatch 1"}},
+		{"null for a nested object", `{"n":null}`, `null`, nil},
+		{"an object for a child array", `{"parts":{"p": "x"}}`, `{"parts":{"p":"x"}}`, []string{"things parts type_mismatch 1"}},
+		{"null for a child array", `{"parts":null}`, `null`, nil},
 		{"a name that looks like a path", `{"n.x":1}`, `{"n.x":1}`, []string{"things # unknown_field 1"}},
 		{"names are escaped no more than they must be", `{"\u0066\u00e9\/\"\\\u0001\n":1}`, `{"fé/\"\\\u0001\n":1}`, []string{"things # unknown_field 1"}},
 		{"an escaped name is the name", `{"\u0069":7}`, `null`, nil},
@@ -209,24 +209,24 @@ func TestWhatIsLeftOver(t *testing.T) {
 			[]string{"things # unknown_field 5", "things n.# unknown_field 1"},
 		},
 		{
-			"names that do", `{"_links":1,"S1234":2,"n":{"a_1":3}}`, `{"S1234":2,"_links":1,"n":{"a_1":3}}`,
+			"names that look like names in code", `{"_links":1,"S1234":2,"n":{"a_1":3}}`, `{"S1234":2,"_links":1,"n":{"a_1":3}}`,
 			[]string{"things S1234 unknown_field 1", "things _links unknown_field 1", "things n.a_1 unknown_field 1"},
 		},
 		{
 			"a long name", `{"` + strings.Repeat("y", 40) + `":1,"` + strings.Repeat("z", 41) + `":2}`, `{"` + strings.Repeat("y", 40) + `":1,"` + strings.Repeat("z", 41) + `":2}`,
 			[]string{"things # unknown_field 1", "things " + strings.Repeat("y", 40) + " unknown_field 1"},
 		},
-		{"the last of a doubled member", `{"i":1,"i":2}`, `null`, []string{"things i duplicate_member 1"}},
+		{"the last of a duplicate member", `{"i":1,"i":2}`, `null`, []string{"things i duplicate_member 1"}},
 		{"the last is null", `{"i":1,"u":1,"i":null,"u":null}`, `null`, []string{"things i duplicate_member 1", "things u duplicate_member 1"}},
 		{"the last does not fit", `{"i":1,"i":"x"}`, `{"i":"x"}`, []string{"things i duplicate_member 1", "things i type_mismatch 1"}},
 		{"only the last does not count twice", `{"i":"x","i":"y","i":3}`, `null`, []string{"things i duplicate_member 2"}},
-		{"of a doubled unknown member", `{"u":{"a":1},"\u0075":2}`, `{"u":2}`, []string{"things u duplicate_member 1", "things u unknown_field 1"}},
-		{"of a doubled nest", `{"n":{"x":1,"y":1},"n":{"z":1}}`, `{"n":{"z":1}}`, []string{"things n duplicate_member 1", "things n.z unknown_field 1"}},
-		{"in a nest", `{"n":{"x":1,"y":1,"y":2,"x":3}}`, `{"n":{"y":2}}`, []string{"things n.x duplicate_member 1", "things n.y duplicate_member 1", "things n.y unknown_field 1"}},
-		{"doubled in what is left over", `{"u":{"a":1,"a":2}}`, `{"u":{"a":1,"a":2}}`, []string{"things u unknown_field 1"}},
-		{"bytes that are no text", "{\"u\":\"a\xff\xfeb\"}", "{\"u\":\"a\uFFFD\uFFFDb\"}", []string{"things u type_mismatch 2", "things u unknown_field 1"}},
-		{"bytes that are no text, in a name", "{\"\xff\":1}", "{\"\uFFFD\":1}", []string{"things # type_mismatch 1", "things # unknown_field 1"}},
-		{"bytes that are no text, in a column", "{\"s\":\"\xe2\x82\",\"i\":\"\xff\"}", "{\"i\":\"\uFFFD\"}", []string{"things i type_mismatch 2", "things s type_mismatch 2"}},
+		{"of a duplicate unknown member", `{"u":{"a":1},"\u0075":2}`, `{"u":2}`, []string{"things u duplicate_member 1", "things u unknown_field 1"}},
+		{"of a duplicate nested object", `{"n":{"x":1,"y":1},"n":{"z":1}}`, `{"n":{"z":1}}`, []string{"things n duplicate_member 1", "things n.z unknown_field 1"}},
+		{"in a nested object", `{"n":{"x":1,"y":1,"y":2,"x":3}}`, `{"n":{"y":2}}`, []string{"things n.x duplicate_member 1", "things n.y duplicate_member 1", "things n.y unknown_field 1"}},
+		{"duplicates in a leftover", `{"u":{"a":1,"a":2}}`, `{"u":{"a":1,"a":2}}`, []string{"things u unknown_field 1"}},
+		{"invalid UTF-8", "{\"u\":\"a\xff\xfeb\"}", "{\"u\":\"a\uFFFD\uFFFDb\"}", []string{"things u type_mismatch 2", "things u unknown_field 1"}},
+		{"invalid UTF-8, in a name", "{\"\xff\":1}", "{\"\uFFFD\":1}", []string{"things # type_mismatch 1", "things # unknown_field 1"}},
+		{"invalid UTF-8, in a column", "{\"s\":\"\xe2\x82\",\"i\":\"\xff\"}", "{\"i\":\"\uFFFD\"}", []string{"things i type_mismatch 2", "things s type_mismatch 2"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -253,8 +253,7 @@ func TestElementsThatAreNoObjects(t *testing.T) {
 	require.EqualValues(t, 5, result.Records)
 }
 
-// TestBareIdentifiers: in the rosters of classes an element that is text is the
-// person's identifier, and not drift.
+// TestBareIdentifiers: in the rosters of classes an element that is text is the person's identifier, and not drift.
 func TestBareIdentifiers(t *testing.T) {
 	t.Parallel()
 	ds, ok := schemas.Find("school_classes")

@@ -36,8 +36,8 @@ func plainEnd(b []byte, pos int) int {
 	return pos
 }
 
-// specials marks, in the highest bit, the bytes of a word that are not plain. A borrow can mark a byte wrongly, but only
-// above one that is marked rightly, so the lowest mark is always right.
+// specials marks, in the highest bit, the bytes of a word that are not plain. A borrow can mark a byte wrongly, but
+// only above one that is marked rightly, so the lowest mark is always right.
 func specials(w uint64) uint64 {
 	return ((w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | w) & highs
 }

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// deep nests an array, n brackets in all.
+// deep returns an array nested n deep.
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
 func TestShapes(t *testing.T) {
