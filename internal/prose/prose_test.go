@@ -40,7 +40,6 @@ func notYetClean() []string {
 		"internal/parquetfile",
 		"internal/pipeline",
 		"internal/report",
-		"internal/rows",
 		"internal/simulator",
 		"internal/sink",
 		"internal/snapshot",

@@ -8,19 +8,18 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// MaxTextBytes is the most text one column of one batch can hold: offsets are
-// 32 bits wide. Whoever fills a batch stops before it.
+// MaxTextBytes is the maximum text that one column of one batch can hold: offsets are 32 bits wide. Code that fills a
+// batch checks it.
 const MaxTextBytes = math.MaxUint32
 
-// Batch is rows of one table, column by column. It belongs to one goroutine at
-// a time.
+// Batch holds rows of one table, column by column. It is used by one goroutine at a time.
 type Batch struct {
 	Table *schemas.Table
 	Cols  []Vector
 	// N is the number of rows; every column has that many slots.
 	N int
-	// Order, where it is not nil, lists the rows that count in the order in
-	// which they are to be written: rows it does not name have been dropped.
+	// Order, unless nil, lists the batch's rows in the order in which they are written. Rows that it lacks have been
+	// dropped.
 	Order []int32
 }
 
@@ -33,8 +32,7 @@ func New(table *schemas.Table) *Batch {
 	return b
 }
 
-// Len returns the number of rows that count: those of Order where there is
-// one.
+// Len returns the number of rows that have not been dropped.
 func (b *Batch) Len() int {
 	if b.Order != nil {
 		return len(b.Order)
@@ -42,7 +40,7 @@ func (b *Batch) Len() int {
 	return b.N
 }
 
-// Row returns the position in the columns of the i-th row that counts.
+// Row returns the position in the columns of the i-th row in order.
 func (b *Batch) Row(i int) int {
 	if b.Order != nil {
 		return int(b.Order[i])
@@ -53,8 +51,7 @@ func (b *Batch) Row(i int) int {
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() { b.Truncate(0) }
 
-// Truncate drops all rows but the first n, in the order received, and any
-// Order.
+// Truncate keeps the first n rows as appended and removes any Order.
 func (b *Batch) Truncate(n int) {
 	for i := range b.Cols {
 		b.Cols[i].Truncate(n)
@@ -62,7 +59,7 @@ func (b *Batch) Truncate(n int) {
 	b.N, b.Order = n, nil
 }
 
-// Bytes returns how much memory the batch takes, room to grow included.
+// Bytes returns the memory that the batch holds, spare capacity included.
 func (b *Batch) Bytes() int {
 	n := 4 * cap(b.Order)
 	for i := range b.Cols {
@@ -71,23 +68,21 @@ func (b *Batch) Bytes() int {
 	return n
 }
 
-// TextBytes returns how much text the column holds that holds most.
+// TextBytes returns the text bytes of the column that has the most.
 func (b *Batch) TextBytes() int {
-	most := 0
+	largest := 0
 	for i := range b.Cols {
-		v := &b.Cols[i]
-		if v.Same {
-			most = max(most, b.N*len(v.Data))
-			continue
+		n := len(b.Cols[i].Data)
+		if b.Cols[i].Same {
+			n *= b.N
 		}
-		most = max(most, len(v.Data))
+		largest = max(largest, n)
 	}
-	return most
+	return largest
 }
 
-// AppendRows appends the rows of src that count from its i-th up to its j-th
-// exclusive, in src's order. The caller sees to it that no column comes to hold
-// more than MaxTextBytes.
+// AppendRows appends the rows i to j, exclusive, of src in its order. The caller checks that no column exceeds
+// MaxTextBytes.
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
 		for c := range b.Cols {
@@ -101,8 +96,7 @@ func (b *Batch) AppendRows(src *Batch, i, j int) {
 	b.N += j - i
 }
 
-// Check reports a column whose number of slots is not the batch's number of
-// rows: a mistake of whoever filled it, which would make a bad file.
+// Check returns an error if a column does not have one slot per row. Such a batch would make a bad file.
 func (b *Batch) Check() error {
 	for i := range b.Cols {
 		v := &b.Cols[i]
@@ -136,7 +130,7 @@ func (v *Vector) appendRange(src *Vector, i, j int) {
 			return
 		}
 		if src.Same {
-			v.appendText(src.Data, j-i)
+			v.appendRepeated(src.Data, j-i)
 			return
 		}
 		var start uint32
@@ -169,7 +163,7 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 		v.Bool = pick(v.Bool, src.Bool, order)
 	case schemas.String, schemas.JSON:
 		if src.Same {
-			v.appendText(src.Data, len(order))
+			v.appendRepeated(src.Data, len(order))
 			return
 		}
 		v.End = slices.Grow(v.End, len(order))
@@ -180,8 +174,8 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 	}
 }
 
-// appendText appends so many rows of one text.
-func (v *Vector) appendText(text []byte, n int) {
+// appendRepeated appends n rows of one text.
+func (v *Vector) appendRepeated(text []byte, n int) {
 	v.Data = slices.Grow(v.Data, n*len(text))
 	v.End = slices.Grow(v.End, n)
 	for range n {

@@ -2,7 +2,6 @@
 
 package rows
 
-// Offsets into the text of a column are 32 bits wide and lengths are ints,
-// which on these platforms cannot hold the upper half of them. This name
-// appears in the compiler's error message.
+// Text offsets use all of 32 bits, more than an int holds on these platforms. The compiler's error message shows this
+// name.
 var _ = growthExportNeedsA64BitPlatform

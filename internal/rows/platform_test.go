@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNeeds64Bits: on a platform whose ints are too small the compiler says so.
+// TestNeeds64Bits: the package does not compile on platforms with 32-bit ints.
 func TestNeeds64Bits(t *testing.T) {
 	t.Parallel()
 	for arch, refused := range map[string]bool{"386": true, "arm": true, "mips": true, "mipsle": true, "amd64": false, "arm64": false, "riscv64": false} {

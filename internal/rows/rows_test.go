@@ -53,8 +53,7 @@ func fill(b *rows.Batch, rnd *rand.Rand, n int) {
 	b.N += n
 }
 
-// fillSame appends n random rows to an empty batch, of which every required
-// column of texts has one for all.
+// fillSame appends n random rows to an empty batch. Every required column of texts has one text for all rows.
 func fillSame(b *rows.Batch, rnd *rand.Rand, n int) {
 	fill(b, rnd, n)
 	for i := range b.Cols {
@@ -65,7 +64,7 @@ func fillSame(b *rows.Batch, rnd *rand.Rand, n int) {
 	}
 }
 
-// lines writes the rows that count as text, one string per row.
+// lines returns the rows in order as text.
 func lines(b *rows.Batch) []string {
 	all := make([]string, 0, b.Len())
 	for i := range b.Len() {
@@ -177,8 +176,7 @@ func TestCheckFindsUnevenColumns(t *testing.T) {
 	}
 }
 
-// Compare is the order of files: what two rows say decides it, whatever column
-// they are of.
+// TestCompare: the order depends on the values alone, whatever the column.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

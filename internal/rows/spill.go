@@ -11,22 +11,20 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The form in which a batch waits in a scratch file, all numbers
-// little-endian: the number of rows (8 bytes); one more than the length of
-// Order, or 0 where there is none (8 bytes), and Order; then column by column
-// Present, unless the column is required, and the values, of texts End before
-// Data. Before texts stands one more than the length of the one that is the
-// same for all rows, whose End is not there, or 0 (8 bytes). Every length follows from these, so what is written is read back with
-// nothing over. The form is for one process and its own file: it has no
-// version.
+// The format of a batch in a scratch file, all numbers little-endian:
+//   - the number of rows (8 bytes)
+//   - the length of Order plus one, or 0 if it is nil (8 bytes), and Order
+//   - for each column Present, unless the column is required, and the values. For texts these are the length of the
+//     text plus one if it is the same for all rows, otherwise 0 (8 bytes); End, unless it is the same; and Data.
+//
+// All other lengths follow from these. A process reads only its own files, so the format has no version.
 
-// chunkBytes is how many bytes of numbers are turned into bytes at a time.
+// chunkBytes is the size of the buffer in which numbers are converted.
 const chunkBytes = 1 << 14
 
 var errSpill = errors.New("not a batch of this table")
 
-// WriteTo writes the batch, rows that do not count and Order included, so that
-// ReadFrom of a batch of the same table brings it back.
+// WriteTo writes the batch, including Order and dropped rows, for ReadFrom of a batch of the same table.
 func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	s := &spiller{w: w}
 	order := 0
@@ -61,9 +59,8 @@ func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	return s.n, s.err
 }
 
-// ReadFrom replaces the batch by the next one that WriteTo wrote to r. Unlike
-// other io.ReaderFroms it stops behind that batch: several can stand in one
-// file. After an error the batch is empty.
+// ReadFrom replaces the batch by the next one that WriteTo wrote to r. Unlike other io.ReaderFroms it stops behind that
+// batch, so a file can hold several. After an error the batch is empty.
 func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 	b.Reset()
 	s := &spillReader{r: r}
@@ -119,7 +116,7 @@ func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 	return s.n, nil
 }
 
-// spiller writes until the first error and counts what it wrote.
+// spiller writes until the first error and counts the bytes.
 type spiller struct {
 	w     io.Writer
 	n     int64
@@ -147,7 +144,7 @@ func writeNumbers[T any](s *spiller, numbers []T, width int, put func([]byte, T)
 	}
 }
 
-// spillReader reads until the first error and counts what it read.
+// spillReader reads until the first error and counts the bytes.
 type spillReader struct {
 	r     io.Reader
 	n     int64
@@ -188,8 +185,7 @@ func (s *spillReader) length(limit uint64) int {
 	return int(n)
 }
 
-// bytes appends the next n bytes to to. It takes memory as bytes arrive: a
-// length that lies costs nothing.
+// bytes appends the next n bytes to to. It allocates as bytes arrive, so a wrong length costs nothing.
 func (s *spillReader) bytes(to []byte, n int) []byte {
 	for n > 0 && s.err == nil {
 		part := min(n, max(chunkBytes, len(to)))

@@ -89,7 +89,7 @@ func TestReadFromRefusesWhatWriteToDidNotWrite(t *testing.T) {
 			continue
 		}
 		require.NoError(t, got.Check())
-		_ = lines(got) // reaches nothing that is not there
+		_ = lines(got) // does not read beyond the data
 	}
 }
 

@@ -8,36 +8,32 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Vector is one column's values. Every row has a slot, present or not, in the
-// slice of its type: Int32 and Date in I32, Int64 and Timestamp in I64, Double
-// in F64, Boolean in Bool (0 or 1), String and JSON in Data and End.
+// Vector holds one column's values. Every row has a slot, null or not, in the slice of its type: Int32 and Date in I32,
+// Int64 and Timestamp in I64, Double in F64, Boolean in Bool (0 or 1), String and JSON in Data and End.
 //
-// Appending is done field by field by whoever fills a Vector; the methods here
-// are the slow but sure way.
+// Hot code appends to the fields directly; the methods are slower and safer.
 type Vector struct {
 	Type schemas.Type
 	// Required columns have no Present.
 	Required bool
-	// Present is 1 where the row has a value and 0 where it is null: the
-	// definition levels of Parquet as they stand.
+	// Present is 1 if the row has a value and 0 if it is null, like the definition levels of Parquet.
 	Present []uint8
 	I32     []int32
 	I64     []int64
 	F64     []float64
 	Bool    []uint8
-	// Data holds the texts end to end; the text of row i ends at End[i] and
-	// starts where that of row i-1 ends.
+	// Data holds the texts end to end. The text of row i ends at End[i] and starts at End[i-1].
 	Data []byte
 	End  []uint32
-	// Same, of a required column of texts: every row has the one text that is
-	// Data, and End is empty. Nothing is appended to such a vector.
+	// Same, in a required column of texts, means that Data is the text of every row and End is empty. Such a vector is
+	// not appended to.
 	Same bool
 }
 
-// IsText tells whether the vector's values are in Data and End.
+// IsText reports whether the vector's values are in Data and End.
 func (v *Vector) IsText() bool { return v.Type == schemas.String || v.Type == schemas.JSON }
 
-// Null tells whether row i has no value.
+// Null reports whether row i has no value.
 func (v *Vector) Null(i int) bool { return !v.Required && v.Present[i] == 0 }
 
 // Text returns the text of row i, which is valid until the vector changes.
@@ -52,8 +48,7 @@ func (v *Vector) Text(i int) []byte {
 	return v.Data[start:v.End[i]]
 }
 
-// SetSame gives every row of an empty vector, of a required column, one text,
-// however many rows will come.
+// SetSame sets the text of every row, present and future, of an empty vector of a required column.
 func (v *Vector) SetSame(text string) {
 	v.Same, v.Data = true, append(v.Data[:0], text...)
 }
@@ -101,8 +96,7 @@ func (v *Vector) AppendInt32(x int32) {
 	v.I32 = append(v.I32, x)
 }
 
-// AppendInt64 appends a row of type Int64, or a Timestamp in microseconds
-// since 1970-01-01 UTC.
+// AppendInt64 appends a row of type Int64, or a Timestamp in microseconds since 1970-01-01 UTC.
 func (v *Vector) AppendInt64(x int64) {
 	v.present()
 	v.I64 = append(v.I64, x)
@@ -126,27 +120,11 @@ func (v *Vector) AppendBool(x bool) {
 
 // AppendRow appends row i of src, a vector of the same column.
 func (v *Vector) AppendRow(src *Vector, i int) {
-	if !v.Required {
-		v.Present = append(v.Present, src.Present[i])
-	}
-	switch v.Type {
-	case schemas.Int32, schemas.Date:
-		v.I32 = append(v.I32, src.I32[i])
-	case schemas.Int64, schemas.Timestamp:
-		v.I64 = append(v.I64, src.I64[i])
-	case schemas.Double:
-		v.F64 = append(v.F64, src.F64[i])
-	case schemas.Boolean:
-		v.Bool = append(v.Bool, src.Bool[i])
-	case schemas.String, schemas.JSON:
-		v.Data = append(v.Data, src.Text(i)...)
-		v.End = append(v.End, uint32(len(v.Data)))
-	}
+	v.appendRange(src, i, i+1)
 }
 
-// Compare orders row i of a and row j of b, both of one column, as files are
-// sorted: nulls first, texts by their bytes. Doubles, which are part of no key,
-// are told apart by their bits.
+// Compare compares row i of a with row j of b, vectors of the same column, in the sort order of files: nulls first,
+// texts by their bytes. Doubles, which are never part of a key, are compared by their bits.
 func Compare(a *Vector, i int, b *Vector, j int) int {
 	if !a.Required && a.Present[i] != b.Present[j] {
 		return cmp.Compare(a.Present[i], b.Present[j])
@@ -168,37 +146,23 @@ func Compare(a *Vector, i int, b *Vector, j int) int {
 	return bytes.Compare(a.Text(i), b.Text(j))
 }
 
-// Truncate drops all rows but the first n, with the last of them the text that
-// is the same for all.
+// Truncate keeps the first n rows. Truncate(0) also undoes SetSame.
 func (v *Vector) Truncate(n int) {
-	if !v.Required {
-		v.Present = v.Present[:n]
+	v.Present, v.Bool = v.Present[:min(n, len(v.Present))], v.Bool[:min(n, len(v.Bool))]
+	v.I32, v.I64, v.F64 = v.I32[:min(n, len(v.I32))], v.I64[:min(n, len(v.I64))], v.F64[:min(n, len(v.F64))]
+	if !v.IsText() || v.Same && n > 0 {
+		return
 	}
-	switch v.Type {
-	case schemas.Int32, schemas.Date:
-		v.I32 = v.I32[:n]
-	case schemas.Int64, schemas.Timestamp:
-		v.I64 = v.I64[:n]
-	case schemas.Double:
-		v.F64 = v.F64[:n]
-	case schemas.Boolean:
-		v.Bool = v.Bool[:n]
-	case schemas.String, schemas.JSON:
-		if v.Same && n > 0 {
-			return
-		}
-		v.Same = false
-		v.End = v.End[:n]
-		var end uint32
-		if n > 0 {
-			end = v.End[n-1]
-		}
-		v.Data = v.Data[:end]
+	v.Same = false
+	v.End = v.End[:n]
+	var end uint32
+	if n > 0 {
+		end = v.End[n-1]
 	}
+	v.Data = v.Data[:end]
 }
 
-// Bytes returns how much memory the vector's values take, room to grow
-// included.
+// Bytes returns the memory that the vector holds, spare capacity included.
 func (v *Vector) Bytes() int {
 	return cap(v.Present) + 4*cap(v.I32) + 8*cap(v.I64) + 8*cap(v.F64) + cap(v.Bool) + cap(v.Data) + 4*cap(v.End)
 }
