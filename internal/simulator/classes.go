@@ -165,14 +165,14 @@ func (w *World) classStudents(a *arena, c *call, k *class) value {
 }
 
 func (w *World) classStudent(a *arena, c *call, st *student) value {
-	if w.districts[c.district].state {
-		return a.object(member{"studentBid", st.identity()})
+	var name person
+	if !w.districts[c.district].state {
+		name = st.person()
 	}
-	name := st.person()
 	return a.object(
 		member{"studentBid", st.identity()},
-		member{"firstName", textOf(name.first)},
+		member{"firstName", textOrAbsent(name.first)},
 		member{"middleName", textOrAbsent(name.middle)},
-		member{"lastName", textOf(name.last)},
+		member{"lastName", textOrAbsent(name.last)},
 	)
 }

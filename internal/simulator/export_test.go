@@ -62,7 +62,7 @@ func (e *exporter) read(op *operation) {
 
 // chain takes the records of one list: of those with one key, one.
 func (e *exporter) chain(op *operation, params map[string]string, records []node) {
-	r := &flattener{t: e.client.t, drift: e.drift}
+	r := newFlattener(e.client.t, e.drift)
 	rows := make([][][]Row, len(records)) // by record and table
 	for i := range records {
 		for t := range op.tables {

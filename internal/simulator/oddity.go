@@ -24,7 +24,7 @@ func memberOddities() []oddity {
 		{"a member that is missing", func(s *specimen) bool {
 			p := s.anyPlace()
 			at := slices.IndexFunc(*p.members, func(m member) bool {
-				return p.takes(m.name) && !s.identifies(p.table, m.name) && s.draw.chance(300)
+				return p.shape.takes(m.name) && !s.identifies(p.table, m.name) && s.draw.chance(300)
 			})
 			if at >= 0 && !movable(*p.members, at) {
 				return false // The first of two must not become the only one.

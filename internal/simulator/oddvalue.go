@@ -38,11 +38,11 @@ func wholeOddities() []valueOddity {
 			return fitting(before+strconv.FormatInt(m.n, 10)+after, m.n)
 		}}
 	}
-	// Only one column is wide enough for these.
+	// Only columns of 64 bits are wide enough for these.
 	wide := func(n int64) valueOddity {
 		sent := strconv.FormatInt(n, 10)
 		return valueOddity{"whole: " + sent, whole, func(_ *draw, m *member) value {
-			if m.name == "duration" {
+			if m.m == 64 {
 				return fitting(sent, n)
 			}
 			return unfit(sent)

@@ -174,21 +174,18 @@ func operations() []*operation {
 			source:   educatorAssociationDetails,
 		},
 	}
-	all := tables()
 	for _, op := range list {
 		op.segments = strings.Split(op.template, "/")
 		op.salt = hashText(0, op.name)
-		for _, t := range all {
-			if t.dataset == op.name {
-				op.tables = append(op.tables, t)
+		for _, t := range tables() {
+			if t.dataset != op.name {
+				continue
 			}
-		}
-		for i := range op.tables {
-			children := op.tables[1:]
-			if i > 0 {
-				children = nil
+			t.shape = newShape(&t)
+			op.tables = append(op.tables, t)
+			if t.each != "" {
+				op.tables[0].shape.children[t.each] = t.shape
 			}
-			op.tables[i].shape = shapeOf(&op.tables[i], children)
 		}
 	}
 	return list
@@ -245,6 +242,7 @@ func (w *World) listedRecord(a *arena, i int) []member {
 		return w.schoolRecord(a, i)
 	}
 	return a.list(
+		member{"schoolBid", value{}},
 		member{"name", textOf("School without a bid")},
 		member{"districtBid", identOf(w.districts[0].bid)},
 	)

@@ -4,7 +4,7 @@ package simulator
 
 // list is what a call reads.
 func (w *World) list(c *call) source {
-	list := c.op.source(w, c)
+	list := w.filled(c, c.op.source(w, c))
 	if !w.quirks() {
 		return list
 	}

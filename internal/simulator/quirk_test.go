@@ -47,7 +47,7 @@ func TestEveryOddityComes(t *testing.T) {
 		for _, s := range h.scopes(op) {
 			calls, _ := h.calls(op, s)
 			for _, c := range calls {
-				q := &quirks{world: world, call: c, plain: op.source(world, c)}
+				q := &quirks{world: world, call: c, plain: world.filled(c, op.source(world, c))}
 				list := world.list(c)
 				for i := list.next(0); i < list.count; i = list.next(i + 1) {
 					for _, name := range q.specimen(&arena{}, i, &draw{}).did {

@@ -27,8 +27,23 @@ var (
 
 // flattener is what came of the answers read so far.
 type flattener struct {
-	t     *testing.T
-	drift map[Drift]int64
+	t      *testing.T
+	drift  map[Drift]int64
+	arrays map[string]map[string]bool // those with a table of their own, by the table of the record
+}
+
+func newFlattener(t *testing.T, drift map[Drift]int64) *flattener {
+	t.Helper()
+	r := &flattener{t: t, drift: drift, arrays: map[string]map[string]bool{}}
+	for _, table := range tables() {
+		if r.arrays[table.dataset] == nil {
+			r.arrays[table.dataset] = map[string]bool{} // The first table of a dataset has its name.
+		}
+		if table.each != "" {
+			r.arrays[table.dataset][table.each] = true
+		}
+	}
+	return r
 }
 
 func (r *flattener) count(table, path, name, kind string, n int) {
@@ -51,7 +66,7 @@ func (r *flattener) flatten(table, first *table, params map[string]string, recor
 	if elements == nil || elements.kind != '[' {
 		return rows
 	}
-	silent := &flattener{r.t, map[Drift]int64{}}
+	silent := newFlattener(r.t, map[Drift]int64{})
 	parent := silent.row(first, params, nil, record, 0)
 	for i := range elements.elements {
 		rows = append(rows, r.row(table, params, parent, &elements.elements[i], i))
@@ -63,13 +78,13 @@ func (r *flattener) row(table *table, params map[string]string, parent Row, reco
 	r.t.Helper()
 	row := Row{}
 	extra := map[string]string{}
-	bare := map[string]string{"school_class_educators": "educator_bid", "school_class_students": "student_bid"}[table.name]
+	bare := snake(table.bare)
 	switch {
 	case record.kind == '{':
 		r.members(table, record, "", extra, row)
 	case bare != "" && record.kind == '"' && !record.lone:
 		row[bare] = record.text
-		r.count(table.name, "", strings.Replace(bare, "_bid", "Bid", 1), TypeMismatch, record.invalid)
+		r.count(table.name, "", table.bare, TypeMismatch, record.invalid)
 	default:
 		extra["_value"] = record.compact
 		r.count(table.name, "", "_value", TypeMismatch, 1+record.invalid)
@@ -98,16 +113,7 @@ func (r *flattener) row(table *table, params map[string]string, parent Row, reco
 
 // members goes through an object: the record if the path is empty, or one of its nests.
 func (r *flattener) members(table *table, object *node, path string, extra map[string]string, row Row) {
-	children := map[string][]string{
-		"test_results":   {"norms", "instructionalAreas"},
-		"academic_years": {"enrollmentSessions"},
-		"school_classes": {"educators", "students"},
-	}[table.name]
-	known := map[string][]string{
-		"test_results":         {"accommodations"},
-		"student_details":      {"personalNeedsProfile", "englishLearner", "individualizedPrograms"},
-		"school_class_details": {"educators", "students"},
-	}[table.name]
+	hasTable := func(name string) bool { return path == "" && r.arrays[table.name][name] }
 	for i, name := range object.names {
 		v := &object.elements[i]
 		if slices.Contains(object.names[i+1:], name) {
@@ -121,7 +127,7 @@ func (r *flattener) members(table *table, object *node, path string, extra map[s
 		nest := slices.ContainsFunc(table.columns, func(col column) bool { return strings.HasPrefix(col.source, path+name+".") })
 		switch {
 		case at >= 0:
-			cell := cellOf(r.t, table.columns[at].name, v)
+			cell := cellOf(table.columns[at].kind, v)
 			if cell == nil {
 				extra[name] = v.compact
 				r.count(table.name, path, name, TypeMismatch, 1)
@@ -134,14 +140,14 @@ func (r *flattener) members(table *table, object *node, path string, extra map[s
 				extra[name] = objectOf(r.t, inner)
 			}
 			continue // Its members were counted.
-		case path == "" && slices.Contains(children, name) && v.kind == '[':
+		case hasTable(name) && v.kind == '[':
 			continue // Its elements are.
 		default:
 			extra[name] = v.compact
 			switch {
-			case nest, path == "" && slices.Contains(children, name):
+			case nest, hasTable(name):
 				r.count(table.name, path, name, TypeMismatch, 1)
-			case path != "" || !slices.Contains(known, name):
+			case path != "" || !slices.Contains(table.known, name):
 				r.count(table.name, path, name, UnknownField, 1)
 				r.count(table.name, path, name, TypeMismatch, object.badNames[i])
 			}
@@ -181,43 +187,42 @@ func isNumber(s string) bool {
 	return numberForm.MatchString(s)
 }
 
-// cellOf is the value of a column, nil if the value does not fit it. The type follows from the column's name.
-func cellOf(t *testing.T, column string, v *node) any {
-	t.Helper()
+// cellOf returns the value of a column of a type, nil if the value does not fit it.
+func cellOf(columnType string, v *node) any {
 	if v.kind == '{' || v.kind == '[' || v.lone {
 		return nil
 	}
 	isText := v.kind == '"'
-	switch column {
-	case "rit", "rit_score_high", "rit_score_low", "items_shown", "items_correct", "items_total", "percentile":
+	switch columnType {
+	case "int32":
 		return wholeCell(v.text, 32)
-	case "duration":
+	case "int64":
 		return wholeCell(v.text, 64)
-	case "standard_error", "score", "score_low", "score_high", "response_disengaged_percentage", "impact_of_disengagement":
+	case "double":
 		if n, err := strconv.ParseFloat(v.text, 64); err == nil && isNumber(v.text) {
 			return n
 		}
 		return nil
-	case "growth_event_yn":
+	case "boolean":
 		if v.text == "true" || v.text == "false" {
 			return v.text == "true"
 		}
 		return nil
-	case "begin_date", "end_date", "date_of_birth":
+	case "date":
 		at, ok := momentOf(v.text)
 		if !isText || !ok || at.Truncate(24*time.Hour) != at {
 			return nil
 		}
 		return at.Format(time.DateOnly)
-	}
-	if strings.HasSuffix(column, "_date_time") {
+	case "timestamp":
 		at, ok := momentOf(v.text)
 		if !isText || !ok {
 			return nil
 		}
 		return at.UnixMicro()
+	default:
+		return v.text
 	}
-	return v.text
 }
 
 func wholeCell(text string, bits uint) any {

@@ -76,7 +76,7 @@ func (w *World) resultRecord(a *arena, school, index int) []member {
 		member{"testKey", textOf(paper.key)},
 		member{"testType", d.known(985, textOf("Survey With Goals"))},
 		member{"growthEventYn", d.known(990, truthOf(d.chance(920)))},
-		member{"duration", d.known(975, wholeOf(int(r.end-r.start)-d.below(120_000)))},
+		member{"duration", d.known(975, longOf(int(r.end-r.start)-d.below(120_000)))},
 		member{"status", textOf("COMPLETED")},
 		member{"rit", wholeOf(r.rit)},
 		member{"standardError", d.known(995, decimalOf(r.error))},

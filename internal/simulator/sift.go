@@ -5,34 +5,6 @@ import (
 	"strings"
 )
 
-// shape is what the contract knows of an object's members. All others are unknown.
-type shape struct {
-	columns  []string
-	nests    map[string]*shape // objects whose members are columns of the same row
-	children []string          // arrays whose elements are rows of another table
-	known    []string          // documented, but no column's
-}
-
-// shapeOf is the shape of a table's records or elements, children being the other tables of the dataset.
-func shapeOf(t *table, children []table) *shape {
-	s := &shape{nests: map[string]*shape{}, known: t.known}
-	for _, col := range t.columns {
-		name, rest, nested := strings.Cut(col.source, ".")
-		switch {
-		case nested && s.nests[name] == nil:
-			s.nests[name] = &shape{columns: []string{rest}}
-		case nested:
-			s.nests[name].columns = append(s.nests[name].columns, rest)
-		case !strings.ContainsAny(name[:1], "$^#*"):
-			s.columns = append(s.columns, name)
-		}
-	}
-	for i := range children {
-		s.children = append(s.children, children[i].each)
-	}
-	return s
-}
-
 // sift goes through the members of an object: it counts drift, and returns what no column and no child table took, sorted by name.
 func (t *table) sift(s *shape, path string, members []member, drift map[Drift]int64) []member {
 	var extra []member
@@ -50,7 +22,7 @@ func (t *table) sift(s *shape, path string, members []member, drift map[Drift]in
 		nest := s.nests[m.name]
 		switch {
 		case m.null():
-		case slices.Contains(s.columns, m.name):
+		case s.takes(m.name):
 			count(TypeMismatch, m.invalid())
 			if !m.fits() {
 				count(TypeMismatch, 1)
@@ -60,11 +32,11 @@ func (t *table) sift(s *shape, path string, members []member, drift map[Drift]in
 			if rest := t.sift(nest, path+m.name+".", m.sub, drift); len(rest) > 0 {
 				extra = append(extra, member{m.name, value{kind: object, sub: rest}})
 			}
-		case slices.Contains(s.children, m.name) && m.kind == array:
+		case s.children[m.name] != nil && m.kind == array:
 		case slices.Contains(s.known, m.name):
 			count(TypeMismatch, m.invalid())
 			extra = append(extra, *m)
-		case nest != nil, slices.Contains(s.children, m.name):
+		case nest != nil, s.children[m.name] != nil:
 			count(TypeMismatch, 1+m.invalid())
 			extra = append(extra, *m)
 		default:
@@ -93,7 +65,7 @@ func told(name string) string {
 // find is the last member of that name, as the last of doubled members counts.
 func find(members []member, name string) *value {
 	for i := len(members) - 1; i >= 0; i-- {
-		if members[i].name == name {
+		if members[i].name == name && members[i].kind != absent {
 			return &members[i].value
 		}
 	}

@@ -1,7 +1,5 @@
 package simulator
 
-import "slices"
-
 // specimen is a record that is being made odd.
 type specimen struct {
 	op      *operation
@@ -83,7 +81,7 @@ func (s *specimen) member(passes func(m *member) bool) *member {
 	for _, p := range s.places() {
 		for i := range *p.members {
 			m := &(*p.members)[i]
-			if p.takes(m.name) && !s.identifies(p.table, m.name) && movable(*p.members, i) && passes(m) {
+			if p.shape.takes(m.name) && !s.identifies(p.table, m.name) && movable(*p.members, i) && passes(m) {
 				found = append(found, m)
 			}
 		}
@@ -92,11 +90,6 @@ func (s *specimen) member(passes func(m *member) bool) *member {
 		return nil
 	}
 	return found[s.draw.below(len(found))]
-}
-
-// takes says whether a column takes the member of that name.
-func (p *place) takes(name string) bool {
-	return slices.Contains(p.shape.columns, name)
 }
 
 // identifies says whether a member tells records apart, names what another operation is called for, or the districts and schools of

@@ -61,6 +61,9 @@ func identOf(b bid) value { return value{kind: ident, n: int64(b.high), m: b.low
 
 func wholeOf(n int) value { return value{kind: whole, n: int64(n)} }
 
+// longOf is a number in a column of 64 bits.
+func longOf(n int) value { return value{kind: whole, n: int64(n), m: 64} }
+
 func decimalOf(hundredths int) value { return value{kind: decimal, n: int64(hundredths)} }
 
 func dateOf(d day) value { return value{kind: date, n: int64(d)} }
@@ -105,14 +108,11 @@ type arena struct{ members []member }
 
 func (a *arena) reset() { a.members = a.members[:0] }
 
-// list keeps the members that are not absent. It may move the arena's memory: lists made before stay where they were.
+// list takes all members that an object may have, absent ones too. It may move the arena's memory: lists made before stay where
+// they were.
 func (a *arena) list(members ...member) []member {
 	from := len(a.members)
-	for i := range members {
-		if members[i].kind != absent {
-			a.members = append(a.members, members[i])
-		}
-	}
+	a.members = append(a.members, members...)
 	return a.members[from:len(a.members):len(a.members)]
 }
 
