@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -173,18 +174,24 @@ type areaRow struct {
 	Extra                 *string  `parquet:"_extra,optional"`
 }
 
-// structsOf returns the rows of a batch as structs whose fields are the
-// columns in their order.
+// structsOf returns the rows of a batch as structs, without the columns that
+// the struct has no field for.
 func structsOf[T any](b *rows.Batch) []T {
+	fields := map[string]int{}
+	for i, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		fields[name] = i
+	}
 	all := make([]T, b.N)
 	for i := range all {
 		s := reflect.ValueOf(&all[i]).Elem()
 		for j := range b.Cols {
 			v := &b.Cols[j]
-			if v.Null(i) {
+			at, known := fields[b.Table.Columns[j].Name]
+			if !known || v.Null(i) {
 				continue
 			}
-			field := s.Field(j)
+			field := s.Field(at)
 			if field.Kind() == reflect.Pointer {
 				field.Set(reflect.New(field.Type().Elem()))
 				field = field.Elem()
