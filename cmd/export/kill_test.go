@@ -88,7 +88,7 @@ func (c *killer) measure() {
 	const run = "measured"
 	began, publishing := time.Now(), time.Time{}
 	end := c.night.run(c.t, c.site, run).end(func(ctx context.Context) {
-		onceThere(c.site.path(sink.IntentPath(run)), 0)(ctx)
+		onceThere(c.site.path(sink.ChangePath(run)), 0)(ctx)
 		publishing = time.Now()
 		<-ctx.Done() // Nobody is killed.
 	})
@@ -164,13 +164,13 @@ func (c *killer) end(p *process, run string) ending {
 	c.t.Helper()
 	// Early rather than late: it is done the sooner the more is staged.
 	when := in(min(c.duration(c.whole), c.duration(c.whole)))
-	if c.random.IntN(3) == 0 && !c.site.has(sink.IntentPath(run)) {
-		when = onceThere(c.site.path(sink.IntentPath(run)), c.duration(c.window))
+	if c.random.IntN(3) == 0 && !c.site.has(sink.ChangePath(run)) {
+		when = onceThere(c.site.path(sink.ChangePath(run)), c.duration(c.window))
 	}
 	end := p.end(when)
 	if end.killed {
 		c.kills++
-		if c.site.has(sink.IntentPath(run)) {
+		if c.site.has(sink.ChangePath(run)) {
 			c.publishing++
 		}
 	}

@@ -16,9 +16,10 @@ type stuckRuns []*sink.StuckError
 // ones that cannot be finished are logged and returned too: they block only
 // runs of their own date.
 func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
-	finished, stuck, err = sink.FinishPublishing(ctx, deps.Store)
+	recovered, err := sink.Recover(ctx, deps.Store)
+	finished, stuck = recovered.Published, recovered.Stuck
 	if err != nil {
-		return finished, stuck, fmt.Errorf("finish a publishing that was cut short: %w", err)
+		return finished, stuck, fmt.Errorf("finish an interrupted command: %w", err)
 	}
 	for _, run := range finished {
 		deps.tell(ctx, run, ending{})
@@ -27,11 +28,11 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 		log := deps.Logger.With("run", s.Run, "error", s.Err)
 		switch {
 		case s.Published:
-			log.WarnContext(ctx, "a published run is not finished: the next command tries again")
-		case s.TakenBack:
-			log.WarnContext(ctx, "a publishing that was cut short was taken back: run it again")
+			log.WarnContext(ctx, "a change of a published run is not finished: the next command tries again")
+		case s.Undone:
+			log.WarnContext(ctx, "an interrupted publish was undone: run it again")
 		default:
-			log.WarnContext(ctx, "a publishing that was cut short cannot be finished")
+			log.WarnContext(ctx, "an interrupted publish cannot be finished")
 		}
 	}
 	return finished, stuck, nil
@@ -65,7 +66,7 @@ func (st stuckRuns) without(run string) stuckRuns {
 // finished or abandoned; nil if it can.
 func (st stuckRuns) inTheWayOf(deps *Deps, run string, kind sink.Kind, date string) error {
 	for _, s := range st {
-		own := s.Run == run && !s.Published && !s.TakenBack
+		own := s.Run == run && !s.Published && !s.Undone
 		if own || s.Blocks(kind, date) {
 			return fmt.Errorf("%w: remove the cause and try again, or give that run up with: "+
 				"growth-export publish --dest %s --run-id %s --abandon", s, wording.ShellWord(deps.Store.String()), s.Run)

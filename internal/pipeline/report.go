@@ -75,7 +75,7 @@ func writeReport(ctx context.Context, store sink.Store, run string, end ending) 
 		if err != nil && !errors.Is(err, sink.ErrNotFound) {
 			return page, errors.Join(written, err)
 		}
-		going, err := sink.Going(ctx, store, run)
+		going, err := sink.BeingPruned(ctx, store, run)
 		switch {
 		case going:
 			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), store.Remove(ctx, sink.ReportPath(run)))

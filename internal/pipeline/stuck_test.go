@@ -66,7 +66,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 		s.server.ResetLog()
 		_, err = take(run, 0, true)
 		require.ErrorIs(t, err, errRefused, run)
-		require.ErrorContains(t, err, "the publishing of run stuck cannot be finished")
+		require.ErrorContains(t, err, "the interrupted publish of run stuck cannot be finished")
 		require.ErrorContains(t, err, "--run-id stuck --abandon")
 		require.Empty(t, s.server.Log(), "it is known before any request")
 	}
@@ -113,7 +113,7 @@ func TestFailureAfterThePointer(t *testing.T) {
 	begun, err := sink.PublishingBegun(t.Context(), store, "run")
 	require.NoError(t, err)
 	require.True(t, begun)
-	_, _, err = store.Read(t.Context(), sink.IntentPath("run"))
+	_, _, err = store.Read(t.Context(), sink.ChangePath("run"))
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 

@@ -14,9 +14,9 @@ import (
 // there is no such run, or it is published, and with a *LockedError if a process
 // works on it.
 //
-// An intent is removed after the files that it names. So a killed Abandon leaves
-// either a publishing that FinishPublishing rolls back or an unfinished run, and
-// calling it again removes the rest.
+// A change is removed after the files that it names. So a killed Abandon leaves
+// either a publishing that Recover undoes or an unfinished run, and calling it
+// again removes the rest.
 func Abandon(ctx context.Context, store Store, run string) (err error) {
 	release, err := HoldRunExclusive(ctx, store, run)
 	if err != nil {
@@ -39,9 +39,9 @@ func Abandon(ctx context.Context, store Store, run string) (err error) {
 }
 
 // abandonable reads what is known of a run that may be abandoned. The plan or
-// the intent is nil if there is none that can be read.
-func abandonable(ctx context.Context, store Store, run string) (*Plan, *intent, error) {
-	refuse := func(format string, args ...any) (*Plan, *intent, error) {
+// the change is nil if there is none that can be read.
+func abandonable(ctx context.Context, store Store, run string) (*Plan, *Change, error) {
+	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
 	}
 	documents, err := ListAll(ctx, store, runPath(run))
@@ -55,7 +55,7 @@ func abandonable(ctx context.Context, store Store, run string) (*Plan, *intent, 
 	if err != nil {
 		return nil, nil, err
 	}
-	begun, err := readIfSound[intent](ctx, store, IntentPath(run))
+	begun, err := readIfSound[Change](ctx, store, ChangePath(run))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func abandonable(ctx context.Context, store Store, run string) (*Plan, *intent, 
 		return nil, nil, err
 	case manifest.Status != Published:
 		return refuse("run %s was published and is %s: it cannot be abandoned", run, manifest.Status)
-	case begun != nil && manifest.Kind != Delta:
+	case begun != nil && begun.publishes() && manifest.Kind != Delta:
 		// Its publishing was cut short: it counts from when the pointer names it.
 		pointer, err := readIfSound[Pointer](ctx, store, PointerPath(manifest.Kind, manifest.SnapshotDate))
 		if err != nil {
@@ -89,12 +89,12 @@ func readIfSound[T any](ctx context.Context, store Store, path string) (*T, erro
 	return document, err
 }
 
-func removeUnpublished(ctx context.Context, store Store, run string, plan *Plan, begun *intent) error {
+func removeUnpublished(ctx context.Context, store Store, run string, plan *Plan, begun *Change) error {
 	var committed []string
 	var err error
 	switch {
 	case begun != nil:
-		committed, err = committedFiles(ctx, store, run, begun.Manifest.Kind, begun.Manifest.SnapshotDate)
+		committed, err = committedFiles(ctx, store, run, begun.Kind, begun.SnapshotDate)
 	case plan != nil:
 		committed, err = committedFiles(ctx, store, run, plan.Kind, plan.SnapshotDate)
 	}
@@ -118,26 +118,10 @@ func removeUnpublished(ctx context.Context, store Store, run string, plan *Plan,
 			}
 		}
 	}
-	if err := store.Sweep(ctx, run); err != nil {
+	if err := store.Remove(ctx, ChangePath(run)); err != nil {
 		return err
 	}
-	documents, err := ListAll(ctx, store, runPath(run))
-	if err != nil {
-		return err
-	}
-	var others []string
-	for _, entry := range documents {
-		if entry.Path != IntentPath(run) && entry.Path != PlanPath(run) {
-			others = append(others, entry.Path)
-		}
-	}
-	if err := RemoveAll(ctx, store, others); err != nil {
-		return err
-	}
-	if err := store.Remove(ctx, IntentPath(run)); err != nil {
-		return err
-	}
-	return store.Remove(ctx, PlanPath(run))
+	return removeDocuments(ctx, store, run, runPath(run), PlanPath(run))
 }
 
 // committedFiles lists the data files of a run that are visible already. A link

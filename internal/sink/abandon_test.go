@@ -16,7 +16,7 @@ func TestAbandon(t *testing.T) {
 	t.Parallel()
 	begins := func(t *testing.T, store Store, commit bool) {
 		t.Helper()
-		begun, _, err := begin(t.Context(), store, gather(t, store, "run"), options(), "")
+		begun, _, err := beginPublishing(t.Context(), store, gather(t, store, "run"), options(), "")
 		require.NoError(t, err)
 		if commit {
 			require.NoError(t, CommitAll(t.Context(), store, "run", begun.files()[:2]))
@@ -116,7 +116,7 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 				require.ErrorIs(t, killed, errKilled)
 			}
 			if finishing {
-				_, _, err := FinishPublishing(t.Context(), store)
+				_, err := Recover(t.Context(), store)
 				require.NoError(t, err)
 				requireVerified(t, store, VerifyTarget{SnapshotDate: today})
 				runs, err := Runs(t.Context(), store)

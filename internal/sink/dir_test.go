@@ -283,8 +283,8 @@ func TestDirClearsAwayAfterTheKilled(t *testing.T) {
 	require.Empty(t, staged, "it is no run's")
 
 	again := storetest.NewDir(t, root, nil)
-	require.NoError(t, again.Write(t.Context(), "_runs/next/intent.json", nil, sink.Condition{Absent: true}))
-	require.Equal(t, []string{"_runs/next/intent.json"}, storetest.Paths(t, root))
+	require.NoError(t, again.Write(t.Context(), "_runs/next/change.json", nil, sink.Condition{Absent: true}))
+	require.Equal(t, []string{"_runs/next/change.json"}, storetest.Paths(t, root))
 }
 
 func TestDirLeavesNoRootThatItDidNotNeed(t *testing.T) {

@@ -158,7 +158,7 @@ func requireSoundPointers(t *testing.T, root, when string) {
 		require.Empty(t, report.Problems, when)
 		pointed[report.RunID] = true
 	}
-	publishing, err := publishingRuns(t.Context(), store)
+	publishing, err := runsChanging(t.Context(), store, (*Change).publishes)
 	require.NoError(t, err, when)
 	for _, run := range publishing {
 		pointed[run] = true

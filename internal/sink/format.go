@@ -53,7 +53,7 @@ func CheckFormat(ctx context.Context, store Store) error {
 		}
 		for _, entry := range entries {
 			name := entry.Path[strings.LastIndexByte(entry.Path, '/')+1:]
-			versioned := slices.Contains([]string{planName, manifestName, heldName, intentName, purgeName, pruneName}, name)
+			versioned := slices.Contains([]string{planName, manifestName, heldName, changeName}, name)
 			if prefix == purgesPrefix {
 				name, versioned = purgesPrefix, true
 			}

@@ -48,7 +48,7 @@ func TestLaterFormat(t *testing.T) {
 func TestCheckFormat(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{
-		PlanPath("r"), ManifestPath("r"), HeldPath("r"), IntentPath("r"), "_runs/r/purge.json", "_runs/r/prune.json", PurgePath("p"),
+		PlanPath("r"), ManifestPath("r"), HeldPath("r"), ChangePath("r"), PurgePath("p"),
 	} {
 		root := t.TempDir()
 		store := newDir(t, root)

@@ -38,8 +38,8 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 		winner string // of today
 		latest string
 	}{
-		{"later, at the intent", IntentPath("run"), planned(time.Hour), "other", "other"},
-		{"earlier, at the intent", IntentPath("run"), planned(-time.Hour), "run", "run"},
+		{"later, at the intent", ChangePath("run"), planned(time.Hour), "other", "other"},
+		{"earlier, at the intent", ChangePath("run"), planned(-time.Hour), "run", "run"},
 		{"later, at the manifest", ManifestPath("run"), planned(time.Hour), "other", "other"},
 		{"earlier, at the manifest", ManifestPath("run"), planned(-time.Hour), "run", "run"},
 		{"later, at the pointer", PointerPath(Full, today), planned(time.Hour), "other", "other"},
@@ -142,7 +142,7 @@ func TestSweptLedger(t *testing.T) {
 	}{
 		{"from beginning to end", "", nil},
 		{"up to its manifest", ManifestPath("run"), nil},
-		{"not at all", IntentPath("run"), ErrStagedLost},
+		{"not at all", ChangePath("run"), ErrStagedLost},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +170,7 @@ func TestSweptLedger(t *testing.T) {
 			staged, err := store.Staged(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, staged)
-			begun, _, err := store.Read(t.Context(), IntentPath("run"))
+			begun, _, err := store.Read(t.Context(), ChangePath("run"))
 			require.ErrorIs(t, err, ErrNotFound, string(begun))
 		})
 	}

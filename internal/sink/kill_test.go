@@ -146,8 +146,8 @@ func (m *mortal) Lock(ctx context.Context, name string, mode LockMode, patience 
 
 // finishAll finishes every publishing that was cut short.
 func finishAll(ctx context.Context, store Store) error {
-	_, stuck, err := FinishPublishing(ctx, store)
-	return errors.Join(err, stuckErrors(stuck))
+	recovered, err := Recover(ctx, store)
+	return errors.Join(err, recovered.Err())
 }
 
 // finish does what the next command does: it finishes what was begun, and
@@ -203,7 +203,7 @@ func TestKilledAnywhere(t *testing.T) {
 		{"a run that was begun and lost its date meanwhile", 1, func(t *testing.T, store Store) {
 			t.Helper()
 			stageRun(t, store, newPlan("new", few), nil)
-			begun, _, err := begin(t.Context(), store, gather(t, store, "new"), options(), "")
+			begun, _, err := beginPublishing(t.Context(), store, gather(t, store, "new"), options(), "")
 			require.NoError(t, err)
 			require.NoError(t, store.Commit(t.Context(), "new", begun.files()[0]))
 			takeSnapshot(t, store, newPlan("later", few, planned(time.Hour)))
@@ -356,7 +356,7 @@ func requireOneWinner(t *testing.T, root string, runs []string) {
 			require.True(t, named[name], "%s is not of %s, which has won", name, winner)
 		}
 		require.NotContains(t, name, "_staging")
-		require.NotContains(t, name, intentName)
+		require.NotContains(t, name, changeName)
 	}
 	requireVerified(t, store, VerifyTarget{SnapshotDate: today})
 }

@@ -12,10 +12,8 @@ const (
 	manifestName = "manifest.json"
 	ledgerName   = "ledger.parquet"
 	heldName     = "held.json"
-	intentName   = "intent.json"
+	changeName   = "change.json"
 	aliveName    = "alive.json"
-	purgeName    = "purge.json"
-	pruneName    = "prune.json"
 	reportName   = "report.html"
 	journalName  = "journal/"
 )
@@ -45,8 +43,8 @@ func ReportPath(run string) string { return runPath(run) + reportName }
 // HeldPath is where it says why a run was held back.
 func HeldPath(run string) string { return runPath(run) + heldName }
 
-// IntentPath is where a publisher says that it began.
-func IntentPath(run string) string { return runPath(run) + intentName }
+// ChangePath returns the path of change.json.
+func ChangePath(run string) string { return runPath(run) + changeName }
 
 // AlivePath is the path of alive.json, the sign of life of a run.
 func AlivePath(run string) string { return runPath(run) + aliveName }

@@ -20,7 +20,7 @@ func TestPaths(t *testing.T) {
 	require.Equal(t, "_runs/%2E%2E/manifest.json", ManifestPath(".."))
 	require.Equal(t, "_runs/r/ledger.parquet", LedgerPath("r"))
 	require.Equal(t, "_runs/r/held.json", HeldPath("r"))
-	require.Equal(t, "_runs/r/intent.json", IntentPath("r"))
+	require.Equal(t, "_runs/r/change.json", ChangePath("r"))
 	require.Equal(t, "_runs/r/journal/lookup-schools.json", JournalPath("r", LookupBucket, "schools"))
 	require.Equal(t, "_runs/r/journal/12345-x.json", JournalPath("r", 12345, "x"))
 	require.Equal(t, "_snapshots/2026-11-20.json", PointerPath(Full, today))

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -50,23 +50,15 @@ type PrunedRun struct {
 	Bytes        int64  `json:"bytes"`
 }
 
-// pruneIntent is prune.json: the run is being removed. It stands from before
-// the first thing is removed until after the last.
-type pruneIntent struct {
-	FormatVersion int    `json:"format_version"`
-	RunID         string `json:"run_id"`
-	Kind          Kind   `json:"kind"`
-	SnapshotDate  string `json:"snapshot_date"`
-}
-
 // Prune removes whole published snapshots of some kinds, each kind on its own,
 // and what is left of replaced runs that are older than everything that is kept. The
 // run that _latest.json names is never removed, nor the newest that it should name.
 //
-// Of a run the pointer goes first, so that no reader by pointer finds a
-// manifest whose files are missing, and the manifest last. A removal that was
-// killed is finished by the next Prune, whatever that one keeps. A manifest
-// that cannot be read keeps its run and is an error, after all else was done.
+// Of a run the pointer goes first, so that no reader by pointer finds a manifest
+// whose files are missing, and the manifest last. A removal that was killed is
+// finished by the next command that changes the destination (Recover). A
+// manifest that cannot be read keeps its run and is an error, once everything
+// else is done.
 //
 // On a store without locks no run of a date that is about to go should be
 // published at the same time: pointers are not removed under a condition.
@@ -74,15 +66,20 @@ func Prune(ctx context.Context, store Store, opts PruneOptions) (_ *PruneReport,
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
 		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
 	}
-	if !opts.DryRun {
-		unlock, lockErr := alone(ctx, store)
-		if lockErr != nil {
-			return nil, lockErr
-		}
-		defer func() { err = errors.Join(err, unlock()) }()
-	}
 	p := &pruning{store: store, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
-	return p.report, p.run(ctx)
+	if opts.DryRun {
+		begun, err := changesOf(ctx, store, (*Change).prunes)
+		if err != nil {
+			return nil, err
+		}
+		return p.report, p.run(ctx, begun)
+	}
+	recovered, unlock, err := RecoverAndHold(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return p.report, p.run(ctx, recovered.Pruned)
 }
 
 type pruning struct {
@@ -92,12 +89,10 @@ type pruning struct {
 	report *PruneReport
 }
 
-func (p *pruning) run(ctx context.Context) error {
+// run removes what has expired. Removals that had begun earlier, which
+// recovery has finished or a dry run leaves, are reported too.
+func (p *pruning) run(ctx context.Context, begun []*Change) error {
 	runs, unreadable, err := publishedRuns(ctx, p.store)
-	if err != nil {
-		return err
-	}
-	begun, err := begunPrunes(ctx, p.store)
 	if err != nil {
 		return err
 	}
@@ -105,18 +100,21 @@ func (p *pruning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var doomed []pruneIntent
-	for _, kind := range slices.DeleteFunc([]Kind{Full, AsOf, Delta}, func(k Kind) bool { return !p.opts.prunes(k) }) {
-		doomed = append(doomed, p.judge(kind, runs, spared, begun)...)
+	for _, change := range begun {
+		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))
+		delete(runs, change.RunID)
 	}
-	for _, intent := range append(begun, doomed...) {
-		manifest := runs[intent.RunID]
-		if !p.opts.DryRun {
-			if err := removeRun(ctx, p.store, intent, manifest); err != nil {
+	for _, kind := range slices.DeleteFunc([]Kind{Full, AsOf, Delta}, func(k Kind) bool { return !p.opts.prunes(k) }) {
+		for _, manifest := range p.expired(kind, runs, spared) {
+			change, err := p.removal(ctx, manifest)
+			if err == nil && !p.opts.DryRun {
+				err = makeChange(ctx, p.store, change)
+			}
+			if err != nil {
 				return err
 			}
+			p.report.Removed = append(p.report.Removed, prunedRun(change, manifest))
 		}
-		p.report.Removed = append(p.report.Removed, prunedRun(intent, manifest))
 	}
 	for _, manifest := range runs {
 		gone := slices.ContainsFunc(p.report.Removed, func(r PrunedRun) bool { return r.RunID == manifest.RunID })
@@ -125,23 +123,6 @@ func (p *pruning) run(ctx context.Context) error {
 		}
 	}
 	return unreadable
-}
-
-// begunPrunes returns the removals that were killed.
-func begunPrunes(ctx context.Context, store Store) ([]pruneIntent, error) {
-	entries, err := ListAll(ctx, store, runsPrefix)
-	if err != nil {
-		return nil, err
-	}
-	var begun []pruneIntent
-	for _, run := range runsWith(entries, pruneName) {
-		intent, _, err := readDocument[pruneIntent](ctx, store, inRun(run, pruneName))
-		if err != nil {
-			return nil, err
-		}
-		begun = append(begun, *intent)
-	}
-	return begun, nil
 }
 
 // spared are the runs that are never removed.
@@ -164,15 +145,10 @@ func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
 	return spared, nil
 }
 
-// judge returns the runs of a kind that are to go, the oldest first.
-func (p *pruning) judge(kind Kind, runs map[string]*Manifest, spared map[string]bool, begun []pruneIntent) []pruneIntent {
-	var all []*Manifest
-	for _, manifest := range runs {
-		going := slices.ContainsFunc(begun, func(b pruneIntent) bool { return b.RunID == manifest.RunID })
-		if manifest.Kind == kind && !going {
-			all = append(all, manifest)
-		}
-	}
+// expired returns the runs of a kind that are to be removed, the oldest first.
+func (p *pruning) expired(kind Kind, runs map[string]*Manifest, spared map[string]bool) []*Manifest {
+	all := slices.Collect(maps.Values(runs))
+	all = slices.DeleteFunc(all, func(m *Manifest) bool { return m.Kind != kind })
 	slices.SortFunc(all, func(a, b *Manifest) int {
 		return cmp.Or(cmp.Compare(a.SnapshotDate, b.SnapshotDate), a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
 	})
@@ -180,15 +156,7 @@ func (p *pruning) judge(kind Kind, runs map[string]*Manifest, spared map[string]
 	if p.opts.Keep > 0 {
 		expired = p.expiredByCount(all)
 	}
-	var doomed []pruneIntent
-	for _, m := range all {
-		if expired(m) && !spared[m.RunID] {
-			doomed = append(doomed, pruneIntent{
-				FormatVersion: FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
-			})
-		}
-	}
-	return doomed
+	return slices.DeleteFunc(all, func(m *Manifest) bool { return !expired(m) || spared[m.RunID] })
 }
 
 func (p *pruning) expiredByAge(m *Manifest) bool {
@@ -216,9 +184,11 @@ func (p *pruning) expiredByCount(all []*Manifest) func(*Manifest) bool {
 	}
 }
 
-func prunedRun(intent pruneIntent, m *Manifest) PrunedRun {
-	pruned := PrunedRun{RunID: intent.RunID, Kind: intent.Kind, SnapshotDate: intent.SnapshotDate, State: Published}
+// prunedRun reports a removal; m is nil if an earlier process began it.
+func prunedRun(change *Change, m *Manifest) PrunedRun {
+	pruned := PrunedRun{RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: Published}
 	if m == nil {
+		pruned.Files = len(change.Remove)
 		return pruned
 	}
 	pruned.State = m.Status
@@ -232,94 +202,23 @@ func prunedRun(intent pruneIntent, m *Manifest) PrunedRun {
 	return pruned
 }
 
-// removeRun removes a run; manifest is nil where an earlier attempt came that
-// far.
-func removeRun(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) error {
-	if err := removeSteps(ctx, store, intent, manifest); err != nil {
-		return fmt.Errorf("prune run %s: %w", intent.RunID, err)
-	}
-	return nil
-}
-
-func removeSteps(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) error {
-	folder := runPath(intent.RunID)
-	if err := writeDocument(ctx, store, folder+pruneName, intent, Condition{}); err != nil {
-		return err
-	}
-	if err := removePointer(ctx, store, intent); err != nil {
-		return err
-	}
-	paths, err := filesOfRun(ctx, store, intent, manifest)
-	if err != nil {
-		return err
-	}
-	documents, err := ListAll(ctx, store, folder)
-	if err != nil {
-		return err
-	}
-	for _, entry := range documents {
-		if entry.Path != folder+manifestName && entry.Path != folder+pruneName {
-			paths = append(paths, entry.Path)
-		}
-	}
-	if err := RemoveAll(ctx, store, paths); err != nil {
-		return err
-	}
-	if err := store.Sweep(ctx, intent.RunID); err != nil {
-		return err
-	}
-	if err := store.Remove(ctx, folder+manifestName); err != nil {
-		return err
-	}
-	return store.Remove(ctx, folder+pruneName)
-}
-
-// Going tells whether a run is gone, or somebody is removing it: what is written
-// into its folder then may stay behind.
-func Going(ctx context.Context, store Store, run string) (bool, error) {
-	// In this order: a removal that begins later finds what was written, and one
-	// that has ended has left no plan.
-	intent, err := ListAll(ctx, store, runPath(run)+pruneName)
-	if err != nil || len(intent) > 0 {
-		return err == nil, err
-	}
-	plan, err := ListAll(ctx, store, PlanPath(run))
-	return err == nil && len(plan) == 0, err
-}
-
-// removePointer removes the pointer of the run's date, if it names the run.
-func removePointer(ctx context.Context, store Store, intent pruneIntent) error {
-	path := PointerPath(intent.Kind, intent.SnapshotDate)
-	if path == "" {
-		return nil
-	}
-	pointer, _, err := readDocument[Pointer](ctx, store, path)
-	switch {
-	case errors.Is(err, ErrNotFound), errors.Is(err, ErrDamaged):
-		return nil
-	case err != nil:
-		return err
-	case pointer.RunID != intent.RunID:
-		return nil
-	}
-	return store.Remove(ctx, path)
-}
-
-// filesOfRun are the data files that the manifest names, and those that lie in
-// the folders of its date under the run's name.
-func filesOfRun(ctx context.Context, store Store, intent pruneIntent, manifest *Manifest) ([]string, error) {
+// removal returns the change that removes a run: the data files that its
+// manifest names, and those in the folders of its date under the run's name.
+func (p *pruning) removal(ctx context.Context, m *Manifest) (*Change, error) {
 	found := make(set)
-	if manifest != nil && manifest.Status == Published {
-		manifest.addTo(found)
+	if m.Status == Published {
+		m.addTo(found)
 	}
-	files, err := filesOfDate(ctx, store, intent.Kind, intent.SnapshotDate)
+	files, err := filesOfDate(ctx, p.store, m.Kind, m.SnapshotDate)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range files {
-		if Owner(path) == Escape(intent.RunID) {
+		if Owner(path) == Escape(m.RunID) {
 			found[path] = true
 		}
 	}
-	return found.sorted(), nil
+	return &Change{
+		FormatVersion: FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate, Remove: found.sorted(),
+	}, nil
 }

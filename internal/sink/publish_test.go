@@ -81,10 +81,9 @@ func TestPublish(t *testing.T) {
 	again := publishRun(t, store, "r1")
 	require.Equal(t, m, again)
 	require.Equal(t, found, tree(t, root))
-	finished, stuck, err := FinishPublishing(t.Context(), store)
+	recovered, err := Recover(t.Context(), store)
 	require.NoError(t, err)
-	require.Empty(t, stuck)
-	require.Empty(t, finished)
+	require.Equal(t, &Recovered{}, recovered)
 }
 
 func TestManifestListsAreNeverNull(t *testing.T) {
@@ -242,7 +241,7 @@ func TestPublishIsRefusedBeforeAnythingIsVisible(t *testing.T) {
 	for path, data := range before {
 		require.Equal(t, data, tree(t, root)[path])
 	}
-	require.NotContains(t, tree(t, root), "_runs/b/intent.json")
+	require.NotContains(t, tree(t, root), "_runs/b/change.json")
 	require.NotContains(t, tree(t, root), "schools/snapshot_date=2026-11-20/part-0000-b.parquet")
 
 	m, err := Publish(t.Context(), store, g, PublishOptions{Now: publishedAt, Replace: true})
@@ -260,7 +259,7 @@ func gather(t *testing.T, store Store, run string) *Gathered {
 	return g
 }
 
-func TestLostWhilePublishingIsTakenBack(t *testing.T) {
+func TestLostWhilePublishingIsUndone(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	store := newDir(t, root)
@@ -277,7 +276,7 @@ func TestLostWhilePublishingIsTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	for _, entry := range visible {
 		require.True(t, strings.HasPrefix(entry.Path, "_runs/r1/"), "%s is visible", entry.Path)
-		require.NotEqual(t, IntentPath("r1"), entry.Path)
+		require.NotEqual(t, ChangePath("r1"), entry.Path)
 	}
 
 	t.Log("what is missing is done again, and published")
@@ -353,10 +352,9 @@ func TestDamagedStagedFile(t *testing.T) {
 		plan := newPlan("r1")
 		stageRun(t, store, plan, nil)
 		damaged := gather(t, store, "r1").Tables["test_results"].Files[1]
-		var token struct{ Name string }
-		require.NoError(t, json.Unmarshal(damaged.Staged, &token))
-		from := "_staging/r1/" + token.Name
-		begun, _, err := begin(t.Context(), store, gather(t, store, "r1"), options(), "")
+		from, err := staged("r1", damaged)
+		require.NoError(t, err)
+		begun, _, err := beginPublishing(t.Context(), store, gather(t, store, "r1"), options(), "")
 		require.NoError(t, err)
 		if committed {
 			require.NoError(t, CommitAll(t.Context(), store, "r1", begun.files()))
@@ -375,10 +373,11 @@ func TestDamagedStagedFile(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, sound)
 
-		_, stuck, err := FinishPublishing(t.Context(), another)
+		recovered, err := Recover(t.Context(), another)
 		require.NoError(t, err)
+		stuck := recovered.Stuck
 		require.Len(t, stuck, 1)
-		require.True(t, stuck[0].TakenBack)
+		require.True(t, stuck[0].Undone)
 		require.ErrorIs(t, stuck[0], ErrStagedLost)
 		_, err = ReadManifest(t.Context(), another, "r1")
 		require.ErrorIs(t, err, ErrNotFound)

@@ -51,7 +51,10 @@ func publishedRuns(ctx context.Context, store Store) (runs map[string]*Manifest,
 	if err != nil {
 		return nil, nil, err
 	}
-	busy := runsWith(entries, intentName)
+	busy, err := runsChanging(ctx, store, (*Change).publishes)
+	if err != nil {
+		return nil, nil, err
+	}
 	names := slices.DeleteFunc(runsWith(entries, manifestName), func(run string) bool { return slices.Contains(busy, run) })
 	manifests, damaged := make([]*Manifest, len(names)), make([]error, len(names))
 	err = each(ctx, names, func(ctx context.Context, i int, run string) error {
@@ -134,18 +137,3 @@ func NewestRun(ctx context.Context, store Store) (string, error) {
 	return plan.RunID, nil
 }
 
-// alone finishes what killed publishers and purges have left, and keeps others
-// out until unlock is called.
-func alone(ctx context.Context, store Store) (unlock func() error, err error) {
-	_, stuck, err := FinishPublishing(ctx, store)
-	if err := errors.Join(err, stuckErrors(stuck)); err != nil {
-		return nil, err
-	}
-	if unlock, err = lockPublishing(ctx, store); err != nil {
-		return nil, err
-	}
-	if err := finishPurges(ctx, store); err != nil {
-		return nil, errors.Join(err, unlock())
-	}
-	return unlock, nil
-}

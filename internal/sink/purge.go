@@ -23,13 +23,11 @@ const purgeRounds = 3
 // nothing of students, stay. See bids for the rows, knowledge for the schools of
 // a district.
 //
-// Only files that hold such rows are rewritten. A run changes in one step of
-// its manifest: its new files are staged, then an intent is written, then files,
-// manifest and pointer become the new ones and the old files go (rollPurge);
-// meanwhile readers by glob may see both, as while a run is published. A
-// purge that was killed is finished by the same one, asked again; the part of a
-// run that has begun is finished by any. At last every file is read again and
-// the report, now a proof, is stored as _purges/<id>.json.
+// Only files that hold such rows are rewritten, run by run: the new files are
+// staged and a Change puts them in the place of the old ones. A purge that was
+// killed is finished by the same purge, asked again; the change of a run that
+// has begun, by any command (Recover). At last every file is read again, and the
+// report, now a proof, is stored as _purges/<id>.json.
 //
 // Purge looks at what the destination shows: versions that the store keeps of
 // removed objects, backups and copies are out of its reach (NotReached). It fails
@@ -40,14 +38,11 @@ func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport,
 		return nil, errors.New("purge: say either which schools or which districts")
 	}
 	if !opts.DryRun {
-		unlock, lockErr := alone(ctx, store)
+		_, unlock, lockErr := RecoverAndHold(ctx, store)
 		if lockErr != nil {
 			return nil, lockErr
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
-		if err := finishPrunes(ctx, store); err != nil {
-			return nil, err
-		}
 	}
 	p, err := newPurging(ctx, store, opts)
 	if err != nil {
@@ -66,24 +61,6 @@ func Purge(ctx context.Context, store Store, opts PurgeOptions) (_ *PurgeReport,
 		return p.report, nil
 	}
 	return p.report, p.carryOut(ctx)
-}
-
-// finishPrunes finishes prunes that were killed.
-func finishPrunes(ctx context.Context, store Store) error {
-	begun, err := begunPrunes(ctx, store)
-	if err != nil {
-		return err
-	}
-	for _, intent := range begun {
-		manifest, err := ReadManifest(ctx, store, intent.RunID)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return err
-		}
-		if err := removeRun(ctx, store, intent, manifest); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // purging is a purge at work.
@@ -160,7 +137,10 @@ func (p *purging) survey(ctx context.Context) error {
 	}
 	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *Manifest) bool { return m.Status != Published })
-	going := runsWith(entries, pruneName)
+	going, err := runsChanging(ctx, p.store, (*Change).prunes)
+	if err != nil {
+		return err
+	}
 	maps.DeleteFunc(runs, func(run string, _ *Manifest) bool { return slices.Contains(going, Escape(run)) })
 	p.runs = runs
 	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
@@ -193,7 +173,10 @@ func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err
 	for run := range p.all {
 		known[Escape(run)] = true
 	}
-	busy := runsWith(entries, intentName)
+	busy, err := runsChanging(ctx, p.store, (*Change).publishes)
+	if err != nil {
+		return nil, err
+	}
 	for _, run := range runsWith(entries, manifestName) {
 		if !known[run] && !slices.Contains(busy, run) {
 			newlyPublished = append(newlyPublished, run)
@@ -219,7 +202,7 @@ func (p *purging) findUnfinished(ctx context.Context, entries []Entry) error {
 	p.leftovers = nil
 	for folder := range staged {
 		switch {
-		case has[folder][intentName]:
+		case has[folder][changeName]:
 		case has[folder][manifestName]:
 			p.leftovers = append(p.leftovers, folder)
 		default:
@@ -229,7 +212,7 @@ func (p *purging) findUnfinished(ctx context.Context, entries []Entry) error {
 	for folder, names := range has {
 		plan := p.plans[folder]
 		switch {
-		case names[intentName], names[manifestName], names[pruneName]:
+		case names[changeName], names[manifestName]:
 		case len(names) > 1 || plan == nil:
 			p.unfinished[folder] = folder
 		default:
@@ -361,7 +344,7 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 	}
 	// The runs of these may hold rows too, and are not looked into before they
 	// are through.
-	if busy, err := publishingRuns(ctx, p.store); err != nil || len(busy) > 0 {
+	if busy, err := runsChanging(ctx, p.store, (*Change).publishes); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	if p.report.resumed {
@@ -392,11 +375,11 @@ func (p *purging) purgeRun(ctx context.Context, run string) error {
 	if err := p.pointed(ctx, m, Hash(data)); err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}
-	intent, err := p.rewrite(ctx, m, Hash(data), p.found[run])
+	change, err := p.rewrite(ctx, m, Hash(data), p.found[run])
 	if err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}
-	return rollPurge(ctx, p.store, intent)
+	return makeChange(ctx, p.store, change)
 }
 
 // pointed fails where the pointer of the run's date says another hash: what was

@@ -151,5 +151,7 @@ func addTable(t *testing.T, store Store, table *schemas.Table, records []record)
 	data, err := encodeDocument(m)
 	require.NoError(t, err)
 	require.NoError(t, store.Write(t.Context(), ManifestPath(latestRun), data, Condition{}))
-	require.NoError(t, repoint(t.Context(), store, m, Hash(data)))
+	a := &applying{store: store, change: &Change{RunID: latestRun, Kind: Full, SnapshotDate: today, Before: "another", After: m}, hash: Hash(data)}
+	_, err = a.movePointer(t.Context())
+	require.NoError(t, err)
 }

@@ -117,22 +117,5 @@ func (p *purging) dropRun(ctx context.Context, folder, run string) error {
 	if err := Forget(ctx, p.store, run); err != nil {
 		return err
 	}
-	documents, err := ListAll(ctx, p.store, runsPrefix+folder+"/")
-	if err != nil {
-		return err
-	}
-	plan := inRun(folder, planName)
-	var paths []string
-	for _, entry := range documents {
-		if entry.Path != plan {
-			paths = append(paths, entry.Path)
-		}
-	}
-	if err := RemoveAll(ctx, p.store, paths); err != nil {
-		return err
-	}
-	if err := p.store.Sweep(ctx, run); err != nil {
-		return err
-	}
-	return p.store.Remove(ctx, plan)
+	return removeDocuments(ctx, p.store, run, inRun(folder, ""), inRun(folder, planName))
 }

@@ -3,7 +3,6 @@ package sink
 import (
 	"context"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -65,14 +64,9 @@ func requireKilledAnywhere(t *testing.T, start string, do func(context.Context, 
 // stillPointed tells whether readers can find the run: its pointer names it, or
 // its manifest is there and needs none.
 func stillPointed(ctx context.Context, store Store, run string) (bool, error) {
-	entries, err := ListAll(ctx, store, runPath(run))
-	if err != nil {
+	change, _, err := currentChange(ctx, store, run)
+	if err != nil || change != nil && change.prunes() {
 		return false, err
-	}
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Path, "/"+pruneName) {
-			return false, nil
-		}
 	}
 	manifest, err := ReadManifest(ctx, store, run)
 	if err != nil {

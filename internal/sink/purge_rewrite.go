@@ -151,11 +151,10 @@ func rewrittenPath(path string, generation int) (string, error) {
 	return fmt.Sprintf("%s%s%0*d%s", before, number, generationDigits, generation, behind), nil
 }
 
-// rewrite stages the files of a run without the rows that are purged and writes
-// the intent, from which on the purge of the run is finished by whoever finds
-// it. Nothing is visible before.
-func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units []purgeUnit) (*purgeIntent, error) {
-	// What a killed purge, or the run itself, has left is nobody's.
+// rewrite stages the files of a run without the rows that are purged, and
+// returns the change that publishes them. Nothing is visible yet.
+func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units []purgeUnit) (*Change, error) {
+	// Remove what a killed purge, or the run itself, has left staged.
 	if err := p.store.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
@@ -180,8 +179,9 @@ func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units [
 		ctx := context.WithoutCancel(ctx)
 		return nil, errors.Join(err, abortAll(ctx, p.store, m.RunID, slices.Concat(rewritten...)), p.store.Sweep(ctx, m.RunID))
 	}
-	intent := &purgeIntent{
-		FormatVersion: FormatVersion, ManifestSHA256: hash, Staged: make(map[string]json.RawMessage),
+	change := &Change{
+		FormatVersion: FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
+		Before: hash, Staged: make(map[string]json.RawMessage),
 	}
 	takes := make(map[string]File) // the place of the file at a path
 	for i := range units {
@@ -193,16 +193,18 @@ func (p *purging) rewrite(ctx context.Context, m *Manifest, hash string, units [
 			if old.removed == 0 {
 				continue
 			}
-			intent.Staged[file.Path] = file.Staged
+			change.Staged[file.Path] = file.Staged
 			file.Staged = nil
 			takes[old.file.Path] = file
 			purge.RowsRemoved[old.table.Name] += old.removed
 			purge.Files = append(purge.Files, PurgedFile{Path: file.Path, Was: old.file.Path, RowsRemoved: old.removed})
+			change.Remove = append(change.Remove, old.file.Path)
 		}
 	}
 	slices.SortFunc(purge.Files, func(a, b PurgedFile) int { return strings.Compare(a.Path, b.Path) })
-	intent.Manifest = m.without(takes, purge)
-	return intent, writeDocument(ctx, p.store, runPath(m.RunID)+purgeName, intent, Condition{Absent: true})
+	after := m.without(takes, purge)
+	change.After = &after
+	return change, nil
 }
 
 // without returns the manifest with other files in the place of some.

@@ -137,7 +137,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 	for _, m := range p.runs {
 		m.addTo(named)
 	}
-	busy, err := publishingRuns(ctx, p.store)
+	busy, err := runsChanging(ctx, p.store, (*Change).publishes)
 	if err != nil {
 		return err
 	}

@@ -334,11 +334,11 @@ func TestPurgeDisturbed(t *testing.T) {
 			t.Helper()
 			publishWorld(t, store, "later", planned(time.Hour))
 		}, []string{"later"}},
-		{"what was staged is lost", runPath(latestRun) + purgeName, func(t *testing.T, store Store) {
+		{"what was staged is lost", ChangePath(latestRun), func(t *testing.T, store Store) {
 			t.Helper()
 			require.NoError(t, store.Sweep(t.Context(), latestRun))
 		}, []string{latestRun}},
-		{"another run is published", runPath(latestRun) + purgeName, func(t *testing.T, store Store) {
+		{"another run is published", ChangePath(latestRun), func(t *testing.T, store Store) {
 			t.Helper()
 			publishWorld(t, store, "other", onDate("2026-11-18"))
 		}, []string{latestRun, "other"}},
@@ -363,7 +363,7 @@ func TestPurgeDisturbed(t *testing.T) {
 			}
 			requireNoBytes(t, root, gone)
 			for name := range tree(t, root) {
-				require.NotContains(t, name, purgeName)
+				require.NotContains(t, name, changeName)
 				require.NotContains(t, name, "_staging/")
 				if name[0] != '_' && !slices.Contains(test.runs, latestRun) {
 					require.NotContains(t, name, latestRun)
@@ -442,9 +442,9 @@ func TestPurgeIntruded(t *testing.T) {
 	}{
 		{"ended", PurgePath(id), false, false},
 		{"at work", PurgePath(id), true, false},
-		{"ended, late", runPath(latestRun) + purgeName, false, false},
-		{"at work, late", runPath(latestRun) + purgeName, true, false},
-		{"without locks", runPath(latestRun) + purgeName, false, true},
+		{"ended, late", ChangePath(latestRun), false, false},
+		{"at work, late", ChangePath(latestRun), true, false},
+		{"without locks", ChangePath(latestRun), false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

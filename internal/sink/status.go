@@ -193,13 +193,18 @@ func published(ctx context.Context, store Store, folder *runFolder, state *RunSt
 			}
 		}
 	}
-	if folder.has(intentName) {
-		state.State = StatePublishing
+	if !folder.has(changeName) {
+		return nil
 	}
-	for command, name := range map[string]string{"purge": purgeName, "prune": pruneName} {
-		if folder.has(name) {
-			state.Problems = append(state.Problems, "a "+command+" of it is under way, or was killed: the same command finishes it")
-		}
+	change, err := readInto[Change](ctx, store, folder.path+changeName, state)
+	switch {
+	case err != nil || change == nil:
+		return err
+	case change.publishes():
+		state.State = StatePublishing
+	default:
+		state.Problems = append(state.Problems, "a "+change.verb()+
+			" of this run is in progress or was interrupted: the next command that changes the destination finishes it")
 	}
 	return nil
 }
@@ -213,7 +218,7 @@ func unpublished(
 		}
 	}
 	for name, modified := range folder.modified {
-		if strings.HasPrefix(name, journalName) || name == heldName || name == intentName || name == aliveName {
+		if strings.HasPrefix(name, journalName) || name == heldName || name == changeName || name == aliveName {
 			later(modified)
 		}
 	}
@@ -230,7 +235,7 @@ func unpublished(
 	state.Staged = state.Units - len(gathered.Missing)
 	state.Failed, state.Denied = gathered.Schools.Failed, gathered.Schools.Denied
 	switch {
-	case folder.has(intentName):
+	case folder.has(changeName):
 		state.State = StatePublishing
 	case len(gathered.Missing) > 0:
 	case folder.has(heldName):

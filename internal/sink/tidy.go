@@ -1,23 +1,6 @@
 package sink
 
-import (
-	"context"
-	"errors"
-)
-
-// PublishingBegun tells whether a process has begun to publish a run, or is
-// through with it. From then on what journals say is of no account: their files
-// are on their way to be seen.
-func PublishingBegun(ctx context.Context, store Store, run string) (bool, error) {
-	// The manifest stands before the intent goes.
-	for _, path := range []string{IntentPath(run), ManifestPath(run)} {
-		_, _, err := store.Read(ctx, path)
-		if !errors.Is(err, ErrNotFound) {
-			return err == nil, err
-		}
-	}
-	return false, nil
-}
+import "context"
 
 // Tidy drops what is left of the staging of a published run: what another
 // process of the run has staged that did not know, and the last that a publisher

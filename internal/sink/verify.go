@@ -181,7 +181,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	}
 	v.manifest = Hash(data)
 	manifest := new(Manifest)
-	if found.hash != "" && Hash(data) != found.hash && !underPurge(ctx, v.store, found.run, Hash(data), found.hash) {
+	if found.hash != "" && Hash(data) != found.hash && !BeingPurged(ctx, v.store, found.run, Hash(data), found.hash) {
 		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
 	}
 	if err := json.Unmarshal(data, manifest); err != nil {

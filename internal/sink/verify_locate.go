@@ -27,11 +27,8 @@ type located struct {
 // publishing reports whether a publishing of the run is going on, or was cut
 // short: then the steps after its pointer may not all be done.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
-	_, _, err := v.store.Read(ctx, IntentPath(run))
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	change, _, err := currentChange(ctx, v.store, run)
+	return change != nil && change.publishes(), err
 }
 
 func (v *verification) locate(ctx context.Context, target VerifyTarget) (located, error) {

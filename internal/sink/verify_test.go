@@ -361,7 +361,7 @@ func TestRuns(t *testing.T) {
 	takeSnapshot(t, store, newPlan("1-replaced", few))
 	m := takeSnapshot(t, store, newPlan("2-published", few))
 	stageRun(t, store, newPlan("3-publishing", few), nil)
-	_, _, err = begin(ctx, store, gather(t, store, "3-publishing"), options(), "")
+	_, _, err = beginPublishing(ctx, store, gather(t, store, "3-publishing"), options(), "")
 	require.NoError(t, err)
 	stageRun(t, store, newPlan("4-held", few), statusOf{"s1": StatusFailed, "s2": StatusDenied})
 	require.NoError(t, Hold(ctx, store, "4-held", Held{Reasons: []string{"too many", "too few"}}))

@@ -107,11 +107,8 @@ func publishStaged(ctx context.Context, store sink.Store, run string) (*sink.Man
 
 // finishAll finishes every publishing that was cut short.
 func finishAll(ctx context.Context, store sink.Store) error {
-	_, stuck, err := sink.FinishPublishing(ctx, store)
-	for _, s := range stuck {
-		err = errors.Join(err, s)
-	}
-	return err
+	recovered, err := sink.Recover(ctx, store)
+	return errors.Join(err, recovered.Err())
 }
 
 // finish does what the next command does: it finishes what was begun, and
