@@ -81,7 +81,7 @@ func TestStoreIsDownForAWhile(t *testing.T) {
 func TestStoreIsDown(t *testing.T) {
 	t.Parallel()
 	n := faultyNight(t)
-	for _, where := range []string{"/journal/0001-", "/intent.json", "/manifest.json", "/_snapshots/"} {
+	for _, where := range []string{"/journal/0001-", "/change.json", "/manifest.json", "/_snapshots/"} {
 		var down, up atomic.Bool
 		s, _ := faultySite(t, func(r *http.Request) s3test.Fault {
 			if r.Method == http.MethodPut && strings.Contains(r.URL.Path, where) {

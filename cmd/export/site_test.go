@@ -197,7 +197,7 @@ func (s *site) requireReadable(t *testing.T) {
 			requireVerified(t, store, sink.VerifyTarget{SnapshotDate: strings.TrimSuffix(date, ".json")})
 		case path == sink.LatestPath:
 			latest = true
-		case strings.HasSuffix(path, "/intent.json"):
+		case strings.HasSuffix(path, "/change.json"):
 			publishing = true
 		case !strings.HasPrefix(path, "_") && !strings.HasPrefix(path, "."):
 			data = append(data, path)

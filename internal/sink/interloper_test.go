@@ -38,8 +38,8 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 		winner string // of today
 		latest string
 	}{
-		{"later, at the intent", ChangePath("run"), planned(time.Hour), "other", "other"},
-		{"earlier, at the intent", ChangePath("run"), planned(-time.Hour), "run", "run"},
+		{"later, at the change", ChangePath("run"), planned(time.Hour), "other", "other"},
+		{"earlier, at the change", ChangePath("run"), planned(-time.Hour), "run", "run"},
 		{"later, at the manifest", ManifestPath("run"), planned(time.Hour), "other", "other"},
 		{"earlier, at the manifest", ManifestPath("run"), planned(-time.Hour), "run", "run"},
 		{"later, at the pointer", PointerPath(Full, today), planned(time.Hour), "other", "other"},
