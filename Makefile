@@ -1,4 +1,4 @@
-# Everything a developer or a build server does here. `make` alone lists it.
+# Build, test and release tasks. `make` lists them.
 
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -7,8 +7,8 @@ DEST     ?= demo/growth-data
 FUZZTIME ?= 20s
 BENCH    ?= .
 
-# The modules beside the main one: an end-to-end test that needs cgo, and the
-# development tools, so that neither is a dependency of the command.
+# The end-to-end tests, which need cgo, and the development tools are modules of their own, so that the command does not
+# depend on either.
 E2E   := internal/e2e
 TOOLS := tools
 
@@ -17,10 +17,10 @@ GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
 
-# A slow machine may take a while: the race detector, kills, and the real S3 server have one processor then.
+# For slow machines: the race detector, kills and the S3 server are expensive.
 TIMEOUT := -timeout 40m
 
-# Directories of the main module that hold tests of the given kind.
+# Packages of the main module that have tests of the given kind.
 packages_with = $(shell grep -rlE --include='*_test.go' '^func $(1)[A-Z]' cmd internal schemas \
 	| grep -v '^$(E2E)/' | xargs -r -n1 dirname | sort -u | sed 's|^|./|')
 
@@ -35,22 +35,22 @@ build: ## build bin/growth-export
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(BIN) ./cmd/export
 
 .PHONY: demo
-demo: build ## export a simulated service to DEST and read a result back; needs Go alone
+demo: build ## export a simulated service to DEST and print a result; needs only Go
 	$(BIN) run --simulate --dest $(DEST)
 	@echo
 	@CGO_ENABLED=0 $(GO) run ./examples/ritbygrade $(DEST)
 
 .PHONY: test
-test: $(VERSITYGW) ## all tests, with race detector, shuffled, DuckDB end to end included; needs a C compiler
+test: $(VERSITYGW) ## run all tests, with race detector, shuffled, including DuckDB; needs a C compiler
 	CGO_ENABLED=1 VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -race -shuffle=on $(TIMEOUT) ./...
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on $(TIMEOUT) ./...
 
 .PHONY: test-spark
-test-spark: .tools/spark-venv ## Spark reads every table and agrees with DuckDB; needs Python and Java
+test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table; needs Python and Java
 	.tools/spark-venv/bin/python examples/spark/test_spark.py
 
 .PHONY: test-examples
-test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .tools/walkthrough-venv ## configuration, cron, systemd, Kubernetes, readers and the walkthrough; needs Python
+test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, Kubernetes, readers, walkthrough; needs Python
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 	examples/cron/test.sh $(BIN)
 	examples/systemd/test.sh $(BIN)
@@ -59,29 +59,29 @@ test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .to
 	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
 .PHONY: test-airflow
-test-airflow: build .tools/airflow-venv ## the example of Airflow on a real one; needs Python
+test-airflow: build .tools/airflow-venv ## test the Airflow example on a real Airflow; needs Python
 	.tools/airflow-venv/bin/python -B examples/airflow/test_airflow.py $(BIN)
 
-# How often `make torture` kills, 0 for no end, and where it begins.
+# Number of kills of `make torture` (0: no limit), and the random seed.
 KILLS ?= 0
 SEED  ?= 1
 
 .PHONY: torture
-torture: $(VERSITYGW) ## kill runs to disk and to S3 at random moments (KILLS, SEED), without end
+torture: $(VERSITYGW) ## kill runs to disk and S3 at random moments (KILLS, SEED), until stopped
 	VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v -run 'TestKill$$' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
 .PHONY: test-slurm
-test-slurm: build ## three shards on a real Slurm, one killed; needs slurm-wlm and munge
+test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and munge
 	examples/slurm/test.sh $(BIN)
 
 .PHONY: lint
-lint: $(GOLANGCI) tidy-check vuln ## linters, formatting, import rules, prose, tidy modules, known vulnerabilities
+lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules, prose, tidy modules, known vulnerabilities
 	$(GO) test ./internal/prose
 	$(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
 
 .PHONY: fmt
-fmt: $(GOLANGCI) ## format the code as lint wants it
+fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) fmt ./...
 
@@ -89,23 +89,22 @@ fmt: $(GOLANGCI) ## format the code as lint wants it
 tidy-check: ## fail if a go.mod or go.sum is not tidy
 	@for dir in . $(E2E) $(TOOLS); do echo "go mod tidy -diff ($$dir)"; (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
-# The database of vulnerabilities is the one thing here that is neither source
-# nor module: where it cannot be reached the check says so and lets pass.
+# The vulnerability database is neither source nor module: if it cannot be reached, the check says so and passes.
 .PHONY: vuln
-vuln: $(GOVULNCHECK) ## known vulnerabilities in what the code calls; skipped, with a word, without their database
+vuln: $(GOVULNCHECK) ## check called code for known vulnerabilities; skipped, with a message, if the database is unreachable
 	@status=0; out=$$($(GOVULNCHECK) ./... 2>&1) || status=$$?; \
 	case "$$status $$out" in \
-	0*) echo "govulncheck: nothing known" ;; \
-	*"fetching vulnerabilities"*) echo "govulncheck: SKIPPED, the database of vulnerabilities cannot be reached from here" ;; \
+	0*) echo "govulncheck: no known vulnerabilities" ;; \
+	*"fetching vulnerabilities"*) echo "govulncheck: SKIPPED, the vulnerability database is unreachable" ;; \
 	*) echo "$$out"; exit $$status ;; \
 	esac
 
 .PHONY: bench
-bench: ## benchmarks (BENCH=pattern), the naive way beside ours
+bench: ## run benchmarks (BENCH=pattern), with a naive implementation for comparison
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call packages_with,Benchmark)
 
 .PHONY: fuzz
-fuzz: ## each fuzz test for FUZZTIME
+fuzz: ## run each fuzz test for FUZZTIME
 	@set -e; for pkg in $(call packages_with,Fuzz); do \
 		for name in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | cut -c6-); do \
 			echo "$$pkg $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg; \
@@ -113,14 +112,14 @@ fuzz: ## each fuzz test for FUZZTIME
 	done
 
 .PHONY: generate
-generate: ## rewrite what follows from the declarations (schemas/generated)
+generate: ## rewrite the generated files (schemas/generated)
 	$(GO) generate ./...
 
 .PHONY: clean
-clean: ## remove what these targets made
+clean: ## remove everything that these targets create
 	rm -rf bin .tools demo
 
-# Tools are built from the versions that tools/go.mod pins, once.
+# Tools are built once, from the versions in tools/go.mod.
 tool = $(GO) build -modfile=$(TOOLS)/go.mod -o $@ $(1) && touch $@
 
 $(GOLANGCI): $(TOOLS)/go.mod $(TOOLS)/go.sum
@@ -133,7 +132,7 @@ $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
 
-# What the Python of an example needs, in a place of its own.
+# A Python environment for each example.
 .tools/%-venv: examples/%/requirements.txt
 	python3 -m venv --clear $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<

@@ -1,12 +1,11 @@
-"""A nightly snapshot as a DAG of Airflow 3. Put it into the folder of DAGs.
+"""A nightly snapshot as a DAG for Airflow 3. Put it into the DAGs folder.
 
-The workers need the command growth-export, and in their environment what it is to do: GROWTH_EXPORT_CONFIG with the path of
-a file such as ../config/nightly.yaml, and GROWTH_EXPORT_API_KEY_FILE and GROWTH_EXPORT_API_SECRET_FILE with those of the
-secrets. Destination and scratch have to be there on every worker, or the destination on S3.
+The workers need the command growth-export, and in their environment GROWTH_EXPORT_CONFIG with the path of a file such as
+../config/nightly.yaml, and GROWTH_EXPORT_API_KEY_FILE and GROWTH_EXPORT_API_SECRET_FILE with the paths of the secrets. Every
+worker needs access to the destination.
 
-A task that is tried again takes up the run where it stopped: what is staged is not fetched again. The snapshot's date is that
-of the DAG run in UTC, so a try after midnight goes on with the same run. There are no snapshots of days that were missed:
-the service tells of today alone.
+A retry resumes the run. The date of the snapshot is the date of the DAG run in UTC, so a retry after midnight resumes the same
+run. Missed days are not made up for, because the service has only today's data.
 """
 
 import logging
@@ -19,24 +18,24 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 log = logging.getLogger(__name__)
 
-# What the exit codes of `growth-export run` mean for the task. Codes that are not here, such as those of kills, are tried again.
+# Exit codes of `growth-export run`: success, final failure, retry. Other codes, such as after a kill, are retried.
 DONE = {
     0: "published",
-    3: "published, but not all is well (some schools failed): see the report of the run",
+    3: "published with problems, such as failed schools: see the report of the run",
 }
 FINAL = {
-    2: "a mistake in the settings",
+    2: "invalid settings",
     4: "the service denied access: check key, secret and data sharing agreements",
 }
 AGAIN = {
     1: "failed, nothing was published",
-    5: "held back: failed schools are retried; for what shrank read the report, then growth-export publish --accept-held, or run --restart",
+    5: "held, not published: failed schools are retried; if a table shrank, read the report, then growth-export publish --accept-held, or run --restart",
     130: "interrupted",
 }
 
 
-def judge(code: int) -> None:
-    """Ends the task as the exit code asks for."""
+def finish(code: int) -> None:
+    """Ends the task according to the exit code."""
     if code in DONE:
         log.log(logging.WARNING if code else logging.INFO, "growth-export: %s", DONE[code])
     elif code in FINAL:
@@ -46,7 +45,7 @@ def judge(code: int) -> None:
 
 
 def call(*command: str) -> int:
-    """Runs a command, its output into the task's log, and ends it in order if the task is ended."""
+    """Runs a command with its output in the task's log, and terminates it cleanly if the task is stopped."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             for line in process.stdout:
@@ -58,7 +57,7 @@ def call(*command: str) -> int:
 
 
 def night() -> str:
-    """The date of the snapshot: that of the DAG run, the same in every try."""
+    """The date of the snapshot: the date of the DAG run, the same for every retry."""
     return get_current_context()["dag_run"].run_after.astimezone(pendulum.UTC).date().isoformat()
 
 
@@ -74,13 +73,13 @@ def growth_export():
     @task(retries=4, retry_delay=timedelta(minutes=10), execution_timeout=timedelta(hours=20))
     def snapshot() -> str:
         date = night()
-        judge(call("growth-export", "run", "--snapshot-date", date, "--progress", "plain"))
+        finish(call("growth-export", "run", "--snapshot-date", date, "--progress", "plain"))
         return date
 
     @task(retries=0)
     def verify(date: str) -> None:
         if call("growth-export", "verify", "--snapshot-date", date) != 0:
-            raise AirflowFailException("growth-export: the snapshot is not as it was published")
+            raise AirflowFailException("growth-export: the snapshot does not match its manifest")
 
     verify(snapshot())
 

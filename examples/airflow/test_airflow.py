@@ -42,27 +42,27 @@ class TestAirflow(unittest.TestCase):
         subprocess.run([*airflow, "dags", "reserialize"], check=True, capture_output=True)
 
     def command(self, script: str) -> None:
-        """Puts a command of that name into the path."""
+        """Puts a script on the path as growth-export."""
         path = self.folder / "bin" / "growth-export"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o700)
 
     def test_exit_codes(self):
-        """Each exit code is done, tried again or final."""
+        """Each exit code is a success, a retry or a final failure."""
         module = self.module
         for code in (0, 3):
             self.command(f"exit {code}")
-            module.judge(module.call("growth-export", "run"))
+            module.finish(module.call("growth-export", "run"))
         for code in (2, 4):
             with self.assertRaises(module.AirflowFailException):
-                module.judge(code)
+                module.finish(code)
         for code in (1, 5, 130, 137, -9):
             with self.assertRaises(module.AirflowException) as raised:
-                module.judge(code)
+                module.finish(code)
             self.assertNotIsInstance(raised.exception, module.AirflowFailException)
 
     def test_run(self):
-        """The DAG takes a snapshot and verifies it; where it cannot, the DAG run fails."""
+        """The DAG takes a snapshot and verifies it, or fails."""
         self.command(f'exec "{Path(self.growth_export).resolve()}" "$@"')
         dag = self.module.growth_export()
         self.assertEqual(sorted(dag.task_ids), ["snapshot", "verify"])

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the example configurations against the simulated service, s3.yaml with a
-# real S3 server, and holds the names and defaults in nightly.yaml against
+# real S3 server, and compares names and defaults in nightly.yaml with
 # `growth-export run --help`. Run by `make test-examples`.
 #
 #   test.sh GROWTH_EXPORT VERSITYGW        the paths of both commands
@@ -37,9 +37,9 @@ done
 run() { timeout 60 "$export_bin" run --simulate --simulate-schools 2 --simulate-sizes 3,1 --progress none "$@"; }
 sums() { (cd "$1" && find . -name '*.parquet' -not -path './_*' -exec sha256sum {} + | sort -k 2); }
 
-# --- nightly.yaml says what there is ---------------------------------------
+# --- nightly.yaml has all settings -----------------------------------------
 
-# Name and default of each flag; a default may stand on a line that goes on.
+# Name and default of each flag; the default may be on a continuation line.
 "$export_bin" run --help >help.txt
 awk '
 	/^  --/ { name = substr($1, 3) }
@@ -50,7 +50,7 @@ awk '
 sed -n 's/^#\{0,1\}\([a-z][a-z0-9-]*\): .*/\1/p' "$here/nightly.yaml" | sort >names.txt
 cut -d= -f1 flags.txt | sort | diff - names.txt || fail "nightly.yaml does not have the settings of run (<), each once, but these (>)"
 
-# A line with # shows the default, unless that is none or a word for one.
+# A commented-out setting shows the default, unless that is a description.
 while IFS='=' read -r name default; do
 	shown=$(sed -n "s/^#$name: //p" "$here/nightly.yaml")
 	case $default in
@@ -64,11 +64,11 @@ done <flags.txt
 
 run --config "$here/nightly.yaml" --dest whole --run-id trial >whole.txt
 grep -q '^Published: .* run trial,' whole.txt || fail "nightly.yaml published nothing"
-"$export_bin" verify --config "$here/nightly.yaml" --dest whole >/dev/null || fail "what nightly.yaml published does not verify"
+"$export_bin" verify --config "$here/nightly.yaml" --dest whole >/dev/null || fail "the run of nightly.yaml does not verify"
 [ "$(find whole -type f ! -perm 640 | wc -l)" -eq 0 ] || fail "group-readable had no effect"
 sums whole >whole.sums
 
-# Each line with # does too, alone; with bids that exist.
+# So does each commented-out setting by itself, with existing bids.
 tr -d ' \n' <whole/_runs/trial/plan.json >plan.txt
 school=$(sed 's/.*"schools":\[{"bid":"\([^"]*\)".*/\1/' plan.txt)
 district=$(sed 's/.*"schools":\[{"bid":"[^"]*"[^}]*"district":"\([^"]*\)".*/\1/' plan.txt)
@@ -85,8 +85,8 @@ while read -r line; do
 		line='districts: "@districts.txt"'
 		;;
 	snapshot-date) line="snapshot-date: $(date -u +%F)" ;;
-	shards) set -- "$@" --run-id sharded ;; # wants a name
-	modified-since) set -- "$@" --dest whole ;; # wants a run before
+	shards) set -- "$@" --run-id sharded ;; # needs a run id
+	modified-since) set -- "$@" --dest whole ;; # needs an earlier run
 	esac
 	sed "s|^#\{0,1\}$name: .*|$line|" "$here/nightly.yaml" >one.yaml
 	grep -qxF "$line" one.yaml || fail "the line $line was not set"
@@ -104,6 +104,6 @@ export AWS_ACCESS_KEY_ID=key AWS_SECRET_ACCESS_KEY=secret-of-the-test
 run --config "$here/s3.yaml" --run-id trial --scratch "$tmp" --s3-endpoint "http://127.0.0.1:$port" --s3-path-style >s3.txt || fail "s3.yaml: $(cat server.log)"
 grep -q '^Published: .* run trial, at s3://analytics/growth' s3.txt || fail "s3.yaml published nothing"
 [ -s store/analytics/growth/_latest.json ] || fail "s3.yaml published elsewhere"
-sums store/analytics/growth | diff whole.sums - || fail "S3 holds other bytes than the folder"
+sums store/analytics/growth | diff whole.sums - || fail "S3 has other bytes than the folder"
 
 echo "config: PASSED: nightly.yaml has all $(wc -l <names.txt) settings, and $(wc -l <lines.txt) of them tried alone; s3.yaml wrote $(wc -l <whole.sums) files"

@@ -1,28 +1,27 @@
 #!/bin/sh
-# A night: growth-export run, tried again where that can help. For schedulers
-# that only start a command, such as cron; see growth-export.cron.
+# Runs growth-export and retries it where that can help. For schedulers that only
+# start a command, such as cron; see growth-export.cron.
 #
 #   night.sh [FLAGS OF RUN]
 #
-# NIGHT_TRIES (4) is how often it tries, NIGHT_PAUSE (600) the seconds between.
-# Exit codes:
+# NIGHT_TRIES (4) is the number of attempts, NIGHT_PAUSE (600) the seconds between
+# them. Exit codes:
 #
-#   0    published; if not all is well (exit code 3 of run), with a warning on
-#        stderr
-#   2    a mistake in the settings: not tried again
-#   4    the service denied access: not tried again
-#   130  interrupted: not tried again
-#   1    failed, the previous snapshot is untouched
-#   5    held back. Failed schools are tried again. A snapshot that shrank is not,
-#        because running again fetches nothing: read the report, then either
+#   0    published; with problems (exit code 3 of run): warning on stderr
+#   1    failed; the previous snapshot is still current
+#   2    invalid settings; not retried
+#   4    the service denied access; not retried
+#   5    held, not published. Failed schools are retried. A snapshot that shrank is
+#        not, because running again fetches nothing: read the report, then either
 #        growth-export publish --run-id R --accept-held, or run with --restart
+#   130  interrupted; not retried
 #   else killed
 set -u
 
 tries=${NIGHT_TRIES:-4}
 pause=${NIGHT_PAUSE:-600}
-# The date names the run, so a try after midnight resumes it. It is the day in
-# UTC, which may differ from the day of the schedule.
+# With a fixed date, an attempt after midnight resumes the same run. The date is
+# in UTC and can differ from the local date.
 date=$(date -u +%F)
 
 try=1
@@ -33,7 +32,7 @@ while :; do
 	case $code in
 	0) exit 0 ;;
 	3)
-		echo "night.sh: warning: the snapshot of $date is published, but not all is well: see the report of the run" >&2
+		echo "night.sh: warning: the snapshot of $date is published with problems: see the report of the run" >&2
 		exit 0
 		;;
 	2 | 4 | 130) break ;;
@@ -45,9 +44,9 @@ while :; do
 		;;
 	esac
 	[ "$try" -lt "$tries" ] || break
-	echo "night.sh: try $try of $tries ended with exit code $code, the next in $pause s" >&2
+	echo "night.sh: attempt $try of $tries exited with code $code, next in $pause s" >&2
 	sleep "$pause"
 	try=$((try + 1))
 done
-echo "night.sh: snapshot of $date ended with exit code $code" >&2
+echo "night.sh: the snapshot of $date failed with exit code $code" >&2
 exit "$code"

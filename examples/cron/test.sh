@@ -1,7 +1,6 @@
 #!/bin/sh
-# Runs night.sh through every exit code, a kill included, and the line that
-# growth-export.cron gives to cron, against simulated services. Run by
-# `make test-examples`.
+# Runs night.sh through every exit code, including a kill, and the line of
+# growth-export.cron, against simulated services. Run by `make test-examples`.
 #
 #   test.sh GROWTH_EXPORT        the path of the command
 set -eu
@@ -35,14 +34,14 @@ PATH=$tmp/bin:$PATH
 export NIGHT_TRIES=3 NIGHT_PAUSE=0
 export GROWTH_EXPORT_PROGRESS=none GROWTH_EXPORT_LOG_LEVEL=warn GROWTH_EXPORT_RETRIES=0
 
-# night CODE TRIES FLAGS... runs a night and expects its exit code, after so
-# many tries.
+# night CODE TRIES FLAGS... runs a night and expects this exit code after this
+# number of attempts.
 night() {
 	code=0 want=$1 tries=$2
 	shift 2
 	timeout 60 growth-export-night --datasets schools,test_results "$@" >out.txt 2>err.txt || code=$?
 	[ "$code" -eq "$want" ] || fail "night.sh $* ended with $code rather than $want: $(cat err.txt)"
-	again=$(grep -c '^night.sh: try ' err.txt || true)
+	again=$(grep -c '^night.sh: attempt ' err.txt || true)
 	[ "$again" -eq $((tries - 1)) ] || fail "night.sh $* tried $((again + 1)) times rather than $tries"
 }
 
@@ -54,7 +53,7 @@ grep -q '^Published: ' out.txt || fail "nothing was published"
 [ ! -s err.txt ] || fail "a good night is mailed: $(cat err.txt)"
 small 2 1 --dest bad --concurrency none
 small 0 1 --dest partial --simulate-failing 1 --max-failed-schools 1
-grep -q '^night.sh: warning: .* is published, but not all is well' err.txt || fail "a night without a school has no warning: $(cat err.txt)"
+grep -q '^night.sh: warning: .* is published with problems' err.txt || fail "a night without a school has no warning: $(cat err.txt)"
 small 5 3 --dest held --simulate-failing 1
 [ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the tries of a night were runs of their own"
 night 0 1 --dest shrunk --simulate --simulate-results 9000
@@ -96,20 +95,20 @@ signalled() {
 	wait "$tested" || exit 1
 }
 signalled KILL 0 2 killed
-grep -q '^night.sh: try 1 of 3 ended with exit code 137,' err.txt || fail "the kill was not noticed: $(cat err.txt)"
+grep -q '^night.sh: attempt 1 of 3 exited with code 137,' err.txt || fail "the kill was not noticed: $(cat err.txt)"
 [ "$(find killed/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the second try was a run of its own"
 signalled TERM 130 1 interrupted
 [ ! -e interrupted/_latest.json ] || fail "an interrupted night was published"
 
-# --- the line of cron ------------------------------------------------------
+# --- the cron line ---------------------------------------------------------
 
-# Its folders, here; and the simulated service rather than that of nightly.yaml.
+# With folders of this test and the simulated service.
 mkdir var log etc
 cp "$here/../config/nightly.yaml" etc/
 echo unused | tee etc/api-key >etc/api-secret
 sed "s|/var/lib/growth-export|$tmp/var|g; s|/var/log/growth-export|$tmp/log|g; s|/etc/growth-export|$tmp/etc|g" "$here/growth-export.cron" >cron
 line=$(grep -v '^#\|^$\|^[A-Z_]*=' cron)
-[ "$(grep -vc '^#\|^$\|^[A-Z_]*=' cron)" -eq 1 ] || fail "the file for cron has other lines than one"
+[ "$(grep -vc '^#\|^$\|^[A-Z_]*=' cron)" -eq 1 ] || fail "the cron file does not have exactly one line"
 echo "$line" | grep -Eq '^([0-9*/,-]+ ){5}growth-export [^%]+$' || fail "cron does not understand: $line"
 command=$(echo "$line" | cut -d ' ' -f 7-)
 # cronline CODE runs the command as cron does, with the variables of its file.
@@ -126,12 +125,12 @@ cronline() {
 cronline 0
 [ ! -s cron.err ] || fail "a good night is mailed: $(cat cron.err)"
 [ -z "$(find var -name '*lock' -o -name '*.log')" ] || fail "lock or log are in the destination"
-grep -q '^Published: ' log/night.log || fail "the log tells of nothing published"
+grep -q '^Published: ' log/night.log || fail "the log has no published snapshot"
 before=$(find var -type f | sort)
 exec 9>log/lock
 flock 9
 cronline 75
-[ "$before" = "$(find var -type f | sort)" ] || fail "the line of cron did not leave the night before alone"
+[ "$before" = "$(find var -type f | sort)" ] || fail "the cron line interfered with the previous night"
 exec 9>&-
 
 echo "cron: PASSED"

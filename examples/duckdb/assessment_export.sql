@@ -1,10 +1,10 @@
--- The columns that analysts know from a district's assessment export. After views.sql and terms.sql, which say how to run this:
+-- The columns that analysts know from a district's assessment export. Run views.sql and terms.sql first:
 --
 --   .read examples/duckdb/assessment_export.sql
 --   COPY assessment_export TO 'assessment_export.csv';
 --
--- One row per row of test_results, none lost and none doubled. Needs the datasets test_results, schools, district_schools,
--- students and academic_years. An identifier that is null or empty text matches nothing.
+-- One row per row of test_results. Needs the datasets test_results, schools, district_schools, students and academic_years.
+-- Null and empty identifiers match nothing.
 
 CREATE OR REPLACE TEMP VIEW assessment_export AS
 WITH school_names AS (
@@ -25,7 +25,7 @@ student_ids AS (
     GROUP BY requested_school_bid, student_bid
 ),
 percentiles AS (
-    -- The percentile within the newest norms of achievement: the others are of growth, or of an older reference.
+    -- The percentile in the newest achievement norms. Other norms are growth norms, or older.
     SELECT requested_school_bid, test_result_bid, percentile
     FROM test_result_norms
     WHERE test_result_bid <> '' AND lower(type) = 'achievement'
@@ -35,7 +35,7 @@ percentiles AS (
     ) = 1
 ),
 goals AS (
-    -- The instructional areas in the order of the service; a ninth would have no column.
+    -- The instructional areas in the service's order. There are columns for eight.
     SELECT
         requested_school_bid,
         test_result_bid,
@@ -52,7 +52,7 @@ SELECT
     result.rit AS TestRITScore,
     result.standard_error AS TestStandardError,
     percentiles.percentile AS TestPercentile,
-    -- The service does not say the unit of duration: most likely milliseconds. Whole minutes.
+    -- In whole minutes. The unit of duration is not documented, most likely milliseconds.
     round(result.duration / 60000)::BIGINT AS TestDurationMinutes,
     goals[1].name AS Goal1Name, goals[1].score AS Goal1RitScore,
     goals[2].name AS Goal2Name, goals[2].score AS Goal2RitScore,
@@ -63,7 +63,7 @@ SELECT
     goals[7].name AS Goal7Name, goals[7].score AS Goal7RitScore,
     goals[8].name AS Goal8Name, goals[8].score AS Goal8RitScore
 FROM test_results_with_terms AS result
--- The school in which the test was taken, which may not be the one that lists the student now.
+-- The school in which the test was taken, which may not be the student's present school.
 LEFT JOIN school_names ON school_names.school_bid = coalesce(result.school_bid, result.requested_school_bid)
 LEFT JOIN student_ids USING (requested_school_bid, student_bid)
 LEFT JOIN percentiles USING (requested_school_bid, test_result_bid)

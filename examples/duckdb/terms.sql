@@ -1,11 +1,10 @@
--- Test results with the names and dates of their terms. After views.sql, which says how to run this:
+-- Test results with the names and dates of their terms. Run views.sql first:
 --
 --   .read examples/duckdb/terms.sql
 --   SELECT term_name, count(*), avg(rit) FROM test_results_with_terms GROUP BY ALL ORDER BY min(term_begin_date);
 
--- One row per term. A result's term_bid is the bid of an enrollment session. Sessions belong to a district, and the
--- service repeats them for every school and perspective that was asked for: of the copies the one counts whose academic
--- year was modified last.
+-- One row per term. A result's term_bid is the bid of an enrollment session. The service repeats the sessions of a district
+-- for every school and perspective; this takes the copy whose academic year was modified last.
 CREATE OR REPLACE TEMP VIEW terms AS
 SELECT DISTINCT ON (session.enrollment_session_bid)
     session.enrollment_session_bid AS term_bid,
@@ -24,7 +23,7 @@ ORDER BY
     session.academic_year_bid,
     session.ordinal;
 
--- Every test result, once. The term is null where the service names none, or one that no academic year lists.
+-- Every test result, once. The term is null if the result has none or no academic year lists it.
 CREATE OR REPLACE TEMP VIEW test_results_with_terms AS
 SELECT result.*, term_name, term_begin_date, term_end_date, academic_year
 FROM test_results AS result

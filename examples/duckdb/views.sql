@@ -6,15 +6,15 @@
 --
 -- From Python: con.execute("SET VARIABLE dest = ..."), then con.execute(open("examples/duckdb/views.sql").read()).
 --
--- The views read exactly the files that the manifest names, never a listing: they see one whole run, whatever is being
--- published or cleaned up beside it. They stay with that run until this file is run again, in this session alone.
--- A table that the run did not export has a view too, which says so when it is queried.
+-- The views read exactly the files listed in the manifest: one whole run, even while another is being published. They are
+-- temporary and pinned to that run; run this file again to see a later one. Querying a table that the run did not export
+-- is an error that says so.
 
 -- The file at a path of the destination.
 CREATE OR REPLACE TEMP MACRO growth_path(path) AS
     rtrim(coalesce(getvariable('dest'), './growth-data'), '/') || '/' || path;
 
--- A document of the destination. Where there is none DuckDB would read nothing and go on.
+-- A JSON document of the destination. DuckDB would silently read nothing from a missing file.
 CREATE OR REPLACE TEMP MACRO growth_document(path) AS
     coalesce((SELECT content FROM read_text(growth_path(path))), error('no file ' || growth_path(path)))::JSON;
 
@@ -25,7 +25,7 @@ SET VARIABLE growth_manifest = growth_document(getvariable('growth_latest')->>'m
 CREATE OR REPLACE TEMP MACRO growth_files(name) AS
     [growth_path(path) FOR path IN getvariable('growth_manifest')->>('$.tables."' || name || '".files[*].path')];
 
--- The rows of a table. The district of --partition-by district is text even where it looks like a number or a date.
+-- The rows of a table. The district (--partition-by district) is text even if it looks like a number or a date.
 CREATE OR REPLACE TEMP MACRO growth_table(name) AS TABLE FROM query(
     CASE WHEN growth_files(name) = [] THEN
         'SELECT NULL AS not_exported WHERE error(''the latest snapshot has no table ' || name || ': see run --datasets'')'
@@ -34,7 +34,7 @@ CREATE OR REPLACE TEMP MACRO growth_table(name) AS TABLE FROM query(
             hive_types = {snapshot_date: DATE}, hive_types_autocast = false)'
     END);
 
--- What became of every school and dataset: look here for those denied or failed.
+-- The outcome of every school and dataset: ok, denied or failed.
 CREATE OR REPLACE TEMP VIEW ledger AS
     FROM read_parquet(growth_path(getvariable('growth_manifest')->>'$.ledger.path'), hive_partitioning = false);
 

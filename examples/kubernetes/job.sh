@@ -1,13 +1,15 @@
 #!/bin/sh
-# Runs growth-export in a pod, from the ConfigMap. Exit code 3, published but not
-# all is well (some schools failed), becomes 0 with a warning: a job that fails
-# would be tried again, or look as if there were no snapshot.
+# Runs growth-export in a pod, from the ConfigMap. Exit code 3 (published with
+# problems, such as failed schools) becomes 0 with a warning, so that the job is
+# not retried.
 set -u
 
+# Deleting the pod stops growth-export cleanly, so that it can resume.
+child= stop=
+trap 'stop=1; kill -TERM $child 2>/dev/null' TERM INT
 "${GROWTH_EXPORT:-/usr/local/bin/growth-export}" "$@" &
 child=$!
-# Deleting the pod stops growth-export cleanly, so that it can resume.
-trap 'kill -TERM "$child" 2>/dev/null' TERM INT
+[ -z "$stop" ] || kill -TERM "$child"
 while :; do
 	wait "$child"
 	code=$?
@@ -15,7 +17,7 @@ while :; do
 done
 
 if [ "$code" -eq 3 ]; then
-	echo "job.sh: warning: published, but not all is well: see the report of the run" >&2
+	echo "job.sh: warning: published with problems: see the report of the run" >&2
 	exit 0
 fi
 exit "$code"

@@ -1,23 +1,23 @@
 #!/bin/sh
-# A night by several pods: starts the shards (shards.yaml), waits for all of
-# them, then publishes (publish.yaml).
+# One run by several pods: starts the shards (shards.yaml), waits for them, then
+# publishes (publish.yaml).
 #
 #   night.sh [DATE]
 #
-# Started again for the same date it resumes: what is staged is not fetched
-# again, schools that failed are. Ends with 0 if everything is published; else
-# the job that failed is told, and its pods' logs say why.
+# For the same date it resumes the run and retries failed schools. Exits with 0 if
+# the run is published; otherwise it names the failed job, whose pods' logs say
+# why.
 set -eu
 here=$(dirname -- "$0")
 date=${1:-$(date -u +%F)}
 
-# job FILE NAME runs the job of a file to its end.
+# job FILE NAME runs the job in a file and waits for it.
 job() {
-	# A job that ended is not started again by apply.
+	# apply does not restart a finished job.
 	kubectl delete job "$2" --ignore-not-found --cascade=foreground
 	sed "s/2026-11-20/$date/g" "$here/$1" | kubectl apply -f -
 	while :; do
-		# Nothing yet, or its end; an answer that fails is asked for again.
+		# Empty until the job ends. If kubectl fails, try again.
 		case $(kubectl get job "$2" --output 'jsonpath={.status.conditions[?(@.status=="True")].type}' || :) in
 		*Complete*) return 0 ;;
 		*Failed*)

@@ -1,9 +1,9 @@
-"""The manifests are valid and hardened, and what their pods would run is run. Part of `make test-examples`.
+"""Validates the manifests and runs the commands of their pods. Part of `make test-examples`.
 
     test_kubernetes.py GROWTH_EXPORT        the path of the command
 
-Every pod becomes a process with the pod's arguments and variables and a folder for each of its mounts, as its user where
-this is run as root. The night of three shards must have the bytes of the night of one pod.
+Each pod becomes a process with the pod's arguments, variables and a folder for each of its mounts; as root, also with its
+user. A run of three shards must write the same bytes as a run of one pod.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 DATE = "2026-11-20"
-# The file, and the oldest Kubernetes that it says it needs.
+# The files, and the oldest Kubernetes that each supports.
 FILES = {"volume.yaml": "1.31", "cronjob.yaml": "1.31", "shards.yaml": "1.33", "publish.yaml": "1.33"}
 
 
@@ -31,7 +31,7 @@ def load(name: str) -> dict:
 
 
 def job_of(manifest: dict) -> dict:
-    """The specification of a Job, also of the one in a CronJob."""
+    """The specification of a Job, or of the Job in a CronJob."""
     return manifest["spec"].get("jobTemplate", manifest)["spec"]
 
 
@@ -76,12 +76,12 @@ class TestManifests(unittest.TestCase):
                 self.assertIn("memory", container["resources"]["limits"])
                 self.assertNotRegex(container["image"], r":latest$|/[^:]*$")
                 for variable in container["env"]:
-                    # Secrets come as files.
+                    # Secrets are files.
                     self.assertNotIn(variable["name"], {"GROWTH_EXPORT_API_KEY", "GROWTH_EXPORT_API_SECRET"})
                     self.assertNotIn("valueFrom", variable)
 
     def test_what_is_tried_again(self):
-        """Codes that stop a job, of those that its command has; a pod that fails is replaced once it is gone."""
+        """Exit codes that stop a job exist; a failed pod is replaced once it is gone."""
         for name, codes in {"cronjob.yaml": [2, 4], "shards.yaml": [2, 4], "publish.yaml": [2, 5]}.items():
             with self.subTest(file=name):
                 job = job_of(load(name))
@@ -92,7 +92,7 @@ class TestManifests(unittest.TestCase):
                 self.assertGreater(job.get("backoffLimit", job.get("backoffLimitPerIndex")), 0)
 
     def test_one_night(self):
-        """The files of a night agree with each other."""
+        """The files of a run are consistent."""
         shards, publish = load("shards.yaml"), load("publish.yaml")
         args = pod_of(shards)["containers"][0]["args"]
         self.assertEqual(shards["spec"]["completionMode"], "Indexed")
@@ -120,7 +120,7 @@ class TestPods(unittest.TestCase):
         cls.service = dict(re.findall(r"export GROWTH_EXPORT_(\w+)=(\S+)", said))
 
     def start(self, name: str, data: Path, **variables: str) -> subprocess.Popen:
-        """Starts what a pod of the file would run, with data as its claim."""
+        """Starts the command of the file's pod, with data as its volume."""
         pod = pod_of(load(name))
         (container,) = pod["containers"]
         user = pod["securityContext"]["runAsUser"]
@@ -147,8 +147,8 @@ class TestPods(unittest.TestCase):
         config = here((HERE.parent / "config" / "nightly.yaml").read_text("utf-8"))
         (Path(places["/etc/growth-export"]) / "nightly.yaml").write_text(config)
         shutil.copyfile(HERE / "job.sh", Path(places["/etc/growth-export"]) / "job.sh")
-        # Nothing but what the pod has, and where the simulated service is rather than the one of nightly.yaml. A file has
-        # one school, for more work than one.
+        # Only the environment of the pod, and the URL of the simulated service. One school per file, so that there are
+        # several tasks.
         environment = {variable["name"]: here(variable["value"]) for variable in container["env"]}
         environment |= {"GROWTH_EXPORT_BASE_URL": self.service["BASE_URL"], "GROWTH_EXPORT_SCHOOLS_PER_FILE": "1"}
         environment |= {"TMPDIR": "/nonexistent", "GROWTH_EXPORT": str(self.exporter)} | variables
@@ -172,7 +172,7 @@ class TestPods(unittest.TestCase):
         return out
 
     def sums(self, data: Path) -> dict[str, str]:
-        """SHA-256 of every data file, by its path without the run's id."""
+        """SHA-256 of every data file, by path without the run id."""
         files = [path for path in data.rglob("*.parquet") if not path.relative_to(data).parts[0].startswith("_")]
         return {
             re.sub(r"(part-\d+)-.*", r"\1", str(path.relative_to(data))): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -193,7 +193,7 @@ class TestPods(unittest.TestCase):
 
 
 class TestJob(unittest.TestCase):
-    """job.sh: exit codes of growth-export, and what stops a pod."""
+    """job.sh: exit codes of growth-export, and stopping a pod."""
 
     def start(self, script: str) -> subprocess.Popen:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-job-")))
@@ -216,7 +216,7 @@ class TestJob(unittest.TestCase):
                 job = self.start(f'[ "$1" = run ] && exit {code}')
                 _, err = job.communicate(timeout=60)
                 self.assertEqual(job.returncode, want)
-                self.assertEqual("published, but not all is well" in err, code == 3)
+                self.assertEqual("published with problems" in err, code == 3)
 
     def test_a_pod_that_is_deleted(self):
         job = self.start("trap 'exit 130' TERM; echo started; while :; do sleep 0.05; done")
@@ -225,7 +225,7 @@ class TestJob(unittest.TestCase):
         self.assertEqual(job.wait(timeout=60), 130)
 
 
-# Stands for kubectl: says what it was told, and that jobs end as the variables of their kinds have it.
+# A fake kubectl: logs its calls, and reports the state of jobs from SHARDS and PUBLISH.
 KUBECTL = """#!/bin/sh
 echo "$*" >>"$CALLS"
 case $1 in
@@ -238,7 +238,7 @@ esac
 
 
 class TestNight(unittest.TestCase):
-    """night.sh: the order of its steps, not what Kubernetes makes of them."""
+    """night.sh: the order of its steps; Kubernetes is faked."""
 
     def night(self, shards: str, publish: str) -> tuple[int, str]:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-night-")))

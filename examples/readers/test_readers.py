@@ -1,4 +1,4 @@
-"""polars, pyarrow and DuckDB read every table whole, whatever the service sent. Run by `make test-examples`.
+"""polars, pyarrow and DuckDB read every table of odd data. Run by `make test-examples`.
 
     python test_readers.py GROWTH_EXPORT        the path of the command
 """
@@ -15,7 +15,7 @@ import polars
 import pyarrow
 import pyarrow.parquet
 
-# Small, but with every oddity that the simulated service knows, and bids of districts that hold anything.
+# Small, but with every oddity of the simulated service, and odd district bids.
 ODD_WORLD = ["--simulate", "--simulate-quirks", "--simulate-districts", "26", "--simulate-schools", "26"]
 ODD_WORLD += ["--simulate-results", "1000", "--simulate-sizes", "0,1,40"]
 
@@ -24,7 +24,7 @@ class TestReaders(unittest.TestCase):
     growth_export = ""
 
     def export(self, *settings: str) -> tuple[Path, dict]:
-        """Takes a snapshot of the odd world. Returns its destination and the tables of its manifest."""
+        """Takes a snapshot of odd data. Returns its destination and the tables of its manifest."""
         dest = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-readers-")))
         run = [self.growth_export, "run", *ODD_WORLD, "--datasets", "all", "--progress", "none", "--dest", str(dest), *settings]
         done = subprocess.run(run, capture_output=True, text=True)
@@ -35,7 +35,7 @@ class TestReaders(unittest.TestCase):
         return dest, tables
 
     def test_values(self):
-        """The three agree on every value, and _extra is text that holds valid JSON."""
+        """All three agree on every value, and _extra is valid JSON text."""
         dest, tables = self.export()
         duck = duckdb.connect()
         duck.execute("SET TimeZone = 'UTC'")
@@ -57,11 +57,11 @@ class TestReaders(unittest.TestCase):
                 self.assertTrue(extras or name in ("districts", "schools"))
                 for extra in extras:
                     self.assertIsInstance(json.loads(extra), dict)
-                    # Python would silently accept half of a surrogate pair.
+                    # Python would silently accept a lone surrogate.
                     json.dumps(json.loads(extra), ensure_ascii=False).encode("utf-8")
 
     def test_districts(self):
-        """Read by patterns, every row has the date and the district of its folder, which DuckDB and polars read alike."""
+        """With globs, every row has the date and district of its folder, in DuckDB and polars alike."""
         dest, tables = self.export("--partition-by", "district")
         for name, table in tables.items():
             with self.subTest(table=name):

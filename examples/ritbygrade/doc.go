@@ -1,7 +1,6 @@
-// Command ritbygrade reads the latest snapshot at a destination and prints the
-// number of results and the mean RIT by subject and grade. It is the shortest
-// honest reader: it takes its files from the manifest, never from a listing,
-// so that it sees exactly one run whatever is being published meanwhile.
+// Command ritbygrade reads the latest snapshot at a destination and prints the number of results and the mean RIT by
+// subject and grade. It reads the files listed in the manifest, never a directory listing, so it sees exactly one run
+// even while another is being published.
 //
 //	go run ./examples/ritbygrade ./growth-data
 package main

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stored is a row of a hand-made test_results: more columns than the program
-// reads, in another order.
+// stored is a row of test_results, with more columns than the program reads, in another order.
 type stored struct {
 	RequestedSchoolBid string  `parquet:"requested_school_bid"`
 	RIT                *int32  `parquet:"rit"`
@@ -35,8 +34,7 @@ func rowsOf(t *testing.T, rows ...stored) []byte {
 	return file.Bytes()
 }
 
-// snapshotAt writes a snapshot of two files, beside a file that no manifest
-// names.
+// snapshotAt writes a snapshot of two files, and a file that no manifest lists.
 func snapshotAt(t *testing.T, dest string) {
 	t.Helper()
 	s := func(v string) *string { return &v }
@@ -82,7 +80,7 @@ func TestRun(t *testing.T) {
 	require.Contains(t, query, "DATE '2026-11-20'")
 }
 
-func TestRunSaysWhatIsWrong(t *testing.T) {
+func TestRunNamesTheFile(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		path, content, says string
@@ -90,9 +88,9 @@ func TestRunSaysWhatIsWrong(t *testing.T) {
 		"no snapshot":         {"_latest.json", "", "_latest.json"},
 		"no manifest":         {"_runs/r1/manifest.json", "", "_runs/r1/manifest.json"},
 		"cut manifest":        {"_runs/r1/manifest.json", `{"tables": {`, "_runs/r1/manifest.json"},
-		"a file is no longer": {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "", "part-0001-r1.parquet"},
-		"a file is damaged":   {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "PAR1", "part-0001-r1.parquet"},
-		"a path that climbs": {
+		"a missing file": {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "", "part-0001-r1.parquet"},
+		"a damaged file":   {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "PAR1", "part-0001-r1.parquet"},
+		"a path outside the destination": {
 			"_latest.json", `{"run_id": "r1", "snapshot_date": "2026-11-20", "manifest": "../manifest.json"}`, "escapes",
 		},
 	} {

@@ -8,7 +8,7 @@ import (
 
 // snapshot is the latest snapshot at a destination.
 type snapshot struct {
-	// root is the destination: nothing outside of it is ever opened.
+	// root is the destination; no file outside of it is opened.
 	root      *os.Root
 	run, date string
 	files     map[string][]string // paths below root by table

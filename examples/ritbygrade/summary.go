@@ -12,8 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// result is the part of a row of test_results that is wanted: columns that are
-// not named here are not read.
+// result has the columns of test_results to read.
 type result struct {
 	SubjectArea *string `parquet:"subject_area"`
 	Grade       *string `parquet:"grade"`
@@ -27,8 +26,7 @@ type group struct {
 	scored, sum    int64
 }
 
-// mean returns the mean of the scores there are, as text with one digit,
-// rounded as SQL does.
+// mean returns the mean score with one digit, rounded as in SQL, or "-" without scores.
 func (g *group) mean() string {
 	if g.scored == 0 {
 		return "-"
@@ -93,7 +91,7 @@ func eachResult(s *snapshot, path string, do func(result)) (err error) {
 
 	batch := make([]result, 1024)
 	for {
-		clear(batch) // the reader leaves alone what it finds no value for
+		clear(batch) // the reader does not reset fields without a value
 		n, err := reader.Read(batch)
 		for _, r := range batch[:n] {
 			do(r)

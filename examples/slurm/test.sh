@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs the example on a real Slurm of one node, of which one shard is killed:
-# the engine tries it again, publishing follows, and every file has the bytes of
-# a run by a single process. Run by `make test-slurm`.
+# Runs the example on a real Slurm of one node and kills a shard. Slurm requeues
+# it, the run is published, and every file has the same bytes as in a run by a
+# single process. Run by `make test-slurm`.
 #
 #   test.sh GROWTH_EXPORT        the path of the command
 #
-# Needs Slurm and munge (on Debian: apt-get install slurm-wlm munge) and no
-# rights: configuration, keys and daemons live and end with this script, in a
-# folder of its own and on ports of 127.0.0.1. Takes about half a minute.
+# Needs Slurm and munge (on Debian: apt-get install slurm-wlm munge), but no
+# privileges: configuration, keys and daemons are temporary, and listen on
+# 127.0.0.1. Takes about half a minute.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: test.sh GROWTH_EXPORT" >&2; exit 2; }
@@ -56,14 +56,14 @@ within() {
 	end=$(($(date +%s) + $1)) what=$2
 	shift 2
 	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$end" ] || fail "in vain waited for $what"
+		[ "$(date +%s)" -lt "$end" ] || fail "timeout waiting for $what"
 		sleep 0.1
 	done
 }
 
 # --- a cluster of one node -------------------------------------------------
 
-# Nothing of an installed Slurm, nor of a job that this may be a part of.
+# Ignore an installed Slurm, and the job that this may run in.
 for name in $(env | sed -n 's/^\(\(SLURM\|SBATCH\|GROWTH_EXPORT\|SQUEUE\|SCANCEL\)_[A-Za-z0-9_]*\)=.*/\1/p'); do
 	unset "$name"
 done
@@ -88,7 +88,7 @@ SlurmdPort=$((base + 1))
 SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
-# A task that is put back waits until the credential of its last try is void.
+# A requeued task waits until the credential of its previous attempt has expired.
 AuthInfo=socket=$tmp/munge.socket,cred_expire=5
 StateSaveLocation=$tmp/state
 SlurmdSpoolDir=$tmp/spool
@@ -135,7 +135,7 @@ submit() {
 # state JOB prints the states of its tasks, each once.
 state() { scontrol --oneliner show job "$1" | sed -n 's/.* JobState=\([A-Z_]*\) .*/\1/p' | sort -u; }
 has_ended() { case $(state "$1") in *PENDING* | *RUNNING* | *COMPLETING* | *CONFIGURING* | *REQUEUE*) return 1 ;; esac; }
-# outcome JOB says how each task of a job ended.
+# outcome JOB prints how each task of a job ended.
 outcome() {
 	scontrol --oneliner show job "$1" | tr ' ' '\n' | awk -F= '
 		{ is[$1] = $2 }
@@ -145,9 +145,9 @@ outcome() {
 		}' | sort
 }
 
-# --- a service, and the truth ----------------------------------------------
+# --- a service, and a reference run ----------------------------------------
 
-# 12 schools in 6 buckets: 2 for each of the shards, all of one size.
+# 12 schools of equal size in 6 buckets, 2 per shard.
 "$GROWTH_EXPORT" simulate --schools 12 --sizes 2000x12 --latency 150ms >"$tmp/service.env" 2>"$tmp/service.log" &
 daemons="$! $daemons"
 within 20 "the simulated service" grep -q API_SECRET "$tmp/service.env"
@@ -167,13 +167,13 @@ say "single run: $(sed 1q "$tmp/single.log")"
 
 # --- the night -------------------------------------------------------------
 
-# Slower than the single run, so that there is time to kill it.
+# Slower than the single run, to have time to kill it.
 export GROWTH_EXPORT_DEST="$tmp/sharded" GROWTH_EXPORT_CONCURRENCY=2
 submit night
-scontrol hold "$publishing" # publishing removes what is to be looked at before
+scontrol hold "$publishing" # publishing removes the checkpoints checked below
 
-# Buckets go to shards in turn: those of shard 1 are 1 and 4, with a journal
-# for each that is staged of their 14.
+# Shard 1 has buckets 1 and 4, and a checkpoint for each of their 14 tasks that is
+# staged.
 journals_of_1() { find "$tmp/sharded/_runs/night/journal" -name '000[14]-*.json' 2>/dev/null; }
 has_begun() { [ "$(journals_of_1 | wc -l)" -ge 2 ]; }
 within 60 "shard 1 to stage something" has_begun
@@ -182,7 +182,7 @@ victim=
 for pid in $(scontrol listpids "$job" | awk 'NR > 1 { print $1 }'); do
 	[ "$(readlink "/proc/$pid/exe")" != "$GROWTH_EXPORT" ] || victim=$pid
 done
-[ -n "$victim" ] || fail "shard 1 runs nowhere"
+[ -n "$victim" ] || fail "no process of shard 1"
 kill -KILL "$victim"
 journals_of_1 | sort | xargs sha256sum >"$tmp/staged.sums"
 staged=$(wc -l <"$tmp/staged.sums")
@@ -190,11 +190,11 @@ staged=$(wc -l <"$tmp/staged.sums")
 say "killed shard 1 (process $victim) with $staged of its 14 parts staged"
 
 was_requeued() { scontrol --oneliner show job "${array}_1" | grep -q ' Restarts=1 '; }
-within 60 "the engine to put shard 1 back" was_requeued
-say "shard 1 was put back into the queue"
+within 60 "Slurm to requeue shard 1" was_requeued
+say "shard 1 was requeued"
 within 120 "the shards" has_ended "$array"
-# A part that had been fetched again would have been staged under another name.
-sha256sum --quiet --check "$tmp/staged.sums" || fail "what was staged before the kill was fetched again"
+# A part that was fetched again would have been staged under another name.
+sha256sum --quiet --check "$tmp/staged.sums" || fail "parts staged before the kill were fetched again"
 say "the $staged parts staged before the kill were not fetched again"
 scontrol release "$publishing"
 within 60 "the publishing" has_ended "$publishing"
@@ -207,14 +207,14 @@ say "$(sed 1q "growth-export-publish-$publishing.log")"
 
 # --- the same bytes --------------------------------------------------------
 
-[ "$day" = "$(date -u +%F)" ] || fail "it became midnight (UTC), and the service's answers others: run this again"
+[ "$day" = "$(date -u +%F)" ] || fail "the date changed (midnight UTC), and so did the answers of the service: run this again"
 timeout 60 "$GROWTH_EXPORT" verify --dest "$tmp/sharded" || fail "the published run does not verify"
 # Data files by path, without the run's id, and SHA-256.
 sums() { (cd "$1" && find . -name '*.parquet' -not -path './_*' -exec sha256sum {} + | sed "s/-$2\.parquet\$/.parquet/" | sort -k 2); }
 sums "$tmp/single" single >"$tmp/single.sums"
 sums "$tmp/sharded" night >"$tmp/sharded.sums"
 [ "$(wc -l <"$tmp/single.sums")" -ge 60 ] || fail "the single run has too few files to compare"
-diff "$tmp/single.sums" "$tmp/sharded.sums" || fail "the files are not those of the single run"
+diff "$tmp/single.sums" "$tmp/sharded.sums" || fail "the files differ from the single run"
 say "all $(wc -l <"$tmp/sharded.sums") files have the SHA-256 of the single run's"
 
 # --- a night that cannot succeed -------------------------------------------
@@ -222,7 +222,7 @@ say "all $(wc -l <"$tmp/sharded.sums") files have the SHA-256 of the single run'
 export GROWTH_EXPORT_DEST="$tmp/refused" GROWTH_EXPORT_API_SECRET=wrong
 submit refused
 within 60 "the refused shards" has_ended "$array"
-within 60 "the publishing to be given up" has_ended "$publishing"
+within 60 "the publishing job to be cancelled" has_ended "$publishing"
 outcome "$array"
 outcome "$publishing"
 [ "$(outcome "$array" | grep -c 'FAILED, exit code 4:0, restarts 0$')" -eq 3 ] || fail "a refused shard was tried again, or did not fail with 4"

@@ -2,20 +2,19 @@
 
     spark-submit examples/spark/read.py ./growth-data
 
-registers every table as a temporary view, says how many rows it has, and asks one question of them. In a program of
-yours:
+registers every table as a temporary view, prints row counts, and runs one query. In your own program:
 
     snapshot = read.Snapshot(spark, "s3a://bucket/prefix")
     results = snapshot.table("test_results")
 
-The files are those that the manifest names, never a listing: one whole run, whatever is being published or cleaned up
-beside it. The columns are those of the generated schema, so that no file is opened to guess them, and a district of
---partition-by district stays text even where it looks like a number.
+It reads exactly the files listed in the manifest: one whole run, even while another is being published. The columns come
+from the generated schema, so no file is opened to infer them, and the district (--partition-by district) stays text even
+if it looks like a number.
 
-Spark up to 3.5 refuses dates before 1900, such as the 0001-01-01 that some systems send for "unknown", unless it is told
-that they are of the calendar that Spark itself has used since 3.0. read.py says so with an option of each read; a session
-of yours that reads the files by itself sets spark.sql.parquet.datetimeRebaseModeInRead to CORRECTED. On a local disk, Java
-finds folders with letters beyond ASCII (--partition-by district) only in a UTF-8 locale, such as LC_ALL=C.UTF-8.
+Spark up to 3.5 rejects dates before 1900, such as the 0001-01-01 that some systems send for "unknown", unless the rebase
+mode is CORRECTED. read.py sets it for each read; if you read the files in another way, set
+spark.sql.parquet.datetimeRebaseModeInRead. On a local disk, Java finds folders with non-ASCII names (--partition-by
+district) only in a UTF-8 locale, such as LC_ALL=C.UTF-8.
 """
 
 import json
@@ -25,18 +24,18 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-# What `growth-export schema --format json` prints, for the version of this folder.
+# The output of `growth-export schema --format json` for this version.
 GENERATED = Path(__file__).resolve().parents[2] / "schemas" / "generated" / "tables.json"
 
 
 def schemas() -> dict[str, str]:
-    """The schema of every table as Spark takes it, by the table's name."""
+    """The Spark schema of every table, by the table's name."""
     datasets = json.loads(GENERATED.read_text("utf-8"))["datasets"]
     return {table["name"]: table["spark_schema"] for dataset in datasets for table in dataset["tables"]}
 
 
 class Snapshot:
-    """The newest full run at a destination. It stays with that run: make another one to see a later run."""
+    """The newest full run at a destination. It is pinned to that run; create another Snapshot to see a later one."""
 
     def __init__(self, spark: SparkSession, dest: str):
         self.spark = spark
@@ -61,17 +60,17 @@ class Snapshot:
             self.spark.read.schema(schema)
             .option("basePath", f"{self.dest}/{name}")
             .option("datetimeRebaseMode", "CORRECTED")
-            # Spark would take some characters of a folder's name for a pattern.
+            # Escape characters that Spark would read as a glob.
             .parquet(*(re.sub(r"([][{}*?\\])", r"\\\1", f"{self.dest}/{path}") for path in paths))
         )
 
     def create_views(self) -> None:
-        """Makes every table a temporary view of its name."""
+        """Creates a temporary view of every table."""
         for name in self.tables():
             self.table(name).createOrReplaceTempView(name)
 
     def _text(self, path: str) -> str:
-        # Through Hadoop, which knows every kind of destination: Spark's own readers pass over names that begin with _.
+        # Through Hadoop, because Spark's own readers ignore names that begin with _.
         jvm, context = self.spark.sparkContext._jvm, self.spark.sparkContext._jsc
         where = jvm.org.apache.hadoop.fs.Path(f"{self.dest}/{path}")
         stream = where.getFileSystem(context.hadoopConfiguration()).open(where)

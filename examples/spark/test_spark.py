@@ -1,4 +1,4 @@
-"""Spark and DuckDB, which share no line, read the same from the same files. Run by `make test-spark`.
+"""Spark and DuckDB read the same values from the same files. Run by `make test-spark`.
 
 The exporter takes snapshots of the simulated service, plain and with --partition-by district, of the service as it is
 documented and of one that sends whatever it can. Both engines
@@ -23,17 +23,17 @@ from pyspark.sql import functions as F
 REPOSITORY = Path(__file__).resolve().parents[2]
 DUCKDB_EXAMPLES = REPOSITORY / "examples" / "duckdb"
 
-# Both engines work in a zone that is not UTC: a timestamp is an instant, and a date no timestamp, wherever they are read.
+# Both engines use a time zone other than UTC: timestamps are instants and dates are dates in any zone.
 ZONE = "America/Chicago"
 
 
-# Small, but with every oddity that the simulated service knows, and bids of districts that hold anything.
+# Small, but with every oddity of the simulated service, and odd district bids.
 ODD_WORLD = ["--simulate-quirks", "--simulate-districts", "26", "--simulate-schools", "26"]
 ODD_WORLD += ["--simulate-results", "1000", "--simulate-sizes", "0,1,40"]
 
 
 def declared(every: bool = False) -> dict[str, list[dict]]:
-    """The columns of every table of the default datasets, or of all, as declared, with the date that the folder adds."""
+    """The declared columns of every table of the default datasets, or of all, with snapshot_date."""
     generated = json.loads(read.GENERATED.read_text("utf-8"))
     date = {"name": "snapshot_date", "type": "date", "spark_type": "DATE", "duckdb_type": "DATE"}
     return {
@@ -68,8 +68,8 @@ def start_duckdb(dest: str) -> duckdb.DuckDBPyConnection:
 
 
 def checksum(rows) -> tuple[int, str]:
-    """The number of rows and a checksum of their values that depends neither on their order nor on the engine: the sum of
-    the rows' hashes, so that a row lost, doubled or changed in one value is seen."""
+    """The number of rows and the sum of their hashes, which depends neither on order nor on the engine, and changes if a
+    row is lost, doubled or changed."""
     count, total = 0, 0
     for row in rows:
         count += 1
@@ -77,8 +77,7 @@ def checksum(rows) -> tuple[int, str]:
     return count, f"{total % 2**128:032x}"
 
 
-# Values as Python has them from both engines alike: text, whole numbers, doubles to the last bit, truth, null; dates as
-# text, timestamps as microseconds since 1970 in UTC.
+# Values that are the same in Python from both engines: dates as text, timestamps as microseconds since 1970 in UTC.
 
 
 def spark_rows(frame: DataFrame, columns: list[dict]) -> list[tuple]:
@@ -124,7 +123,7 @@ class TestSpark(unittest.TestCase):
 
     def export(self, *settings: str) -> str:
         """Takes a snapshot of the simulated service."""
-        # A name as people have them, and one that both engines could take for a pattern.
+        # An ordinary name, and one that both engines could read as a glob.
         dest = f"{self.folder}/growth data [{self._testMethodName}]"
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *settings]
         result = subprocess.run(run, capture_output=True, text=True)
@@ -139,7 +138,7 @@ class TestSpark(unittest.TestCase):
         self.compare(dest, ["districts", "schools", "district_schools"])
 
     def test_odd_world(self):
-        """Dates before 1900 too, which Spark up to 3.5 refuses in a session like this one."""
+        """Includes dates before 1900, which Spark up to 3.5 rejects in a session like this one."""
         self.spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
         self.addCleanup(self.spark.conf.unset, "spark.sql.parquet.datetimeRebaseModeInRead")
         dest = self.export(*ODD_WORLD, "--datasets", "all")
@@ -150,7 +149,7 @@ class TestSpark(unittest.TestCase):
             self.spark.read.parquet(re.sub(r"([][])", r"\\\1", f"{dest}/student_details")).collect()
 
     def test_odd_districts(self):
-        """Every row has the district of its school, or the beginning of one too long for a folder's name, and a hash."""
+        """Every row has the district of its school, or a prefix and a hash if it is too long for a folder name."""
         dest = self.export(*ODD_WORLD, "--datasets", "schools,students", "--partition-by", "district")
         self.compare_tables(dest, ["schools"], {name: declared()[name] for name in ("schools", "students")})
         snapshot = read.Snapshot(self.spark, dest)
@@ -165,12 +164,12 @@ class TestSpark(unittest.TestCase):
         self.assertEqual(cut, 2)
 
     def compare(self, dest: str, whole: list[str], every: bool = False) -> None:
-        """Compares every table. Those named as whole have no district level though the destination has."""
+        """Compares every table. Tables in whole have no district level although the destination has."""
         self.assertNotEqual(declared(every), {})
         duck, snapshot = self.compare_tables(dest, whole, declared(every))
         if every:
             return
-        # The end-to-end tests hold these against the oracle, with an older DuckDB.
+        # The end-to-end tests compare these with the oracle, with an older DuckDB.
         for example in ("terms", "assessment_export"):
             duck.execute((DUCKDB_EXAMPLES / f"{example}.sql").read_text("utf-8"))
         exported = duck.execute(
@@ -180,7 +179,7 @@ class TestSpark(unittest.TestCase):
         self.assertGreater(min(exported), 0)
 
     def compare_tables(self, dest: str, whole: list[str], tables: dict[str, list[dict]]):
-        """Compares these tables, which are all. Returns what both engines read them with."""
+        """Compares these tables, which must be all. Returns the readers of both engines."""
         duck, snapshot = start_duckdb(dest), read.Snapshot(self.spark, dest)
         self.assertEqual(snapshot.tables(), sorted(tables))
         for name, columns in tables.items():
@@ -204,12 +203,12 @@ class TestSpark(unittest.TestCase):
         return duck, snapshot
 
     def types_of_files(self, dest: str, name: str, table: dict) -> list[tuple[str, str]]:
-        """What Spark makes of the files by itself, without the generated schema."""
+        """Spark reads the files without the generated schema."""
         paths = [re.sub(r"([][])", r"\\\1", f"{dest}/{file['path']}") for file in table["files"]]
         return self.spark.read.option("basePath", f"{dest}/{name}").parquet(*paths).dtypes
 
     def test_generated_ddl(self):
-        """schemas/generated/spark.sql makes tables over a destination, and they have its rows."""
+        """schemas/generated/spark.sql creates tables with the rows of a destination."""
         dest = self.export()
         ddl = (REPOSITORY / "schemas" / "generated" / "spark.sql").read_text("utf-8")
         self.spark.sql("CREATE DATABASE generated")
@@ -226,7 +225,7 @@ class TestSpark(unittest.TestCase):
             self.assertEqual(self.spark.table(name).count(), snapshot.manifest["tables"][name]["rows"], name)
 
     def test_sql(self):
-        """What `growth-export sql --dialect spark` prints runs as it stands, and a file that is gone is an error."""
+        """The output of `growth-export sql --dialect spark` runs unchanged, and a missing file is an error."""
         dest = self.export("--partition-by", "district", "--schools-per-file", "4")
         statements = self.statements(dest)
         snapshot = read.Snapshot(self.spark, dest)
@@ -244,14 +243,14 @@ class TestSpark(unittest.TestCase):
             self.spark.sql(check).collect()
 
     def statements(self, dest: str, *args: str) -> list[str]:
-        """What `growth-export sql` prints for Spark."""
+        """The output of `growth-export sql` for Spark."""
         command = [self.exporter, "sql", "--dialect", "spark", "--dest", dest, *args]
         printed = subprocess.run(command, capture_output=True, text=True, check=True)
         statements = re.sub(r"^--.*$", "", printed.stdout, flags=re.MULTILINE).split(";\n")
         return [statement for statement in statements if statement.strip()]
 
     def test_sql_of_deltas(self):
-        """The views over two delta runs have the rows that DuckDB's have: a row of each key. They may be in a schema."""
+        """Views over two delta runs have one row per key, as in DuckDB. They can be in a schema."""
         district = ("--partition-by", "district")
         dest = self.export("--modified-since", "2026-11-01", "--run-id", "one", *district)
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, *district]
@@ -269,7 +268,7 @@ class TestSpark(unittest.TestCase):
             self.assertEqual(checksum(spark_rows(frame, columns)), checksum(duckdb_rows(duck, name, columns)), name)
 
     def test_districts_stay_text(self):
-        """Bids are opaque text, also where all of them look like something else; what no manifest names is not read."""
+        """Bids are opaque text, even if all look like numbers; files missing from the manifest are not read."""
         worlds = {
             "numbers": {"007": "007", "12": "12"},
             "dates": {"2026-01-01": "2026-01-01", "2026-01-02": "2026-01-02"},
@@ -287,7 +286,7 @@ class TestSpark(unittest.TestCase):
                     snapshot.table("schools")
 
     def handmade(self, name: str, segments: list[str]) -> str:
-        """Writes a snapshot of one row of students per district, the last of which the manifest does not name."""
+        """Writes a snapshot with one row of students per district; the manifest does not list the last one."""
         dest = Path(self.folder) / "handmade" / name
         files = []
         for i, segment in enumerate(segments):
@@ -303,7 +302,7 @@ class TestSpark(unittest.TestCase):
         return str(dest)
 
     def test_program(self):
-        """read.py as a program shows the rows of every table."""
+        """read.py as a program prints the row count of every table."""
         dest = self.export("--datasets", "schools,test_results")
         program = [sys.executable, "-B", REPOSITORY / "examples" / "spark" / "read.py", dest]
         result = subprocess.run(program, capture_output=True, text=True)

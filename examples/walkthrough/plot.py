@@ -3,7 +3,7 @@
     growth-export sql --dest ./growth-data > views.sql
     python plot.py views.sql rit.svg
 
-The picture may also be a .png or .pdf. README.md beside this file goes through it from the export on.
+The plot can also be a .png or .pdf. README.md explains all the steps.
 """
 
 import sys
@@ -32,7 +32,7 @@ def means(views: Path) -> list[Row]:
 
 
 def grades_of(rows: list[Row]) -> list[str]:
-    """Every grade once, from the lowest up: as in each term, where they come in that order."""
+    """The distinct grades, lowest first."""
     order = {"PK": -1, "K": 0}
 
     def rank(grade: str) -> tuple[int, str]:
@@ -42,7 +42,7 @@ def grades_of(rows: list[Row]) -> list[str]:
 
 
 def plot(rows: list[Row], picture: Path) -> None:
-    """Draws the rows into a file. Equal rows give equal bytes of an SVG."""
+    """Plots the rows to a file. Equal rows give an SVG of equal bytes."""
     matplotlib.rcParams.update({"svg.hashsalt": "growth-export", "svg.fonttype": "none", "font.size": 9})
     subjects = [(subject, list(group)) for subject, group in groupby(rows, key=lambda row: row[0])]
     terms = list(dict.fromkeys(row[1] for _, group in subjects for row in group))
@@ -88,7 +88,7 @@ def main() -> None:
         sys.exit("usage: plot.py VIEWS.SQL PICTURE")
     rows = means(Path(sys.argv[1]))
     if not rows:
-        sys.exit("no group of ten results or more: nothing can be plotted")
+        sys.exit("nothing to plot: no group has ten results or more")
     plot(rows, Path(sys.argv[2]))
     print(f"{sum(row[3] for row in rows):,} results in {len(rows)} groups: {sys.argv[2]}")
 

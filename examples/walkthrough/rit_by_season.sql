@@ -1,7 +1,7 @@
 -- Mean RIT by subject, term and grade, after the views of `growth-export sql` and ../duckdb/terms.sql.
 --
--- A term is a season of a school year. Groups of fewer than ten results are left out: a mean of few tells of single students,
--- and little of a grade. Every result counts, not only those of a term's testing window.
+-- A term is a season of a school year. Groups of fewer than ten results are left out, because they say more about single students
+-- than about a grade. All results count, not only results from a term's testing window.
 
 SELECT
     subject_area,
@@ -15,7 +15,7 @@ FROM test_results_with_terms
 WHERE rit IS NOT NULL AND grade IS NOT NULL AND subject_area IS NOT NULL AND term_name IS NOT NULL
 GROUP BY subject_area, term_name, grade
 HAVING count(*) >= 10
--- Terms by their time, grades from pre-kindergarten up.
+-- Terms by date, grades from pre-kindergarten up.
 ORDER BY
     subject_area,
     min(min(term_begin_date)) OVER (PARTITION BY term_name),

@@ -1,4 +1,4 @@
-"""The walkthrough as README.md has it, on the simulated service. Run by `make test-examples`.
+"""Runs the commands of README.md on the simulated service. Run by `make test-examples`.
 
     python test_walkthrough.py GROWTH_EXPORT        the path of the command
 """
@@ -32,7 +32,7 @@ class TestWalkthrough(unittest.TestCase):
         (cls.folder / "venv" / "bin" / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" -B "$@"\n')
         (cls.folder / "venv" / "bin" / "python").chmod(0o700)
         commands = re.search(r"```sh\n(.*?)```", (HERE / "README.md").read_text("utf-8"), re.DOTALL).group(1)
-        # The packages are there: the test runs on them.
+        # The packages are already installed.
         commands = [line for line in commands.splitlines() if "pip install" not in line]
         assert len(commands) == 3, commands
         environ = {k: v for k, v in os.environ.items() if not k.startswith("GROWTH_EXPORT_")}
@@ -44,7 +44,7 @@ class TestWalkthrough(unittest.TestCase):
         cls.rows = plot.means(cls.folder / "views.sql")
 
     def test_counts(self):
-        """The groups hold what a query that shares nothing with them counts."""
+        """The groups agree with an independent query."""
         files = str(self.folder / "growth-data" / "test_results" / "**" / "*.parquet")
         want = duckdb.execute(
             "SELECT sum(n) FROM (SELECT count(*) AS n FROM read_parquet($files) WHERE rit IS NOT NULL AND grade IS NOT NULL"

@@ -30,7 +30,6 @@ func notYetClean() []string {
 	return []string{
 		"cmd/export",
 		"docs",
-		"examples",
 		"internal/activity",
 		"internal/architecture",
 		"internal/doctor",
