@@ -2,10 +2,8 @@ package schemas
 
 import "strings"
 
-// The functions here make the columns of a declaration, one line each, so that
-// a table reads as a table. Documentation comes last but for the marks, which
-// say what sets a column apart from an optional one that tells nothing of a
-// person.
+// The functions here declare columns, one line each, so that a table reads as a table. Marks set a column apart from an
+// optional one that reveals nothing about a person.
 
 // mark changes one column of a declaration.
 type mark func(*Column)
@@ -13,29 +11,22 @@ type mark func(*Column)
 // key marks a column that helps to identify a row.
 func key(c *Column) { c.Key = true }
 
-// id marks an identifier of a person.
-func id(c *Column) { c.Class = ID }
+// refers marks a column whose identifier has another name in the given table and column.
+func refers(tableColumn string) mark { return func(c *Column) { c.Refers = tableColumn } }
 
-// record marks an identifier of a record about one person.
-func record(c *Column) { c.Class = Record }
+func class(class Class) mark { return func(c *Column) { c.Class = class } }
 
-// direct marks a column that names a person.
-func direct(c *Column) { c.Class = Direct }
-
-// birth marks a date of birth.
-func birth(c *Column) { c.Class = Birth }
-
-// grade marks a person's grade.
-func grade(c *Column) { c.Class = Grade }
-
-// freeText marks text that may name a person.
-func freeText(c *Column) { c.Class = Text }
-
-// trait marks a characteristic of a person.
-func trait(c *Column) { c.Class = Trait }
-
-// score marks what a person has achieved.
-func score(c *Column) { c.Class = Score }
+// The marks of the privacy classes; see Class.
+var (
+	id       = class(ID)
+	record   = class(Record)
+	direct   = class(Direct)
+	birth    = class(Birth)
+	grade    = class(Grade)
+	freeText = class(Text)
+	trait    = class(Trait)
+	score    = class(Score)
+)
 
 func column(t Type, name, source, doc string, marks []mark) Column {
 	c := Column{Name: name, Type: t, Source: source, Class: None, Doc: doc}
@@ -73,21 +64,19 @@ func timestamp(name, source, doc string) Column {
 	return column(Timestamp, name, source, doc, nil)
 }
 
-// requested is what the call asked for: the parameter of that name, which is
-// part of the key and never null.
+// requested declares the column of a parameter of the call, which is part of the key and never null.
 func requested(param, doc string, marks ...mark) Column {
 	c := column(String, "requested_"+param, string(SourceParam)+param, doc, marks)
 	c.Key, c.Required = true, true
 	return c
 }
 
-// parent is the identifier of the record that holds a child row, which is part
-// of the child's key.
+// parent declares the column of the parent record's identifier, which is part of a child row's key.
 func parent(name, member, doc string, marks ...mark) Column {
 	return column(String, name, string(SourceParent)+member, doc, append(marks, key))
 }
 
-// ordinal is the position of a child row, which completes its key.
+// ordinal declares the position of a child row, which completes its key.
 func ordinal(array string) Column {
 	return Column{
 		Name: "ordinal", Type: Int32, Key: true, Required: true, Source: SourceOrdinal, Class: None,
@@ -95,12 +84,11 @@ func ordinal(array string) Column {
 	}
 }
 
-// extra is the last column of every table; known names what is always found
-// there because no column takes it.
+// extra declares the last column of every table; known lists members that are always there.
 func extra(known ...string) Column {
-	doc := "JSON object of every member that no column took, unknown or not fitting its column's type; null if there is none."
+	doc := "JSON object of unknown members and of values that do not fit their column's type"
 	if len(known) > 0 {
-		doc = "JSON object of every member that no column took, among them " + strings.Join(known, ", ") + "; null if there is none."
+		doc += ", including " + strings.Join(known, ", ")
 	}
-	return Column{Name: "_extra", Type: JSON, Source: SourceExtra, Class: Extra, Doc: doc}
+	return Column{Name: "_extra", Type: JSON, Source: SourceExtra, Class: Extra, Doc: doc + "; null if empty."}
 }

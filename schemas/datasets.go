@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// declared builds the declarations once, so that a dataset or table is the same
-// pointer wherever it is asked for.
+// declared builds the declarations once, so that a dataset or table always has the same pointer.
 var declared = sync.OnceValue(func() []*Dataset {
 	return []*Dataset{
 		districts(),
@@ -26,9 +25,8 @@ var declared = sync.OnceValue(func() []*Dataset {
 	}
 })
 
-// Datasets returns every dataset, in the order in which they are documented.
-// The slice is the caller's; what it points at is shared and must not be
-// changed.
+// Datasets returns every dataset, in the order of the data dictionary. The caller may change the slice but not the
+// datasets, which are shared.
 func Datasets() []*Dataset {
 	return slices.Clone(declared())
 }
@@ -43,8 +41,7 @@ func Find(name string) (*Dataset, bool) {
 	return all[i], true
 }
 
-// Positions returns where datasets and tables stand among those declared, by
-// their names.
+// Positions returns the positions of datasets and tables in the order of declaration, by name.
 func Positions() (datasets, tables map[string]int) {
 	datasets, tables = make(map[string]int), make(map[string]int)
 	for i, d := range declared() {
@@ -56,8 +53,8 @@ func Positions() (datasets, tables map[string]int) {
 	return datasets, tables
 }
 
-// Tables returns the tables of every dataset, in the order of tables.csv. The
-// slice is the caller's; what it points at is shared and must not be changed.
+// Tables returns the tables of every dataset, in the order of tables.csv. The caller may change the slice but not the
+// tables, which are shared.
 func Tables() []*Table {
 	var tables []*Table
 	for _, d := range declared() {

@@ -1,7 +1,6 @@
 package schemas
 
-// Single enrollment records (specification 4.10 and 4.14), one call each for
-// the records of a list.
+// Single enrollment records (specification 4.10 and 4.14), one call each for the records of a list.
 
 func schoolClassDetails() *Dataset {
 	return &Dataset{
@@ -20,9 +19,9 @@ func schoolClassDetails() *Dataset {
 			Name: "school_class_details",
 			Doc:  "One row per perspective, school and class of its list.",
 			Columns: []Column{
-				requested("perspective_bid", "Perspective that the call asked for. Specification 4.10."),
-				requested("school_bid", "School whose list of classes named the class. Specification 4.9."),
-				requested("school_class_bid", "Class that the call asked for. Specification 4.10."),
+				requested("perspective_bid", "Requested perspective. Specification 4.10."),
+				requested("school_bid", "School whose list of classes has the class. Specification 4.9."),
+				requested("school_class_bid", "Requested class. Specification 4.10."),
 				str("school_class_bid", "schoolClassBid", "Identifier of the class. Presumed."),
 				str("class_name", "className", "Name of the class. Presumed.", freeText),
 				str("perspective_bid", "perspectiveBid", "Perspective of the record. Presumed."),
@@ -30,7 +29,7 @@ func schoolClassDetails() *Dataset {
 				date("begin_date", "beginDate", "First day of the class. Presumed."),
 				date("end_date", "endDate", "Last day of the class. Presumed."),
 				str("class_subject", "classSubject", "Subject of the class. Presumed."),
-				timestamp("modified_date_time", "modifiedDateTime", "When the class was last changed, UTC. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the class was last modified, UTC. Presumed."),
 				extra("educators", "students"),
 			},
 		}},
@@ -53,9 +52,9 @@ func educatorSchoolAssociationDetails() *Dataset {
 			Name: "educator_school_association_details",
 			Doc:  "One row per perspective, school and association of its list.",
 			Columns: []Column{
-				requested("perspective_bid", "Perspective that the call asked for. Specification 4.14."),
-				requested("school_bid", "School whose list of associations named the association. Specification 4.13."),
-				requested("educator_school_association_bid", "Association that the call asked for. Specification 4.14.", record),
+				requested("perspective_bid", "Requested perspective. Specification 4.14."),
+				requested("school_bid", "School whose list of associations has the association. Specification 4.13."),
+				requested("educator_school_association_bid", "Requested association. Specification 4.14.", record),
 				str("educator_school_association_bid", "educatorSchoolAssociationBid", "Identifier of the association. Presumed.", record),
 				str("educator_bid", "educatorBid", "Educator of the association. Presumed.", id),
 				str("perspective_bid", "perspectiveBid", "Perspective of the record. Presumed."),
@@ -65,7 +64,7 @@ func educatorSchoolAssociationDetails() *Dataset {
 				str("last_name", "lastName", "Last name of the educator. Presumed.", direct),
 				date("begin_date", "beginDate", "First day of the association. Presumed."),
 				date("end_date", "endDate", "Last day of the association. Presumed."),
-				timestamp("modified_date_time", "modifiedDateTime", "When the association was last changed, UTC. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Presumed."),
 				extra(),
 			},
 		}},

@@ -1,11 +1,8 @@
 package schemas
 
-// Enrollment lists (specification 4.7 to 4.9, 4.11 to 4.13). Every operation
-// reads through a perspective; where the specification does not show a record,
-// the documentation of its columns says whether they were observed or are
-// presumed from the service's other records.
+// Enrollment lists (specification 4.7 to 4.9, 4.11 to 4.13). Every operation reads through a perspective.
 
-// enrollmentFilters are the optional parameters of every enrollment list.
+// enrollmentFilters returns the optional parameters of every enrollment list.
 func enrollmentFilters() []string {
 	return []string{"effective-date", "modified-since", "include-removed"}
 }
@@ -29,15 +26,15 @@ func academicYears() *Dataset {
 				Name: "academic_years",
 				Doc:  "One row per perspective, school and academic year.",
 				Columns: []Column{
-					requested("perspective_bid", "Perspective that the call asked for. Specification 4.7."),
-					requested("school_bid", "School that the call asked for. Specification 4.7."),
+					requested("perspective_bid", "Requested perspective. Specification 4.7."),
+					requested("school_bid", "Requested school. Specification 4.7."),
 					str("academic_year_bid", "academicYearBid", "Identifier of the academic year. Specification 4.7.", key),
 					str("perspective_bid", "perspectiveBid", "Perspective of the record. Specification 4.7."),
 					str("school_bid", "schoolBid", "School of the academic year. Specification 4.7."),
 					date("begin_date", "beginDate", "First day of the academic year. Specification 4.7."),
 					date("end_date", "endDate", "Last day of the academic year. Specification 4.7."),
 					str("description", "description", "Name of the academic year. Specification 4.7."),
-					timestamp("modified_date_time", "modifiedDateTime", "When the academic year was last changed, UTC. Specification 4.7."),
+					timestamp("modified_date_time", "modifiedDateTime", "When the academic year was last modified, UTC. Specification 4.7."),
 					extra(),
 				},
 			},
@@ -46,8 +43,8 @@ func academicYears() *Dataset {
 				Each: "enrollmentSessions",
 				Doc:  "One row per enrollment session (term) of an academic year.",
 				Columns: []Column{
-					requested("perspective_bid", "Perspective that the call asked for. Specification 4.7."),
-					requested("school_bid", "School that the call asked for. Specification 4.7."),
+					requested("perspective_bid", "Requested perspective. Specification 4.7."),
+					requested("school_bid", "Requested school. Specification 4.7."),
 					parent("academic_year_bid", "academicYearBid", "Academic year that the session belongs to. Specification 4.7."),
 					ordinal("enrollmentSessions"),
 					str("enrollment_session_bid", "enrollmentSessionBid", "Identifier of the session. Specification 4.7. Observed: the term_bid of test_results."),
@@ -78,8 +75,8 @@ func studentSchoolAssociations() *Dataset {
 			Name: "student_school_associations",
 			Doc:  "One row per perspective, school and association. Observed: about one association per student and term.",
 			Columns: []Column{
-				requested("perspective_bid", "Perspective that the call asked for. Specification 4.8."),
-				requested("school_bid", "School that the call asked for. Specification 4.8."),
+				requested("perspective_bid", "Requested perspective. Specification 4.8."),
+				requested("school_bid", "Requested school. Specification 4.8."),
 				str("student_school_association_bid", "studentSchoolAssociationBid", "Identifier of the association. Specification 4.8.", key, record),
 				str("student_bid", "studentBid", "Student of the association. Observed.", id),
 				str("perspective_bid", "perspectiveBid", "Perspective of the record. Observed."),
@@ -93,7 +90,7 @@ func studentSchoolAssociations() *Dataset {
 				date("date_of_birth", "dateOfBirth", "Date of birth of the student. Observed.", birth),
 				date("begin_date", "beginDate", "First day of the association. Observed."),
 				date("end_date", "endDate", "Last day of the association. Observed."),
-				timestamp("modified_date_time", "modifiedDateTime", "When the association was last changed, UTC. Observed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Observed."),
 				extra(),
 			},
 		}},
@@ -120,8 +117,8 @@ func schoolClasses() *Dataset {
 				Name: "school_classes",
 				Doc:  "One row per perspective, school and class.",
 				Columns: []Column{
-					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
-					requested("school_bid", "School that the call asked for. Specification 4.9."),
+					requested("perspective_bid", "Requested perspective. Specification 4.9."),
+					requested("school_bid", "Requested school. Specification 4.9."),
 					str("school_class_bid", "schoolClassBid", "Identifier of the class. Specification 4.9.", key),
 					str("class_name", "className", "Name of the class. Specification 4.9.", freeText),
 					str("perspective_bid", "perspectiveBid", "Perspective of the record. Specification 4.9."),
@@ -129,7 +126,7 @@ func schoolClasses() *Dataset {
 					date("begin_date", "beginDate", "First day of the class. Specification 4.9."),
 					date("end_date", "endDate", "Last day of the class. Specification 4.9."),
 					str("class_subject", "classSubject", "Subject of the class. Specification 4.9."),
-					timestamp("modified_date_time", "modifiedDateTime", "When the class was last changed, UTC. Specification 4.9."),
+					timestamp("modified_date_time", "modifiedDateTime", "When the class was last modified, UTC. Specification 4.9."),
 					extra(),
 				},
 			},
@@ -139,8 +136,8 @@ func schoolClasses() *Dataset {
 				Bare: "educatorBid",
 				Doc:  "One row per educator of a class. An element that is text is the educator's identifier.",
 				Columns: []Column{
-					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
-					requested("school_bid", "School that the call asked for. Specification 4.9."),
+					requested("perspective_bid", "Requested perspective. Specification 4.9."),
+					requested("school_bid", "Requested school. Specification 4.9."),
 					parent("school_class_bid", "schoolClassBid", "Class that the educator teaches. Specification 4.9."),
 					ordinal("educators"),
 					str("educator_bid", "educatorBid", "Identifier of the educator. Specification 4.9.", id),
@@ -157,8 +154,8 @@ func schoolClasses() *Dataset {
 				Doc: "One row per student of a class. The specification shows only an empty array: an element that is text is the student's identifier, " +
 					"and what else the columns do not take stays in _extra.",
 				Columns: []Column{
-					requested("perspective_bid", "Perspective that the call asked for. Specification 4.9."),
-					requested("school_bid", "School that the call asked for. Specification 4.9."),
+					requested("perspective_bid", "Requested perspective. Specification 4.9."),
+					requested("school_bid", "Requested school. Specification 4.9."),
 					parent("school_class_bid", "schoolClassBid", "Class that the student attends. Specification 4.9."),
 					ordinal("students"),
 					str("student_bid", "studentBid", "Identifier of the student. Presumed.", id),
@@ -188,11 +185,11 @@ func studentSchoolClasses() *Dataset {
 		WholeRecordDuplicates: true,
 		Tables: []*Table{{
 			Name: "student_school_classes",
-			Doc:  "One row per perspective, school, student and class. The specification does not show the record, so that only records equal in every member are duplicates.",
+			Doc:  "One row per perspective, school, student and class. The specification does not show the record, so only records equal in every member are duplicates.",
 			Columns: []Column{
-				requested("perspective_bid", "Perspective that the call asked for. Specification 4.11."),
-				requested("school_bid", "School that the call asked for. Specification 4.11."),
-				requested("student_bid", "Student that the call asked for. Specification 4.11.", id),
+				requested("perspective_bid", "Requested perspective. Specification 4.11."),
+				requested("school_bid", "Requested school. Specification 4.11."),
+				requested("student_bid", "Requested student. Specification 4.11.", id),
 				str("school_class_bid", "schoolClassBid", "Identifier of the class. Presumed.", key),
 				str("student_bid", "studentBid", "Student of the record. Presumed.", id),
 				str("class_name", "className", "Name of the class. Presumed.", freeText),
@@ -201,7 +198,7 @@ func studentSchoolClasses() *Dataset {
 				str("school_bid", "schoolBid", "School of the class. Presumed."),
 				date("begin_date", "beginDate", "First day of the student in the class. Presumed."),
 				date("end_date", "endDate", "Last day of the student in the class. Presumed."),
-				timestamp("modified_date_time", "modifiedDateTime", "When the record was last changed, UTC. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the record was last modified, UTC. Presumed."),
 				extra(),
 			},
 		}},
@@ -225,11 +222,11 @@ func educatorSchoolClasses() *Dataset {
 		WholeRecordDuplicates: true,
 		Tables: []*Table{{
 			Name: "educator_school_classes",
-			Doc:  "One row per perspective, school, educator and class. The specification does not show the record, so that only records equal in every member are duplicates.",
+			Doc:  "One row per perspective, school, educator and class. The specification does not show the record, so only records equal in every member are duplicates.",
 			Columns: []Column{
-				requested("perspective_bid", "Perspective that the call asked for. Specification 4.12."),
-				requested("school_bid", "School that the call asked for. Specification 4.12."),
-				requested("educator_bid", "Educator that the call asked for. Specification 4.12.", id),
+				requested("perspective_bid", "Requested perspective. Specification 4.12."),
+				requested("school_bid", "Requested school. Specification 4.12."),
+				requested("educator_bid", "Requested educator. Specification 4.12.", id),
 				str("school_class_bid", "schoolClassBid", "Identifier of the class. Presumed.", key),
 				str("educator_bid", "educatorBid", "Educator of the record. Presumed.", id),
 				str("class_name", "className", "Name of the class. Presumed.", freeText),
@@ -238,7 +235,7 @@ func educatorSchoolClasses() *Dataset {
 				str("school_bid", "schoolBid", "School of the class. Presumed."),
 				date("begin_date", "beginDate", "First day of the educator in the class. Presumed."),
 				date("end_date", "endDate", "Last day of the educator in the class. Presumed."),
-				timestamp("modified_date_time", "modifiedDateTime", "When the record was last changed, UTC. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the record was last modified, UTC. Presumed."),
 				extra(),
 			},
 		}},
@@ -262,8 +259,8 @@ func educatorSchoolAssociations() *Dataset {
 			Name: "educator_school_associations",
 			Doc:  "One row per perspective, school and association.",
 			Columns: []Column{
-				requested("perspective_bid", "Perspective that the call asked for. Specification 4.13."),
-				requested("school_bid", "School that the call asked for. Specification 4.13."),
+				requested("perspective_bid", "Requested perspective. Specification 4.13."),
+				requested("school_bid", "Requested school. Specification 4.13."),
 				str("educator_school_association_bid", "educatorSchoolAssociationBid", "Identifier of the association. Presumed.", key, record),
 				str("educator_bid", "educatorBid", "Educator of the association. Presumed.", id),
 				str("perspective_bid", "perspectiveBid", "Perspective of the record. Presumed."),
@@ -273,7 +270,7 @@ func educatorSchoolAssociations() *Dataset {
 				str("last_name", "lastName", "Last name of the educator. Presumed.", direct),
 				date("begin_date", "beginDate", "First day of the association. Presumed."),
 				date("end_date", "endDate", "Last day of the association. Presumed."),
-				timestamp("modified_date_time", "modifiedDateTime", "When the association was last changed, UTC. Presumed."),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Presumed."),
 				extra(),
 			},
 		}},

@@ -27,7 +27,7 @@ func districts() *Dataset {
 func schools() *Dataset {
 	return &Dataset{
 		Name:    "schools",
-		Doc:     "The schools that the app may access through data sharing agreements; the service can list its vendor's sample district too.",
+		Doc:     "The schools that the app may access through data sharing agreements; they may include the vendor's sample district.",
 		Default: true,
 		Per:     Once,
 		Operation: Operation{
@@ -36,7 +36,7 @@ func schools() *Dataset {
 		},
 		Tables: []*Table{{
 			Name: "schools",
-			Doc:  "One row per school, those without an identifier included.",
+			Doc:  "One row per school, including schools without an identifier.",
 			Columns: []Column{
 				str("school_bid", "schoolBid", "Identifier of the school. Specification 4.1.", key),
 				str("name", "name", "Name of the school. Specification 4.1."),
@@ -61,7 +61,7 @@ func districtSchools() *Dataset {
 			Name: "district_schools",
 			Doc:  "One row per district and school of its list.",
 			Columns: []Column{
-				requested("district_bid", "District that the call asked for. Specification 4.3."),
+				requested("district_bid", "Requested district. Specification 4.3."),
 				str("school_bid", "schoolBid", "Identifier of the school. Specification 4.3.", key),
 				str("name", "name", "Name of the school. Observed."),
 				str("district_bid", "districtBid", "District of the school. Observed."),
@@ -85,7 +85,7 @@ func students() *Dataset {
 			Name: "students",
 			Doc:  "One row per school and student; a student of several schools has several rows.",
 			Columns: []Column{
-				requested("school_bid", "School that the call asked for. Specification 4.4."),
+				requested("school_bid", "Requested school. Specification 4.4."),
 				str("student_bid", "studentBid", "Identifier of the student; it may be missing. Observed.", key, id),
 				str("student_id", "studentId", "The student's own id, which the enrollment operations call state-student-id. Specification 4.4.", id),
 				str("first_name", "firstName", "First name of the student. Observed.", direct),
@@ -112,13 +112,13 @@ func studentDetails() *Dataset {
 			Name: "student_details",
 			Doc:  "One row per school and student of its list.",
 			Columns: []Column{
-				requested("school_bid", "School whose list of students named the student. Specification 4.4."),
-				requested("student_bid", "Student that the call asked for. Specification 4.5.", id),
+				requested("school_bid", "School whose list of students has the student. Specification 4.4."),
+				requested("student_bid", "Requested student. Specification 4.5.", id),
 				str("student_bid", "studentBid", "Identifier of the student. Observed.", id),
 				str("student_id", "studentId", "The student's own id, which the enrollment operations call state-student-id. Observed.", id),
 				str("state_student_id", "stateStudentId", "The student's id with the state. Observed.", id),
 				str("district_bid", "districtBid", "District of the student. Observed."),
-				str("school_bid", "schoolBid", "School of the student, which may differ from the one asked for. Observed."),
+				str("school_bid", "schoolBid", "School of the student, which may differ from the requested one. Observed."),
 				str("first_name", "firstName", "First name of the student. Observed.", direct),
 				str("middle_name", "middleName", "Middle name of the student. Observed.", direct),
 				str("last_name", "lastName", "Last name of the student. Observed.", direct),

@@ -20,13 +20,14 @@ func testResults() *Dataset {
 		Tables: []*Table{
 			{
 				Name: "test_results",
-				Doc:  "One row per test result. Members without a value are left out by the service and null here.",
+				Doc:  "One row per test result. The service leaves out members without a value; here they are null.",
 				Columns: []Column{
-					requested("school_bid", "School that the call asked for. Specification 4.6."),
+					requested("school_bid", "Requested school. Specification 4.6."),
 					str("test_result_bid", "testResultBid", "Identifier of the result. Specification 4.6.", key, record),
 					str("student_bid", "studentBid", "Student who took the test. Specification 4.6.", id),
-					str("school_bid", "schoolBid", "School of the result; it may differ from the one asked for, since results follow the student. Specification 4.6."),
-					str("term_bid", "termBid", "Term of the test. Specification 4.6. Observed: equals an enrollment_session_bid of enrollment_sessions, which has the term's name and dates."),
+					str("school_bid", "schoolBid", "School of the result; it may differ from the requested one, since results follow the student. Specification 4.6."),
+					str("term_bid", "termBid", "Term of the test; enrollment_sessions has its name and dates. Specification 4.6. Observed: an enrollment_session_bid.",
+						refers("enrollment_sessions.enrollment_session_bid")),
 					str("subject_area", "subjectArea", "Subject of the test. Specification 4.6."),
 					str("grade", "grade", "Grade of the student, as text. Specification 4.6.", grade),
 					str("test_name", "testName", "Name of the test. Specification 4.6."),
@@ -46,7 +47,7 @@ func testResults() *Dataset {
 					double("impact_of_disengagement", "impactOfDisengagement", "Estimated impact of disengagement on the score; the unit is not documented. Specification 4.6.", score),
 					timestamp("administration_start_date_time", "administrationStartDateTime", "When the test began, UTC. Specification 4.6."),
 					timestamp("administration_end_date_time", "administrationEndDateTime", "When the test ended, UTC. Specification 4.6."),
-					timestamp("modified_date_time", "modifiedDateTime", "When the result was last changed, UTC. Specification 4.6."),
+					timestamp("modified_date_time", "modifiedDateTime", "When the result was last modified, UTC. Specification 4.6."),
 					str("lexile_score", "lexile.score", "Lexile measure, as text such as 690L. Observed.", score),
 					str("lexile_range", "lexile.range", "Lexile range, as text. Observed.", score),
 					str("lexile_min", "lexile.min", "Lower end of the Lexile range, as text. Observed.", score),
@@ -64,7 +65,7 @@ func testResults() *Dataset {
 				Each: "norms",
 				Doc:  "One row per norm that a test result is compared with.",
 				Columns: []Column{
-					requested("school_bid", "School that the call asked for. Specification 4.6."),
+					requested("school_bid", "Requested school. Specification 4.6."),
 					parent("test_result_bid", "testResultBid", "Test result that the norm belongs to. Specification 4.6.", record),
 					ordinal("norms"),
 					i32("percentile", "percentile", "Percentile of the result within the norm. Specification 4.6.", score),
@@ -78,7 +79,7 @@ func testResults() *Dataset {
 				Each: "instructionalAreas",
 				Doc:  "One row per instructional area of a test result.",
 				Columns: []Column{
-					requested("school_bid", "School that the call asked for. Specification 4.6."),
+					requested("school_bid", "Requested school. Specification 4.6."),
 					parent("test_result_bid", "testResultBid", "Test result that the area belongs to. Specification 4.6.", record),
 					ordinal("instructionalAreas"),
 					str("instructional_area_bid", "instructionalAreaBid", "Identifier of the instructional area. Specification 4.6."),

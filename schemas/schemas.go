@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Type is the type of a column, as tables.csv names it.
+// Type is the type of a column.
 type Type uint8
 
-// The types of columns. Dates are days since 1970-01-01; timestamps are
-// microseconds since then in UTC; JSON is text that holds valid JSON.
+// The types of columns. Dates are days since 1970-01-01, timestamps microseconds since then in UTC. JSON is text that
+// holds valid JSON.
 const (
 	String Type = iota + 1
 	Int32
@@ -27,7 +27,7 @@ var typeNames = [...]string{
 	Boolean: "boolean", Date: "date", Timestamp: "timestamp", JSON: "json",
 }
 
-// String returns the type's name as tables.csv writes it.
+// String returns the type's name in tables.csv.
 func (t Type) String() string {
 	if int(t) < len(typeNames) && typeNames[t] != "" {
 		return typeNames[t]
@@ -35,7 +35,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// Class says what a column tells of a person.
+// Class is the privacy class of a column: what it reveals about a person.
 type Class string
 
 // The classes of columns.
@@ -56,7 +56,7 @@ const (
 const (
 	// SourceOrdinal is the 0-based position of the element in its array.
 	SourceOrdinal = "#"
-	// SourceExtra is every member that no column took.
+	// SourceExtra is all members without a column, or with a value that does not fit it.
 	SourceExtra = "*"
 	// SourceParam starts a parameter of the call, such as $school_bid.
 	SourceParam = '$'
@@ -68,29 +68,30 @@ const (
 type Column struct {
 	Name string
 	Type Type
-	// Key marks the columns that together identify a row and order a file.
+	// Key columns together identify a row and order a file.
 	Key bool
 	// Required columns are never null.
 	Required bool
-	// Source is a JSON path in the record such as items.shown, ^name in the
-	// parent record, $name a parameter of the call, SourceOrdinal or
-	// SourceExtra.
+	// Source is a JSON path in the record such as items.shown, ^name in the parent record, $name a parameter of the
+	// call, SourceOrdinal or SourceExtra.
 	Source string
 	Class  Class
-	// Doc says what the column means, with its unit, and where that comes from:
-	// the specification's section, Observed or Presumed.
+	// Doc describes the column, with its unit, and ends with the origin of this knowledge: a section of the
+	// specification, Observed or Presumed.
 	Doc string
+	// Refers names the table and column that hold the same identifier under another name, such as
+	// enrollment_sessions.enrollment_session_bid. Columns of one name need none: they hold the same identifier.
+	Refers string
 }
 
 // Table is one Parquet table.
 type Table struct {
 	Name string
-	// Each names the array of the parent record whose elements make this
-	// table's rows; empty for a dataset's first table, whose rows are the
-	// records themselves.
+	// Each is the array of the parent record whose elements are this table's rows. It is empty for a dataset's first
+	// table, whose rows are the records.
 	Each string
-	// Bare is the source of the column that takes elements of Each that are
-	// text instead of objects; empty if such elements are drift.
+	// Bare is the source of the column that takes elements of Each that are text instead of objects; empty if such
+	// elements are drift.
 	Bare    string
 	Doc     string
 	Columns []Column
@@ -101,8 +102,8 @@ func (t *Table) Column(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 }
 
-// KeyColumns returns the positions of the key columns in the order in which a
-// file is sorted: requested_school_bid first, then the others as declared.
+// KeyColumns returns the positions of the key columns in the sort order of files: requested_school_bid first, then the
+// others as declared.
 func (t *Table) KeyColumns() []int {
 	var keys []int
 	for i, c := range t.Columns {
@@ -117,12 +118,10 @@ func (t *Table) KeyColumns() []int {
 	return keys
 }
 
-// FanOut is what a dataset's calls are made for.
+// FanOut is what a dataset's calls are made for: one call for each.
 type FanOut uint8
 
-// The fan-outs. Datasets of a school may further be asked once per
-// perspective (Operation.Query names perspective-bid) and once per student,
-// educator or record of another dataset.
+// The fan-outs. If Operation.Query has perspective-bid, there is one call for each perspective too.
 const (
 	Once FanOut = iota
 	PerDistrict
@@ -132,7 +131,7 @@ const (
 	PerRecord
 )
 
-// String returns the fan-out as the data dictionary writes it.
+// String returns the fan-out's name in the data dictionary.
 func (f FanOut) String() string {
 	return [...]string{"run", "district", "school", "student", "educator", "record"}[f]
 }
@@ -141,24 +140,20 @@ func (f FanOut) String() string {
 type Operation struct {
 	// Section is the specification's section, such as 4.6.
 	Section string
-	// Path is the route template below the base URL; {name} is the call's
-	// parameter of that name.
+	// Path is the route template below the base URL; {name} is the call's parameter of that name.
 	Path string
-	// Query names the parameters that every call sends, such as school-bid,
-	// whose value is the call's parameter school_bid.
+	// Query lists the parameters of every call, such as school-bid, whose value is the call's parameter school_bid.
 	Query []string
-	// Filters names the optional parameters that the operation accepts of
-	// effective-date, modified-since and include-removed.
+	// Filters lists the optional parameters that the operation accepts: effective-date, modified-since, include-removed.
 	Filters []string
-	// PinsDate operations filter by the current date where effective-date is
-	// not sent: a run sends the date of its plan, so that all of its answers
-	// are of one day.
+	// PinsDate operations filter by the current date unless effective-date is sent. A run sends the date of its plan,
+	// so that all of its answers are for one day.
 	PinsDate bool
-	// Records is the member that holds the records in the documented wrapper;
-	// empty where the container is a bare array or not documented.
+	// Records is the member that holds the records in the documented wrapper; empty if the container is a bare array or
+	// not documented.
 	Records string
-	// Paged operations are documented to answer with a pagination object: a
-	// page without a readable hasNextPage is an error.
+	// Paged operations are documented to answer with a pagination object. A page without a readable hasNextPage is an
+	// error.
 	Paged bool
 	// Single operations answer with one object rather than a list.
 	Single bool
@@ -171,33 +166,29 @@ type Dataset struct {
 	// Default datasets are part of --datasets default.
 	Default bool
 	Per     FanOut
-	// Feeds names the tables whose rows give the identifiers of a fan-out per
-	// student, educator or record, in the column named like FedParam.
+	// Feeds lists the tables that provide the identifiers of a fan-out per student, educator or record, in their column
+	// FedParam.
 	Feeds     []string
 	Operation Operation
-	// Tables are the tables the dataset fills, the one of its records first.
+	// Tables are the tables that the dataset fills, the table of its records first.
 	Tables []*Table
-	// Known names documented members that no column takes: they stay in
-	// _extra and are not drift.
+	// Known lists documented members without a column. They stay in _extra and are not drift.
 	Known []string
-	// WholeRecordDuplicates is set where the specification does not show the
-	// record, so that a key is a guess: only records equal in every member
-	// are duplicates.
+	// WholeRecordDuplicates means that the key is a guess, because the specification does not show the record: only
+	// records equal in every member are duplicates.
 	WholeRecordDuplicates bool
 }
 
-// TakesPerspective tells whether the dataset's operation reads through a
-// perspective (specification, What the service does, 6).
+// TakesPerspective reports whether the dataset's operation reads through a perspective (specification, What the service
+// does, 6).
 func (d *Dataset) TakesPerspective() bool {
 	return slices.Contains(d.Operation.Query, "perspective-bid")
 }
 
-// IsLookup tells whether the dataset is fetched before any school, once for the
-// run or for each district, rather than for each school.
+// IsLookup reports whether the dataset is fetched before all schools, once for the run or for each district.
 func (d *Dataset) IsLookup() bool { return d.Per == Once || d.Per == PerDistrict }
 
-// FedParam returns the parameter that Feeds give the values of, such as
-// student_bid; empty for a dataset without feeds.
+// FedParam returns the parameter whose values come from Feeds, such as student_bid; empty for a dataset without feeds.
 func (d *Dataset) FedParam() string {
 	if len(d.Feeds) == 0 {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas/contract"
 )
 
-// Nothing of this package is generated; the flag is accepted so that
-// `go test ./schemas/... -update` can name both packages.
+// Nothing of this package is generated; the flag is accepted so that `go test ./schemas/... -update` can name both
+// packages.
 var _ = flag.Bool("update", false, "accepted and ignored")
 
 func TestDeclarationsEqualTablesCSV(t *testing.T) {
@@ -45,8 +45,8 @@ func TestDeclarationsEqualTablesCSV(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "-tables.csv +declarations")
 }
 
-// TestOperations repeats the operations as the specification and the contract
-// write them, independently of how they are declared.
+// TestOperations repeats the operations as the specification and the contract write them, independently of how they are
+// declared.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -83,8 +83,7 @@ func TestOperations(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "-specification +declarations")
 }
 
-// TestPinnedDates: academic years have no default date to pin (4.7), and the
-// other operations take no date.
+// TestPinnedDates: academic years have no default date to pin (4.7), and the other operations take no date.
 func TestPinnedDates(t *testing.T) {
 	t.Parallel()
 	var pinned []string
@@ -126,8 +125,8 @@ func TestKnownMembersAndDuplicates(t *testing.T) {
 // placeholder finds the parameters of a path template.
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
 
-// params returns the names of a call's parameters: what its path and query
-// carry, and the school whose list fed a fan-out below it.
+// params returns the names of a call's parameters: what its path and query carry, and the school whose list fed a
+// fan-out below it.
 func params(d *Dataset) []string {
 	var names []string
 	for _, m := range placeholder.FindAllStringSubmatch(d.Operation.Path, -1) {
@@ -171,8 +170,7 @@ func TestFeedsAndPerspectives(t *testing.T) {
 			table, feed, ok := FindTable(name)
 			require.True(t, ok, d.Name)
 			require.Equal(t, PerSchool, feed.Per, d.Name)
-			// What the call needs beyond school and perspective is a column of
-			// the rows that feed it.
+			// What the call needs beyond school and perspective is a column of the rows that feed it.
 			require.Contains(t, params(d), d.FedParam())
 			require.GreaterOrEqual(t, table.Column(d.FedParam()), 0, "%s needs %s", d.Name, d.FedParam())
 		}
@@ -229,6 +227,11 @@ func TestColumnsAreSound(t *testing.T) {
 					require.Equal(t, j == last, is, "%s: %s of _extra", name, what)
 				}
 				require.Equal(t, c.Name == "ordinal", c.Source == SourceOrdinal, name)
+				if c.Refers != "" {
+					of, column, _ := strings.Cut(c.Refers, ".")
+					other, _, ok := FindTable(of)
+					require.True(t, ok && other.Column(column) >= 0, "%s refers to %s", name, c.Refers)
+				}
 				if parent, ok := strings.CutPrefix(c.Source, string(SourceParent)); ok {
 					require.NotEmpty(t, table.Each, name)
 					of := slices.IndexFunc(d.Tables[0].Columns, func(p Column) bool { return p.Source == parent })

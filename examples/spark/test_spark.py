@@ -239,7 +239,7 @@ class TestSpark(unittest.TestCase):
         Path(dest, snapshot.manifest["tables"]["students"]["files"][0]["path"]).unlink()
         make, check = (s for s in statements if "`students`" in s)
         self.spark.sql(make)
-        with self.assertRaisesRegex(Exception, "table students has not the rows of its manifest"):
+        with self.assertRaisesRegex(Exception, "table students: the number of rows differs from the manifest"):
             self.spark.sql(check).collect()
 
     def statements(self, dest: str, *args: str) -> list[str]:

@@ -9,11 +9,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-const dbtHeader = `# Tables of growth-export as dbt's sources. Generated from the declarations in schemas: edit those.
+const dbtHeader = `# Tables of growth-export as dbt sources. Generated from the declarations in schemas: edit those.
 #
-# dbt-duckdb reads the files where they are: set the variable growth_export_dest to the destination. All snapshots that
-# are there are rows of the sources: choose one by snapshot_date. For other adapters make the tables first (see the DDL of
-# growth-export schema) and set growth_export_schema to where they are.
+# With dbt-duckdb, set the variable growth_export_dest to the destination. The sources contain all of its snapshots: select
+# one by snapshot_date. For other adapters, create the tables first (growth-export schema prints the DDL) and set
+# growth_export_schema to their schema.
 version: 2
 sources:
   - name: growth_export
@@ -25,7 +25,7 @@ sources:
     tables:
 `
 
-// dbt is a sources file for dbt. Its types are DuckDB's.
+// dbt returns a sources file for dbt, with DuckDB's types.
 func dbt(tables []*schemas.Table) []byte {
 	var b bytes.Buffer
 	b.WriteString(dbtHeader)
@@ -46,12 +46,12 @@ func dbt(tables []*schemas.Table) []byte {
 	return b.Bytes()
 }
 
-// yamlText quotes a text: what is a string in JSON is one in YAML. Braces would
-// mean something to dbt, and no declaration has two of them.
+// yamlText quotes a text: every JSON string is a YAML string. Double braces have a meaning in dbt, but no declaration
+// has any.
 func yamlText(s string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // text can always be written
+	_ = encoder.Encode(s) // a string can always be encoded
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -10,18 +10,17 @@ import (
 
 const duckDBHeader = `-- Tables of growth-export as DuckDB sees them. Generated from the declarations in schemas: edit those.
 --
--- Names, types and order are those of
+-- Names, types and order equal the result of
 --   DESCRIBE SELECT * FROM read_parquet('DEST/<table>/snapshot_date=*/**/*.parquet', hive_partitioning = true);
--- which shows every column of a Parquet file as nullable; the comments name the columns that never are.
+-- which shows every column of a Parquet file as nullable; comments mark the columns that are never null.
 -- To fill a table:
 --   INSERT INTO <table> BY NAME SELECT * FROM read_parquet('DEST/<table>/snapshot_date=*/**/*.parquet', hive_partitioning = true);
--- A destination written with --partition-by district shows one column more in the tables of per-school datasets,
--- district, before snapshot_date; read it with hive_types = {'district': VARCHAR}, since bids are text.
--- _extra is text that holds valid JSON: _extra->>'$.member' and the other JSON functions take it as it is.
+-- In a destination written with --partition-by district, the tables of per-school datasets have one more column,
+-- district, before snapshot_date. Read it with hive_types = {'district': VARCHAR}, since bids are text.
+-- _extra is text that holds valid JSON. JSON functions read it directly: _extra->>'$.member'
 `
 
-// duckDB is a CREATE TABLE statement for every table, with comments, in DuckDB's
-// dialect.
+// duckDB returns a CREATE TABLE statement for every table, with comments, in DuckDB's dialect.
 func duckDB(tables []*schemas.Table) []byte {
 	var b bytes.Buffer
 	b.WriteString(duckDBHeader)
@@ -44,8 +43,7 @@ func duckDB(tables []*schemas.Table) []byte {
 	return b.Bytes()
 }
 
-// duckDBType returns the type as DuckDB's DESCRIBE shows it for a column of our
-// Parquet files.
+// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files.
 func duckDBType(t schemas.Type) string {
 	return [...]string{
 		schemas.String:    "VARCHAR",
@@ -59,7 +57,7 @@ func duckDBType(t schemas.Type) string {
 	}[t]
 }
 
-// duckDBName quotes a name, so that none can be taken for a keyword.
+// duckDBName quotes a name, which may be a keyword.
 func duckDBName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -9,11 +9,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The JSON description. Its names are part of what the command promises: add,
-// do not rename.
+// The JSON description. Its names are part of the command's contract: add, do not rename.
 type (
 	jsonDocument struct {
-		// Partitions are the columns that folders give to every table.
+		// Partitions are the hive partition columns of every table.
 		Partitions []jsonPartition `json:"partitions"`
 		Datasets   []jsonDataset   `json:"datasets"`
 	}
@@ -31,7 +30,7 @@ type (
 		Per       string        `json:"per"`
 		Feeds     []string      `json:"feeds,omitempty"`
 		Operation jsonOperation `json:"operation"`
-		// KeptInExtra names documented members that no column takes.
+		// KeptInExtra lists documented members without a column.
 		KeptInExtra           []string    `json:"kept_in_extra,omitempty"`
 		WholeRecordDuplicates bool        `json:"whole_record_duplicates"`
 		Tables                []jsonTable `json:"tables"`
@@ -51,12 +50,12 @@ type (
 	jsonTable struct {
 		Name string `json:"name"`
 		Doc  string `json:"doc"`
-		// Each names the array of the parent record, for a child table.
+		// Each is the array of the parent record, for a child table.
 		Each string `json:"each,omitempty"`
-		// SortedBy names the key columns in the order in which files are sorted.
+		// SortedBy lists the key columns in the sort order of files.
 		SortedBy []string     `json:"sorted_by"`
 		Columns  []jsonColumn `json:"columns"`
-		// SparkSchema is the table as spark.read.schema takes it.
+		// SparkSchema is the table's schema for spark.read.schema.
 		SparkSchema string `json:"spark_schema"`
 	}
 
@@ -73,8 +72,7 @@ type (
 	}
 )
 
-// writeJSON writes one JSON object that describes every dataset, table and
-// column.
+// writeJSON writes one JSON object that describes every dataset, table and column.
 func writeJSON(w io.Writer) error {
 	doc := jsonDocument{
 		Partitions: []jsonPartition{{Name: partitionColumn, Type: partitionType.String(), Doc: partitionDoc}},

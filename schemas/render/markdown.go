@@ -13,25 +13,25 @@ const markdownHeader = `# Data dictionary
 
 <!-- Generated from the declarations in schemas: edit those. -->
 
-Every dataset is one operation of the service; every table is one folder of Parquet files. Beside the columns below,
-readers see the hive partition column ` + "`snapshot_date`" + ` (date), taken from the names of folders, and, in the tables of
-per-school datasets of a destination written with ` + "`--partition-by district`" + `, ` + "`district`" + ` (string).
+A dataset is one operation of the service; a table is one folder of Parquet files. In addition to the columns below, readers
+see the hive partition column ` + "`snapshot_date`" + ` (date) and, in the tables of per-school datasets of a destination written with
+` + "`--partition-by district`" + `, ` + "`district`" + ` (string).
 
-- **type**: ` + "`date`" + ` has no time; ` + "`timestamp`" + ` is UTC in microseconds; ` + "`json`" + ` is valid JSON as text, in a plain string column.
+- **type**: ` + "`date`" + ` has no time; ` + "`timestamp`" + ` is UTC in microseconds; ` + "`json`" + ` is valid JSON in a plain string column.
   Spark up to 3.5 reads dates and timestamps before 1900 only with ` + "`spark.sql.parquet.datetimeRebaseModeInRead=CORRECTED`" + `.
 - **key**: the columns that together identify a row. Files are sorted by them, nulls first.
 - **null**: ` + "`required`" + ` columns are never null. In the others null means that the service sent no value, or one that does not
-  fit the type; that one stands in ` + "`_extra`" + `.
-- **source**: a path in the JSON record; ` + "`^name`" + ` in the parent record; ` + "`$name`" + ` a parameter of the call; ` + "`#`" + ` the position in
-  the array; ` + "`*`" + ` what no column took.
-- **class**: what the column tells about a person: ` + "`none`" + `; ` + "`id`" + `, an identifier of a student or an educator; ` + "`record`" + `, an
-  identifier of a record about one person; ` + "`direct`" + `, a name; ` + "`birth`" + `, a date of birth; ` + "`grade`" + `; ` + "`text`" + `, free text that may
-  name somebody; ` + "`trait`" + `, gender or ethnicity; ` + "`score`" + `, a result; ` + "`extra`" + `, which may hold anything.
-- **meaning** ends with where it comes from: a section of the specification; *Observed*, seen by public clients of the service
-  where the specification is silent; *Presumed*, expected from the service's other records, neither shown nor seen.
+  fit the type and is kept in ` + "`_extra`" + `.
+- **source**: a path in the JSON record; ` + "`^name`" + ` a member of the parent record; ` + "`$name`" + ` a parameter of the call; ` + "`#`" + ` the position in
+  the array; ` + "`*`" + ` unknown members and values that do not fit.
+- **class**: the privacy class, which says what the column reveals about a person: ` + "`none`" + `; ` + "`id`" + `, an identifier of a student or an
+  educator; ` + "`record`" + `, an identifier of a record about one person; ` + "`direct`" + `, a name; ` + "`birth`" + `, a date of birth; ` + "`grade`" + `; ` + "`text`" + `, free
+  text that may contain a name; ` + "`trait`" + `, gender or ethnicity; ` + "`score`" + `, a result; ` + "`extra`" + `, anything.
+- **meaning** ends with how reliable it is: a section of the *specification*, the vendor's documentation; *Observed*, seen by
+  public clients of the service but not documented; *Presumed*, inferred from the service's other records.
 `
 
-// markdown is the data dictionary.
+// markdown returns the data dictionary.
 func markdown(datasets []*schemas.Dataset) []byte {
 	var b bytes.Buffer
 	b.WriteString(markdownHeader)
@@ -44,6 +44,7 @@ func markdown(datasets []*schemas.Dataset) []byte {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s |\n",
 			d.Name, d.Name, d.Operation.Section, yes(d.Default), d.Per, strings.Join(tables, ", "))
 	}
+	writeJoins(&b, datasets)
 	for _, d := range datasets {
 		markdownDataset(&b, d)
 	}
@@ -61,7 +62,7 @@ func markdownDataset(b *bytes.Buffer, d *schemas.Dataset) {
 		fmt.Fprintf(b, "- Filters: %s\n", codes(op.Filters))
 	}
 	if op.PinsDate {
-		b.WriteString("- Without an effective date: the day on which the run was planned, UTC\n")
+		b.WriteString("- Without `effective-date`: as of the day (UTC) on which the run was planned\n")
 	}
 	fmt.Fprintf(b, "- Calls: %s\n", calls(d))
 	if len(d.Feeds) > 0 {
@@ -98,7 +99,7 @@ func markdownTable(b *bytes.Buffer, t *schemas.Table) {
 	}
 }
 
-// calls says for what the dataset's calls are made.
+// calls describes the calls of a dataset.
 func calls(d *schemas.Dataset) string {
 	s := "one per " + d.Per.String()
 	if d.TakesPerspective() {

@@ -9,16 +9,15 @@ import (
 
 // Format is one way of describing all tables.
 type Format struct {
-	// Name is the format as the command's --format takes it.
+	// Name is the value of the command's --format.
 	Name string
-	// File is the name of what it writes, under schemas/generated.
+	// File is the name of the file under schemas/generated.
 	File string
 	// Write writes the description of every dataset and table.
 	Write func(w io.Writer) error
 }
 
-// Formats returns every format, the first being the one to take when none is
-// named.
+// Formats returns every format, the default first.
 func Formats() []Format {
 	return []Format{
 		{"markdown", "data-dictionary.md", func(w io.Writer) error { return flush(w, "data dictionary", markdown(schemas.Datasets())) }},
@@ -29,16 +28,15 @@ func Formats() []Format {
 	}
 }
 
-// What readers see beside the columns of a file: the level of folders that
-// every table is partitioned by. The second level of --partition-by district
-// is left out, since a destination may be without it.
+// The hive partition column of every table. The second one of --partition-by district is left out, since a destination
+// may not have it.
 const (
 	partitionColumn = "snapshot_date"
 	partitionType   = schemas.Date
 	partitionDoc    = "Date of the snapshot, from the name of the folder."
 )
 
-// comment is a column's documentation with what DDL leaves unsaid.
+// comment returns a column's documentation with the properties that the DDL cannot express.
 func comment(c schemas.Column) string {
 	switch {
 	case c.Key && c.Required:
@@ -52,8 +50,7 @@ func comment(c schemas.Column) string {
 	}
 }
 
-// keyNames returns the names of the key columns in the order in which a file
-// is sorted.
+// keyNames returns the names of the key columns in the sort order of files.
 func keyNames(t *schemas.Table) []string {
 	var names []string
 	for _, i := range t.KeyColumns() {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,7 @@ func TestEveryFormatNamesEveryColumn(t *testing.T) {
 	}
 }
 
-// odd is a table whose names and words every dialect has to quote, with a
-// column of each type.
+// odd returns a table whose names and words every dialect has to quote, with a column of each type.
 func odd() *schemas.Table {
 	return &schemas.Table{
 		Name: "order",
@@ -151,7 +151,10 @@ func TestMarkdown(t *testing.T) {
 | dataset | specification | in ~default~ | per | tables |
 |---|---|---|---|---|
 | [order](#order) | 4.99 | no | student | [order](#table-order), [order_lines](#table-order_lines) |
-
+`
+	got = strings.ReplaceAll(got, "`", "~")
+	require.Contains(t, got, want)
+	want = `
 ## order
 
 Orders.
@@ -159,7 +162,7 @@ Orders.
 - Operation: ~GET /orders/v1/{student_bid}~ (specification 4.99)
 - Parameters: ~perspective-bid~
 - Filters: ~effective-date~, ~include-removed~
-- Without an effective date: the day on which the run was planned, UTC
+- Without ~effective-date~: as of the day (UTC) on which the run was planned
 - Calls: one per student and perspective, each answered with one record
 - ~select~ comes from: ~students~
 - Kept in ~_extra~: ~more~
@@ -183,9 +186,27 @@ Sorted by: ~select~, ~i~.
 
 ### Table ~order_lines~
 `
-	got = strings.ReplaceAll(got, "`", "~")
 	require.Contains(t, got, want)
 	require.Contains(t, got, "Rows are the elements of the record's ~lines~.")
+}
+
+// TestJoins: the columns of a join exist, and a join that matches at most one row has the whole key.
+func TestJoins(t *testing.T) {
+	t.Parallel()
+	all := joins(schemas.Datasets())
+	require.Greater(t, len(all), 20)
+	for _, j := range all {
+		name := j.from.Name + " to " + j.to.Name
+		covered := slices.Clone(j.left)
+		for _, pair := range j.on {
+			require.GreaterOrEqual(t, j.from.Column(pair[0]), 0, name)
+			require.GreaterOrEqual(t, j.to.Column(pair[1]), 0, name)
+			covered = append(covered, pair[1])
+		}
+		require.Subset(t, covered, keyNames(j.to), name)
+		require.Equal(t, j.from.Name == "test_results" && j.column == "term_bid", len(j.left) > 0, name)
+	}
+	require.Equal(t, []string{"educator_bid"}, withoutTable(schemas.Datasets()))
 }
 
 func TestJSON(t *testing.T) {
@@ -225,7 +246,7 @@ func TestJSON(t *testing.T) {
 	}, norms.Columns[2])
 }
 
-// TestSparkSchemasNeedNoQuotes keeps the schema strings usable as they stand:
+// TestSparkSchemasNeedNoQuotes keeps the schema strings usable without quotes:
 // every name must be a plain identifier.
 func TestSparkSchemasNeedNoQuotes(t *testing.T) {
 	t.Parallel()

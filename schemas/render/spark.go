@@ -10,20 +10,20 @@ import (
 
 const sparkHeader = `-- Tables of growth-export for Spark. Generated from the declarations in schemas: edit those.
 --
--- The tables lie over the files of a destination, which Spark reads and never owns. Name it first, then run this file,
--- and let Spark look for partitions after every run:
+-- The tables are external: Spark reads the files of a destination and never deletes them. Set the destination, run this
+-- file, and add the new partitions after every run:
 --   SET dest = s3a://bucket/prefix;
 --   MSCK REPAIR TABLE <table>;
--- Spark takes every column of a Parquet file as nullable; the comments name the columns that never are. _extra is
--- text that holds valid JSON: get_json_object(_extra, '$.member'). The line above each table is the same schema as spark.read.schema
--- takes it. A destination written with --partition-by district has a second partition column, district STRING, in the
--- tables of per-school datasets: add it as the last column and to PARTITIONED BY.
--- Spark up to 3.5 fails on dates before 1900, which no child has but a mistaken record may hold, unless it is told that
--- they need no rebasing: SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
+-- Spark treats every column of a Parquet file as nullable; comments mark the columns that are never null. _extra is text
+-- that holds valid JSON: get_json_object(_extra, '$.member'). The comment above each table is its schema for
+-- spark.read.schema. In a destination written with --partition-by district, the tables of per-school datasets have a
+-- second partition column, district STRING: add it as the last column and to PARTITIONED BY.
+-- Spark up to 3.5 fails on dates before 1900, which a wrong record may hold, unless the session has
+--   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
-// spark is a CREATE TABLE statement for every table, with comments, in the
-// dialect of Spark SQL, and the table's schema as spark.read.schema takes it.
+// spark returns a CREATE TABLE statement for every table, with comments, in the dialect of Spark SQL, and the table's
+// schema for spark.read.schema.
 func spark(tables []*schemas.Table) []byte {
 	var b bytes.Buffer
 	b.WriteString(sparkHeader)
@@ -39,8 +39,7 @@ func spark(tables []*schemas.Table) []byte {
 	return b.Bytes()
 }
 
-// sparkSchema returns the table's columns as spark.read.schema takes them, the
-// partition column last.
+// sparkSchema returns the table's columns for spark.read.schema, the partition column last.
 func sparkSchema(t *schemas.Table) string {
 	var columns []string
 	for _, c := range t.Columns {
@@ -49,7 +48,7 @@ func sparkSchema(t *schemas.Table) string {
 	return strings.Join(append(columns, partitionColumn+" "+sparkType(partitionType)), ", ")
 }
 
-// sparkType returns the type as Spark reads a column of our Parquet files.
+// sparkType returns the type that Spark reads for a column of our Parquet files.
 func sparkType(t schemas.Type) string {
 	return [...]string{
 		schemas.String:    "STRING",
@@ -63,7 +62,7 @@ func sparkType(t schemas.Type) string {
 	}[t]
 }
 
-// sparkName quotes a name, so that none can be taken for a keyword.
+// sparkName quotes a name, which may be a keyword.
 func sparkName(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
 func sparkText(s string) string {

@@ -10,22 +10,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Snapshot describes the files that SQL reads: the files of a published run, or
-// of several delta runs.
+// Snapshot describes the files behind the views: the files of a published run, or of several delta runs.
 type Snapshot struct {
-	// Title says in a line what is read, for a comment.
+	// Title describes the snapshot in one line, for a comment.
 	Title string
-	// Schema is the schema that the views are put into; empty for the current
-	// one.
+	// Schema is the schema of the views; empty for the current one.
 	Schema string
-	// Root is the absolute path or the URL of the destination, without a slash
-	// at its end.
+	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
-	// Deltas are the ids of delta runs, oldest first. The views show only the
-	// latest of their rows for each key. It is empty for a snapshot, whose
-	// views show every row.
+	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. It is
+	// empty for a snapshot, whose views show every row.
 	Deltas []string
-	// Tables are those of the run, in the order of their views.
 	Tables []SnapshotTable
 }
 
@@ -34,17 +29,16 @@ type SnapshotTable struct {
 	*schemas.Table
 
 	Rows int64
-	// Folder is the table's folder, relative to the destination, and Files are
-	// the paths of its files in the folder. The name of a file,
-	// part-<bucket>-<run>.parquet, is unique in its table.
+	// Folder is the table's folder, relative to the destination, and Files are the paths of its files in the folder.
+	// The name of a file, part-<bucket>-<run>.parquet, is unique in its table.
 	Folder string
 	Files  []string
-	// District reports that the files lie in a folder for each district.
+	// District means that the files are in one folder per district.
 	District bool
 }
 
-// columns returns the quoted names of the columns of the table's view: the
-// files' columns, and the partition columns in the dialect's order.
+// columns returns the quoted column names of the table's view: the files' columns, and the partition columns in the
+// dialect's order.
 func (t *SnapshotTable) columns(name func(string) string, partitions ...string) []string {
 	var columns []string
 	for _, c := range t.Columns {
@@ -58,11 +52,11 @@ func (t *SnapshotTable) columns(name func(string) string, partitions ...string) 
 	return columns
 }
 
-// Dialect is a way of writing a view for each table of a snapshot.
+// Dialect writes a view for each table of a snapshot.
 type Dialect struct {
-	// Name is the dialect as the command's --dialect takes it.
+	// Name is the value of the command's --dialect.
 	Name string
-	// Write writes the statements. They name the files exactly.
+	// Write writes the statements. They list the files exactly.
 	Write func(w io.Writer, s *Snapshot) error
 }
 
@@ -78,15 +72,15 @@ func Dialects() []Dialect {
 const districtColumn = "district"
 
 const viewsHeader = `-- %s
--- Written by growth-export sql: one view per table, over exactly the files that the manifest names. The views are
--- pinned to these files: write them again after the next run.
+-- Written by growth-export sql: one view per table, over exactly the files in the manifest. The views are pinned to
+-- these files; regenerate them after the next run.
 `
 
-const latestHeader = `-- Of rows with equal keys each view shows the one modified last, or of the later run; rows without a complete key are
--- all shown. Child rows are those of the record shown.
+const latestHeader = `-- Of several rows with one key, a view shows the one modified last or, if that is equal or unknown, from the latest run.
+-- Rows with an incomplete key are all shown. Child rows belong to the record shown.
 `
 
-// header is the comment that the statements begin with.
+// header returns the leading comment.
 func header(s *Snapshot) string {
 	text := fmt.Sprintf(viewsHeader, strings.Join(slices.Collect(strings.FieldsSeq(s.Title)), " "))
 	if len(s.Deltas) > 0 {
@@ -95,7 +89,7 @@ func header(s *Snapshot) string {
 	return text
 }
 
-// viewName is the name of a table's view, in its schema if there is one.
+// viewName returns the quoted name of a table's view, in its schema if there is one.
 func viewName(s *Snapshot, table string, name func(string) string) string {
 	if s.Schema == "" {
 		return name(table)
@@ -103,14 +97,12 @@ func viewName(s *Snapshot, table string, name func(string) string) string {
 	return name(s.Schema) + "." + name(table)
 }
 
-// fromName is an SQL expression: the id of the run that is part of the file name
-// that another expression returns.
+// fromName returns an SQL expression for the run id in a file name, itself an SQL expression.
 func fromName(fileName string) string {
 	return "regexp_extract(" + fileName + ", 'part-[0-9]+-([^/]+)[.]parquet$', 1)"
 }
 
-// parent returns the table of the records that the rows of a table belong to:
-// for a child table the table of its parent records, else the table itself.
+// parent returns the table of the parent records of a child table, or the table itself if it is not one.
 func (s *Snapshot) parent(t *SnapshotTable) *SnapshotTable {
 	if _, dataset, ok := schemas.FindTable(t.Name); ok {
 		for i := range s.Tables {
@@ -122,11 +114,9 @@ func (s *Snapshot) parent(t *SnapshotTable) *SnapshotTable {
 	return t
 }
 
-// latest writes the query of a view over delta runs. It finds the run that has
-// the latest version of each record, and keeps that run's rows of the record:
-// child rows go with their parent, and where a key is only a guess, no row is
-// taken for an older version of another one of its run. The query from returns
-// columns of a table, and _run, the position of the run among Deltas.
+// latest returns the query of a view over delta runs. It finds the run that has the latest version of each record, and
+// keeps that run's rows of the record. So child rows go with their parent and, where a key is only a guess, rows of one
+// run never replace each other. The query from selects columns of a table, and _run, the position of the run in Deltas.
 func latest(
 	s *Snapshot, t *SnapshotTable, columns []string, name func(string) string, from func(t *SnapshotTable, columns []string) string,
 ) string {
@@ -170,11 +160,10 @@ WHERE candidates._run = coalesce(latest._latest, candidates._run)
 		strings.Join(shown, ",\n    "), strings.Join(join, " AND "), strings.Join(incomplete, " OR "))
 }
 
-// modifiedColumn is when a record was modified last.
+// modifiedColumn is the time of a record's last modification.
 const modifiedColumn = "modified_date_time"
 
-// partition returns the value of a partition column in the path of a file, as
-// readers decode it; empty and false for null.
+// partition returns the decoded value of a partition column in the path of a file; empty and false for null.
 func partition(file, column string) (string, bool) {
 	for segment := range strings.SplitSeq(path.Dir(file), "/") {
 		if value, found := strings.CutPrefix(segment, column+"="); found {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// s3Header is what DuckDB needs to be told where the files are on S3.
-const s3Header = `-- The session needs a secret for the bucket, if it has none:
+// s3Header precedes views over files on S3.
+const s3Header = `-- The session needs a secret for the bucket:
 --   INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain);
 `
 
@@ -39,19 +39,18 @@ func duckDBViews(w io.Writer, s *Snapshot) error {
 	return flush(w, "DuckDB views", b.Bytes())
 }
 
-// duckDBFiles is a table function over exactly the files of a table.
+// duckDBFiles returns a table function over exactly the files of a table.
 func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
 	files := make([]string, len(t.Files))
 	for i, file := range t.Files {
 		files[i] = duckDBText(s.Root + "/" + t.Folder + "/" + file)
 	}
-	// Bids are text, even if all of them look like numbers.
+	// No other autocast: bids are text, even if all of them look like numbers.
 	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false)",
 		strings.Join(files, ",\n    "), options, partitionColumn, duckDBType(partitionType))
 }
 
-// duckDBVersions is a query of columns, and of the run that each row comes
-// from.
+// duckDBVersions returns a query of columns and of the run of each row.
 func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
 	runs := make([]string, len(s.Deltas))
 	for i, run := range s.Deltas {

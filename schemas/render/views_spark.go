@@ -10,22 +10,20 @@ import (
 	"strings"
 )
 
-// sparkFileName is the name of the file that a row is read from.
+// sparkFileName is the name of a row's file.
 const sparkFileName = "_metadata.file_name"
 
-// sparkRebase is the setting that Spark up to 3.5 needs where a view cannot
-// hold an option.
+// sparkRebase precedes views that cannot hold the option.
 const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a session with
 --   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
-// sparkViews writes the views in the dialect of Spark SQL, which takes files as
-// one path: they are the alternatives of a pattern. A pattern that does not find
-// all of them is not an error to Spark, so a statement counts the rows.
+// sparkViews writes the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one
+// path pattern. Spark does not fail if some are missing, so a statement counts the rows.
 func sparkViews(w io.Writer, s *Snapshot) error {
 	var b bytes.Buffer
 	b.WriteString(header(s))
-	b.WriteString("-- The last statement of each table fails if a file is gone: Spark itself would read the others.\n")
+	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the others.\n")
 	plain := s.Schema == "" && len(s.Deltas) == 0
 	if !plain {
 		b.WriteString(sparkRebase)
@@ -54,13 +52,13 @@ func sparkViews(w io.Writer, s *Snapshot) error {
 			fmt.Fprintf(&b, " AS\nSELECT\n    %s\nFROM %s;\n", strings.Join(sparkColumns(t, columns), ",\n    "), counted)
 		}
 		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
-			sparkText("table "+t.Name+" has not the rows of its manifest"), counted)
+			sparkText("table "+t.Name+": the number of rows differs from the manifest"), counted)
 	}
 	return flush(w, "Spark views", b.Bytes())
 }
 
-// sparkSource ends the statement of a temporary view that is a data source: its
-// columns are declared, and the partition columns come from the paths.
+// sparkSource completes the statement of a temporary view that is a data source: its columns are declared, and the
+// partition columns come from the paths.
 func (s *Snapshot) sparkSource(b *bytes.Buffer, t *SnapshotTable) {
 	var columns []string
 	for _, c := range t.Columns {
@@ -77,7 +75,7 @@ func (s *Snapshot) sparkSource(b *bytes.Buffer, t *SnapshotTable) {
 		strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
 }
 
-// sparkRoot is the destination as Spark names it.
+// sparkRoot returns the destination's path or URL for Spark.
 func (s *Snapshot) sparkRoot() string {
 	if rest, ok := strings.CutPrefix(s.Root, "s3://"); ok {
 		return "s3a://" + rest
@@ -85,13 +83,12 @@ func (s *Snapshot) sparkRoot() string {
 	return s.Root
 }
 
-// sparkFiles is the relation of exactly the files of a table.
+// sparkFiles returns a relation of exactly the files of a table.
 func (s *Snapshot) sparkFiles(t *SnapshotTable) string {
 	return "parquet." + sparkName(sparkPattern(s.sparkRoot()+"/"+t.Folder, t.Files))
 }
 
-// sparkColumns adds to the columns of a table the expressions for the partition
-// columns, which are not in the files.
+// sparkColumns replaces the partition columns, which are not in the files, by expressions.
 func sparkColumns(t *SnapshotTable, columns []string) []string {
 	selected := slices.Clone(columns)
 	for i, column := range columns {
@@ -107,8 +104,7 @@ func sparkColumns(t *SnapshotTable, columns []string) []string {
 	return selected
 }
 
-// sparkByFile is an expression: the value of a partition column, as text, which
-// depends on the file.
+// sparkByFile returns an expression for the value of a partition column, as text, by the file.
 func sparkByFile(files []string, column string) string {
 	var values []string
 	names := make(map[string][]string)
@@ -134,7 +130,7 @@ func sparkByFile(files []string, column string) string {
 	return b.String()
 }
 
-// sparkVersions is a query of columns, and of the run that each row comes from.
+// sparkVersions returns a query of columns and of the run of each row.
 func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
 	runs := make([]string, len(s.Deltas))
 	for i, run := range s.Deltas {
@@ -153,12 +149,11 @@ func sparkNothing(b *bytes.Buffer, t *SnapshotTable) {
 	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", sparkType(partitionType), sparkName(partitionColumn))
 }
 
-// sparkPattern returns the pattern that finds exactly these files.
+// sparkPattern returns a pattern that matches exactly these files.
 func sparkPattern(base string, files []string) string {
-	plain := strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`, ",", `\,`)
 	escaped := make([]string, len(files))
 	for i, file := range files {
-		escaped[i] = plain.Replace(file)
+		escaped[i] = strings.ReplaceAll(sparkEscape(file), ",", `\,`)
 	}
 	if len(files) == 1 {
 		return sparkEscape(base) + "/" + escaped[0]
@@ -166,8 +161,7 @@ func sparkPattern(base string, files []string) string {
 	return sparkEscape(base) + "/{" + strings.Join(escaped, ",") + "}"
 }
 
-// sparkEscape escapes characters of a path that would be a pattern outside of
-// braces; a comma is not one there.
+// sparkEscape escapes the special characters of a pattern outside of braces. A comma is not special there.
 func sparkEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`).Replace(path)
 }

@@ -12,8 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// someSnapshot has a table of each kind: in one file, in several by district,
-// and without any.
+// someSnapshot has a table of each kind: in one file, in several by district, and without any.
 func someSnapshot() *Snapshot {
 	table := func(name string) *schemas.Table {
 		return &schemas.Table{Name: name, Doc: `Its "own" doc's.`, Columns: odd().Columns[:2]}
@@ -34,8 +33,8 @@ func someSnapshot() *Snapshot {
 func TestDuckDBViews(t *testing.T) {
 	t.Parallel()
 	want := `-- Snapshot of 2026-11-20.
--- Written by growth-export sql: one view per table, over exactly the files that the manifest names. The views are
--- pinned to these files: write them again after the next run.
+-- Written by growth-export sql: one view per table, over exactly the files in the manifest. The views are pinned to
+-- these files; regenerate them after the next run.
 
 CREATE OR REPLACE VIEW "one" AS
 FROM read_parquet([
@@ -69,8 +68,7 @@ COMMENT ON VIEW "none" IS 'Its "own" doc''s.';
 
 func TestSparkViews(t *testing.T) {
 	t.Parallel()
-	// Spark reads \\ in a text as \, which keeps the next character of a path
-	// from being a pattern.
+	// Spark reads \\ in a text as \, which keeps the next character of a path from being a pattern.
 	want := `
 CREATE OR REPLACE TEMPORARY VIEW ~one~ (
     ~select~ STRING,
@@ -81,7 +79,7 @@ CREATE OR REPLACE TEMPORARY VIEW ~one~ (
     basePath '/a \'b\'/[c]\\{d,e}/one',
     path '/a \'b\'/\\[c\\]\\\\\\{d,e\\}/one/snapshot_date=2026-11-20/part.parquet'
 );
-SELECT assert_true(count(*) = 7, 'table one has not the rows of its manifest') FROM ~one~;
+SELECT assert_true(count(*) = 7, 'table one: the number of rows differs from the manifest') FROM ~one~;
 
 CREATE OR REPLACE TEMPORARY VIEW ~order~ (
     ~select~ STRING,
@@ -93,7 +91,7 @@ CREATE OR REPLACE TEMPORARY VIEW ~order~ (
     basePath '/a \'b\'/[c]\\{d,e}/as_of/order',
     path '/a \'b\'/\\[c\\]\\\\\\{d,e\\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}'
 );
-SELECT assert_true(count(*) = 8, 'table order has not the rows of its manifest') FROM ~order~;
+SELECT assert_true(count(*) = 8, 'table order: the number of rows differs from the manifest') FROM ~order~;
 
 CREATE OR REPLACE TEMPORARY VIEW ~none~ AS
 SELECT
@@ -127,7 +125,7 @@ SELECT
     ~i~,
     CAST(CAST('2026-11-20' AS STRING) AS DATE) AS ~snapshot_date~
 FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/one/snapshot_date=2026-11-20/part.parquet~;
-SELECT assert_true(count(*) = 7, 'table one has not the rows of its manifest') FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/one/snapshot_date=2026-11-20/part.parquet~;
+SELECT assert_true(count(*) = 7, 'table one: the number of rows differs from the manifest') FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/one/snapshot_date=2026-11-20/part.parquet~;
 
 CREATE OR REPLACE VIEW ~night~.~order~ AS
 SELECT
@@ -136,7 +134,7 @@ SELECT
     CAST(CAST('2026-11-20' AS STRING) AS DATE) AS ~snapshot_date~,
     CASE WHEN _metadata.file_name IN ('p,1.parquet') THEN 'a/' WHEN _metadata.file_name IN ('p2.parquet') THEN 'b' END AS ~district~
 FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}~;
-SELECT assert_true(count(*) = 8, 'table order has not the rows of its manifest') FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}~;
+SELECT assert_true(count(*) = 8, 'table order: the number of rows differs from the manifest') FROM parquet.~/a 'b'/\[c\]\\\{d,e\}/as_of/order/{snapshot_date=2026-11-20/district=a%2F/p\,1.parquet,snapshot_date=2026-11-20/district=b/p2.parquet}~;
 
 CREATE OR REPLACE VIEW ~night~.~none~ AS
 SELECT
@@ -206,7 +204,7 @@ func TestDBT(t *testing.T) {
 `
 	got := dbt([]*schemas.Table{odd()})
 	require.Contains(t, string(got), want)
-	// What dbt would take for its own language stands in the header alone.
+	// Only the header has dbt expressions.
 	require.NotContains(t, string(dbt(schemas.Tables())[len(dbtHeader):]), "{{")
 	require.NotContains(t, string(dbt(schemas.Tables())[len(dbtHeader):]), "{%")
 }

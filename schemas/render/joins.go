@@ -1,0 +1,172 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/schemas"
+)
+
+// join is how the rows of one table find rows of another.
+type join struct {
+	from, to *schemas.Table
+	// column is the column of from that identifies rows of to.
+	column string
+	// on lists pairs of equal columns, of from and of to.
+	on [][2]string
+	// left lists the key columns of to that from lacks. Without any, at most one row is found.
+	left []string
+}
+
+const joinsHeader = `
+## Join map
+
+A line leads from the column of one table to the table that the identifier belongs to. PK marks key columns. The columns of
+each join are listed below. To join several snapshots, join on ` + "`snapshot_date`" + ` too.
+
+`
+
+// writeJoins writes the join map: a diagram in Mermaid and a table.
+func writeJoins(b *bytes.Buffer, datasets []*schemas.Dataset) {
+	b.WriteString(joinsHeader + "```mermaid\nerDiagram\n")
+	all := joins(datasets)
+	for _, t := range tablesOf(datasets) {
+		fmt.Fprintf(b, "    %s {\n", t.Name)
+		for _, c := range t.Columns {
+			references := slices.ContainsFunc(all, func(j join) bool { return j.from == t && j.column == c.Name })
+			switch {
+			case c.Key:
+				fmt.Fprintf(b, "        %s %s PK\n", c.Type, c.Name)
+			case references:
+				fmt.Fprintf(b, "        %s %s FK\n", c.Type, c.Name)
+			}
+		}
+		b.WriteString("    }\n")
+	}
+	for _, j := range all {
+		end := "o|"
+		if len(j.left) > 0 {
+			end = "o{"
+		}
+		fmt.Fprintf(b, "    %s }o--%s %s : %s\n", j.from.Name, end, j.to.Name, j.column)
+	}
+	b.WriteString("```\n\n| table | joins | on | matching rows |\n|---|---|---|---|\n")
+	for _, j := range all {
+		var on []string
+		for _, pair := range j.on {
+			if pair[0] == pair[1] {
+				on = append(on, code(pair[0]))
+			} else {
+				on = append(on, code(pair[0])+" = "+code(pair[1]))
+			}
+		}
+		found := "at most one"
+		if len(j.left) > 0 {
+			found = "one for each " + codes(j.left)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", j.from.Name, j.to.Name, strings.Join(on, ", "), found)
+	}
+	b.WriteString("\nEvery table with `requested_school_bid` joins schools on it.")
+	for _, name := range withoutTable(datasets) {
+		fmt.Fprintf(b, " No table describes `%s`; tables that have it join on it.", name)
+	}
+	b.WriteString("\n")
+}
+
+// joins returns the joins between all tables, in their order. A join that another table already provides with the same
+// column is left out.
+func joins(datasets []*schemas.Dataset) []join {
+	var all []join
+	for _, d := range datasets {
+		for _, t := range d.Tables {
+			all = append(all, joinsOf(t, d.Tables[0], datasets)...)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(j join) bool {
+		return slices.ContainsFunc(all, func(first join) bool {
+			return first.from == j.from && slices.ContainsFunc(all, func(second join) bool {
+				return second.from == first.to && second.to == j.to && second.column == j.column
+			})
+		})
+	})
+}
+
+func joinsOf(t, parent *schemas.Table, datasets []*schemas.Dataset) []join {
+	var all []join
+	if parent != t {
+		names := keyNames(parent)
+		all = append(all, newJoin(t, parent, names[len(names)-1], names[len(names)-1]))
+	}
+	for _, c := range t.Columns {
+		if t.Each != "" && strings.ContainsAny(c.Source[:1], string(schemas.SourceParam)+string(schemas.SourceParent)) {
+			continue // found by the parent
+		}
+		to, column := home(c.Name, datasets), identifier(c.Name)
+		if table, name, ok := strings.Cut(c.Refers, "."); ok {
+			to, _, _ = schemas.FindTable(table)
+			column = name
+		}
+		found := slices.ContainsFunc(all, func(j join) bool { return j.to == to })
+		if to != nil && to != t && !found {
+			all = append(all, newJoin(t, to, c.Name, column))
+		}
+	}
+	return all
+}
+
+// newJoin joins on two columns and on the key columns that both tables have.
+func newJoin(from, to *schemas.Table, column, toColumn string) join {
+	j := join{from: from, to: to, column: column}
+	for _, key := range keyNames(to) {
+		switch {
+		case key == toColumn:
+		case from.Column(key) >= 0:
+			j.on = append(j.on, [2]string{key, key})
+		default:
+			j.left = append(j.left, key)
+		}
+	}
+	j.on = append(j.on, [2]string{column, toColumn})
+	return j
+}
+
+// home returns the table of the records that a column identifies, or nil: the first whose key it is, beside parameters
+// of the call.
+func home(column string, datasets []*schemas.Dataset) *schemas.Table {
+	for _, d := range datasets {
+		t := d.Tables[0]
+		for _, i := range t.KeyColumns() {
+			if c := t.Columns[i]; c.Source[0] != schemas.SourceParam && c.Name == identifier(column) {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// identifier returns the name of a column without the prefix of requested ones.
+func identifier(column string) string { return strings.TrimPrefix(column, "requested_") }
+
+// withoutTable returns the identifiers of persons that no table has as its key.
+func withoutTable(datasets []*schemas.Dataset) []string {
+	var names []string
+	for _, t := range tablesOf(datasets) {
+		for _, c := range t.Columns {
+			name := identifier(c.Name)
+			if c.Class == schemas.ID && strings.HasSuffix(name, "_bid") && home(name, datasets) == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func tablesOf(datasets []*schemas.Dataset) []*schemas.Table {
+	var tables []*schemas.Table
+	for _, d := range datasets {
+		tables = append(tables, d.Tables...)
+	}
+	return tables
+}
