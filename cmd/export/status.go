@@ -83,7 +83,7 @@ func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) erro
 			r := &runs[i]
 			rows, size, took := "-", "-", "-"
 			if r.State == sink.StatePublished || r.State == sink.StateReplaced {
-				rows, took = wording.Count(r.Rows), shortTime(r.Duration)
+				rows, took = wording.Count(r.Rows), wording.Duration(r.Duration)
 			}
 			if r.State == sink.StatePublished {
 				size = wording.Size(r.Bytes)

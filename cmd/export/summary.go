@@ -119,9 +119,9 @@ func reportLine(s *pipeline.Summary) string {
 
 func headline(s *pipeline.Summary) string {
 	at := fmt.Sprintf("%s, run %s, at %s", taken(s.Kind, s.SnapshotDate), s.RunID, s.Destination)
-	took := " (" + shortTime(s.Duration) + ")"
+	took := " (" + wording.Duration(s.Duration) + ")"
 	if s.UnitsResumed > 0 {
-		took = fmt.Sprintf(" (%s; %d of %d steps were staged before)", shortTime(s.Duration), s.UnitsResumed, s.UnitsTotal)
+		took = fmt.Sprintf(" (%s; %d of %d steps were staged before)", wording.Duration(s.Duration), s.UnitsResumed, s.UnitsTotal)
 	}
 	switch {
 	case s.AlreadyPublished:
@@ -356,5 +356,5 @@ func age(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"
 	}
-	return shortTime(max(0, now.Sub(then))) + " ago"
+	return wording.Duration(max(0, now.Sub(then))) + " ago"
 }
