@@ -16,13 +16,13 @@ import (
 	"example.org/growthexport/internal/sink/s3"
 )
 
-// destination is where snapshots are: a folder, or a prefix of a bucket.
+// destination holds the settings of the place where snapshots are stored.
 type destination struct {
 	place         place
 	groupReadable bool
 	scratch       string
 	s3            s3.Options
-	// command names the command that runs; log gets the store's warnings.
+	// command is the name of the running command; log gets the store's warnings.
 	command string
 	log     *slog.Logger
 }
@@ -37,30 +37,30 @@ func (o *destination) define(cmd *cobra.Command) group {
 	o.command = cmd.Name()
 	g := group{cmd.Flags(), destinationGroup}
 	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3://bucket/prefix")
-	const chain = "AWS's own chain"
+	const sdkDefault = "AWS SDK configuration"
 	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", parseText, "root of an S3-compatible store, such as https://host:9000")
-	g.shownDefault("s3-endpoint", chain)
+	g.shownDefault("s3-endpoint", sdkDefault)
 	define(g, &o.s3.Region, "s3-region", "REGION", "", parseText, "region of the bucket")
-	g.shownDefault("s3-region", chain)
+	g.shownDefault("s3-region", sdkDefault)
 	g.toggle(&o.s3.PathStyle, "s3-path-style", "address buckets as host/bucket, not bucket.host")
 	return g
 }
 
-// defineWriting adds what matters where something is written.
+// defineWriting adds the settings of commands that write.
 func (o *destination) defineWriting(g group) {
-	g.toggle(&o.groupReadable, "group-readable", "let the group read: files 0640 and folders 0750, not 0600 and 0700; later commands keep it")
+	g.toggle(&o.groupReadable, "group-readable", "readable by the group: files 0640 and folders 0750, not 0600 and 0700; later commands keep it")
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
-		"where files grow before their upload to S3, and waits what does not fit in memory")
+		"folder for files being built for S3 and for data that does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
 	choose(g, &o.s3.SSE, "s3-sse", "KIND", "", []string{"AES256", "aws:kms", "aws:kms:dsse"}, "encryption at rest: AES256, aws:kms or aws:kms:dsse")
 	g.shownDefault("s3-sse", "the bucket's own")
 	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
 	choose(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
-		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that refuse them")
+		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that reject them")
 	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 }
 
-// openStore opens a destination that can be written, and leaves it as it was.
+// openStore opens a destination and checks that it can be written, without changing it.
 func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	store, err := a.store(ctx, o, from)
 	if err != nil {
@@ -75,9 +75,8 @@ func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink
 	return knownFormat(ctx, store)
 }
 
-// knownFormat returns the store, or an error if a later release has worked
-// there. Any other error in reading the destination is left to the command to
-// report.
+// knownFormat returns the store, or an error if a later release has written to it. Other errors are left to the
+// command to report.
 func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
 	if tooNew, ok := errors.AsType[*sink.FormatError](sink.CheckFormat(ctx, store)); ok {
 		return nil, fmt.Errorf("destination %s: %w", store, tooNew)
@@ -85,8 +84,7 @@ func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
 	return store, nil
 }
 
-// existingStore opens a destination to read it: a folder or a bucket that is not
-// there is a mistake, not an empty one.
+// existingStore opens a destination to read it. A missing folder or bucket is an error, not an empty destination.
 func (a *app) existingStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	if folder := o.place.folder; folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -111,7 +109,7 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	store, err := a.newStore(ctx, o, from)
 	if err == nil {
-		a.who.at(store.String())
+		a.who.setDestination(store.String())
 	}
 	return store, err
 }
@@ -132,7 +130,7 @@ func (a *app) newStore(ctx context.Context, o *destination, from sources) (sink.
 	return store, nil
 }
 
-// destName is where the destination was named, if only by default.
+// destName names the setting of the destination, for errors.
 func destName(from sources) string {
 	if from.given("dest") {
 		return from["dest"].name
@@ -140,7 +138,7 @@ func destName(from sources) string {
 	return "--dest"
 }
 
-// parseDest takes a destination.
+// parseDest parses a destination.
 func parseDest(text string) (place, error) {
 	scheme, rest, hasScheme := strings.Cut(text, "://")
 	switch {
@@ -154,9 +152,9 @@ func parseDest(text string) (place, error) {
 	case strings.HasPrefix(strings.ToLower(text), "s3:"):
 		return place{}, errors.New("a bucket is written s3://bucket/prefix")
 	case hasScheme:
-		return place{}, fmt.Errorf("a destination of kind %s is not known: name a folder, file:///path, or s3://bucket/prefix", quoted(scheme))
+		return place{}, fmt.Errorf("%s destinations are not supported: name a folder, file:///path, or s3://bucket/prefix", quoted(scheme))
 	case strings.ContainsRune(text, 0):
-		return place{}, errors.New("the path holds a zero byte")
+		return place{}, errors.New("the path contains a zero byte")
 	}
 	folder, err := expandHome(text)
 	if err != nil {
@@ -171,9 +169,9 @@ func parseFileURL(text string) (place, error) {
 	case err != nil, u.Opaque != "", u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
 		return place{}, errors.New("a file URL is written file:///path")
 	case u.RawQuery != "" || u.Fragment != "":
-		return place{}, errors.New("a file URL holds a path alone: write ? as %3F and # as %23")
+		return place{}, errors.New("a file URL contains only a path: write ? as %3F and # as %23")
 	case strings.ContainsRune(u.Path, 0):
-		return place{}, errors.New("the path holds a zero byte")
+		return place{}, errors.New("the path contains a zero byte")
 	}
 	return place{folder: filepath.Clean(filepath.FromSlash(u.Path))}, nil
 }

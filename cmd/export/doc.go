@@ -1,15 +1,9 @@
-// Command growth-export takes snapshots of the test results and the enrollment
-// that a service holds, and publishes them as Parquet tables.
+// Command growth-export takes snapshots of the test results and enrollment held by a student assessment service, and
+// publishes them as Parquet tables.
 //
-// The package owns what a user meets: flags, environment variables and the
-// configuration file, their precedence and their mistakes (settings.go,
-// resolve.go, configfile.go, secrets.go), the exit codes (exit.go), progress
-// and summaries. There is one file per subcommand. What a run does is written
-// down in package pipeline; the command only puts its parts together.
+// The package owns the user interface: flags, environment variables and the configuration file (settings.go,
+// resolve.go, configfile.go, secrets.go), exit codes (exit.go), progress, summaries and telemetry. There is one file
+// per subcommand. The commands only assemble parts; package pipeline describes what a run does.
 //
-// Metrics and traces are started and ended here too (telemetry.go), around the
-// commands that a night is made of.
-//
-// The bar is drawn here rather than by a library: one line that is rewritten,
-// with log lines above it, is less code than the adapters a library needs.
+// The progress bar is drawn here: rewriting one line below the log lines takes less code than adapting a library.
 package main

@@ -10,55 +10,55 @@ import (
 	"time"
 )
 
-// finishing is what is done once a command has ended.
+// finishing holds the command to run when this one ends.
 type finishing struct {
 	onFinish string
 }
 
 func (o *finishing) define(g group) {
 	define(g, &o.onFinish, "on-finish", "COMMAND", "", parseText,
-		"a command for sh that gets the summary, as --output json writes it, on its standard input, however this one ends")
+		"shell command that gets the summary of --output json on its standard input, however this command ends")
 }
 
-// How long the command of --on-finish may take: whoever has interrupted us does
-// not wait for long.
 const (
-	finishPatience      = time.Minute
-	interruptedPatience = 10 * time.Second
-	// finishDrain is how long after its end its output is waited for, which
-	// something that it has left running may hold open.
-	finishDrain = time.Second
+	// onFinishTimeout bounds the command of --on-finish. It gets less time when
+	// the user has interrupted this one.
+	onFinishTimeout            = time.Minute
+	interruptedOnFinishTimeout = 10 * time.Second
+	// onFinishOutputTimeout bounds the wait for its output after its end: a
+	// background process of its may keep it open.
+	onFinishOutputTimeout = time.Second
 )
 
-// finish hands the end of a command to that of --on-finish, if there is one.
-// What becomes of that changes nothing: it is told as a warning.
-func (a *app) finish(ctx context.Context, command string, end any) {
+// runOnFinish runs the command of --on-finish, if there is one, with the summary on its standard input. Its failure is
+// only a warning.
+func (a *app) runOnFinish(ctx context.Context, command string, summary any) {
 	if command == "" {
 		return
 	}
-	patience := finishPatience
+	timeout := onFinishTimeout
 	if ctx.Err() != nil {
-		patience = interruptedPatience
+		timeout = interruptedOnFinishTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience,
-		fmt.Errorf("it took longer than %s and was killed", patience))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout,
+		fmt.Errorf("it took longer than %s and was killed", timeout))
 	defer cancel()
-	if err := a.hook(ctx, command, end); err != nil {
+	if err := a.pipeToShell(ctx, command, summary); err != nil {
 		a.warn("the command of --on-finish failed", err)
 	}
 }
 
-// hook runs a command with the end of ours on its standard input. What it says
-// goes to stderr, since stdout is the summary's.
-func (a *app) hook(ctx context.Context, command string, end any) error {
+// pipeToShell runs a shell command with the summary on its standard input. Its output goes to stderr, as stdout holds
+// the summary.
+func (a *app) pipeToShell(ctx context.Context, command string, summary any) error {
 	var input bytes.Buffer
-	if err := writeJSON(&input, end); err != nil {
+	if err := writeJSON(&input, summary); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // it is the user's own
-	cmd.Env = a.hookEnvironment()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command) //nolint:gosec // the user's own command
+	cmd.Env = a.onFinishEnvironment()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &input, a.stderr, a.stderr
-	cmd.WaitDelay = finishDrain
+	cmd.WaitDelay = onFinishOutputTimeout
 	killWithChildren(cmd)
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -67,10 +67,9 @@ func (a *app) hook(ctx context.Context, command string, end any) error {
 	return err
 }
 
-// hookEnvironment is our own without the service's secrets, which a command
-// that tells of a run has no use for, and without the setting that made us run
-// it: it may well call us.
-func (a *app) hookEnvironment() []string {
+// onFinishEnvironment returns our environment without the service's secrets, which the command does not need, and
+// without --on-finish, as the command may run growth-export.
+func (a *app) onFinishEnvironment() []string {
 	hidden := []string{envName("on-finish")}
 	for _, variable := range secretVariables() {
 		hidden = append(hidden, variable, variable+fileSuffix)

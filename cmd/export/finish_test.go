@@ -51,8 +51,8 @@ func TestFinishIsBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	require.ErrorIs(t, a.hook(ctx, "sleep 20", jsonSummary{}), context.DeadlineExceeded)
-	require.Error(t, a.hook(t.Context(), "sleep 20 &", jsonSummary{}), "it has left something running")
+	require.ErrorIs(t, a.pipeToShell(ctx, "sleep 20", jsonSummary{}), context.DeadlineExceeded)
+	require.Error(t, a.pipeToShell(t.Context(), "sleep 20 &", jsonSummary{}), "it has left something running")
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
@@ -66,7 +66,7 @@ func TestFinishKillsChildren(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- a.hook(ctx, "sleep 300 > '"+pipe+"' & sleep 300", jsonSummary{}) }()
+	go func() { ended <- a.pipeToShell(ctx, "sleep 300 > '"+pipe+"' & sleep 300", jsonSummary{}) }()
 	reader, err := os.Open(pipe) // it returns once the child has opened it, too
 	require.NoError(t, err)
 	cancel()

@@ -10,21 +10,21 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// identity distinguishes a command's log lines from other commands' lines, as
-// far as it is known yet. Its zero value is ready to use.
+// identity is what distinguishes a command's log lines from those of other commands, as far as it is known. Its zero
+// value is ready to use.
 type identity struct {
 	destination atomic.Pointer[string]
 	meter       atomic.Pointer[pipeline.Meter]
 }
 
-// at records the destination that the command works on.
-func (i *identity) at(destination string) {
+// setDestination records the destination that the command works on.
+func (i *identity) setDestination(destination string) {
 	destination = absolute(destination)
 	i.destination.Store(&destination)
 }
 
-// works records the meter that knows the run.
-func (i *identity) works(meter *pipeline.Meter) { i.meter.Store(meter) }
+// setMeter records the meter that knows the run.
+func (i *identity) setMeter(meter *pipeline.Meter) { i.meter.Store(meter) }
 
 func (i *identity) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("version", thisBuild().Version)}
@@ -37,14 +37,14 @@ func (i *identity) attrs() []slog.Attr {
 	return attrs
 }
 
-// identified adds the identity to every line of a handler.
+// identified is a handler that adds the identity to every line.
 type identified struct {
 	slog.Handler
 
 	who *identity
 }
 
-// Handle adds the attributes that the line does not have itself.
+// Handle adds the attributes that the line does not have.
 func (h identified) Handle(ctx context.Context, record slog.Record) error {
 	has := make(map[string]bool)
 	record.Attrs(func(a slog.Attr) bool {
@@ -65,13 +65,12 @@ func (h identified) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return identified{h.Handler.WithAttrs(attrs), h.who}
 }
 
-// WithGroup keeps the identity, which is then part of the group.
+// WithGroup keeps the identity, which becomes part of the group.
 func (h identified) WithGroup(name string) slog.Handler {
 	return identified{h.Handler.WithGroup(name), h.who}
 }
 
-// absolute returns a destination as other processes find it: a folder by its
-// absolute path, a bucket as it is.
+// absolute makes the path of a folder absolute; a bucket is returned as it is.
 func absolute(destination string) string {
 	if strings.HasPrefix(destination, "s3://") {
 		return destination

@@ -66,7 +66,7 @@ func TestInterruptedSimulate(t *testing.T) {
 	second, complaint := commandProcess(t, "simulate", "--addr", served[1])
 	require.Error(t, second.Run())
 	require.Equal(t, exitUsage, second.ProcessState.ExitCode())
-	require.Regexp(t, `^growth-export: --addr: .*in use; port 0 takes a free one\n$`, complaint.String())
+	require.Regexp(t, `^growth-export: --addr: .*in use; port 0 picks a free port\n$`, complaint.String())
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), stderr)
 }
@@ -85,6 +85,6 @@ func TestAwaitDoesNotWaitForever(t *testing.T) {
 			return nil, nil
 		})
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, grace, time.Since(started))
+		require.Equal(t, interruptGrace, time.Since(started))
 	})
 }

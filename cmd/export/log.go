@@ -8,7 +8,7 @@ import (
 	"golang.org/x/term"
 )
 
-// newLogger logs to stderr as the settings say.
+// newLogger returns a logger to stderr, and logs the pending warnings.
 func (a *app) newLogger(o *general) *slog.Logger {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	options := &slog.HandlerOptions{Level: levels[o.logLevel]}
@@ -18,19 +18,19 @@ func (a *app) newLogger(o *general) *slog.Logger {
 		a.records = logger
 	}
 	for _, warning := range a.pending {
-		logger.Warn(warning) //nolint:sloglint // it was worded before there was a logger
+		logger.Warn(warning) //nolint:sloglint // worded before there was a logger
 	}
 	a.pending = nil
 	return logger
 }
 
-// screen is stderr with room for a bar: one line at the end that is rewritten.
-// What is written to the screen, whole lines at a time, goes above it.
+// screen is stderr with a progress bar: one line at the end that is rewritten. Whole lines written to the screen go
+// above it.
 type screen struct {
 	mu       sync.Mutex
 	w        io.Writer
 	bar      string
-	terminal int // its file descriptor, -1 if it is none
+	terminal int // the file descriptor of the terminal, or -1
 }
 
 func newScreen(w io.Writer) *screen {
@@ -41,10 +41,10 @@ func newScreen(w io.Writer) *screen {
 	return s
 }
 
-// isTerminal tells whether somebody looks at the screen.
+// isTerminal reports whether the screen is a terminal.
 func (s *screen) isTerminal() bool { return s.terminal >= 0 }
 
-// width is the number of columns of the terminal, many where there is none.
+// width returns the number of columns of the terminal.
 func (s *screen) width() int {
 	if s.terminal >= 0 {
 		if columns, _, err := term.GetSize(s.terminal); err == nil && columns > 0 {
@@ -54,7 +54,7 @@ func (s *screen) width() int {
 	return 140
 }
 
-// clearLine goes to the start of the line and empties it.
+// clearLine moves to the start of the line and clears it.
 const clearLine = "\r\x1b[K"
 
 // Write writes whole lines above the bar.
@@ -72,14 +72,13 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// draw replaces the bar; an empty one takes it away.
+// draw replaces the bar; an empty one removes it.
 func (s *screen) draw(bar string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if bar == s.bar {
 		return
 	}
-	// Nothing can be told of a screen that cannot be written.
-	_, _ = io.WriteString(s.w, clearLine+bar)
+	_, _ = io.WriteString(s.w, clearLine+bar) // There is nowhere to report an error.
 	s.bar = bar
 }

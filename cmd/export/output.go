@@ -4,15 +4,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"example.org/growthexport/internal/sink"
 )
 
-// The forms of output.
+// Values of --output.
 const (
 	outputText = "text"
 	outputJSON = "json"
 )
 
-// writeText writes what a command says to people.
+// writeOutput writes value as JSON or, if format is text, the text.
+func writeOutput(w io.Writer, format string, value any, text string) error {
+	if format == outputJSON {
+		return writeJSON(w, value)
+	}
+	return writeText(w, text)
+}
+
 func writeText(w io.Writer, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("write the output: %w", err)
@@ -20,7 +32,7 @@ func writeText(w io.Writer, text string) error {
 	return nil
 }
 
-// writeJSON writes one indented JSON value and a line end.
+// writeJSON writes one indented JSON value and a newline.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -29,4 +41,35 @@ func writeJSON(w io.Writer, value any) error {
 		return fmt.Errorf("write the output: %w", err)
 	}
 	return nil
+}
+
+// notNil makes a nil list an empty one, which JSON shows as [] instead of null.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// snapshotName names what a run of a kind and date publishes.
+func snapshotName(kind sink.Kind, date string) string {
+	switch kind {
+	case sink.AsOf:
+		return "enrollment as of " + date
+	case sink.Delta:
+		return "changes of " + date
+	case sink.Full:
+	}
+	return "snapshot " + date
+}
+
+// joinPath returns the location of a path at a destination.
+func joinPath(dest, path string) string { return strings.TrimSuffix(dest, "/") + "/" + path }
+
+// printable quotes text that would break the line it is printed on.
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
 }

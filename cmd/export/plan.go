@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// planOptions are the settings of plan: those of the run that it is for.
+// planOptions holds the settings of plan: those of the planned run.
 type planOptions struct {
 	runOptions
 	latency time.Duration
@@ -21,18 +21,15 @@ type planOptions struct {
 
 func (a *app) planCommand() *cobra.Command {
 	o := &planOptions{}
-	cmd := &cobra.Command{
-		Use:         "plan",
-		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest datasets schools concurrency assume-latency config"},
-		Short:       "Shows what a run would request and write; fetches no student data",
-		Args:        noArguments,
+	cmd := newCommand(a, o, a.plan, "base-url simulate dest datasets schools concurrency assume-latency config", &cobra.Command{
+		Use:   "plan",
+		Short: "Shows what a run would request and write; fetches no student data",
 		Example: "  growth-export plan --simulate\n" +
 			"  growth-export plan --base-url https://host --datasets all --concurrency 16",
-		RunE: resolved(a, o, a.plan),
-	}
+	})
 	o.define(cmd)
 	define(group{cmd.Flags(), serviceGroup}, &o.latency, "assume-latency", "TIME", "500ms", parseDuration,
-		"what one request is taken to last, for the time that a run would take")
+		"assumed duration of one request, for the estimated time")
 	return cmd
 }
 
@@ -51,10 +48,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	if o.output == outputJSON {
-		return writeJSON(a.stdout, estimate)
-	}
-	return writeText(a.stdout, estimateText(estimate, o, a.now()))
+	return writeOutput(a.stdout, o.output, estimate, estimateText(estimate, o, a.now()))
 }
 
 // planDates estimates the as-of runs of several dates.
@@ -65,16 +59,13 @@ func (a *app) planDates(ctx context.Context, o *planOptions, deps pipeline.Deps,
 	if err != nil {
 		return err
 	}
-	if o.output == outputJSON {
-		return writeJSON(a.stdout, all)
-	}
-	return writeText(a.stdout, datesText(all, o))
+	return writeOutput(a.stdout, o.output, all, datesText(all, o))
 }
 
-// datesText formats the estimate of several dates: one run in full, and the totals.
+// datesText formats the estimate of several dates: the first run in full, and the totals.
 func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Plan: %s, each an as-of run of its own, at %s\n",
+	fmt.Fprintf(&b, "Plan: %s, one as-of run each, at %s\n",
 		wording.Many(len(all.Dates), "date"), all.Runs[0].Destination)
 	done := len(all.AlreadyPublished)
 	if done > 0 {
@@ -85,40 +76,39 @@ func datesText(all *pipeline.DatesEstimate, o *planOptions) string {
 	}
 	for _, e := range all.Runs {
 		if !e.AlreadyPublished {
-			fmt.Fprintf(&b, "\nThe run of %s:\n\n", e.SnapshotDate)
+			fmt.Fprintf(&b, "\nRun for %s:\n\n", e.SnapshotDate)
 			b.WriteString(estimateTable(e, o))
 			break
 		}
 	}
-	fmt.Fprintf(&b, "\nAll %s to do:\n\n", wording.Many(len(all.Dates)-done, "date"))
+	fmt.Fprintf(&b, "\nTotal for %s:\n\n", wording.Many(len(all.Dates)-done, "date"))
 	fmt.Fprintf(&b, "requests  %s\nfiles     %s\n", atLeast(all.Requests, all.Exact), wording.Count(all.Files))
 	b.WriteString(timeLine(all.Time, o))
 	return b.String()
 }
 
-// shortList joins words; of a long list only the first ones.
+// shortList joins words, or only the first ones if there are many.
 func shortList(words []string) string {
-	if len(words) <= mostListed {
+	if len(words) <= maxListed {
 		return strings.Join(words, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:mostListed], ", "), len(words)-mostListed)
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:maxListed], ", "), len(words)-maxListed)
 }
 
 // estimateText formats the estimate of one run.
 func estimateText(e *pipeline.Estimate, o *planOptions, now time.Time) string {
 	if e.AlreadyPublished {
-		return fmt.Sprintf("Plan: run %s of %s is published at %s: nothing would be done\n", e.RunID, e.SnapshotDate, e.Destination)
+		return fmt.Sprintf("Plan: run %s of %s is already published at %s: nothing to do\n", e.RunID, e.SnapshotDate, e.Destination)
 	}
-	verb := "would begin"
+	verb := "would start"
 	if e.Resumes {
-		verb = "would resume (what is staged is not requested again)"
+		verb = "would resume (staged data is not requested again)"
 	}
-	return fmt.Sprintf("Plan: %s run %s, %s, at %s\n", verb, e.RunID, taken(e.Kind, e.SnapshotDate), e.Destination) +
+	return fmt.Sprintf("Plan: %s run %s, %s, at %s\n", verb, e.RunID, snapshotName(e.Kind, e.SnapshotDate), e.Destination) +
 		serviceLines(e, now) + "\n" + estimateTable(e, o) + timeLine(e.Time, o)
 }
 
-// serviceLines name the service of a run, and what publishing the run changes at
-// the destination.
+// serviceLines names the service of a run, and what publishing the run changes at the destination.
 func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	text := fmt.Sprintf("service   %s\n", e.BaseURL)
 	if e.MovesFrom != "" {
@@ -131,12 +121,12 @@ func serviceLines(e *pipeline.Estimate, now time.Time) string {
 	return text
 }
 
-// timeLine formats the minimum time that the requests take.
-func timeLine(least time.Duration, o *planOptions) string {
-	return fmt.Sprintf("time      at least %s, at %d requests at once of %s each\n", least.Round(time.Second/10), o.concurrency, o.latency)
+// timeLine formats the minimum duration of the requests.
+func timeLine(minTime time.Duration, o *planOptions) string {
+	return fmt.Sprintf("time      at least %s, with %d concurrent requests of %s each\n", minTime.Round(time.Second/10), o.concurrency, o.latency)
 }
 
-// estimateTable lists the datasets of a run, and its schools.
+// estimateTable lists the datasets and schools of a run.
 func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 	var b strings.Builder
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
@@ -156,20 +146,20 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 		line(d.Dataset, atLeast(d.Requests, d.Exact), wording.Count(d.Files), note)
 	}
 	line("all", atLeast(e.Requests, e.Exact), wording.Count(e.Files), "")
-	_ = t.Flush() // a strings.Builder takes everything
+	_ = t.Flush() // A strings.Builder returns no errors.
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
 		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(o.schoolsPerFile))
 	for i, failure := range e.FailedSchools {
-		if i == mostListed {
+		if i == maxListed {
 			fmt.Fprintf(&b, "  and %d more failures\n", len(e.FailedSchools)-i)
 			break
 		}
-		fmt.Fprintf(&b, "  fails   %s\n", describe(failure))
+		fmt.Fprintf(&b, "  fails   %s\n", failureText(failure))
 	}
 	return b.String()
 }
 
-// atLeast marks a number that is only a minimum.
+// atLeast formats a number, marked if it is only a minimum.
 func atLeast(n int, exact bool) string {
 	if exact {
 		return wording.Count(n)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 
@@ -13,10 +12,10 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// allKinds is the --kind that stands for every kind of snapshot.
+// allKinds is the value of --kind for every kind of snapshot.
 const allKinds = "all"
 
-// pruneOptions are the settings of prune.
+// pruneOptions holds the settings of prune.
 type pruneOptions struct {
 	general
 	destination
@@ -28,21 +27,18 @@ type pruneOptions struct {
 
 func (a *app) pruneCommand() *cobra.Command {
 	o := &pruneOptions{}
-	cmd := &cobra.Command{
-		Use:         "prune",
-		Annotations: map[string]string{oftenAnnotation: "dest keep keep-days kind dry-run config"},
-		Short:       "Removes whole old snapshots",
+	cmd := newCommand(a, o, a.prune, "dest keep keep-days kind dry-run config", &cobra.Command{
+		Use:   "prune",
+		Short: "Removes whole old snapshots",
 		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
 			"another kind; --keep and --keep-days then apply to each kind on its own. The\n" +
-			"snapshot that _latest.json names is always kept. A prune that was killed is\n" +
-			"finished by the next one.",
-		Args: noArguments,
+			"snapshot in _latest.json is always kept. The next prune finishes one that was\n" +
+			"killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
-		RunE: resolved(a, o, a.prune),
-	}
+	})
 	o.defineWriting(o.destination.define(cmd))
-	g := group{cmd.Flags(), "What is kept"}
+	g := group{cmd.Flags(), "What to keep"}
 	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of the kind")
 	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
 		"the snapshots of the last N days; as-of ones by the day they were taken")
@@ -69,7 +65,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	case "keep-days":
 		options.KeepDays = o.keepDays
 	default:
-		return usagef("say what to keep: --keep N, the newest N snapshots, or --keep-days N, those of the last N days")
+		return usagef("set what to keep: --keep N (the newest N snapshots) or --keep-days N (from the last N days)")
 	}
 	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
@@ -80,35 +76,31 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if report == nil {
 		return err
 	}
-	var writing error
-	if o.output == outputJSON {
-		writing = writeJSON(a.stdout, report)
-	} else {
-		writing = writePruned(a.stdout, report)
-	}
+	// An interrupted prune reports what it has removed.
+	unwritten := writeOutput(a.stdout, o.output, report, pruneText(report))
 	if err != nil {
 		return fmt.Errorf("prune %s: %w", store, err)
 	}
-	return writing
+	return unwritten
 }
 
-func writePruned(w io.Writer, r *sink.PruneReport) error {
+func pruneText(r *sink.PruneReport) string {
 	verb := "removed"
 	if r.DryRun {
 		verb = "would remove"
 	}
 	var b strings.Builder
 	for _, run := range r.Removed {
-		fmt.Fprintf(&b, "%s %s, run %s: %s\n", verb, taken(run.Kind, run.SnapshotDate), run.RunID, remains(&run))
+		fmt.Fprintf(&b, "%s %s, run %s: %s\n", verb, snapshotName(run.Kind, run.SnapshotDate), run.RunID, contents(&run))
 	}
 	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, wording.Many(len(r.Removed), "run"), wording.Many(r.Kept, "snapshot"))
-	return writeText(w, b.String())
+	return b.String()
 }
 
-// remains says what there is, or was, of a run.
-func remains(run *sink.PrunedRun) string {
+// contents describes what a removed run consisted of.
+func contents(run *sink.PrunedRun) string {
 	if run.State == sink.Replaced {
-		return "the documents of a run that was replaced"
+		return "documents of a replaced run"
 	}
 	return fmt.Sprintf("%s, %s", wording.Many(run.Files, "file"), wording.Size(run.Bytes))
 }

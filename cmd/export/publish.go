@@ -8,40 +8,36 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// publishOptions are the settings of publish.
+// publishOptions holds the settings of publish.
 type publishOptions struct {
 	general
 	destination
 	limits
 	finishing
-	runID      string
-	acceptHeld bool
-	abandon    bool
-	replace    bool
-
+	runID         string
+	acceptHeld    bool
+	abandon       bool
+	replace       bool
 	acceptBaseURL bool
 }
 
 func (a *app) publishCommand() *cobra.Command {
 	o := &publishOptions{}
-	cmd := &cobra.Command{
-		Use:         "publish",
-		Annotations: map[string]string{oftenAnnotation: "dest run-id accept-held abandon max-failed-schools max-shrink config"},
-		Short:       "Judges and publishes a run that is staged or held",
-		Args:        noArguments,
+	cmd := newCommand(a, o, a.publish, "dest run-id accept-held abandon max-failed-schools max-shrink config", &cobra.Command{
+		Use:   "publish",
+		Short: "Checks and publishes a staged or held run",
 		Example: "  growth-export publish --dest /data/growth --run-id night\n" +
 			"  growth-export publish --dest /data/growth --run-id night --accept-held\n" +
 			"  growth-export publish --dest /data/growth --run-id night --abandon",
-		RunE: resolved(a, o, a.publish),
-	}
+	})
 	o.defineWriting(o.destination.define(cmd))
 	publishing := group{cmd.Flags(), publishingGroup}
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
-	publishing.shownDefault("run-id", "the only one that is staged")
-	publishing.toggle(&o.acceptHeld, "accept-held", "publish it though it is held back")
-	publishing.toggle(&o.abandon, "abandon", "give up the run --run-id, which is not published, and remove what it has staged or committed")
+	publishing.shownDefault("run-id", "the only staged run")
+	publishing.toggle(&o.acceptHeld, "accept-held", "publish a run although it is held back")
+	publishing.toggle(&o.abandon, "abandon", "give up the unpublished run --run-id and remove what it has staged or committed")
 	o.limits.define(publishing, "", "")
-	publishing.toggle(&o.replace, "replace", "allow replacing a snapshot of another scope or of a past date")
+	defineReplace(publishing, &o.replace)
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	o.finishing.define(o.general.define(cmd))
 	return cmd
@@ -52,30 +48,30 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		delete(from, "abandon") // set to its default
 	}
 	if o.abandon && o.runID == "" {
-		return a.abandon(ctx, o.onFinish, usagef("%s: name the run to give up with --run-id", from["abandon"].name))
+		return a.endBeforeRun(ctx, o.onFinish, usagef("%s: set --run-id to the run to give up", from["abandon"].name))
 	}
 	if _, err := from.choose("abandon", "accept-held"); err != nil {
-		return a.abandon(ctx, o.onFinish, err)
+		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	o.log = a.newLogger(&o.general)
 	store, err := a.openStore(ctx, &o.destination, from)
 	if err != nil {
-		return a.abandon(ctx, o.onFinish, err)
+		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	meter := &pipeline.Meter{}
-	a.who.works(meter)
+	a.who.setMeter(meter)
 	deps := pipeline.Deps{Store: store, Logger: o.log, Meter: meter, Watcher: a.watcher(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, store, deps.Logger)
 	}
 	if o.abandon {
 		summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Abandon(ctx, deps, o.runID) })
-		return a.conclude(ctx, &o.general, o.onFinish, summary, err)
+		return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 	}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 		AcceptBaseURL: o.acceptBaseURL,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
-	return a.conclude(ctx, &o.general, o.onFinish, summary, err)
+	return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 }

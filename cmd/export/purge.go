@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// purgeOptions are the settings of purge.
+// purgeOptions holds the settings of purge.
 type purgeOptions struct {
 	general
 	destination
@@ -27,36 +26,32 @@ type purgeOptions struct {
 
 func (a *app) purgeCommand() *cobra.Command {
 	o := &purgeOptions{}
-	cmd := &cobra.Command{
-		Use:         "purge",
-		Annotations: map[string]string{oftenAnnotation: "dest schools districts dry-run config"},
-		Short:       "Removes all rows of schools or districts from every snapshot",
+	cmd := newCommand(a, o, a.purge, "dest schools districts dry-run config", &cobra.Command{
+		Use:   "purge",
+		Short: "Removes all rows of schools or districts from every snapshot",
 		Long: "Removes all rows of some schools, or of some districts and their schools, from\n" +
-			"every snapshot, as-of snapshot and set of changes at the destination, reads all\n" +
-			"files again and writes a proof under _purges. What unfinished runs have staged\n" +
-			"is dropped; the same command fetches it again. Ledgers, plans and manifests stay:\n" +
-			"they name schools but hold no student data.\n\n" +
-			"Nothing is purged if a bid occurs nowhere there, unless --allow-unknown, or while a\n" +
-			"process works on a run. The same command finishes a purge that was killed. Object\n" +
+			"every snapshot, as-of snapshot and delta run at the destination, re-reads all\n" +
+			"files and writes a proof under _purges. Data staged by unfinished runs is dropped;\n" +
+			"the same run command fetches it again. Ledgers, plans and manifests stay: they\n" +
+			"name schools but hold no student data.\n\n" +
+			"Nothing is purged while a process works on a run, or if a bid occurs nowhere,\n" +
+			"unless --allow-unknown. The same command finishes a purge that was killed. Object\n" +
 			"versions of a bucket, backups and copies are out of its reach.",
-		Args: noArguments,
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
 			"  growth-export purge --dest s3://bucket/growth --schools @ended.txt",
-		RunE: resolved(a, o, a.purge),
-	}
+	})
 	o.defineWriting(o.destination.define(cmd))
-	g := group{cmd.Flags(), "What is removed (only flags count: elsewhere these names restrict runs)"}
-	g.list(&o.schools, "schools", nil, "the rows of these schools: bids as a comma list, or @FILE")
-	g.list(&o.districts, "districts", nil, "the rows of these districts and their schools: bids as above")
-	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids if some occur nowhere at the destination")
+	g := group{cmd.Flags(), "What to remove (as flags only: elsewhere these names restrict runs)"}
+	g.list(&o.schools, "schools", nil, "rows of these schools: bids as a comma list, or @FILE")
+	g.list(&o.districts, "districts", nil, "rows of these districts and their schools: bids as above")
+	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
 	o.general.define(cmd)
 	return cmd
 }
 
-// purgeTarget returns what is to be purged. It must be given as flags: in the
-// environment or a file the same names restrict runs, and purging exactly the
-// schools that are exported would be disastrous.
+// purgeTarget returns what to purge. It must be given as flags: in the environment or a file the same names restrict
+// runs, and purging exactly the exported schools would be disastrous.
 func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, err error) {
 	bySchool, byDistrict := from["schools"].rank == byFlag, from["districts"].rank == byFlag
 	for _, bid := range slices.Concat(o.schools, o.districts) {
@@ -74,10 +69,10 @@ func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, e
 	}
 	for _, name := range []string{"schools", "districts"} {
 		if from.given(name) {
-			return nil, nil, usagef("%s restricts what runs export: name what to purge with the flag --schools or --districts", from[name].name)
+			return nil, nil, usagef("%s restricts what runs export: set what to purge with the flag --schools or --districts", from[name].name)
 		}
 	}
-	return nil, nil, usagef("name what to purge: --schools LIST or --districts LIST")
+	return nil, nil, usagef("set what to purge: --schools LIST or --districts LIST")
 }
 
 func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
@@ -107,22 +102,19 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if !o.dryRun {
 		a.rewriteReports(ctx, store, report.Runs)
 	}
-	if o.output == outputJSON {
-		return writeJSON(a.stdout, report)
-	}
-	return writePurged(a.stdout, report)
+	return writeOutput(a.stdout, o.output, report, purgeText(report))
 }
 
-// rewriteReports updates the reports of runs to the data that a purge has left.
+// rewriteReports writes the reports of purged runs again.
 func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.PurgedRun) {
 	for i := range runs {
 		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID); err != nil {
-			a.warn("cannot write the report of a run again", err)
+			a.warn("cannot rewrite the report of a run", err)
 		}
 	}
 }
 
-func writePurged(w io.Writer, r *sink.PurgeReport) error {
+func purgeText(r *sink.PurgeReport) string {
 	var b strings.Builder
 	for _, bid := range r.Unknown {
 		fmt.Fprintf(&b, "no table, plan, ledger or manifest names %s\n", quoted(bid))
@@ -132,10 +124,10 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 		verb, dropped = "would remove", "would drop run"
 	}
 	for _, run := range r.DroppedRuns {
-		fmt.Fprintf(&b, "%s %s, which was not published; the same command fetches it again\n", dropped, printable(run))
+		fmt.Fprintf(&b, "%s %s, which was not published; the same run command fetches it again\n", dropped, printable(run))
 	}
 	for _, run := range r.Runs {
-		fmt.Fprintf(&b, "%s, run %s: %s of %s\n", taken(run.Kind, run.SnapshotDate), run.RunID,
+		fmt.Fprintf(&b, "%s, run %s: %s of %s\n", snapshotName(run.Kind, run.SnapshotDate), run.RunID,
 			wording.Many(len(run.Files), "file"), wording.Many(len(run.RowsRemoved), "table"))
 	}
 	for _, table := range slices.Sorted(maps.Keys(r.RowsRemoved)) {
@@ -147,16 +139,15 @@ func writePurged(w io.Writer, r *sink.PurgeReport) error {
 	case !r.DryRun:
 		writeProof(&b, r)
 	}
-	return writeText(w, b.String())
+	return b.String()
 }
 
-// writeProof writes what was verified, and what no purge reaches. A proof is
-// only written when no matching row was found.
+// writeProof writes what was verified and what a purge cannot reach. There is a proof only if no matching row is left.
 func writeProof(b *strings.Builder, r *sink.PurgeReport) {
 	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Reread.Files, "file"),
 		wording.Many(r.Reread.Rows, "row"), wording.Size(r.Reread.Bytes))
 	for _, table := range slices.Sorted(maps.Keys(r.Reread.RowsMentioning)) {
-		fmt.Fprintf(b, "kept %s of %s that belong to others and name one of the bids in another column\n",
+		fmt.Fprintf(b, "kept %s of %s that belong to others and only mention a purged bid\n",
 			wording.Many(r.Reread.RowsMentioning[table], "row"), table)
 	}
 	fmt.Fprintf(b, "proof: %s\n", sink.PurgePath(r.ID))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// reportOptions are the settings of report.
+// reportOptions holds the settings of report.
 type reportOptions struct {
 	general
 	destination
@@ -21,34 +20,31 @@ type reportOptions struct {
 	to    string
 }
 
-// toStdout is the file of --to that stands for stdout.
+// toStdout is the value of --to for stdout.
 const toStdout = "-"
 
 func (a *app) reportCommand() *cobra.Command {
 	o := &reportOptions{}
-	cmd := &cobra.Command{
-		Use:         "report",
-		Annotations: map[string]string{oftenAnnotation: "dest run-id to config output"},
-		Short:       "Writes the page again that shows what a run did",
+	cmd := newCommand(a, o, a.report, "dest run-id to config output", &cobra.Command{
+		Use:   "report",
+		Short: "Writes the HTML report of a run again",
 		Long: "Writes _runs/<run>/report.html again, from the run's manifest and ledger, or from\n" +
-			"its journals while it is not published: one file that a browser shows without a\n" +
-			"network. Each run and publish has written it when it ended.",
-		Args: noArguments,
+			"its checkpoints if it is not published. The report is one HTML file that needs no\n" +
+			"network. Every run and publish writes it at its end.",
 		Example: "  growth-export report --dest /data/growth\n" +
 			"  growth-export report --dest s3://bucket/growth --to report.html",
-		RunE: resolved(a, o, a.drawReport),
-	}
+	})
 	o.defineWriting(o.destination.define(cmd))
 	which := group{cmd.Flags(), "Which run"}
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "id of the run")
-	which.shownDefault("run-id", "the one planned last")
-	define(which, &o.to, "to", "FILE", "", parsePath, "write the page to this file instead, or to stdout: -")
-	which.shownDefault("to", "report.html beside the run's plan")
+	which.shownDefault("run-id", "the newest run")
+	define(which, &o.to, "to", "FILE", "", parsePath, "write the report to this file instead; - is stdout")
+	which.shownDefault("to", "report.html in the run's folder")
 	o.general.define(cmd)
 	return cmd
 }
 
-func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) error {
+func (a *app) report(ctx context.Context, o *reportOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
@@ -60,10 +56,10 @@ func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) er
 			return err
 		}
 		if run == "" {
-			return usagef("there is no run at %s", store)
+			return usagef("there are no runs at %s", store)
 		}
 	}
-	path, err := await(ctx, func() (string, error) { return a.drawReportTo(ctx, o.to, store, run) })
+	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o.to, store, run) })
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 		return usagef("there is no run %s at %s: see growth-export status", run, store)
@@ -74,21 +70,18 @@ func (a *app) drawReport(ctx context.Context, o *reportOptions, from sources) er
 	case path == toStdout:
 		return nil
 	}
-	if o.output == outputJSON {
-		return writeJSON(a.stdout, struct {
-			RunID  string `json:"run_id"`
-			Report string `json:"report"`
-		}{run, path})
-	}
-	_, err = fmt.Fprintln(a.stdout, path)
-	return err
+	value := struct {
+		RunID  string `json:"run_id"`
+		Report string `json:"report"`
+	}{run, path}
+	return writeOutput(a.stdout, o.output, value, path+"\n")
 }
 
-// drawReportTo returns where the page is now.
-func (a *app) drawReportTo(ctx context.Context, to string, store sink.Store, run string) (string, error) {
+// writeReport writes the report of a run to the file to, or to the destination if that is empty, and returns its path.
+func (a *app) writeReport(ctx context.Context, to string, store sink.Store, run string) (string, error) {
 	if to == "" {
 		path, err := pipeline.WriteReport(ctx, store, run)
-		return below(store.String(), path), err
+		return joinPath(store.String(), path), err
 	}
 	page, err := pipeline.Report(ctx, store, run)
 	if err != nil {
@@ -99,10 +92,7 @@ func (a *app) drawReportTo(ctx context.Context, to string, store sink.Store, run
 		return to, err
 	}
 	if err := os.WriteFile(to, page, 0o600); err != nil {
-		return "", usagef("--to: write the page: %w", err)
+		return "", usagef("--to: write the report: %w", err)
 	}
 	return to, nil
 }
-
-// below names a path below a destination.
-func below(dest, path string) string { return strings.TrimSuffix(dest, "/") + "/" + path }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -16,18 +17,14 @@ func (a *app) schemaCommand() *cobra.Command {
 		names[i] = formats[i].Name
 	}
 	var format string
-	cmd := &cobra.Command{
-		Use:     "schema",
-		Short:   "Prints the tables: documentation, JSON, DDL, sources for dbt",
-		Args:    noArguments,
-		Example: "  growth-export schema --format duckdb",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := a.resolve(cmd); err != nil {
-				return err
-			}
-			return formats[slices.Index(names, format)].Write(a.stdout)
-		},
+	work := func(context.Context, *string, sources) error {
+		return formats[slices.Index(names, format)].Write(a.stdout)
 	}
+	cmd := newCommand(a, &format, work, "", &cobra.Command{
+		Use:     "schema",
+		Short:   "Prints the tables: documentation, JSON, DDL, dbt sources",
+		Example: "  growth-export schema --format duckdb",
+	})
 	choose(group{cmd.Flags(), generalGroup}, &format, "format", "FORMAT", names[0], names, strings.Join(names, ", "))
 	return cmd
 }

@@ -1,18 +1,19 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -27,10 +28,10 @@ import (
 //	exits CODE COMMAND...    runs a command that must end with the exit code
 //	oneline FILE|stderr      the text is exactly one line
 //	tree FOLDER FILE         writes the names of all files below a folder to a file
-//	serve [KIND...]          starts a simulated service in the test, in the place
-//	                         of the one before, and sets the variables that lead
-//	                         to it; KIND is failing, denied, unauthorized, empty,
-//	                         nonsense, or elsewhere for a base URL of its own
+//	serve [KIND...]          starts a simulated service, in place of the one before,
+//	                         and sets the variables of its users; KIND is failing,
+//	                         denied, unauthorized, empty, nonsense, or elsewhere for
+//	                         another base URL
 //	jsonfield FILE NAME TEXT a member at the top of a JSON object starts with TEXT
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -47,7 +48,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Vars = commandEnvironment(env.Vars)
-			env.Values[servedKey{}] = &served{}
+			env.Values[serviceKey{}] = startService(env)
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},
@@ -107,13 +108,22 @@ func cmdTree(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(names.String()), 0o600))
 }
 
-// served is the simulated service of a script.
-type served struct {
-	addr string
-	stop func()
+// scriptService is the simulated service of a script. Later ones replace its handler
+// and keep its base URL, as a destination belongs to one service.
+type scriptService struct {
+	url     string
+	handler atomic.Pointer[simulator.Server]
 }
 
-type servedKey struct{}
+type serviceKey struct{}
+
+func startService(env *testscript.Env) *scriptService {
+	s := &scriptService{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.handler.Load().ServeHTTP(w, r) }))
+	env.Defer(server.Close)
+	s.url = server.URL
+	return s
+}
 
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
@@ -128,7 +138,10 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	for _, kind := range args {
 		results := simulator.Fault{Operation: "test_results", Kind: simulator.FaultStatus}
 		switch kind {
-		case "empty", "elsewhere":
+		case "elsewhere":
+			server.BasePath = "/elsewhere"
+			continue
+		case "empty":
 			continue
 		case "failing":
 			results.School, results.Status = world.Schools()[0].Bid, 500
@@ -143,27 +156,9 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		server.Faults = append(server.Faults, results)
 	}
-	// A destination belongs to one service, so the next one has its address.
-	addr := ""
-	current, ok := ts.Value(servedKey{}).(*served)
-	if ok && current.stop != nil && !slices.Contains(args, "elsewhere") {
-		current.stop()
-		addr = current.addr
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	baseURL, stop, err := simulator.Start(ctx, simulator.New(world, server), addr)
-	if err != nil {
-		cancel()
-		ts.Check(err)
-	}
-	ts.Defer(func() {
-		stop()
-		cancel()
-	})
-	root, err := url.Parse(baseURL)
-	ts.Check(err)
-	*current = served{addr: root.Host, stop: stop}
-	ts.Setenv("GROWTH_EXPORT_BASE_URL", baseURL)
+	service, simulated := ts.Value(serviceKey{}).(*scriptService), simulator.New(world, server)
+	service.handler.Store(simulated)
+	ts.Setenv("GROWTH_EXPORT_BASE_URL", service.url+simulated.BasePath())
 	ts.Setenv(apiKeyVariable, simulator.DefaultKey)
 	ts.Setenv(apiSecretVariable, simulator.DefaultSecret)
 }

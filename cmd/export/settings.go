@@ -116,6 +116,11 @@ func defineAcceptBaseURL(g group, target *bool) {
 	g.toggle(target, "accept-base-url", "allow a destination that belongs to another service to move to this one")
 }
 
+// defineReplace adds the setting that allows a run to replace any snapshot.
+func defineReplace(g group, target *bool) {
+	g.toggle(target, "replace", "allow replacing a snapshot with another scope or a past date")
+}
+
 // limits are what a run is judged by; nil for what the plan says.
 type limits struct {
 	maxFailedSchools *int

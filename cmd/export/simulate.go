@@ -19,11 +19,10 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// simulatePrefix starts the flags of the simulated service. The command
-// simulate takes them without it too.
+// simulatePrefix starts the flags of the simulated service. The command simulate also accepts them without it.
 const simulatePrefix = "simulate-"
 
-// simulation is the world of the simulated service, and its faults.
+// simulation holds the settings of the simulated service.
 type simulation struct {
 	world   simulator.Options
 	seed    int64
@@ -37,24 +36,23 @@ type simulation struct {
 
 func (o *simulation) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), simulationGroup}
-	define(g, &o.seed, simulatePrefix+"seed", "N", "0", between[int64](0, math.MaxInt64), "seed: other names, identifiers and scores")
+	define(g, &o.seed, simulatePrefix+"seed", "N", "0", between[int64](0, math.MaxInt64), "seed of all names, identifiers and scores")
 	define(g, &o.world.Districts, simulatePrefix+"districts", "N", "3", between(1, 1000), "number of districts")
 	define(g, &o.world.Schools, simulatePrefix+"schools", "N", "12", parseSchools, "number of schools")
-	define(g, &o.world.Results, simulatePrefix+"results", "N", "15000", between(1, 100_000_000), "about how many test results in all")
-	g.list(&o.sizes, simulatePrefix+"sizes", o.parseSizes, "results of the first schools; 2000x300 stands for 300 schools of 2000")
+	define(g, &o.world.Results, simulatePrefix+"results", "N", "15000", between(1, 100_000_000), "approximate number of test results in all")
+	g.list(&o.sizes, simulatePrefix+"sizes", o.parseSizes, "results in each of the first schools; 2000x300 means 300 schools with 2000")
 	g.shownDefault(simulatePrefix+"sizes", "0,1,999,1000,1001")
-	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "wait before every answer")
-	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that meet a passing fault, of every kind")
-	g.toggle(&o.world.Quirks, simulatePrefix+"quirks", "send what the live service is known to send and more: odd values, names, members")
-	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results answer 500 for ever")
-	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results answer 403")
+	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "delay of every answer")
+	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that hit a transient fault, of all kinds")
+	g.toggle(&o.world.Quirks, simulatePrefix+"quirks", "send odd values, names and members, as the live service does, and more")
+	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results always return 500")
+	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results return 403")
 	g.list(&o.breaks, simulatePrefix+"break", parseBreaks,
-		"break the service's own rules (names as in checks, or all), or list_moves: lists change while they are first read")
+		"break the service's own rules (names of checks, or all); list_moves: lists change during the first reading")
 	g.shownDefault(simulatePrefix+"break", "none")
 }
 
-// listMoves is a fault rather than a broken rule: a second reading finds the
-// list in order.
+// listMoves is a fault rather than a broken rule: the second reading of a list is consistent.
 const listMoves = "list_moves"
 
 // parseBreaks parses names of rules.
@@ -74,8 +72,7 @@ func parseBreaks(words []string) ([]string, error) {
 	return breaks, nil
 }
 
-// parseSchools takes a number of schools; the simulator's word for none is
-// below 0.
+// parseSchools parses a number of schools. In simulator.Options, 0 is the default and -1 is none.
 func parseSchools(text string) (int, error) {
 	n, err := between(0, 100_000)(text)
 	if err == nil && n == 0 {
@@ -84,7 +81,7 @@ func parseSchools(text string) (int, error) {
 	return n, err
 }
 
-// parseSizes reads numbers, and numbers x times.
+// parseSizes parses numbers and repeated numbers such as 2000x300.
 func (o *simulation) parseSizes(words []string) ([]string, error) {
 	o.world.SchoolSizes = nil
 	for _, word := range words {
@@ -105,8 +102,7 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// serve serves the simulated service until stop is called. Its results are of
-// the year before the given time, as the service's are.
+// serve serves the simulated service until stop is called. Like the real one, it has the results of the year before now.
 func (o *simulation) serve(ctx context.Context, addr string, now time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), now.UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
@@ -133,8 +129,7 @@ func (o *simulation) serve(ctx context.Context, addr string, now time.Time) (bas
 	return simulator.Start(ctx, simulator.New(world, simulator.ServerOptions{Latency: o.latency, Faults: faults}), addr)
 }
 
-// simulatedDay is the day on which a run finds the simulated service: the date
-// of its snapshot, or today.
+// simulatedDay returns the date of the snapshot, or else today, for which the service is simulated.
 func (o *selection) simulatedDay(now time.Time) time.Time {
 	if day, err := time.Parse(time.DateOnly, o.snapshotDate); err == nil {
 		return day
@@ -142,7 +137,7 @@ func (o *selection) simulatedDay(now time.Time) time.Time {
 	return now
 }
 
-// embed serves the simulated service for this process itself.
+// embed serves the simulated service for this process.
 func (o *simulation) embed(ctx context.Context, now time.Time) (baseURL *url.URL, stop func(), err error) {
 	address, stop, err := o.serve(ctx, "", now)
 	if err != nil {
@@ -155,32 +150,26 @@ func (o *simulation) embed(ctx context.Context, now time.Time) (baseURL *url.URL
 	return baseURL, stop, nil
 }
 
-// simulatedCredentials are those that the simulated service takes.
+// simulatedCredentials returns the credentials of the simulated service.
 func simulatedCredentials() extract.Credentials {
 	return extract.Credentials{APIKey: simulator.DefaultKey, APISecret: simulator.DefaultSecret}
 }
 
 func (a *app) simulateCommand() *cobra.Command {
-	var o simulation
+	o := &simulation{}
 	var addr, config string
-	cmd := &cobra.Command{
-		Use:         "simulate",
-		Annotations: map[string]string{oftenAnnotation: "addr simulate-schools simulate-results simulate-latency simulate-faults simulate-failing config"},
-		Short:       "Serves a simulated service, with faults on demand",
+	work := func(ctx context.Context, o *simulation, _ sources) error { return a.simulate(ctx, o, addr) }
+	common := "addr simulate-schools simulate-results simulate-latency simulate-faults simulate-failing config"
+	cmd := newCommand(a, o, work, common, &cobra.Command{
+		Use:   "simulate",
+		Short: "Serves a simulated service, with faults on demand",
 		Long: "Serves a simulated service on a loopback port until it is interrupted, and prints\n" +
-			"the variables with which growth-export run finds it.\n" +
-			"The prefix simulate- of the flags may be left out here: --seed 7 is --simulate-seed 7.",
-		Args:    noArguments,
+			"the variables that growth-export run needs to use it. The prefix simulate- of the\n" +
+			"flags is optional here: --seed 7 is --simulate-seed 7.",
 		Example: "  growth-export simulate --addr 127.0.0.1:8080 --schools 40 --faults 0.15",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := a.resolve(cmd); err != nil {
-				return err
-			}
-			return a.simulate(cmd.Context(), &o, addr)
-		},
-	}
+	})
 	define(group{cmd.Flags(), serviceGroup}, &addr, "addr", "HOST:PORT", "127.0.0.1:0", parseLoopback,
-		"loopback address to serve on; port 0 takes a free one")
+		"loopback address to serve on; port 0 picks a free port")
 	o.define(cmd)
 	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -196,18 +185,18 @@ func (a *app) simulateCommand() *cobra.Command {
 func (a *app) simulate(ctx context.Context, o *simulation, addr string) error {
 	baseURL, stop, err := o.serve(ctx, addr, a.now())
 	if err != nil {
-		return usagef("--addr: %w; port 0 takes a free one", err)
+		return usagef("--addr: %w; port 0 picks a free port", err)
 	}
 	defer stop()
 	c := simulatedCredentials()
 	fmt.Fprintf(a.stdout, "export %s=%s\nexport %s=%s\nexport %s=%s\n",
 		envName("base-url"), baseURL, apiKeyVariable, c.APIKey, apiSecretVariable, c.APISecret)
-	fmt.Fprintf(a.stderr, "growth-export: serving until interrupted; the credentials are good for this service alone\n")
+	fmt.Fprintf(a.stderr, "growth-export: serving until interrupted; the credentials work only for this service\n")
 	<-ctx.Done()
 	return nil
 }
 
-// parseLoopback takes an address that nobody outside this machine can reach.
+// parseLoopback parses an address that only this machine can reach.
 func parseLoopback(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	ip := net.ParseIP(host)

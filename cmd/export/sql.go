@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// sqlOptions are the settings of sql.
+// sqlOptions holds the settings of sql.
 type sqlOptions struct {
 	destination
 	config        string
@@ -36,38 +36,36 @@ func (a *app) sqlCommand() *cobra.Command {
 		names[i] = dialects[i].Name
 	}
 	o := &sqlOptions{}
-	cmd := &cobra.Command{
-		Use:         "sql",
-		Annotations: map[string]string{oftenAnnotation: "dest dialect snapshot-date effective-date run-id changes schema config"},
-		Short:       "Prints statements that make a view of each table of a snapshot",
-		Long: "Prints statements that make a view of each table, over exactly the files of one run. Of delta runs, one or several," +
-			" a view has the latest row of each key: the one modified last, or of the run planned last. Rows without a complete key" +
-			" are all kept.",
-		Args: noArguments,
+	work := func(ctx context.Context, o *sqlOptions, from sources) error {
+		manifests, err := a.runsToRead(ctx, o, from)
+		if err != nil {
+			return err
+		}
+		snapshot, err := o.snapshot(manifests)
+		if err != nil {
+			return err
+		}
+		return dialects[slices.Index(names, o.dialect)].Write(a.stdout, snapshot)
+	}
+	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes schema config", &cobra.Command{
+		Use:   "sql",
+		Short: "Prints SQL that creates a view for each table of a snapshot",
+		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, one or several," +
+			" a view holds the latest row of each key: the one modified last, or from the run planned last. Rows without a" +
+			" complete key are all kept.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dest s3://bucket/prefix --dialect spark > views.sql",
-		RunE: resolved(a, o, func(ctx context.Context, o *sqlOptions, from sources) error {
-			manifests, err := a.runsToRead(ctx, o, from)
-			if err != nil {
-				return err
-			}
-			snapshot, err := o.snapshot(manifests)
-			if err != nil {
-				return err
-			}
-			return dialects[slices.Index(names, o.dialect)].Write(a.stdout, snapshot)
-		}),
-	}
+	})
 	o.define(cmd)
-	which := group{cmd.Flags(), "What is read"}
+	which := group{cmd.Flags(), "What to read"}
 	choose(which, &o.dialect, "dialect", "DIALECT", names[0], names, strings.Join(names, " or "))
 	define(which, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "the snapshot of this date")
 	which.shownDefault("snapshot-date", "the latest")
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the enrollment as of this date")
 	which.list(&o.runIDs, "run-id", checkRunIDs, "a published run, or several delta runs")
-	which.toggle(&o.changes, "changes", "all delta runs here")
+	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
-		"put the views into this schema, to read two nights side by side")
+		"create the views in this schema, to compare two snapshots side by side")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
 		"YAML file of settings, with the names of the flags")
 	return cmd
@@ -90,8 +88,7 @@ func parseSchema(text string) (string, error) {
 	return text, nil
 }
 
-// runsToRead returns the manifests of the runs that were asked for: one, or
-// several delta runs, oldest first.
+// runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
 func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*sink.Manifest, error) {
 	if !o.changes {
 		delete(from, "changes") // set to its default
@@ -126,8 +123,7 @@ func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*s
 	})
 }
 
-// snapshot describes the runs for SQL. A folder gets its absolute path, so that
-// the statements work in any working directory.
+// snapshot describes the runs for SQL. The path of a folder is absolute, so that the SQL works in any directory.
 func (o *sqlOptions) snapshot(manifests []*sink.Manifest) (*render.Snapshot, error) {
 	root := "s3://" + strings.TrimSuffix(o.place.bucket+"/"+o.place.prefix, "/")
 	if o.place.folder != "" {
@@ -175,11 +171,10 @@ func (o *sqlOptions) snapshot(manifests []*sink.Manifest) (*render.Snapshot, err
 	return s, nil
 }
 
-// errNothingPublished says that there is no snapshot where one was looked for.
+// errNothingPublished is the reason when a snapshot is not found.
 var errNothingPublished = usagef("see growth-export status for what is there")
 
-// runsByID returns the manifests of published runs, oldest first. Several must
-// be delta runs: other runs do not add up.
+// runsByID returns the manifests of published runs, oldest first. Several runs must all be delta runs.
 func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*sink.Manifest, error) {
 	var runs []*sink.Manifest
 	for _, id := range ids {
@@ -192,7 +187,7 @@ func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*sink.Mani
 		case manifest.Status != sink.Published:
 			return nil, usagef("run %s at %s was replaced, its files are gone: name the run that replaced it, see growth-export status", id, store)
 		case len(ids) > 1 && manifest.Kind != sink.Delta:
-			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be put together: name it alone", id)
+			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: name it alone", id)
 		}
 		runs = append(runs, manifest)
 	}
@@ -200,30 +195,30 @@ func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*sink.Mani
 	return runs, nil
 }
 
-// publishedRun returns the manifest of the snapshot of a date, or of the
-// enrollment as of a date, or else of the latest snapshot.
+// publishedRun returns the manifest of the snapshot of a date, of the enrollment
+// as of a date, or of the latest snapshot if both dates are empty.
 func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effectiveDate string) (*sink.Manifest, error) {
 	var manifest *sink.Manifest
 	var err error
-	what := "latest snapshot"
-	none := "no snapshot of all schools is published"
+	what, missing := "latest snapshot", "no snapshot of all schools is published"
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
-		none = "there is no " + what
 		manifest, err = sink.Standing(ctx, store, sink.Full, snapshotDate)
 	case effectiveDate != "":
 		what = "enrollment as of " + effectiveDate
-		none = "there is no " + what
 		manifest, err = sink.Standing(ctx, store, sink.AsOf, effectiveDate)
 	default:
 		manifest, err = sink.LatestRun(ctx, store)
+	}
+	if snapshotDate != "" || effectiveDate != "" {
+		missing = "there is no " + what
 	}
 	switch {
 	case err != nil && !errors.Is(err, sink.ErrNotFound):
 		return nil, fmt.Errorf("read the %s: %w", what, err)
 	case manifest == nil:
-		return nil, fmt.Errorf("%s at %s: %w", none, store, errNothingPublished)
+		return nil, fmt.Errorf("%s at %s: %w", missing, store, errNothingPublished)
 	}
 	return manifest, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// statusOptions are the settings of status.
+// statusOptions holds the settings of status.
 type statusOptions struct {
 	general
 	destination
@@ -24,20 +23,17 @@ type statusOptions struct {
 
 func (a *app) statusCommand() *cobra.Command {
 	o := &statusOptions{}
-	cmd := &cobra.Command{
-		Use:         "status",
-		Annotations: map[string]string{oftenAnnotation: "dest clean clean-after config output"},
-		Short:       "Lists the runs at a destination and how far each is",
-		Args:        noArguments,
+	cmd := newCommand(a, o, a.status, "dest clean clean-after config output", &cobra.Command{
+		Use:   "status",
+		Short: "Lists the runs at a destination and their progress",
 		Example: "  growth-export status --dest /data/growth\n" +
 			"  growth-export status --dest s3://bucket/prefix --clean",
-		RunE: resolved(a, o, a.status),
-	}
+	})
 	o.destination.define(cmd)
 	cleaning := group{cmd.Flags(), "Cleaning"}
-	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: those that no process holds and that gave no sign of life for --clean-after")
+	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on, without a sign of life for --clean-after")
 	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
-		"how long a run has given no sign of life before it counts as dead; a run at work gives one every few minutes")
+		"how long without a sign of life until a run counts as dead; a live run gives one every few minutes")
 	o.general.define(cmd)
 	return cmd
 }
@@ -59,57 +55,55 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return fmt.Errorf("list the runs at %s: %w", store, err)
 	}
-	if o.output == outputJSON {
-		return writeJSON(a.stdout, struct {
-			Destination string          `json:"destination"`
-			Runs        []sink.RunState `json:"runs"`
-			Cleaned     []string        `json:"cleaned,omitempty"`
-		}{store.String(), notNil(runs), cleaned})
-	}
-	for _, run := range cleaned {
-		fmt.Fprintf(a.stdout, "cleaned run %s\n", printable(run))
-	}
-	return writeRuns(a.stdout, store.String(), runs, a.now())
+	value := struct {
+		Destination string          `json:"destination"`
+		Runs        []sink.RunState `json:"runs"`
+		Cleaned     []string        `json:"cleaned,omitempty"`
+	}{store.String(), notNil(runs), cleaned}
+	return writeOutput(a.stdout, o.output, value, statusText(store.String(), runs, cleaned, a.now()))
 }
 
-func writeRuns(w io.Writer, at string, runs []sink.RunState, now time.Time) error {
+func statusText(dest string, runs []sink.RunState, cleaned []string, now time.Time) string {
 	var b strings.Builder
+	for _, run := range cleaned {
+		fmt.Fprintf(&b, "cleaned run %s\n", printable(run))
+	}
 	if len(runs) == 0 {
-		fmt.Fprintf(&b, "There are no runs at %s.\n", at)
-	} else {
-		t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(t, "run\tkind\tdate\tstate\tschools\tfailed\tdenied\trows\tsize\ttook\tlast sign of life")
-		for i := range runs {
-			r := &runs[i]
-			rows, size, took := "-", "-", "-"
-			if r.State == sink.StatePublished || r.State == sink.StateReplaced {
-				rows, took = wording.Count(r.Rows), wording.Duration(r.Duration)
-			}
-			if r.State == sink.StatePublished {
-				size = wording.Size(r.Bytes)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, stateOf(r),
-				wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), rows, size, took, age(now, r.LastProgress))
-		}
-		_ = t.Flush() // a strings.Builder takes everything
+		fmt.Fprintf(&b, "There are no runs at %s.\n", dest)
+		return b.String()
 	}
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "run\tkind\tdate\tstate\tschools\tfailed\tdenied\trows\tsize\ttook\tlast sign of life")
 	for i := range runs {
-		if by := runs[i].SupersededBy; by != "" {
-			fmt.Fprintf(&b, "%s was held back; %s has been published for its date\n", runs[i].RunID, by)
+		r := &runs[i]
+		rows, size, took := "-", "-", "-"
+		if r.State == sink.StatePublished || r.State == sink.StateReplaced {
+			rows, took = wording.Count(r.Rows), shortTime(r.Duration)
 		}
-		for _, reason := range runs[i].Reasons {
-			fmt.Fprintf(&b, "%s is held back because %s\n", runs[i].RunID, reason)
+		if r.State == sink.StatePublished {
+			size = wording.Size(r.Bytes)
 		}
-		for _, problem := range runs[i].Problems {
-			fmt.Fprintf(&b, "%s has a problem: %s\n", runs[i].RunID, printable(problem))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, stateText(r),
+			wording.Count(r.Schools), wording.Count(r.Failed), wording.Count(r.Denied), rows, size, took, ageText(now, r.LastProgress))
+	}
+	_ = t.Flush() // A strings.Builder returns no errors.
+	for i := range runs {
+		r := &runs[i]
+		if r.SupersededBy != "" {
+			fmt.Fprintf(&b, "%s was held back; %s has been published for its date\n", r.RunID, r.SupersededBy)
+		}
+		for _, reason := range r.Reasons {
+			fmt.Fprintf(&b, "%s is held back because %s\n", r.RunID, reason)
+		}
+		for _, problem := range r.Problems {
+			fmt.Fprintf(&b, "%s has a problem: %s\n", r.RunID, printable(problem))
 		}
 	}
-	return writeText(w, b.String())
+	return b.String()
 }
 
-// stateOf is the state of a run, and how much of it is staged while it is not
-// published.
-func stateOf(r *sink.RunState) string {
+// stateText returns the state of a run, with the number of staged tasks while it is staging.
+func stateText(r *sink.RunState) string {
 	switch {
 	case r.SupersededBy != "":
 		return r.State + ", superseded"
@@ -117,4 +111,12 @@ func stateOf(r *sink.RunState) string {
 		return fmt.Sprintf("%s, %d of %d tasks", r.State, r.Staged, r.Units)
 	}
 	return r.State
+}
+
+// ageText returns how long ago a time was.
+func ageText(now, then time.Time) string {
+	if then.IsZero() {
+		return "-"
+	}
+	return shortTime(max(0, now.Sub(then))) + " ago"
 }

@@ -2,23 +2,20 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
-	"unicode"
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
 )
 
-// jsonSummary is the JSON form of a summary, and of a command that came to none.
-// Destination and report are where any process finds them.
+// jsonSummary is the JSON form of a summary, or of an error before there was one. Paths do not depend on the working
+// directory.
 type jsonSummary struct {
 	*pipeline.Summary
 	DurationSeconds float64 `json:"duration_seconds,omitempty"`
@@ -29,7 +26,7 @@ type jsonSummary struct {
 func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary {
 	r := jsonSummary{ExitCode: code}
 	if summary != nil {
-		// What a failed run has not come to is empty, not null.
+		// A failed run has empty lists rather than null.
 		s := *summary
 		s.Tables, s.Datasets, s.Drift = notNil(s.Tables), notNil(s.Datasets), notNil(s.Drift)
 		s.Checks = notNil(s.Checks)
@@ -42,7 +39,7 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 		}
 		s.Destination = absolute(s.Destination)
 		if s.Report != "" {
-			s.Report = below(s.Destination, s.Report)
+			s.Report = joinPath(s.Destination, s.Report)
 		}
 		r.Summary, r.DurationSeconds = &s, s.Duration.Seconds()
 	}
@@ -52,23 +49,15 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 	return r
 }
 
-func notNil[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
+// maxListed bounds the failures, denials and kinds of drift in a summary; the ledger and the manifest have all.
+const maxListed = 20
 
-// mostListed is how many failures and drifts a summary lists; the ledger and
-// the manifest have them all.
-const mostListed = 20
-
-// writeSummary writes a summary for people.
-func writeSummary(w io.Writer, s *pipeline.Summary) error {
+// summaryText formats the summary of a run.
+func summaryText(s *pipeline.Summary) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", headline(s))
 	if s.Outcome == pipeline.Abandoned {
-		return writeText(w, b.String())
+		return b.String()
 	}
 	for _, reason := range s.Held {
 		fmt.Fprintf(&b, "  because %s\n", reason)
@@ -93,11 +82,11 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
 		wording.Count(s.Schools.Total), wording.Count(s.Schools.OK), wording.Count(s.Schools.Denied), wording.Count(s.Schools.Failed))
 	for i, failure := range s.Schools.Failures {
-		if i == mostListed {
+		if i == maxListed {
 			fmt.Fprintf(&b, "  and %d more failures, see the ledger\n", len(s.Schools.Failures)-i)
 			break
 		}
-		fmt.Fprintf(&b, "  failed  %s\n", describe(failure))
+		fmt.Fprintf(&b, "  failed  %s\n", failureText(failure))
 	}
 	summarizeDenied(&b, s)
 	summarizeRequests(&b, s.Requests)
@@ -105,23 +94,22 @@ func writeSummary(w io.Writer, s *pipeline.Summary) error {
 	summarizeDrift(&b, s.Drift)
 	b.WriteString(reportLine(s))
 	b.WriteString(nextSteps(s))
-	return writeText(w, b.String())
+	return b.String()
 }
 
-// reportLine says where the page of a run is: of a run that failed it is all
-// that stands on stdout.
+// reportLine returns the line with the path of the report, which is all that a failed run prints on stdout.
 func reportLine(s *pipeline.Summary) string {
 	if s.Report == "" {
 		return ""
 	}
-	return "report    " + below(s.Destination, s.Report) + "\n"
+	return "report    " + joinPath(s.Destination, s.Report) + "\n"
 }
 
 func headline(s *pipeline.Summary) string {
-	at := fmt.Sprintf("%s, run %s, at %s", taken(s.Kind, s.SnapshotDate), s.RunID, s.Destination)
-	took := " (" + wording.Duration(s.Duration) + ")"
+	at := fmt.Sprintf("%s, run %s, at %s", snapshotName(s.Kind, s.SnapshotDate), s.RunID, s.Destination)
+	took := " (" + shortTime(s.Duration) + ")"
 	if s.UnitsResumed > 0 {
-		took = fmt.Sprintf(" (%s; %d of %d steps were staged before)", wording.Duration(s.Duration), s.UnitsResumed, s.UnitsTotal)
+		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", shortTime(s.Duration), s.UnitsResumed, s.UnitsTotal)
 	}
 	switch {
 	case s.AlreadyPublished:
@@ -129,7 +117,7 @@ func headline(s *pipeline.Summary) string {
 	case s.Outcome == pipeline.HeldBack:
 		return "Held back: " + at + took
 	case s.Outcome == pipeline.Abandoned:
-		return fmt.Sprintf("Abandoned: run %s at %s: what it had staged or committed is removed", s.RunID, s.Destination)
+		return fmt.Sprintf("Abandoned: run %s at %s: removed what it had staged or committed", s.RunID, s.Destination)
 	case s.Outcome == pipeline.Staged:
 		return "Staged: " + at + took
 	default:
@@ -137,7 +125,7 @@ func headline(s *pipeline.Summary) string {
 	}
 }
 
-// runKind names the kind of a run.
+// runKind names the kind of a run, with its article.
 func runKind(kind sink.Kind) string {
 	switch kind {
 	case sink.AsOf:
@@ -149,32 +137,13 @@ func runKind(kind sink.Kind) string {
 	return "a full run"
 }
 
-func retries(n int64) string {
-	if n == 1 {
-		return "1 retry"
-	}
-	return wording.Count(n) + " retries"
-}
-
-// taken is what a run of a kind takes.
-func taken(kind sink.Kind, date string) string {
-	switch kind {
-	case sink.AsOf:
-		return "enrollment as of " + date
-	case sink.Delta:
-		return "changes of " + date
-	case sink.Full:
-	}
-	return "snapshot " + date
-}
-
 func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 	if len(tables) == 0 {
 		return
 	}
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	// Columns are aligned to the right, so the names are padded here.
+	// The columns are right-aligned, so the names are padded here.
 	width := len("table")
 	for i := range tables {
 		width = max(width, len(tables[i].Table))
@@ -191,22 +160,21 @@ func summarizeTables(b *strings.Builder, tables []pipeline.TableSummary) {
 		all.Bytes += table.Bytes
 	}
 	line("all", wording.Count(all.Rows), wording.Count(all.Files), wording.Size(all.Bytes))
-	_ = t.Flush() // a strings.Builder takes everything
+	_ = t.Flush() // A strings.Builder returns no errors.
 }
 
-// summarizeDenied names what was denied: denials are not failures, and easily
-// overlooked.
+// summarizeDenied lists denials, which are not failures and are easily overlooked.
 func summarizeDenied(b *strings.Builder, s *pipeline.Summary) {
 	named := make(map[string]int64)
 	for i, denial := range s.Denials {
 		for _, dataset := range denial.Datasets {
 			named[dataset]++
 		}
-		if i < mostListed {
+		if i < maxListed {
 			fmt.Fprintf(b, "  denied  %s: %s\n", wording.School(denial.SchoolName, denial.SchoolBid), strings.Join(denial.Datasets, ", "))
 		}
 	}
-	if more := len(s.Denials) - mostListed; more > 0 {
+	if more := len(s.Denials) - maxListed; more > 0 {
 		fmt.Fprintf(b, "  and %s more schools denied, see the ledger\n", wording.Count(more))
 	}
 	if m := s.MoreDenied; m != nil {
@@ -218,6 +186,13 @@ func summarizeDenied(b *strings.Builder, s *pipeline.Summary) {
 			fmt.Fprintf(b, "  denied  %s: %s, see the ledger\n", d.Dataset, wording.Count(n))
 		}
 	}
+}
+
+func retries(n int64) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return wording.Count(n) + " retries"
 }
 
 func summarizeRequests(b *strings.Builder, r sink.Requests) {
@@ -233,8 +208,7 @@ func summarizeRequests(b *strings.Builder, r sink.Requests) {
 	b.WriteByte('\n')
 }
 
-// summarizeChecks says how many checks of the service's own rules passed, and
-// what the failed ones counted.
+// summarizeChecks counts the passed checks of the service's own rules and lists the failed ones.
 func summarizeChecks(b *strings.Builder, checks []sink.Check) {
 	if len(checks) == 0 {
 		return
@@ -248,7 +222,7 @@ func summarizeChecks(b *strings.Builder, checks []sink.Check) {
 
 func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 	for i, d := range drift {
-		if i == mostListed {
+		if i == maxListed {
 			fmt.Fprintf(b, "          and %d more kinds, see the manifest\n", len(drift)-i)
 			break
 		}
@@ -256,14 +230,14 @@ func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
 		if i == 0 {
 			label = "drift"
 		}
-		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, member(d.Field), d.Kind, wording.Count(d.Count))
+		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, fieldName(d.Field), d.Kind, wording.Count(d.Count))
 	}
 	if len(drift) > 0 {
 		b.WriteString("          values that do not match the schema; originals kept in _extra\n")
 	}
 }
 
-// nextSteps says what one would do now.
+// nextSteps lists what to do next.
 func nextSteps(s *pipeline.Summary) string {
 	var steps []string
 	label := "or"
@@ -278,10 +252,10 @@ func nextSteps(s *pipeline.Summary) string {
 	case pipeline.Published:
 		label = ""
 		if s.Schools.Failed > 0 {
-			steps = append(steps, "see _runs/"+s.RunID+"/ledger.parquet for what failed")
+			steps = append(steps, "failures are listed in _runs/"+s.RunID+"/ledger.parquet")
 		}
 		if table := tableToShow(s.Tables); table != "" {
-			steps = append(steps, "in DuckDB: "+query(s, table))
+			steps = append(steps, "in DuckDB: "+countQuery(s, table))
 		}
 	}
 	var b strings.Builder
@@ -295,7 +269,7 @@ func nextSteps(s *pipeline.Summary) string {
 	return b.String()
 }
 
-// tableToShow is the table that most people came for, else the largest.
+// tableToShow returns test_results if it has rows, else the largest table.
 func tableToShow(tables []pipeline.TableSummary) string {
 	best, rows := "", int64(0)
 	for _, t := range tables {
@@ -309,52 +283,34 @@ func tableToShow(tables []pipeline.TableSummary) string {
 	return best
 }
 
-// query is a statement that works as it stands.
-func query(s *pipeline.Summary, table string) string {
+// countQuery returns a complete DuckDB query over a table of a run.
+func countQuery(s *pipeline.Summary, table string) string {
 	files := "*.parquet"
 	if s.Kind == sink.Delta {
 		// The folder may hold other delta runs of the same day.
 		files = "part-????-" + s.RunID + ".parquet"
 	}
-	glob := below(filepath.ToSlash(s.Destination), sink.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
+	glob := joinPath(filepath.ToSlash(s.Destination), sink.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 
-// describe says which school failed at what. Errors of the service name the
-// dataset and the bid themselves; a school may have no bid.
-func describe(f sink.SchoolFailure) string {
-	bid := wording.Bid(f.SchoolBid)
+// failureText names a failed school and its error. Most errors of the service name the dataset and the bid already; a
+// school may have no bid.
+func failureText(f sink.SchoolFailure) string {
 	text := printable(f.Error)
-	switch {
-	case f.SchoolBid != "" && strings.Contains(f.Error, bid) && f.SchoolName != "":
-		return wording.Name(f.SchoolName) + ": " + text
-	case f.SchoolBid != "" && strings.Contains(f.Error, bid):
-		return text
-	default:
+	if f.SchoolBid == "" || !strings.Contains(f.Error, wording.Bid(f.SchoolBid)) {
 		return strings.TrimSpace(wording.School(f.SchoolName, f.SchoolBid)+" "+f.Dataset) + ": " + text
 	}
-}
-
-// member is the name of a member, which may be any text, none too.
-func member(name string) string {
-	if name == "" || strings.ContainsAny(name, ` ":,`) {
-		return strconv.Quote(name)
-	}
-	return printable(name)
-}
-
-// printable keeps text of the service from breaking the line it stands in.
-func printable(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(text)
+	if f.SchoolName != "" {
+		return wording.Name(f.SchoolName) + ": " + text
 	}
 	return text
 }
 
-// age is how long ago something was.
-func age(now, then time.Time) string {
-	if then.IsZero() {
-		return "-"
+// fieldName formats a JSON member's name, which may be any text, even empty.
+func fieldName(name string) string {
+	if name == "" || strings.ContainsAny(name, ` ":,`) {
+		return strconv.Quote(name)
 	}
-	return wording.Duration(max(0, now.Sub(then))) + " ago"
+	return printable(name)
 }

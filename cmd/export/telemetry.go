@@ -13,18 +13,17 @@ import (
 	"example.org/growthexport/internal/telemetry"
 )
 
-// How long a command that is done waits for a collector.
+// A finished command waits this long for the collector.
 const (
-	collectorPatience            = 5 * time.Second
-	interruptedCollectorPatience = 2 * time.Second
+	collectorTimeout            = 5 * time.Second
+	interruptedCollectorTimeout = 2 * time.Second
 )
 
-// measuredCommands are those that a collector is told of.
+// measuredCommands returns the names of the commands with telemetry.
 func measuredCommands() []string { return []string{"run", "publish", "verify", "prune", "purge"} }
 
-// measure has an OpenTelemetry collector told of what a command does, if the
-// environment asks for that. What becomes of that changes nothing: it is told
-// as a warning.
+// measure sends a command's metrics and traces to an OpenTelemetry collector, if the environment configures one.
+// Failures are only warnings.
 func (a *app) measure(cmd *cobra.Command) {
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -44,38 +43,37 @@ func (a *app) measure(cmd *cobra.Command) {
 		a.telemetry = sending
 		cmd.SetContext(within)
 		err = work(cmd, args)
-		patience := collectorPatience
+		timeout := collectorTimeout
 		if ctx.Err() != nil {
-			patience = interruptedCollectorPatience
+			timeout = interruptedCollectorTimeout
 		}
 		code := a.code
 		if err != nil {
 			code = exitCode(conclude(ctx, err))
 		}
-		if fault := sending.End(ctx, code, patience); fault != nil {
+		if fault := sending.End(ctx, code, timeout); fault != nil {
 			a.warn("OpenTelemetry: not everything was sent", fault)
 		}
 		return err
 	}
 }
 
-// observe adds what tells of the run to the collector, if that is asked, to
-// what its parts are made with.
-func (a *app) observe(base *url.URL, meter *pipeline.Meter) extract.Observer {
+// observer returns the observers of requests: the meter and, with telemetry, the collector.
+func (a *app) observer(base *url.URL, meter *pipeline.Meter) extract.Observer {
 	if a.telemetry == nil {
 		return meter
 	}
 	return observers{meter, a.telemetry.Service(base)}
 }
 
-// sample has the client's state told to the collector, if that is asked.
+// sample reports the state of the client to the collector.
 func (a *app) sample(base *url.URL, client *extract.Client) {
 	if a.telemetry != nil {
 		a.telemetry.Sample(base, client.Stats)
 	}
 }
 
-// watcher is who is told of the steps of a run; nil for nobody.
+// watcher returns the watcher of a run's steps, or nil without telemetry.
 func (a *app) watcher() pipeline.Watcher {
 	if a.telemetry == nil {
 		return nil
@@ -83,14 +81,14 @@ func (a *app) watcher() pipeline.Watcher {
 	return a.telemetry
 }
 
-// summarize tells the collector, if that is asked, what became of a run.
-func (a *app) summarize(ctx context.Context, summary *pipeline.Summary) {
+// recordSummary reports the summary of a run to the collector.
+func (a *app) recordSummary(ctx context.Context, summary *pipeline.Summary) {
 	if a.telemetry != nil && summary != nil {
 		a.telemetry.Summarize(ctx, summary, a.now())
 	}
 }
 
-// observers are all told.
+// observers passes each call on to all of them.
 type observers []extract.Observer
 
 func (all observers) Requested(ctx context.Context, event extract.Event) {
@@ -105,10 +103,10 @@ func (all observers) Retried(ctx context.Context, operation, cause string) {
 	}
 }
 
-// warn tells of something that went wrong and changes nothing.
+// warn logs an error that does not affect the result of the command.
 func (a *app) warn(what string, err error) {
 	if a.records != nil {
-		a.records.Warn(what, "error", oneLine(err)) //nolint:sloglint // what is a constant of the caller
+		a.records.Warn(what, "error", oneLine(err)) //nolint:sloglint // a constant of the caller
 		return
 	}
 	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, oneLine(err))

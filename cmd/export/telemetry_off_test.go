@@ -15,8 +15,8 @@ func TestTelemetryOff(t *testing.T) {
 	t.Parallel()
 	a, _, _ := testApp(nil)
 	meter := &pipeline.Meter{}
-	require.Same(t, meter, a.observe(&url.URL{}, meter))
+	require.Same(t, meter, a.observer(&url.URL{}, meter))
 	require.True(t, a.watcher() == nil, "not a watcher that is nil")
 	a.sample(&url.URL{}, nil)
-	a.summarize(t.Context(), &pipeline.Summary{})
+	a.recordSummary(t.Context(), &pipeline.Summary{})
 }

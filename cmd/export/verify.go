@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// verifyOptions are the settings of verify.
+// verifyOptions holds the settings of verify.
 type verifyOptions struct {
 	general
 	destination
@@ -24,21 +23,18 @@ type verifyOptions struct {
 
 func (a *app) verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
-	cmd := &cobra.Command{
-		Use:         "verify",
-		Annotations: map[string]string{oftenAnnotation: "dest snapshot-date effective-date run-id config output"},
-		Short:       "Reads a published run again and compares it with its manifest",
-		Args:        noArguments,
+	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id config output", &cobra.Command{
+		Use:   "verify",
+		Short: "Re-reads a published run and compares it with its manifest",
 		Example: "  growth-export verify --dest /data/growth\n" +
 			"  growth-export verify --dest /data/growth --snapshot-date 2026-11-20",
-		RunE: resolved(a, o, a.verify),
-	}
+	})
 	o.destination.define(cmd)
-	which := group{cmd.Flags(), "What is verified"}
+	which := group{cmd.Flags(), "What to verify"}
 	define(which, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "the snapshot of this date")
 	which.shownDefault("snapshot-date", "the latest")
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the as-of snapshot of this date")
-	define(which, &o.runID, "run-id", "ID", "", parseRunID, "this run")
+	define(which, &o.runID, "run-id", "ID", "", parseRunID, "the run with this id")
 	o.general.define(cmd)
 	return cmd
 }
@@ -70,31 +66,27 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	var mismatch error
 	if !report.OK() {
-		mismatch = fmt.Errorf("the snapshot at %s is not as it was published: %s (problem 1 of %d): export it again",
+		mismatch = fmt.Errorf("the snapshot at %s differs from what was published: %s (problem 1 of %d): export it again",
 			store, report.Problems[0], len(report.Problems))
 	}
-	if o.output == outputJSON {
-		err = writeJSON(a.stdout, struct {
-			*sink.VerifyReport
-			ExitCode int `json:"exit_code"`
-		}{report, exitCode(mismatch)})
-	} else {
-		err = writeVerified(a.stdout, report)
+	value := struct {
+		*sink.VerifyReport
+		ExitCode int `json:"exit_code"`
+	}{report, exitCode(mismatch)}
+	if err := writeOutput(a.stdout, o.output, value, verifyText(report)); mismatch == nil {
+		return err
 	}
-	if mismatch != nil {
-		return mismatch
-	}
-	return err
+	return mismatch
 }
 
-func writeVerified(w io.Writer, r *sink.VerifyReport) error {
+func verifyText(r *sink.VerifyReport) string {
 	var b strings.Builder
 	for _, problem := range r.Problems {
 		fmt.Fprintln(&b, printable(problem.String()))
 	}
 	if r.OK() {
 		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s, and the ledger\n",
-			taken(r.Kind, r.SnapshotDate), r.RunID, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
+			snapshotName(r.Kind, r.SnapshotDate), r.RunID, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
 	}
-	return writeText(w, b.String())
+	return b.String()
 }

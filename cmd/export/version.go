@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime/debug"
 
@@ -11,14 +12,14 @@ import (
 // Set when the command is built: -ldflags "-X main.version=... -X main.commit=...".
 var version, commit string
 
-// build is what is known of how this command was made.
+// build identifies a build of this command.
 type build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Go      string `json:"go"`
 }
 
-// thisBuild prefers what the linker was told to what the compiler noted.
+// thisBuild prefers the values set at link time to those recorded by the compiler.
 func thisBuild() build {
 	b := build{Version: version, Commit: commit, Go: "unknown"}
 	info, ok := debug.ReadBuildInfo()
@@ -38,27 +39,17 @@ func thisBuild() build {
 
 func (a *app) versionCommand() *cobra.Command {
 	var output string
-	cmd := &cobra.Command{
+	work := func(context.Context, *string, sources) error { return a.writeVersion(output) }
+	cmd := newCommand(a, &output, work, "", &cobra.Command{
 		Use:   "version",
 		Short: "Prints version, commit and Go version",
-		Args:  noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := a.resolve(cmd); err != nil {
-				return err
-			}
-			return a.writeVersion(output)
-		},
-	}
+	})
 	choose(group{cmd.Flags(), generalGroup}, &output, "output", "FORMAT", outputText, []string{outputText, outputJSON},
-		"what stands on stdout: text or json")
+		"output format: text or json")
 	return cmd
 }
 
 func (a *app) writeVersion(output string) error {
 	b := thisBuild()
-	if output == outputJSON {
-		return writeJSON(a.stdout, b)
-	}
-	_, err := fmt.Fprintf(a.stdout, "growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go)
-	return err
+	return writeOutput(a.stdout, output, b, fmt.Sprintf("growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go))
 }

@@ -32,6 +32,7 @@ func notYetClean() []string {
 		"docs",
 		"internal/activity",
 		"internal/architecture",
+		"internal/doctor",
 		"internal/e2e",
 		"internal/extract",
 		"internal/maintenance",

@@ -1,13 +1,13 @@
 //go:build linux || darwin
 
-package doctor
+package main
 
 import (
 	"fmt"
 	"syscall"
 )
 
-// freeBytes returns how much this user may still write to the file system of a folder.
+// freeBytes returns how much this user may still write where a folder is.
 func freeBytes(folder string) (int64, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(folder, &fs); err != nil {

@@ -1,8 +1,8 @@
 //go:build !linux && !darwin
 
-package doctor
+package main
 
 import "errors"
 
-// freeBytes returns errors.ErrUnsupported on this system.
+// freeBytes is not known on this system.
 func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

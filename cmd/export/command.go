@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// newCommand completes a command that takes flags only. It fills in the settings o, then calls work. common names the
+// flags that -h shows, in their order.
+func newCommand[O any](
+	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
+) *cobra.Command {
+	cmd.Annotations = map[string]string{oftenAnnotation: common}
+	cmd.Args = noArguments
+	cmd.RunE = resolved(a, o, work)
+	return cmd
+}
+
+// interruptGrace bounds the orderly end of an interrupted command.
+const interruptGrace = 1500 * time.Millisecond
+
+// await returns the result of work. Once ctx is done it waits only briefly, as the process is about to end.
+func await[T any](ctx context.Context, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := work()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(interruptGrace)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-timer.C:
+		var none T
+		return none, context.Cause(ctx)
+	}
+}

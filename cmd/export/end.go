@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+)
+
+// endRun writes the summary to stdout, sets the exit code and runs the command onFinish. The summary may be nil only
+// if err is not.
+func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *pipeline.Summary, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
+		err = interrupted(summary)
+	}
+	if resumable(summary, err) {
+		err = fmt.Errorf("%w; %s resumes run %s", err, sameCommand(summary), summary.RunID)
+	}
+	code := exitCode(err)
+	if err == nil {
+		code = outcomeCode(summary)
+	}
+	a.recordSummary(ctx, summary)
+	end := newJSONSummary(summary, code, err)
+	text := ""
+	switch {
+	case err == nil:
+		text = summaryText(summary)
+	case summary != nil:
+		text = reportLine(summary)
+	}
+	unwritten := writeOutput(a.stdout, o.output, end, text)
+	a.runOnFinish(ctx, onFinish, end)
+	if err != nil {
+		return err
+	}
+	if unwritten != nil {
+		// The run is published all the same, and the exit code is about the run.
+		a.complain(unwritten)
+	}
+	a.code = code
+	return nil
+}
+
+// endBeforeRun runs the command onFinish for a run that could not begin, and returns the error of the command.
+func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
+		err = errInterrupted
+	}
+	a.runOnFinish(ctx, onFinish, newJSONSummary(nil, exitCode(err), err))
+	return err
+}
+
+// resumable reports whether a failed run can be resumed and its error does not say so itself.
+func resumable(summary *pipeline.Summary, err error) bool {
+	if _, stuck := errors.AsType[*sink.StuckError](err); stuck {
+		return false
+	}
+	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
+	return planned && exitCode(err) == exitFailed &&
+		!errors.Is(err, extract.ErrGaveUp) && !errors.Is(err, pipeline.ErrIncomplete)
+}
+
+// interrupted returns the error of an interrupted run, which says how to resume it.
+func interrupted(summary *pipeline.Summary) error {
+	if summary == nil || summary.RunID == "" {
+		return fmt.Errorf("%w: the same command continues where it stopped", errInterrupted)
+	}
+	return fmt.Errorf("%w: run %s is not published; %s resumes it (on another day with --run-id %s)",
+		errInterrupted, summary.RunID, sameCommand(summary), summary.RunID)
+}
+
+// sameCommand names the command that resumes a run.
+func sameCommand(summary *pipeline.Summary) string {
+	if summary.Restarted {
+		return "the same command without --restart"
+	}
+	return "the same command"
+}

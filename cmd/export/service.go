@@ -1,0 +1,57 @@
+package main
+
+import (
+	"log/slog"
+	"net"
+	"net/url"
+
+	"example.org/growthexport/internal/extract"
+)
+
+// clientOptions returns the options of a client of the service at baseURL.
+func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger *slog.Logger) extract.Options {
+	return extract.Options{
+		BaseURL: baseURL, Credentials: c,
+		Concurrency: o.concurrency, RatePerSecond: o.rate, Retries: o.retries,
+		RequestTimeout: o.requestTimeout, GiveUpAfter: o.giveUpAfter, MaxBody: o.maxBody,
+		UserAgent: "growth-export/" + thisBuild().Version, Logger: logger,
+	}
+}
+
+// chooseService reports whether the simulated service is to be used. It refuses
+// to send secrets unencrypted to another machine.
+func (o *service) chooseService(from sources) (simulated bool, err error) {
+	if !o.simulate {
+		delete(from, "simulate") // set to its default
+	}
+	which, err := from.choose("base-url", "simulate")
+	if err == nil && which == "" {
+		err = usagef("no service configured: set --base-url (or %s, or base-url in the --config file), or try --simulate",
+			envName("base-url"))
+	}
+	if err == nil && which == "base-url" && o.baseURL.Scheme == "http" && !isLoopback(o.baseURL) && !o.allowHTTP {
+		err = usagef("%s: http would send credentials and student data to %s unencrypted: use https, or add --allow-http to allow this",
+			from["base-url"].name, o.baseURL.Host)
+	}
+	return which == "simulate", err
+}
+
+// serviceName returns the name of the service in plans and manifests: its base
+// URL, or "simulate". It is empty if no service is configured.
+func (o *service) serviceName(from sources) string {
+	simulated, err := o.chooseService(from)
+	switch {
+	case err != nil:
+		return ""
+	case simulated:
+		return "simulate"
+	default:
+		return o.baseURL.String()
+	}
+}
+
+// isLoopback reports whether a URL leads to this machine.
+func isLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
