@@ -1,9 +1,6 @@
-// Package e2e holds no code but tests of the whole: the command is built, takes
-// a snapshot of the simulated service over HTTP, and DuckDB, which shares no
-// line with us, reads what landed. Every table is compared with the simulator's
-// oracle row by row, with the generated DDL, with the ledger and with the
-// manifest.
+// Package e2e has end-to-end tests: they build the command, take snapshots of the simulated service over HTTP, and read
+// the files with DuckDB. Every table is compared row by row with the simulator's oracle, and with the generated DDL, the
+// ledger and the manifest.
 //
-// It is a module of its own because DuckDB needs cgo and is large: the main
-// module depends on neither.
+// It is a module of its own so that the main module does not depend on DuckDB, which is large and needs cgo.
 package e2e

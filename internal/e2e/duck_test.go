@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// duck is DuckDB, in memory.
+// duck is an in-memory DuckDB.
 type duck struct {
 	t  *testing.T
 	db *sql.DB
@@ -26,7 +26,7 @@ func newDuck(t *testing.T) *duck {
 	return &duck{t, db}
 }
 
-// ddl is what the declarations generate for DuckDB.
+// ddl returns the generated DDL for DuckDB.
 func ddl(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "schemas", "generated", "duckdb.sql"))
@@ -40,9 +40,8 @@ func (d *duck) exec(statements string) {
 	require.NoError(d.t, err)
 }
 
-// query returns the rows of a statement as plain values: nil, string, int64,
-// float64 or bool; a date as YYYY-MM-DD, a timestamp as its microseconds since
-// 1970-01-01 UTC.
+// query returns the rows of a statement as plain values: nil, string, int64, float64 or bool. Dates are YYYY-MM-DD,
+// timestamps microseconds since 1970-01-01 UTC.
 func (d *duck) query(statement string, args ...any) [][]any {
 	d.t.Helper()
 	rows, err := d.db.QueryContext(d.t.Context(), statement, args...)
@@ -85,7 +84,7 @@ func (d *duck) plain(value any, sqlType string) any {
 	}
 }
 
-// one returns the only value of a statement.
+// one returns the single value of a statement.
 func (d *duck) one(statement string, args ...any) any {
 	d.t.Helper()
 	rows := d.query(statement, args...)

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testExample: the program that `make demo` ends with agrees with the query
-// that it prints.
+// testExample checks that the program run by `make demo` agrees with the query that it prints.
 func testExample(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
@@ -29,5 +28,5 @@ func testExample(t *testing.T, s *snapshot) {
 		}
 		want = append(want, strings.Fields(fmt.Sprintf("%v %v %v %.1f", row...)))
 	}
-	require.Equal(t, want, lines[3:], "after a title, a blank line and the head")
+	require.Equal(t, want, lines[3:], "after a title, a blank line and the header")
 }

@@ -12,10 +12,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// exports are the runs that everything below is held against.
+// exports returns the runs that TestExport checks.
 func exports() []export {
 	return []export{
-		{name: "as it comes"},
+		{name: "defaults"},
 		{name: "several files, faults", args: []string{
 			"--schools-per-file", "5", "--concurrency", "16", "--simulate-faults", "0.15",
 		}},
@@ -31,7 +31,7 @@ func TestExport(t *testing.T) {
 	for _, e := range all {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			s := take(t, e)
+			s := runExport(t, e)
 			t.Run("columns", func(t *testing.T) { t.Parallel(); testColumns(t, s) })
 			t.Run("rows", func(t *testing.T) { t.Parallel(); testRows(t, s) })
 			t.Run("ledger", func(t *testing.T) { t.Parallel(); testLedger(t, s) })
@@ -42,8 +42,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// testColumns: what DuckDB sees of every table is what the generated DDL says,
-// the partitions included.
+// testColumns checks that DuckDB sees the columns of the generated DDL, including partitions.
 func testColumns(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
@@ -58,9 +57,8 @@ func testColumns(t *testing.T, s *snapshot) {
 	}
 }
 
-// testRows: every table holds the rows that the simulator's oracle expects,
-// value by value, in the order of the contract, in the partitions of the day
-// and of the school's district.
+// testRows checks that every table has exactly the oracle's rows, sorted, in the partitions of the day and of the
+// school's district.
 func testRows(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
@@ -90,7 +88,7 @@ func testRows(t *testing.T, s *snapshot) {
 	require.Positive(t, total)
 }
 
-// expected lays the oracle's rows out in the table's columns.
+// expected returns the oracle's rows with their values in the order of the table's columns.
 func expected(t *testing.T, table *schemas.Table, rows []simulator.Row) [][]any {
 	t.Helper()
 	laid := make([][]any, len(rows))
@@ -106,7 +104,7 @@ func expected(t *testing.T, table *schemas.Table, rows []simulator.Row) [][]any 
 	return laid
 }
 
-// firstDifference is the first row at which the two differ, -1 if none.
+// firstDifference returns the index of the first row that differs, or -1.
 func firstDifference(want, got [][]any) int {
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || !slices.Equal(want[i], got[i]) {
@@ -116,7 +114,7 @@ func firstDifference(want, got [][]any) int {
 	return -1
 }
 
-// window is a few rows from the i-th on: enough to see what is wrong.
+// window returns up to three rows from the i-th on, for error messages.
 func window(rows [][]any, i int) [][]any {
 	return rows[min(i, len(rows)):min(i+3, len(rows))]
 }

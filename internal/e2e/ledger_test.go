@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// testLedger: the ledger has a row for whatever was asked, and adds up with the
-// tables, dataset by dataset and school by school.
+// testLedger checks that the ledger has a row for everything requested, and agrees with the tables for each dataset and
+// school.
 func testLedger(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
@@ -41,7 +41,7 @@ func testLedger(t *testing.T, s *snapshot) {
 	require.NotEmpty(t, datasets)
 	rows := int64(0)
 	for _, dataset := range datasets {
-		// The things asked for, by what the service lists of them.
+		// The schools or districts requested, as listed by the service.
 		asked := "SELECT NULL::VARCHAR AS bid"
 		column := "NULL::VARCHAR"
 		switch {
@@ -58,10 +58,10 @@ func testLedger(t *testing.T, s *snapshot) {
 			FULL JOIN (SELECT `+column+` AS bid, count(*) AS n FROM `+s.files(dataset.Tables[0])+` GROUP BY 1) AS there
 				ON there.bid IS NOT DISTINCT FROM asked.bid
 			WHERE dataset IS NULL OR rows_written <> rows_there`),
-			"%s: asked for, in the ledger and in the table are not the same", dataset.Name)
+			"%s: requests, ledger and table differ", dataset.Name)
 		n := d.one("SELECT count(*) FROM ledger WHERE dataset = ?", dataset.Name).(int64)
 		require.Equal(t, d.one("SELECT count(*) FROM ("+asked+")"), n, "rows of the ledger for %s", dataset.Name)
 		rows += n
 	}
-	require.Equal(t, s.manifest.Ledger.Rows, rows, "rows of the ledger for datasets that were asked for")
+	require.Equal(t, s.manifest.Ledger.Rows, rows, "rows of the ledger for the selected datasets")
 }

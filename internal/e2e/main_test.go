@@ -15,8 +15,7 @@ import (
 // repository is the folder of the main module.
 const repository = "../.."
 
-// The programs under test, built once, with the race detector: a run that
-// raced ends with an exit code of its own.
+// The programs under test, built once with the race detector, which gives data races an exit code.
 var growthExport, ritByGrade string
 
 func TestMain(m *testing.M) {
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 func buildAndRun(m *testing.M) int {
 	folder, err := os.MkdirTemp("", "growth-export-e2e-")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "make a folder for the programs:", err)
+		fmt.Fprintln(os.Stderr, "create a folder for the programs:", err)
 		return 1
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
@@ -37,7 +36,7 @@ func buildAndRun(m *testing.M) int {
 		growthExport: "./cmd/export",
 		ritByGrade:   "./examples/ritbygrade",
 	} {
-		build := exec.Command("go", "build", "-race", "-o", program, source) //nolint:noctx // there is no test, and so no context, yet
+		build := exec.Command("go", "build", "-race", "-o", program, source) //nolint:noctx // outside of tests there is no context
 		build.Dir = repository
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", source, err, out)
@@ -47,8 +46,7 @@ func buildAndRun(m *testing.M) int {
 	return m.Run()
 }
 
-// execute runs a program of ours and returns its stdout. It fails the test
-// unless the program ends with exit code 0.
+// execute runs a program under test and returns its stdout. The exit code must be 0.
 func execute(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testManifest: the manifest names exactly the files there are, with the rows,
-// sizes and hashes that DuckDB finds, and counts the schools.
+// testManifest checks that the manifest lists exactly the existing files, with the rows, sizes and hashes that DuckDB
+// finds, and counts the schools.
 func testManifest(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
@@ -62,8 +62,7 @@ func testManifest(t *testing.T, s *snapshot) {
 	}
 }
 
-// found are the Parquet files that match a pattern below the destination, in
-// the order of their names.
+// found returns the Parquet files below the destination that match a pattern, sorted by name.
 func (s *snapshot) found(d *duck, pattern string) []file {
 	d.t.Helper()
 	rows := d.query(`
@@ -86,5 +85,5 @@ func (s *snapshot) sha256(d *duck, path string) any {
 	return d.one("SELECT sha256(content) FROM read_blob(" + literal(s.dest+"/"+path) + ")")
 }
 
-// relative is a path as manifests have it.
+// relative returns a path as in manifests, relative to the destination.
 func (s *snapshot) relative(path string) string { return strings.TrimPrefix(path, s.dest+"/") }

@@ -8,13 +8,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestOddWorld: whatever the service sends, every table can be read completely.
-// DuckDB reads every value, every _extra is valid JSON, and districts, some of
-// them long or with characters that a path cannot have, match the schools'
-// districts.
+// TestOddWorld checks that tables of odd data can be read completely: DuckDB reads every value, every _extra is valid
+// JSON, and districts match even if they are long or have characters that paths cannot have.
 func TestOddWorld(t *testing.T) {
 	t.Parallel()
-	s := take(t, export{byDistrict: true, args: []string{
+	s := runExport(t, export{byDistrict: true, args: []string{
 		"--simulate-quirks", "--datasets", "all", "--partition-by", "district",
 		"--simulate-districts", "26", "--simulate-schools", "26", "--simulate-results", "1000", "--simulate-sizes", "0,1,40",
 	}})
@@ -29,13 +27,13 @@ func TestOddWorld(t *testing.T) {
 		if !s.hasDistricts(table) {
 			continue
 		}
-		// A bid too long for a folder is cut there and ends in its hash.
+		// A bid too long for a folder name is truncated and ends in its hash.
 		const hashed = `'~[0-9a-f]{32}$'`
 		require.Zero(t, d.one("SELECT count(*) FROM "+s.files(table)+" AS f JOIN "+s.named("schools")+" AS s ON f.requested_school_bid = s.school_bid"+
 			" WHERE f.district <> s.district_bid AND NOT (regexp_matches(f.district, "+hashed+") AND starts_with(s.district_bid, regexp_replace(f.district, "+hashed+", '')))"), table.Name)
 		cut = cut || d.one("SELECT bool_or(regexp_matches(district, "+hashed+")) FROM "+s.files(table)) == true
 		require.Greater(t, d.one("SELECT count(DISTINCT district) FROM "+s.files(table)), int64(20), table.Name)
 	}
-	require.True(t, replaced, "halves of characters were met")
-	require.True(t, cut, "long districts were met")
+	require.True(t, replaced, "lone surrogates occurred")
+	require.True(t, cut, "long districts occurred")
 }

@@ -10,11 +10,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestPurge removes a school and has DuckDB look for it: no row, no bound of a
-// column names it, and the rows that are left are those that did not.
+// TestPurge purges a school and looks for it with DuckDB: it occurs in no row and no column bound, and all other rows are
+// unchanged.
 func TestPurge(t *testing.T) {
 	t.Parallel()
-	s := take(t, export{args: []string{"--schools-per-file", "4"}})
+	s := runExport(t, export{args: []string{"--schools-per-file", "4"}})
 	d := newDuck(t)
 	for _, table := range s.tables() {
 		d.exec(fmt.Sprintf("CREATE TABLE before_%s AS SELECT * FROM %s", table.Name, s.files(table)))
@@ -52,7 +52,7 @@ func TestPurge(t *testing.T) {
 	require.Greater(t, removed, 8)
 }
 
-// keptRows is the condition for a row b of a table to stay: its record does.
+// keptRows returns the condition for row b of a table to survive the purge, which is that its record does.
 func keptRows(first, table *schemas.Table, school string) string {
 	stays := func(row string, of *schemas.Table) string {
 		var conditions []string

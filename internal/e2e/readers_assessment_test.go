@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// assessmentColumns are those of a district's assessment export.
+// assessmentColumns returns the columns of a district's assessment export.
 func assessmentColumns() []string {
 	columns := []string{
 		"TermName", "SchoolName", "StudentID", "Subject",
@@ -25,12 +25,11 @@ func assessmentColumns() []string {
 	return columns
 }
 
-// goals is the number of instructional areas that the assessment export has
-// columns for.
+// goals is the number of instructional areas in the assessment export.
 const goals = 8
 
-// testAssessmentExport: the rebuilt export has the columns that analysts know
-// and, for each test result of the oracle, one row with its values.
+// testAssessmentExport checks that the example has the columns of the assessment export and one row for each of the
+// oracle's test results.
 func testAssessmentExport(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newReader(t, s.dest, "views", "terms", "assessment_export")
@@ -47,12 +46,12 @@ func testAssessmentExport(t *testing.T, s *snapshot) {
 	if i := firstDifference(want, got); i >= 0 {
 		require.Fail(t, "rows differ", "from row %d on (- expected, + read):\n%s", i, cmp.Diff(window(want, i), window(got, i)))
 	}
-	for i, name := range names[:len(names)-2*3] { // no simulated test has more than five areas
-		require.True(t, slices.ContainsFunc(got, func(row []any) bool { return row[i] != nil }), "%s is never known", name)
+	for i, name := range names[:len(names)-2*3] { // simulated tests have at most five areas
+		require.True(t, slices.ContainsFunc(got, func(row []any) bool { return row[i] != nil }), "%s is always null", name)
 	}
 }
 
-// assessments are the rows of the assessment export as the oracle has them.
+// assessments returns the rows of the assessment export, made from the oracle.
 func assessments(oracle map[string][]simulator.Row) [][]any {
 	type pair struct{ school, bid any }
 	terms, schools, students := map[any]any{}, map[any]any{}, map[pair]any{}
@@ -73,7 +72,7 @@ func assessments(oracle map[string][]simulator.Row) [][]any {
 			norms[of] = row
 		}
 	}
-	for _, row := range oracle["test_result_instructional_areas"] { // in the order of their ordinals
+	for _, row := range oracle["test_result_instructional_areas"] { // sorted by ordinal
 		of := pair{row["requested_school_bid"], row["test_result_bid"]}
 		areas[of] = append(areas[of], row["instructional_area_name"], row["score"])
 	}
@@ -95,7 +94,7 @@ func assessments(oracle map[string][]simulator.Row) [][]any {
 	return rows
 }
 
-// sorted returns rows in an order that their values alone decide.
+// sorted returns rows sorted by their values.
 func sorted(rows [][]any) [][]any {
 	byText := make(map[string][][]any, len(rows))
 	for _, row := range rows {
@@ -109,8 +108,8 @@ func sorted(rows [][]any) [][]any {
 	return result
 }
 
-// TestAssessmentExportOfOddTables: whatever the tables hold, every row of
-// test_results is one row of the export, and what cannot be told is null.
+// TestAssessmentExportOfOddTables checks that every row of test_results is one row of the export, with nulls for unknown
+// values.
 func TestAssessmentExportOfOddTables(t *testing.T) {
 	t.Parallel()
 	d := newReader(t, "")
@@ -118,7 +117,7 @@ func TestAssessmentExportOfOddTables(t *testing.T) {
 	d.exec(`
 		INSERT INTO schools (school_bid, name) VALUES ('here', 'Here'), (NULL, 'Without a bid'), ('', 'With an empty bid');
 		INSERT INTO district_schools (requested_district_bid, school_bid, name) VALUES
-			('d1', 'here', 'A name of the district'), ('d1', 'away', 'Away'), ('d2', 'away', 'Away'), ('d1', NULL, 'Nobody');
+			('d1', 'here', 'A name of the district'), ('d1', 'away', 'Away'), ('d2', 'away', 'Away'), ('d1', NULL, 'No bid');
 		INSERT INTO students (requested_school_bid, student_bid, student_id) VALUES
 			('here', 'ann', '007'), ('there', 'ann', '008'), ('here', NULL, '1'), ('here', NULL, '2'), ('here', '', '3'), ('here', '', '4');
 		INSERT INTO academic_years (requested_perspective_bid, requested_school_bid, academic_year_bid, modified_date_time) VALUES
@@ -133,7 +132,7 @@ func TestAssessmentExportOfOddTables(t *testing.T) {
 			('here', 'a', 'ann', 'here', 'fall', 'all known', 201, 3.1, 2700000),
 			('there', 'a', 'ann', 'away', 'spring', 'the same result at a second school', 201, 3.1, 30000),
 			('here', 'b', 'bob', 'elsewhere', 'winter', 'nothing matches', NULL, NULL, -1),
-			('here', 'c', NULL, NULL, NULL, 'no school: that which lists it', NULL, NULL, 9223372036854775807),
+			('here', 'c', NULL, NULL, NULL, 'no school: the one that lists it', NULL, NULL, 9223372036854775807),
 			('here', NULL, NULL, '', NULL, 'no bid', NULL, NULL, NULL),
 			('here', NULL, NULL, '', NULL, 'no bid', NULL, NULL, NULL),
 			('here', '', '', '', '', 'empty bid', NULL, NULL, NULL),
@@ -159,7 +158,7 @@ func TestAssessmentExportOfOddTables(t *testing.T) {
 			"area 4", 204.0, "area 5", 205.0, "area 6", 206.0, "area 7", 207.0),
 		row("Spring", "Away", "008", "the same result at a second school", int64(201), 3.1, int64(41), int64(1)),
 		row(nil, nil, nil, "nothing matches", nil, nil, nil, int64(0), "first", 1.5, nil, nil, "third", 3.0),
-		row(nil, "Here", nil, "no school: that which lists it", nil, nil, nil, int64(153722867280913)),
+		row(nil, "Here", nil, "no school: the one that lists it", nil, nil, nil, int64(153722867280913)),
 		row(nil, nil, nil, "no bid"),
 		row(nil, nil, nil, "no bid"),
 		row(nil, nil, nil, "empty bid"),

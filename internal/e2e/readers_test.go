@@ -11,8 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// newReader is DuckDB after the example files of these names, without their
-// ending, have been run over a destination, as their heads say.
+// newReader returns a DuckDB after running example files, named without extension, on a destination.
 func newReader(t *testing.T, dest string, examples ...string) *duck {
 	t.Helper()
 	d := newDuck(t)
@@ -27,7 +26,7 @@ func newReader(t *testing.T, dest string, examples ...string) *duck {
 	return d
 }
 
-// exampleSQL is an example file for DuckDB.
+// exampleSQL returns an example file for DuckDB.
 func exampleSQL(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "duckdb", name+".sql"))
@@ -35,7 +34,7 @@ func exampleSQL(t *testing.T, name string) string {
 	return string(text)
 }
 
-// fails returns the error of a query that has to have one.
+// fails returns the error of a query, which must have one.
 func (d *duck) fails(statement string) string {
 	d.t.Helper()
 	rows, err := d.db.QueryContext(d.t.Context(), statement)
@@ -50,7 +49,7 @@ func (d *duck) fails(statement string) string {
 	return err.Error()
 }
 
-// allTables are the tables of every dataset, exported or not.
+// allTables returns the tables of every dataset, exported or not.
 func allTables() []*schemas.Table {
 	var tables []*schemas.Table
 	for _, dataset := range schemas.Datasets() {
@@ -59,7 +58,7 @@ func allTables() []*schemas.Table {
 	return tables
 }
 
-// TestReaders runs the example readers over snapshots of every shape.
+// TestReaders runs the example readers on snapshots with and without districts.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	for _, e := range []export{
@@ -68,7 +67,7 @@ func TestReaders(t *testing.T) {
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			s := take(t, e)
+			s := runExport(t, e)
 			t.Run("views", func(t *testing.T) { t.Parallel(); testViews(t, s) })
 			t.Run("terms", func(t *testing.T) { t.Parallel(); testTerms(t, s) })
 			t.Run("assessment export", func(t *testing.T) { t.Parallel(); testAssessmentExport(t, s) })
@@ -76,13 +75,12 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// testViews: there is a view for every table that is declared and for no
-// other; it has the generated columns and, row for row, what the table's files
-// hold. Of a table that was not exported it says so.
+// testViews checks that there is a view for each declared table, with the generated columns and the rows of its files, or
+// with an error if the table was not exported.
 func testViews(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newReader(t, s.dest)
-	d.exec(ddl(t)) // tables of the same names, which the views come before
+	d.exec(ddl(t)) // tables of the same names, which the views hide
 	d.exec(exampleSQL(t, "views"))
 	exported := map[string]bool{}
 	for _, table := range s.tables() {
@@ -113,8 +111,7 @@ func testViews(t *testing.T, s *snapshot) {
 	require.ElementsMatch(t, want, views)
 }
 
-// testTerms: every session is one term, and every result is of one of them and
-// was taken within it.
+// testTerms checks that every session is one term, and that every result has a term and was taken within it.
 func testTerms(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newReader(t, s.dest, "views", "terms")

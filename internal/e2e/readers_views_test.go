@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// handmade writes a snapshot of table students with one row in each file, the
-// number of the file in zeros, and returns its destination, whose name DuckDB would take
-// for a pattern. The last file is not in the manifest.
+// handmade writes a snapshot of table students with one row per file and returns its destination, whose name looks like a
+// glob. The student_id of the n-th file is n zeros. The last file is not in the manifest.
 func handmade(t *testing.T, paths ...string) string {
 	t.Helper()
 	dest := filepath.ToSlash(filepath.Join(t.TempDir(), "growth [data]?"))
@@ -41,27 +40,26 @@ func handmade(t *testing.T, paths ...string) string {
 	return dest
 }
 
-// TestViewsReadTheManifestsFiles: of the files in a table's folder the views
-// read those that the manifest names, and no other: neither those of an older
-// run nor what is only half there.
+// TestViewsReadTheManifestsFiles checks that views read only the files in the manifest, and ignore files of older runs
+// and incomplete files.
 func TestViewsReadTheManifestsFiles(t *testing.T) {
 	t.Parallel()
 	const folder = "students/snapshot_date=2026-11-20/"
 	dest := handmade(t, folder+"part-0000-r.parquet", folder+"part-0001-r.parquet", folder+"part-0000-old.parquet")
 	require.NoError(t, os.WriteFile(filepath.Join(dest, folder+"part-0001-new.parquet"), []byte("PAR1 and no more"), 0o600))
 
-	d := newReader(t, dest+"/", "views") // a slash at the end, as shells complete it
+	d := newReader(t, dest+"/", "views") // with the slash added by shell completion
 	require.Equal(t, dest+"/"+folder+"part-0000-r.parquet", d.one("SELECT growth_files('students')[1]"))
 	require.Equal(t, [][]any{{"", "2026-11-20"}, {"0", "2026-11-20"}}, d.query("SELECT student_id, snapshot_date FROM students ORDER BY ALL"))
 	require.Contains(t, d.fails("FROM schools"), "the latest snapshot has no table schools")
 
-	// A file that is gone is an error, never fewer rows.
+	// A missing file is an error; it must not look like fewer rows.
 	require.NoError(t, os.Remove(filepath.Join(dest, folder+"part-0001-r.parquet")))
 	require.Contains(t, d.fails("FROM students"), "part-0001-r.parquet")
 }
 
-// TestViewsKeepDistrictsText: bids are opaque text, also where all of them look
-// like numbers or dates, and the district of schools that have none is null.
+// TestViewsKeepDistrictsText checks that districts are text even if all look like numbers or dates, and that a missing
+// district is null.
 func TestViewsKeepDistrictsText(t *testing.T) {
 	t.Parallel()
 	const none = "__HIVE_DEFAULT_PARTITION__"
@@ -90,8 +88,7 @@ func TestViewsKeepDistrictsText(t *testing.T) {
 	}
 }
 
-// TestViewsWithoutASnapshot: where no snapshot is, or its manifest is gone, the
-// error names the file that is missing.
+// TestViewsWithoutASnapshot checks that the error names the missing pointer or manifest.
 func TestViewsWithoutASnapshot(t *testing.T) {
 	t.Parallel()
 	views := exampleSQL(t, "views")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestREADME does what the README's first screen shows, as `make demo` does it:
-// what it prints must be what the README says, and its query must run.
+// TestREADME runs the commands of `make demo`: their output must contain the one in the README, and the README's query
+// must find it too.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
@@ -41,7 +41,7 @@ func TestREADME(t *testing.T) {
 		require.True(t, found, "the query finds %s", line)
 	}
 
-	// The tree that the README draws.
+	// The files that the README lists.
 	for _, path := range regexp.MustCompile(`(?m)^  ([_a-z]\S*)`).FindAllStringSubmatch(string(readme), -1) {
 		pattern := strings.ReplaceAll(path[1], "<run>", "*")
 		found, err := filepath.Glob(filepath.Join(dest, filepath.FromSlash(pattern)))

@@ -18,13 +18,13 @@ import (
 type export struct {
 	name string
 	args []string
-	// own: enrollment is read in a school's own perspective alone.
+	// own reads enrollment only in a school's own perspective.
 	own bool
-	// byDistrict: tables of per-school datasets have a partition more.
+	// byDistrict adds a partition to the tables of per-school datasets.
 	byDistrict bool
 }
 
-// snapshot is what an export published.
+// snapshot is a published export.
 type snapshot struct {
 	export
 	dest     string
@@ -33,8 +33,7 @@ type snapshot struct {
 	world    *simulator.World
 }
 
-// pointer and manifest are the documents as the contract has them, written out
-// here once more so that the exporter's own reading of them is not trusted.
+// pointer and manifest repeat the documented format, so that the tests do not rely on the exporter's own types.
 type pointer struct {
 	RunID          string `json:"run_id"`
 	Manifest       string `json:"manifest"`
@@ -74,12 +73,12 @@ type file struct {
 	SHA256 string `json:"sha256"`
 }
 
-// take runs the export and reads what it published.
-func take(t *testing.T, e export) *snapshot {
+// runExport runs the export and reads what it published.
+func runExport(t *testing.T, e export) *snapshot {
 	t.Helper()
 	s := &snapshot{
 		export: e,
-		dest:   filepath.ToSlash(filepath.Join(t.TempDir(), "growth data")), // a blank, as people have them
+		dest:   filepath.ToSlash(filepath.Join(t.TempDir(), "growth data")), // with a space, as in real paths
 	}
 	execute(t, growthExport, append([]string{"run", "--simulate", "--dest", s.dest}, e.args...)...)
 
@@ -99,7 +98,7 @@ func take(t *testing.T, e export) *snapshot {
 	return s
 }
 
-// day is the day of the run and of the simulated world.
+// day returns the day of the run and of the simulated world.
 func (s *snapshot) day(t *testing.T) time.Time {
 	t.Helper()
 	day, err := time.Parse(time.DateOnly, s.manifest.StartedAt[:len(time.DateOnly)])
@@ -114,7 +113,7 @@ func (s *snapshot) read(t *testing.T, path string, into any) {
 	require.NoError(t, json.Unmarshal(data, into), path)
 }
 
-// datasets are those that the run exported.
+// datasets returns the datasets of the run.
 func (s *snapshot) datasets() []*schemas.Dataset {
 	var selected []*schemas.Dataset
 	for _, dataset := range schemas.Datasets() {
@@ -125,7 +124,7 @@ func (s *snapshot) datasets() []*schemas.Dataset {
 	return selected
 }
 
-// tables are those of the run's datasets.
+// tables returns the tables of the run's datasets.
 func (s *snapshot) tables() []*schemas.Table {
 	var tables []*schemas.Table
 	for _, dataset := range s.datasets() {
@@ -134,12 +133,12 @@ func (s *snapshot) tables() []*schemas.Table {
 	return tables
 }
 
-// hasDistricts tells whether the table has the partition of the district.
+// hasDistricts reports whether the table is partitioned by district.
 func (s *snapshot) hasDistricts(table *schemas.Table) bool {
 	return s.byDistrict && table.Column("requested_school_bid") >= 0
 }
 
-// districtOf is the district of a school.
+// districtOf returns the district of a school.
 func (s *snapshot) districtOf(school any) string {
 	for _, known := range s.world.Schools() {
 		if known.Bid == school {
@@ -149,21 +148,20 @@ func (s *snapshot) districtOf(school any) string {
 	return ""
 }
 
-// files is the source of a table's rows for SQL, read as the README says.
+// files returns the SQL source of a table's rows, as in the README.
 func (s *snapshot) files(table *schemas.Table) string { return s.source(table, "") }
 
-// named is the same of the table of that name.
+// named returns the SQL source of the table with this name.
 func (s *snapshot) named(name string) string {
 	for _, table := range s.tables() {
 		if table.Name == name {
 			return s.files(table)
 		}
 	}
-	return name // and DuckDB will say that there is none
+	return name // DuckDB will report that it does not exist
 }
 
-// inFileOrder selects a table's declared columns in the order of its files and
-// of the rows in them.
+// inFileOrder returns a query for a table's declared columns in the order of the files.
 func (s *snapshot) inFileOrder(table *schemas.Table) string {
 	columns := make([]string, len(table.Columns))
 	for i, c := range table.Columns {

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestSQL runs what `sql` prints as it stands: a view for every table of a
-// snapshot, with the generated columns and the rows of its files.
+// TestSQL runs the output of `sql` unchanged: a view of each table of a snapshot, with the generated columns and the rows
+// of its files.
 func TestSQL(t *testing.T) {
 	t.Parallel()
 	for _, e := range []export{
@@ -24,7 +24,7 @@ func TestSQL(t *testing.T) {
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
-			s := take(t, e)
+			s := runExport(t, e)
 			statements := execute(t, growthExport, "sql", "--dest", s.dest)
 			require.Equal(t, statements, execute(t, growthExport, "sql", "--dest", s.dest, "--snapshot-date", s.manifest.SnapshotDate))
 
@@ -48,7 +48,7 @@ func TestSQL(t *testing.T) {
 	}
 }
 
-// TestSQLAsOf reads the enrollment as of a date.
+// TestSQLAsOf reads enrollment as of a date.
 func TestSQLAsOf(t *testing.T) {
 	t.Parallel()
 	dest := t.TempDir()
@@ -59,8 +59,8 @@ func TestSQLAsOf(t *testing.T) {
 	require.Equal(t, [][]any{{"2026-10-01"}}, d.query("SELECT DISTINCT snapshot_date FROM student_school_associations"))
 }
 
-// TestSQLOfDeltas: two delta runs of one day are distinguished by their ids,
-// and a key that occurs in both has one row in the combined view.
+// TestSQLOfDeltas checks that two delta runs of one day can be read by their ids, and that a key in both has one row in
+// the combined view.
 func TestSQLOfDeltas(t *testing.T) {
 	t.Parallel()
 	dest := t.TempDir()
@@ -86,7 +86,7 @@ func TestSQLOfDeltas(t *testing.T) {
 	require.Positive(t, later)
 	require.Greater(t, earlier, later)
 	require.Equal(t, later+earlier, count("read_parquet("+literal(dest+"/changes/"+table+"/snapshot_date=*/*.parquet")+")"),
-		"a glob adds up what both runs hold")
+		"a glob has the rows of both runs")
 	require.Equal(t, earlier, count(table))
 
 	tables := 0
@@ -97,14 +97,14 @@ func TestSQLOfDeltas(t *testing.T) {
 		tables++
 		require.Equal(t, d.describe("since_earlier."+table.Name), d.describe(table.Name), table.Name)
 		require.Zero(t, d.one("SELECT count(*) FROM (FROM "+table.Name+" EXCEPT ALL FROM named."+table.Name+")"), table.Name)
-		// The second run asked for everything that the first one did, and more.
+		// The second run requested everything that the first did, and more.
 		require.Zero(t, d.one("SELECT count(*) FROM (FROM "+table.Name+" EXCEPT ALL FROM since_earlier."+table.Name+")"), table.Name)
 		require.Equal(t, d.one("SELECT count(*) FROM since_earlier."+table.Name), d.one("SELECT count(*) FROM "+table.Name), table.Name)
 	}
 	require.Equal(t, 7, tables)
 }
 
-// TestSQLLatestOfKey: which of two rows of a key is shown.
+// TestSQLLatestOfKey checks which row of a key is shown.
 func TestSQLLatestOfKey(t *testing.T) {
 	t.Parallel()
 	dest := filepath.ToSlash(filepath.Join(t.TempDir(), "growth's [data]"))
@@ -138,7 +138,7 @@ func TestSQLLatestOfKey(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dest, "_runs", run), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dest, "_runs", run, "manifest.json"), text, 0o600))
 	}
-	// The earlier run has the id that sorts last.
+	// The id of the earlier run sorts last.
 	class("'shrunk'", "'2026-11-20 01:00:00Z'", "old")
 	member("'shrunk'", "0", "stays")
 	member("'shrunk'", "1", "left")
@@ -176,7 +176,7 @@ func TestSQLLatestOfKey(t *testing.T) {
 		d.query("SELECT school_class_bid, student_bid FROM changes.school_class_students ORDER BY ALL NULLS LAST"))
 }
 
-// TestSQLSideBySide: two nights in two schemas.
+// TestSQLSideBySide reads two snapshots in two schemas.
 func TestSQLSideBySide(t *testing.T) {
 	t.Parallel()
 	dest := t.TempDir()

@@ -33,7 +33,6 @@ func notYetClean() []string {
 		"internal/activity",
 		"internal/architecture",
 		"internal/doctor",
-		"internal/e2e",
 		"internal/extract",
 		"internal/maintenance",
 		"internal/parquetfile",
