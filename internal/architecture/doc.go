@@ -1,9 +1,7 @@
-// Package architecture holds no code but a test: who may import what, and why.
-// Its table is the import graph, package by package and exactly, so that
-// neither an import nor an allowance that nobody uses slips in. The linter says
-// the same at the line where an import is written (depguard in .golangci.yml);
-// this test also sees what is linked in the end.
+// Package architecture has a test of the import rules. Its table lists exactly what each package imports, with the reason.
+// The linter checks the same rules in the editor (depguard in .golangci.yml); this test also checks which modules are
+// linked into the command.
 //
-// The go command does not know that the test looks at other packages and may
-// answer from its cache: run it by `make test`, or with -count=1.
+// The go command does not see that the test reads other packages and may use a cached result: run it with `make test` or
+// -count=1.
 package architecture

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed is what `go list` tells of a package.
+// listed is the output of `go list` for a package.
 type listed struct {
 	ImportPath   string
 	Standard     bool
@@ -24,13 +24,12 @@ type listed struct {
 	GoFiles      []string
 }
 
-// ours tells whether the package is one of this module, and its path below it.
+// ours reports whether the package belongs to this module, and returns its path within the module.
 func (p *listed) ours() (path string, ok bool) {
 	return strings.CutPrefix(p.ImportPath, module+"/")
 }
 
-// list returns the packages that the patterns name and all that they import,
-// tests' imports excepted, by import path.
+// list returns the packages listed by go list with these flags, by import path.
 func list(t *testing.T, flags ...string) map[string]*listed {
 	t.Helper()
 	args := append([]string{
@@ -57,9 +56,8 @@ func list(t *testing.T, flags ...string) map[string]*listed {
 	return packages
 }
 
-// split sorts imports into packages of this module, modules of others, and the
-// standard library. Paths that packages does not hold (tests' imports are not
-// listed) count as modules under their own path.
+// split divides imports into packages of this module, other modules, and the standard library. Paths missing in packages
+// (imports of tests are not listed) count as modules.
 func split(packages map[string]*listed, imports []string) (ours, modules, std []string) {
 	for _, path := range imports {
 		p := packages[path]
@@ -95,7 +93,7 @@ func TestEveryPackageHasARule(t *testing.T) {
 		require.NotEmpty(t, r.why, "%s: a rule gives its reason", path)
 		ruled = append(ruled, path)
 	}
-	require.ElementsMatch(t, ruled, found, "packages that the table names, and packages that there are")
+	require.ElementsMatch(t, ruled, found, "packages in the table, and existing packages")
 }
 
 func TestImports(t *testing.T) {
@@ -109,8 +107,8 @@ func TestImports(t *testing.T) {
 			p := packages[module+"/"+path]
 			require.NotNil(t, p, "no such package")
 			ours, modules, std := split(packages, p.Imports)
-			require.ElementsMatch(t, r.ours, ours, "our packages that it imports: %s", r.why)
-			require.ElementsMatch(t, r.modules, modules, "modules that it imports: %s", r.why)
+			require.ElementsMatch(t, r.ours, ours, "imported packages of this module: %s", r.why)
+			require.ElementsMatch(t, r.modules, modules, "imported modules: %s", r.why)
 			for _, imported := range std {
 				for _, root := range r.not {
 					require.False(t, imported == root || strings.HasPrefix(imported, root+"/"),
@@ -133,13 +131,12 @@ func TestImportsOfTests(t *testing.T) {
 			require.NotNil(t, p, "no such package")
 			ours, _, _ := split(packages, slices.Concat(p.TestImports, p.XTestImports))
 			require.Subset(t, slices.Concat([]string{path}, r.ours, r.tests), ours,
-				"our packages that its tests import: %s", r.why)
+				"packages of this module imported by tests: %s", r.why)
 		})
 	}
 }
 
-// TestLinked says what is in the command, whoever imports it: no module comes
-// along unseen, and nothing needs a C compiler.
+// TestLinked checks which modules are linked into the command, directly or not, and that none needs a C compiler.
 func TestLinked(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
@@ -160,10 +157,10 @@ func TestLinked(t *testing.T) {
 		require.NotEmpty(t, reason, path)
 		wanted = append(wanted, path)
 	}
-	require.ElementsMatch(t, wanted, modules, "modules that the command may hold, and those that it does")
+	require.ElementsMatch(t, wanted, modules, "allowed modules, and linked modules")
 }
 
-// family is the entry of linked that a module belongs to, or the module itself.
+// family returns the entry of linked for a module, or the module itself.
 func family(module string) string {
 	for entry := range linked() {
 		root, ok := strings.CutSuffix(entry, "/...")
@@ -174,7 +171,7 @@ func family(module string) string {
 	return module
 }
 
-// TestEveryPackageIsDescribed: each package's doc.go says what it owns.
+// TestEveryPackageIsDescribed checks that each package has a doc.go.
 func TestEveryPackageIsDescribed(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t, "./...") {

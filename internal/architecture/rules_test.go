@@ -1,21 +1,20 @@
 package architecture
 
-// module is the import path that the table's paths are below.
+// module is the import path of this module; paths in the table are relative to it.
 const module = "example.org/growthexport"
 
-// rule says what a package imports beside the standard library.
+// rule lists what a package may import.
 type rule struct {
-	// ours and modules are what its own files import: packages of this module
-	// (below its path) and modules of others.
+	// ours and modules are all imports of its files, other than tests, from this module and from other modules.
 	ours, modules []string
-	// not are the roots of the standard library that its own files leave alone.
+	// not are packages of the standard library, with their subpackages, that these files may not import.
 	not []string
 	// tests are packages of this module that only its tests may import.
 	tests []string
 	why   string
 }
 
-// rules is the import graph.
+// rules returns the import graph.
 func rules() map[string]rule {
 	return map[string]rule{
 		"schemas": {
@@ -25,22 +24,22 @@ func rules() map[string]rule {
 		},
 		"schemas/contract": {
 			not: []string{"net", "os", "time"},
-			why: "tables.csv as bytes: declarations and simulator are held to the same file without knowing each other",
+			why: "tables.csv as bytes: the declarations and the simulator share the file without importing each other",
 		},
 		"schemas/render": {
 			ours:  []string{"schemas"},
 			not:   []string{"net", "os", "time"},
-			why:   "what follows from the declarations is written from them alone",
+			why:   "generated files depend only on the declarations",
 			tests: []string{"schemas"},
 		},
 		"internal/rows": {
 			ours: []string{"schemas"},
 			not:  []string{"net", "os", "time"},
-			why:  "rows are what transform hands to sink: they know tables, neither JSON nor Parquet",
+			why:  "rows go from transform to sink: they know tables, but neither JSON nor Parquet",
 		},
 		"internal/activity": {
 			not: []string{"net", "os", "context"},
-			why: "figures of what was done over time: journals and the manifest keep them, the run and its report read them",
+			why: "activity over time: stored in checkpoints and the manifest, read by the run and its report",
 		},
 		"internal/transform": {
 			ours: []string{"internal/rows", "schemas"},
@@ -49,19 +48,19 @@ func rules() map[string]rule {
 		},
 		"internal/extract": {
 			modules: []string{"golang.org/x/oauth2", "golang.org/x/time"},
-			why:     "the client hands out pages as bytes and knows no tables",
+			why:     "the client returns pages as bytes and does not know tables",
 		},
 		"internal/sink/parquetfile": {
 			ours:    []string{"internal/rows", "schemas"},
 			modules: []string{"github.com/klauspost/compress", "github.com/parquet-go/parquet-go"},
 			not:     []string{"net", "os", "time"},
-			why:     "the file format knows no stores; bytes that depend on a clock could not be compared",
+			why:     "the file format does not know stores; without a clock, equal rows give equal bytes",
 		},
 		"internal/sink": {
 			ours:    []string{"internal/activity", "internal/rows", "internal/sink/parquetfile", "schemas"},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net"},
-			why:     "the sink makes files visible and knows neither the service nor its pages; Parquet it writes and reads through parquetfile; on Windows golang.org/x/sys locks files",
+			why:     "the sink makes files visible and does not know the service; parquetfile reads and writes Parquet; golang.org/x/sys locks files on Windows",
 			tests:   []string{"internal/sink/storetest"},
 		},
 		"internal/sink/s3": {
@@ -71,7 +70,7 @@ func rules() map[string]rule {
 				"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
 				"github.com/aws/smithy-go", "golang.org/x/sync",
 			},
-			why:   "the only importer of the AWS SDK; of the sink it knows the store's contract",
+			why:   "the only importer of the AWS SDK; it implements the sink's Store",
 			tests: []string{"internal/rows", "internal/sink/s3/s3test", "internal/sink/storetest", "schemas"},
 		},
 		"internal/sink/s3/s3test": {
@@ -79,22 +78,22 @@ func rules() map[string]rule {
 				"github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/credentials",
 				"github.com/aws/aws-sdk-go-v2/service/s3",
 			},
-			why: "a real S3 server for tests, linked into them alone",
+			why: "a real S3 server, only for tests",
 		},
 		"internal/sink/storetest": {
 			ours:    []string{"internal/sink"},
 			modules: []string{"github.com/stretchr/testify", "golang.org/x/sync"},
-			why:     "one conformance suite for every store, linked into tests alone",
+			why:     "one conformance suite for every store, only for tests",
 		},
 		"internal/wording": {
 			not: []string{"net", "os", "time", "context"},
-			why: "figures, names and advice read the same in the command's output, in logs and on the page of a run",
+			why: "numbers, names and advice are worded the same in output, logs and reports",
 		},
 		"internal/report": {
 			ours:    []string{"internal/activity", "internal/sink", "internal/wording", "schemas"},
 			modules: []string{"gonum.org/v1/plot"},
 			not:     []string{"net", "os", "context"},
-			why:     "the page of a run is drawn from what manifest and ledger say, and from nothing else",
+			why:     "the report depends only on manifest and ledger",
 		},
 		"internal/pipeline": {
 			ours: []string{
@@ -103,7 +102,7 @@ func rules() map[string]rule {
 			},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net/http"},
-			why:     "the only place where the stages meet; what it says to the service goes through extract",
+			why:     "the only package that joins the stages; its requests go through extract",
 			tests:   []string{"internal/simulator", "internal/sink/parquetfile"},
 		},
 		"internal/telemetry": {
@@ -115,12 +114,11 @@ func rules() map[string]rule {
 				"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/otel/sdk/metric", "go.opentelemetry.io/otel/trace",
 			},
 			not: []string{"net/http", "os"},
-			why: "the only importer of OpenTelemetry: it is told what a run does by the client's observer and the pipeline's watcher",
+			why: "the only importer of OpenTelemetry: it observes the client and the pipeline",
 		},
 		"internal/simulator": {
 			ours: []string{"schemas/contract"},
-			why: "the simulated service is written from the specification and tables.csv alone: it cannot repeat the client's " +
-				"misunderstandings",
+			why:  "the simulated service depends only on the specification and tables.csv, so it cannot repeat the client's mistakes",
 		},
 		"cmd/export": {
 			ours: []string{
@@ -130,15 +128,15 @@ func rules() map[string]rule {
 			modules: []string{
 				"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "golang.org/x/term",
 			},
-			why:   "flags, wiring and exit codes; flattening and files are reached through pipeline",
+			why:   "flags, wiring and exit codes; it uses transform and files only through pipeline",
 			tests: []string{"internal/sink/s3/s3test"},
 		},
 		"examples/ritbygrade": {
 			modules: []string{"github.com/parquet-go/parquet-go"},
-			why:     "an example is what a user may copy: nothing internal is in it",
+			why:     "users copy examples, so these import nothing internal",
 		},
 		"internal/architecture": {
-			why: "this test looks at packages from outside",
+			why: "this test reads packages with go list",
 		},
 		"internal/prose": {
 			why: "this test reads the tree as text",
@@ -146,48 +144,47 @@ func rules() map[string]rule {
 	}
 }
 
-// linked are the modules in the command, each with what it is there for. The
-// name of a family, which comes in many modules, ends in "/...".
+// linked returns the modules in the command, each with its purpose. A name that ends in "/..." covers all modules below.
 func linked() map[string]string {
 	return map[string]string{
-		"codeberg.org/go-fonts/liberation":          "of gonum/plot: its default font, which we do not use",
-		"codeberg.org/go-latex/latex":               "of gonum/plot: formulas, which we do not use",
-		"codeberg.org/go-pdf/fpdf":                  "of gonum/plot: a format we do not use",
-		"git.sr.ht/~sbinet/gg":                      "of gonum/plot: a format we do not use",
-		"github.com/ajstarks/svgo":                  "of gonum/plot: a way to write SVG that we do not use",
-		"github.com/golang/freetype":                "of gonum/plot: a format we do not use",
-		"golang.org/x/image":                        "of gonum/plot: fonts",
-		"gonum.org/v1/plot":                         "lays out the plots of a run's report",
-		"github.com/andybalholm/brotli":             "of parquet-go: reading back",
+		"codeberg.org/go-fonts/liberation":          "gonum/plot: its default font, unused",
+		"codeberg.org/go-latex/latex":               "gonum/plot: formulas, unused",
+		"codeberg.org/go-pdf/fpdf":                  "gonum/plot: a format, unused",
+		"git.sr.ht/~sbinet/gg":                      "gonum/plot: a format, unused",
+		"github.com/ajstarks/svgo":                  "gonum/plot: an SVG writer, unused",
+		"github.com/golang/freetype":                "gonum/plot: a format, unused",
+		"golang.org/x/image":                        "gonum/plot: fonts",
+		"gonum.org/v1/plot":                         "plots of the report",
+		"github.com/andybalholm/brotli":             "parquet-go: reading",
 		"github.com/aws/aws-sdk-go-v2/...":          "the S3 store",
-		"github.com/aws/smithy-go":                  "of the AWS SDK: its errors",
-		"github.com/cenkalti/backoff/v5":            "of OpenTelemetry: retries of what is sent",
-		"github.com/cespare/xxhash/v2":              "of OpenTelemetry: sets of attributes",
-		"github.com/go-logr/logr":                   "of OpenTelemetry: what it has to say",
-		"github.com/go-logr/stdr":                   "of OpenTelemetry: its logger until it gets ours",
-		"github.com/google/uuid":                    "of OpenTelemetry: an id of the process; of parquet-go: a type we do not use",
-		"github.com/grpc-ecosystem/grpc-gateway/v2": "of OpenTelemetry: in the generated code of its messages",
-		"github.com/klauspost/compress":             "zstd of data files",
-		"github.com/parquet-go/bitpack":             "of parquet-go: encodings",
-		"github.com/parquet-go/jsonlite":            "of parquet-go: a type we do not use",
-		"github.com/parquet-go/parquet-go":          "format, encodings and reading back of data files",
-		"github.com/pierrec/lz4/v4":                 "of parquet-go: reading back",
+		"github.com/aws/smithy-go":                  "the AWS SDK: its errors",
+		"github.com/cenkalti/backoff/v5":            "OpenTelemetry: retries of exports",
+		"github.com/cespare/xxhash/v2":              "OpenTelemetry: attribute sets",
+		"github.com/go-logr/logr":                   "OpenTelemetry: its log messages",
+		"github.com/go-logr/stdr":                   "OpenTelemetry: its logger before ours is set",
+		"github.com/google/uuid":                    "OpenTelemetry: a process id; parquet-go: a type, unused",
+		"github.com/grpc-ecosystem/grpc-gateway/v2": "OpenTelemetry: generated code of its messages",
+		"github.com/klauspost/compress":             "zstd in data files",
+		"github.com/parquet-go/bitpack":             "parquet-go: encodings",
+		"github.com/parquet-go/jsonlite":            "parquet-go: a type, unused",
+		"github.com/parquet-go/parquet-go":          "format, encodings and reading of data files",
+		"github.com/pierrec/lz4/v4":                 "parquet-go: reading",
 		"github.com/spf13/cobra":                    "commands and help",
 		"github.com/spf13/pflag":                    "flags",
-		"github.com/twpayne/go-geom":                "of parquet-go: a type we do not use",
-		"go.opentelemetry.io/auto/sdk":              "of OpenTelemetry: we do not use it",
+		"github.com/twpayne/go-geom":                "parquet-go: a type, unused",
+		"go.opentelemetry.io/auto/sdk":              "OpenTelemetry: unused",
 		"go.opentelemetry.io/otel/...":              "metrics and traces",
-		"go.opentelemetry.io/proto/otlp":            "of OpenTelemetry: its messages",
+		"go.opentelemetry.io/proto/otlp":            "OpenTelemetry: its messages",
 		"go.yaml.in/yaml/v3":                        "the configuration file",
-		"golang.org/x/net":                          "of OpenTelemetry, by gRPC's code: we do not use it",
-		"golang.org/x/oauth2":                       "the token's type and expiry",
+		"golang.org/x/net":                          "OpenTelemetry: gRPC code, unused",
+		"golang.org/x/oauth2":                       "token types and expiry",
 		"golang.org/x/sync":                         "errgroup",
-		"golang.org/x/sys":                          "locks on Windows; of term: terminals",
-		"golang.org/x/term":                         "whether stderr is a terminal, and how wide",
-		"golang.org/x/text":                         "of gonum/plot: fonts; of OpenTelemetry, by gRPC's code: we do not use it",
+		"golang.org/x/sys":                          "locks on Windows; term: terminals",
+		"golang.org/x/term":                         "terminal detection and width",
+		"golang.org/x/text":                         "gonum/plot: fonts; OpenTelemetry: gRPC code, unused",
 		"golang.org/x/time":                         "the rate limit",
-		"google.golang.org/genproto/googleapis/...": "of OpenTelemetry, by gRPC's code: we do not use it",
-		"google.golang.org/grpc":                    "of OpenTelemetry: in the generated code of its messages, we send by HTTP",
-		"google.golang.org/protobuf":                "of OpenTelemetry: encoding of its messages; of parquet-go: a type we do not use",
+		"google.golang.org/genproto/googleapis/...": "OpenTelemetry: gRPC code, unused",
+		"google.golang.org/grpc":                    "OpenTelemetry: generated code of its messages; we use HTTP",
+		"google.golang.org/protobuf":                "OpenTelemetry: encoding of its messages; parquet-go: a type, unused",
 	}
 }
