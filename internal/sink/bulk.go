@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// MaxConcurrency bounds the small operations on a store that are in flight at once.
+// MaxConcurrency bounds concurrent small operations on a store.
 const MaxConcurrency = 16
 
-// ListAll returns what List yields.
+// ListAll returns the entries that List yields.
 func ListAll(ctx context.Context, store Store, prefix string) ([]Entry, error) {
 	var entries []Entry
 	for entry, err := range store.List(ctx, prefix) {
@@ -21,31 +21,25 @@ func ListAll(ctx context.Context, store Store, prefix string) ([]Entry, error) {
 	return entries, nil
 }
 
-// CommitAll commits staged files, several at once.
-func CommitAll(ctx context.Context, store Store, run string, files []File) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(MaxConcurrency)
-	for _, file := range files {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return store.Commit(ctx, run, file)
-		})
-	}
-	return group.Wait()
+// CommitAll commits staged files concurrently.
+func CommitAll(ctx context.Context, store Store, owner string, files []File) error {
+	return forEach(ctx, files, func(ctx context.Context, file File) error { return store.Commit(ctx, owner, file) })
 }
 
-// RemoveAll removes objects, several at once.
+// RemoveAll removes objects concurrently.
 func RemoveAll(ctx context.Context, store Store, paths []string) error {
+	return forEach(ctx, paths, store.Remove)
+}
+
+func forEach[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxConcurrency)
-	for _, path := range paths {
+	for _, item := range items {
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return store.Remove(ctx, path)
+			return do(ctx, item)
 		})
 	}
 	return group.Wait()

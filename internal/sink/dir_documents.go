@@ -3,27 +3,25 @@ package sink
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 )
 
-// documentsFolder is where documents are written before their rename if they
-// belong to no run, or under a condition; only whoever holds the lock of that
-// name writes there.
 const (
+	// documentsFolder is where documents are written before their rename if they have no owner or a condition. Only the
+	// holder of the lock documentsLock writes there.
 	documentsFolder = stagingPrefix + "~documents"
 	documentsLock   = "documents"
 )
 
 // Read returns a document; its version is the hash of its bytes.
 func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
-	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
+	if err := ready(ctx, name); err != nil {
 		return nil, "", err
 	}
 	root, err := d.existing()
@@ -40,18 +38,17 @@ func (d *Dir) Read(ctx context.Context, name string) ([]byte, string, error) {
 	return data, Hash(data), nil
 }
 
-// Write writes a document beside the visible ones, syncs it and renames it.
-// Conditions are judged under a lock; that there is no document is besides left
-// to the file system, which on its own never lets two writers both be first.
+// Write writes a temporary file, syncs it and renames it. Conditions are checked under a lock; where locks exclude no
+// other process, a link still lets only one of several writers create a document.
 func (d *Dir) Write(ctx context.Context, name string, data []byte, when Condition) (err error) {
-	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
+	if err := ready(ctx, name); err != nil {
 		return err
 	}
 	root, err := d.open(true)
 	if err != nil {
 		return err
 	}
-	// A document may say that files were published: let that be so first.
+	// The document may state that files were committed, so they must be durable first.
 	if err := d.sync(root); err != nil {
 		return err
 	}
@@ -63,16 +60,14 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	if err := d.holdsCondition(root, name, when); err != nil {
+	if err := checkCondition(root, name, when); err != nil {
 		return d.failed("write", name, err)
 	}
-	temporary := folder + "/" + randomName()
+	temporary, err := d.writeTemporary(root, folder, name, data)
 	defer d.prune(root, folder)
-	err = d.inFolder(root, folder, func() error { return d.writeFile(root, temporary, name, data) })
-	if err != nil {
-		return errors.Join(d.failed("write", name, err), removeIfThere(root, temporary))
+	if err == nil {
+		err = d.inFolder(root, path.Dir(name), func() error { return replace(root, temporary, name, when) })
 	}
-	err = d.inFolder(root, path.Dir(name), func() error { return d.replace(root, temporary, name, when) })
 	if err != nil {
 		return errors.Join(d.failed("write", name, err), removeIfThere(root, temporary))
 	}
@@ -80,9 +75,8 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	return d.sync(root)
 }
 
-// documentStaging returns the staging folder in which a document is written.
-// The next holder of the lock clears away what a killed one left; what is
-// written without it lies in the folder of its run, to be swept with that.
+// documentStaging returns the folder in which a document is written, and whether to lock it. What a killed process has
+// left there is removed by the next holder of the lock, or swept with the owner's files.
 func documentStaging(name string, when Condition) (folder string, locked bool) {
 	if owner := Owner(name); when == (Condition{}) && owner != "" {
 		return stagingPrefix + owner, false
@@ -90,7 +84,7 @@ func documentStaging(name string, when Condition) (folder string, locked bool) {
 	return documentsFolder, true
 }
 
-func (d *Dir) holdsCondition(root FileSystem, name string, when Condition) error {
+func checkCondition(root FileSystem, name string, when Condition) error {
 	switch {
 	case when.Absent:
 		if _, err := root.Lstat(name); err == nil {
@@ -106,20 +100,23 @@ func (d *Dir) holdsCondition(root FileSystem, name string, when Condition) error
 	return nil
 }
 
-func (d *Dir) writeFile(root FileSystem, temporary, name string, data []byte) error {
-	f, err := d.create(root, temporary, name)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+// writeTemporary writes data to a file in folder that will be renamed to name.
+func (d *Dir) writeTemporary(root FileSystem, folder, name string, data []byte) (temporary string, err error) {
+	temporary = folder + "/" + rand.Text()
+	return temporary, d.inFolder(root, folder, func() error {
+		f, err := d.create(root, temporary, name)
+		if err != nil {
+			return err
+		}
+		if _, err = f.Write(data); err == nil {
+			err = f.Sync()
+		}
+		return errors.Join(err, f.Close())
+	})
 }
 
 // replace moves the temporary file to its name.
-func (d *Dir) replace(root FileSystem, temporary, name string, when Condition) error {
+func replace(root FileSystem, temporary, name string, when Condition) error {
 	if !when.Absent {
 		return root.Rename(temporary, name)
 	}
@@ -130,18 +127,39 @@ func (d *Dir) replace(root FileSystem, temporary, name string, when Condition) e
 	case errors.Is(err, fs.ErrExist):
 		return ErrConflict
 	case errors.Is(err, fs.ErrNotExist):
-		return err // the folder was removed: once more
+		return err // The folder was removed; inFolder creates it again.
 	}
-	// There are file systems without links: the lock has to do.
+	// The file system has no links. The lock still excludes other writers.
 	if _, err := root.Lstat(name); err == nil {
 		return ErrConflict
 	}
 	return root.Rename(temporary, name)
 }
 
-func removeIfThere(root FileSystem, name string) error {
-	if err := root.Remove(name); err != nil && !missing(err) {
+// Remove removes a file and the folders it leaves empty. A missing document may mean that files were committed or
+// removed, and other files may be removed because it is missing. So its removal is durable after every earlier change
+// and before every later one.
+func (d *Dir) Remove(ctx context.Context, name string) error {
+	if err := ready(ctx, name); err != nil {
 		return err
+	}
+	root, err := d.existing()
+	if root == nil {
+		return err
+	}
+	document := strings.HasPrefix(name, "_") && !isDetail(name)
+	if document {
+		if err := d.sync(root); err != nil {
+			return err
+		}
+	}
+	if err := removeIfThere(root, name); err != nil {
+		return d.failed("remove", name, err)
+	}
+	d.changed(path.Dir(name))
+	d.prune(root, path.Dir(name))
+	if document {
+		return d.sync(root)
 	}
 	return nil
 }
@@ -153,11 +171,12 @@ type dirObject struct {
 	size int64
 }
 
+// Size returns the size of the file when it was opened.
 func (o dirObject) Size() int64 { return o.size }
 
 // Open opens a visible file.
 func (d *Dir) Open(ctx context.Context, name string) (Object, error) {
-	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
+	if err := ready(ctx, name); err != nil {
 		return nil, err
 	}
 	root, err := d.existing()
@@ -186,8 +205,7 @@ func (d *Dir) openFile(root FileSystem, name string) (Object, error) {
 	return dirObject{FileHandle: f, size: info.Size()}, nil
 }
 
-// List walks the folders, without _staging and without what is neither file nor
-// folder, such as links.
+// List walks the folders except _staging. It skips links and everything else that is neither a file nor a folder.
 func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		root, err := d.existing()
@@ -201,10 +219,9 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Entry, error] {
 		if strings.HasSuffix(prefix, "/") {
 			folder = path.Clean(prefix)
 		}
-		if !fs.ValidPath(folder) {
-			return
+		if fs.ValidPath(folder) {
+			d.walk(ctx, root, folder, prefix, yield)
 		}
-		d.walk(ctx, root, folder, prefix, yield)
 	}
 }
 
@@ -216,8 +233,7 @@ func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, 
 	if err != nil {
 		return yield(Entry{}, d.failed("list", folder, err))
 	}
-	// Whole paths in order: what is in a folder sorts by the folder's name and
-	// a slash.
+	// Whole paths must be in order, so a folder sorts by its name and a slash.
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
 	for _, entry := range entries {
 		name := path.Join(folder, entry.Name())
@@ -234,7 +250,7 @@ func (d *Dir) walk(ctx context.Context, root FileSystem, folder, prefix string, 
 		case entry.Type().IsRegular() && strings.HasPrefix(name, prefix):
 			info, err := entry.Info()
 			if missing(err) {
-				continue // removed meanwhile
+				continue // It was removed while the folder was listed.
 			}
 			if err != nil {
 				return yield(Entry{}, d.failed("list", name, err))
@@ -252,60 +268,4 @@ func sortName(entry fs.DirEntry) string {
 		return entry.Name() + "/"
 	}
 	return entry.Name()
-}
-
-// readAll returns what a file holds.
-func readAll(root FileSystem, name string) ([]byte, error) {
-	f, err := openToRead(root, name)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(f)
-	return data, errors.Join(err, f.Close())
-}
-
-// readFolder returns the entries of a folder, none if it is missing.
-func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
-	f, err := openToRead(root, folder)
-	if missing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries, err := f.ReadDir(-1)
-	if errors.Is(err, syscall.ENOTDIR) {
-		err = nil
-	}
-	return entries, errors.Join(err, f.Close())
-}
-
-// Remove removes a file and the folders that it leaves empty. A missing document
-// may mean that files were published or removed, and files may be removed
-// because it is missing. So its removal is durable after every earlier change
-// and before every later one. Journals are many and mean no such thing, so
-// theirs is not.
-func (d *Dir) Remove(ctx context.Context, name string) error {
-	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
-		return err
-	}
-	root, err := d.existing()
-	if root == nil {
-		return err
-	}
-	document := strings.HasPrefix(name, "_") && !isDetail(name)
-	if document {
-		if err := d.sync(root); err != nil {
-			return err
-		}
-	}
-	if err := removeIfThere(root, name); err != nil {
-		return d.failed("remove", name, err)
-	}
-	d.changed(path.Dir(name))
-	d.prune(root, path.Dir(name))
-	if document {
-		return d.sync(root)
-	}
-	return nil
 }

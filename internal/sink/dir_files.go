@@ -3,6 +3,7 @@ package sink
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,16 +12,29 @@ import (
 	"time"
 )
 
-// stagedName is what a Dir's Draft leaves in the journal: the random name of
-// the file in the run's staging folder.
+// stagedName is the File.Staged of a Dir: the random name of the file in the owner's staging folder.
 type stagedName struct {
 	Name string `json:"name"`
 }
 
-func stagingFolder(run string) string { return stagingPrefix + Escape(run) }
+func stagingFolder(owner string) string { return stagingPrefix + Escape(owner) }
 
-// dirDraft is a Draft of a Dir: a file under a random name in the run's staging
-// folder, which only a journal's entry makes more than a leftover.
+// stagedPath returns the path of a staged file, empty if file.Staged is.
+func stagedPath(owner string, file File) (string, error) {
+	if file.Staged == nil {
+		return "", nil
+	}
+	var token stagedName
+	if err := json.Unmarshal(file.Staged, &token); err != nil {
+		return "", fmt.Errorf("read the staged name of %s: %w: %w", file.Path, ErrDamaged, err)
+	}
+	if token.Name == "" || token.Name != path.Base(token.Name) || !fs.ValidPath(token.Name) {
+		return "", fmt.Errorf("read the staged name of %s: %w", file.Path, ErrDamaged)
+	}
+	return stagingFolder(owner) + "/" + token.Name, nil
+}
+
+// dirDraft is a Draft of a Dir: a file under a random name in the owner's staging folder.
 type dirDraft struct {
 	DraftFile
 
@@ -32,15 +46,15 @@ type dirDraft struct {
 }
 
 // Draft starts a file.
-func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
-	if err := errors.Join(ctx.Err(), CheckPath(name)); err != nil {
+func (d *Dir) Draft(ctx context.Context, owner, name string) (Draft, error) {
+	if err := ready(ctx, name); err != nil {
 		return nil, err
 	}
 	root, err := d.open(true)
 	if err != nil {
 		return nil, err
 	}
-	draft := &dirDraft{dir: d, root: root, folder: stagingFolder(run), name: randomName()}
+	draft := &dirDraft{dir: d, root: root, folder: stagingFolder(owner), name: rand.Text()}
 	draft.Path, draft.Failed = name, func(err error) error { return d.failed("stage", name, err) }
 	err = d.inFolder(root, draft.folder, func() (err error) {
 		draft.file, err = d.create(root, draft.folder+"/"+draft.name, name)
@@ -54,6 +68,7 @@ func (d *Dir) Draft(ctx context.Context, run, name string) (Draft, error) {
 	return draft, nil
 }
 
+// Stage syncs the file and its folder.
 func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 	return f.StageOnce(func(int64) ([]byte, error) {
 		token, err := json.Marshal(stagedName{Name: f.name})
@@ -70,17 +85,18 @@ func (f *dirDraft) Stage(ctx context.Context) ([]byte, error) {
 		if err := f.dir.sync(f.root); err != nil {
 			return nil, err
 		}
-		if err := f.File.Close(); err != nil {
+		if err := f.file.Close(); err != nil {
 			return nil, f.Failed(err)
 		}
-		f.dir.trust(f.folder + "/" + f.name)
+		f.dir.markIntact(f.folder + "/" + f.name)
 		return token, nil
 	})
 }
 
+// Abort removes the file.
 func (f *dirDraft) Abort() error {
 	return f.AbortOnce(func() error {
-		err := errors.Join(f.File.Close(), removeIfThere(f.root, f.folder+"/"+f.name))
+		err := errors.Join(f.file.Close(), removeIfThere(f.root, f.folder+"/"+f.name))
 		f.dir.prune(f.root, f.folder)
 		if err != nil {
 			return f.dir.failed("abort", f.Path, err)
@@ -89,49 +105,16 @@ func (f *dirDraft) Abort() error {
 	})
 }
 
-// staged returns the path of a staged file, empty if the file names none.
-func staged(run string, file File) (string, error) {
-	if file.Staged == nil {
-		return "", nil
+// locate returns the path at which a file is, staged or committed, empty if it is at neither, and the path at which it
+// was staged.
+func (d *Dir) locate(ctx context.Context, owner string, file File) (root FileSystem, name, from string, err error) {
+	if err := ready(ctx, file.Path); err != nil {
+		return nil, "", "", err
 	}
-	var token stagedName
-	if err := json.Unmarshal(file.Staged, &token); err != nil {
-		return "", fmt.Errorf("read the staged name of %s: %w: %w", file.Path, ErrDamaged, err)
-	}
-	if token.Name == "" || token.Name != path.Base(token.Name) || !fs.ValidPath(token.Name) {
-		return "", fmt.Errorf("read the staged name of %s: %w", file.Path, ErrDamaged)
-	}
-	return stagingFolder(run) + "/" + token.Name, nil
-}
-
-// has tells whether there is a regular file of that size.
-func (d *Dir) has(root FileSystem, name string, size int64) (bool, error) {
-	info, err := root.Lstat(name)
-	if missing(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, d.failed("look at", name, err)
-	}
-	return info.Mode().IsRegular() && info.Size() == size, nil
-}
-
-// Holds reports whether a staged file is there, staged or committed.
-func (d *Dir) Holds(ctx context.Context, run string, file File) (bool, error) {
-	_, name, _, err := d.locate(ctx, run, file)
-	return name != "", err
-}
-
-// locate returns the path at which a staged file is, staged or committed, empty
-// if it is at neither, and the path at which it was staged.
-func (d *Dir) locate(ctx context.Context, run string, file File) (root FileSystem, name, from string, err error) {
-	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
+	if from, err = stagedPath(owner, file); err != nil {
 		return nil, "", "", err
 	}
 	if root, err = d.existing(); root == nil {
-		return nil, "", "", err
-	}
-	if from, err = staged(run, file); err != nil {
 		return nil, "", "", err
 	}
 	for _, name := range []string{from, file.Path} {
@@ -149,75 +132,78 @@ func (d *Dir) locate(ctx context.Context, run string, file File) (root FileSyste
 	return root, "", from, nil
 }
 
-// Commit renames a staged file to its path.
-func (d *Dir) Commit(ctx context.Context, run string, file File) error {
-	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
-		return err
-	}
-	from, err := staged(run, file)
-	if err != nil {
-		return err
-	}
-	root, err := d.existing()
-	if root == nil {
-		return cmp.Or(err, d.failed("publish", file.Path, ErrStagedLost))
-	}
-	there := false
-	if from != "" {
-		if there, err = d.has(root, from, file.Bytes); err != nil {
-			return err
-		}
-	}
-	folder := path.Dir(file.Path)
-	if there {
-		if sound, err := d.unchanged(ctx, root, from, from, file); err != nil {
-			return err
-		} else if !sound {
-			return d.failed("publish", file.Path, ErrStagedLost)
-		}
-		err = d.inFolder(root, folder, func() error {
-			err := root.Rename(from, file.Path)
-			if err != nil {
-				// Somebody else who finishes the same run may have been faster.
-				if done, _ := d.has(root, file.Path, file.Bytes); done {
-					return nil
-				}
-			}
-			return err
-		})
-		if err != nil {
-			err = inTheWay(root, folder, err)
-		}
-		if missing(err) {
-			err = ErrStagedLost
-		}
-	} else if there, err = d.has(root, file.Path, file.Bytes); err == nil {
-		if there {
-			there, err = d.unchanged(ctx, root, file.Path, from, file)
-		}
-		if !there && err == nil {
-			err = ErrStagedLost
-		}
+// has reports whether there is a regular file of that size.
+func (d *Dir) has(root FileSystem, name string, size int64) (bool, error) {
+	info, err := root.Lstat(name)
+	if missing(err) {
+		return false, nil
 	}
 	if err != nil {
-		return d.failed("publish", file.Path, err)
+		return false, d.failed("stat", name, err)
 	}
-	// Noted also where the rename was done before: by a process, perhaps, that
-	// was killed before it could make it durable.
-	d.changed(folder)
-	return nil
+	return info.Mode().IsRegular() && info.Size() == size, nil
 }
 
-// OpenStaged opens a staged file, or the committed one.
-func (d *Dir) OpenStaged(ctx context.Context, run string, file File) (Object, error) {
-	if err := errors.Join(ctx.Err(), CheckPath(file.Path)); err != nil {
+// Holds looks for a file of the right size.
+func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) {
+	_, name, _, err := d.locate(ctx, owner, file)
+	return name != "", err
+}
+
+// Intact compares the SHA-256 of a file with what was staged. A file that this Dir has staged or verified before is not
+// read again.
+func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
+	root, name, from, err := d.locate(ctx, owner, file)
+	if name == "" {
+		return false, err
+	}
+	return d.verify(ctx, root, name, from, file)
+}
+
+// verify reports whether the file at name, which was staged at from, has the hash of the staged file.
+func (d *Dir) verify(ctx context.Context, root FileSystem, name, from string, file File) (bool, error) {
+	d.mu.Lock()
+	_, intact := d.intact[from]
+	d.mu.Unlock()
+	if intact || file.SHA256 == "" {
+		return true, nil
+	}
+	f, err := openToRead(root, name)
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, d.failed("open", name, err)
+	}
+	hash, err := HashFile(ctx, f, file.Bytes)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, d.failed("read", name, err)
+	}
+	if hash == file.SHA256 {
+		d.markIntact(from)
+	}
+	return hash == file.SHA256, nil
+}
+
+// markIntact records that a staged file need not be read again.
+func (d *Dir) markIntact(from string) {
+	if from != "" {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.intact[from] = struct{}{}
+	}
+}
+
+// OpenStaged opens a staged or committed file.
+func (d *Dir) OpenStaged(ctx context.Context, owner string, file File) (Object, error) {
+	if err := ready(ctx, file.Path); err != nil {
 		return nil, err
 	}
 	root, err := d.existing()
 	if root == nil {
 		return nil, cmp.Or(err, ErrStagedLost)
 	}
-	from, err := staged(run, file)
+	from, err := stagedPath(owner, file)
 	if err != nil {
 		return nil, err
 	}
@@ -233,12 +219,52 @@ func (d *Dir) OpenStaged(ctx context.Context, run string, file File) (Object, er
 	return nil, d.failed("open the staged file of", file.Path, ErrStagedLost)
 }
 
+// Commit renames a staged file to its path.
+func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
+	root, name, from, err := d.locate(ctx, owner, file)
+	if err != nil {
+		return err
+	}
+	intact := false
+	if name != "" {
+		if intact, err = d.verify(ctx, root, name, from, file); err != nil {
+			return err
+		}
+	}
+	if !intact {
+		return d.failed("publish", file.Path, ErrStagedLost)
+	}
+	folder := path.Dir(file.Path)
+	if name == from {
+		err = d.inFolder(root, folder, func() error {
+			err := root.Rename(from, file.Path)
+			if err != nil {
+				// Another process that commits the same file may have been faster.
+				if done, _ := d.has(root, file.Path, file.Bytes); done {
+					return nil
+				}
+			}
+			return err
+		})
+		if err != nil {
+			err = explainMove(root, folder, err)
+			if missing(err) {
+				err = ErrStagedLost
+			}
+			return d.failed("publish", file.Path, err)
+		}
+	}
+	// Also if the file was committed before: that process may have been killed before it synced the folder.
+	d.changed(folder)
+	return nil
+}
+
 // Abort removes a staged file.
-func (d *Dir) Abort(ctx context.Context, run string, file File) error {
+func (d *Dir) Abort(ctx context.Context, owner string, file File) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	from, err := staged(run, file)
+	from, err := stagedPath(owner, file)
 	if err != nil || from == "" {
 		return err
 	}
@@ -246,17 +272,16 @@ func (d *Dir) Abort(ctx context.Context, run string, file File) error {
 	if root == nil {
 		return err
 	}
-	if err := root.Remove(from); err != nil && !missing(err) {
+	if err := removeIfThere(root, from); err != nil {
 		return d.failed("abort", file.Path, err)
 	}
-	d.changed(stagingFolder(run))
-	d.prune(root, stagingFolder(run))
+	d.changed(stagingFolder(owner))
+	d.prune(root, stagingFolder(owner))
 	return nil
 }
 
-// Sweep removes the staging folder of the run, and the files of locks whose
-// holders were killed.
-func (d *Dir) Sweep(ctx context.Context, run string) error {
+// Sweep removes the staging folder of the owner, and the files of locks whose holders were killed.
+func (d *Dir) Sweep(ctx context.Context, owner string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -264,8 +289,8 @@ func (d *Dir) Sweep(ctx context.Context, run string) error {
 	if root == nil {
 		return err
 	}
-	if err := root.RemoveAll(stagingFolder(run)); err != nil {
-		return d.failed("remove", stagingFolder(run), err)
+	if err := root.RemoveAll(stagingFolder(owner)); err != nil {
+		return d.failed("remove", stagingFolder(owner), err)
 	}
 	d.changed(path.Clean(stagingPrefix))
 	d.sweepLocks(root)
@@ -273,7 +298,7 @@ func (d *Dir) Sweep(ctx context.Context, run string) error {
 	return nil
 }
 
-// ListsStaged reports that Sweep and Staged see every staged file.
+// ListsStaged returns true.
 func (d *Dir) ListsStaged(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
 // Staged reads the times of the files in the staging folders.
@@ -288,18 +313,18 @@ func (d *Dir) Staged(ctx context.Context) (map[string]time.Time, error) {
 	}
 	staged := make(map[string]time.Time)
 	for _, folder := range folders {
-		run := folder.Name()
-		if !folder.IsDir() || stagingPrefix+run == locksFolder || stagingPrefix+run == documentsFolder {
+		owner := folder.Name()
+		if !folder.IsDir() || stagingPrefix+owner == locksFolder || stagingPrefix+owner == documentsFolder {
 			continue
 		}
-		entries, err := readFolder(root, stagingPrefix+run)
+		entries, err := readFolder(root, stagingPrefix+owner)
 		if err != nil {
-			return nil, d.failed("list", stagingPrefix+run, err)
+			return nil, d.failed("list", stagingPrefix+owner, err)
 		}
-		staged[run] = time.Time{}
+		staged[owner] = time.Time{}
 		for _, entry := range entries {
-			if info, err := entry.Info(); err == nil && info.ModTime().After(staged[run]) {
-				staged[run] = info.ModTime()
+			if info, err := entry.Info(); err == nil && info.ModTime().After(staged[owner]) {
+				staged[owner] = info.ModTime()
 			}
 		}
 	}

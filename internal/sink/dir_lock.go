@@ -3,6 +3,7 @@ package sink
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,66 +13,60 @@ import (
 	"time"
 )
 
-// locksFolder has a file for each lock that is held. Its name cannot be a run's.
+// locksFolder has a file for each lock that is held. Escape never returns its name, so it cannot be an owner's folder.
 const locksFolder = stagingPrefix + "~locks"
 
 const (
 	lockPoll = 20 * time.Millisecond
-	// lockGrace is the minimum wait: Sweep briefly holds locks that no process
-	// needs.
-	lockGrace = 100 * time.Millisecond
-	// lockSilence is how long a wait goes on before it is logged, and
-	// lockReminder how often it is logged after that.
-	lockSilence  = 10 * time.Second
-	lockReminder = time.Minute
-	// documentsPatience bounds the wait for a lock that is held for one small
-	// write: longer means that its holder hangs.
+	// minLockWait is how long Lock waits even without patience: Sweep briefly holds locks that no process needs.
+	minLockWait = 100 * time.Millisecond
+	// lockLogAfter is when a wait is first logged, lockLogInterval how often it is logged after that.
+	lockLogAfter    = 10 * time.Second
+	lockLogInterval = time.Minute
+	// documentsPatience bounds the wait for a lock that is held for one small write: beyond it the holder hangs.
 	documentsPatience = time.Minute
-	// lockTries bounds the attempts to lock a file that is still there after it
-	// was locked.
-	lockTries = 100
+	// maxLockTries bounds the attempts to lock a file that is still at its path once it is locked.
+	maxLockTries = 100
 	// maxLockFile bounds what is read of a lock's file.
 	maxLockFile = 1 << 20
 )
 
-// Lock locks a name against other processes and other users of this one, with a
-// lock of the file system on a file in _staging/~locks. The system gives it up
-// when the process ends, however it ends; a file that a killed process left is
-// not locked. The last holder removes the file.
+// Lock takes a file system lock on a file in _staging/~locks. The system releases it when the process ends, however it
+// ends, so the file of a killed process is not locked. The last holder removes the file.
 //
-// The file system may not support locks, nor do operating systems other than
-// Linux, macOS, the BSDs and Windows. The lock then excludes no other process,
-// and the user must run only one command at a time at the destination.
+// A file system may not support locks, nor do systems other than Linux, macOS, the BSDs and Windows. The lock then
+// excludes no other process, and the user must run only one command at a time on the destination.
+//
+// Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
+// links out of the root, and on Windows lock the bytes in which other processes read who holds the lock; they would save
+// only dir_lock_unix.go and dir_lock_windows.go.
 func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
-	unlock, err := d.lock(ctx, name, mode, patience)
-	for tries := 0; missing(err) && tries < 100; tries++ {
-		// Somebody made the root, held a lock and has removed both.
-		d.reopen()
-		unlock, err = d.lock(ctx, name, mode, patience)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock %q in %s: %w", name, d.name, cause(err))
+	var unlock func() error
+	for try := 0; ; try++ {
+		root, err := d.open(true)
+		if err == nil {
+			unlock, err = d.waitForLock(ctx, root, name, mode, patience)
+		}
+		if err == nil {
+			break
+		}
+		if !missing(err) || try == maxLockTries {
+			return nil, fmt.Errorf("lock %q in %s: %w", name, d.name, cause(err))
+		}
+		d.reopen() // Another process created the root, held a lock, and has removed both.
 	}
 	return func() error {
 		err := unlock()
-		d.unmake()
+		d.unmakeRoot()
 		return err
 	}, nil
-}
-
-func (d *Dir) lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
-	root, err := d.open(true)
-	if err != nil {
-		return nil, err
-	}
-	return d.waitForLock(ctx, root, name, mode, patience)
 }
 
 func (d *Dir) waitForLock(
 	ctx context.Context, root FileSystem, name string, mode LockMode, patience time.Duration,
 ) (func() error, error) {
 	began := time.Now()
-	nextLog := lockSilence
+	nextLog := lockLogAfter
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -82,15 +77,20 @@ func (d *Dir) waitForLock(
 			return unlock, err
 		}
 		waited := time.Since(began)
-		if waited >= max(patience, lockGrace) {
+		if waited >= max(patience, minLockWait) {
 			if patience > 0 {
 				locked.Waited = waited
 			}
 			return nil, locked
 		}
 		if waited >= nextLog {
-			d.logWait(ctx, name, waited, locked)
-			nextLog = waited + lockReminder
+			args := []any{"lock", name, "waited", waited.Round(time.Second).String()}
+			if len(locked.Holders) > 0 {
+				h := locked.Holders[0]
+				args = append(args, "held_by_pid", h.PID, "held_by_host", h.Host, "held_by_command", h.Command, "held_since", h.Since)
+			}
+			d.log.WarnContext(ctx, "waiting for a lock that another process holds", args...)
+			nextLog = waited + lockLogInterval
 		}
 		timer := time.NewTimer(lockPoll)
 		select {
@@ -102,22 +102,12 @@ func (d *Dir) waitForLock(
 	}
 }
 
-func (d *Dir) logWait(ctx context.Context, name string, waited time.Duration, locked *LockedError) {
-	args := []any{"lock", name, "waited", waited.Round(time.Second).String()}
-	if len(locked.Holders) > 0 {
-		holder := locked.Holders[0]
-		args = append(args, "held_by_pid", holder.PID, "held_by_host", holder.Host, "held_by_command", holder.Command, "held_since", holder.Since)
-	}
-	d.log.WarnContext(ctx, "waiting for a lock that another process holds", args...)
-}
-
 func lockPath(name string) string { return locksFolder + "/" + Escape(name) }
 
-// tryLock takes the lock whose file is at path, or fails with a *LockedError.
-// The last holder removes the file, so a process may have locked a file that was
-// removed after it had opened it, which locks nothing: it then tries again.
+// tryLock takes the lock whose file is at path, or fails with a *LockedError. The last holder removes the file, so the
+// file may be gone from its path when it is locked here. That lock excludes no one, and tryLock tries again.
 func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error, error) {
-	for range lockTries {
+	for range maxLockTries {
 		var f FileHandle
 		err := d.inFolder(root, locksFolder, func() (err error) {
 			f, err = root.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, d.fileMode)
@@ -139,11 +129,10 @@ func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error
 			return nil, errors.Join(err, f.Close())
 		}
 		if sameFile(root, path, f) {
-			released := d.signLock(f, mode)
+			signOff := d.signLock(f, mode)
 			return func() error {
-				released()
-				// Only the last holder may remove the file.
-				last := mode == Exclusive || upgradeLock(f) == nil
+				signOff()
+				last := mode == Exclusive || lockFile(f, Exclusive) == nil
 				return d.unlock(root, path, f, last)
 			}, nil
 		}
@@ -163,9 +152,8 @@ func sameFile(root FileSystem, name string, f FileHandle) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// unlock closes a lock's file, which gives the lock up. The last holder removes
-// the file before that, so that the lock is still held while the file goes; the
-// file at path is a different one if the locks' folder was removed by hand.
+// unlock closes a lock's file, which releases the lock. The last holder removes the file first, while it still holds the
+// lock, unless the file at path is another one because the folder was removed by hand.
 func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) error {
 	var err error
 	if last && sameFile(root, path, f) {
@@ -179,8 +167,48 @@ func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) erro
 	return nil
 }
 
-// holderRecord is a line of a lock's file. A holder appends one when it takes
-// the lock and, if it shares the lock, another when it gives the lock up.
+// sweepLocks removes the files of locks that no process holds.
+func (d *Dir) sweepLocks(root FileSystem) {
+	entries, err := readFolder(root, locksFolder)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		f, err := root.OpenFile(locksFolder+"/"+entry.Name(), os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		free := lockFile(f, Exclusive)
+		// A file that cannot be removed is left to the next sweep.
+		_ = d.unlock(root, locksFolder+"/"+entry.Name(), f, free == nil || errors.Is(free, errors.ErrUnsupported))
+	}
+}
+
+// lockDocuments takes the lock of conditional writes and removes what a killed holder has left.
+func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
+	select {
+	case d.writing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	unlock, err := d.waitForLock(ctx, root, documentsLock, Exclusive, documentsPatience)
+	if err == nil {
+		if err = root.RemoveAll(documentsFolder); err != nil {
+			err = errors.Join(err, unlock())
+		}
+	}
+	if err != nil {
+		<-d.writing
+		return nil, fmt.Errorf("lock %s: %w", lockPath(documentsLock), cause(err))
+	}
+	return func() error {
+		defer func() { <-d.writing }()
+		return unlock()
+	}, nil
+}
+
+// holderRecord is a line of a lock's file. A holder appends one when it takes the lock and, if it shares the lock,
+// another when it releases it.
 type holderRecord struct {
 	ID string `json:"id"`
 	LockHolder
@@ -188,15 +216,14 @@ type holderRecord struct {
 	Released bool `json:"released,omitempty"`
 }
 
-// signLock writes to a lock's file who holds it. The returned function adds
-// that it was given up. The file is used only in messages, so failing to write
-// it is not an error.
-func (d *Dir) signLock(f FileHandle, mode LockMode) (released func()) {
+// signLock records the holder in a lock's file, and signOff its release. The file is read only for messages, so errors
+// are ignored.
+func (d *Dir) signLock(f FileHandle, mode LockMode) (signOff func()) {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	record := holderRecord{ID: randomName(), LockHolder: LockHolder{
+	record := holderRecord{ID: rand.Text(), LockHolder: LockHolder{
 		PID: os.Getpid(), Host: host, Since: time.Now().UTC().Truncate(time.Second), Command: d.command,
 	}}
 	write := func() {
@@ -205,7 +232,7 @@ func (d *Dir) signLock(f FileHandle, mode LockMode) (released func()) {
 		}
 	}
 	if mode == Exclusive {
-		_ = f.Truncate(0) // What killed holders left.
+		_ = f.Truncate(0) // Remove the records of killed holders.
 	}
 	write()
 	return func() {
@@ -216,14 +243,13 @@ func (d *Dir) signLock(f FileHandle, mode LockMode) (released func()) {
 	}
 }
 
-// readHolders returns who holds a lock, the latest first. Holders on this host
-// that were killed are left out.
+// readHolders returns the holders of a lock, the latest first, without those on this host that were killed.
 func readHolders(f FileHandle) []LockHolder {
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxLockFile))
 	if err != nil {
 		return nil
 	}
-	host, _ := os.Hostname() // Empty matches no holder.
+	host, _ := os.Hostname() // An empty name matches no holder.
 	var records []holderRecord
 	for line := range bytes.Lines(data) {
 		var record holderRecord
@@ -242,44 +268,13 @@ func readHolders(f FileHandle) []LockHolder {
 	return holders
 }
 
-// lockDocuments takes the lock of conditional writes and clears away what a
-// killed holder left.
-func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
-	select {
-	case d.writing <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	unlock, err := d.waitForLock(ctx, root, documentsLock, Exclusive, documentsPatience)
-	if err == nil {
-		err = root.RemoveAll(documentsFolder)
-		if err != nil {
-			err = errors.Join(err, unlock())
-		}
-	}
+// control calls do with the descriptor of an open file.
+func control(f FileHandle, do func(fd uintptr) error) error {
+	raw, err := f.SyscallConn()
 	if err != nil {
-		<-d.writing
-		return nil, fmt.Errorf("lock %s: %w", lockPath(documentsLock), cause(err))
+		return err
 	}
-	return func() error {
-		defer func() { <-d.writing }()
-		return unlock()
-	}, nil
-}
-
-// sweepLocks removes the files of locks that no process holds.
-func (d *Dir) sweepLocks(root FileSystem) {
-	entries, err := readFolder(root, locksFolder)
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		f, err := root.OpenFile(locksFolder+"/"+entry.Name(), os.O_RDWR, 0)
-		if err != nil {
-			continue
-		}
-		free := lockFile(f, Exclusive)
-		// What cannot be removed now is left to the next sweep.
-		_ = d.unlock(root, locksFolder+"/"+entry.Name(), f, free == nil || errors.Is(free, errors.ErrUnsupported))
-	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = do(fd) })
+	return errors.Join(err, failed)
 }

@@ -4,9 +4,7 @@ package sink
 
 import "errors"
 
-// lockFile fails: this platform has no lock that is certain to end with its process.
+// lockFile fails: this system has no lock that is certain to end with its process.
 func lockFile(FileHandle, LockMode) error { return errors.ErrUnsupported }
-
-func upgradeLock(FileHandle) error { return errors.ErrUnsupported }
 
 func processRuns(int) bool { return true }

@@ -8,40 +8,29 @@ import (
 	"syscall"
 )
 
-// lockFile locks the open file until it is closed or the process ends, however
-// it ends. ErrLocked, or errors.ErrUnsupported.
+// lockFile locks an open file until it is closed or the process ends, in place of the lock it has. It fails with
+// ErrLocked or errors.ErrUnsupported; the lock it had may then be lost.
 func lockFile(f FileHandle, mode LockMode) error {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if mode == Exclusive {
 		how = syscall.LOCK_EX | syscall.LOCK_NB
 	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var locked error
-	err = raw.Control(func(fd uintptr) {
+	err := control(f, func(fd uintptr) error {
 		for {
-			locked = syscall.Flock(int(fd), how)
-			if !errors.Is(locked, syscall.EINTR) {
-				return
+			if err := syscall.Flock(int(fd), how); !errors.Is(err, syscall.EINTR) {
+				return err
 			}
 		}
 	})
 	switch {
-	case err != nil:
-		return err
-	case errors.Is(locked, syscall.EWOULDBLOCK):
+	case errors.Is(err, syscall.EWOULDBLOCK):
 		return ErrLocked
-	case errors.Is(locked, syscall.ENOLCK), errors.Is(locked, syscall.ENOSYS),
-		errors.Is(locked, syscall.ENOTSUP), errors.Is(locked, syscall.EOPNOTSUPP):
+	case errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOSYS),
+		errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.EOPNOTSUPP):
 		return fmt.Errorf("lock a file: %w", errors.ErrUnsupported)
 	}
-	return locked
+	return err
 }
-
-// upgradeLock makes a shared lock exclusive. If it fails the lock may be lost.
-func upgradeLock(f FileHandle) error { return lockFile(f, Exclusive) }
 
 // processRuns reports whether a process of this host is alive.
 func processRuns(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

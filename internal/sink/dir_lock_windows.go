@@ -7,19 +7,21 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockOffset is the byte that is locked. Windows denies other processes reading
-// and writing what is locked, and the file's first bytes say who holds the lock.
+// lockOffset is the byte that is locked. Windows prevents other processes from reading locked bytes, and the file's
+// first bytes say who holds the lock.
 const lockOffset = 1 << 30
 
-// lockFile locks the open file until it is closed or the process ends, however
-// it ends. It fails with ErrLocked or errors.ErrUnsupported.
+// lockFile locks an open file until it is closed or the process ends, in place of the lock it has. It fails with
+// ErrLocked or errors.ErrUnsupported; the lock it had is then lost.
 func lockFile(f FileHandle, mode LockMode) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if mode == Exclusive {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
-	err := onHandle(f, func(handle windows.Handle) error {
-		return windows.LockFileEx(handle, flags, 0, 1, 0, &windows.Overlapped{Offset: lockOffset})
+	err := control(f, func(fd uintptr) error {
+		handle, at := windows.Handle(fd), &windows.Overlapped{Offset: lockOffset}
+		_ = windows.UnlockFileEx(handle, 0, 1, 0, at) // It fails if the file is not locked.
+		return windows.LockFileEx(handle, flags, 0, 1, 0, at)
 	})
 	switch {
 	case errors.Is(err, windows.ERROR_LOCK_VIOLATION), errors.Is(err, windows.ERROR_IO_PENDING):
@@ -28,27 +30,6 @@ func lockFile(f FileHandle, mode LockMode) error {
 		return errors.ErrUnsupported
 	}
 	return err
-}
-
-// upgradeLock makes a shared lock exclusive. If it fails the lock is lost.
-func upgradeLock(f FileHandle) error {
-	err := onHandle(f, func(handle windows.Handle) error {
-		return windows.UnlockFileEx(handle, 0, 1, 0, &windows.Overlapped{Offset: lockOffset})
-	})
-	if err != nil {
-		return err
-	}
-	return lockFile(f, Exclusive)
-}
-
-func onHandle(f FileHandle, do func(windows.Handle) error) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var done error
-	err = raw.Control(func(fd uintptr) { done = do(windows.Handle(fd)) })
-	return errors.Join(err, done)
 }
 
 // processRuns reports whether a process of this host may be alive.

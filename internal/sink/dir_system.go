@@ -38,8 +38,6 @@ type FileHandle interface {
 // systemRoot is the file system itself.
 type systemRoot struct{ *os.Root }
 
-var _ FileSystem = systemRoot{}
-
 // OpenFile opens a file or folder.
 func (r systemRoot) OpenFile(name string, flag int, perm fs.FileMode) (FileHandle, error) {
 	f, err := r.Root.OpenFile(name, flag, perm)

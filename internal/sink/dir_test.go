@@ -103,7 +103,7 @@ func TestDirCheck(t *testing.T) {
 		{"a file", file, "is a file, not a folder"},
 		{"below a file", filepath.Join(file, "a", "b"), file + " is a file, not a folder"},
 		{"a link to nothing", filepath.Join(base, "dangling"), "is a symbolic link to nothing"},
-		{"a place where nothing can be made", "/proc/growth-data", "cannot make files in /proc"},
+		{"a place where nothing can be made", "/proc/growth-data", "cannot create files in /proc"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestDirWithAFileInTheWay(t *testing.T) {
 
 	below := storetest.NewDir(t, filepath.Join(root, "table", "deep"), nil)
 	_, err = below.Draft(t.Context(), "r", "x")
-	require.ErrorContains(t, err, "make destination")
+	require.ErrorContains(t, err, "create destination")
 }
 
 // TestDirErrorsKeepTheirReason has a disk fill up as files are made durable,

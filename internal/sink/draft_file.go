@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// DraftFile is the file in which a Draft grows, and what may be done with it
-// when: it is written, finished and read, and at last staged or aborted. A
-// store embeds it in its own Draft, and says what staging and aborting are.
+// DraftFile is the file in which a Draft is written, and its state. A store embeds it in its own Draft, which supplies
+// staging and aborting.
 type DraftFile struct {
 	File interface {
 		io.Writer
@@ -17,7 +16,7 @@ type DraftFile struct {
 	}
 	// Path is where the file will be visible.
 	Path string
-	// Failed puts an error of writing into the store's words.
+	// Failed adds the store's context to a write error.
 	Failed func(err error) error
 
 	size   int64
@@ -64,8 +63,8 @@ func (f *DraftFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-// StageOnce has the finished file of that size staged, unless it is, and
-// returns what that returned. After an error it may be tried again.
+// StageOnce calls stage with the size of the finished file, unless the file is staged already, and returns the result.
+// After an error it can be called again.
 func (f *DraftFile) StageOnce(stage func(size int64) ([]byte, error)) ([]byte, error) {
 	switch f.state {
 	case draftStaged:
@@ -82,7 +81,7 @@ func (f *DraftFile) StageOnce(stage func(size int64) ([]byte, error)) ([]byte, e
 	return staged, nil
 }
 
-// AbortOnce has the file dropped, unless it is staged or dropped.
+// AbortOnce calls drop, unless the file is staged or dropped.
 func (f *DraftFile) AbortOnce(drop func() error) error {
 	if f.state >= draftStaged {
 		return nil
@@ -92,5 +91,6 @@ func (f *DraftFile) AbortOnce(drop func() error) error {
 }
 
 func (f *DraftFile) misuse(verb string) error {
-	return fmt.Errorf("%s %s: the draft is not in that state", verb, f.Path)
+	state := [...]string{"still open", "finished", "staged", "aborted"}[f.state]
+	return fmt.Errorf("%s %s: the draft is %s", verb, f.Path, state)
 }

@@ -27,11 +27,10 @@ func HashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error)
 		n, err := section.Read(buffer)
 		hash.Write(buffer[:n])
 		if errors.Is(err, io.EOF) {
-			break
+			return hex.EncodeToString(hash.Sum(nil)), nil
 		}
 		if err != nil {
 			return "", fmt.Errorf("read it back: %w", err)
 		}
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

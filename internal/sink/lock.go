@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// LockMode says who else may hold a lock.
+// LockMode is shared or exclusive.
 type LockMode uint8
 
 const (
@@ -32,12 +32,11 @@ func (h LockHolder) String() string {
 	return text + "since " + h.Since.UTC().Format("2006-01-02 15:04:05 UTC") + ")"
 }
 
-// LockedError says that other processes hold a lock. It wraps ErrLocked.
+// LockedError reports that other processes hold a lock. It wraps ErrLocked.
 type LockedError struct {
-	// Holders are the processes that hold the lock, the latest first, as far as
-	// its file names them.
+	// Holders are the processes named in the lock's file, the latest first.
 	Holders []LockHolder
-	// Waited is how long Lock waited; zero if it was not asked to.
+	// Waited is how long Lock waited; zero without patience.
 	Waited time.Duration
 }
 

@@ -352,8 +352,9 @@ func TestDamagedStagedFile(t *testing.T) {
 		plan := newPlan("r1")
 		stageRun(t, store, plan, nil)
 		damaged := gather(t, store, "r1").Tables["test_results"].Files[1]
-		from, err := staged("r1", damaged)
-		require.NoError(t, err)
+		var token struct{ Name string }
+		require.NoError(t, json.Unmarshal(damaged.Staged, &token))
+		from := "_staging/r1/" + token.Name
 		begun, _, err := beginPublishing(t.Context(), store, gather(t, store, "r1"), options(), "")
 		require.NoError(t, err)
 		if committed {

@@ -136,4 +136,3 @@ func NewestRun(ctx context.Context, store Store) (string, error) {
 	}
 	return plan.RunID, nil
 }
-

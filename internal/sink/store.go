@@ -11,130 +11,99 @@ import (
 
 // Errors that a Store's methods wrap.
 var (
-	// ErrNotFound says that there is no object at a path.
-	ErrNotFound = errors.New("no such object")
-	// ErrConflict says that a conditional write found another object, or
-	// another version of it, than the writer expected.
-	ErrConflict = errors.New("somebody else wrote this object")
-	// ErrStagedLost says that a staged file is no longer there: its bucket has
-	// to be done again.
+	// ErrNotFound reports that there is no object at a path.
+	ErrNotFound = errors.New("object not found")
+	// ErrConflict reports that the condition of a write does not hold: the object exists, or has another version.
+	ErrConflict = errors.New("another process wrote this object first")
+	// ErrStagedLost reports that a staged file is gone or changed. It has to be staged again.
 	ErrStagedLost = errors.New("the staged file is gone or damaged")
-	// ErrLocked says that another process works on the same thing.
+	// ErrLocked reports that another process holds a lock.
 	ErrLocked = errors.New("another process holds the lock")
-	// ErrDamaged says that a document, or what a store has noted of a staged file,
-	// cannot be read: something other than this program has changed it.
+	// ErrDamaged reports that a document, or File.Staged, cannot be decoded: something other than this program wrote it.
 	ErrDamaged = errors.New("the document is damaged")
 )
 
-// Store is a destination. Paths are relative to its root, with slashes, and
-// never climb out of it.
+// Store is a destination. Paths are relative to its root, use slashes and cannot leave it.
 //
-// Files of tables go through two verbs: a Draft is staged, which makes it
-// durable and leaves it invisible, and a staged file is committed, which makes
-// it visible whole. Documents (plans, journals, manifests, pointers) are small
-// and written in one step, under a condition where two writers could meet.
+// Files take two steps: staging a Draft makes it durable but keeps it invisible, and committing the staged file makes
+// it visible as a whole. A staged file belongs to an owner, such as a run, and can be dropped with everything else that
+// the owner has staged. Documents are small and written in one step, under a condition where two writers could meet.
 //
-// Every method may be called from several goroutines.
+// All methods may be called concurrently.
 type Store interface {
 	// String names the destination for messages, without credentials.
 	String() string
 
-	// Check proves that the destination can be written and leaves nothing
-	// behind, no folder either.
+	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder.
 	Check(ctx context.Context) error
 
-	// Draft starts a file that will be visible at path once it is committed. The
-	// path carries the run, as those of DataPath and LedgerPath do: a store that
-	// keeps no list of what a run has staged finds it by that.
-	Draft(ctx context.Context, run, path string) (Draft, error)
-	// Holds tells whether a staged file is still there and whole, staged or
-	// committed already. It compares what is cheap to compare: the size.
-	Holds(ctx context.Context, run string, file File) (bool, error)
-	// Intact reports whether a staged file is still there, staged or committed
-	// already, with the bytes that were staged. A store that checks the parts of
-	// an upload against its own checksums does as Holds; one that does not reads
-	// the file again, unless this Store has staged or read it before.
-	Intact(ctx context.Context, run string, file File) (bool, error)
-	// CheckCommit checks, as far as possible, that Commit can make files
-	// visible at these paths, and leaves nothing behind. The error says what
-	// blocks it and what to do.
-	CheckCommit(ctx context.Context, run string, paths []string) error
-	// Commit makes a staged file visible. It is idempotent: a file committed
-	// before, with the same size, is done. It fails with ErrStagedLost where
-	// the store has dropped it, or its bytes are not what was staged. What was
-	// committed is durable at the latest when the next Write returns.
-	Commit(ctx context.Context, run string, file File) error
-	// Abort drops a staged file that will not be committed; it is not an error
-	// if there is none. When Abort returns nil the file has been seen to be gone.
-	Abort(ctx context.Context, run string, file File) error
-	// Sweep drops everything that the run has staged and not committed,
-	// abandoned drafts included, as far as ListsStaged.
-	Sweep(ctx context.Context, run string) error
-	// ListsStaged reports whether Sweep and Staged find every staged file. On a
-	// store where they do not, staged files must be aborted one by one.
+	// Draft starts a file that becomes visible at path once it is committed. The path must name the owner; see Owner.
+	Draft(ctx context.Context, owner, path string) (Draft, error)
+	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare: the size.
+	Holds(ctx context.Context, owner string, file File) (bool, error)
+	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that
+	// verifies checksums on upload does the same as Holds; others read the file, once per Store.
+	Intact(ctx context.Context, owner string, file File) (bool, error)
+	// CheckCommit verifies, as far as possible, that Commit can make files visible at these paths. It leaves nothing
+	// behind. The error says what blocks it and what to do.
+	CheckCommit(ctx context.Context, owner string, paths []string) error
+	// Commit makes a staged file visible. It is idempotent: committing a committed file of the same size does nothing.
+	// ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when the
+	// next Write returns.
+	Commit(ctx context.Context, owner string, file File) error
+	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
+	Abort(ctx context.Context, owner string, file File) error
+	// Sweep drops everything the owner has staged and not committed, abandoned drafts included, as far as ListsStaged.
+	Sweep(ctx context.Context, owner string) error
+	// ListsStaged reports whether Sweep and Staged find every staged file. Where they do not, staged files must be
+	// aborted one by one.
 	ListsStaged(ctx context.Context) (bool, error)
-	// Staged tells which runs have anything staged, or half written, and when
-	// the newest of it was. Runs are named as they stand in paths (Escape).
+	// Staged returns the owners, escaped as in paths, of staged files and drafts, and the time of each one's newest.
 	Staged(ctx context.Context) (map[string]time.Time, error)
 
 	// Read returns a document and its version for a later Write. ErrNotFound.
 	Read(ctx context.Context, path string) (data []byte, version string, err error)
-	// Write replaces a document in one step, durable when it returns, under
-	// the condition; ErrConflict where that does not hold. Where an answer was
-	// lost and somebody has replaced the document since, it may tell of a
-	// conflict though it had been written.
+	// Write replaces a document in one step if the condition holds, else fails with ErrConflict. The document is durable
+	// when Write returns. If the response was lost and the document has since been replaced, Write may return
+	// ErrConflict although it succeeded.
 	Write(ctx context.Context, path string, data []byte, when Condition) error
 	// Open opens a visible object for reading. ErrNotFound.
 	Open(ctx context.Context, path string) (Object, error)
-	// List yields the visible objects whose path starts with prefix, in the
-	// order of their paths. Nothing staged is among them.
+	// List yields the visible objects whose path starts with prefix, ordered by path.
 	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
-	// Remove removes a visible object, and on disk the folders that it leaves
-	// empty; a missing document is not an error. A document is gone durably when
-	// Remove returns, and so is what was removed before; a file or a journal is
-	// so at the latest when the next document was written or removed.
+	// Remove removes a visible object, and on disk the folders it leaves empty; a missing one is not an error. The
+	// removal of a document, and every change before it, is durable when Remove returns. The removal of a file, or of a
+	// document in a subfolder of its owner's folder, is durable when the next document was written or removed.
 	Remove(ctx context.Context, path string) error
 
-	// Lock takes the lock of a name in a mode, against other processes and other
-	// users of this one, until unlock is called or this process ends. If others
-	// hold it, Lock waits up to patience, or until ctx is done, and then fails
-	// with a *LockedError that says who holds it; with no patience it fails at
-	// once. A wait of more than ten seconds is logged. Stores with conditional
-	// writes need no lock, and may return one that excludes no other process.
+	// Lock takes the lock of a name, against other processes and other users of this Store, until unlock is called or
+	// the process ends. While others hold it, Lock waits up to patience or until ctx is done, and then fails with a
+	// *LockedError that names the holder; it logs waits of more than ten seconds. Stores with conditional writes need no
+	// locks, and may return one that excludes no other process.
 	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
-// Condition says what a conditional write expects to replace.
+// Condition is what a Write expects to replace. The zero Condition replaces anything.
 type Condition struct {
-	// Absent: there must be no object at the path.
+	// Absent requires that there is no object at the path.
 	Absent bool
-	// Version: the object must still have this version, as Read returned it.
-	// Empty, with Absent false: whatever is there is replaced.
+	// Version, unless empty, requires that the object has this version, as Read returned it.
 	Version string
 }
 
-// Draft is a file that is being written. Nobody sees it. It must be ended by
-// Stage or Abort; both may be called again to no effect.
+// Draft is a file that is being written. It is invisible. It must be ended by Stage or Abort; further calls of either
+// have no effect.
 type Draft interface {
 	io.Writer
-	// Finish makes what was written readable through ReaderAt and returns its
-	// size; nothing can be written after it.
+	// Finish ends writing and returns the size.
 	Finish() (size int64, err error)
 	// ReadAt reads what was written; only after Finish.
 	io.ReaderAt
-	// Stage makes the finished file durable and returns what Commit needs to
-	// know besides path and size, to be kept in a journal: JSON, nil if nothing.
-	// ErrStagedLost where somebody swept the run meanwhile.
+	// Stage makes the finished file durable and returns File.Staged. ErrStagedLost if another process has swept the
+	// owner's files.
 	Stage(ctx context.Context) (staged []byte, err error)
 	// Abort drops the draft.
 	Abort() error
-}
-
-// StagedReader is a Store that can read back a file that is staged. A store
-// that stages by multipart upload cannot.
-type StagedReader interface {
-	// OpenStaged opens a staged file. ErrStagedLost if it is gone.
-	OpenStaged(ctx context.Context, run string, file File) (Object, error)
 }
 
 // File is a file that is staged or committed.
@@ -144,8 +113,14 @@ type File struct {
 	Rows   int64  `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Staged is what the store needs to commit the file; it is kept only until then.
+	// Staged is what the store needs to commit the file; callers keep it until then.
 	Staged json.RawMessage `json:"staged,omitempty"`
+}
+
+// StagedReader is a Store that can read back a staged file. A store that stages by multipart upload cannot.
+type StagedReader interface {
+	// OpenStaged opens a staged or committed file. ErrStagedLost if it is gone.
+	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
 }
 
 // Object is a visible object open for reading.

@@ -1,0 +1,185 @@
+package sink
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"syscall"
+)
+
+// inFolder creates the folder and calls do, and starts over if another process has removed the empty folder in between.
+func (d *Dir) inFolder(root FileSystem, folder string, do func() error) error {
+	var err error
+	for range 100 {
+		if err = d.makeFolder(root, folder); err == nil {
+			err = do()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func (d *Dir) makeFolder(root FileSystem, folder string) error {
+	if folder == "." {
+		return nil
+	}
+	mode := d.folderMode | inherited(root, folder)
+	err := root.Mkdir(folder, mode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := d.makeFolder(root, path.Dir(folder)); err != nil {
+			return err
+		}
+		err = root.Mkdir(folder, mode)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	d.changed(path.Dir(folder))
+	info, err := root.Stat(folder)
+	if err == nil && info.Mode().Perm()&mode != mode {
+		err = root.Chmod(folder, mode|info.Mode()&fs.ModeSetgid)
+	}
+	return err
+}
+
+// create creates a file that will be renamed to target, with its final mode: that of the options, and readable for
+// everyone who may read the file it replaces or the folder it will be in.
+func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
+	mode := d.fileMode
+	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {
+		mode |= info.Mode().Perm()
+	} else {
+		mode |= inherited(root, target) & 0o044
+	}
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := setMode(f, mode); err != nil {
+		return nil, errors.Join(err, f.Close(), root.Remove(name))
+	}
+	return f, nil
+}
+
+// inherited returns the read permissions of group and others on the nearest folder above name, as bits of a folder's
+// mode, so that a destination created with GroupReadable stays readable for the group. The user may have created the
+// root with any mode, so _runs, which is written first, counts in its place.
+func inherited(root FileSystem, name string) fs.FileMode {
+	for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+		if info, err := root.Stat(folder); err == nil {
+			return info.Mode().Perm() & 0o055
+		}
+	}
+	if info, err := root.Stat(path.Clean(ownersPrefix)); err == nil {
+		return info.Mode().Perm() & 0o055
+	}
+	return 0
+}
+
+// setMode restores the permissions that the umask removed. A file system without modes may show more; that is ignored.
+func setMode(f FileHandle, mode fs.FileMode) error {
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&mode != mode {
+		err = f.Chmod(mode)
+	}
+	return err
+}
+
+// prune removes the folder and those above it as long as they are empty.
+func (d *Dir) prune(root FileSystem, folder string) {
+	for folder != "." && root.Remove(folder) == nil {
+		folder = path.Dir(folder)
+	}
+}
+
+func removeIfThere(root FileSystem, name string) error {
+	if err := root.Remove(name); err != nil && !missing(err) {
+		return err
+	}
+	return nil
+}
+
+// readFolder returns the entries of a folder, none if it is missing.
+func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
+	f, err := openToRead(root, folder)
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.ReadDir(-1)
+	if errors.Is(err, syscall.ENOTDIR) {
+		err = nil
+	}
+	return entries, errors.Join(err, f.Close())
+}
+
+// readAll returns the content of a file.
+func readAll(root FileSystem, name string) ([]byte, error) {
+	f, err := openToRead(root, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
+}
+
+// changed marks a folder to be synced, and the folders above it, which a killed process may have created and not synced.
+func (d *Dir) changed(folder string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for ; folder != "."; folder = path.Dir(folder) {
+		d.unsynced[folder] = struct{}{}
+	}
+	d.unsynced["."] = struct{}{}
+}
+
+// sync makes the entries of all folders that changed before the call durable.
+func (d *Dir) sync(root FileSystem) error {
+	d.syncing <- struct{}{}
+	defer func() { <-d.syncing }()
+	d.mu.Lock()
+	folders := d.unsynced
+	d.unsynced = make(map[string]struct{})
+	d.mu.Unlock()
+	// A folder is synced before its subfolders: files moved to a durable folder are lost if its parent is not durable.
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		f, err := openToRead(root, folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // It was removed because it was empty.
+		}
+		if err == nil {
+			err = errors.Join(flushFolder(f), f.Close())
+		}
+		if err != nil {
+			d.mu.Lock()
+			maps.Copy(d.unsynced, folders)
+			d.mu.Unlock()
+			return d.failed("sync folder", folder, err)
+		}
+	}
+	return nil
+}
+
+// flushFolder syncs a folder where that is possible: some file systems refuse, and Windows cannot open folders for it.
+func flushFolder(f FileHandle) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	err := f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
