@@ -175,7 +175,7 @@ func TestDoctorToken(t *testing.T) {
 	e = examine(t, []string{apiKeyVariable + "=" + simulator.DefaultKey, accessTokenVariable + "=got-elsewhere"},
 		"--base-url", url, "--dest", t.TempDir())
 	require.Contains(t, e.outcome(t, checkCredentials, checkOK), "which nothing renews")
-	require.Contains(t, e.outcome(t, checkToken, checkFail), "the access token is refused")
+	require.Contains(t, e.outcome(t, checkToken, checkFail), "the access token got 401")
 	require.Equal(t, exitRefused, e.code)
 	require.NotContains(t, e.stderr, "got-elsewhere")
 }

@@ -47,7 +47,7 @@ func rules() map[string]rule {
 			why:  "flattening is pure: no network, no disk, no goroutines",
 		},
 		"internal/extract": {
-			modules: []string{"golang.org/x/oauth2", "golang.org/x/time"},
+			modules: []string{"golang.org/x/sync", "golang.org/x/time"},
 			why:     "the client returns pages as bytes and does not know tables",
 		},
 		"internal/sink/parquetfile": {
@@ -177,8 +177,7 @@ func linked() map[string]string {
 		"go.opentelemetry.io/proto/otlp":            "OpenTelemetry: its messages",
 		"go.yaml.in/yaml/v3":                        "the configuration file",
 		"golang.org/x/net":                          "OpenTelemetry: gRPC code, unused",
-		"golang.org/x/oauth2":                       "token types and expiry",
-		"golang.org/x/sync":                         "errgroup",
+		"golang.org/x/sync":                         "errgroup, semaphore",
 		"golang.org/x/sys":                          "locks on Windows; term: terminals",
 		"golang.org/x/term":                         "terminal detection and width",
 		"golang.org/x/text":                         "gonum/plot: fonts; OpenTelemetry: gRPC code, unused",

@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// BenchmarkPage reads pages of 1000 results' size over loopback; the server's share is in the figures.
+// BenchmarkPage reads pages of 1000 results over loopback. The figures include the server.
 func BenchmarkPage(b *testing.B) {
 	page := bytes.Repeat([]byte(`{"testResultBid":"0b6d4a5e-9a3c-4c47-8f5e-7a1d2c3b4a59","rit":201},`), 1900*1000/68)
 	var zipped bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-func TestRoutesOnTheWire(t *testing.T) {
+func TestURLsOfCalls(t *testing.T) {
 	t.Parallel()
 	const students = "/organizations/v1/schools/{school_bid}/students"
 	for name, tt := range map[string]struct {
@@ -71,7 +71,7 @@ func TestRoutesOnTheWire(t *testing.T) {
 	}
 }
 
-func TestRoutesThatCannotBeSent(t *testing.T) {
+func TestInvalidRoutes(t *testing.T) {
 	t.Parallel()
 	c := dial(t, fake(func(*http.Request) (*http.Response, error) {
 		return reply(http.StatusOK, "[]"), nil
@@ -82,13 +82,13 @@ func TestRoutesThatCannotBeSent(t *testing.T) {
 		path     map[string]string
 		want     string
 	}{
-		"empty value":      {students, map[string]string{"school_bid": ""}, "the value of {school_bid} is empty"},
-		"no value":         {students, map[string]string{"student_bid": "x"}, "there is no value for {school_bid}"},
-		"value too many":   {"/a", map[string]string{"secret": "SECRET"}, "it has 0 places for 1 values"},
-		"unclosed place":   {"/a/{school_bid", map[string]string{"school_bid": "x"}, "there is no value for {school_bid}"},
-		"relative":         {"a", nil, "it does not begin with a slash"},
-		"broken escape":    {"/a%zz", nil, "its escapes are not valid"},
-		"nothing to stand": {"", nil, "it does not begin with a slash"},
+		"empty value":   {students, map[string]string{"school_bid": ""}, "the value of {school_bid} is empty"},
+		"no value":      {students, nil, "a placeholder has no value"},
+		"unknown value": {"/a", map[string]string{"secret": "SECRET"}, "there is no placeholder {secret}"},
+		"unclosed":      {"/a/{school_bid", nil, "a placeholder has no value"},
+		"relative":      {"a", nil, "must begin with a slash"},
+		"broken escape": {"/a%zz", nil, "invalid escape"},
+		"empty":         {"", nil, "must begin with a slash"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -101,7 +101,7 @@ func TestRoutesThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// FuzzPathValue holds that whatever an identifier is, the service sees it as one segment.
+// FuzzPathValue checks that the service sees any identifier as one segment.
 func FuzzPathValue(f *testing.F) {
 	for _, seed := range []string{"a", "..", "../..", "a/b", "%2e%2e", "\x00", "é", ";a=b", "a b", "+", "{school_bid}", "?x#y"} {
 		f.Add(seed)

@@ -23,7 +23,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-func TestOptionsThatMakeNoSense(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	blank := filepath.Join(dir, "blank")
@@ -45,12 +45,12 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"query":            {base("https://host?LEAKED=1"), "user, a query or a fragment"},
 		"fragment":         {base("https://host#LEAKED"), "user, a query or a fragment"},
 		"no key":           {func(o *extract.Options) { o.Credentials.APIKey = "" }, "no API key"},
-		"nothing else":     {func(o *extract.Options) { o.Credentials.APISecret = "" }, "neither a secret nor an access token"},
-		"key with a line":  {func(o *extract.Options) { o.Credentials.APIKey = "LEAKED\n" }, "the API key holds a character"},
-		"token with lines": {func(o *extract.Options) { o.Credentials.AccessToken = "LEAKED\r\nx" }, "the access token holds a character"},
+		"nothing else":     {func(o *extract.Options) { o.Credentials.APISecret = "" }, "neither an API secret nor an access token"},
+		"key with a line":  {func(o *extract.Options) { o.Credentials.APIKey = "LEAKED\n" }, "the API key contains a character"},
+		"token with lines": {func(o *extract.Options) { o.Credentials.AccessToken = "LEAKED\r\nx" }, "the access token contains a character"},
 		"no such file":     {func(o *extract.Options) { o.Credentials.AccessTokenFile = filepath.Join(dir, "none") }, "none: no such file"},
 		"blank file":       {func(o *extract.Options) { o.Credentials.AccessTokenFile = blank }, "blank is empty"},
-		"file of lines":    {func(o *extract.Options) { o.Credentials.AccessTokenFile = lines }, "lines holds a character"},
+		"file of lines":    {func(o *extract.Options) { o.Credentials.AccessTokenFile = lines }, "lines contains a character"},
 		"concurrency":      {func(o *extract.Options) { o.Concurrency = 0 }, "must be above 0"},
 		"retries":          {func(o *extract.Options) { o.Retries = -1 }, "must not be negative"},
 		"timeout":          {func(o *extract.Options) { o.RequestTimeout = 0 }, "must be above 0"},
@@ -69,7 +69,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestLargestBodyMayBeWithoutLimit(t *testing.T) {
+func TestMaxBodyWithoutLimit(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") },
 		func(o *extract.Options) { o.MaxBody = math.MaxInt64 })
@@ -93,9 +93,9 @@ func TestCredentialsAreNeverPrinted(t *testing.T) {
 	require.NotContains(t, b.String(), "LEAKED")
 }
 
-// TestNothingSecretIsSaid meets every kind of answer, each of them full of names and identifiers, and then searches the log and
-// all errors.
-func TestNothingSecretIsSaid(t *testing.T) {
+// TestSecretsAreNeverLogged gets every kind of response, full of names and identifiers, and searches the log and all
+// errors for them.
+func TestSecretsAreNeverLogged(t *testing.T) {
 	t.Parallel()
 	const (
 		student = "0b6d4a5e-9a3c-4c47-8f5e-7a1d2c3b4a59"
@@ -104,7 +104,7 @@ func TestNothingSecretIsSaid(t *testing.T) {
 		query   = "QUERY-31"
 	)
 	noise := `{"code": "` + student + `", "message": "` + name + ` TOKEN-1 ` + apiSecret + `"}`
-	answers := []http.HandlerFunc{
+	responses := []http.HandlerFunc{
 		func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "HTTP/1.1 200 "+name+"\r\n"+name+"\r\n\r\n", false)
 		},
@@ -118,7 +118,7 @@ func TestNothingSecretIsSaid(t *testing.T) {
 		func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(name, 1000)) },
 	}
 	for _, status := range []int{302, 400, 401, 403, 404, 429, 500, 503} {
-		answers = append(answers, func(w http.ResponseWriter, _ *http.Request) {
+		responses = append(responses, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "/"+student)
 			w.Header().Set("X-Name", name)
 			w.WriteHeader(status)
@@ -127,13 +127,13 @@ func TestNothingSecretIsSaid(t *testing.T) {
 	}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	said := func(err error) {
+	check := func(err error) {
 		require.Error(t, err)
 		text, encoding := fmt.Sprintf("%v %+v %#v", err, err, err), ""
 		if b, problem := json.Marshal(err); problem == nil {
 			encoding = string(b)
 		}
-		logger.Error("said", slog.Any("err", err), slog.String("text", text), slog.String("json", encoding))
+		logger.Error("failed", slog.Any("err", err), slog.String("text", text), slog.String("json", encoding))
 	}
 	settings := func(o *extract.Options) {
 		o.Retries, o.MaxBody, o.RequestTimeout, o.Logger = 0, 1000, 100*time.Millisecond, logger
@@ -148,23 +148,23 @@ func TestNothingSecretIsSaid(t *testing.T) {
 			Query: []extract.Param{{Name: "student-bid", Value: student}, {Name: "x", Value: query}},
 		},
 	}
-	for _, answer := range answers {
-		data := serve(t, answer, settings)
-		token := connect(t, answer, settings)
+	for _, response := range responses {
+		data := serve(t, response, settings)
+		token := connect(t, response, settings)
 		for _, call := range calls {
 			_, err := data.Get(t.Context(), call, wantJSON)
-			said(err)
+			check(err)
 			_, err = token.Get(t.Context(), call, wantJSON)
-			said(err)
+			check(err)
 			second := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Get("next-page") == "" {
 					_, _ = io.WriteString(w, "[]")
 					return
 				}
-				answer(w, r)
+				response(w, r)
 			}, settings)
 			_, err = second.List(t.Context(), call, func(body []byte) (string, error) { return cursor, wantJSON(body) })
-			said(err)
+			check(err)
 		}
 	}
 	text := log.String()
@@ -197,7 +197,7 @@ func TestRequestsAreLogged(t *testing.T) {
 	require.Equal(t, "{request test_results /test-results/v1/growth s1 200 3 1 0}", fmt.Sprint(line))
 }
 
-// TestCancelIsPrompt cancels calls in each place where they can wait, at a real server.
+// TestCancelIsPrompt cancels calls wherever they can wait, at a real server.
 func TestCancelIsPrompt(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -205,7 +205,7 @@ func TestCancelIsPrompt(t *testing.T) {
 		change func(*extract.Options)
 		busy   bool // another request holds the only slot
 	}{
-		"for an answer": {serve: stall},
+		"for an response": {serve: stall},
 		"for a body": {serve: func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "[")
 			_ = http.NewResponseController(w).Flush()
@@ -250,7 +250,7 @@ func TestCancelIsPrompt(t *testing.T) {
 					tt.change(o)
 				}
 			})
-			reason := errors.New("the operator said so")
+			reason := errors.New("stopped by the operator")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			n := 1
 			if tt.busy {
@@ -264,7 +264,7 @@ func TestCancelIsPrompt(t *testing.T) {
 				}()
 			}
 			require.Eventually(t, func() bool { return started.Load() > 0 }, 5*time.Second, time.Millisecond)
-			after(t.Context(), 30*time.Millisecond)
+			wait(t.Context(), 30*time.Millisecond)
 			stopped := time.Now()
 			cancel(reason)
 			for range n {

@@ -1,34 +1,22 @@
-// Package extract is the service's client: it asks for one operation at a time and hands out each page's whole body as bytes.
+// Package extract is the client of the service: it sends one [Call] at a time and returns each page's body as bytes. It
+// owns escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It knows no tables: a Call is
+// data, and the caller's accept function decides whether a body is usable.
 //
-// It owns everything between a declared call and those bytes: escaping, the token, pacing, retries, Retry-After, cursors, size
-// caps, and errors that say what failed without saying anything about a student. It knows no tables: an operation is a [Call],
-// which is data, and whether a body is readable is decided by the function that the caller passes in.
+// A request passes through layers, each a roundTripper around the next:
 //
-// A request passes through layers, each a sender around the next one:
+//	Client           attempts and the delays between them                        retry.go, backoff.go
+//	  breaker        circuit breaker: pauses all schools while the service fails breaker.go
+//	limiter          concurrent requests, until the body is read; fewer while    limiter.go, aimd.go
+//	                 the service throttles
+//	authenticator    API key and token; one new token for all requests on a 401  auth.go, token.go, token_endpoint.go
+//	pacer            --rate and Retry-After, for token requests too              pacer.go
+//	recorder         counters, a log line per request, the Observer              recorder.go
+//	transport        net/http, --request-timeout, --max-body                     transport.go
 //
-//	Client   attempts and waits between them (retry.go), asking the gate before each (gate.go)
-//	slots    at most --concurrency requests at work, fewer while the service takes fewer; a slot is held until the body is
-//	         read, and is got in order (slots.go, level.go, ailing.go)
-//	bearer   apikey and Bearer; a 401 renews the token once for all requests (bearer.go, token.go, endpoint.go)
-//	pacer    the shared Retry-After pause and --rate, for token requests too (pace.go, pause.go)
-//	recorder counters, one log line a request and a word to the Observer, naming route templates only (record.go)
-//	wire     net/http: one attempt within --request-timeout, the body read whole through --max-body (wire.go, body.go)
+// Delays that affect all requests alike (rate, Retry-After, token) are inside the limiter. The token is chosen after
+// the wait for the limiter, so it is valid when it is sent. Delays of a single request (retries, breaker) are outside
+// the limiter, and free its slot for another request.
 //
-// The token layer stands inside the slot, so that a request which waited for its slot is sent with a token that is valid then,
-// and a token request needs no slot of its own. The waits inside the slot are those that hold up every request alike (the
-// pause, the rate, the token); the waits of one request alone (retries, the gate) are outside it.
-//
-// The service in trouble. Once three schools have failed with no success between, the gate lets one request at a time through,
-// with growing waits, until one succeeds or --give-up-after is over; attempts made meanwhile do not count against --retries.
-// A few schools that are broken for ever look the same when nothing else is left to fetch. So the gate remembers a recent call
-// of each operation that succeeded, and a probe that fails asks it again for another school: if that is answered, the trouble
-// is over and attempts count again.
-//
-// The service that is busy. What it answers 429, 503 or 504, or not in time, lowers how many requests are in flight, never below
-// one; successes raise it again, more and more rarely where that was of no use. A service with a bound of its own so settles
-// at it, with few requests wasted. One school that is rejected again and again while others succeed
-// lowers hardly anything. The rejected call itself
-// waits and comes again as after any other failure; meanwhile its slot is another's.
-//
-// Errors and logs never hold a URL, a query, a cursor, a body, a token or a key. School and district bids may stand in them.
+// Errors and logs contain no URL, query, cursor, body, token or key, only route templates and the bids of schools and
+// districts.
 package extract

@@ -11,44 +11,44 @@ import (
 	"unicode"
 )
 
-// How a call can end apart from its own failure. Test with errors.Is.
+// Reasons for which a call fails, for errors.Is.
 var (
-	// ErrDenied is a 403 on a resource: the agreement with that school or district does not exist or has ended. Final for it.
-	ErrDenied = errors.New("access denied, there is no agreement that covers it or it has ended")
-	// ErrRefused ends the run: the service accepts no token of ours, or gives us none.
-	ErrRefused = errors.New("the service refused our credentials")
-	// ErrGaveUp ends the run: the service was in trouble for longer than --give-up-after, or asks us to stay away for longer.
+	// ErrDenied is a 403 on a resource: no current agreement covers that school or district. It is final for the call.
+	ErrDenied = errors.New("access denied: no current agreement covers it")
+	// ErrRefused ends the run: the service issues no token, or rejects every token.
+	ErrRefused = errors.New("credentials rejected by the service")
+	// ErrGaveUp ends the run: the service kept failing for GiveUpAfter, or asked for a longer pause.
 	ErrGaveUp = errors.New("gave up on the service")
-	// ErrTokenEndpoint ends the run: the token endpoint gave no token in any attempt.
+	// ErrTokenEndpoint ends the run: no attempt got a token from the token endpoint.
 	ErrTokenEndpoint = errors.New("cannot get an access token")
 )
 
-// EndsRun tells whether err means that no further call can succeed.
+// EndsRun reports whether err means that no further call can succeed.
 func EndsRun(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrTokenEndpoint)
 }
 
-// NotFound tells whether err is a call that was answered 404 after all attempts. It is no more than what the service says: a
-// stray 404 on a real resource passes on retry (observed).
+// NotFound reports whether err is from a call that got 404 in its last attempt. Stray 404s on existing resources
+// disappear on retry (observed).
 func NotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status == http.StatusNotFound && !EndsRun(err)
 }
 
-// Error is a call that failed for good. Its text is one line: what happened, where, and what to do. It holds no URL, query,
+// Error is a call that failed. Its text is one line: where, what happened, and what to do. It contains no URL, query,
 // cursor, body or token.
 type Error struct {
 	Operation string
 	Template  string
-	School    string // bid, empty for calls that are for no school
-	District  string // bid, of calls that are for a district
-	Status    int    // of the last answer, 0 if there was none
+	School    string // bid, empty unless the call was for a school
+	District  string // bid, empty unless the call was for a district
+	Status    int    // of the last response, 0 if there was none
 	Code      string // the service's own error code, if it sent one that is safe to repeat
-	Attempts  int    // how often the call was sent, those while the service was in trouble included
+	Attempts  int    // requests sent for the call, those made while the circuit breaker was open included
 	Err       error  // what happened, never nil
 }
 
-// Error names the place, the reason and the figures.
+// Error returns the operation, the reason, the status and the number of attempts.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Operation)
@@ -62,26 +62,26 @@ func (e *Error) Error() string {
 		b.WriteString(" (" + e.Template + ")")
 	}
 	b.WriteString(": " + e.Err.Error())
-	var figures []string
+	var details []string
 	if e.Status != 0 {
-		figures = append(figures, "status "+strconv.Itoa(e.Status))
+		details = append(details, "status "+strconv.Itoa(e.Status))
 	}
 	if e.Code != "" {
-		figures = append(figures, "code "+e.Code)
+		details = append(details, "code "+e.Code)
 	}
 	if e.Attempts > 1 {
-		figures = append(figures, strconv.Itoa(e.Attempts)+" attempts")
+		details = append(details, strconv.Itoa(e.Attempts)+" attempts")
 	}
-	if len(figures) > 0 {
-		b.WriteString(" (" + strings.Join(figures, ", ") + ")")
+	if len(details) > 0 {
+		b.WriteString(" (" + strings.Join(details, ", ") + ")")
 	}
 	return b.String()
 }
 
-// Unwrap gives what happened, for errors.Is and errors.As.
+// Unwrap returns what happened.
 func (e *Error) Unwrap() error { return e.Err }
 
-// printable keeps a bid, which is opaque text, from breaking the line it stands in.
+// printable quotes a bid, which is opaque text, if it would break the line.
 func printable(bid string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' || r == unicode.ReplacementChar }
 	if strings.ContainsFunc(bid, odd) {
@@ -90,13 +90,13 @@ func printable(bid string) string {
 	return bid
 }
 
-// unreadable marks a body that is no answer at all.
+// unreadable marks a body that cannot be used.
 type unreadable struct{ error }
 
 func (u unreadable) Unwrap() error { return u.error }
 
-// Unreadable marks an error of an accept function as a fault of the transfer rather than of the data: the body is not JSON,
-// was cut, or is an empty JSON string. The call is then attempted again. The text of err must quote nothing of the body.
+// Unreadable marks an error of an accept function as a transfer error: the body is not JSON, was cut short, or is an
+// empty JSON string. The call is then attempted again. The text of err must not quote the body.
 func Unreadable(err error) error {
 	if err == nil {
 		return nil
@@ -104,37 +104,84 @@ func Unreadable(err error) error {
 	return unreadable{err}
 }
 
-// failure is why one attempt brought nothing.
+// attemptError is an attempt without a complete response. Its text quotes nothing that was received, unlike errors of
+// net/http.
+type attemptError struct {
+	status int    // 0 if the connection failed before the response's header
+	class  string // in Stats.ByStatus; the status if empty
+	cause  string // a few words
+	advice string
+	final  bool // another attempt would fail in the same way
+}
+
+func (e *attemptError) Error() string { return e.cause + "; " + e.advice }
+
+// Classes of Stats.ByStatus beside status codes.
+const (
+	classTimeout    = "timeout"    // no complete response within RequestTimeout
+	classNetwork    = "network"    // not connected, reset, or the body cut short
+	classUnreadable = "unreadable" // a 200 whose body cannot be used
+	classCancelled  = "cancelled"  // the run ended while the request was in flight
+)
+
+// isTimeout reports whether an attempt got no complete response in time.
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[*attemptError](err)
+	return ok && e.class == classTimeout
+}
+
+// failure is why one attempt failed.
 type failure struct {
 	status int
 	code   string
 	err    error
-	again  bool // another attempt may succeed
-	fault  bool // it speaks of the service's health rather than of this request
+	retry  bool // another attempt may succeed
 }
 
-// fail turns an attempt's failure into the error of its call.
-func (c *Call) fail(f *failure, attempts int) *Error {
-	return &Error{
-		Operation: c.Operation, Template: c.Template, School: c.School, District: c.District,
-		Status: f.status, Code: f.code, Attempts: attempts, Err: f.err,
-	}
-}
-
-// failureOf judges an attempt that brought no answer, or not a whole one.
+// failureOf returns the failure of an attempt without a complete response. An error that ends the run may contain the
+// attemptError of a token request.
 func failureOf(err error) *failure {
-	if EndsRun(err) {
-		return &failure{err: err}
-	}
-	if b, ok := errors.AsType[*broken](err); ok {
-		return &failure{status: b.status, err: b, again: !b.final, fault: !b.final}
+	if e, ok := errors.AsType[*attemptError](err); ok && !EndsRun(err) {
+		return &failure{status: e.status, err: e, retry: !e.final}
 	}
 	return &failure{err: err}
 }
 
-// transient tells whether the same request may be answered otherwise later (--retries). Stray 404s on what exists
-// have been seen (observed, Paging, limits, errors).
-func transient(status int) bool {
+// statusFailure returns the failure of an attempt with a status other than 200. Only here a status gets its meaning
+// (specification, Errors).
+func statusFailure(status int, body []byte, call *Call) *failure {
+	f := &failure{status: status, code: errorCode(body), retry: retryable(status)}
+	if call.sends(f.code) {
+		f.code = ""
+	}
+	text := "the service rejected the request; check --base-url and the version of this tool"
+	switch {
+	case status == http.StatusForbidden:
+		f.err = ErrDenied
+		return f
+	case status == http.StatusUnauthorized:
+		// New tokens were rejected for this request, but others may succeed with them.
+		f.retry = true
+		text = "new access tokens are rejected for this request; check the app's permissions"
+	case status == http.StatusNotFound && call.School == "" && call.District == "":
+		// No earlier call has shown that the base URL is right.
+		text = "not found; check --base-url, or run again later"
+	case status == http.StatusNotFound:
+		text = "not found; run again later"
+	case status == http.StatusTooManyRequests:
+		text = "throttled by the service; lower --rate or --concurrency, then run again"
+	case f.retry:
+		text = "the service is failing; run again later"
+	case status >= 300 && status < 400:
+		text = "redirects are not followed; check --base-url"
+	}
+	f.err = errors.New(text)
+	return f
+}
+
+// retryable reports whether the same request may later get another status. Stray 404s on existing resources have been
+// observed (Paging, limits, errors).
+func retryable(status int) bool {
 	switch status {
 	case http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return true
@@ -143,44 +190,54 @@ func transient(status int) bool {
 	}
 }
 
-// judge turns every status but 200 into a failure: the one place where a status gets its meaning (specification, Errors).
-func judge(ans *answer, call *Call) *failure {
-	f := &failure{status: ans.status, code: errorCode(ans.body.data), again: transient(ans.status)}
-	f.fault = f.again
-	if call.names(f.code) {
-		f.code = ""
+// unhealthy reports whether the failure is a sign that the service is failing, rather than this request.
+func (f *failure) unhealthy() bool { return f.retry && f.status != http.StatusUnauthorized }
+
+// cause returns the reason of the failure in a few words.
+func (f *failure) cause() string {
+	if e, ok := errors.AsType[*attemptError](f.err); ok {
+		return e.cause
 	}
-	switch {
-	case ans.status == http.StatusForbidden:
-		f.err = ErrDenied
-	case ans.status == http.StatusUnauthorized:
-		// New tokens were refused for this request while others may well be accepted with them.
-		f.err, f.again = errors.New("every new token is refused for this request; check the app's access"), true
-	case ans.status == http.StatusNotFound && call.School == "" && call.District == "":
-		// The token and the first lists are asked for before anything has shown that the address is right.
-		f.err = errors.New("the service does not find it; check --base-url, or run again later")
-	case ans.status == http.StatusNotFound:
-		f.err = errors.New("the service does not find it; run again later")
-	case ans.status == http.StatusTooManyRequests:
-		f.err = errors.New("the service limits requests; lower --rate or --concurrency and run again")
-	case f.again:
-		f.err = errors.New("the service fails to answer; run again later")
-	case ans.status >= 300 && ans.status < 400:
-		f.err = errors.New("the answer is a redirect, which is never followed; check --base-url")
+	switch f.status {
+	case 0:
+		return f.err.Error()
+	case http.StatusOK:
+		return "unreadable response"
+	case http.StatusTooManyRequests:
+		return "throttled (429)"
 	default:
-		f.err = errors.New("the service does not take the request; check --base-url and the tool's version")
+		return fmt.Sprintf("status %d", f.status)
 	}
-	return f
 }
 
-// gaveUp is the error of every request that waits when the time of --give-up-after is over. Cause is how the last one failed.
-func gaveUp(limit time.Duration, cause string) error {
-	return fmt.Errorf("%w: nothing succeeded for %s (--give-up-after), last failure: %s; run the same command again to resume",
-		ErrGaveUp, shortDuration(limit), cause)
+// fail returns the error of a call whose last attempt failed with f.
+func (c *Call) fail(f *failure, attempts int) *Error {
+	return &Error{
+		Operation: c.Operation, Template: c.Template, School: c.School, District: c.District,
+		Status: f.status, Code: f.code, Attempts: attempts, Err: f.err,
+	}
 }
 
-// errorCode finds a code in the shapes that errors of the service have been seen in (observed: fault.detail.errorcode, and
-// flat objects). Only what looks like a code is repeated: the rest of an error's body may say anything.
+// gaveUp returns the error of all requests that still wait after GiveUpAfter.
+func gaveUp(limit time.Duration, lastCause string) error {
+	return fmt.Errorf("%w: no request succeeded for %s (--give-up-after), last failure: %s; run the same command again to resume",
+		ErrGaveUp, shortDuration(limit), lastCause)
+}
+
+// shortDuration formats a duration without trailing zero units: 30m, not 30m0s.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// errorCode returns the code of an error body, in one of the observed shapes (fault.detail.errorcode, or flat objects).
+// Nothing else of the body is repeated, because it may contain anything.
 func errorCode(body []byte) string {
 	var shape struct {
 		Fault struct {
@@ -191,8 +248,7 @@ func errorCode(body []byte) string {
 		ErrorCode string `json:"errorCode"`
 		Code      string `json:"code"`
 	}
-	// A member of another type leaves the others readable, so the error says nothing of use.
-	_ = json.Unmarshal(body, &shape)
+	_ = json.Unmarshal(body, &shape) // a member of another type leaves the others readable
 	for _, code := range []string{shape.Fault.Detail.ErrorCode, shape.ErrorCode, shape.Code} {
 		if isCode(code) {
 			return code
@@ -201,10 +257,9 @@ func errorCode(body []byte) string {
 	return ""
 }
 
-// isCode tells whether text is short, plain, and not an identifier: those are numbers, or UUIDs with their four hyphens.
+// isCode reports whether text is short, plain, and not an identifier: a number, or a UUID with its four hyphens.
 func isCode(text string) bool {
 	letter := func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
-	plain := func(r rune) bool { return letter(r) || strings.ContainsRune("0123456789._-", r) }
-	odd := func(r rune) bool { return !plain(r) }
+	odd := func(r rune) bool { return !letter(r) && !strings.ContainsRune("0123456789._-", r) }
 	return len(text) <= 64 && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, odd) && strings.Count(text, "-") < 4
 }

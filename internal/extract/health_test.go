@@ -19,7 +19,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// lockedText is what a log says, to be read while it is written.
+// lockedText is a log that can be read while it is written.
 type lockedText struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -37,8 +37,7 @@ func (l *lockedText) String() string {
 	return l.b.String()
 }
 
-// planningFailures are ways in which a service may be unavailable, by how they
-// are described.
+// planningFailures returns ways in which a service may be unavailable, by their cause.
 func planningFailures() map[string]bare {
 	fails := func(err error) bare {
 		return func(*http.Request) (*http.Response, error) { return nil, err }
@@ -47,7 +46,7 @@ func planningFailures() map[string]bare {
 		"host not found":     fails(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}}),
 		"connection refused": fails(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
 		"connection reset":   fails(syscall.ECONNRESET),
-		"timeout: no complete answer within 5s (--request-timeout)": func(r *http.Request) (*http.Response, error) {
+		"timeout: no complete response within 5s (--request-timeout)": func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		},
@@ -56,17 +55,16 @@ func planningFailures() map[string]bare {
 	}
 }
 
-// TestLookupsAndTokensAreGivenUp at the time of --give-up-after, and say why
-// from their first failure on.
-func TestLookupsAndTokensAreGivenUp(t *testing.T) {
+// TestLookupsAndTokensGiveUp after --give-up-after, and log the cause of their first failure.
+func TestLookupsAndTokensGiveUp(t *testing.T) {
 	t.Parallel()
-	for words, answer := range planningFailures() {
+	for words, response := range planningFailures() {
 		for operation, credentials := range map[string]func(*extract.Options){"schools": withToken, "token": func(*extract.Options) {}} {
 			t.Run(operation+" "+words, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					var log lockedText
-					c := dial(t, answer, credentials, func(o *extract.Options) {
+					c := dial(t, response, credentials, func(o *extract.Options) {
 						o.GiveUpAfter = 5 * time.Second
 						o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 					})
@@ -79,7 +77,7 @@ func TestLookupsAndTokensAreGivenUp(t *testing.T) {
 					if !strings.HasPrefix(words, "timeout") {
 						time.Sleep(time.Millisecond) //nolint:forbidigo // virtual
 						synctest.Wait()
-						require.Contains(t, log.String(), `level=WARN msg="request failed, trying again" operation=`+operation)
+						require.Contains(t, log.String(), `level=WARN msg="request failed, retrying" operation=`+operation)
 						require.Contains(t, log.String(), words)
 						health := c.Health()
 						require.Len(t, health.Retrying, 1)
@@ -87,10 +85,10 @@ func TestLookupsAndTokensAreGivenUp(t *testing.T) {
 					}
 					err := <-done
 					require.ErrorIs(t, err, extract.ErrGaveUp)
-					require.ErrorContains(t, err, "nothing succeeded for 5s (--give-up-after), last failure: "+words)
+					require.ErrorContains(t, err, "no request succeeded for 5s (--give-up-after), last failure: "+words)
 					require.Equal(t, operation, asError(t, err).Operation)
 					require.Equal(t, 5*time.Second, time.Since(began))
-					require.Equal(t, 1, strings.Count(log.String(), "trying again"), "the reason is logged once")
+					require.Equal(t, 1, strings.Count(log.String(), "retrying"), "the cause is logged once")
 					require.Empty(t, c.Health().Retrying)
 				})
 			})
@@ -98,8 +96,8 @@ func TestLookupsAndTokensAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestRetriesAreNamed of schools, until they end, and why all requests pause.
-func TestRetriesAreNamed(t *testing.T) {
+// TestHealthListsRetries of schools, and why all requests pause.
+func TestHealthListsRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -122,10 +120,10 @@ func TestRetriesAreNamed(t *testing.T) {
 		health := c.Health()
 		require.Empty(t, health.Paused)
 		require.Equal(t, []extract.Retry{
-			{Operation: "test_results", School: "unread", Attempt: 2, Cause: "unreadable answer", Since: began},
+			{Operation: "test_results", School: "unread", Attempt: 2, Cause: "unreadable response", Since: began},
 			{Operation: "test_results", School: "unwell", Attempt: 2, Cause: "status 503", Since: began},
 		}, health.Retrying)
-		require.NotContains(t, log.String(), "trying again", "a school's retries are not logged one by one")
+		require.NotContains(t, log.String(), "retrying", "a school's retries are not logged one by one")
 		<-done
 		require.Empty(t, c.Health().Retrying)
 
@@ -133,11 +131,11 @@ func TestRetriesAreNamed(t *testing.T) {
 		time.Sleep(time.Second) //nolint:forbidigo // virtual
 		synctest.Wait()
 		health = c.Health()
-		require.Equal(t, "the connection broke before an answer came", health.Paused)
+		require.Equal(t, "connection closed before the response", health.Paused)
 		require.InDelta(t, 30*60, time.Until(health.PausedUntil).Seconds(), 2)
 		require.Len(t, health.Retrying, 4)
 		require.Contains(t, log.String(),
-			`level=WARN msg="service failing (the connection broke before an answer came): pausing all requests for up to 30m" cause=`)
+			`level=WARN msg="service failing (connection closed before the response): pausing all requests for up to 30m" cause=`)
 		<-done
 		require.Contains(t, log.String(), `msg="service answering again: resuming"`)
 		require.Empty(t, c.Health().Paused)

@@ -17,7 +17,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// What must never be seen outside a request. Tests search errors and logs for them.
+// Secrets that tests search for in errors and logs.
 const (
 	apiKey    = "KEY-ka9f"
 	apiSecret = "SECRET/+ s7%d"
@@ -25,7 +25,7 @@ const (
 	growth    = "/test-results/v1/growth"
 )
 
-// fake is the service as a function, for tests in virtual time. It answers the token endpoint itself.
+// fake is a service without a network, for tests in virtual time. It includes a token endpoint.
 type fake func(r *http.Request) (*http.Response, error)
 
 func (f fake) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -35,12 +35,12 @@ func (f fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f(r)
 }
 
-// bare is a fake that answers the token endpoint, too.
+// bare is a fake without a token endpoint.
 type bare func(r *http.Request) (*http.Response, error)
 
 func (f bare) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply makes an answer; header holds names and values in turn.
+// reply returns a response; header alternates names and values.
 func reply(status int, body string, header ...string) *http.Response {
 	h := make(http.Header)
 	for i := 0; i < len(header); i += 2 {
@@ -52,7 +52,7 @@ func reply(status int, body string, header ...string) *http.Response {
 	}
 }
 
-// tokenBody is an answer of the token endpoint as it was observed.
+// tokenBody returns a response of the token endpoint as observed.
 func tokenBody(token string) string {
 	return `{"access_token": "` + token + `", "token_type": "BearerToken", "expires_in": "3599", "issued_at": "1763637000000"}`
 }
@@ -72,7 +72,7 @@ func options(t testing.TB, base string, change ...func(*extract.Options)) extrac
 	return o
 }
 
-// dial makes a client for a service in this process.
+// dial returns a client of a service without a network.
 func dial(t *testing.T, transport http.RoundTripper, change ...func(*extract.Options)) *extract.Client {
 	t.Helper()
 	change = append([]func(*extract.Options){func(o *extract.Options) { o.Transport = transport }}, change...)
@@ -81,7 +81,7 @@ func dial(t *testing.T, transport http.RoundTripper, change ...func(*extract.Opt
 	return c
 }
 
-// serve starts a real server, which answers the token endpoint itself, and makes a client for it.
+// serve returns a client of a real server, to which it adds a token endpoint.
 func serve(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Options)) *extract.Client {
 	t.Helper()
 	return connect(t, func(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func serve(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Optio
 	}, change...)
 }
 
-// connect starts a real server and makes a client for it.
+// connect returns a client of a real server.
 func connect(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Options)) *extract.Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -103,13 +103,13 @@ func connect(t *testing.T, handler http.HandlerFunc, change ...func(*extract.Opt
 	return c
 }
 
-// withToken spares the token request, so that a read is the first on its connection: on a connection that was used before,
-// net/http repeats by itself a read that was not answered.
+// withToken avoids the token request, so a read is the first on its connection: on a reused connection net/http repeats
+// by itself a read without a response.
 func withToken(o *extract.Options) { o.Credentials.AccessToken = "TOKEN-0" }
 
 func noRetries(o *extract.Options) { o.Retries = 0 }
 
-// results is a call of 4.6 for a school.
+// results returns a call of 4.6 for a school.
 func results(school string) extract.Call {
 	return extract.Call{
 		Operation: "test_results", Template: growth, School: school,
@@ -117,21 +117,21 @@ func results(school string) extract.Call {
 	}
 }
 
-// schools is a call of 4.1.
+// schools returns a call of 4.1.
 func schools() extract.Call {
 	return extract.Call{Operation: "schools", Template: "/organizations/v1/schools", Lookup: true}
 }
 
 func schoolOf(r *http.Request) string { return r.URL.Query().Get("school-bid") }
 
-// stall keeps a client waiting until it leaves. A server notices that only once the request's body is read.
+// stall never responds. A server notices that the client has left only after it has read the request's body.
 func stall(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// take accepts any body and keeps a copy.
-func take(into *string) func([]byte) error {
+// keep accepts any body and keeps a copy.
+func keep(into *string) func([]byte) error {
 	return func(body []byte) error {
 		*into = string(body)
 		return nil
@@ -140,10 +140,9 @@ func take(into *string) func([]byte) error {
 
 func discard([]byte) error { return nil }
 
-// errNotJSON is what an accept function says of a body that is no answer.
 var errNotJSON = errors.New("the body is not JSON")
 
-// wantJSON accepts bodies that begin like JSON arrays or objects.
+// wantJSON accepts bodies that begin like a JSON array or object.
 func wantJSON(body []byte) error {
 	if len(body) == 0 || body[0] != '[' && body[0] != '{' {
 		return extract.Unreadable(errNotJSON)
@@ -151,8 +150,8 @@ func wantJSON(body []byte) error {
 	return nil
 }
 
-// after waits for d in a test's time.
-func after(ctx context.Context, d time.Duration) {
+// wait waits for d, in virtual time in most tests.
+func wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -161,8 +160,8 @@ func after(ctx context.Context, d time.Duration) {
 	}
 }
 
-// journal notes what the service was asked and when.
-type journal struct {
+// requestLog records the requests of a service.
+type requestLog struct {
 	mu      sync.Mutex
 	entries []entry
 }
@@ -172,14 +171,14 @@ type entry struct {
 	school string
 }
 
-func (j *journal) note(school string) {
+func (j *requestLog) add(school string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.entries = append(j.entries, entry{time.Now(), school})
 }
 
-// of lists the entries of one school, of all for "".
-func (j *journal) of(school string) []entry {
+// of returns the entries of one school, or all for "".
+func (j *requestLog) of(school string) []entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var found []entry
@@ -191,7 +190,7 @@ func (j *journal) of(school string) []entry {
 	return found
 }
 
-// gaps are the times between entries.
+// gaps returns the times between entries.
 func gaps(entries []entry) []time.Duration {
 	var found []time.Duration
 	for i := 1; i < len(entries); i++ {
@@ -200,11 +199,11 @@ func gaps(entries []entry) []time.Duration {
 	return found
 }
 
-// asError gives the typed error that every failed call ends with.
+// asError returns the typed error of a failed call.
 func asError(t *testing.T, err error) *extract.Error {
 	t.Helper()
 	require.Error(t, err)
 	e, ok := errors.AsType[*extract.Error](err)
-	require.True(t, ok, "%T is no *extract.Error", err)
+	require.True(t, ok, "%T is not an *extract.Error", err)
 	return e
 }

@@ -15,15 +15,15 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// nextOf reads a page of the tests' own form: the cursor of the next page alone.
+// nextOf parses the pages of these tests, which are the cursor of the next page.
 func nextOf(body []byte) (string, error) { return string(body), nil }
 
-func TestListKeepsTheParametersAndAddsTheCursor(t *testing.T) {
+func TestListAddsTheCursorToTheParameters(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{"": "c/1+ =&", "c/1+ =&": "c2", "c2": ""}
-	var asked []string
+	var requested []string
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.RawQuery)
+		requested = append(requested, r.URL.RawQuery)
 		_, _ = io.WriteString(w, pages[r.URL.Query().Get("next-page")])
 	})
 	call := results("s1")
@@ -32,10 +32,10 @@ func TestListKeepsTheParametersAndAddsTheCursor(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, extract.Tally{Requests: 3, Pages: 3}, tally)
 	const first = "school-bid=s1&include-removed=true"
-	require.Equal(t, []string{first, first + "&next-page=c%2F1%2B%20%3D%26", first + "&next-page=c2"}, asked)
+	require.Equal(t, []string{first, first + "&next-page=c%2F1%2B%20%3D%26", first + "&next-page=c2"}, requested)
 }
 
-func TestListEndsAtACursorSeenBefore(t *testing.T) {
+func TestListFailsAtARepeatedCursor(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]map[string]string{
 		"the same again": {"": "CURSOR", "CURSOR": "CURSOR"},
@@ -48,7 +48,7 @@ func TestListEndsAtACursorSeenBefore(t *testing.T) {
 			}))
 			tally, err := c.List(t.Context(), results("s1"), nextOf)
 			require.ErrorContains(t, err, "test_results of school s1 (/test-results/v1/growth): page ")
-			require.ErrorContains(t, err, "names a next page that was there before")
+			require.ErrorContains(t, err, "repeats an earlier next-page cursor")
 			require.NotContains(t, err.Error(), "CURSOR")
 			require.False(t, extract.EndsRun(err))
 			require.EqualValues(t, len(next), tally.Pages)
@@ -56,7 +56,7 @@ func TestListEndsAtACursorSeenBefore(t *testing.T) {
 	}
 }
 
-// TestListRetriesEveryPage counts the retries of each page by themselves.
+// TestListRetriesEveryPage counts the retries of each page separately.
 func TestListRetriesEveryPage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,10 +90,10 @@ func TestListFailsWithAnyPage(t *testing.T) {
 	refusal := errors.New("2 records more than --max-school-records")
 	_, err = c.List(t.Context(), results("s1"), func([]byte) (string, error) { return "x", refusal })
 	require.ErrorIs(t, err, refusal)
-	require.Equal(t, 1, asError(t, err).Attempts, "what is not marked unreadable is final")
+	require.Equal(t, 1, asError(t, err).Attempts, "errors not marked unreadable are final")
 }
 
-// TestCursorsAreCopied returns cursors that are parts of their bodies, whose buffers other lists overwrite.
+// TestCursorsAreCopied has cursors that are parts of bodies, whose buffers other lists overwrite.
 func TestCursorsAreCopied(t *testing.T) {
 	t.Parallel()
 	c := dial(t, fake(func(r *http.Request) (*http.Response, error) {

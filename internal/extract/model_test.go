@@ -15,62 +15,62 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// model is a service with a bound of its own, in virtual time. Its zero value answers everything at once.
+// model is a service with limited capacity, in virtual time. The zero value responds at once.
 type model struct {
-	fastest, slowest time.Duration // of an answer
-	network          time.Duration // most time on the way, there and back each: requests overtake one another
-	bound            int           // requests that it works at; more are rejected with 429
-	boundAt          func(since time.Duration) int
-	late             bool   // rejections take as long as answers
-	retryAfter       string // of rejections
-	fails            func(school string, since time.Duration) bool
-	share            float64 // of the requests, which are answered failure for no reason
-	failure          int     // status of those that fail; 0 is no answer at all
+	minLatency, maxLatency time.Duration // of a response
+	network                time.Duration // maximum time of each direction: requests are reordered
+	capacity               int           // concurrent requests; more are rejected with 429
+	capacityAt             func(since time.Duration) int
+	late                   bool   // rejections take as long as responses
+	retryAfter             string // of rejections
+	fails                  func(school string, since time.Duration) bool
+	share                  float64 // of the requests that fail at random
+	failure                int     // status of failed requests; 0 is no response
 
-	mu              sync.Mutex
-	random          *rand.Rand
-	began           time.Time
-	inFlight, crowd int // now and at most
-	working, most   int // those of them that it works at
-	asked, rejected int
-	lastAnswer      time.Time
+	mu                    sync.Mutex
+	random                *rand.Rand
+	began                 time.Time
+	inFlight, maxInFlight int // now and maximum
+	working, maxWorking   int // those within the capacity
+	requests, rejected    int
+	lastAnswer            time.Time
 }
 
 func (m *model) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, tokenPath) {
 		return reply(200, tokenBody("TOKEN-1")), nil
 	}
-	defer m.crowded()()
-	after(r.Context(), m.between(0, m.network))
+	defer m.count()()
+	wait(r.Context(), m.between(0, m.network))
 	status, takes, done := m.enter(schoolOf(r))
 	if status == 0 {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	after(r.Context(), takes)
+	wait(r.Context(), takes)
 	done()
-	after(r.Context(), m.between(0, m.network))
+	wait(r.Context(), m.between(0, m.network))
 	if status == 429 && m.retryAfter != "" {
 		return reply(429, "", "Retry-After", m.retryAfter), nil
 	}
 	return reply(status, "[]"), nil
 }
 
-// enter decides what a request gets and when.
+// enter returns the response to a request and how long it takes.
 func (m *model) enter(school string) (status int, takes time.Duration, done func()) {
-	takes = m.between(m.fastest, m.slowest)
+	takes = m.between(m.minLatency, m.maxLatency)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.asked++
-	since, bound := time.Since(m.began), m.bound
-	if m.boundAt != nil {
-		bound = m.boundAt(since)
+	m.requests++
+	since, capacity := time.Since(m.began), m.capacity
+	if m.capacityAt != nil {
+		capacity = m.capacityAt(since)
 	}
 	nothing := func() {}
 	switch {
 	case m.fails != nil && m.fails(school, since), m.random.Float64() < m.share:
 		return m.failure, 0, nothing
-	case bound > 0 && m.working >= bound:
+	case capacity > 0 && m.working >= capacity:
 		m.rejected++
 		if !m.late {
 			takes = 0
@@ -78,7 +78,7 @@ func (m *model) enter(school string) (status int, takes time.Duration, done func
 		return 429, takes, nothing
 	}
 	m.working++
-	m.most = max(m.most, m.working)
+	m.maxWorking = max(m.maxWorking, m.working)
 	return 200, takes, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -87,12 +87,12 @@ func (m *model) enter(school string) (status int, takes time.Duration, done func
 	}
 }
 
-// crowded counts a request for as long as it is in flight.
-func (m *model) crowded() (done func()) {
+// count counts a request while it is in flight.
+func (m *model) count() (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.inFlight++
-	m.crowd = max(m.crowd, m.inFlight)
+	m.maxInFlight = max(m.maxInFlight, m.inFlight)
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -100,29 +100,29 @@ func (m *model) crowded() (done func()) {
 	}
 }
 
-func (m *model) between(least, most time.Duration) time.Duration {
-	if most <= least {
-		return least
+func (m *model) between(low, high time.Duration) time.Duration {
+	if high <= low {
+		return low
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return least + time.Duration(m.random.Int64N(int64(most-least)))
+	return low + time.Duration(m.random.Int64N(int64(high-low)))
 }
 
-// wasted is the share of the requests that were rejected.
-func (m *model) wasted() float64 { return float64(m.rejected) / float64(m.asked) }
+// wasted returns the share of requests that were rejected.
+func (m *model) wasted() float64 { return float64(m.rejected) / float64(m.requests) }
 
-// every is how often a run's limit is looked at.
+// every is the interval at which the limit is sampled.
 const every = 10 * time.Millisecond
 
-// figures are what came of a run.
+// figures are the results of a run.
 type figures struct {
 	took   time.Duration
 	limits []int64
 	model  *model
 }
 
-// settled is the mean of the limit over the second half of the run.
+// settled returns the mean limit of the second half of the run.
 func (f *figures) settled() float64 {
 	half := f.limits[len(f.limits)/2:]
 	sum := int64(0)
@@ -132,15 +132,15 @@ func (f *figures) settled() float64 {
 	return float64(sum) / float64(len(half))
 }
 
-// load is what a run asks for.
+// load is the calls of a run.
 type load struct {
 	concurrency int
-	schools     []string // asked for in order
-	callers     int      // so many at a time; 0 for a few more than may be in flight, as a run has
-	aside       []string // asked for all at once in the middle
+	schools     []string // in order
+	callers     int      // concurrent calls; 0 for a few more than --concurrency, as in a run
+	aside       []string // called at once in the middle
 }
 
-// run asks m for the results of schools.
+// run gets the results of schools from m.
 func run(t *testing.T, m *model, seed uint64, l load) figures {
 	t.Helper()
 	f := figures{model: m}
@@ -155,7 +155,7 @@ func run(t *testing.T, m *model, seed uint64, l load) figures {
 		var calls errgroup.Group
 		calls.SetLimit(cmp.Or(l.callers, l.concurrency+2))
 		var aside sync.WaitGroup
-		// That a school fails for good is the business of each test.
+		// Tests check failed schools themselves.
 		ask := func(school string) { _, _ = c.Get(t.Context(), results(school), discard) }
 		for i, school := range l.schools {
 			if i == len(l.schools)/2 {
@@ -174,7 +174,7 @@ func run(t *testing.T, m *model, seed uint64, l load) figures {
 	return f
 }
 
-// limits notes the limit again and again.
+// limits samples the limit until over is closed.
 func limits(c *extract.Client, over <-chan struct{}) []int64 {
 	var found []int64
 	ticker := time.NewTicker(every)

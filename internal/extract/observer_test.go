@@ -13,34 +13,34 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// notes is an observer that remembers.
-type notes struct {
+// events is an Observer that keeps what it gets.
+type events struct {
 	mu      sync.Mutex
 	events  []extract.Event
 	retries []string
 }
 
-func (n *notes) Requested(_ context.Context, e extract.Event) {
+func (n *events) Requested(_ context.Context, e extract.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.events = append(n.events, e)
 }
 
-func (n *notes) Retried(_ context.Context, operation, cause string) {
+func (n *events) Retried(_ context.Context, operation, cause string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.retries = append(n.retries, operation+" "+cause)
 }
 
-// TestObserverSeesEveryRequest answers one call 503, then with what is no JSON, then cuts it short, then well.
+// TestObserverSeesEveryRequest has a call fail with 503, an unreadable body and a network error, then succeed.
 func TestObserverSeesEveryRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		seen, asked := &notes{}, 0
+		seen, requested := &events{}, 0
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-			asked++
-			after(r.Context(), time.Second)
-			switch asked {
+			requested++
+			wait(r.Context(), time.Second)
+			switch requested {
 			case 1:
 				return reply(503, ""), nil
 			case 3:
@@ -63,7 +63,7 @@ func TestObserverSeesEveryRequest(t *testing.T) {
 		for i, e := range seen.events {
 			statuses = append(statuses, e.Operation+" "+e.Status)
 			if i == 0 {
-				continue // the token's
+				continue // of the token
 			}
 			require.Equal(t, i, e.Attempt)
 			require.Equal(t, "S1", e.School)

@@ -6,60 +6,61 @@ import (
 	"net/http"
 )
 
-// ask attempts one request until accept takes its body, the attempts are used up, or another would end the same way.
-func (c *Client) ask(ctx context.Context, call *Call, tally *Tally, accept func(body []byte) error) error {
-	req, err := c.request(call, tally)
+// fetch attempts a request until accept takes its body, no retries are left, or another attempt would fail in the same
+// way.
+func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body []byte) error) error {
+	req, err := c.newRequest(call, tally)
 	if err != nil {
 		return call.fail(&failure{err: err}, 0)
 	}
 	if call.Lookup {
-		req.patience = &patience{limit: c.patience}
+		req.budget = &budget{limit: c.giveUpAfter}
 	}
 	defer c.retrying.done(call)
 	last := &failure{}
-	made, counted := 0, 0 // attempts sent, and those of them that count against the retries
+	sent, counted := 0, 0 // attempts, and those that count against the retries
 	for {
-		if req.pass, err = c.gate.enter(ctx, call); err != nil {
-			return c.stop(ctx, call, &failure{status: last.status, code: last.code, err: err}, made)
+		if req.permit, err = c.breaker.acquire(ctx, call); err != nil {
+			return callError(ctx, call, &failure{status: last.status, code: last.code, err: err}, sent)
 		}
-		req.attempt = made + 1
-		before := req.ended
+		req.attempt = sent + 1
+		status := req.status
 		f := c.attempt(ctx, req, accept)
-		if f != nil && errors.Is(f.err, errHeld) {
-			c.gate.left(req.pass)
+		if f != nil && errors.Is(f.err, errBreakerOpen) {
+			c.breaker.release(req.permit)
 			continue
 		}
-		if made++; made > 1 {
-			c.stats.retried(tally)
-			c.observer.Retried(ctx, call.Operation, before)
+		if sent++; sent > 1 {
+			tally.Retries++
+			c.counters.update(func(s *Stats) { s.Retries++ })
+			c.observer.Retried(ctx, call.Operation, status)
 		}
-		switch {
-		case f == nil:
-			c.gate.served(ctx, req.pass, call.witness())
-			return nil
-		case !f.again:
-			c.settle(ctx, req.pass, f)
-			return c.stop(ctx, call, f, made)
+		if f == nil || !f.retry {
+			c.releaseLast(ctx, req, f)
+			if f == nil {
+				return nil
+			}
+			return callError(ctx, call, f, sent)
 		}
 		last = f
-		if c.counts(ctx, req, f) {
+		if c.countsAsRetry(ctx, req, f) {
 			counted++
 		}
 		if counted > c.retries {
-			return call.fail(f, made)
+			return call.fail(f, sent)
 		}
-		c.retrying.failed(ctx, call, made, f)
-		if c.gate.closed(req.pass) {
-			continue // the wait is the gate's
+		c.retrying.failed(ctx, call, sent, f)
+		if c.breaker.blocks(permit{exempt: req.permit.exempt}) {
+			continue // acquire waits
 		}
-		if err := req.patience.sleep(ctx, f, backoff(max(0, counted-1))); err != nil {
-			return c.stop(ctx, call, &failure{status: f.status, code: f.code, err: err}, made)
+		if err := req.budget.sleep(ctx, f, retryDelay(max(0, counted-1))); err != nil {
+			return callError(ctx, call, &failure{status: f.status, code: f.code, err: err}, sent)
 		}
 	}
 }
 
-// request makes the read that call stands for.
-func (c *Client) request(call *Call, tally *Tally) (*request, error) {
+// newRequest returns the read for a call.
+func (c *Client) newRequest(call *Call, tally *Tally) (*request, error) {
 	target, err := call.url(c.base)
 	if err != nil {
 		return nil, err
@@ -67,78 +68,83 @@ func (c *Client) request(call *Call, tally *Tally) (*request, error) {
 	return &request{call: call, url: target, method: http.MethodGet, maxBody: c.maxBody, attempt: 1, tally: tally}, nil
 }
 
-// attempt sends the request once and has the body accepted. It returns nil if that went well.
+// attempt sends the request once and passes the body to accept. It returns nil on success.
 func (c *Client) attempt(ctx context.Context, req *request, accept func(body []byte) error) *failure {
-	ctx, cancel := req.pass.bound(ctx)
+	ctx, cancel := req.permit.bound(ctx)
 	defer cancel()
-	ctx, forget := req.patience.bound(ctx)
-	defer forget()
-	ans, err := c.slots.send(ctx, req)
+	ctx, cancelBudget := req.budget.bound(ctx)
+	defer cancelBudget()
+	res, err := c.limiter.roundTrip(ctx, req)
 	if err != nil {
 		return failureOf(err)
 	}
-	defer ans.release()
-	if ans.status != http.StatusOK {
-		return judge(ans, req.call)
+	defer res.release()
+	if res.status != http.StatusOK {
+		return statusFailure(res.status, res.body.Bytes(), req.call)
 	}
-	err = accept(ans.body.data)
+	err = accept(res.body.Bytes())
 	if err == nil {
 		return nil
 	}
-	_, again := errors.AsType[unreadable](err)
-	if again {
-		req.ended = classUnreadable
-		c.stats.unreadable()
+	_, retry := errors.AsType[unreadable](err)
+	if retry {
+		req.status = classUnreadable
+		c.counters.unreadable()
 	}
-	return &failure{status: ans.status, err: err, again: again, fault: again}
+	return &failure{status: res.status, err: err, retry: retry}
 }
 
-// settle hands back the pass of an attempt that ends its call. A whole 200, even one that cannot be used, shows a service that
-// is well; a refusal shows nothing.
-func (c *Client) settle(ctx context.Context, p pass, f *failure) {
-	if f.status == http.StatusOK {
-		c.gate.served(ctx, p, nil)
-		return
-	}
-	c.gate.left(p)
-}
-
-// counts hands back the pass of an attempt that may be made again, and tells whether it counts against the retries.
-func (c *Client) counts(ctx context.Context, req *request, f *failure) bool {
+// releaseLast returns the permit of a call's last attempt. A complete 200, even one that cannot be used, shows that the
+// service is healthy; a rejection shows nothing. A later page is not kept as a canary, because its cursor may be valid
+// only once.
+func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
 	switch {
-	case !f.fault:
-		c.gate.left(req.pass)
+	case f == nil && req.call.cursor == "":
+		c.breaker.succeeded(ctx, req.permit, req.call)
+	case f == nil || f.status == http.StatusOK:
+		c.breaker.succeeded(ctx, req.permit, nil)
+	default:
+		c.breaker.release(req.permit)
+	}
+}
+
+// countsAsRetry returns the permit of an attempt that will be retried, and reports whether it counts against the
+// retries.
+func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bool {
+	switch {
+	case !f.unhealthy():
+		c.breaker.release(req.permit)
 		return true
-	case req.pass.trouble != nil && c.wellElsewhere(ctx, req):
-		c.gate.served(ctx, req.pass, nil)
+	case req.permit.outage != nil && c.canarySucceeds(ctx, req):
+		c.breaker.succeeded(ctx, req.permit, nil)
 		return false
 	default:
-		return c.gate.failed(ctx, req.pass, req.call.School, f)
+		return c.breaker.failed(ctx, req.permit, req.call.School, f)
 	}
 }
 
-// wellElsewhere asks again, after a probe has failed, what another school was answered before. The answer is thrown away: it
-// only tells a service in trouble from a school that is broken by itself.
-func (c *Client) wellElsewhere(ctx context.Context, probe *request) bool {
-	call := c.gate.witness(probe.call)
+// canarySucceeds sends the canary for a failed probe, and reports whether it succeeds. Its body is discarded.
+func (c *Client) canarySucceeds(ctx context.Context, probe *request) bool {
+	call := c.breaker.canary(probe.call)
 	if call == nil {
 		return false
 	}
-	req, err := c.request(call, probe.tally)
+	req, err := c.newRequest(call, probe.tally)
 	if err != nil {
 		return false
 	}
-	req.pass = probe.pass
+	req.permit = probe.permit
 	return c.attempt(ctx, req, func([]byte) error { return nil }) == nil
 }
 
-// stop is the error of a call that is not attempted again. What ends the run and was said of the token stays as it is.
-func (c *Client) stop(ctx context.Context, call *Call, f *failure, made int) error {
+// callError returns the error of a call that is not attempted again. Errors of the token that end the run stay as they
+// are.
+func callError(ctx context.Context, call *Call, f *failure, attempts int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if own, ok := errors.AsType[*Error](f.err); ok && EndsRun(own) {
-		return own
+	if e, ok := errors.AsType[*Error](f.err); ok && EndsRun(e) {
+		return e
 	}
-	return call.fail(f, made)
+	return call.fail(f, attempts)
 }

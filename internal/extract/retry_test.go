@@ -16,30 +16,29 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// TestNothingFoundOfNoSchool: where not even the school list is there, the
-// address is more likely wrong than the service.
-func TestNothingFoundOfNoSchool(t *testing.T) {
+// TestNotFoundWithoutASchool: if even the school list is missing, the address is probably wrong.
+func TestNotFoundWithoutASchool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(404, ""), nil }))
 		call := results("")
 		_, err := c.Get(t.Context(), call, discard)
-		require.ErrorContains(t, err, "the service does not find it; check --base-url, or run again later")
+		require.ErrorContains(t, err, ": not found; check --base-url, or run again later")
 	})
 }
 
-func TestStatusesThatAreTriedAgain(t *testing.T) {
+func TestRetriedStatuses(t *testing.T) {
 	t.Parallel()
 	for status, advice := range map[int]string{
-		404: "the service does not find it", 408: "fails to answer", 429: "limits requests; lower --rate or --concurrency",
-		500: "fails to answer", 502: "fails to answer", 503: "fails to answer", 504: "fails to answer", 599: "fails to answer",
+		404: "not found; run again later", 408: "the service is failing", 429: "throttled by the service; lower --rate or --concurrency",
+		500: "the service is failing", 502: "the service is failing", 503: "the service is failing", 504: "the service is failing", 599: "the service is failing",
 	} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var j journal
+				var j requestLog
 				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-					j.note(schoolOf(r))
+					j.add(schoolOf(r))
 					if len(j.of(schoolOf(r))) > 4 && schoolOf(r) == "heals" {
 						return reply(200, "[]"), nil
 					}
@@ -72,13 +71,13 @@ func TestStatusesThatAreTriedAgain(t *testing.T) {
 	}
 }
 
-func TestStatusesThatAreFinal(t *testing.T) {
+func TestFinalStatuses(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{201, 204, 206, 400, 402, 405, 406, 409, 410, 413, 414, 422, 451, 600} {
 		c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(status, "LEAKED"), nil }))
 		tally, err := c.Get(t.Context(), results("s1"), discard)
 		require.Equal(t, status, asError(t, err).Status)
-		require.ErrorContains(t, err, "test_results of school s1 (/test-results/v1/growth): the service does not take the request")
+		require.ErrorContains(t, err, "test_results of school s1 (/test-results/v1/growth): the service rejected the request")
 		require.NotErrorIs(t, err, extract.ErrDenied)
 		require.False(t, extract.EndsRun(err))
 		require.Equal(t, extract.Tally{Requests: 1}, tally)
@@ -101,10 +100,10 @@ func TestDenied(t *testing.T) {
 	}
 	_, err := c.Get(t.Context(), call, discard)
 	require.EqualError(t, err, `district_schools of district "d 1\n" (/organizations/v1/districts/{district_bid}/schools): `+
-		`access denied, there is no agreement that covers it or it has ended (status 403)`)
+		`access denied: no current agreement covers it (status 403)`)
 }
 
-func TestOnlyCodesAreRepeated(t *testing.T) {
+func TestErrorCodes(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`{"fault": {"faultstring": "x", "detail": {"errorcode": "oauth.v2.InvalidToken"}}}`: "oauth.v2.InvalidToken",
@@ -115,7 +114,7 @@ func TestOnlyCodesAreRepeated(t *testing.T) {
 		`{"code": "Ann Lee"}`:                              "",
 		`{"code": "12345678"}`:                             "",
 		`{"code": "0b6d4a5e-9a3c-4c47-8f5e-7a1d2c3b4a59"}`: "",
-		`{"code": "s1"}`:                                   "", // what the call itself sent
+		`{"code": "s1"}`:                                   "", // sent by the call itself
 		`{"message": "Secret"}`:                            "",
 		`Secret`:                                           "",
 		``:                                                 "",
@@ -127,7 +126,17 @@ func TestOnlyCodesAreRepeated(t *testing.T) {
 	}
 }
 
-func TestUnreadableBodiesAreTriedAgain(t *testing.T) {
+// TestErrorCodesOfCompressedBodies: reads accept gzip, so errors may be compressed too.
+func TestErrorCodesOfCompressedBodies(t *testing.T) {
+	t.Parallel()
+	c := dial(t, fake(func(*http.Request) (*http.Response, error) {
+		return reply(400, zip(t, `{"code": "NOT_FOUND"}`), "Content-Encoding", "gzip"), nil
+	}))
+	_, err := c.Get(t.Context(), results("s1"), discard)
+	require.Equal(t, "NOT_FOUND", asError(t, err).Code)
+}
+
+func TestUnreadableBodiesAreRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var bodies []string
@@ -155,7 +164,7 @@ func TestUnreadableBodiesAreTriedAgain(t *testing.T) {
 
 func TestOtherErrorsOfAcceptAreFinal(t *testing.T) {
 	t.Parallel()
-	shape := errors.New("the answer is a number, neither a list nor an object")
+	shape := errors.New("the body is a number, neither a list nor an object")
 	c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(200, "1"), nil }))
 	tally, err := c.Get(t.Context(), results("s1"), func([]byte) error { return shape })
 	require.ErrorIs(t, err, shape)
@@ -163,17 +172,17 @@ func TestOtherErrorsOfAcceptAreFinal(t *testing.T) {
 	require.Equal(t, map[string]int64{"200": 1}, c.Stats().ByStatus)
 }
 
-func TestRetryAfterIsHonouredByAll(t *testing.T) {
+func TestRetryAfterPausesAll(t *testing.T) {
 	t.Parallel()
-	const asked = 100 * time.Second
+	const requested = 100 * time.Second
 	for name, header := range map[string]func(now time.Time) []string{
 		"seconds": func(time.Time) []string { return []string{"Retry-After", "100"} },
 		"date": func(now time.Time) []string {
-			return []string{"Retry-After", now.Add(asked).UTC().Format(http.TimeFormat)}
+			return []string{"Retry-After", now.Add(requested).UTC().Format(http.TimeFormat)}
 		},
 		"date of a clock that is wrong": func(now time.Time) []string {
 			then := now.Add(-5 * time.Hour).UTC()
-			return []string{"Retry-After", then.Add(asked).Format(http.TimeFormat), "Date", then.Format(http.TimeFormat)}
+			return []string{"Retry-After", then.Add(requested).Format(http.TimeFormat), "Date", then.Format(http.TimeFormat)}
 		},
 	} {
 		for _, status := range []int{404, 408, 429, 500, 503} {
@@ -181,9 +190,9 @@ func TestRetryAfterIsHonouredByAll(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					var first atomic.Bool
-					var j journal
+					var j requestLog
 					c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-						j.note(schoolOf(r))
+						j.add(schoolOf(r))
 						if first.CompareAndSwap(false, true) {
 							return reply(status, "", header(time.Now())...), nil
 						}
@@ -195,7 +204,7 @@ func TestRetryAfterIsHonouredByAll(t *testing.T) {
 						_, err := c.Get(t.Context(), results("s1"), discard)
 						done <- err
 					}()
-					after(t.Context(), time.Second)
+					wait(t.Context(), time.Second)
 					go func() {
 						_, err := c.Get(t.Context(), results("s2"), discard)
 						done <- err
@@ -203,7 +212,7 @@ func TestRetryAfterIsHonouredByAll(t *testing.T) {
 					require.NoError(t, <-done)
 					require.NoError(t, <-done)
 					for _, e := range j.of("")[1:] {
-						require.Equal(t, asked, e.at.Sub(start), "school %s", e.school)
+						require.Equal(t, requested, e.at.Sub(start), "school %s", e.school)
 					}
 					require.Len(t, j.of(""), 3)
 				})
@@ -212,19 +221,19 @@ func TestRetryAfterIsHonouredByAll(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsNeverShortened has a second request come back with a shorter one.
+// TestRetryAfterIsNeverShortened by a second response.
 func TestRetryAfterIsNeverShortened(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
+		var j requestLog
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-			j.note(schoolOf(r))
+			j.add(schoolOf(r))
 			switch len(j.of("")) {
 			case 1:
-				after(r.Context(), time.Second)
+				wait(r.Context(), time.Second)
 				return reply(429, "", "Retry-After", "100"), nil
 			case 2:
-				after(r.Context(), 2*time.Second)
+				wait(r.Context(), 2*time.Second)
 				return reply(429, "", "Retry-After", "5"), nil
 			}
 			return reply(200, "[]"), nil
@@ -235,15 +244,15 @@ func TestRetryAfterIsNeverShortened(t *testing.T) {
 	})
 }
 
-func TestRetryAfterThatSaysNothing(t *testing.T) {
+func TestInvalidRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "soon", "-5", "1.5", "0", "Sat, 01 Jan 2000 00:00:00 GMT", "1999-01-01"} {
 		t.Run(value, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var j journal
+				var j requestLog
 				c := dial(t, fake(func(*http.Request) (*http.Response, error) {
-					j.note("")
+					j.add("")
 					return reply(429, "", "Retry-After", value), nil
 				}), func(o *extract.Options) { o.Retries = 1 })
 				_, err := c.Get(t.Context(), results("s1"), discard)
@@ -255,61 +264,61 @@ func TestRetryAfterThatSaysNothing(t *testing.T) {
 	}
 }
 
-// TestRetryAfterBeyondGivingUp also shows that nobody calls the service after it asked for so long a rest.
-func TestRetryAfterBeyondGivingUp(t *testing.T) {
+// TestRetryAfterOverGiveUpAfter sends no further request.
+func TestRetryAfterOverGiveUpAfter(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"601", "99999999999999999999", "Sat, 01 Jan 2050 00:00:00 GMT"} {
 		for _, call := range []extract.Call{results("s1"), schools()} {
 			t.Run(value+"/"+call.Operation, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					var asked atomic.Int64
+					var requested atomic.Int64
 					c := dial(t, fake(func(*http.Request) (*http.Response, error) {
-						asked.Add(1)
+						requested.Add(1)
 						return reply(503, "", "Retry-After", value), nil
 					}), func(o *extract.Options) { o.GiveUpAfter = 10 * time.Minute })
 					for range 2 {
 						_, err := c.Get(t.Context(), call, discard)
 						require.ErrorIs(t, err, extract.ErrGaveUp)
 						require.True(t, extract.EndsRun(err))
-						require.ErrorContains(t, err, "(Retry-After), longer than 10m0s (--give-up-after); run the same command again then to resume")
+						require.ErrorContains(t, err, "(Retry-After), longer than 10m (--give-up-after); run the same command again after that to resume")
 					}
-					require.EqualValues(t, 1, asked.Load())
+					require.EqualValues(t, 1, requested.Load())
 				})
 			})
 		}
 	}
 }
 
-// TestRetryAfterOfTheTokenEndpoint holds for a token request as for any.
+// TestRetryAfterOfTheTokenEndpoint applies to token requests too.
 func TestRetryAfterOfTheTokenEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		var asked time.Duration
+		var requested time.Duration
 		wait := "40"
 		c := dial(t, bare(func(*http.Request) (*http.Response, error) {
 			if time.Since(start) < 40*time.Second || wait == "9999" {
 				return reply(429, "", "Retry-After", wait), nil
 			}
-			asked = time.Since(start)
+			requested = time.Since(start)
 			wait = "9999"
 			return reply(200, tokenBody("T")), nil
 		}))
 		_, err := c.Get(t.Context(), schools(), discard)
-		require.Equal(t, 40*time.Second, asked)
+		require.Equal(t, 40*time.Second, requested)
 		require.ErrorIs(t, err, extract.ErrGaveUp)
 		require.Equal(t, "schools", asError(t, err).Operation)
 
 		c = dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(429, "", "Retry-After", "9999"), nil }))
 		_, err = c.Get(t.Context(), schools(), discard)
 		require.ErrorIs(t, err, extract.ErrGaveUp)
-		require.ErrorContains(t, err, "cannot get an access token: gave up on the service: it asks to wait")
+		require.ErrorContains(t, err, "cannot get an access token: gave up on the service: it asks for a pause of 2h46m39s")
 		require.Equal(t, "token", asError(t, err).Operation)
 	})
 }
 
-// TestRetriesAtARealServer asks a server that fails in every way in turn.
+// TestRetriesAtARealServer that fails in several ways.
 func TestRetriesAtARealServer(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
@@ -324,7 +333,7 @@ func TestRetriesAtARealServer(t *testing.T) {
 		}
 	})
 	var got string
-	tally, err := c.Get(t.Context(), results("s1"), take(&got))
+	tally, err := c.Get(t.Context(), results("s1"), keep(&got))
 	require.NoError(t, err)
 	require.Equal(t, "[]", got)
 	require.Equal(t, extract.Tally{Requests: 3, Retries: 2, Pages: 1}, tally)

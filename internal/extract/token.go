@@ -10,180 +10,148 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/oauth2"
+	"golang.org/x/sync/semaphore"
 )
 
-// renewAhead is the most by which a token is renewed before its end, so that requests do not run into it.
-const renewAhead = time.Minute
+// maxRenewAhead is the longest time before its expiry at which a token is renewed.
+const maxRenewAhead = time.Minute
 
-// tokens gives every request the token of the day. It takes the place of oauth2's reuse source, which trusts the clock alone:
-// here a 401 drops the token, too.
-type tokens struct {
-	file     string    // read again when its token is refused, "" if there is none
-	endpoint *endpoint // nil without a secret
-	stats    *stats
-	log      *slog.Logger
-
-	mu       sync.Mutex
-	current  *grant // nil if it was refused, or never fetched
-	flight   *flight
-	refusals int    // fresh tokens refused since the last success
-	over     error  // not nil once there is no token to be had for good
-	had      bool   // there was a token before
-	fromFile string // the token that the file is known to hold or that came with it; only the flight's leader uses it
+// token is one access token.
+type token struct {
+	text     string
+	renewAt  time.Time // zero if the lifetime is unknown
+	fresh    bool      // from the token endpoint, or from the file when it was read again
+	accepted bool      // a request with it got 200; guarded by tokenSource.mu
 }
 
-// grant is one generation of the token.
-type grant struct {
-	token    *oauth2.Token
-	renewAt  time.Time // zero if its end is not known
-	fresh    bool      // got from the endpoint, or by reading the file again
-	accepted bool      // the service answered 200 to it
-}
-
-// flight is one fetch of a token, which all requests without one wait for.
-type flight struct {
-	done      chan struct{}
-	grant     *grant
-	err       error
-	abandoned bool // its leader was cancelled, so somebody else has to lead
-}
-
-// newGrant takes the token, but not its type: the service says "BearerToken" and wants "Bearer" (observed, Token).
-func newGrant(token *oauth2.Token, fresh bool) *grant {
-	token.TokenType = "Bearer"
-	g := &grant{token: token, fresh: fresh}
-	if life := time.Until(token.Expiry); !token.Expiry.IsZero() && life > 0 {
-		g.renewAt = token.Expiry.Add(-min(renewAhead, life/5))
+// newToken returns a token that expires after lifetime, if that is known.
+func newToken(text string, lifetime time.Duration, fresh bool) *token {
+	t := &token{text: text, fresh: fresh}
+	if lifetime > 0 {
+		t.renewAt = time.Now().Add(lifetime - min(maxRenewAhead, lifetime/5))
 	}
-	return g
+	return t
 }
 
-// usable tells whether a request may be sent with g.
-func (g *grant) usable() bool {
-	return g != nil && (g.renewAt.IsZero() || time.Now().Before(g.renewAt))
+// tokenSource provides the current token. Unlike oauth2.ReuseTokenSource it also replaces a token that got 401.
+type tokenSource struct {
+	file     string         // read again when its token is rejected; "" if there is none
+	endpoint *tokenEndpoint // nil without an API secret
+	counters *counters
+	log      *slog.Logger
+	fetching *semaphore.Weighted // of 1: one request fetches a token, others wait
+
+	fromFile string // the file's content when it was last read; guarded by fetching
+
+	mu         sync.Mutex
+	current    *token // nil if there was none yet, or it was rejected
+	refresh    bool   // the next token is not the first
+	rejections int    // of fresh tokens since the last success
+	err        error  // there will be no further token
 }
 
-// start takes the token that was got elsewhere, if there is one.
-func (t *tokens) start(c Credentials) error {
+// start uses the given token, or that of the file.
+func (s *tokenSource) start(c Credentials) error {
 	text := c.AccessToken
-	if text == "" && t.file != "" {
+	if text == "" && s.file != "" {
 		var err error
-		if text, err = readToken(t.file); err != nil {
+		if text, err = readTokenFile(s.file); err != nil {
 			return err
 		}
 	}
-	t.fromFile = text
+	s.fromFile = text
 	if text != "" {
-		t.current, t.had = newGrant(&oauth2.Token{AccessToken: text}, false), true
+		s.current, s.refresh = newToken(text, 0, false), true
 	}
 	return nil
 }
 
-// get returns the current token and fetches one if there is none. However many requests need one, one fetches it; if it
-// fails, all that wait fail with it.
-func (t *tokens) get(ctx context.Context) (*grant, error) {
-	for {
-		t.mu.Lock()
-		if t.over != nil || t.current.usable() {
-			defer t.mu.Unlock()
-			return t.current, t.over
-		}
-		f := t.flight
-		if f == nil {
-			f = &flight{done: make(chan struct{})}
-			t.flight = f
-			t.mu.Unlock()
-			t.lead(ctx, f)
-			return f.grant, f.err
-		}
-		t.mu.Unlock()
-		select {
-		case <-f.done:
-			if !f.abandoned {
-				return f.grant, f.err
-			}
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+// get returns the current token, or fetches one. However many requests need one, one of them fetches it. If that fails,
+// all requests fail with the same error; if it is cancelled, another request takes over.
+func (s *tokenSource) get(ctx context.Context) (*token, error) {
+	if t, err := s.usable(); t != nil || err != nil {
+		return t, err
 	}
-}
-
-// lead fetches a token for all who wait for f.
-func (t *tokens) lead(ctx context.Context, f *flight) {
-	f.grant, f.err = t.fetch(ctx)
-	f.abandoned = f.err != nil && ctx.Err() != nil
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	defer close(f.done)
-	t.flight = nil
-	if errors.Is(f.err, ErrRefused) {
-		t.over = f.err
+	if err := s.fetching.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
 	}
-	if f.err != nil {
-		return
+	defer s.fetching.Release(1)
+	if t, err := s.usable(); t != nil || err != nil { // another request has fetched it
+		return t, err
 	}
-	t.current = f.grant
-	if t.had {
-		t.stats.refreshed()
-		t.log.LogAttrs(ctx, slog.LevelDebug, "the token was renewed")
-	}
-	t.had = true
-}
-
-// fetch gets a token that was not tried yet: from the file if its content changed, else from the endpoint.
-func (t *tokens) fetch(ctx context.Context) (*grant, error) {
-	if t.file != "" {
-		// A file that cannot be read now is as good as one that did not change.
-		if text, err := readToken(t.file); err == nil && text != t.fromFile {
-			t.fromFile = text
-			return newGrant(&oauth2.Token{AccessToken: text}, true), nil
-		}
-	}
-	if t.endpoint == nil {
-		return nil, tokenFailure(fmt.Errorf("%w: the access token is refused and there is no other; renew it, or give key and secret", ErrRefused))
-	}
-	token, err := t.endpoint.fetch(ctx)
-	if err != nil {
+	t, err := s.fetch(ctx)
+	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	return newGrant(token, true), nil
-}
-
-// accepted notes that the service answered a request with this token.
-func (t *tokens) accepted(g *grant) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	g.accepted = true
-	t.refusals = 0
-}
-
-// refuse drops the token, unless another request has done so already. It is an error once so many fresh ones were refused,
-// with no success between, that another would be, too.
-func (t *tokens) refuse(ctx context.Context, g *grant) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.current != g {
-		return t.over
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current, s.err = t, err
+	if err == nil && s.refresh {
+		s.counters.update(func(s *Stats) { s.TokenRefreshes++ })
+		s.log.LogAttrs(ctx, slog.LevelDebug, "access token renewed")
 	}
-	t.current = nil
-	t.log.LogAttrs(ctx, slog.LevelInfo, "the token is refused, getting a new one")
-	if g.fresh && !g.accepted {
-		t.refusals++
-	}
-	if t.refusals >= maxRefusals {
-		t.over = tokenFailure(fmt.Errorf("%w: %d new tokens in a row were refused by the service; check the app's access", ErrRefused, t.refusals))
-	}
-	return t.over
+	s.refresh = true
+	return t, err
 }
 
-// tokenFailure is an error of no request, since it is of all.
-func tokenFailure(err error) error {
-	return (&Call{Operation: "token"}).fail(&failure{err: err}, 0)
+// usable returns the current token, nil if there is none or it is about to expire.
+func (s *tokenSource) usable() (*token, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.current; t != nil && (t.renewAt.IsZero() || time.Now().Before(t.renewAt)) {
+		return t, s.err
+	}
+	return nil, s.err
 }
 
-// readToken reads a token file.
-func readToken(path string) (string, error) {
+// fetch returns a token that was not tried yet: from the file if that changed, otherwise from the endpoint.
+func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
+	if s.file != "" {
+		// A file that cannot be read counts as unchanged.
+		if text, err := readTokenFile(s.file); err == nil && text != s.fromFile {
+			s.fromFile = text
+			return newToken(text, 0, true), nil
+		}
+	}
+	if s.endpoint == nil {
+		return nil, tokenError("the access token got 401, and there is no API secret to get another; renew it, or set key and secret")
+	}
+	return s.endpoint.fetch(ctx)
+}
+
+// accepted records a 200 for a request with t.
+func (s *tokenSource) accepted(t *token) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.accepted = true
+	s.rejections = 0
+}
+
+// rejected drops t, unless another request already has. It returns an error once so many fresh tokens have been
+// rejected, with no success between, that another one would be too.
+func (s *tokenSource) rejected(ctx context.Context, t *token) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != t {
+		return s.err
+	}
+	s.current = nil
+	s.log.LogAttrs(ctx, slog.LevelInfo, "access token rejected (401), getting a new one")
+	if t.fresh && !t.accepted {
+		s.rejections++
+	}
+	if s.rejections >= maxRejectedTokens {
+		s.err = tokenError(fmt.Sprintf("%d new access tokens in a row got 401; check the app's permissions", s.rejections))
+	}
+	return s.err
+}
+
+// tokenError returns an ErrRefused that is not of one request.
+func tokenError(text string) error {
+	return (&Call{Operation: "token"}).fail(&failure{err: fmt.Errorf("%w: %s", ErrRefused, text)}, 0)
+}
+
+func readTokenFile(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read the access token: %w", err)
@@ -192,16 +160,16 @@ func readToken(path string) (string, error) {
 	if text == "" {
 		return "", fmt.Errorf("read the access token: %s is empty", path)
 	}
-	if err := headerText(text); err != nil {
+	if err := checkHeaderText(text); err != nil {
 		return "", fmt.Errorf("read the access token: %s %w", path, err)
 	}
 	return text, nil
 }
 
-// headerText refuses what cannot stand in a header. It quotes nothing: the text is a secret.
-func headerText(text string) error {
+// checkHeaderText rejects text that is not allowed in a header. The error does not quote it, because it is a secret.
+func checkHeaderText(text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return errors.New("holds a character that cannot stand in a header, perhaps a line break")
+		return errors.New("contains a character that is not allowed in an HTTP header, such as a line break")
 	}
 	return nil
 }

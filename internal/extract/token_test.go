@@ -21,18 +21,18 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// issuer is a token endpoint with a service that accepts only its newest token.
+// issuer is a service that accepts only the newest token of its token endpoint.
 type issuer struct {
-	mu     sync.Mutex
-	issued int
-	asked  int
-	valid  string
-	// refuse may refuse a request whose token is valid.
-	refuse func(r *http.Request, issued int) bool
+	mu        sync.Mutex
+	issued    int
+	requested int
+	valid     string
+	// reject may reject a request with a valid token.
+	reject func(r *http.Request, issued int) bool
 	body   func(token string) string
 }
 
-func (s *issuer) answer(r *http.Request) (int, string) {
+func (s *issuer) response(r *http.Request) (int, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if strings.HasSuffix(r.URL.Path, tokenPath) {
@@ -43,21 +43,21 @@ func (s *issuer) answer(r *http.Request) (int, string) {
 		}
 		return http.StatusOK, tokenBody(s.valid)
 	}
-	s.asked++
-	if r.Header.Get("Authorization") != "Bearer "+s.valid || s.refuse != nil && s.refuse(r, s.issued) {
+	s.requested++
+	if r.Header.Get("Authorization") != "Bearer "+s.valid || s.reject != nil && s.reject(r, s.issued) {
 		return http.StatusUnauthorized, `{"fault": {"faultstring": "Invalid access token"}}`
 	}
 	return http.StatusOK, "[]"
 }
 
 func (s *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	status, body := s.answer(r)
+	status, body := s.response(r)
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, body)
 }
 
 func (s *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
-	status, body := s.answer(r)
+	status, body := s.response(r)
 	return reply(status, body), nil
 }
 
@@ -67,14 +67,14 @@ func (s *issuer) revoke() {
 	s.valid = "revoked"
 }
 
-func (s *issuer) counts() (issued, asked int) {
+func (s *issuer) counts() (issued, requested int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.issued, s.asked
+	return s.issued, s.requested
 }
 
-// TestOneRefusalOneToken has 16 requests at a time meet a token that was revoked, again and again.
-func TestOneRefusalOneToken(t *testing.T) {
+// TestRejectedTokenIsRenewedOnce sends 16 requests at a time with a revoked token, in several rounds.
+func TestRejectedTokenIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	service := &issuer{}
 	c := connect(t, service.ServeHTTP, func(o *extract.Options) { o.Concurrency = 16 })
@@ -85,7 +85,7 @@ func TestOneRefusalOneToken(t *testing.T) {
 			g.Go(func() error {
 				tally, err := c.Get(t.Context(), results(strconv.Itoa(i)), discard)
 				if err == nil && tally.Retries != 0 {
-					return errors.New("a renewal was taken for an attempt")
+					return errors.New("a renewal was counted as a retry")
 				}
 				return err
 			})
@@ -103,11 +103,11 @@ func TestOneRefusalOneToken(t *testing.T) {
 	require.Zero(t, stats.InFlight)
 }
 
-func TestTokensAreRenewedAheadOfTheirEnd(t *testing.T) {
+func TestTokensAreRenewedBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		life    string
-		renewed time.Duration // when at the latest and not much earlier
+		renewed time.Duration // within seconds before
 	}{
 		"an hour":     {`"3599"`, 3599*time.Second - time.Minute},
 		"ten seconds": {`10`, 8 * time.Second},
@@ -126,52 +126,52 @@ func TestTokensAreRenewedAheadOfTheirEnd(t *testing.T) {
 					require.Equal(t, want, issued)
 				}
 				ask(1)
-				after(t.Context(), tt.renewed-time.Second)
+				wait(t.Context(), tt.renewed-time.Second)
 				ask(1)
-				after(t.Context(), 2*time.Second)
+				wait(t.Context(), 2*time.Second)
 				ask(2)
-				_, asked := service.counts()
-				require.Equal(t, 3, asked, "none was refused")
+				_, requested := service.counts()
+				require.Equal(t, 3, requested, "none was rejected")
 			})
 		})
 	}
 }
 
-func TestThreeNewTokensRefusedEndTheRun(t *testing.T) {
+func TestThreeRejectedTokensEndTheRun(t *testing.T) {
 	t.Parallel()
-	service := &issuer{refuse: func(*http.Request, int) bool { return true }}
+	service := &issuer{reject: func(*http.Request, int) bool { return true }}
 	c := dial(t, service)
 	_, err := c.Get(t.Context(), schools(), discard)
 	require.ErrorIs(t, err, extract.ErrRefused)
 	require.True(t, extract.EndsRun(err))
-	require.EqualError(t, err, "token: the service refused our credentials: 3 new tokens in a row were refused by the service; check the app's access")
-	issued, asked := service.counts()
+	require.EqualError(t, err, "token: credentials rejected by the service: 3 new access tokens in a row got 401; check the app's permissions")
+	issued, requested := service.counts()
 	require.Equal(t, 3, issued)
-	require.Equal(t, 3, asked)
+	require.Equal(t, 3, requested)
 
 	_, err = c.Get(t.Context(), schools(), discard)
 	require.ErrorIs(t, err, extract.ErrRefused)
-	issued, asked = service.counts()
-	require.Equal(t, 3, issued, "nothing more is asked")
-	require.Equal(t, 3, asked, "nothing more is asked")
+	issued, requested = service.counts()
+	require.Equal(t, 3, issued, "no further requests")
+	require.Equal(t, 3, requested, "no further requests")
 }
 
-// TestGivenTokenIsNotCountedAmongNewOnes gets three tokens after the one got elsewhere was refused.
-func TestGivenTokenIsNotCountedAmongNewOnes(t *testing.T) {
+// TestGivenTokenDoesNotCountAsNew gets three tokens after the given one was rejected.
+func TestGivenTokenDoesNotCountAsNew(t *testing.T) {
 	t.Parallel()
-	service := &issuer{refuse: func(*http.Request, int) bool { return true }}
+	service := &issuer{reject: func(*http.Request, int) bool { return true }}
 	c := dial(t, service, withToken)
 	_, err := c.Get(t.Context(), schools(), discard)
 	require.ErrorIs(t, err, extract.ErrRefused)
-	issued, asked := service.counts()
+	issued, requested := service.counts()
 	require.Equal(t, 3, issued)
-	require.Equal(t, 4, asked)
+	require.Equal(t, 4, requested)
 }
 
-// TestSuccessForgetsRefusals has two new tokens of every three refused.
-func TestSuccessForgetsRefusals(t *testing.T) {
+// TestSuccessResetsRejections rejects two of every three new tokens.
+func TestSuccessResetsRejections(t *testing.T) {
 	t.Parallel()
-	service := &issuer{refuse: func(_ *http.Request, issued int) bool { return issued%3 != 0 }}
+	service := &issuer{reject: func(_ *http.Request, issued int) bool { return issued%3 != 0 }}
 	c := dial(t, service)
 	for round := range 4 {
 		_, err := c.Get(t.Context(), results("s1"), discard)
@@ -182,8 +182,8 @@ func TestSuccessForgetsRefusals(t *testing.T) {
 	}
 }
 
-// TestLateRefusalOfAnOldToken has two requests refused with one token, the second when a new one is in use already.
-func TestLateRefusalOfAnOldToken(t *testing.T) {
+// TestLateRejectionOfAnOldToken rejects one token for two requests, the second when a new one is in use already.
+func TestLateRejectionOfAnOldToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var issued atomic.Int64
@@ -194,7 +194,7 @@ func TestLateRefusalOfAnOldToken(t *testing.T) {
 			case r.Header.Get("Authorization") != "Bearer T1":
 				return reply(200, "[]"), nil
 			case schoolOf(r) == "1":
-				after(r.Context(), time.Second)
+				wait(r.Context(), time.Second)
 			}
 			return reply(401, ""), nil
 		}))
@@ -204,8 +204,8 @@ func TestLateRefusalOfAnOldToken(t *testing.T) {
 	})
 }
 
-// TestSuccessBetweenRefusals has every token refused after one success: no number of them ends the run.
-func TestSuccessBetweenRefusals(t *testing.T) {
+// TestSuccessBetweenRejections rejects every token after one success, which never ends the run.
+func TestSuccessBetweenRejections(t *testing.T) {
 	t.Parallel()
 	service := &issuer{}
 	c := dial(t, service)
@@ -216,12 +216,17 @@ func TestSuccessBetweenRefusals(t *testing.T) {
 	}
 }
 
-// TestOneRequestAlwaysRefused has a school for which no token will do, while others are served: it fails alone.
-func TestOneRequestAlwaysRefused(t *testing.T) {
+// TestOneRequestAlwaysRejected rejects all tokens for one school only, which fails alone.
+func TestOneRequestAlwaysRejected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		service := &issuer{refuse: func(r *http.Request, _ int) bool { return schoolOf(r) == "bad" }}
-		c := dial(t, service, func(o *extract.Options) { o.Retries = 2 })
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			if schoolOf(r) == "bad" {
+				wait(r.Context(), 5*time.Millisecond) // others succeed between
+				return reply(401, ""), nil
+			}
+			return reply(200, "[]"), nil
+		}), func(o *extract.Options) { o.Retries = 2 })
 		ctx, cancel := context.WithCancel(t.Context())
 		var others sync.WaitGroup
 		others.Go(func() {
@@ -230,22 +235,9 @@ func TestOneRequestAlwaysRefused(t *testing.T) {
 				if ctx.Err() == nil && err != nil {
 					t.Error(err)
 				}
-				after(ctx, time.Millisecond)
+				wait(ctx, time.Millisecond)
 			}
 		})
-		// A wait between refusals, in which the others succeed.
-		service.mu.Lock()
-		inner := service.refuse
-		service.refuse = func(r *http.Request, n int) bool {
-			refused := inner(r, n)
-			if refused {
-				service.mu.Unlock()
-				after(ctx, 5*time.Millisecond)
-				service.mu.Lock()
-			}
-			return refused
-		}
-		service.mu.Unlock()
 		tally, err := c.Get(ctx, results("bad"), discard)
 		cancel()
 		others.Wait()
@@ -256,8 +248,8 @@ func TestOneRequestAlwaysRefused(t *testing.T) {
 	})
 }
 
-// TestTokenFetchOutlivesItsLeader cancels the request that fetches the token while others wait for it.
-func TestTokenFetchOutlivesItsLeader(t *testing.T) {
+// TestTokenFetchSurvivesCancellation of the request that fetches the token, while another waits for it.
+func TestTokenFetchSurvivesCancellation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
@@ -266,13 +258,13 @@ func TestTokenFetchOutlivesItsLeader(t *testing.T) {
 				return reply(200, "[]"), nil
 			}
 			calls.Add(1)
-			after(r.Context(), 10*time.Second)
+			wait(r.Context(), 10*time.Second)
 			if r.Context().Err() != nil {
 				return nil, r.Context().Err()
 			}
 			return reply(200, tokenBody("T")), nil
 		}))
-		reason := errors.New("the leader was told to stop")
+		reason := errors.New("cancelled by the test")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		leader := make(chan error, 1)
 		go func() {
@@ -285,7 +277,7 @@ func TestTokenFetchOutlivesItsLeader(t *testing.T) {
 			_, err := c.Get(t.Context(), results("s2"), discard)
 			return err
 		})
-		after(t.Context(), time.Second)
+		wait(t.Context(), time.Second)
 		cancel(reason)
 		require.ErrorIs(t, <-leader, reason)
 		require.NoError(t, g.Wait())
@@ -293,9 +285,9 @@ func TestTokenFetchOutlivesItsLeader(t *testing.T) {
 	})
 }
 
-func TestTokenGotElsewhere(t *testing.T) {
+func TestGivenToken(t *testing.T) {
 	t.Parallel()
-	// world accepts one token and may issue another.
+	// world accepts one token and can issue another.
 	type world struct {
 		accepts atomic.Value
 		issued  atomic.Int64
@@ -324,7 +316,7 @@ func TestTokenGotElsewhere(t *testing.T) {
 		return err
 	}
 
-	t.Run("used until a 401, then refused", func(t *testing.T) {
+	t.Run("used until a 401", func(t *testing.T) {
 		t.Parallel()
 		w := &world{}
 		w.accepts.Store("given")
@@ -336,7 +328,7 @@ func TestTokenGotElsewhere(t *testing.T) {
 		for range 2 {
 			err := get(t, c)
 			require.ErrorIs(t, err, extract.ErrRefused)
-			require.ErrorContains(t, err, "the access token is refused and there is no other")
+			require.ErrorContains(t, err, "the access token got 401, and there is no API secret to get another")
 		}
 		require.Zero(t, w.issued.Load())
 	})
@@ -363,7 +355,7 @@ func TestTokenGotElsewhere(t *testing.T) {
 		})
 		require.NoError(t, get(t, c))
 		write(t, path, "two")
-		require.NoError(t, get(t, c), "the file is read after a 401 alone")
+		require.NoError(t, get(t, c), "the file is only read after a 401")
 		w.accepts.Store("two")
 		require.NoError(t, get(t, c))
 		w.accepts.Store("three")
@@ -393,7 +385,7 @@ func TestTokenGotElsewhere(t *testing.T) {
 		require.EqualValues(t, 1, w.issued.Load())
 		require.NoError(t, os.Remove(path))
 		w.accepts.Store("something else")
-		require.NoError(t, get(t, c), "without the file as without a change")
+		require.NoError(t, get(t, c), "a missing file counts as unchanged")
 		require.EqualValues(t, 2, w.issued.Load())
 	})
 }

@@ -18,14 +18,14 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// outcome is how a school's call ended.
+// outcome is the end of a school's call.
 type outcome struct {
 	tally extract.Tally
 	err   error
 	after time.Duration
 }
 
-// fetch asks for the results of every school at once.
+// fetch gets the results of all schools concurrently.
 func fetch(ctx context.Context, c *extract.Client, schools ...string) map[string]outcome {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -51,10 +51,10 @@ func named(prefix string, n int) []string {
 	return names
 }
 
-// outage answers 200 but for a time.
-func outage(j *journal, began time.Time, from, to time.Duration, failure bare) fake {
+// outageBetween responds with 200 except between two times.
+func outageBetween(j *requestLog, began time.Time, from, to time.Duration, failure bare) fake {
 	return func(r *http.Request) (*http.Response, error) {
-		j.note(schoolOf(r))
+		j.add(schoolOf(r))
 		if now := time.Since(began); now >= from && now < to {
 			return failure(r)
 		}
@@ -66,7 +66,7 @@ func failing(status int) bare {
 	return func(*http.Request) (*http.Response, error) { return reply(status, ""), nil }
 }
 
-func TestTroublePausesAllUntilOneSucceeds(t *testing.T) {
+func TestOutagePausesAllUntilOneSucceeds(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]bare{
 		"503":   failing(503),
@@ -84,8 +84,8 @@ func TestTroublePausesAllUntilOneSucceeds(t *testing.T) {
 				if name == "stall" {
 					known = 10 * time.Second
 				}
-				var j journal
-				c := dial(t, outage(&j, began, 0, lasts, failure), func(o *extract.Options) {
+				var j requestLog
+				c := dial(t, outageBetween(&j, began, 0, lasts, failure), func(o *extract.Options) {
 					o.Retries, o.RequestTimeout = 1, 10*time.Second
 				})
 				schools := named("s", 20)
@@ -93,7 +93,7 @@ func TestTroublePausesAllUntilOneSucceeds(t *testing.T) {
 					require.NoError(t, o.err, school)
 					require.Less(t, o.after, lasts+time.Minute)
 				}
-				// Some are sent before the trouble is known. From then on one at a time, with waits that grow to half a minute.
+				// A few are sent before the breaker opens. From then on there is one at a time, with delays up to half a minute.
 				probes := slices.DeleteFunc(j.of(""), func(e entry) bool { return e.at.Sub(began) <= known })
 				require.LessOrEqual(t, len(j.of(""))-len(probes), 16)
 				waits := gaps(probes[:len(probes)-len(schools)+1])
@@ -108,13 +108,13 @@ func TestTroublePausesAllUntilOneSucceeds(t *testing.T) {
 	}
 }
 
-// TestProbesGoRound has schools take turns, so that one that is broken for ever cannot keep the others from probing.
-func TestProbesGoRound(t *testing.T) {
+// TestSchoolsProbeInTurn, so one that always fails cannot keep the others from probing.
+func TestSchoolsProbeInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
+		var j requestLog
 		schools := named("broken", 5)
-		c := dial(t, outage(&j, time.Now(), 0, time.Hour, failing(500)), func(o *extract.Options) { o.Retries = 1 })
+		c := dial(t, outageBetween(&j, time.Now(), 0, time.Hour, failing(500)), func(o *extract.Options) { o.Retries = 1 })
 		for school, o := range fetch(t.Context(), c, schools...) {
 			require.ErrorIs(t, o.err, extract.ErrGaveUp)
 			require.Greater(t, len(j.of(school)), 10)
@@ -126,13 +126,13 @@ func TestProbesGoRound(t *testing.T) {
 	})
 }
 
-func TestTroubleThatLastsIsGivenUp(t *testing.T) {
+func TestLastingOutageIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]bare{
 		"503":   failing(503),
 		"stall": func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
 		"rest": func(*http.Request) (*http.Response, error) {
-			// Virtual time begins with the year 2000. All have failed once when the service first asks for a rest.
+			// Virtual time begins with the year 2000. All have failed once before the first Retry-After.
 			if time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) < time.Second/4 {
 				return reply(503, ""), nil
 			}
@@ -142,9 +142,9 @@ func TestTroubleThatLastsIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var j journal
-				// The stall's first attempts end together after 50 seconds, which is when the trouble begins.
-				c := dial(t, outage(&j, time.Now(), 0, time.Hour, failure), func(o *extract.Options) {
+				var j requestLog
+				// The stalled first attempts end together after 50 seconds, when the breaker opens.
+				c := dial(t, outageBetween(&j, time.Now(), 0, time.Hour, failure), func(o *extract.Options) {
 					o.GiveUpAfter, o.RequestTimeout = 5*time.Minute, 50*time.Second
 				})
 				for school, o := range fetch(t.Context(), c, named("s", 6)...) {
@@ -154,27 +154,27 @@ func TestTroubleThatLastsIsGivenUp(t *testing.T) {
 					require.LessOrEqual(t, o.after, 5*time.Minute+51*time.Second)
 					e := asError(t, o.err)
 					require.Equal(t, school, e.School)
-					require.ErrorContains(t, o.err, "gave up on the service: nothing succeeded for 5m (--give-up-after), last failure: ")
+					require.ErrorContains(t, o.err, "gave up on the service: no request succeeded for 5m (--give-up-after), last failure: ")
 					if name == "503" {
 						require.Equal(t, 503, e.Status)
 					}
 				}
-				asked := len(j.of(""))
+				requested := len(j.of(""))
 				_, err := c.Get(t.Context(), results("late"), discard)
 				require.ErrorIs(t, err, extract.ErrGaveUp)
-				require.Len(t, j.of(""), asked, "nothing more is asked")
+				require.Len(t, j.of(""), requested, "no further requests")
 			})
 		})
 	}
 }
 
-// TestAttemptsInTroubleDoNotCount has eight requests in flight when the service goes down, and no retries: the two that fail
-// before it is known to be in trouble are lost, the others are not.
-func TestAttemptsInTroubleDoNotCount(t *testing.T) {
+// TestAttemptsInAnOutageDoNotCount has eight requests in flight when the service goes down, and no retries: only the two
+// that fail before the breaker opens are lost.
+func TestAttemptsInAnOutageDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
-		c := dial(t, outage(&j, time.Now(), 0, 5*time.Minute, failing(500)), noRetries)
+		var j requestLog
+		c := dial(t, outageBetween(&j, time.Now(), 0, 5*time.Minute, failing(500)), noRetries)
 		lost := 0
 		for _, o := range fetch(t.Context(), c, named("s", 30)...) {
 			if o.err != nil {
@@ -186,11 +186,11 @@ func TestAttemptsInTroubleDoNotCount(t *testing.T) {
 	})
 }
 
-func TestNoTroubleBelowThreeSchools(t *testing.T) {
+func TestNoOutageBelowThreeSchools(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
-		c := dial(t, outage(&j, time.Now(), 0, 24*time.Hour, failing(500)))
+		var j requestLog
+		c := dial(t, outageBetween(&j, time.Now(), 0, 24*time.Hour, failing(500)))
 		for _, o := range fetch(t.Context(), c, "a", "b") {
 			require.Equal(t, 500, asError(t, o.err).Status)
 			require.Equal(t, 9, asError(t, o.err).Attempts)
@@ -202,7 +202,7 @@ func TestNoTroubleBelowThreeSchools(t *testing.T) {
 	})
 }
 
-func TestSuccessBetweenFailuresIsNoTrouble(t *testing.T) {
+func TestNoOutageWithSuccessesBetween(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
@@ -223,8 +223,8 @@ func TestSuccessBetweenFailuresIsNoTrouble(t *testing.T) {
 	})
 }
 
-// TestProbeThatFailsAfterTheTrouble was sent in it, so it does not count, though a request from before has ended it meanwhile.
-func TestProbeThatFailsAfterTheTrouble(t *testing.T) {
+// TestProbeThatFailsAfterTheOutage does not count, although an older request has closed the breaker since it was sent.
+func TestProbeThatFailsAfterTheOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -232,11 +232,11 @@ func TestProbeThatFailsAfterTheTrouble(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
 			switch {
 			case schoolOf(r) == "slow":
-				after(r.Context(), 10*time.Second)
+				wait(r.Context(), 10*time.Second)
 			case time.Since(began) == 0:
 				return reply(500, ""), nil
 			case probed.CompareAndSwap(false, true):
-				after(r.Context(), 20*time.Second)
+				wait(r.Context(), 20*time.Second)
 				return reply(500, ""), nil
 			}
 			return reply(200, "[]"), nil
@@ -248,7 +248,7 @@ func TestProbeThatFailsAfterTheTrouble(t *testing.T) {
 	})
 }
 
-func TestLookupsHaveNothingToDoWithTrouble(t *testing.T) {
+func TestBreakerIgnoresLookups(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lookupsFail atomic.Bool
@@ -266,7 +266,7 @@ func TestLookupsHaveNothingToDoWithTrouble(t *testing.T) {
 		for range 4 {
 			require.Equal(t, 3, asError(t, lookup()).Attempts)
 		}
-		// A lookup that names a school does not either.
+		// The same applies to a lookup with a school.
 		for _, school := range []string{"a", "b", "c", "d"} {
 			call := results(school)
 			call.Lookup = true
@@ -276,30 +276,30 @@ func TestLookupsHaveNothingToDoWithTrouble(t *testing.T) {
 		lookupsFail.Store(false)
 		done := make(chan map[string]outcome, 1)
 		go func() { done <- fetch(t.Context(), c, "a", "b", "c") }()
-		after(t.Context(), 20*time.Second)
+		wait(t.Context(), 20*time.Second)
 		start := time.Now()
 		require.NoError(t, lookup())
-		require.Zero(t, time.Since(start), "in the middle of the trouble")
+		require.Zero(t, time.Since(start), "during the outage")
 		for _, o := range <-done {
-			require.ErrorIs(t, o.err, extract.ErrGaveUp, "a lookup's success does not end it")
+			require.ErrorIs(t, o.err, extract.ErrGaveUp, "a successful lookup does not close the breaker")
 		}
 	})
 }
 
-// TestDenialsInTrouble has denied schools pass through without a wait and without ending the trouble.
-func TestDenialsInTrouble(t *testing.T) {
+// TestDenialsInAnOutage neither wait nor close the breaker.
+func TestDenialsInAnOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
 			if strings.HasPrefix(schoolOf(r), "denied") {
-				after(r.Context(), time.Second)
+				wait(r.Context(), time.Second)
 				return reply(403, ""), nil
 			}
 			return reply(500, ""), nil
 		}), func(o *extract.Options) { o.GiveUpAfter, o.Concurrency = time.Minute, 3 })
 		done := make(chan map[string]outcome, 1)
 		go func() { done <- fetch(t.Context(), c, "a", "b", "c") }()
-		after(t.Context(), time.Second/4)
+		wait(t.Context(), time.Second/4)
 		for school, o := range fetch(t.Context(), c, named("denied", 5)...) {
 			require.ErrorIs(t, o.err, extract.ErrDenied, school)
 		}
@@ -310,8 +310,8 @@ func TestDenialsInTrouble(t *testing.T) {
 	})
 }
 
-// TestProberThatIsCancelled leaves its turn to the next.
-func TestProberThatIsCancelled(t *testing.T) {
+// TestCancelledProbe leaves its turn to the next request.
+func TestCancelledProbe(t *testing.T) {
 	t.Parallel()
 	for name, moment := range map[string]time.Duration{"waiting": 10 * time.Millisecond, "asking": 20 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestProberThatIsCancelled(t *testing.T) {
 					case time.Since(began) == 0:
 						return reply(500, ""), nil
 					case strings.HasPrefix(schoolOf(r), "a"):
-						after(r.Context(), 55*time.Second)
+						wait(r.Context(), 55*time.Second)
 						return nil, errors.New("reset")
 					}
 					return reply(200, "[]"), nil
@@ -331,10 +331,10 @@ func TestProberThatIsCancelled(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				first := make(chan map[string]outcome, 1)
 				go func() { first <- fetch(ctx, c, "a1", "a2", "a3") }()
-				after(t.Context(), 5*time.Millisecond)
+				wait(t.Context(), 5*time.Millisecond)
 				second := make(chan map[string]outcome, 1)
 				go func() { second <- fetch(t.Context(), c, "b") }()
-				after(t.Context(), moment)
+				wait(t.Context(), moment)
 				stopped := time.Now()
 				cancel()
 				for _, o := range <-first {
@@ -348,12 +348,12 @@ func TestProberThatIsCancelled(t *testing.T) {
 	}
 }
 
-// TestRequestsOnTheirWayAreHeld has requests wait for the rate when the trouble begins: they go back and wait with the others.
-func TestRequestsOnTheirWayAreHeld(t *testing.T) {
+// TestRequestsWaitingForTheRateAreHeld, like all others, when the breaker opens.
+func TestRequestsWaitingForTheRateAreHeld(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
-		c := dial(t, outage(&j, time.Now(), 0, 10*time.Minute, failing(500)), func(o *extract.Options) {
+		var j requestLog
+		c := dial(t, outageBetween(&j, time.Now(), 0, 10*time.Minute, failing(500)), func(o *extract.Options) {
 			o.RatePerSecond, o.Concurrency, o.Retries = 1, 16, 2
 			o.Credentials.AccessToken = "T"
 		})
@@ -361,10 +361,10 @@ func TestRequestsOnTheirWayAreHeld(t *testing.T) {
 		for _, o := range outcomes {
 			require.NoError(t, o.err)
 		}
-		// The first three begin the trouble; the waits between probes grow from there on.
+		// The first three open the breaker; from then on the delays between probes grow.
 		entries := j.of("")
 		require.GreaterOrEqual(t, entries[8].at.Sub(entries[0].at), 60*time.Second)
 		require.Less(t, len(entries), 30+50)
-		require.EqualValues(t, len(entries), c.Stats().Requests, "what is held back is no request")
+		require.EqualValues(t, len(entries), c.Stats().Requests, "held requests are not sent")
 	})
 }

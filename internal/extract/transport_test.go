@@ -31,7 +31,7 @@ func zip(t *testing.T, body string) string {
 	return b.String()
 }
 
-// hijack answers with raw bytes and then ends the connection, with a reset if asked to.
+// hijack sends raw bytes and then closes the connection, optionally with a reset.
 func hijack(w http.ResponseWriter, raw string, reset bool) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -44,7 +44,7 @@ func hijack(w http.ResponseWriter, raw string, reset bool) {
 	_, _ = io.WriteString(conn, raw)
 }
 
-func TestBodiesComeWhole(t *testing.T) {
+func TestBodies(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("0123456789", 300_000)
 	for name, tt := range map[string]struct {
@@ -74,7 +74,7 @@ func TestBodiesComeWhole(t *testing.T) {
 					_, _ = io.WriteString(w, tt.body)
 				})
 				var got string
-				tally, err := c.Get(t.Context(), results("s1"), take(&got))
+				tally, err := c.Get(t.Context(), results("s1"), keep(&got))
 				require.NoError(t, err)
 				require.Equal(t, tt.want, got)
 				require.Equal(t, extract.Tally{Requests: 1, Pages: 1}, tally)
@@ -83,8 +83,8 @@ func TestBodiesComeWhole(t *testing.T) {
 	}
 }
 
-// TestBuffersHoldNothingOver asks for bodies of falling length, so that each finds a longer one in its buffer.
-func TestBuffersHoldNothingOver(t *testing.T) {
+// TestReusedBuffersKeepNothing gets bodies of falling length, so each buffer held a longer one before.
+func TestReusedBuffersKeepNothing(t *testing.T) {
 	t.Parallel()
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(schoolOf(r))
@@ -92,13 +92,13 @@ func TestBuffersHoldNothingOver(t *testing.T) {
 	})
 	for n := 3000; n >= 0; n -= 13 {
 		var got string
-		_, err := c.Get(t.Context(), results(strconv.Itoa(n)), take(&got))
+		_, err := c.Get(t.Context(), results(strconv.Itoa(n)), keep(&got))
 		require.NoError(t, err)
 		require.Equal(t, strings.Repeat(strconv.Itoa(n%10), n), got)
 	}
 }
 
-func TestBodiesOverTheCap(t *testing.T) {
+func TestMaxBody(t *testing.T) {
 	t.Parallel()
 	const limit = 1000
 	bomb := zip(t, strings.Repeat("\x00", 20<<20))
@@ -143,8 +143,8 @@ func TestBodiesOverTheCap(t *testing.T) {
 			t.Parallel()
 			c := serve(t, tt.serve, func(o *extract.Options) { o.MaxBody = limit })
 			var got string
-			tally, err := c.Get(t.Context(), results("s1"), take(&got))
-			require.EqualValues(t, 1, tally.Requests, "what is too large is not asked for again")
+			tally, err := c.Get(t.Context(), results("s1"), keep(&got))
+			require.EqualValues(t, 1, tally.Requests, "a body that is too large is not retried")
 			if tt.fits {
 				require.NoError(t, err)
 				require.Len(t, got, limit)
@@ -157,7 +157,7 @@ func TestBodiesOverTheCap(t *testing.T) {
 	}
 }
 
-func TestBrokenAnswersAreAskedForAgain(t *testing.T) {
+func TestBrokenResponsesAreRetried(t *testing.T) {
 	t.Parallel()
 	squeezed := zip(t, strings.Repeat(`{"a":1}`, 100))
 	for name, tt := range map[string]struct {
@@ -181,30 +181,30 @@ func TestBrokenAnswersAreAskedForAgain(t *testing.T) {
 		"no gzip": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = io.WriteString(w, "[1, 2, 3, 4, 5, 6]")
-		}, "network", "damaged"},
+		}, "network", "corrupt (gzip)"},
 		"gzip with a wrong checksum": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = io.WriteString(w, squeezed[:len(squeezed)-8]+"\x00\x00\x00\x00"+squeezed[len(squeezed)-4:])
-		}, "network", "damaged"},
+		}, "network", "corrupt (gzip)"},
 		"reset in the body": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[", true)
 		}, "network", ""},
-		"reset before an answer": {func(w http.ResponseWriter, _ *http.Request) {
+		"reset before an response": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "", true)
 		}, "network", ""},
-		"closed before an answer": {func(w http.ResponseWriter, _ *http.Request) {
+		"closed before an response": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "", false)
-		}, "network", "broke before an answer"},
+		}, "network", "connection closed before the response"},
 		"not HTTP": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "student Ann Lee\r\n\r\n", false)
-		}, "network", "broke before an answer"},
+		}, "network", "connection closed before the response"},
 		"headers without end": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "HTTP/1.1 200 OK\r\n"+strings.Repeat("X-Pad: "+strings.Repeat("p", 1000)+"\r\n", 400), false)
-		}, "network", "broke before an answer"},
+		}, "network", "connection closed before the response"},
 		"another encoding": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "br")
 			_, _ = io.WriteString(w, "xx")
-		}, "unreadable", "encoding that was not asked for"},
+		}, "unreadable", "unsupported Content-Encoding"},
 		"HTML": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "<html>Ann Lee</html>")
 		}, "unreadable", "not JSON"},
@@ -238,7 +238,7 @@ func TestBrokenAnswersAreAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestConnectionRefusedIsSaidSo(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
@@ -259,7 +259,7 @@ func TestUntrustedCertificateIsFinal(t *testing.T) {
 	c, err := extract.New(options(t, server.URL))
 	require.NoError(t, err)
 	_, err = c.Get(t.Context(), schools(), discard)
-	require.ErrorContains(t, err, "certificate is not trusted")
+	require.ErrorContains(t, err, "TLS: certificate not trusted")
 	require.ErrorIs(t, err, extract.ErrTokenEndpoint)
 	require.Equal(t, 1, asError(t, err).Attempts)
 
@@ -268,7 +268,7 @@ func TestUntrustedCertificateIsFinal(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	_, err = plain.Get(t.Context(), schools(), discard)
-	require.ErrorContains(t, err, "does not speak TLS there; check --base-url")
+	require.ErrorContains(t, err, "the server does not speak TLS; check --base-url")
 	require.Equal(t, 1, asError(t, err).Attempts)
 }
 
@@ -279,7 +279,7 @@ func newPlain(t *testing.T) string {
 	return server.URL
 }
 
-// TestRedirectsAreNotFollowed also shows that nothing reaches the other host, whoever redirects there.
+// TestRedirectsAreNotFollowed, neither of reads nor of token requests: nothing reaches the other host.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int64
@@ -292,7 +292,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		}
 		c := serve(t, redirect)
 		_, err := c.Get(t.Context(), results("s1"), discard)
-		require.ErrorContains(t, err, "redirect, which is never followed; check --base-url")
+		require.ErrorContains(t, err, "redirects are not followed; check --base-url")
 		require.Equal(t, status, asError(t, err).Status)
 		require.Equal(t, 1, asError(t, err).Attempts)
 		require.NotContains(t, err.Error(), "stolen")
@@ -306,10 +306,10 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	require.Zero(t, reached.Load())
 }
 
-func TestAttemptsEndAtTheRequestTimeout(t *testing.T) {
+func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
 	for name, hang := range map[string]fake{
-		"no answer": func(r *http.Request) (*http.Response, error) {
+		"no response": func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		},
@@ -317,7 +317,7 @@ func TestAttemptsEndAtTheRequestTimeout(t *testing.T) {
 			out, in := io.Pipe()
 			go func() {
 				for r.Context().Err() == nil {
-					after(r.Context(), time.Second)
+					wait(r.Context(), time.Second)
 					_, _ = in.Write([]byte(" "))
 				}
 				_ = in.CloseWithError(r.Context().Err())
@@ -331,7 +331,7 @@ func TestAttemptsEndAtTheRequestTimeout(t *testing.T) {
 				c := dial(t, hang, noRetries, func(o *extract.Options) { o.RequestTimeout = 7 * time.Second })
 				start := time.Now()
 				_, err := c.Get(t.Context(), results("s1"), discard)
-				require.ErrorContains(t, err, "timeout: no complete answer within 7s (--request-timeout)")
+				require.ErrorContains(t, err, "timeout: no complete response within 7s (--request-timeout)")
 				require.Equal(t, 7*time.Second, time.Since(start).Round(time.Second))
 				require.Equal(t, map[string]int64{"timeout": 1}, c.Stats().ByStatus)
 

@@ -20,38 +20,38 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-func TestConcurrencyBoundsRequestsInFlight(t *testing.T) {
+func TestConcurrencyBoundsRequests(t *testing.T) {
 	t.Parallel()
-	for _, bound := range []int{1, 3, 8} {
-		t.Run(strconv.Itoa(bound), func(t *testing.T) {
+	for _, capacity := range []int{1, 3, 8} {
+		t.Run(strconv.Itoa(capacity), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var now, most atomic.Int64
+				var now, highest atomic.Int64
 				c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
 					n := now.Add(1)
 					defer now.Add(-1)
-					for was := most.Load(); n > was; was = most.Load() {
-						most.CompareAndSwap(was, n)
+					for was := highest.Load(); n > was; was = highest.Load() {
+						highest.CompareAndSwap(was, n)
 					}
-					after(r.Context(), time.Second)
+					wait(r.Context(), time.Second)
 					return reply(200, tokenBody("T")), nil
-				}), func(o *extract.Options) { o.Concurrency = bound })
+				}), func(o *extract.Options) { o.Concurrency = capacity })
 				start := time.Now()
 				done := make(chan error, 1)
 				go func() { done <- all(t, c, 48, discard) }()
-				after(t.Context(), 1500*time.Millisecond)
-				require.EqualValues(t, bound, c.Stats().InFlight)
+				wait(t.Context(), 1500*time.Millisecond)
+				require.EqualValues(t, capacity, c.Stats().InFlight)
 				require.NoError(t, <-done)
 				require.Zero(t, c.Stats().InFlight)
-				require.EqualValues(t, bound, most.Load())
-				require.Equal(t, time.Duration(48/bound+1)*time.Second, time.Since(start), "all slots are used all the time")
+				require.EqualValues(t, capacity, highest.Load())
+				require.Equal(t, time.Duration(48/capacity+1)*time.Second, time.Since(start), "all slots are always used")
 			})
 		})
 	}
 }
 
-// TestSlotsAreFreeDuringWaitsAndAccept holds one call in a retry's wait and one in accept, at concurrency 1.
-func TestSlotsAreFreeDuringWaitsAndAccept(t *testing.T) {
+// TestWaitsAndAcceptDoNotCount has one call waiting for a retry and one in accept, at concurrency 1.
+func TestWaitsAndAcceptDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
@@ -81,56 +81,56 @@ func TestSlotsAreFreeDuringWaitsAndAccept(t *testing.T) {
 	})
 }
 
-// TestSlotsAreGivenInOrder, also while the level falls and rises.
-func TestSlotsAreGivenInOrder(t *testing.T) {
+// TestRequestsAreAdmittedInOrder, also while the limit falls and rises.
+func TestRequestsAreAdmittedInOrder(t *testing.T) {
 	t.Parallel()
 	for name, rejected := range map[string]bool{"of a healthy service": false, "of a busy one": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var j journal
+				var j requestLog
 				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
 					n := len(j.of(""))
-					j.note(schoolOf(r))
-					after(r.Context(), time.Second)
+					j.add(schoolOf(r))
+					wait(r.Context(), time.Second)
 					if rejected && n%7 == 0 {
 						return reply(429, ""), nil
 					}
 					return reply(200, "[]"), nil
 				}), withToken, noRetries, func(o *extract.Options) { o.Concurrency = 5 })
-				schools := named("s", 100)[10:] // whose names sort like their numbers
+				schools := named("s", 100)[10:] // names that sort like their numbers
 				done := make(chan struct{})
 				for _, school := range schools {
 					go func() {
 						_, _ = c.Get(t.Context(), results(school), discard)
 						done <- struct{}{}
 					}()
-					after(t.Context(), time.Millisecond)
+					wait(t.Context(), time.Millisecond)
 				}
 				for range schools {
 					<-done
 				}
-				// Two that get slots at the same moment may send in any order.
+				// Requests admitted at the same moment may be sent in any order.
 				entries := j.of("")
 				slices.SortStableFunc(entries, func(a, b entry) int {
 					return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.school, b.school))
 				})
-				var asked []string
+				var requested []string
 				for _, e := range entries {
-					asked = append(asked, e.school)
+					requested = append(requested, e.school)
 				}
-				require.Equal(t, schools, asked)
+				require.Equal(t, schools, requested)
 			})
 		})
 	}
 }
 
-// TestSlotsOfCallsThatAreCancelled are free again, whether those had one, waited for one, or got one at that moment.
-func TestSlotsOfCallsThatAreCancelled(t *testing.T) {
+// TestCancelledCallsFreeTheirSlots, whether they have one, wait for one, or get one at that moment.
+func TestCancelledCallsFreeTheirSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-			after(r.Context(), time.Second)
+			wait(r.Context(), time.Second)
 			if r.Context().Err() != nil {
 				return nil, r.Context().Err()
 			}
@@ -140,7 +140,7 @@ func TestSlotsOfCallsThatAreCancelled(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan map[string]outcome, 1)
 			go func() { done <- fetch(ctx, c, named("s", 6)...) }()
-			after(t.Context(), time.Second) // the moment at which the first two are answered
+			wait(t.Context(), time.Second) // the moment at which the first two get a response
 			cancel()
 			for _, o := range <-done {
 				if o.err != nil {
@@ -151,12 +151,12 @@ func TestSlotsOfCallsThatAreCancelled(t *testing.T) {
 		}
 		start := time.Now()
 		require.NoError(t, all(t, c, 6, discard))
-		require.Equal(t, 3*time.Second, time.Since(start), "both slots are there")
+		require.Equal(t, 3*time.Second, time.Since(start), "both slots are free")
 	})
 }
 
-// TestSlotsKeepTheirBounds whatever the service does.
-func TestSlotsKeepTheirBounds(t *testing.T) {
+// TestLimitStaysInBounds at services with random capacity and failures.
+func TestLimitStaysInBounds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -164,11 +164,11 @@ func TestSlotsKeepTheirBounds(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			concurrency := 1 + random.IntN(40)
 			m := &model{
-				slowest: slowest, network: 5 * time.Millisecond, late: seed%2 == 0, share: 0.3 * random.Float64(), failure: 503,
-				boundAt: func(since time.Duration) int { return 1 + int(since/time.Second)*13%37 },
+				maxLatency: maxLatency, network: 5 * time.Millisecond, late: seed%2 == 0, share: 0.3 * random.Float64(), failure: 503,
+				capacityAt: func(since time.Duration) int { return 1 + int(since/time.Second)*13%37 },
 			}
 			f := run(t, m, seed, load{concurrency: concurrency, schools: named("s", 600)})
-			require.LessOrEqual(t, m.crowd, concurrency)
+			require.LessOrEqual(t, m.maxInFlight, concurrency)
 			require.Greater(t, len(f.limits), 100)
 			for _, limit := range f.limits {
 				require.GreaterOrEqual(t, limit, int64(1))
@@ -178,12 +178,12 @@ func TestSlotsKeepTheirBounds(t *testing.T) {
 	}
 }
 
-// TestSlotsTellOfTheirNumber when it falls by half and when it is back, and not of each step.
-func TestSlotsTellOfTheirNumber(t *testing.T) {
+// TestLimitIsLogged when it has halved and when it is back, not at every change.
+func TestLimitIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		m := &model{fastest: fastest, slowest: slowest, random: rand.New(rand.NewPCG(1, 1)), began: time.Now(), boundAt: func(since time.Duration) int {
+		m := &model{minLatency: minLatency, maxLatency: maxLatency, random: rand.New(rand.NewPCG(1, 1)), began: time.Now(), capacityAt: func(since time.Duration) int {
 			if since < 5*time.Second {
 				return 2
 			}

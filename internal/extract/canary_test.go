@@ -14,9 +14,9 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// TestBrokenSchoolsAreToldFromTrouble has five schools that are broken for ever and nothing else left to fetch: a school that
-// was served before shows that the service is well.
-func TestBrokenSchoolsAreToldFromTrouble(t *testing.T) {
+// TestBrokenSchoolsAreNotAnOutage has five schools that always fail and nothing else to fetch: a canary shows that the
+// service is healthy.
+func TestBrokenSchoolsAreNotAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]bare{"500": failing(500), "404": failing(404), "HTML": func(*http.Request) (*http.Response, error) {
 		return reply(200, "<html>"), nil
@@ -24,9 +24,9 @@ func TestBrokenSchoolsAreToldFromTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var j journal
+				var j requestLog
 				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-					j.note(schoolOf(r))
+					j.add(schoolOf(r))
 					if strings.HasPrefix(schoolOf(r), "bad") {
 						return failure(r)
 					}
@@ -47,16 +47,16 @@ func TestBrokenSchoolsAreToldFromTrouble(t *testing.T) {
 				again := len(j.of("good0")) + len(j.of("good1")) + len(j.of("good2")) - 3
 				require.Positive(t, again)
 				require.Less(t, again, 15)
-				require.Equal(t, c.Stats().Requests, sum.Requests, "every request is in somebody's tally")
+				require.Equal(t, c.Stats().Requests, sum.Requests, "every request is in a tally")
 				require.Equal(t, c.Stats().Retries, sum.Retries)
 			})
 		})
 	}
 }
 
-// TestWitnessesOfOthersOnly has the only successes be of the prober's own school, of another operation, and of a later page:
-// none of them is asked again.
-func TestWitnessesOfOthersOnly(t *testing.T) {
+// TestCanariesOfOtherSchoolsOnly has successes only of the probe's own school and of another operation: they are not
+// sent again.
+func TestCanariesOfOtherSchoolsOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var served atomic.Int64
@@ -80,8 +80,8 @@ func TestWitnessesOfOthersOnly(t *testing.T) {
 	})
 }
 
-// TestLaterPagesAreNoWitnesses fails all first pages: the cursor of a later page is not sent again.
-func TestLaterPagesAreNoWitnesses(t *testing.T) {
+// TestLaterPagesAreNotCanaries fails all first pages: the cursor of a later one is not sent again.
+func TestLaterPagesAreNotCanaries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
@@ -106,14 +106,14 @@ func TestLaterPagesAreNoWitnesses(t *testing.T) {
 	})
 }
 
-// TestWitnessIsOfAnotherSchool fails one call of each school while another call of two of them goes on to succeed: a school's own
-// success is not asked again by its probe, and does not push out the other school's.
-func TestWitnessIsOfAnotherSchool(t *testing.T) {
+// TestCanaryIsOfAnotherSchool fails one call of each school while another call of two of them succeeds: a school's own
+// success is not its canary, and does not replace the other school's.
+func TestCanaryIsOfAnotherSchool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
+		var j requestLog
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-			j.note(schoolOf(r) + r.URL.Query().Get("student"))
+			j.add(schoolOf(r) + r.URL.Query().Get("student"))
 			if r.URL.Query().Get("student") == "/bad" {
 				return reply(500, ""), nil
 			}
@@ -137,11 +137,11 @@ func TestWitnessIsOfAnotherSchool(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		asked := j.of("")[3:]
-		for i, e := range asked {
+		requested := j.of("")[3:]
+		for i, e := range requested {
 			if strings.HasSuffix(e.school, "/good") {
 				want := "a/good"
-				if asked[i-1].school == "a/bad" {
+				if requested[i-1].school == "a/bad" {
 					want = "b/good"
 				}
 				require.Equal(t, want, e.school)

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// all asks for n schools at once and returns the first error.
+// all gets the results of n schools concurrently and returns the first error.
 func all(t *testing.T, c *extract.Client, n int, accept func([]byte) error) error {
 	t.Helper()
 	var g errgroup.Group
@@ -27,13 +27,13 @@ func all(t *testing.T, c *extract.Client, n int, accept func([]byte) error) erro
 	return g.Wait()
 }
 
-func TestRateCountsEveryRequest(t *testing.T) {
+func TestRateAppliesToEveryRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
+		var j requestLog
 		var failed atomic.Int64
 		c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
-			j.note("")
+			j.add("")
 			if r.Method == http.MethodGet && failed.Add(1)%3 == 0 {
 				return reply(500, ""), nil
 			}
@@ -47,13 +47,13 @@ func TestRateCountsEveryRequest(t *testing.T) {
 	})
 }
 
-// TestRateHoldsAfterAPause has requests wait for the rate when a pause begins: they leave at the rate after it, not together.
-func TestRateHoldsAfterAPause(t *testing.T) {
+// TestRateAppliesAfterAPause: requests that wait for the rate when a pause begins leave at the rate after it.
+func TestRateAppliesAfterAPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var j journal
+		var j requestLog
 		c := dial(t, fake(func(*http.Request) (*http.Response, error) {
-			j.note("")
+			j.add("")
 			if len(j.of("")) == 1 {
 				return reply(429, "", "Retry-After", "60"), nil
 			}

@@ -54,11 +54,11 @@ func TestHeadersOfReadsAndTokenRequests(t *testing.T) {
 	require.Empty(t, read.TransferEncoding)
 }
 
-func TestAnswersOfTheTokenEndpoint(t *testing.T) {
+func TestTokenResponses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		body, contentType string
-		refused           bool
+		rejected          bool
 	}{
 		"as observed":         {body: `{"access_token":"T","token_type":"BearerToken","expires_in":"3599","issued_at":"1"}`},
 		"numbers":             {body: `{"access_token":"T","token_type":"Bearer","expires_in":3599}`},
@@ -66,14 +66,14 @@ func TestAnswersOfTheTokenEndpoint(t *testing.T) {
 		"an odd type":         {body: `{"access_token":"T","token_type":"mac"}`},
 		"null life":           {body: `{"access_token":"T","expires_in":null}`},
 		"no life":             {body: `{"access_token":"T","expires_in":"0"}`},
-		"called plain text":   {body: `{"access_token":"T","expires_in":"3599"}`, contentType: "text/plain"},
-		"called a form":       {body: `{"access_token":"T"}`, contentType: "application/x-www-form-urlencoded"},
-		"no token":            {body: `{"token_type":"Bearer"}`, refused: true},
-		"empty token":         {body: `{"access_token":""}`, refused: true},
-		"HTML":                {body: `<html>LEAKED</html>`, refused: true},
-		"nothing":             {body: ``, refused: true},
-		"a token of lines":    {body: `{"access_token":"LEAKED\r\nX-Evil: 1"}`, refused: true},
-		"an error with a 200": {body: `{"access_token":"T","error":"LEAKED","error_description":"LEAKED"}`, refused: true},
+		"declared plain text": {body: `{"access_token":"T","expires_in":"3599"}`, contentType: "text/plain"},
+		"declared a form":     {body: `{"access_token":"T"}`, contentType: "application/x-www-form-urlencoded"},
+		"no token":            {body: `{"token_type":"Bearer"}`, rejected: true},
+		"empty token":         {body: `{"access_token":""}`, rejected: true},
+		"HTML":                {body: `<html>LEAKED</html>`, rejected: true},
+		"nothing":             {body: ``, rejected: true},
+		"a token of lines":    {body: `{"access_token":"LEAKED\r\nX-Evil: 1"}`, rejected: true},
+		"an error with a 200": {body: `{"access_token":"T","error":"LEAKED","error_description":"LEAKED"}`, rejected: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,18 +90,18 @@ func TestAnswersOfTheTokenEndpoint(t *testing.T) {
 				_, _ = io.WriteString(w, tt.body)
 			}, noRetries)
 			_, err := c.Get(t.Context(), results("s1"), discard)
-			if !tt.refused {
+			if !tt.rejected {
 				require.NoError(t, err)
 				return
 			}
 			require.ErrorIs(t, err, extract.ErrTokenEndpoint)
-			require.ErrorContains(t, err, "token (/auth/v1/token): cannot get an access token: the answer is not a token")
+			require.ErrorContains(t, err, "token (/auth/v1/token): cannot get an access token: the response is not a token")
 			require.NotContains(t, err.Error(), "LEAKED")
 		})
 	}
 }
 
-func TestTokenEndpointThatRefuses(t *testing.T) {
+func TestTokenEndpointRejectsCredentials(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 403} {
 		var calls atomic.Int64
@@ -113,15 +113,15 @@ func TestTokenEndpointThatRefuses(t *testing.T) {
 			_, err := c.Get(t.Context(), schools(), discard)
 			require.ErrorIs(t, err, extract.ErrRefused)
 			require.EqualError(t, err, fmt.Sprintf(
-				"token (/auth/v1/token): the service refused our credentials: no token for this key and secret; check both (status %d)", status))
+				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both (status %d)", status))
 		}
-		require.EqualValues(t, 1, calls.Load(), "it is asked once and no more")
+		require.EqualValues(t, 1, calls.Load(), "it is asked only once")
 	}
 }
 
-func TestTokenEndpointThatIsDown(t *testing.T) {
+func TestTokenEndpointDown(t *testing.T) {
 	t.Parallel()
-	for name, answer := range map[string]bare{
+	for name, response := range map[string]bare{
 		"503":     func(*http.Request) (*http.Response, error) { return reply(503, `{"code": "DOWN"}`), nil },
 		"400":     func(*http.Request) (*http.Response, error) { return reply(400, "LEAKED"), nil },
 		"404":     func(*http.Request) (*http.Response, error) { return reply(404, ""), nil },
@@ -131,7 +131,7 @@ func TestTokenEndpointThatIsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				// It is down in the first five requests, once for good and once not.
+				// It fails always, or for the first five requests.
 				for _, down := range []int64{1000, 5} {
 					var calls atomic.Int64
 					c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
@@ -141,7 +141,7 @@ func TestTokenEndpointThatIsDown(t *testing.T) {
 						case calls.Add(1) > down:
 							return reply(200, tokenBody("T")), nil
 						default:
-							return answer(r)
+							return response(r)
 						}
 					}))
 					var g errgroup.Group
@@ -160,7 +160,7 @@ func TestTokenEndpointThatIsDown(t *testing.T) {
 					require.ErrorIs(t, err, extract.ErrTokenEndpoint)
 					require.True(t, extract.EndsRun(err))
 					require.Equal(t, 9, asError(t, err).Attempts)
-					require.EqualValues(t, 9, calls.Load(), "all that waited fail together")
+					require.EqualValues(t, 9, calls.Load(), "all waiting requests fail together")
 					require.NotContains(t, err.Error(), "LEAKED")
 				}
 			})

@@ -1,0 +1,133 @@
+package extract
+
+import "time"
+
+const (
+	// initialLimit bounds the first burst, when the service's capacity is unknown.
+	initialLimit = 8
+	// successesPerIncrease is how many successes raise the limit by one, before backoff. It bounds the waste at a service
+	// that rejects at no fixed concurrency, such as one with a request rate, to one in so many. Rejections unrelated to
+	// concurrency lower the limit only if they are more frequent.
+	successesPerIncrease = 16
+	// minBackoff and maxBackoff bound the backoff exponent. At the minimum every success raises the limit, so it doubles
+	// per round trip. At the maximum there is a probe per 256 successes, which costs little and finds new capacity within
+	// seconds.
+	minBackoff, maxBackoff = -4, 4
+	// minBackoffAfterRejection slows growth after any rejection to four successes per increase.
+	minBackoffAfterRejection = -2
+	// After a rejection with Retry-After, which pauses all requests, the limit does not rise for holdPerRetryAfter times
+	// that long, up to maxHold, before backoff.
+	holdPerRetryAfter = 8
+	maxHold           = time.Minute
+)
+
+// aimd finds how many concurrent requests the service takes, up to --concurrency, by additive increase and
+// multiplicative decrease. It has no clock and no lock; its owner reports how each request ended.
+//
+// A number of successes raises the limit by one. Each rejection lowers it by one, so that a burst that was rejected in
+// part shrinks to the part that was not. Rejections of requests that were in flight together are one congestion event,
+// which at most halves the limit.
+//
+// The first request sent at a concurrency, since the limit was last lower, is a probe. Backoff follows from probes: it
+// doubles the successes per increase when a probe above the proven concurrency is rejected, and halves them when one
+// succeeds there. A service with a fixed capacity is therefore probed less and less often, while rejections unrelated to
+// concurrency, such as those of one broken school, lower the limit only briefly.
+type aimd struct {
+	max         int // --concurrency
+	limit       int
+	proven      int       // concurrency known to work; backoff applies above it only
+	probed      int       // highest concurrency probed since the limit was last lowered
+	successes   int       // since the last increase or failed probe
+	backoff     int       // exponent of two that multiplies successesPerIncrease
+	holdUntil   time.Time // no increase before
+	events      int       // congestion events
+	failedProbe int       // the last event in which a probe was rejected
+	floor       int       // the last event lowers the limit no further
+}
+
+// sample is the state in which a request was sent.
+type sample struct {
+	inFlight    int  // concurrent requests, itself and those sent at the same moment included
+	probe       bool // it is one, or was sent together with one: any of them may be the one rejected
+	last        bool // of those sent at the same moment
+	events      int  // aimd.events at that moment
+	failedProbe int  // aimd.failedProbe at that moment
+}
+
+func newAIMD(concurrency int) aimd {
+	return aimd{max: concurrency, limit: min(concurrency, initialLimit), backoff: minBackoff}
+}
+
+// sample records requests that are sent now, as the last of inFlight.
+func (a *aimd) sample(inFlight int) sample {
+	s := sample{inFlight: inFlight, probe: inFlight > a.probed, events: a.events, failedProbe: a.failedProbe}
+	a.probed = max(a.probed, inFlight)
+	return s
+}
+
+// succeeded learns from a success. Without waiting requests it does not count towards an increase, which would not be
+// tested.
+func (a *aimd) succeeded(s sample, waiting bool, now time.Time) {
+	if s.probe && s.last && s.inFlight > a.proven && s.failedProbe == a.failedProbe {
+		a.proven = s.inFlight
+		a.backoff = max(a.backoff-1, minBackoff)
+	}
+	if !waiting || a.limit == a.max {
+		return
+	}
+	if a.successes++; a.successes >= a.successesNeeded() && !now.Before(a.holdUntil) {
+		a.limit++
+		a.successes = 0
+	}
+}
+
+// successesNeeded returns how many successes raise the limit now.
+func (a *aimd) successesNeeded() int {
+	switch {
+	case a.backoff < 0:
+		return successesPerIncrease >> -a.backoff
+	case a.limit < a.proven:
+		return successesPerIncrease
+	default:
+		return successesPerIncrease << a.backoff
+	}
+}
+
+// rejected learns from a request for which the service had no capacity.
+func (a *aimd) rejected(s sample, retryAfter time.Duration, now time.Time) {
+	switch {
+	case s.inFlight == 1:
+		return // the limit cannot be lower
+	case s.events == a.events: // sent after the last event, so this is a new one
+		a.events++
+		a.floor = max(1, a.limit/2)
+		a.limit = min(a.limit, s.inFlight)
+		a.backoff = max(a.backoff, minBackoffAfterRejection)
+	case s.events < a.events-1:
+		return // sent before the last event: outdated
+	}
+	a.limit = max(a.floor, a.limit-1)
+	a.probed = a.limit
+	if s.probe {
+		a.probeRejected(s)
+		a.proven = a.limit
+	}
+	if retryAfter > 0 {
+		a.holdUntil = now.Add(min(holdPerRetryAfter*retryAfter, maxHold) << max(a.backoff, 0))
+	}
+}
+
+// probeRejected increases backoff once per event. If the concurrency was proven before, the service's capacity has
+// fallen to an unknown level, so backoff starts over.
+func (a *aimd) probeRejected(s sample) {
+	if a.failedProbe == a.events {
+		return
+	}
+	a.failedProbe = a.events
+	a.successes = 0
+	if s.inFlight <= a.proven {
+		a.backoff = 0
+		return
+	}
+	a.backoff = min(max(a.backoff+1, 0), maxBackoff)
+}

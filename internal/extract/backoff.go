@@ -1,0 +1,72 @@
+package extract
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Bounds of the delay between attempts.
+const (
+	minRetryDelay = 500 * time.Millisecond
+	maxRetryDelay = 30 * time.Second
+)
+
+// retryDelay returns the delay before the attempt after n retries. It doubles up to half a minute. The upper half of it
+// is random, so that requests that failed together are not repeated together.
+func retryDelay(n int) time.Duration {
+	limit := min(maxRetryDelay, minRetryDelay<<min(n+1, 16))
+	return limit/2 + rand.N(limit-limit/2+1)
+}
+
+// sleep waits for d, or returns the cause of ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// budget is the time that a lookup or a token request has from its first attempt on (--give-up-after). A nil budget is
+// unlimited.
+type budget struct {
+	limit   time.Duration
+	started time.Time // zero before the first attempt
+	last    *failure  // nil until an attempt has failed
+}
+
+// start records an attempt and returns the longest time it may take.
+func (b *budget) start(timeout time.Duration) time.Duration {
+	if b == nil {
+		return timeout
+	}
+	if b.started.IsZero() {
+		b.started = time.Now()
+	}
+	return min(timeout, b.limit)
+}
+
+// bound cancels a context when the budget is used up. The first attempt is bounded by start instead.
+func (b *budget) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b == nil || b.last == nil {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, b.started.Add(b.limit), gaveUp(b.limit, b.last.cause()))
+}
+
+// sleep waits before the next attempt, after the last one failed with f.
+func (b *budget) sleep(ctx context.Context, f *failure, delay time.Duration) error {
+	if b != nil {
+		b.last = f
+	}
+	ctx, cancel := b.bound(ctx)
+	defer cancel()
+	return sleep(ctx, delay)
+}

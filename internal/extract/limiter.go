@@ -1,0 +1,174 @@
+package extract
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// limiter bounds concurrent requests by --concurrency, and by less while the service throttles (aimd.go). A request
+// counts until its body has been read. Waiting requests are admitted in order.
+type limiter struct {
+	next roundTripper
+	log  *slog.Logger
+
+	mu        sync.Mutex
+	aimd      aimd
+	outlier   outlier
+	inFlight  int       // may exceed the limit for a while after that fell
+	waiting   list.List // of chan sample
+	logged    int       // the limit last logged; the highest one while there is nothing to log
+	throttled bool      // a lower limit was logged, and it is not back at --concurrency
+}
+
+var _ roundTripper = (*limiter)(nil)
+
+func newLimiter(next roundTripper, concurrency int, log *slog.Logger) *limiter {
+	a := newAIMD(concurrency)
+	return &limiter{next: next, log: log, aimd: a, logged: a.limit}
+}
+
+func (l *limiter) roundTrip(ctx context.Context, req *request) (*response, error) {
+	s, err := l.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res, err := l.next.roundTrip(ctx, req)
+	l.release(ctx, req.call.School, s, res, err)
+	return res, err
+}
+
+// limit returns the current limit.
+func (l *limiter) limit() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.aimd.limit
+}
+
+// acquire waits until a request may be sent.
+func (l *limiter) acquire(ctx context.Context) (sample, error) {
+	admitted := make(chan sample, 1)
+	l.mu.Lock()
+	place := l.waiting.PushBack(admitted)
+	l.admit()
+	l.mu.Unlock()
+	select {
+	case s := <-admitted:
+		return s, nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-admitted:
+		l.inFlight--
+		l.admit()
+	default:
+		l.waiting.Remove(place)
+	}
+	return sample{}, context.Cause(ctx)
+}
+
+// admit lets requests go in order, up to the limit. The caller holds mu.
+func (l *limiter) admit() {
+	free := min(l.aimd.limit-l.inFlight, l.waiting.Len())
+	if free <= 0 {
+		return
+	}
+	l.inFlight += free
+	s := l.aimd.sample(l.inFlight)
+	for i := range free {
+		if admitted, ok := l.waiting.Remove(l.waiting.Front()).(chan sample); ok {
+			s.last = i == free-1
+			admitted <- s
+		}
+	}
+}
+
+// release ends a request and adjusts the limit to its outcome. Most failures have nothing to do with concurrency.
+func (l *limiter) release(ctx context.Context, school string, s sample, res *response, err error) {
+	l.mu.Lock()
+	switch {
+	case res != nil && res.status == http.StatusOK:
+		l.outlier.succeeded(school)
+		l.aimd.succeeded(s, l.waiting.Len() > 0, time.Now())
+	case overloaded(res, err) && l.outlier.countsRejection(school):
+		var wait time.Duration
+		if res != nil {
+			wait = retryAfter(res.header)
+		}
+		l.aimd.rejected(s, wait, time.Now())
+	}
+	l.inFlight--
+	l.admit()
+	before := l.logged
+	limit, changed := l.aimd.limit, l.shouldLog()
+	l.mu.Unlock()
+	if changed {
+		message := fmt.Sprintf("throttled by the service: concurrency %d → %d", before, limit)
+		if limit > before {
+			message = fmt.Sprintf("no longer throttled by the service: concurrency %d → %d", before, limit)
+		}
+		l.log.LogAttrs(ctx, slog.LevelInfo, message, //nolint:sloglint // a complete sentence
+			slog.Int("limit", limit), slog.Int("concurrency", l.aimd.max))
+	}
+}
+
+// shouldLog reports whether the limit has halved since it was last logged, or is back at --concurrency after that. The
+// caller holds mu.
+func (l *limiter) shouldLog() bool {
+	limit := l.aimd.limit
+	switch {
+	case limit <= l.logged/2:
+		l.logged, l.throttled = limit, true
+		return true
+	case l.throttled && limit == l.aimd.max:
+		l.logged, l.throttled = limit, false
+		return true
+	case !l.throttled:
+		l.logged = max(l.logged, limit)
+	}
+	return false
+}
+
+// overloaded reports whether the service rejected a request for lack of capacity, or did not answer in time.
+func overloaded(res *response, err error) bool {
+	if err != nil {
+		return isTimeout(err)
+	}
+	switch res.status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return false
+	}
+}
+
+// outlier is the last rejected school, until it succeeds. If only that school is rejected again, it is probably broken
+// by itself, and a fan-out over its students has many calls in flight. Its rejections then lower the limit no faster
+// than the successes of other schools raise it.
+type outlier struct {
+	school    string // "" for none
+	successes int    // of other schools since the rejection
+}
+
+func (o *outlier) succeeded(school string) {
+	if school == o.school {
+		o.school = ""
+	}
+	o.successes++
+}
+
+// countsRejection reports whether a rejection should lower the limit. One of an outlier does again after
+// successesPerIncrease successes, otherwise a call that exceeds the service's capacity could fail in every attempt.
+func (o *outlier) countsRejection(school string) bool {
+	if o.school != "" && school == o.school && o.successes > 0 && o.successes < successesPerIncrease {
+		return false
+	}
+	o.school, o.successes = school, 0
+	return true
+}

@@ -1,0 +1,135 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// minLoggedPause is the shortest Retry-After that is logged.
+	minLoggedPause = 5 * time.Second
+	// maxRetryAfter keeps absurd values within the range of a time.Duration.
+	maxRetryAfter = 10 * 365 * 24 * time.Hour
+)
+
+// errBreakerOpen returns a request to the breaker, which opened after the request had got its permit.
+var errBreakerOpen = errors.New("held back, the service is failing")
+
+// pacer applies --rate and the pause that the service asked for (Retry-After) to all requests together.
+type pacer struct {
+	next        roundTripper
+	rate        *rate.Limiter
+	giveUpAfter time.Duration
+	breaker     *breaker
+	log         *slog.Logger
+
+	mu          sync.Mutex
+	pausedUntil time.Time
+}
+
+var _ roundTripper = (*pacer)(nil)
+
+func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) {
+	if err := p.wait(ctx); err != nil {
+		return nil, err
+	}
+	if p.breaker.blocks(req.permit) {
+		return nil, errBreakerOpen
+	}
+	res, err := p.next.roundTrip(ctx, req)
+	if err != nil || !retryable(res.status) {
+		return res, err
+	}
+	if d := retryAfter(res.header); d > 0 {
+		p.extendPause(d)
+		if d >= minLoggedPause {
+			p.log.LogAttrs(ctx, slog.LevelInfo, "throttled by the service (Retry-After): pausing all requests",
+				append(req.call.attrs(), slog.Int("status", res.status), slog.Duration("wait", d))...)
+		}
+		if _, err := p.pause(); err != nil {
+			res.release()
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+// wait returns when a request may be sent. A pause that begins during the wait for the rate uses up the reservation, so
+// that requests leave at the rate after the pause too.
+func (p *pacer) wait(ctx context.Context) error {
+	for {
+		left, err := p.pause()
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			if err := sleep(ctx, left); err != nil {
+				return err
+			}
+			continue // it may have been extended
+		}
+		reservation := p.rate.Reserve()
+		if err := sleep(ctx, reservation.Delay()); err != nil {
+			reservation.Cancel()
+			return err
+		}
+		if left, _ := p.pause(); left == 0 {
+			return nil
+		}
+	}
+}
+
+// pause returns the rest of the pause, and an error if that is longer than --give-up-after.
+func (p *pacer) pause() (time.Duration, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := max(0, time.Until(p.pausedUntil))
+	if left > p.giveUpAfter {
+		return left, fmt.Errorf("%w: it asks for a pause of %s (Retry-After), longer than %s (--give-up-after); "+
+			"run the same command again after that to resume", ErrGaveUp, shortDuration(left.Round(time.Second)), shortDuration(p.giveUpAfter))
+	}
+	return left, nil
+}
+
+// extendPause makes the pause last for d from now, if that is longer.
+func (p *pacer) extendPause(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := time.Now().Add(d); until.After(p.pausedUntil) {
+		p.pausedUntil = until
+	}
+}
+
+// retryAfter parses the header: seconds, or a date. A date is relative to the response's own Date if there is one, so a
+// wrong clock on either side does not matter.
+func retryAfter(h http.Header) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if text == "" {
+		return 0
+	}
+	if strings.Trim(text, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	then, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return min(max(0, then.Sub(now)), maxRetryAfter)
+}

@@ -1,0 +1,168 @@
+package extract
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Tally is the cost of one call.
+type Tally struct {
+	Requests int64 // sent for the call, repeats with a new token and canaries included
+	Retries  int64 // attempts after the first, over all pages
+	Pages    int64 // complete pages accepted
+}
+
+// Stats are the totals of a client. Requests does not include token requests; it is the sum of all tallies, and of
+// ByStatus.
+type Stats struct {
+	Requests       int64
+	Retries        int64
+	TokenRequests  int64            // sent to the token endpoint
+	TokenRefreshes int64            // tokens after the first
+	ByStatus       map[string]int64 // by status code, "timeout", "network", "unreadable" (an unusable 200) or "cancelled"
+	InFlight       int64            // requests in flight now, token requests included
+	Limit          int64            // of concurrent reads: --concurrency, or less while the service throttles
+}
+
+// counters are the totals of a client.
+type counters struct {
+	mu     sync.Mutex
+	totals Stats
+}
+
+func newCounters() *counters { return &counters{totals: Stats{ByStatus: make(map[string]int64)}} }
+
+// update changes the totals with the lock held.
+func (c *counters) update(change func(*Stats)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(&c.totals)
+}
+
+func (c *counters) snapshot() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	totals := c.totals
+	totals.ByStatus = maps.Clone(totals.ByStatus)
+	return totals
+}
+
+// unreadable counts a 200 as unreadable instead.
+func (c *counters) unreadable() {
+	c.update(func(s *Stats) {
+		if s.ByStatus["200"]--; s.ByStatus["200"] == 0 {
+			delete(s.ByStatus, "200")
+		}
+		s.ByStatus[classUnreadable]++
+	})
+}
+
+// Event is a request that has ended, token requests included. It contains neither URL nor query.
+type Event struct {
+	Method              string
+	Operation, Template string
+	School, District    string // bids, empty unless the call was for one
+	Status              string // as in Stats.ByStatus, but never "unreadable": the body has not been parsed yet
+	Attempt             int    // from 1, over all attempts of the call
+	Bytes               int    // of the body, decompressed
+	InFlight            int64  // concurrent requests when it began, itself included
+	Began               time.Time
+	Took                time.Duration
+}
+
+// Observer receives the requests of a client. Its methods are called concurrently, while the request counts as in
+// flight, and must return quickly. The context is the call's.
+type Observer interface {
+	// Requested is called after every request.
+	Requested(ctx context.Context, event Event)
+	// Retried is called after every attempt but the first. cause is the status of the attempt before it, as in
+	// Stats.ByStatus.
+	Retried(ctx context.Context, operation, cause string)
+}
+
+// noObserver ignores everything.
+type noObserver struct{}
+
+func (noObserver) Requested(context.Context, Event)        {}
+func (noObserver) Retried(context.Context, string, string) {}
+
+// recorder counts, logs and reports every request.
+type recorder struct {
+	next     roundTripper
+	counters *counters
+	observer Observer
+	log      *slog.Logger
+}
+
+var _ roundTripper = (*recorder)(nil)
+
+func (r *recorder) roundTrip(ctx context.Context, req *request) (*response, error) {
+	var inFlight int64
+	r.counters.update(func(s *Stats) {
+		s.InFlight++
+		inFlight = s.InFlight
+	})
+	start := time.Now()
+	res, err := r.next.roundTrip(ctx, req)
+	took := time.Since(start)
+	req.status = statusName(ctx, res, err)
+	r.counters.update(func(s *Stats) {
+		s.InFlight--
+		if req.tally == nil {
+			s.TokenRequests++
+			return
+		}
+		req.tally.Requests++
+		s.Requests++
+		s.ByStatus[req.status]++
+	})
+	bytes := 0
+	if res != nil {
+		bytes = res.body.Len()
+	}
+	call := req.call
+	r.observer.Requested(ctx, Event{
+		Method: req.method, Operation: call.Operation, Template: call.Template, School: call.School, District: call.District,
+		Status: req.status, Attempt: req.attempt, Bytes: bytes, InFlight: inFlight, Began: start, Took: took,
+	})
+	if r.log.Enabled(ctx, slog.LevelDebug) {
+		r.log.LogAttrs(ctx, slog.LevelDebug, "request", append(call.attrs(),
+			slog.String("status", req.status), slog.Duration("duration", took),
+			slog.Int("bytes", bytes), slog.Int("attempt", req.attempt))...)
+	}
+	return res, err
+}
+
+// statusName returns the name under which an attempt is counted and logged.
+func statusName(ctx context.Context, res *response, err error) string {
+	e, ok := errors.AsType[*attemptError](err)
+	switch {
+	case err == nil:
+		return strconv.Itoa(res.status)
+	case ok && e.class != "":
+		return e.class
+	case ok:
+		return strconv.Itoa(e.status)
+	case ctx.Err() != nil:
+		return classCancelled
+	default:
+		return classNetwork
+	}
+}
+
+// attrs identifies a call in logs.
+func (c *Call) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("operation", c.Operation), slog.String("route", c.Template)}
+	if c.School != "" {
+		attrs = append(attrs, slog.String("school", c.School))
+	}
+	if c.District != "" {
+		attrs = append(attrs, slog.String("district", c.District))
+	}
+	return attrs
+}
