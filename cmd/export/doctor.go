@@ -1,16 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net/http"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/doctor"
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/sink"
 )
 
-// doctorOptions are the settings of doctor: those of the runs that it is for,
-// as far as the service and the destination know them.
+// doctorOptions are the settings of a run that concern the service and the destination.
 type doctorOptions struct {
 	general
 	destination
@@ -19,20 +27,23 @@ type doctorOptions struct {
 	partitionBy string
 }
 
-// doctorRetries is how often doctor repeats what failed, unless it is told:
-// whoever asks what is wrong waits for the answer.
-const doctorRetries = "2"
+const (
+	// doctorRetries is the default of --retries: the user waits for the findings.
+	doctorRetries = "2"
+	// doctorAttempts is how often a request to S3 is tried.
+	doctorAttempts = 3
+)
 
 func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
 	cmd := &cobra.Command{
 		Use:         "doctor",
 		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest config"},
-		Short:       "Checks service, credentials and destination, and says what to do",
-		Long: "Checks in order all that a run needs of the service and of the destination, a line\n" +
-			"each, and says what to do. It reads the school list and one page of one school,\n" +
-			"which it throws away, and leaves nothing at the destination. The exit code is 0,\n" +
-			"or that with which a run would end.",
+		Short:       "Check service, credentials and destination, and how to fix them",
+		Long: "Checks in order everything that a run needs of the service and of the destination,\n" +
+			"and prints one line per check, with the fix. It reads the school list and one page\n" +
+			"of one school, which it discards, and leaves nothing at the destination. The exit\n" +
+			"code is 0, or the one a run would end with.",
 		Args: noArguments,
 		Example: "  growth-export doctor --simulate\n" +
 			"  growth-export doctor --base-url https://host --dest s3://bucket/prefix",
@@ -41,7 +52,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	o.service.define(cmd)
 	retries := cmd.Flags().Lookup("retries")
 	retries.DefValue = doctorRetries
-	_ = retries.Value.Set(doctorRetries) // a number that the flag takes
+	_ = retries.Value.Set(doctorRetries) // a valid number
 	g := o.destination.define(cmd)
 	o.defineWriting(g)
 	definePartitionBy(g, &o.partitionBy)
@@ -50,79 +61,83 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// The outcomes of a check.
-const (
-	checkOK   = "ok"
-	checkWarn = "warn"
-	checkFail = "fail"
-	checkSkip = "skip" // it needs what another check found to be missing
-)
-
-// check is what became of one check: a line of the doctor's.
-type check struct {
-	Check   string `json:"check"`
-	Outcome string `json:"outcome"`
-	Finding string `json:"finding"`
-	Advice  string `json:"advice,omitempty"`
-
-	err error // of one that failed: its exit code is a run's
-}
-
-// checkup is the list of all checks, in their order.
-type checkup struct{ checks []check }
-
-func (u *checkup) add(c check) { u.checks = append(u.checks, c) }
-
-func (u *checkup) ok(name, format string, args ...any) {
-	u.add(check{Check: name, Outcome: checkOK, Finding: fmt.Sprintf(format, args...)})
-}
-
-func (u *checkup) warn(name, finding, advice string) {
-	u.add(check{Check: name, Outcome: checkWarn, Finding: finding, Advice: advice})
-}
-
-// fail notes a check that failed; the error says itself what to do, else advice
-// does.
-func (u *checkup) fail(name string, err error, advice string) {
-	u.add(check{Check: name, Outcome: checkFail, Finding: oneLine(err), Advice: advice, err: err})
-}
-
-func (u *checkup) skip(why string, names ...string) {
-	for _, name := range names {
-		u.add(check{Check: name, Outcome: checkSkip, Finding: why})
-	}
-}
-
-// count is how many checks had that outcome.
-func (u *checkup) count(outcome string) int {
-	n := 0
-	for i := range u.checks {
-		if u.checks[i].Outcome == outcome {
-			n++
+// doctor makes all checks and prints their findings.
+func (a *app) doctor(ctx context.Context, o *doctorOptions, from sources) error {
+	logger := a.newLogger(&o.general)
+	findings, err := await(ctx, func() ([]doctor.Finding, error) {
+		service, err := a.checkService(ctx, o, from, logger)
+		if err != nil {
+			return nil, err
 		}
+		return append(service, a.checkDestination(ctx, o, from)...), ctx.Err()
+	})
+	if err != nil {
+		return err
 	}
-	return n
+	failure := firstFailure(findings)
+	if o.output == outputJSON {
+		err = writeJSON(a.stdout, struct {
+			Checks   []doctor.Finding `json:"checks"`
+			ExitCode int              `json:"exit_code"`
+		}{findings, exitCode(failure)})
+	} else {
+		err = writeFindings(a.stdout, findings)
+	}
+	if failure != nil {
+		return failure
+	}
+	return err
 }
 
-// verdict is nil if no check failed, else the error by which a run would end.
-func (u *checkup) verdict() error {
-	var first *check
-	for i := range u.checks {
-		c := &u.checks[i]
-		if c.err != nil && (first == nil || worse(exitCode(c.err), exitCode(first.err)) != exitCode(first.err)) {
-			first = c
-		}
+// checkService checks the service. The error is an interrupt, or a simulated service that does not start.
+func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, logger *slog.Logger) ([]doctor.Finding, error) {
+	simulated, err := o.chooseService(from)
+	s := doctor.Service{
+		Err: err, BaseURL: o.baseURL, Simulated: simulated, Credentials: simulatedCredentials(), Timeout: o.requestTimeout, Now: a.now,
 	}
-	if first == nil {
+	switch {
+	case err != nil:
+	case simulated:
+		var stop func()
+		if s.BaseURL, stop, err = o.embed(context.WithoutCancel(ctx), a.now()); err != nil {
+			return nil, err
+		}
+		defer stop()
+	default:
+		s.Credentials, s.CredentialsErr = a.credentials()
+	}
+	s.NewClient = func(transport http.RoundTripper) (*extract.Client, error) {
+		options := o.clientOptions(s.BaseURL, s.Credentials, logger)
+		options.Transport = transport
+		client, err := extract.New(options)
+		if err != nil {
+			return nil, usagef("%w", err)
+		}
+		return client, nil
+	}
+	return doctor.CheckService(ctx, s)
+}
+
+func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sources) []doctor.Finding {
+	d := doctor.Destination{
+		Folder: o.place.folder, Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
+		Service: o.serviceName(from), PartitionBy: o.partitionBy, Log: &doctor.StoreLog{}, Now: a.now,
+	}
+	o.s3.Attempts, o.s3.Log = doctorAttempts, slog.New(slog.NewTextHandler(d.Log, nil))
+	d.Store, d.Err = a.openStore(ctx, &o.destination, from)
+	if ctx.Err() != nil {
 		return nil
 	}
-	return failedChecks{
-		text: fmt.Sprintf("%d of %d checks failed; first: %s", u.count(checkFail), len(u.checks), first.Check), cause: first.err,
+	findings := doctor.CheckDestination(ctx, d)
+	for i := range findings {
+		if refused, ok := errors.AsType[*sink.RefusedError](findings[i].Err); ok {
+			findings[i].Err = usagef("%w", refused)
+		}
 	}
+	return findings
 }
 
-// failedChecks ends a checkup with the exit code of what failed. The output of
-// each check says what that was.
+// failedChecks is the error of a doctor that found a failure: it has the exit code of a run.
 type failedChecks struct {
 	text  string
 	cause error
@@ -132,61 +147,55 @@ func (e failedChecks) Error() string { return e.text }
 
 func (e failedChecks) Unwrap() error { return e.cause }
 
-// doctor makes all checks and writes what they found.
-func (a *app) doctor(ctx context.Context, o *doctorOptions, from sources) error {
-	logger := a.newLogger(&o.general)
-	examined, err := await(ctx, func() (*checkup, error) {
-		u := &checkup{}
-		if err := a.examineService(ctx, u, o, from, logger); err != nil {
-			return nil, err
+// firstFailure returns the failure that decides the exit code; nil if no check failed.
+func firstFailure(findings []doctor.Finding) error {
+	var first doctor.Finding
+	for _, f := range findings {
+		if f.Err != nil && (first.Err == nil || worse(exitCode(f.Err), exitCode(first.Err)) != exitCode(first.Err)) {
+			first = f
 		}
-		a.examineDestination(ctx, u, o, from)
-		return u, ctx.Err()
-	})
-	if err != nil {
-		return err
 	}
-	verdict := examined.verdict()
-	var unwritten error
-	if o.output == outputJSON {
-		unwritten = writeJSON(a.stdout, struct {
-			Checks   []check `json:"checks"`
-			ExitCode int     `json:"exit_code"`
-		}{examined.checks, exitCode(verdict)})
-	} else {
-		unwritten = writeCheckup(a.stdout, examined)
+	if first.Err == nil {
+		return nil
 	}
-	if verdict != nil {
-		return verdict
-	}
-	return unwritten
+	text := fmt.Sprintf("%d of %d checks failed; first: %s", count(findings, doctor.Fail), len(findings), first.Check)
+	return failedChecks{text: text, cause: first.Err}
 }
 
-// writeCheckup writes the checks for people.
-func writeCheckup(w io.Writer, u *checkup) error {
+func count(findings []doctor.Finding, state doctor.State) int {
+	n := 0
+	for i := range findings {
+		if findings[i].State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// writeFindings prints one line per check.
+func writeFindings(w io.Writer, findings []doctor.Finding) error {
 	width := 0
-	for i := range u.checks {
-		width = max(width, len(u.checks[i].Check))
+	for i := range findings {
+		width = max(width, len(findings[i].Check))
 	}
 	var b strings.Builder
-	for i := range u.checks {
-		c := &u.checks[i]
-		outcome := c.Outcome
-		if outcome == checkFail {
-			outcome = strings.ToUpper(outcome) // to be seen at a glance
+	for _, f := range findings {
+		state := string(f.State)
+		if f.State == doctor.Fail {
+			state = strings.ToUpper(state)
 		}
-		finding := printable(c.Finding)
-		if c.Advice != "" {
-			finding = strings.TrimSuffix(finding, ".") + ": " + c.Advice
+		text := printable(f.Text)
+		if f.Advice != "" {
+			text = strings.TrimSuffix(text, ".") + ": " + f.Advice
 		}
-		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", outcome, width, c.Check, finding)
+		fmt.Fprintf(&b, "%-4s  %-*s  %s\n", state, width, f.Check, text)
 	}
-	switch failed, warned := u.count(checkFail), u.count(checkWarn); {
-	case failed > 0: // the error says so
+	switch warned := count(findings, doctor.Warn); {
+	case count(findings, doctor.Fail) > 0: // the error says so
 	case warned > 0:
-		fmt.Fprintf(&b, "\nA run would work; %d of %d checks warn.\n", warned, len(u.checks))
+		fmt.Fprintf(&b, "\nA run would work; %d of %d checks warn.\n", warned, len(findings))
 	default:
-		b.WriteString("\nAll is well.\n")
+		b.WriteString("\nAll checks passed.\n")
 	}
 	return writeText(w, b.String())
 }

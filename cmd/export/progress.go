@@ -155,7 +155,7 @@ func figures(p pipeline.Progress, c pace) []string {
 	var parts []string
 	if p.Phase == "fetch" {
 		if c.left >= 0 {
-			parts = append(parts, shortTime(c.left)+" left")
+			parts = append(parts, wording.Duration(c.left)+" left")
 		}
 		if p.Paused == "" {
 			parts = append(parts, fmt.Sprintf("%.0f/s", c.rate))
@@ -190,7 +190,7 @@ const (
 // does.
 func troubles(p pipeline.Progress) string {
 	if p.Paused != "" {
-		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, shortTime(max(0, p.GivesUpIn)))
+		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, wording.Duration(max(0, p.GivesUpIn)))
 	}
 	var named []string
 	schools := make(map[string]bool)
@@ -252,12 +252,12 @@ func part(p pipeline.Progress) float64 {
 func plainLine(p pipeline.Progress, c pace) string {
 	line := "progress: " + p.Phase
 	if p.SchoolsTotal == 0 {
-		return fmt.Sprintf("%s, %s, after %s", line, planning(p), shortTime(p.Elapsed))
+		return fmt.Sprintf("%s, %s, after %s", line, planning(p), wording.Duration(p.Elapsed))
 	}
 	if p.Phase == "fetch" {
 		line += fmt.Sprintf(" %.0f%%", 100*part(p))
 	}
-	return line + ", " + strings.Join(append(figures(p, c), "after "+shortTime(p.Elapsed)), ", ")
+	return line + ", " + strings.Join(append(figures(p, c), "after "+wording.Duration(p.Elapsed)), ", ")
 }
 
 // barLine returns the bar, at most one column narrower than the terminal. On a
@@ -266,7 +266,7 @@ func plainLine(p pipeline.Progress, c pace) string {
 func barLine(p pipeline.Progress, c pace, width int) string {
 	width = max(width-1, 0)
 	line := fmt.Sprintf("%-7s", p.Phase)
-	parts := []string{planning(p), shortTime(p.Elapsed)}
+	parts := []string{planning(p), wording.Duration(p.Elapsed)}
 	if p.SchoolsTotal > 0 {
 		cells := min(20, max(0, width/2-20))
 		if cells > 0 {
@@ -288,16 +288,4 @@ func barLine(p pipeline.Progress, c pace, width int) string {
 		line = longer
 	}
 	return wording.Cut(line, max(width, 1))
-}
-
-// shortTime is a time as one says it: to the second below an hour.
-func shortTime(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
-		return d.Round(time.Second).String()
-	default:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
 }

@@ -78,7 +78,7 @@ func statusText(dest string, runs []sink.RunState, cleaned []string, now time.Ti
 		r := &runs[i]
 		rows, size, took := "-", "-", "-"
 		if r.State == sink.StatePublished || r.State == sink.StateReplaced {
-			rows, took = wording.Count(r.Rows), shortTime(r.Duration)
+			rows, took = wording.Count(r.Rows), wording.Duration(r.Duration)
 		}
 		if r.State == sink.StatePublished {
 			size = wording.Size(r.Bytes)
@@ -118,5 +118,5 @@ func ageText(now, then time.Time) string {
 	if then.IsZero() {
 		return "-"
 	}
-	return shortTime(max(0, now.Sub(then))) + " ago"
+	return wording.Duration(max(0, now.Sub(then))) + " ago"
 }

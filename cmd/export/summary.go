@@ -107,9 +107,9 @@ func reportLine(s *pipeline.Summary) string {
 
 func headline(s *pipeline.Summary) string {
 	at := fmt.Sprintf("%s, run %s, at %s", snapshotName(s.Kind, s.SnapshotDate), s.RunID, s.Destination)
-	took := " (" + shortTime(s.Duration) + ")"
+	took := " (" + wording.Duration(s.Duration) + ")"
 	if s.UnitsResumed > 0 {
-		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", shortTime(s.Duration), s.UnitsResumed, s.UnitsTotal)
+		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", wording.Duration(s.Duration), s.UnitsResumed, s.UnitsTotal)
 	}
 	switch {
 	case s.AlreadyPublished:

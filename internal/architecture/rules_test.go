@@ -86,7 +86,7 @@ func rules() map[string]rule {
 			why:     "one conformance suite for every store, only for tests",
 		},
 		"internal/wording": {
-			not: []string{"net", "os", "time", "context"},
+			not: []string{"net", "os", "context"},
 			why: "numbers, names and advice are worded the same in output, logs and reports",
 		},
 		"internal/report": {
@@ -105,6 +105,11 @@ func rules() map[string]rule {
 			why:     "the only package that joins the stages; its requests go through extract",
 			tests:   []string{"internal/simulator", "internal/sink/parquetfile"},
 		},
+		"internal/doctor": {
+			ours:  []string{"internal/extract", "internal/sink", "internal/transform", "internal/wording", "schemas"},
+			why:   "checks what a run needs and returns findings; prints nothing and knows no settings or exit codes",
+			tests: []string{"internal/simulator", "internal/sink/s3", "internal/sink/s3/s3test"},
+		},
 		"internal/telemetry": {
 			ours: []string{"internal/extract", "internal/pipeline", "internal/sink"},
 			modules: []string{
@@ -122,7 +127,7 @@ func rules() map[string]rule {
 		},
 		"cmd/export": {
 			ours: []string{
-				"internal/extract", "internal/pipeline", "internal/simulator", "internal/sink", "internal/sink/s3",
+				"internal/doctor", "internal/extract", "internal/pipeline", "internal/simulator", "internal/sink", "internal/sink/s3",
 				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{

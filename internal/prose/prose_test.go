@@ -31,7 +31,6 @@ func notYetClean() []string {
 		"cmd/export",
 		"docs",
 		"internal/activity",
-		"internal/doctor",
 		"internal/extract",
 		"internal/maintenance",
 		"internal/parquetfile",

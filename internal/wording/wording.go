@@ -1,8 +1,10 @@
 package wording
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -33,6 +35,18 @@ func Size(bytes int64) string {
 		value, units = value/1000, units[1:]
 	}
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
+}
+
+// Duration formats a duration to the second below an hour, and to the minute above.
+func Duration(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	default:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
 }
 
 // Cut returns text shortened to at most the given number of characters, the

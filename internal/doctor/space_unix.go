@@ -1,13 +1,13 @@
 //go:build linux || darwin
 
-package main
+package doctor
 
 import (
 	"fmt"
 	"syscall"
 )
 
-// freeBytes returns how much this user may still write where a folder is.
+// freeBytes returns how much this user may still write to the file system of a folder.
 func freeBytes(folder string) (int64, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(folder, &fs); err != nil {

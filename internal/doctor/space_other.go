@@ -1,8 +1,8 @@
 //go:build !linux && !darwin
 
-package main
+package doctor
 
 import "errors"
 
-// freeBytes is not known on this system.
+// freeBytes returns errors.ErrUnsupported on this system.
 func freeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -1,0 +1,375 @@
+package doctor
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// minRoom is how many bytes a disk should have free in any case.
+const minRoom = 1e9
+
+// Destination is the destination to check.
+type Destination struct {
+	// Store is nil if it could not be opened; Err is why.
+	Store sink.Store
+	Err   error
+	// Folder is a destination on disk; empty for S3.
+	Folder  string
+	Scratch string
+	// SSE is the encryption that uploads ask for; empty for the bucket's own.
+	SSE string
+	// Service and PartitionBy are the settings of the runs to come. The service is empty if none is configured.
+	Service, PartitionBy string
+	// Log gets the store's log lines; nil if they are not recorded.
+	Log *StoreLog
+	Now func() time.Time
+}
+
+// StoreLog records whether a store logged anything: a store's warnings are findings here.
+type StoreLog struct{ written atomic.Bool }
+
+var _ io.Writer = (*StoreLog)(nil)
+
+// Write discards a log line.
+func (l *StoreLog) Write(line []byte) (int, error) {
+	l.written.Store(true)
+	return len(line), nil
+}
+
+// CheckDestination checks everything that a run needs of the destination. It ends early once ctx is done.
+func CheckDestination(ctx context.Context, d Destination) []Finding {
+	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
+	size := c.checkStore(ctx)
+	need := int64(minRoom)
+	if d.Folder != "" {
+		c.checkRoom(Room, d.Folder, max(size, need))
+	} else {
+		need = max(size, need) // files are built there before their upload
+	}
+	c.checkRoom(Scratch, d.Scratch, need)
+	return c.findings
+}
+
+// destinationCheck does at a destination what a run does, with a run of its own.
+type destinationCheck struct {
+	findings
+	Destination
+
+	run string
+}
+
+// checkStore tries every kind of write and returns the size of the latest snapshot in bytes.
+func (c *destinationCheck) checkStore(ctx context.Context) int64 {
+	if c.Err != nil {
+		c.fail(DestinationAccess, c.Err, "")
+		c.skip("the destination is not writable", List, Stage, Commit, Conditions, Delete, Snapshot)
+		return 0
+	}
+	if c.Folder != "" {
+		c.ok(DestinationAccess, "files can be created in %s", c.Store)
+	} else {
+		c.ok(DestinationAccess, "%s exists, and uploads can be started and aborted", c.Store)
+	}
+	c.checkWrites(ctx)
+	if ctx.Err() != nil {
+		return 0
+	}
+	removeStale(ctx, c.Store, c.Now())
+	return c.checkSnapshot(ctx)
+}
+
+// checkWrites tries every step of a run and removes its files, however the steps end.
+func (c *destinationCheck) checkWrites(ctx context.Context) {
+	file, document := probePaths(c.run)
+	defer func() {
+		// The delete check has reported errors.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		_ = c.Store.Sweep(ctx, c.run)
+		_ = c.Store.Remove(ctx, file)
+		_ = c.Store.Remove(ctx, document)
+		c.removeRoot(ctx)
+	}()
+	c.checkList(ctx)
+	if c.checkStage(ctx, file) {
+		c.checkCommit(ctx, file)
+		if c.SSE != "" {
+			c.checkEncryption(ctx, file)
+		}
+	} else {
+		c.skip("nothing can be staged", Commit)
+	}
+	c.checkConditions(ctx, document)
+	if c.Folder != "" {
+		c.checkLock(ctx)
+	}
+	c.checkDelete(ctx, file, document)
+}
+
+// failed adds a failed check, and on S3 the permissions that may be missing.
+func (c *destinationCheck) failed(check string, err error) {
+	advice := ""
+	if c.Folder == "" {
+		advice = "allow s3:ListBucket, s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:GetObject, " +
+			"s3:PutObject, s3:AbortMultipartUpload and s3:DeleteObject"
+	}
+	c.fail(check, err, advice)
+}
+
+func (c *destinationCheck) checkList(ctx context.Context) {
+	for _, err := range c.Store.List(ctx, "_") {
+		if err != nil {
+			c.failed(List, err)
+			return
+		}
+	}
+	_, err := c.Store.Staged(ctx)
+	var complete bool
+	if err == nil {
+		complete, err = c.Store.ListsStaged(ctx)
+	}
+	switch {
+	case err != nil:
+		c.failed(List, err)
+	case !complete:
+		c.warn(List, "the store lists multipart uploads by exact key only, as MinIO does, "+
+			"so uploads of a process that was killed cannot be found and removed",
+			"configure the store to expire stale uploads, later than any held run is published")
+	default:
+		c.ok(List, "published and staged files can be listed")
+	}
+}
+
+// stage stages a small file.
+func (c *destinationCheck) stage(ctx context.Context, path string) (sink.File, error) {
+	file := sink.File{Path: path}
+	draft, err := c.Store.Draft(ctx, c.run, path)
+	if err != nil {
+		return file, err
+	}
+	if _, err = draft.Write(probeContent()); err == nil {
+		file.Bytes, err = draft.Finish()
+	}
+	if err == nil {
+		file.Staged, err = draft.Stage(ctx)
+	}
+	return file, errors.Join(err, draft.Abort())
+}
+
+func (c *destinationCheck) checkStage(ctx context.Context, path string) bool {
+	file, err := c.stage(ctx, path)
+	var held bool
+	if err == nil {
+		if held, err = c.Store.Holds(ctx, c.run, file); err == nil && !held {
+			err = errors.New("a staged file disappeared immediately")
+		}
+	}
+	if err == nil {
+		err = c.Store.Abort(ctx, c.run, file)
+	}
+	if err == nil {
+		if held, err = c.Store.Holds(ctx, c.run, file); err == nil && held {
+			err = errors.New("a dropped file is still there")
+		}
+	}
+	switch {
+	case err != nil:
+		c.failed(Stage, err)
+	case c.Folder != "":
+		c.ok(Stage, "a file was staged and dropped")
+	default:
+		c.ok(Stage, "a file was staged as a multipart upload, which was aborted")
+	}
+	return err == nil
+}
+
+func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
+	var paths []string
+	for _, table := range schemas.Tables() {
+		for _, kind := range []sink.Kind{sink.Full, sink.AsOf, sink.Delta} {
+			paths = append(paths, sink.DatePath(kind, table.Name, "any")+c.run)
+		}
+	}
+	err := c.Store.CheckCommit(ctx, c.run, paths)
+	var file sink.File
+	if err == nil {
+		file, err = c.stage(ctx, path)
+	}
+	if err == nil {
+		err = c.Store.Commit(ctx, c.run, file)
+	}
+	var content []byte
+	if err == nil {
+		content, _, err = c.Store.Read(ctx, path)
+	}
+	if err == nil && !bytes.Equal(content, probeContent()) {
+		err = errors.New("a file read back differs from what was written")
+	}
+	switch {
+	case err != nil:
+		c.failed(Commit, err)
+	case c.Folder != "":
+		c.ok(Commit, "a staged file was renamed into place and read back")
+	default:
+		c.ok(Commit, "a multipart upload was completed and read back")
+	}
+}
+
+// checkEncryption reads how the store has encrypted the committed file. A store that does not report it may have ignored the
+// request.
+func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
+	store, ok := c.Store.(interface {
+		Encryption(ctx context.Context, path string) (string, error)
+	})
+	if !ok {
+		return
+	}
+	kind, err := store.Encryption(ctx, path)
+	switch {
+	case err != nil:
+		c.failed(Encryption, err)
+	case kind == c.SSE:
+		c.ok(Encryption, "the store reports encryption with %s", kind)
+	case kind == "":
+		c.warn(Encryption, "uploads that request "+c.SSE+" are accepted, but the store does not report any encryption", "ask its operator")
+	default:
+		c.fail(Encryption, fmt.Errorf("the store encrypts with %s, not with %s", kind, c.SSE), "set --s3-sse as the bucket requires")
+	}
+}
+
+// checkConditions checks that the second of two writers is refused.
+func (c *destinationCheck) checkConditions(ctx context.Context, path string) {
+	ignored, err := tryConditions(ctx, c.Store, path)
+	switch {
+	case errors.Is(err, sink.ErrVersionRefused):
+		c.fail(Conditions, errors.New("the store refuses to replace a document under the version that it has just returned"),
+			"no snapshot can be replaced here; check whether a proxy in front of the store rewrites ETags (W/...)")
+	case err != nil:
+		c.failed(Conditions, err)
+	case ignored:
+		c.warn(Conditions, "the store ignores the conditions and overwrites", OnePublisher)
+	case c.Log != nil && c.Log.written.Load():
+		c.warn(Conditions, "the store does not support conditional writes", OnePublisher)
+	default:
+		c.ok(Conditions, "the second of two writers is refused")
+	}
+}
+
+// checkLock checks that the second of two processes is kept out.
+func (c *destinationCheck) checkLock(ctx context.Context) {
+	unlock, err := c.Store.Lock(ctx, c.run, sink.Exclusive, 0)
+	if err != nil {
+		c.failed(Lock, err)
+		return
+	}
+	unlockSecond, err := c.Store.Lock(ctx, c.run, sink.Exclusive, 0)
+	if err == nil {
+		err = unlockSecond()
+		c.warn(Lock, "the file system has no locks", OnePublisher)
+	} else if errors.Is(err, sink.ErrLocked) {
+		err = nil
+		c.ok(Lock, "the second of two processes is kept out")
+	}
+	if err := errors.Join(err, unlock()); err != nil {
+		c.failed(Lock, err)
+	}
+}
+
+// checkDelete removes what the other checks have written.
+func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
+	for _, path := range paths {
+		err := c.Store.Remove(ctx, path)
+		if err == nil {
+			if _, _, err = c.Store.Read(ctx, path); err == nil {
+				err = errors.New("a removed file is still there")
+			} else if errors.Is(err, sink.ErrNotFound) {
+				err = nil
+			}
+		}
+		if err != nil {
+			c.failed(Delete, fmt.Errorf("%w (the file may remain in %s)", err, folder))
+			return
+		}
+	}
+	c.ok(Delete, "the probe files were removed")
+}
+
+// removeRoot removes the destination's folder if this process created it and it is empty; releasing a lock does that.
+func (c *destinationCheck) removeRoot(ctx context.Context) {
+	if unlock, err := c.Store.Lock(ctx, c.run, sink.Exclusive, 0); err == nil {
+		_ = unlock() // the folder may stay
+	}
+}
+
+// checkSnapshot checks that the destination accepts runs of this service and partitioning, and returns the size of the latest
+// snapshot in bytes.
+func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
+	err := sink.CheckDestination(ctx, c.Store, c.Service, c.PartitionBy, c.Service == "")
+	if ctx.Err() != nil {
+		return 0
+	}
+	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
+		c.fail(Snapshot, err, "")
+		return 0
+	}
+	var manifest *sink.Manifest
+	if err == nil {
+		if manifest, err = sink.LatestRun(ctx, c.Store); err != nil {
+			err = fmt.Errorf("read the latest snapshot: %w", err)
+		}
+	}
+	switch {
+	case err != nil:
+		c.fail(Snapshot, err, "run growth-export verify for details")
+	case manifest == nil:
+		c.ok(Snapshot, "none yet")
+	default:
+		files := 0
+		for _, table := range manifest.Tables {
+			files += len(table.Files)
+			for i := range table.Files {
+				size += table.Files[i].Bytes
+			}
+		}
+		c.ok(Snapshot, "the latest is of %s: %s tables, %s files, %s, partitioned by %s", manifest.SnapshotDate,
+			wording.Count(len(manifest.Tables)), wording.Count(files), wording.Size(size), cmp.Or(manifest.Parameters.PartitionBy, sink.NotPartitioned))
+	}
+	return size
+}
+
+// checkRoom checks the free space at a folder, which need not exist yet.
+func (c *destinationCheck) checkRoom(check, folder string, need int64) {
+	existing, err := filepath.Abs(folder)
+	for err == nil && filepath.Dir(existing) != existing {
+		if _, missing := os.Stat(existing); missing == nil {
+			break
+		}
+		existing = filepath.Dir(existing)
+	}
+	var free int64
+	if err == nil {
+		free, err = freeBytes(existing)
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		c.skip("free space cannot be read on this system", check)
+	case err != nil:
+		c.warn(check, fmt.Sprintf("the free space in %q cannot be read: %v", folder, err), "check it yourself")
+	case free < need:
+		c.warn(check, fmt.Sprintf("%s is free in %s", wording.Size(free), folder), "a run may need "+wording.Size(need)+" or more")
+	default:
+		c.ok(check, "%s is free in %s", wording.Size(free), folder)
+	}
+}

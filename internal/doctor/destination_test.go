@@ -1,0 +1,242 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/doctor"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/sink/s3/s3test"
+)
+
+// stopping is a store that stops before the n-th request: it calls stop or, if stop is nil, fails from then on, as if the
+// process had been killed.
+type stopping struct {
+	sink.Store
+
+	left int
+	stop func()
+}
+
+var errKilled = errors.New("killed")
+
+func (s *stopping) request() error {
+	if s.left--; s.left == 0 && s.stop != nil {
+		s.stop()
+	}
+	if s.left <= 0 && s.stop == nil {
+		return errKilled
+	}
+	return nil
+}
+
+func (s *stopping) Draft(ctx context.Context, run, path string) (sink.Draft, error) {
+	if err := s.request(); err != nil {
+		return nil, err
+	}
+	return s.Store.Draft(ctx, run, path)
+}
+
+func (s *stopping) Commit(ctx context.Context, run string, file sink.File) error {
+	if err := s.request(); err != nil {
+		return err
+	}
+	return s.Store.Commit(ctx, run, file)
+}
+
+func (s *stopping) Abort(ctx context.Context, run string, file sink.File) error {
+	if err := s.request(); err != nil {
+		return err
+	}
+	return s.Store.Abort(ctx, run, file)
+}
+
+func (s *stopping) Sweep(ctx context.Context, run string) error {
+	if err := s.request(); err != nil {
+		return err
+	}
+	return s.Store.Sweep(ctx, run)
+}
+
+func (s *stopping) Read(ctx context.Context, path string) ([]byte, string, error) {
+	if err := s.request(); err != nil {
+		return nil, "", err
+	}
+	return s.Store.Read(ctx, path)
+}
+
+func (s *stopping) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if err := s.request(); err != nil {
+		return err
+	}
+	return s.Store.Write(ctx, path, data, when)
+}
+
+func (s *stopping) Remove(ctx context.Context, path string) error {
+	if err := s.request(); err != nil {
+		return err
+	}
+	return s.Store.Remove(ctx, path)
+}
+
+func (s *stopping) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
+	if err := s.request(); err != nil {
+		return func(yield func(sink.Entry, error) bool) { yield(sink.Entry{}, err) }
+	}
+	return s.Store.List(ctx, prefix)
+}
+
+func (s *stopping) Holds(ctx context.Context, run string, file sink.File) (bool, error) {
+	if err := s.request(); err != nil {
+		return false, err
+	}
+	return s.Store.Holds(ctx, run, file)
+}
+
+func (s *stopping) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (func() error, error) {
+	if err := s.request(); err != nil {
+		return nil, err
+	}
+	return s.Store.Lock(ctx, name, mode, patience)
+}
+
+// onDisk returns a destination in a folder that need not exist.
+func onDisk(t *testing.T, folder string) doctor.Destination {
+	t.Helper()
+	store, err := sink.NewDir(folder, sink.DirOptions{})
+	require.NoError(t, err)
+	return doctor.Destination{Store: store, Folder: folder, Scratch: t.TempDir(), PartitionBy: sink.NotPartitioned, Now: time.Now}
+}
+
+// filesBelow lists everything in a folder.
+func filesBelow(t *testing.T, folder string) []string {
+	t.Helper()
+	var found []string
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if path != folder {
+			found = append(found, path)
+		}
+		return err
+	}))
+	return found
+}
+
+// TestInterrupted leaves nothing, wherever it is interrupted.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for n := 1; ; n++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		d := onDisk(t, t.TempDir())
+		d.Store = &stopping{Store: d.Store, left: n, stop: cancel}
+		doctor.CheckDestination(ctx, d)
+		require.Empty(t, filesBelow(t, d.Folder), "interrupted before request %d", n)
+		done := ctx.Err() == nil
+		cancel()
+		if done {
+			require.Greater(t, n, 10)
+			return
+		}
+	}
+}
+
+// TestRemovesStale leaves nothing of a killed doctor, but everything of one that may be at work.
+func TestRemovesStale(t *testing.T) {
+	t.Parallel()
+	most := 0
+	for n := 1; ; n += 3 {
+		d := onDisk(t, t.TempDir())
+		killed := d
+		killed.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+		dying := &stopping{Store: d.Store, left: n}
+		killed.Store = dying
+		doctor.CheckDestination(t.Context(), killed)
+		most = max(most, len(filesBelow(t, d.Folder)))
+
+		for _, f := range doctor.CheckDestination(t.Context(), d) {
+			require.NotEqual(t, doctor.Fail, f.State, "%v", f)
+		}
+		require.Empty(t, filesBelow(t, d.Folder), "killed before request %d", n)
+		if dying.left > 0 {
+			break
+		}
+	}
+	require.Positive(t, most)
+
+	d := onDisk(t, t.TempDir())
+	working := d
+	working.Store = &stopping{Store: d.Store, left: 8} // a file is staged
+	doctor.CheckDestination(t.Context(), working)
+	require.NoError(t, d.Store.Write(t.Context(), "_doctor/notes.json", []byte("{}"), sink.Condition{}))
+	before := filesBelow(t, d.Folder)
+	require.Greater(t, len(before), 2)
+	doctor.CheckDestination(t.Context(), d)
+	require.Equal(t, before, filesBelow(t, d.Folder))
+}
+
+// TestRemovesStaleUploads does the same on S3, where what a killed doctor leaves is an upload.
+func TestRemovesStaleUploads(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
+	bucket := server.Bucket(t)
+	store, err := s3.New(t.Context(), s3.Options{
+		Bucket: bucket, Prefix: "some/prefix", Endpoint: server.Endpoint, PathStyle: true, Region: "us-east-1",
+		AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient,
+	})
+	require.NoError(t, err)
+	d := doctor.Destination{Store: store, Scratch: t.TempDir(), PartitionBy: sink.NotPartitioned, Now: time.Now}
+	most := 0
+	for n := 2; n < 12; n++ {
+		killed := d
+		killed.Now = func() time.Time { return time.Now().Add(-time.Hour) }
+		killed.Store = &stopping{Store: store, left: n}
+		doctor.CheckDestination(t.Context(), killed)
+		most = max(most, len(server.Uploads(t, bucket)))
+	}
+	require.Positive(t, most)
+	for _, f := range doctor.CheckDestination(t.Context(), d) {
+		require.NotEqual(t, doctor.Fail, f.State, "%v", f)
+	}
+	require.Empty(t, server.Uploads(t, bucket))
+	found, err := filepath.Glob(filepath.Join(server.Root, bucket, "some", "prefix", "*"))
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
+
+// TestRoom compares the free space with the size of the latest snapshot.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t, t.TempDir())
+	d.Folder = filepath.Join(t.TempDir(), "not", "there", "yet")
+	finding(t, doctor.CheckDestination(t.Context(), d), doctor.Room, doctor.OK)
+	require.NoDirExists(t, d.Folder)
+
+	d = onDisk(t, t.TempDir())
+	ctx := t.Context()
+	manifest := []byte(`{"format_version": 1, "run_id": "huge", "status": "published", "snapshot_date": "2026-11-20",
+		"tables": {"schools": {"files": [{"path": "x", "bytes": 4611686018427387904}]}}}`)
+	require.NoError(t, d.Store.Write(ctx, "_runs/huge/manifest.json", manifest, sink.Condition{}))
+	require.NoError(t, d.Store.Write(ctx, "_latest.json", []byte(`{"format_version": 1, "run_id": "huge"}`), sink.Condition{}))
+	findings := doctor.CheckDestination(ctx, d)
+	finding(t, findings, doctor.Snapshot, doctor.OK)
+	_, text := finding(t, findings, doctor.Room, doctor.Warn)
+	require.Contains(t, text, "a run may need")
+}
+
+// TestDamagedDestination reports a pointer that is not readable and leaves it as it is.
+func TestDamagedDestination(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t, t.TempDir())
+	require.NoError(t, os.WriteFile(filepath.Join(d.Folder, "_latest.json"), []byte("{"), 0o600))
+	_, text := finding(t, doctor.CheckDestination(t.Context(), d), doctor.Snapshot, doctor.Fail)
+	require.Contains(t, text, "growth-export verify")
+	require.Len(t, filesBelow(t, d.Folder), 1)
+}

@@ -1,0 +1,75 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+)
+
+// State is the outcome of a check.
+type State string
+
+// The states of a check.
+const (
+	OK   State = "ok"
+	Warn State = "warn" // a run would work
+	Fail State = "fail" // a run would fail
+	Skip State = "skip" // not checked, because a check that it depends on failed
+)
+
+// The names of the checks, in their order.
+const (
+	BaseURL     = "base URL"
+	TLS         = "TLS"
+	Clock       = "clock"
+	Credentials = "credentials"
+	Token       = "token"
+	Schools     = "school list"
+	Results     = "test results"
+	Agreements  = "agreements" // present only if some schools are denied
+
+	DestinationAccess = "destination"
+	List              = "list"
+	Stage             = "stage and drop"
+	Commit            = "commit"
+	Encryption        = "encryption" // present only with --s3-sse
+	Conditions        = "conditional write"
+	Lock              = "lock" // on disk only
+	Delete            = "delete"
+	Snapshot          = "snapshot"
+	Room              = "room" // on disk only
+	Scratch           = "scratch"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	Check  string `json:"check"`
+	State  State  `json:"outcome"`
+	Text   string `json:"finding"`
+	Advice string `json:"advice,omitempty"`
+
+	// Err is why the check failed: the error with which a run would end.
+	Err error `json:"-"`
+}
+
+// findings collects findings in the order of the checks.
+type findings []Finding
+
+func (f *findings) ok(check, format string, args ...any) {
+	*f = append(*f, Finding{Check: check, State: OK, Text: fmt.Sprintf(format, args...)})
+}
+
+func (f *findings) warn(check, text, advice string) {
+	*f = append(*f, Finding{Check: check, State: Warn, Text: text, Advice: advice})
+}
+
+// fail adds a failed check. The advice is empty if the error contains it.
+func (f *findings) fail(check string, err error, advice string) {
+	text := strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	*f = append(*f, Finding{Check: check, State: Fail, Text: text, Advice: advice, Err: err})
+}
+
+func (f *findings) skip(reason string, checks ...string) {
+	for _, check := range checks {
+		*f = append(*f, Finding{Check: check, State: Skip, Text: reason})
+	}
+}

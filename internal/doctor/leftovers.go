@@ -1,0 +1,63 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// What doctor writes at a destination belongs to a probe run, whose name holds when it began: what a killed doctor leaves
+// behind is removed by a later one.
+const (
+	folder     = "_doctor/" // not the folder of a table; removed when it is empty
+	runPrefix  = "doctor-"
+	timeFormat = "20060102T150405Z"
+	// maxAge is longer than any doctor works.
+	maxAge = 10 * time.Minute
+)
+
+func newRun(now time.Time) string {
+	return runPrefix + now.UTC().Format(timeFormat) + "-" + rand.Text()
+}
+
+// probePaths returns the paths of the data file and of the document of a probe run. The form of the file's name tells the
+// store its run.
+func probePaths(run string) (file, document string) {
+	return folder + "part-0000-" + run + ".parquet", folder + run + ".json"
+}
+
+// isStale reports whether a name holds a probe run that no process works on.
+func isStale(name string, now time.Time) bool {
+	_, rest, found := strings.Cut(name, runPrefix)
+	stamp, _, cut := strings.Cut(rest, "-")
+	began, err := time.Parse(timeFormat, stamp)
+	return found && cut && err == nil && now.Sub(began) > maxAge
+}
+
+// removeStale removes what killed doctors have left. Errors are ignored: the next doctor tries again.
+func removeStale(ctx context.Context, store sink.Store, now time.Time) {
+	var stale []string
+	for entry, err := range store.List(ctx, folder) {
+		if err != nil {
+			return
+		}
+		if isStale(entry.Path, now) {
+			stale = append(stale, entry.Path)
+		}
+	}
+	for _, path := range stale {
+		_ = store.Remove(ctx, path)
+	}
+	staged, err := store.Staged(ctx)
+	if err != nil {
+		return
+	}
+	for run := range staged {
+		if strings.HasPrefix(run, runPrefix) && isStale(run, now) {
+			_ = store.Sweep(ctx, run)
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/wording"
+)
+
+const (
+	// maxSkew is the difference between this machine's clock and the service's that is not worth a warning: the service
+	// sends its time in whole seconds.
+	maxSkew = time.Minute
+	// certificateNotice is how long before its expiry a certificate is warned about.
+	certificateNotice = 14 * 24 * time.Hour
+)
+
+// Service is the service to check.
+type Service struct {
+	// Err is why there is no service to check.
+	Err error
+
+	BaseURL   *url.URL
+	Simulated bool
+	// Credentials are unusable if CredentialsErr is not nil.
+	Credentials    extract.Credentials
+	CredentialsErr error
+	// Timeout bounds the request to the base URL itself.
+	Timeout time.Duration
+	// NewClient returns a client that sends its requests through the transport.
+	NewClient func(http.RoundTripper) (*extract.Client, error)
+	// Transport sends the requests; nil for the default one.
+	Transport http.RoundTripper
+	Now       func() time.Time
+}
+
+// CheckService checks everything that a run needs of the service. The error is the cause of ctx.
+func CheckService(ctx context.Context, s Service) ([]Finding, error) {
+	var f findings
+	if s.Err != nil {
+		f.fail(BaseURL, s.Err, "")
+		f.skip("no service configured", TLS, Clock, Credentials, Token, Schools, Results)
+		return f, nil
+	}
+	p := newProbe(&s)
+	defer (&http.Client{Transport: p.next}).CloseIdleConnections()
+	reached := f.checkConnection(ctx, &s, p)
+	f.checkCredentials(&s)
+	switch {
+	case ctx.Err() != nil:
+	case s.CredentialsErr != nil:
+		f.skip("no credentials", Token, Schools, Results)
+	case !reached:
+		f.skip("no connection to the service", Token, Schools, Results)
+	default:
+		f.checkAnswers(ctx, &s, p)
+	}
+	return f, context.Cause(ctx)
+}
+
+// checkConnection requests the base URL itself, without credentials; any answer will do. It reports whether there was one.
+func (f *findings) checkConnection(ctx context.Context, s *Service, p *probe) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
+	defer cancel()
+	host := s.BaseURL.Host
+	began := time.Now()
+	err := p.visit(ctx, s.BaseURL)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case untrusted:
+		f.ok(BaseURL, "%s accepts connections", host)
+		f.fail(TLS, fmt.Errorf("the certificate of %s is not trusted: %w", host, err),
+			"check --base-url; to trust another authority, set SSL_CERT_FILE to the path of its certificate")
+	case noTLS:
+		f.ok(BaseURL, "%s accepts connections", host)
+		f.fail(TLS, fmt.Errorf("%s does not speak TLS", host), "check the scheme and the port of --base-url")
+	case err != nil:
+		f.fail(BaseURL, fmt.Errorf("%s cannot be reached: %w", host, networkError(err)), "check --base-url, the network and HTTPS_PROXY")
+		f.skip("the service cannot be reached", TLS)
+	default:
+		f.ok(BaseURL, "%s answers (%d ms)", host, time.Since(began).Milliseconds())
+		f.checkTLS(s, p.tls)
+	}
+	f.checkClock(p)
+	return err == nil
+}
+
+// networkError names common network errors in operators' words, without URLs.
+func networkError(err error) error {
+	lookup, isLookup := errors.AsType[*net.DNSError](err)
+	var timeout net.Error
+	switch {
+	case isLookup && lookup.IsNotFound:
+		return errors.New("host not found")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("connection refused")
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return errors.New("timeout: no answer in time")
+	}
+	return err
+}
+
+func (f *findings) checkTLS(s *Service, state *tls.ConnectionState) {
+	address, _ := netip.ParseAddr(s.BaseURL.Hostname())
+	switch {
+	case state == nil && (s.BaseURL.Hostname() == "localhost" || address.IsLoopback()):
+		f.ok(TLS, "not used: the service is on this machine")
+	case state == nil:
+		f.warn(TLS, "the base URL is http: credentials and student data are sent unencrypted", "use https")
+	case len(state.PeerCertificates) == 0:
+		f.ok(TLS, "%s", tls.VersionName(state.Version))
+	default:
+		expiry := state.PeerCertificates[0].NotAfter
+		text := fmt.Sprintf("%s, certificate valid until %s", tls.VersionName(state.Version), expiry.UTC().Format(time.DateOnly))
+		if expiry.Sub(s.Now()) < certificateNotice {
+			f.warn(TLS, text, "ask the operator of the service to renew it")
+			return
+		}
+		f.ok(TLS, "%s", text)
+	}
+}
+
+func (f *findings) checkClock(p *probe) {
+	switch skew := p.skew.Round(time.Second); {
+	case !p.dated:
+		f.skip("the service did not send its time", Clock)
+	case skew.Abs() > maxSkew:
+		direction := "ahead of"
+		if skew < 0 {
+			direction = "behind"
+		}
+		f.warn(Clock, fmt.Sprintf("this machine is %s %s the service", skew.Abs(), direction),
+			"synchronize its clock by NTP: the snapshot's date and S3 signatures depend on it")
+	default:
+		f.ok(Clock, "agrees with the service's to the minute")
+	}
+}
+
+// checkCredentials names the kinds of credentials that are set, never their values.
+func (f *findings) checkCredentials(s *Service) {
+	switch c := &s.Credentials; {
+	case s.CredentialsErr != nil:
+		f.fail(Credentials, s.CredentialsErr, "")
+	case s.Simulated:
+		f.ok(Credentials, "built into the simulated service")
+	case c.APISecret == "":
+		f.ok(Credentials, "API key and an access token, which cannot be renewed")
+	case c.AccessToken != "":
+		f.ok(Credentials, "API key and secret, and an initial access token")
+	default:
+		f.ok(Credentials, "API key and secret")
+	}
+}
+
+// checkAnswers requests a token, the school list and a page.
+func (f *findings) checkAnswers(ctx context.Context, s *Service, p *probe) {
+	client, err := s.NewClient(p)
+	if err != nil {
+		f.fail(Token, err, "")
+		f.skip("no access token", Schools, Results)
+		return
+	}
+	list, err := listSchools(ctx, client)
+	if ctx.Err() != nil {
+		return
+	}
+	call, isCall := errors.AsType[*extract.Error](err)
+	if errors.Is(err, extract.ErrTokenEndpoint) || isCall && call.Operation == "token" {
+		f.fail(Token, err, "")
+		f.skip("no access token", Schools, Results)
+		return
+	}
+	switch {
+	case !p.granted:
+		f.ok(Token, "the given access token was accepted; its lifetime is unknown")
+	case p.lifetime == 0:
+		f.ok(Token, "obtained; its lifetime is unknown")
+	default:
+		f.ok(Token, "obtained, valid for %s", wording.Duration(p.lifetime))
+	}
+	if err != nil {
+		f.fail(Schools, err, "")
+		f.skip("no school to request", Results)
+		return
+	}
+	text := fmt.Sprintf("%s schools in %s districts", wording.Count(len(list.bids)), wording.Count(list.districts))
+	if list.withoutBid > 0 {
+		f.warn(Schools, text+", and "+wording.Count(list.withoutBid)+" without a bid",
+			"they fail in every run: see --max-failed-schools, and report them to the operator of the service")
+	} else {
+		f.ok(Schools, "%s", text)
+	}
+	f.checkResults(ctx, client, list.bids)
+}
+
+// checkResults requests a page of test results, and of students if results are denied: only if both are denied has a run
+// nothing to fetch.
+func (f *findings) checkResults(ctx context.Context, client *extract.Client, schools []string) {
+	page, err := firstPage(ctx, client, "test_results", schools)
+	if !errors.Is(err, extract.ErrDenied) {
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			f.fail(Results, err, "")
+			return
+		}
+		more := "; there are more pages"
+		if page.last {
+			more = "; it is the only page"
+		}
+		f.ok(Results, "a page of school %s holds %s results%s", wording.Bid(page.school), wording.Count(page.records), more)
+		if page.denied > 0 {
+			f.warn(Agreements, fmt.Sprintf("test results are denied for %s of %s schools tried",
+				wording.Count(page.denied), wording.Count(page.denied+1)), "their data sharing agreements have ended or never existed")
+		}
+		return
+	}
+	denied := wording.Count(page.denied)
+	const advice = "check the app's data sharing agreements"
+	_, err = firstPage(ctx, client, "students", schools)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !errors.Is(err, extract.ErrDenied):
+		f.fail(Results, err, "")
+	case err == nil:
+		f.warn(Results, "denied for all "+denied+" schools tried, although their students can be read",
+			"check what the data sharing agreements cover")
+	case page.denied == len(schools):
+		f.fail(Results, fmt.Errorf("%w: every school is denied: %w", extract.ErrRefused, err), advice)
+	default:
+		f.warn(Results, "the first "+denied+" schools are denied", advice)
+	}
+}
