@@ -62,7 +62,7 @@ next      failures are listed in _runs/r1/ledger.parquet
 `, summaryText(s))
 
 	s.Outcome, s.Held = pipeline.HeldBack, []string{"1 of 3 schools failed"}
-	s.Next = []wording.Step{{Say: "Run it again."}, {Say: "Publish it:", Command: "growth-export publish"}}
+	s.Next = []wording.Advice{{Say: "Run it again."}, {Say: "Publish it:", Command: "growth-export publish"}}
 	text := summaryText(s)
 	require.Contains(t, text, "Held back: snapshot 2026-11-20, run r1, at it's here (2s)\n  because 1 of 3 schools failed\n")
 	require.True(t, strings.HasSuffix(text, "\nnext      Run it again.\nor        Publish it: growth-export publish\n"), text)

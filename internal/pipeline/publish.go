@@ -172,7 +172,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 			Destination: deps.Store.String(), RunID: plan.RunID, FixedDate: plan.Kind == sink.AsOf,
 			FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
 			Report: strings.TrimSuffix(deps.Store.String(), "/") + "/" + sink.ReportPath(plan.RunID),
-		}.Steps()
+		}.Advice()
 		return sink.Hold(ctx, deps.Store, plan.RunID, held)
 	}
 	if ctx.Err() != nil {

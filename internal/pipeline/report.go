@@ -134,7 +134,7 @@ func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, er
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of run %s: %w", run, err)
 	}
-	page := &report.Page{Destination: store.String(), Filters: plan.Filters, Units: len(plan.Units()), Names: plan.SchoolNames()}
+	page := &report.Page{Destination: store.String(), Filters: plan.Filters, Tasks: len(plan.Units()), Names: plan.SchoolNames()}
 	page.Manifest, err = sink.ReadManifest(ctx, store, run)
 	switch {
 	case err == nil:
@@ -145,7 +145,7 @@ func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, er
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	page.Before, err = sink.Before(ctx, store, page.Manifest)
+	page.Baseline, err = sink.Before(ctx, store, page.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("look for the run before %s: %w", run, err)
 	}
@@ -163,7 +163,7 @@ func published(ctx context.Context, store sink.Store, page *report.Page) error {
 			return err
 		}
 		if standing != nil {
-			page.Standing = standing.RunID
+			page.ReplacedBy = standing.RunID
 		}
 	}
 	return sink.ReadLedger(ctx, store, m.RunID, page.Ledger.Add)

@@ -65,7 +65,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.Equal(t, sink.ReportPath("second"), accepted.Report)
 	page := s.page("second")
 	s.shows("second", "Published, but</span> 1 of ", bad, "Compared with run <code>first</code>")
-	s.shows("first", "Run second has taken the place of this one")
+	s.shows("first", "Run second replaced this one")
 
 	again, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	summary := s.run(settings)
 	require.Equal(t, pipeline.Staged, summary.Outcome)
 	require.Equal(t, sink.ReportPath("night"), summary.Report)
-	s.shows("night", "Not complete.")
+	s.shows("night", "Incomplete.")
 	s.shows("night", "every shard")
 
 	failed, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night"})
@@ -134,7 +134,7 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 
 	settings.Shard = 1
 	s.run(settings)
-	s.shows("night", "Everything is fetched; nothing was published yet.")
+	s.shows("night", "All tasks are staged; the run is not published yet.")
 }
 
 // TestReportOfWhatAFailureWas: the page of a run that gave up shows what it gave up on, which no journal holds.
@@ -152,7 +152,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.ErrorIs(t, err, extract.ErrGaveUp)
 	require.Equal(t, sink.ReportPath("run"), summary.Report)
-	s.shows("run", "Failed.", err.Error(), `<th scope="row">503</th><td class="soft">unavailable</td>`, `<i class="key s-5xx"></i>503</th>`)
+	s.shows("run", "Failed.", err.Error(), `<th scope="row">503</th><td class="soft">service unavailable</td>`, `<i class="key s-5xx"></i>503</th>`)
 }
 
 // TestNoReport: there is none of a run that never was, and that of an interrupted one is left as it is.
@@ -191,7 +191,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		if command == "run" {
 			settings.RunID = "next"
 			s.run(settings)
-			s.shows("killed", "Run next has taken the place of this one")
+			s.shows("killed", "Run next replaced this one")
 			continue
 		}
 		summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{})
@@ -233,7 +233,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	})}
 	_, err := pipeline.WriteReport(t.Context(), store, "run")
 	require.NoError(t, err)
-	s.shows("run", "Run next has taken the place of this one")
+	s.shows("run", "Run next replaced this one")
 
 	remove := sync.OnceFunc(func() {
 		_, err := sink.Prune(t.Context(), s.deps(nil).Store, sink.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})

@@ -53,7 +53,7 @@ type Summary struct {
 	// The next command does it.
 	Unfinished string `json:"unfinished,omitempty"`
 	// Next is what to do about a run that was held back.
-	Next []wording.Step `json:"next,omitempty"`
+	Next []wording.Advice `json:"next,omitempty"`
 	// Restarted: what an earlier command of the run had staged was dropped.
 	Restarted bool `json:"restarted,omitempty"`
 	// AlreadyPublished: the run id was published before, nothing was done.

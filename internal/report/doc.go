@@ -1,13 +1,9 @@
-// Package report draws a run as a page: one HTML file that can be looked at from a disk, a bucket or a mail, without a network,
-// a font or a script, in light and dark, wide, narrow and on paper.
+// Package report writes the report of a run: one HTML file without scripts, fonts or network access, so that it can be opened
+// from a disk, a bucket or a mail, in light and dark, on wide and narrow screens and on paper.
 //
-// It is pure: a [Page] is what is known of the run, from its manifest, its ledger or its journals, and [Write] turns it into
-// bytes that depend on nothing else. It holds what these hold and no more, so nothing of a student; whatever comes from the
-// service is escaped.
+// [Write] turns a [Page] into bytes that depend on nothing else. A page comes from the run's manifest and ledger, or from its
+// checkpoints before publishing. It has no student data. html/template escapes every text.
 //
-// The order is that of somebody who looks in the morning: what became of the run, what to do, what failed, how much there is
-// beside the last time; then how it went. A section with nothing to say is left out, so that the page of a quiet night is short.
-//
-// Plots are laid out by gonum.org/v1/plot. What it draws on is ours (canvas.go): SVG whose colours are those of the page's style
-// sheet and whose text is text, once for a wide window and once for a narrow one.
+// The sections are in the order of an operator's questions: what is the outcome, what to do, what failed, how do row counts
+// compare with the previous run, how did the requests go. Empty sections are left out.
 package report

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"html/template"
 	"math"
 	"strconv"
 	"strings"
@@ -11,14 +10,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// functions are what the template formats values with.
-func functions() template.FuncMap {
-	return template.FuncMap{
-		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day,
-	}
-}
-
-// change is how much of before was won or lost, in percent: empty where that says nothing.
+// change formats the difference between two counts in percent.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -26,81 +18,95 @@ func change(before, now int64) string {
 	case 0:
 		return "new"
 	}
-	part := float64(now-before) / float64(before) * 100
-	digits := 1
-	if math.Abs(part) >= 100 {
+	part := (float64(now) - float64(before)) / math.Abs(float64(before)) * 100
+	sign, digits := "+", 1
+	if part < 0 {
+		sign = "−"
+	}
+	part = math.Abs(part)
+	if part >= 100 {
 		digits = 0
 	}
-	text := strconv.FormatFloat(math.Abs(part), 'f', digits, 64)
-	switch {
-	case text == "0.0" && part > 0:
-		return "< +0.1 %"
-	case text == "0.0":
-		return "> −0.1 %"
-	case part > 0:
-		return "+" + text + " %"
-	default:
-		return "−" + text + " %"
+	text := strconv.FormatFloat(part, 'f', digits, 64)
+	if text == "0.0" {
+		return map[string]string{"+": "< +0.1%", "−": "> −0.1%"}[sign]
 	}
+	return sign + text + "%"
 }
 
-// short writes a length of time with two or three digits.
-func short(d time.Duration) string {
+// duration formats a duration with two or three digits, or in two units.
+func duration(d time.Duration) string {
+	decimal := func(unit time.Duration, decimals int, name string) string {
+		return strconv.FormatFloat(float64(d)/float64(unit), 'f', decimals, 64) + " " + name
+	}
 	switch {
-	case d < 10*time.Millisecond:
-		return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms"
+	case d < 10*time.Millisecond && d%time.Millisecond != 0:
+		return decimal(time.Millisecond, 1, "ms")
 	case d < 995*time.Millisecond:
-		return strconv.FormatFloat(float64(d)/1e6, 'f', 0, 64) + " ms"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+		return decimal(time.Millisecond, 0, "ms")
+	case d < 10*time.Second && d%time.Second != 0:
+		return decimal(time.Second, 1, "s")
 	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
+		return decimal(time.Second, 0, "s")
 	case d < time.Hour:
-		return pair(d, time.Minute, "min", time.Second, "s")
+		return twoUnits(d, time.Minute, "min", time.Second, "s")
 	case d < 48*time.Hour:
-		return pair(d, time.Hour, "h", time.Minute, "min")
+		return twoUnits(d, time.Hour, "h", time.Minute, "min")
 	default:
-		return pair(d, 24*time.Hour, "d", time.Hour, "h")
+		return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
 	}
 }
 
-// pair writes a length of time in a unit and a smaller one.
-func pair(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
+func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
 	d = d.Round(small)
-	text := strconv.FormatInt(int64(d/large), 10) + " " + largeName
+	text := wording.Count(int64(d/large)) + " " + largeName
 	if rest := int64(d % large / small); rest > 0 {
-		text += " " + strconv.FormatInt(rest, 10) + " " + smallName
+		text += " " + wording.Count(rest) + " " + smallName
 	}
 	return text
 }
 
-// clock writes a moment.
+// seconds formats a duration that was read from a file.
+func seconds(s float64) string {
+	if !(s > 0) { //nolint:staticcheck // NaN as well
+		s = 0
+	}
+	return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))
+}
+
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2 January 2006, 15:04:05 UTC")
+	return t.UTC().Format(dayLayout + ", 15:04:05 UTC")
 }
 
-// day writes a date as people do.
+const dayLayout = "2 January 2006"
+
+// day formats a date such as 2026-11-20.
 func day(date string) string {
 	t, err := time.Parse(time.DateOnly, date)
 	if err != nil {
 		return date
 	}
-	return t.Format("2 January 2006")
+	return t.Format(dayLayout)
 }
 
-// clip keeps a text of the service to a length that a page bears, and to what can be shown.
-func clip(text string, most int) string {
-	runes := []rune(strings.Map(func(r rune) rune {
+// first lists up to most names and counts the others.
+func first(names []string, most int) string {
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += " and " + wording.Count(more) + " more"
+	}
+	return text
+}
+
+// clip shortens text, and replaces characters that cannot be shown.
+func clip(text string, maxChars int) string {
+	return wording.Cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\ufffd")))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "…"
+	}, strings.ToValidUTF8(text, "\ufffd")), maxChars)
 }

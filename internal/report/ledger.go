@@ -7,11 +7,11 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Ledger is what is said of a run's ledger. Its zero value is that of an empty one.
+// Ledger sums up the ledger of a run. The zero value is an empty ledger.
 type Ledger struct {
-	// Failed and Denied are its rows that are so, as many as are shown.
+	// Failed and Denied are the first rows of each status.
 	Failed, Denied []sink.LedgerRow
-	// Datasets are its sums.
+	// Datasets are sums by dataset.
 	Datasets map[string]LedgerSums
 
 	reasons map[reason]int64
@@ -24,10 +24,10 @@ type reason struct {
 	text    string
 }
 
-// mostKept is how many different reasons are counted, so that a ledger of which no two rows say the same needs little memory.
-const mostKept = 1000
+// maxDifferentReasons bounds the memory for a ledger in which all errors differ.
+const maxDifferentReasons = 1000
 
-// LedgerSums are the sums of the rows of a dataset.
+// LedgerSums are sums over rows of the ledger.
 type LedgerSums struct {
 	OK, Denied, Failed      int64
 	Duplicates, Unavailable int64
@@ -44,32 +44,32 @@ func (l *Ledger) Add(row *sink.LedgerRow) {
 		sums.OK++
 	case sink.StatusDenied:
 		sums.Denied++
-		l.Denied = appendUpTo(l.Denied, row)
+		l.Denied = l.addProblem(l.Denied, row)
 	case sink.StatusFailed:
 		sums.Failed++
-		l.Failed = appendUpTo(l.Failed, row)
-	}
-	if key := (reason{row.Status, row.Dataset, reasonOf(row)}); row.Status != sink.StatusOK {
-		if _, known := l.reasons[key]; known || len(l.reasons) < mostKept {
-			l.reasons[key]++
-		}
+		l.Failed = l.addProblem(l.Failed, row)
 	}
 	sums.Duplicates += row.DuplicatesDropped
 	sums.Unavailable += row.RecordsUnavailable
 	l.Datasets[row.Dataset] = sums
 }
 
-func appendUpTo(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.LedgerRow {
-	if len(rows) >= mostListed {
-		return rows
+// addProblem counts the reason of a row and keeps the row if it is among the first.
+func (l *Ledger) addProblem(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.LedgerRow {
+	key := reason{row.Status, row.Dataset, reasonOf(row)}
+	if _, known := l.reasons[key]; known || len(l.reasons) < maxDifferentReasons {
+		l.reasons[key]++
 	}
-	return append(rows, *row)
+	if len(rows) < maxListed {
+		rows = append(rows, *row)
+	}
+	return rows
 }
 
-// reasonOf is the error of a row without what stands beside it.
+// reasonOf returns the error of a row without the dataset and the school, and with the route last.
 func reasonOf(row *sink.LedgerRow) string {
 	reason, ok := strings.CutPrefix(row.Error, row.Dataset+" of school "+row.SchoolBid+" ")
-	if !ok { // odd bids are quoted
+	if !ok { // unusual bids are quoted
 		reason, ok = strings.CutPrefix(row.Error, row.Dataset+" of school "+strconv.Quote(row.SchoolBid)+" ")
 	}
 	if route, rest, found := strings.Cut(reason, "): "); ok && found && strings.HasPrefix(route, "(") {

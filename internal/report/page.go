@@ -8,20 +8,22 @@ import (
 	"io"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
-// How much of long lists stands on the page; the ledger and the manifest have all.
+// How much of long lists and texts the page shows.
 const (
-	mostListed   = 100
-	mostOpen     = 20 // of these, the rest is to be unfolded
-	mostReasons  = 10
-	mostConcerns = 5
-	mostDrift    = 15
-	mostError    = 400 // runes of an error
-	mostField    = 80  // runes of a name
+	maxListed   = 100
+	maxOpen     = 20 // of maxListed, the rest is folded
+	maxReasons  = 10
+	maxConcerns = 5
+	maxDrift    = 15
+	maxNames    = 20
+	maxError    = 400 // characters
+	maxName     = 80  // characters
 )
 
-// State is how far a run is.
+// State is how far a run has got.
 type State string
 
 // The states of a run.
@@ -29,35 +31,35 @@ const (
 	Published State = "published"
 	Replaced  State = "replaced"
 	Held      State = "held"
-	// Staged: every step is done, and nothing was judged yet.
+	// Staged runs have finished all tasks; their results were not checked yet.
 	Staged State = "staged"
-	// Incomplete: there are steps left to do.
+	// Incomplete runs have tasks left to do.
 	Incomplete State = "incomplete"
 )
 
-// Page is what is known of a run.
+// Page is what the report is about.
 type Page struct {
 	State State
-	// Manifest is the run's, or what it would be if the run were published as it stands.
+	// Manifest is the manifest of the run, or what it would be if the run were published now.
 	Manifest *sink.Manifest
-	// Before is the manifest of the run to compare with; nil if there is none.
-	Before *sink.Manifest
-	// Destination is how commands name the place of the run.
+	// Baseline is the manifest of the run to compare with, or nil.
+	Baseline *sink.Manifest
+	// Destination is the place of the run as commands name it.
 	Destination string
-	// Standing is the run that has the date, if it is not this one.
-	Standing string
-	// Held says why the run was held back.
+	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
+	ReplacedBy string
+	// Held has the reasons why the run was held back.
 	Held sink.Held
-	// Failure is the error with which the command ended that worked on the run; empty if with none.
+	// Failure is the error of the command that worked on the run, empty if it succeeded.
 	Failure string
-	// Units are the steps of the run, and Missing those that are not staged.
-	Units   int
+	// Tasks is the number of tasks of the run. Missing names the tasks that are not staged.
+	Tasks   int
 	Missing []string
-	// Filters are the parameters that the plan pinned.
+	// Filters are the request parameters that the plan pinned.
 	Filters map[string]string
-	// Names are the names of schools by their bids, as far as they have one.
+	// Names are the names of schools by bid, as far as they are known.
 	Names map[string]string
-	// Ledger is what the ledger says, added up.
+	// Ledger sums up the run's ledger.
 	Ledger Ledger
 }
 
@@ -67,24 +69,16 @@ var pageText string
 //go:embed page.css
 var styleText string
 
-// Write writes the page. That it cannot be drawn is an error in any case: the library that plots panics at what it cannot plot,
-// and a page is not worth the end of a run.
-func Write(w io.Writer, page *Page) (err error) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("draw the report: %v", fault)
-		}
-	}()
-	v, err := newView(page)
+// Write writes the report. Its bytes depend on page alone.
+func Write(w io.Writer, page *Page) error {
+	text, err := template.New("page").Funcs(template.FuncMap{
+		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day,
+	}).Parse(pageText)
 	if err != nil {
-		return err
-	}
-	text, err := template.New("page").Funcs(functions()).Parse(pageText)
-	if err != nil {
-		return fmt.Errorf("read the template of the report: %w", err)
+		return fmt.Errorf("parse the template of the report: %w", err)
 	}
 	var b bytes.Buffer
-	if err := text.Execute(&b, v); err != nil {
+	if err := text.Execute(&b, newView(page)); err != nil {
 		return fmt.Errorf("draw the report: %w", err)
 	}
 	if _, err := b.WriteTo(w); err != nil {

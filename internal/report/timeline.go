@@ -3,121 +3,101 @@ package report
 import (
 	"time"
 
-	"gonum.org/v1/plot"
-
 	"example.org/growthexport/internal/activity"
 )
 
-// timeline is an axis of time on which long spans without any request are short: a run that was resumed the next morning shows
-// what it did, not the night between. Its unit is a step of the log.
+// timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its work, not the
+// night between.
 type timeline struct {
-	step     int64 // seconds
-	segments []segment
-	length   float64
+	intervals []interval
+	ticks     []mark
+	gaps      []mark // in the middle of each pause that is cut short
 }
 
-// segment is a span of time that is shown at its length.
-type segment struct {
-	first, end int64 // seconds since 1970, end exclusive
-	offset     float64
-	steps      []activity.Step
+// interval is a step of the log and its place on the axis.
+type interval struct {
+	*activity.Step
+	from, to percent
+	// idle reports whether time passed since the interval before, and gap whether some of it is cut.
+	idle, gap bool
 }
 
-// idleSteps is how many steps without a request are shown as they are.
-const idleSteps = 12
+// span is a part of the axis that is drawn to scale, in seconds. X is its distance from the left.
+type span struct {
+	start, end int64
+	x          float64
+}
+
+const (
+	maxIdleSteps   = 12 // without requests, drawn to scale
+	minIdleSeconds = 60
+	maxTicks       = 8
+)
 
 func newTimeline(log *activity.Log) *timeline {
-	t := &timeline{step: max(log.StepSeconds, 1)}
+	t := &timeline{intervals: make([]interval, len(log.Steps))}
+	var spans []span
+	length := 0.0
 	for i := range log.Steps {
-		s := &log.Steps[i]
-		last := len(t.segments) - 1
-		if last < 0 || s.At-t.segments[last].end > max(idleSteps*t.step, 60) {
-			t.segments = append(t.segments, segment{first: s.At})
+		in := &t.intervals[i]
+		in.Step = &log.Steps[i]
+		last := len(spans) - 1
+		switch {
+		case last < 0 || in.At-spans[last].end > max(maxIdleSteps*log.StepSeconds, minIdleSeconds):
+			in.idle, in.gap = true, true
+			spans = append(spans, span{start: in.At, end: in.At})
 			last++
+		case in.At > spans[last].end:
+			in.idle = true
 		}
-		t.segments[last].end = s.At + t.step
-		t.segments[last].steps = append(t.segments[last].steps, *s)
+		length += float64(in.At + log.StepSeconds - spans[last].end)
+		spans[last].end = in.At + log.StepSeconds
 	}
-	shown := 0.0
-	for i := range t.segments {
-		shown += t.segments[i].length(t.step)
+	gaps := float64(len(spans) - 1)
+	gap := min(length/12, length/2/max(gaps, 1)) // all gaps together are at most a third of the axis
+	length += gap * gaps
+	at := func(s *span, moment int64) percent { return percent((s.x + float64(moment-s.start)) / length * 100) }
+	for i := 1; i < len(spans); i++ {
+		before, after := &spans[i-1], &spans[i]
+		after.x = before.x + float64(before.end-before.start) + gap
+		t.gaps = append(t.gaps, mark{
+			At:    percent((after.x - gap/2) / length * 100),
+			Label: duration(time.Duration(after.start-before.end)*time.Second) + " later",
+		})
 	}
-	gap := min(shown/12, shown/2/float64(max(len(t.segments)-1, 1))) // all of them are at most a third of the axis
-	for i := range t.segments {
-		if i > 0 {
-			t.length += gap
+	current := -1
+	for i := range t.intervals {
+		in := &t.intervals[i]
+		if in.gap {
+			current++
 		}
-		t.segments[i].offset = t.length
-		t.length += t.segments[i].length(t.step)
+		in.from, in.to = at(&spans[current], in.At), at(&spans[current], in.At+log.StepSeconds)
 	}
-	return t
-}
-
-func (s *segment) length(step int64) float64 { return float64(s.end-s.first) / float64(step) }
-
-// at is where a moment of a segment is.
-func (t *timeline) at(s *segment, moment int64) float64 {
-	return s.offset + float64(moment-s.first)/float64(t.step)
-}
-
-// values is a value for each step of a segment, those without any request included, which get that of none.
-func (t *timeline) values(s *segment, of func(*activity.Step) float64) []float64 {
-	all := make([]float64, (s.end-s.first)/t.step)
-	for i := range s.steps {
-		all[(s.steps[i].At-s.first)/t.step] = of(&s.steps[i])
-	}
-	return all
-}
-
-// ticks are about so many round moments, and the beginning of each segment that has none.
-func (t *timeline) ticks(most int) plot.ConstantTicks {
-	apart := t.length / float64(most)
-	every := roundSpan(int64(apart * float64(t.step)))
+	every := roundSpan(length / maxTicks)
 	layout := time.TimeOnly
 	if every >= 60 {
 		layout = "15:04"
 	}
-	var ticks plot.ConstantTicks
-	free := 0.0
-	mark := func(s *segment, moment int64) {
-		if at := t.at(s, moment); at >= free {
-			ticks = append(ticks, plot.Tick{Value: at, Label: time.Unix(moment, 0).UTC().Format(layout)})
-			free = at + apart*0.75
+	for i := range spans {
+		s := &spans[i]
+		moment := (s.start + every - 1) / every * every
+		if moment >= s.end {
+			moment = s.start
+		}
+		for ; moment < s.end; moment += every {
+			t.ticks = append(t.ticks, mark{At: at(s, moment), Label: time.Unix(moment, 0).UTC().Format(layout)})
 		}
 	}
-	for i := range t.segments {
-		s := &t.segments[i]
-		before := len(ticks)
-		for moment := (s.first + every - 1) / every * every; moment < s.end; moment += every {
-			mark(s, moment)
-		}
-		if len(ticks) == before {
-			mark(s, s.first)
-		}
-	}
-	return ticks
+	t.ticks = thin(t.ticks, 75.0/maxTicks)
+	return t
 }
 
-// roundSpan is the next span, in seconds, that clocks are read by.
-func roundSpan(atLeast int64) int64 {
-	spans := []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200}
-	for _, span := range spans {
-		if span >= atLeast {
-			return span
+// roundSpan returns a round number of seconds for clocks that is not below atLeast, or a day.
+func roundSpan(atLeast float64) int64 {
+	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
+		if float64(seconds) >= atLeast {
+			return seconds
 		}
 	}
 	return 86400
-}
-
-// gaps are the middles of the spans that are not shown, with how long they were.
-func (t *timeline) gaps() []plot.Tick {
-	var gaps []plot.Tick
-	for i := 1; i < len(t.segments); i++ {
-		before, after := &t.segments[i-1], &t.segments[i]
-		gaps = append(gaps, plot.Tick{
-			Value: (t.at(before, before.end) + after.offset) / 2,
-			Label: short(time.Duration(after.first-before.end)*time.Second) + " later",
-		})
-	}
-	return gaps
 }

@@ -9,27 +9,26 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// TestHeldSteps expects advice that helps: running again fixes failed schools
-// and nothing else.
-func TestHeldSteps(t *testing.T) {
+// TestHeldAdvice expects "run again" only if failed schools are among the reasons.
+func TestHeldAdvice(t *testing.T) {
 	t.Parallel()
 	text := func(h wording.Held) string {
 		h.Destination, h.RunID = "it's here", "r1"
 		var lines []string
-		for _, step := range h.Steps() {
-			lines = append(lines, strings.TrimSpace(step.Say+" "+step.Command))
+		for _, a := range h.Advice() {
+			lines = append(lines, strings.TrimSpace(a.Say+" "+a.Command))
 		}
 		return strings.Join(lines, "\n")
 	}
 	const (
 		retry   = "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
 		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
-		restart = "Fetch everything again: run the same growth-export run command with --restart added. Without it, what is staged is kept and held back again."
+		restart = "Fetch everything again: run the same growth-export run command with --restart. Without it, the staged data is held back again."
 	)
-	require.Equal(t, retry+" (on another day with --run-id r1).\n"+publish, text(wording.Held{FailedSchools: true}))
+	require.Equal(t, retry+" (on a later day, add --run-id r1).\n"+publish, text(wording.Held{FailedSchools: true}))
 	require.Equal(t, retry+".\n"+publish, text(wording.Held{FailedSchools: true, FixedDate: true}))
 	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
 		text(wording.Held{OtherReasons: true, Report: "out/report.html"}))
-	require.Equal(t, retry+".\nLook at the checks below, and at the tables beside the previous snapshot: is the data right?\n"+publish+"\n"+restart,
+	require.Equal(t, retry+".\nLook at the checks below, and compare the tables with the previous snapshot: is the data right?\n"+publish+"\n"+restart,
 		text(wording.Held{FailedSchools: true, OtherReasons: true, FixedDate: true}))
 }

@@ -1,3 +1,2 @@
-// Package wording writes counts, sizes and names as people read them, in the
-// command's output and on the page of a run alike.
+// Package wording formats counts, sizes and names, and words the advice on held runs, the same way in output, logs and reports.
 package wording

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Count writes a whole number with commas between the thousands.
+// Count formats a whole number with commas between thousands.
 func Count[N int | int64](n N) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -17,7 +17,7 @@ func Count[N int | int64](n N) string {
 	return digits
 }
 
-// Many writes how many there are of a thing whose plural ends in s.
+// Many formats a count of things, whose plural ends in s.
 func Many[N int | int64](n N, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -25,7 +25,7 @@ func Many[N int | int64](n N, thing string) string {
 	return Count(n) + " " + thing
 }
 
-// Size writes bytes with a decimal unit.
+// Size formats a number of bytes with a decimal unit.
 func Size(bytes int64) string {
 	if bytes < 1000 {
 		return Count(bytes) + " B"
@@ -49,8 +49,7 @@ func Duration(d time.Duration) string {
 	}
 }
 
-// Cut returns text shortened to at most the given number of characters, the
-// last of which is then an ellipsis.
+// Cut shortens text to maxChars characters, the last of which is then an ellipsis.
 func Cut(text string, maxChars int) string {
 	chars, last := 0, 0
 	for i := range text {
@@ -64,13 +63,12 @@ func Cut(text string, maxChars int) string {
 	return text
 }
 
-// MaxName is the length, in characters, at which messages cut a name.
+// MaxName is the number of characters to which messages shorten a name.
 const MaxName = 60
 
-// Name writes a name that came from the service, such as a school's, on one
-// line: cut at MaxName characters, and quoted if it holds anything that could
-// break the line or change how the rest of it is shown, such as control
-// characters and marks that reverse the direction of writing.
+// Name formats a name from the service, such as a school's, for a line of text: shortened to MaxName characters, and quoted if
+// it has characters that could break the line or change how the rest is shown, such as control characters and marks that
+// reverse the direction of writing.
 func Name(name string) string {
 	name = Cut(name, MaxName)
 	if strings.ContainsFunc(name, unprintable) || strings.TrimSpace(name) != name {
@@ -79,7 +77,7 @@ func Name(name string) string {
 	return name
 }
 
-// Bid writes a bid, which is opaque text, as one word on one line.
+// Bid formats a bid, which is opaque text, as one word.
 func Bid(bid string) string {
 	odd := func(r rune) bool { return unprintable(r) || r == ' ' || r == '"' }
 	if strings.ContainsFunc(bid, odd) {
@@ -90,7 +88,7 @@ func Bid(bid string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }
 
-// School writes a school with its name, if it has one, beside its bid.
+// School formats a school as its name, if it has one, and its bid.
 func School(name, bid string) string {
 	switch {
 	case bid == "" && name == "":
@@ -104,7 +102,7 @@ func School(name, bid string) string {
 	}
 }
 
-// ShellWord quotes a word for a shell where it needs quotes.
+// ShellWord quotes a word for a shell if necessary.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-:=@%+,", r)

@@ -1,0 +1,78 @@
+package report
+
+import (
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
+)
+
+// advice returns what to do next.
+func advice(p *Page) []wording.Advice {
+	m := p.Manifest
+	command := func(name, flags string) string {
+		return "growth-export " + name + " --dest " + wording.ShellWord(p.Destination) + flags
+	}
+	ofRun := " --run-id " + m.RunID
+	switch p.State {
+	case Held:
+		return wording.Held{
+			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == sink.AsOf,
+			FailedSchools: p.Held.FailedSchools, OtherReasons: p.Held.OtherReasons(),
+		}.Advice()
+	case Staged:
+		return []wording.Advice{{Say: "Publish it:", Command: command("publish", ofRun)}}
+	case Incomplete:
+		if m.Parameters.Shards > 1 {
+			return []wording.Advice{
+				{Say: "Wait for every shard to finish, and run the ones that failed again; each fetches only what is missing."},
+				{Say: "Then publish the run:", Command: command("publish", ofRun)},
+			}
+		}
+		say := "Run the same command again: it fetches only what is missing"
+		if m.Kind != sink.AsOf { // whose run id does not depend on the day
+			say += " (on a later day, add" + ofRun + ")"
+		}
+		return []wording.Advice{{Say: say + "."}}
+	case Replaced:
+		return []wording.Advice{{Say: "Nothing. This report is removed when its snapshot date is pruned:", Command: command("prune", " --keep-days 90 --dry-run")}}
+	case Published:
+	}
+	var all []wording.Advice
+	if len(falls(p)) > 0 {
+		all = append(all, wording.Advice{Say: "Compare the tables below with the previous snapshot: is the drop in rows real?"})
+	}
+	if len(sink.FailedChecks(m.Checks)) > 0 {
+		all = append(all, wording.Advice{Say: "See the failed checks below."})
+	}
+	if m.Schools.Failed > 0 {
+		all = append(all, wording.Advice{Say: retry(m) + " If the same schools fail again, see their errors below."})
+	}
+	if m.Schools.Denied > 0 {
+		all = append(all, wording.Advice{
+			Say:     "If a school's agreement has ended and its earlier exports must be deleted, see what would be removed:",
+			Command: command("purge", " --schools LIST --dry-run"),
+		})
+	}
+	if len(all) == 0 {
+		all = []wording.Advice{{Say: "Nothing. To create views for DuckDB or Spark:", Command: command("sql", " --snapshot-date "+m.SnapshotDate)}}
+		switch m.Kind {
+		case sink.AsOf:
+			all[0].Command = command("sql", " --effective-date "+m.SnapshotDate)
+		case sink.Delta:
+			all[0] = wording.Advice{Say: "Nothing. To create views of all changes, with the latest row of each key:", Command: command("sql", " --changes")}
+		case sink.Full:
+		}
+	}
+	return append(all, wording.Advice{Say: "Verify the files against the manifest:", Command: command("verify", ofRun)})
+}
+
+// retry says how to fetch failed schools of a published run.
+func retry(m *sink.Manifest) string {
+	switch m.Kind {
+	case sink.AsOf:
+		return "Run the same command again with --replace: a new run replaces this one."
+	case sink.Delta:
+		return "Run the same command again: it publishes a new run beside this one."
+	case sink.Full:
+	}
+	return "Run the same command again: on the same day, a new run replaces this one; on a later day, add --snapshot-date " + m.SnapshotDate + " --replace."
+}

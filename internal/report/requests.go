@@ -1,0 +1,150 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
+)
+
+// requestsView is the section about the run's requests.
+type requestsView struct {
+	Days, IntervalLength string
+	Intervals            []intervalLine
+	Brief                bool // too few intervals for a chart
+	Charts               []chart
+	Operations           []operationLine
+	Statuses             []fact
+	Causes               []causeLine
+}
+
+// minIntervals is the least number of intervals for a chart.
+const minIntervals = 3
+
+type percentiles struct{ P50, P90, P99 string }
+
+// percentilesOf returns empty texts if there were no requests.
+func percentilesOf(h activity.Histogram) percentiles {
+	if h.Count() == 0 {
+		return percentiles{}
+	}
+	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
+}
+
+type intervalLine struct {
+	At                string
+	Requests, Retries int64
+	percentiles
+	InFlight, Limit int64
+	Bytes           int64
+}
+
+type operationLine struct {
+	Name              string
+	Requests, Retries int64
+	Bytes             int64
+	percentiles
+	slowest time.Duration
+}
+
+type causeLine struct {
+	Cause, Meaning, Series string
+	Count                  int64
+}
+
+func newRequestsView(m *sink.Manifest) requestsView {
+	log := &m.Activity
+	v := requestsView{Causes: causes(log), Statuses: statuses(&m.Requests), Operations: operations(log)}
+	if len(log.Steps) == 0 || !log.Sound() {
+		return v
+	}
+	v.IntervalLength = duration(time.Duration(log.StepSeconds) * time.Second)
+	first, last := time.Unix(log.Steps[0].At, 0).UTC(), time.Unix(log.Steps[len(log.Steps)-1].At, 0).UTC()
+	v.Days = first.Format(dayLayout)
+	layout := time.TimeOnly
+	if lastDay := last.Format(dayLayout); lastDay != v.Days {
+		v.Days += " to " + lastDay
+		layout = "2 Jan " + layout
+	}
+	for i := range log.Steps {
+		s := &log.Steps[i]
+		v.Intervals = append(v.Intervals, intervalLine{
+			At: time.Unix(s.At, 0).UTC().Format(layout), Requests: s.Requests, Retries: sum(s.Retries), Bytes: s.Bytes,
+			percentiles: percentilesOf(s.Latency), InFlight: s.InFlight, Limit: s.Limit,
+		})
+	}
+	if v.Brief = len(log.Steps) < minIntervals; !v.Brief {
+		v.Charts = newCharts(log, v.Intervals)
+	}
+	return v
+}
+
+func sum(counts map[string]int64) int64 {
+	var n int64
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// operations lists operations with most retries first, then the slowest.
+func operations(log *activity.Log) []operationLine {
+	var lines []operationLine
+	for _, name := range slices.Sorted(maps.Keys(log.Operations)) {
+		o := log.Operations[name]
+		lines = append(lines, operationLine{
+			Name: clip(name, maxName), Requests: o.Requests, Retries: sum(o.Retries), Bytes: o.Bytes,
+			percentiles: percentilesOf(o.Latency), slowest: o.Latency.Percentile(99),
+		})
+	}
+	slices.SortStableFunc(lines, func(a, b operationLine) int {
+		return cmp.Or(cmp.Compare(b.Retries, a.Retries), cmp.Compare(b.slowest, a.slowest))
+	})
+	return lines
+}
+
+// statuses counts requests by their outcome, the most frequent first.
+func statuses(r *sink.Requests) []fact {
+	var facts []fact
+	for _, status := range byCount(r.ByStatus) {
+		facts = append(facts, fact{Name: clip(status, maxName), Value: wording.Count(r.ByStatus[status]), Note: meaning(status)})
+	}
+	return facts
+}
+
+// causes counts retries by why they were made, the most frequent first.
+func causes(log *activity.Log) []causeLine {
+	all := make(map[string]int64)
+	for i := range log.Steps {
+		for cause, n := range log.Steps[i].Retries {
+			all[cause] += n
+		}
+	}
+	var lines []causeLine
+	for _, cause := range byCount(all) {
+		lines = append(lines, causeLine{Cause: clip(cause, maxName), Meaning: meaning(cause), Series: seriesOf(cause), Count: all[cause]})
+	}
+	return lines
+}
+
+// byCount returns the names with the largest counts first.
+func byCount(counts map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
+}
+
+// meaning explains how a request ended: a status or the cause of a retry.
+func meaning(outcome string) string {
+	return map[string]string{
+		"200": "OK", "401": "access token rejected and renewed", "403": "access denied", "404": "not found", "408": "request timeout",
+		"429": "too many requests", "500": "internal server error", "502": "bad gateway", "503": "service unavailable", "504": "gateway timeout",
+		"timeout": "no response in time", "network": "connection failed or lost", "unreadable": "truncated or malformed response",
+		"cancelled": "the run was stopped", "error": "no response",
+	}[outcome]
+}
