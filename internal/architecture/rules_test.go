@@ -106,7 +106,7 @@ func rules() map[string]rule {
 		},
 		"internal/doctor": {
 			ours:  []string{"internal/extract", "internal/sink", "internal/transform", "internal/wording", "schemas"},
-			why:   "checks what a run needs and returns findings; prints nothing and knows no settings or exit codes",
+			why:   "checks what a run needs and returns findings; printing, settings and exit codes belong to the command",
 			tests: []string{"internal/simulator", "internal/sink/s3", "internal/sink/s3/s3test"},
 		},
 		"internal/telemetry": {

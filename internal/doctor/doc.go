@@ -5,5 +5,5 @@
 // named like a run of its own, invisible to readers, and removed at the end; what a killed doctor leaves behind, the next one
 // removes.
 //
-// The package prints nothing and knows no settings or exit codes: those belong to the command.
+// The package prints nothing; settings and exit codes belong to the command.
 package doctor
