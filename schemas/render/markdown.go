@@ -27,8 +27,9 @@ see the hive partition column ` + "`snapshot_date`" + ` (date) and, in the table
 - **class**: the privacy class, which says what the column reveals about a person: ` + "`none`" + `; ` + "`id`" + `, an identifier of a student or an
   educator; ` + "`record`" + `, an identifier of a record about one person; ` + "`direct`" + `, a name; ` + "`birth`" + `, a date of birth; ` + "`grade`" + `; ` + "`text`" + `, free
   text that may contain a name; ` + "`trait`" + `, gender or ethnicity; ` + "`score`" + `, a result; ` + "`extra`" + `, anything.
-- **meaning** ends with how reliable it is: a section of the *specification*, the vendor's documentation; *Observed*, seen by
-  public clients of the service but not documented; *Presumed*, inferred from the service's other records.
+- **meaning** ends with how reliable it is: a section of the *specification*, the vendor's documentation, which
+  [docs/service.md](../../docs/service.md) describes; *Observed*, seen by public clients of the service but not documented;
+  *Presumed*, inferred from the service's other records.
 `
 
 // markdown returns the data dictionary.
