@@ -46,13 +46,6 @@ type permit struct {
 	outage *outage // the outage that the attempt probes, nil if it is not a probe
 }
 
-func newBreaker(giveUpAfter time.Duration, log *slog.Logger) *breaker {
-	return &breaker{
-		giveUpAfter: giveUpAfter, log: log,
-		failing: make(map[string]struct{}), canaries: make(map[string][]*Call),
-	}
-}
-
 // acquire waits until call may be attempted. The permit must be passed to exactly one of succeeded, failed and release.
 func (b *breaker) acquire(ctx context.Context, call *Call) (permit, error) {
 	if call.Lookup || call.School == "" {

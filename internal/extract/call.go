@@ -26,15 +26,11 @@ type Call struct {
 	Template string
 	// Path holds a value for every {name} of Template, each sent as one path segment. An empty value is an error,
 	// because it would change the route.
-	Path map[string]string
-	// Query is sent in this order.
-	Query []Param
-	// School is the bid of the school the call is for, if any. Failures are counted by school.
-	School string
-	// District is the bid of the district the call is for, if any. It is only used in errors and logs.
-	District string
-	// Lookup marks calls made before any school. The circuit breaker ignores them; retries and GiveUpAfter apply.
-	Lookup bool
+	Path     map[string]string
+	Query    []Param // sent in this order
+	School   string  // bid of the school the call is for, if any; failures are counted by school
+	District string  // bid of the district the call is for, if any; only used in errors and logs
+	Lookup   bool    // made before any school: the circuit breaker ignores it, retries and GiveUpAfter apply
 
 	cursor string // of a later page of a list, empty on the first
 }

@@ -19,13 +19,10 @@ import (
 
 // Credentials identify the caller: the API key, and with it the secret or an access token.
 type Credentials struct {
-	APIKey    string
-	APISecret string
-	// AccessToken is a given token, used until it is rejected.
-	AccessToken string
-	// AccessTokenFile contains such a token. New reads it unless AccessToken is set, and it is read again when the token
-	// is rejected.
-	AccessTokenFile string
+	APIKey          string
+	APISecret       string
+	AccessToken     string // used until it is rejected
+	AccessTokenFile string // contains such a token; read by New unless AccessToken is set, and again when that is rejected
 }
 
 // Format hides credentials, whatever the verb.
@@ -36,28 +33,18 @@ func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials
 
 // Options are the settings of a Client. Their defaults are those of the command's flags.
 type Options struct {
-	// BaseURL is the service's root, http or https. It may have a path, with or without a trailing slash.
-	BaseURL     *url.URL
-	Credentials Credentials
-	// Concurrency is the maximum of concurrent requests. While the service throttles there are fewer, see Stats.Limit.
-	Concurrency int
-	// RatePerSecond is the maximum of requests per second, 0 for no limit.
-	RatePerSecond float64
-	// Retries is the maximum of attempts after the first.
-	Retries int
-	// RequestTimeout bounds one attempt, its body included.
-	RequestTimeout time.Duration
-	// GiveUpAfter bounds how long the service may fail or ask for a pause, and the time for a lookup or a token.
-	GiveUpAfter time.Duration
-	// MaxBody is the maximum size of a response in bytes, decompressed.
-	MaxBody   int64
-	UserAgent string
-	// Logger gets a line per request at debug level, and what affects all requests above it. Nil logs nothing.
-	Logger *slog.Logger
-	// Observer receives every request; may be nil.
-	Observer Observer
-	// Transport sends the requests; nil for one with bounded waits and sizes. It must not follow redirects.
-	Transport http.RoundTripper
+	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
+	Credentials    Credentials
+	Concurrency    int           // maximum of concurrent requests; fewer while the service throttles, see Stats.Limit
+	RatePerSecond  float64       // maximum of requests per second, 0 for no limit
+	Retries        int           // maximum of attempts after the first
+	RequestTimeout time.Duration // of one attempt, its body included
+	GiveUpAfter    time.Duration // bounds an outage, a pause the service asks for, and the time for a lookup or a token
+	MaxBody        int64         // maximum size of a response in bytes, decompressed
+	UserAgent      string
+	Logger         *slog.Logger      // gets a line per request at debug level, and what affects all requests; may be nil
+	Observer       Observer          // receives every request; may be nil
+	Transport      http.RoundTripper // nil for one with bounded waits and sizes; must not follow redirects
 }
 
 // Client reads from the service. It is safe for concurrent use; its limits apply to all calls together.
@@ -87,10 +74,13 @@ func New(o Options) (*Client, error) {
 	c := &Client{
 		base: o.BaseURL, retries: o.Retries, giveUpAfter: o.GiveUpAfter,
 		maxBody:  min(o.MaxBody, math.MaxInt64-1),
-		breaker:  newBreaker(o.GiveUpAfter, log),
-		counters: newCounters(),
+		counters: &counters{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(noObserver{})),
-		retrying: newRetryList(log),
+		retrying: &retryList{log: log, calls: make(map[*Call]*Retry)},
+		breaker: &breaker{
+			giveUpAfter: o.GiveUpAfter, log: log,
+			failing: make(map[string]struct{}), canaries: make(map[string][]*Call),
+		},
 	}
 	base := o.Transport
 	if base == nil {
@@ -164,6 +154,13 @@ func (c *Client) Stats() Stats {
 
 // Limit returns Stats.Limit.
 func (c *Client) Limit() int64 { return int64(c.limiter.limit()) }
+
+// Health returns the trouble that the client has now.
+func (c *Client) Health() Health {
+	h := Health{Retrying: c.retrying.list()}
+	h.Paused, h.PausedUntil = c.breaker.status()
+	return h
+}
 
 // Get reads one body. accept receives it complete and decompressed, once for every attempt that got 200; it must not
 // keep body. If accept returns an error marked with [Unreadable], the call is attempted again; any other error ends it.

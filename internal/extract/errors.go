@@ -124,12 +124,6 @@ const (
 	classCancelled  = "cancelled"  // the run ended while the request was in flight
 )
 
-// isTimeout reports whether an attempt got no complete response in time.
-func isTimeout(err error) bool {
-	e, ok := errors.AsType[*attemptError](err)
-	return ok && e.class == classTimeout
-}
-
 // failure is why one attempt failed.
 type failure struct {
 	status int
@@ -189,9 +183,6 @@ func retryable(status int) bool {
 		return status >= 500 && status < 600
 	}
 }
-
-// unhealthy reports whether the failure is a sign that the service is failing, rather than this request.
-func (f *failure) unhealthy() bool { return f.retry && f.status != http.StatusUnauthorized }
 
 // cause returns the reason of the failure in a few words.
 func (f *failure) cause() string {

@@ -12,12 +12,9 @@ import (
 
 // Health is the trouble that a client has now.
 type Health struct {
-	// Retrying lists the calls that are being retried, oldest first.
-	Retrying []Retry
-	// Paused is why all requests are held back while the service is failing, otherwise empty. PausedUntil is when the
-	// client gives up.
-	Paused      string
-	PausedUntil time.Time
+	Retrying    []Retry   // calls that are being retried, oldest first
+	Paused      string    // why all requests are held back while the service is failing, otherwise empty
+	PausedUntil time.Time // when the client gives up
 }
 
 // Retry is a call that is being retried.
@@ -29,23 +26,12 @@ type Retry struct {
 	Since            time.Time // when the first attempt failed
 }
 
-// Health returns the trouble that the client has now.
-func (c *Client) Health() Health {
-	h := Health{Retrying: c.retrying.list()}
-	h.Paused, h.PausedUntil = c.breaker.status()
-	return h
-}
-
 // retryList holds the calls that are being retried.
 type retryList struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
 	calls map[*Call]*Retry
-}
-
-func newRetryList(log *slog.Logger) *retryList {
-	return &retryList{log: log, calls: make(map[*Call]*Retry)}
 }
 
 // failed records an attempt that will be retried. A run cannot begin before the token and the lookups have arrived, so

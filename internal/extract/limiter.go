@@ -3,6 +3,7 @@ package extract
 import (
 	"container/list"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -138,7 +139,8 @@ func (l *limiter) shouldLog() bool {
 // overloaded reports whether the service rejected a request for lack of capacity, or did not answer in time.
 func overloaded(res *response, err error) bool {
 	if err != nil {
-		return isTimeout(err)
+		e, ok := errors.AsType[*attemptError](err)
+		return ok && e.class == classTimeout
 	}
 	switch res.status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -66,24 +66,25 @@ func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) 
 // wait returns when a request may be sent. A pause that begins during the wait for the rate uses up the reservation, so
 // that requests leave at the rate after the pause too.
 func (p *pacer) wait(ctx context.Context) error {
-	for {
+	for reserved := false; ; {
 		left, err := p.pause()
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if left > 0 {
+		case left > 0:
 			if err := sleep(ctx, left); err != nil {
 				return err
 			}
-			continue // it may have been extended
-		}
-		reservation := p.rate.Reserve()
-		if err := sleep(ctx, reservation.Delay()); err != nil {
-			reservation.Cancel()
-			return err
-		}
-		if left, _ := p.pause(); left == 0 {
+			reserved = false
+		case reserved:
 			return nil
+		default:
+			reservation := p.rate.Reserve()
+			if err := sleep(ctx, reservation.Delay()); err != nil {
+				reservation.Cancel()
+				return err
+			}
+			reserved = true
 		}
 	}
 }

@@ -89,7 +89,12 @@ func (c *Client) attempt(ctx context.Context, req *request, accept func(body []b
 	_, retry := errors.AsType[unreadable](err)
 	if retry {
 		req.status = classUnreadable
-		c.counters.unreadable()
+		c.counters.update(func(s *Stats) {
+			s.ByStatus[classUnreadable]++
+			if s.ByStatus["200"]--; s.ByStatus["200"] == 0 {
+				delete(s.ByStatus, "200")
+			}
+		})
 	}
 	return &failure{status: res.status, err: err, retry: retry}
 }
@@ -112,7 +117,7 @@ func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
 // retries.
 func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bool {
 	switch {
-	case !f.unhealthy():
+	case f.status == http.StatusUnauthorized: // other requests may be accepted
 		c.breaker.release(req.permit)
 		return true
 	case req.permit.outage != nil && c.canarySucceeds(ctx, req):

@@ -107,5 +107,5 @@ func parseToken(body []byte) (*token, error) {
 		return nil, errors.New("the response is not a token; check --base-url") // err may quote it
 	}
 	seconds, _ := t.ExpiresIn.Int64()
-	return newToken(t.AccessToken, time.Duration(min(seconds, math.MaxInt32))*time.Second, true), nil
+	return newToken(t.AccessToken, time.Duration(min(seconds, math.MaxInt32))*time.Second), nil
 }
