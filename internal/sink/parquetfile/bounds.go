@@ -10,28 +10,27 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// maxBoundBytes is the most bytes of a text that statistics hold, give or take
-// one: enough for any identifier, and little in the footer.
+// maxBoundBytes is the maximum length of a text in statistics, plus or minus one: enough for any identifier, and small
+// in the footer.
 const maxBoundBytes = 64
 
-// bounds are the least and the greatest value of a page or a column chunk, as
-// statistics hold them. A text that was cut is not exact: least may then be
-// less than every value, greatest is greater than every value.
+// bounds are the least and the greatest value of a page or a column chunk, encoded as in statistics. If a text was cut,
+// they are not exact: least may be less, and greatest is greater, than every value.
 type bounds struct {
 	least, greatest           []byte
 	leastExact, greatestExact bool
-	// known is false where all values are null, or none can be given.
+	// known is false if all values are null or there are no valid bounds.
 	known bool
 }
 
-// exact keeps bounds in the column's arena.
-func (c *column) exact(least, greatest []byte) bounds {
+// exactBounds stores bounds in the column's arena.
+func (c *column) exactBounds(least, greatest []byte) bounds {
 	return bounds{c.keep(least), c.keep(greatest), true, true, true}
 }
 
 func (c *column) keep(b []byte) []byte {
 	at := len(c.arena)
-	c.arena = append(c.arena, b...) // never nil: an empty text is a bound, too
+	c.arena = append(c.arena, b...) // never nil: an empty text is a bound
 	return c.arena[at:len(c.arena):len(c.arena)]
 }
 
@@ -41,7 +40,7 @@ func (c *column) textBounds(n int, least, greatest []byte) bounds {
 		return bounds{}
 	}
 	if len(greatest) <= maxBoundBytes && len(least) <= maxBoundBytes {
-		return c.exact(least, greatest)
+		return c.exactBounds(least, greatest)
 	}
 	b := bounds{leastExact: len(least) <= maxBoundBytes, greatestExact: len(greatest) <= maxBoundBytes, known: true}
 	if !b.leastExact {
@@ -58,8 +57,7 @@ func (c *column) textBounds(n int, least, greatest []byte) bounds {
 	return b
 }
 
-// cutText returns how many bytes, at most maxBoundBytes, of a longer text can
-// be kept without breaking a character.
+// cutText returns how many bytes of a longer text, at most maxBoundBytes, can be kept without splitting a character.
 func cutText(s []byte) int {
 	for n := maxBoundBytes; n > maxBoundBytes-utf8.UTFMax; n-- {
 		if utf8.RuneStart(s[n]) {
@@ -69,9 +67,8 @@ func cutText(s []byte) int {
 	return maxBoundBytes // not UTF-8
 }
 
-// appendAbove appends a short text that is greater than every text that begins
-// with s, in UTF-8 if s is: its last character that has a successor gives way
-// to it. It tells whether there is one.
+// appendAbove appends a text that is greater than every text that begins with s, valid UTF-8 if s is: s up to its last
+// character that has a successor, which replaces it. It returns false if there is none.
 func appendAbove(dst, s []byte) ([]byte, bool) {
 	for len(s) > 0 {
 		r, size := utf8.DecodeLastRune(s)
@@ -80,7 +77,7 @@ func appendAbove(dst, s []byte) ([]byte, bool) {
 		case r == utf8.RuneError && size == 1, r == utf8.MaxRune:
 			continue
 		case r == 0xD7FF:
-			r = 0xE000 // between them are the surrogates
+			r = 0xE000 // behind the surrogates
 		default:
 			r++
 		}
@@ -89,7 +86,7 @@ func appendAbove(dst, s []byte) ([]byte, bool) {
 	return dst, false
 }
 
-// intBounds returns the bounds of numbers, doubles given by their bits.
+// intBounds returns the bounds of numbers; doubles are given by their bits.
 func (c *column) intBounds(values []int64) bounds {
 	if len(values) == 0 {
 		return bounds{}
@@ -102,15 +99,14 @@ func (c *column) intBounds(values []int64) bounds {
 		least, greatest = min(least, x), max(greatest, x)
 	}
 	if c.width() == 4 {
-		return c.exact(binary.LittleEndian.AppendUint32(nil, uint32(int32(least))),
+		return c.exactBounds(binary.LittleEndian.AppendUint32(nil, uint32(int32(least))),
 			binary.LittleEndian.AppendUint32(nil, uint32(int32(greatest))))
 	}
-	return c.exact(binary.LittleEndian.AppendUint64(nil, uint64(least)),
+	return c.exactBounds(binary.LittleEndian.AppendUint64(nil, uint64(least)),
 		binary.LittleEndian.AppendUint64(nil, uint64(greatest)))
 }
 
-// doubleBounds follows the format's rules for doubles: no bounds beside a NaN,
-// and a zero bound covers both zeros.
+// doubleBounds follows the format's rules for doubles: no bounds if there is a NaN, and a zero covers both zeros.
 func (c *column) doubleBounds(values []int64) bounds {
 	least, greatest := math.Inf(1), math.Inf(-1)
 	for _, x := range values {
@@ -126,11 +122,11 @@ func (c *column) doubleBounds(values []int64) bounds {
 	if greatest == 0 {
 		greatest = 0
 	}
-	return c.exact(binary.LittleEndian.AppendUint64(nil, math.Float64bits(least)),
+	return c.exactBounds(binary.LittleEndian.AppendUint64(nil, math.Float64bits(least)),
 		binary.LittleEndian.AppendUint64(nil, math.Float64bits(greatest)))
 }
 
-// widen makes b cover o too, both known.
+// widen returns bounds that cover b and o, both known.
 func (c *column) widen(b, o bounds) bounds {
 	if d := c.compare(o.least, b.least); d < 0 || (d == 0 && !o.leastExact) {
 		b.least, b.leastExact = o.least, o.leastExact
@@ -141,7 +137,7 @@ func (c *column) widen(b, o bounds) bounds {
 	return b
 }
 
-// compare orders two values as statistics hold them.
+// compare orders two values that are encoded as in statistics.
 func (c *column) compare(a, b []byte) int {
 	switch c.def.Type {
 	case schemas.Int32, schemas.Date:

@@ -63,8 +63,7 @@ func TestTextBounds(t *testing.T) {
 	}
 }
 
-// Where no bounds can be given there are none, and no page index: in a column
-// and a row group, not in the file.
+// TestUnknownBounds: values without valid bounds leave out the bounds and page index of their column chunk only.
 func TestUnknownBounds(t *testing.T) {
 	t.Parallel()
 	last := strings.Repeat("\U0010ffff", 30)

@@ -12,11 +12,9 @@ import (
 )
 
 const (
-	// enoughValues is how many values of a row group a dictionary sees before
-	// its worth is judged.
-	enoughValues = 1024
-	// maxDictionaryBytes ends the use of a dictionary with the page that takes
-	// it there.
+	// minDictionaryValues is the number of values of a row group after which the use of a dictionary is decided.
+	minDictionaryValues = 1024
+	// maxDictionaryBytes is the size of a dictionary from which on further pages do not use it.
 	maxDictionaryBytes = 2 << 20
 )
 
@@ -27,24 +25,22 @@ type column struct {
 	raw  int    // bytes of body before compression, headers included
 	// pages lists the pages of body.
 	pages []page
-	arena []byte // what the pages' bounds point into
+	arena []byte // holds the pages' bounds
 
-	dict dictionary
-	// dictUse tells whether pages still use the dictionary.
+	dict    dictionary
 	dictUse dictUse
-	// coded is how many values the dictionary has coded.
-	coded int
+	coded   int // number of values coded by the dictionary
 }
 
 type dictUse uint8
 
 const (
-	dictTried   dictUse = iota // until enoughValues have been seen
-	dictKept                   // it pays
-	dictRefused                // it does not, or has grown too large
+	dictUndecided dictUse = iota // before minDictionaryValues
+	dictKept                     // it pays
+	dictDropped                  // it does not pay, or has grown too large
 )
 
-// page is what the footer tells of a data page.
+// page describes a data page for the footer.
 type page struct {
 	offset   int // in body
 	size     int // header included
@@ -55,7 +51,7 @@ type page struct {
 	bounds   bounds
 }
 
-func (c *column) define(def *schemas.Column) {
+func (c *column) setColumn(def *schemas.Column) {
 	c.def = def
 	if c.arena == nil {
 		c.arena = make([]byte, 0, 1024)
@@ -66,7 +62,7 @@ func (c *column) reset() {
 	c.body, c.raw = c.body[:0], 0
 	c.pages, c.arena = c.pages[:0], c.arena[:0]
 	c.dict.reset()
-	c.dictUse, c.coded = dictTried, 0
+	c.dictUse, c.coded = dictUndecided, 0
 }
 
 func (c *column) isText() bool { return c.def.Type == schemas.String || c.def.Type == schemas.JSON }
@@ -87,11 +83,11 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 	)
 	switch {
 	case c.isText():
-		p.encoding, p.bounds, err = c.texts(v, nulls, e)
+		p.encoding, p.bounds, err = c.encodeTexts(v, nulls, e)
 	case c.def.Type == schemas.Boolean:
-		p.encoding, p.bounds = format.Plain, c.booleans(v, nulls, e)
+		p.encoding, p.bounds = format.Plain, c.encodeBooleans(v, nulls, e)
 	default:
-		p.encoding, p.bounds, err = c.numbers(v, nulls, e)
+		p.encoding, p.bounds, err = c.encodeNumbers(v, nulls, e)
 	}
 	if err != nil {
 		return err
@@ -114,37 +110,35 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 	return nil
 }
 
-// nothing tells whether a page of n values has nothing to encode: no value, and
-// no dictionary whose codes it would lack. Such a page is PLAIN.
-func (c *column) nothing(n int) bool {
-	return n == 0 && (c.dict.len() == 0 || c.dictUse == dictRefused)
+// isEmpty reports whether a page of n values is PLAIN because it has no value, nor a dictionary that would need codes.
+func (c *column) isEmpty(n int) bool {
+	return n == 0 && (c.dict.len() == 0 || c.dictUse == dictDropped)
 }
 
-// undecided tells whether this page, with n values more, is the one at which
-// the dictionary's worth is judged.
-func (c *column) undecided(n int) bool { return c.dictUse == dictTried && c.coded+n >= enoughValues }
+// mustDecide reports whether the use of the dictionary is decided with this page of n values.
+func (c *column) mustDecide(n int) bool {
+	return c.dictUse == dictUndecided && c.coded+n >= minDictionaryValues
+}
 
-// judge decides whether the dictionary stays. The costs are bits, estimated
-// after compression: of the dictionary, and of this page's n values as codes
-// and directly.
-func (c *column) judge(n, dictionary, codes, direct int) bool {
+// keepDictionary decides the use of the dictionary and reports whether it is kept. The costs are bits, estimated after
+// compression: of the dictionary, and of this page's n values as codes and directly.
+func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
 	if all := c.coded + n; dictionary*n+codes*all > direct*all {
-		c.dictUse = dictRefused
+		c.dictUse = dictDropped
 	}
 	return c.dictUse == dictKept
 }
 
-// noteCoded notes that a page uses n codes.
-func (c *column) noteCoded(n int) {
+// addCoded counts the n codes of a page.
+func (c *column) addCoded(n int) {
 	c.coded += n
 	if c.dict.size(c.def.Type) > maxDictionaryBytes {
-		c.dictUse = dictRefused
+		c.dictUse = dictDropped
 	}
 }
 
-// dictionaryPage returns the page of the dictionary, which is valid until the
-// next is made, or nil where no page uses one.
+// dictionaryPage returns the page of the dictionary, which is valid until the next call, or nil if no page uses one.
 func (c *column) dictionaryPage(e *encoder) ([]byte, error) {
 	if c.dict.len() == 0 {
 		return nil, nil

@@ -9,28 +9,26 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// dictionary gives the values of one column of one row group codes, in the
-// order in which they first come. Texts and numbers never share one.
+// dictionary assigns codes to the values of one column of one row group, in the order of their first occurrence. It
+// holds either texts or numbers.
 type dictionary struct {
-	seed maphash.Seed // where texts stand in the table, never their codes
+	seed maphash.Seed // determines positions in the table, never codes
 
 	data []byte // the texts end to end
 	ends []uint32
 	ints []int64 // doubles by their bits
 
-	// slots is an open hash table of 2^n slots: the upper half of a slot is a
-	// tag of the value's hash, the lower half its code plus one, 0 if free.
+	// slots is an open hash table of 2^n slots: the upper half of a slot is a tag of the value's hash, the lower half
+	// its code plus one, 0 if free.
 	slots []uint64
-	// tags are the hashes of the values by code, for building slots anew.
-	tags []uint64
+	tags  []uint64 // the hashes of the values by code, for rehashing
 
-	// seen tells by code the page that last used it, and used the codes of
-	// this page, so that bounds are looked for among different values only.
+	// seen is, by code, the page that last used it, and used lists the codes of this page, so that bounds are searched
+	// among distinct values only.
 	seen []uint32
 	page uint32
 	used []int32
-	// changed is how many bytes of text the page has, those that repeat the
-	// text before them left out.
+	// changed is the text bytes of the page, without texts that equal the one before them.
 	changed int
 }
 
@@ -40,7 +38,7 @@ func (d *dictionary) reset() {
 	if d.seed == (maphash.Seed{}) {
 		d.seed = maphash.MakeSeed()
 	}
-	d.cut(0)
+	d.shrink(0)
 	d.page = 0
 	d.slots = resize(d.slots, minSlots)
 	clear(d.slots)
@@ -48,7 +46,7 @@ func (d *dictionary) reset() {
 
 func (d *dictionary) len() int { return len(d.tags) }
 
-// size returns how many bytes the dictionary's page has before compression.
+// size returns the size of the dictionary's page before compression.
 func (d *dictionary) size(t schemas.Type) int {
 	switch t {
 	case schemas.String, schemas.JSON:
@@ -60,13 +58,13 @@ func (d *dictionary) size(t schemas.Type) int {
 	}
 }
 
-// truncate forgets all values but the first n.
+// truncate keeps the first n values.
 func (d *dictionary) truncate(n int) {
-	d.cut(n)
-	d.build(len(d.slots))
+	d.shrink(n)
+	d.rehash(len(d.slots))
 }
 
-func (d *dictionary) cut(n int) {
+func (d *dictionary) shrink(n int) {
 	d.tags, d.seen = d.tags[:n], d.seen[:n]
 	d.ints = d.ints[:min(n, len(d.ints))]
 	d.ends = d.ends[:min(n, len(d.ends))]
@@ -76,8 +74,8 @@ func (d *dictionary) cut(n int) {
 	}
 }
 
-// build makes the table anew with that many slots.
-func (d *dictionary) build(slots int) {
+// rehash rebuilds the table with that many slots.
+func (d *dictionary) rehash(slots int) {
 	d.slots = resize(d.slots, slots)
 	clear(d.slots)
 	mask := uint64(slots - 1)
@@ -92,14 +90,14 @@ func (d *dictionary) build(slots int) {
 
 func slot(tag uint64, code int) uint64 { return tag&^(1<<32-1) | uint64(code+1) }
 
-// startPage begins a page's use of codes.
+// startPage resets what is recorded per page.
 func (d *dictionary) startPage() {
 	d.page++
 	d.used, d.changed = d.used[:0], 0
 }
 
-// use notes that the page uses the code.
-func (d *dictionary) use(code int32) {
+// markUsed records that the page uses the code.
+func (d *dictionary) markUsed(code int32) {
 	if d.seen[code] != d.page {
 		d.seen[code] = d.page
 		d.used = append(d.used, code)
@@ -115,7 +113,7 @@ func (d *dictionary) text(code int32) []byte {
 	return d.data[start:d.ends[code]]
 }
 
-// codeTexts appends the codes of the texts, which stand end to end in data.
+// codeTexts appends the codes of the texts, which are end to end in data.
 func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int32 {
 	d.startPage()
 	codes = slices.Grow(codes, len(ends))
@@ -129,7 +127,7 @@ func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int3
 		start = end
 		if code < 0 || string(s) != string(before) {
 			code = d.codeText(s)
-			d.use(code)
+			d.markUsed(code)
 			d.changed += len(s)
 			before = s
 		}
@@ -156,7 +154,7 @@ func (d *dictionary) codeText(s []byte) int32 {
 	}
 	d.data = append(d.data, s...)
 	d.ends = append(d.ends, uint32(len(d.data)))
-	return d.add(tag, i)
+	return d.insert(tag, i)
 }
 
 // codeInts appends the codes of the numbers.
@@ -170,7 +168,7 @@ func (d *dictionary) codeInts(codes []int32, values []int64) []int32 {
 	for _, x := range values {
 		if code < 0 || x != before {
 			code = d.codeInt(x)
-			d.use(code)
+			d.markUsed(code)
 			before = x
 		}
 		codes = append(codes, code)
@@ -195,11 +193,10 @@ func (d *dictionary) codeInt(x int64) int32 {
 		i = (i + 1) & mask
 	}
 	d.ints = append(d.ints, x)
-	return d.add(tag, i)
+	return d.insert(tag, i)
 }
 
-// mix spreads a number over all bits: doubles differ in their upper bits only,
-// timestamps are multiples of a million.
+// mix spreads a number over all bits: doubles may differ in their upper bits only, timestamps are multiples of a million.
 func mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xD6E8FEB86659FD93
@@ -208,20 +205,19 @@ func mix(x uint64) uint64 {
 	return x ^ x>>32
 }
 
-// add gives the value that was just appended its code and puts it in the free
-// slot i.
-func (d *dictionary) add(tag, i uint64) int32 {
+// insert assigns a code to the value just appended and puts it in the free slot i.
+func (d *dictionary) insert(tag, i uint64) int32 {
 	code := len(d.tags)
 	d.tags = append(d.tags, tag)
 	d.seen = append(d.seen, 0)
 	d.slots[i] = slot(tag, code)
 	if 2*len(d.tags) > len(d.slots) {
-		d.build(2 * len(d.slots))
+		d.rehash(2 * len(d.slots))
 	}
 	return int32(code)
 }
 
-// boundsOfTexts returns the least and the greatest text that the page uses.
+// boundsOfTexts returns the least and the greatest text of the page.
 func (d *dictionary) boundsOfTexts() (least, greatest []byte) {
 	for i, code := range d.used {
 		s := d.text(code)
@@ -235,7 +231,7 @@ func (d *dictionary) boundsOfTexts() (least, greatest []byte) {
 	return least, greatest
 }
 
-// usedInts appends the numbers that the page uses, each once.
+// usedInts appends the distinct numbers of the page.
 func (d *dictionary) usedInts(dst []int64) []int64 {
 	for _, code := range d.used {
 		dst = append(dst, d.ints[code])

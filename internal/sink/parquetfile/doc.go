@@ -1,40 +1,45 @@
-// Package parquetfile turns sorted rows of one declared table into the bytes
-// of one Parquet file, and looks at the footer of such a file. It owns the
-// file format and nothing else: no stores, no folders, no JSON.
+// Package parquetfile writes sorted rows of one declared table as one Parquet file, reads such files, and inspects
+// their footers. It owns the file format and nothing else: no stores, no folders, no JSON.
 //
-// Pages are written straight from the column vectors of package rows, because
-// parquet-go offers no typed column path into its writer; its format, thrift
-// and encoding packages do the parts that the format's documents fix. Rows
-// collect in one raw page; a full page is encoded and compressed column by
-// column, and the compressed pages wait in memory until their row group is
-// complete. A Writer thus holds one raw page and one compressed row group.
+// # Why not the library's writer
+//
+// parquet-go has no typed column path into its writer: its ColumnWriters take []Value. Here pages are encoded straight
+// from the column vectors of package rows; the library's format, thrift and encoding packages do what the format's
+// documents fix. Measured on test results (BenchmarkWrite) against the library's writer, which the tests keep as a
+// reference, this takes half the CPU time (a factor of 1.9 to 2.0) and makes files that are 17 to 22 % smaller: 118
+// bytes per result instead of 142 with hand-picked encodings or 151 with the reference's. It also
+//   - chooses the encoding of each column and row group by the values: a dictionary only if it pays
+//   - cuts long texts in statistics and marks the bounds as inexact
+//   - checks the sort order that the footer declares
+//   - keeps the bytes of files stable: a test pins them, and no library version is part of them.
+//
+// The price is about 1,150 lines: column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go, footer.go and
+// metadata.go, which repeats some of the library's structs to add or omit members.
+//
+// thrift.go checks metadata before the library decodes it: the library allocates as many elements as a list claims to
+// have, so a few damaged bytes could exhaust the memory. It can go when the library bounds its allocations.
 //
 // # The file
 //
-//   - Flat schema in declared order; texts, dates and timestamps carry their
-//     logical and their converted type, so that old and new readers agree.
-//     JSON is a plain string column: with Parquet's JSON type DuckDB rejects a
-//     whole column for one value that it considers invalid, polars reads bytes,
-//     and Iceberg fails.
-//   - Data pages of version 1, zstd, all columns cut at the same rows. A page
-//     ends after Options.PageRows rows or 4 MiB of text, a row group after
-//     Options.RowGroupRows rows or 64 MiB of compressed pages.
-//   - Encodings by column and row group: a dictionary where it is smaller;
-//     otherwise DELTA_LENGTH_BYTE_ARRAY for texts, DELTA_BINARY_PACKED for whole
-//     numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN. Not
-//     DELTA_BYTE_ARRAY: it would save zstd some work on the parents' ids of
-//     child tables. Readers of the Java library accept it only in files whose
-//     created_by has a version that they can parse (PARQUET-246), which ours
-//     has had since it reads "version 1"; using it changes the bytes of every
-//     file and so needs a new version.
-//   - Statistics per column chunk and per page (the page index), texts cut to
-//     64 bytes; the sort order as sorting columns.
-//   - created_by is CreatedBy, in the form that readers parse: application,
-//     "version", version. No key-value metadata, no time, no version of a
-//     library.
+//   - Flat schema in declared order. Texts, dates and timestamps carry their logical and their converted type, for new
+//     and old readers. JSON is a plain string column: with Parquet's JSON type DuckDB rejects a whole column for one
+//     value that it considers invalid, polars reads bytes, and Iceberg fails.
+//   - Data pages of version 1, zstd, all columns cut at the same rows. A page ends after Options.PageRows rows or 4 MiB
+//     of text, a row group after Options.RowGroupRows rows or 64 MiB of compressed pages.
+//   - Encodings by column and row group: a dictionary if it is smaller; otherwise DELTA_LENGTH_BYTE_ARRAY for texts,
+//     DELTA_BINARY_PACKED for whole numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN. Not
+//     DELTA_BYTE_ARRAY: it would save zstd some work on the parents' ids of child tables, but readers of the Java
+//     library accept it only in files with a created_by that they can parse (PARQUET-246). Ours is parsed since it
+//     reads "version 1", but using it changes the bytes of every file and so needs a new version.
+//   - Statistics per column chunk and per page (the page index), texts cut to 64 bytes; the sort order as sorting
+//     columns.
+//   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
+//     metadata, time, or library version.
 //
-// Every choice above is a function of the sequence of rows alone: not of how
-// they were split over calls of Append, nor of what a Writer wrote before. The
-// bytes do depend on the version of the zstd library; a test pins them, and a
-// version that changes them is a new CreatedBy.
+// All of this depends on the sequence of rows alone, not on how it was split over calls of Append or on what a Writer
+// wrote before. The bytes do depend on the version of the zstd library. If the test that pins them fails, the new bytes
+// need a new CreatedBy.
+//
+// A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
+// pages are kept until their row group is complete: a Writer holds one raw page and one compressed row group.
 package parquetfile

@@ -11,13 +11,13 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/rle"
 )
 
-// encoder holds what encoding one page needs and no page keeps: scratch that
-// the columns of a writer share, since they are encoded one after the other.
+// encoder holds the scratch buffers for encoding a page. The columns of a writer share them, since they are encoded one
+// after the other.
 type encoder struct {
 	zstd *zstd.Encoder
 
 	raw    []byte // the page before compression: levels, then values
-	values []byte // what the library's encodings return
+	values []byte // results of the library's encodings
 	packed []byte // the page after compression
 	dict   []byte // a dictionary's page
 	header bytes.Buffer
@@ -26,13 +26,12 @@ type encoder struct {
 	ints   []int64  // numbers that are not null; doubles by their bits
 	ints32 []int32
 	codes  []int32
-	used   []int64 // different numbers of a page
+	used   []int64 // distinct numbers of a page
 }
 
 var errPageTooLarge = errors.New("a page of more than 2 GiB")
 
-// appendPage compresses e.raw and appends it behind its header to dst. The
-// header needs no sizes.
+// appendPage compresses e.raw and appends the header, whose sizes it sets, and the compressed page to dst.
 func (e *encoder) appendPage(dst []byte, header *pageHeader) ([]byte, error) {
 	if len(e.raw) > math.MaxInt32 {
 		return dst, errPageTooLarge
@@ -51,8 +50,7 @@ func (e *encoder) appendPage(dst []byte, header *pageHeader) ([]byte, error) {
 	return append(dst, e.packed...), nil
 }
 
-// levels appends the definition levels of an optional column to e.raw, behind
-// their length.
+// levels appends the length and the definition levels of an optional column to e.raw.
 func (e *encoder) levels(present []byte, nulls int) error {
 	at := len(e.raw)
 	e.raw = append(e.raw, 0, 0, 0, 0)
@@ -73,7 +71,7 @@ func (e *encoder) levels(present []byte, nulls int) error {
 	return nil
 }
 
-// encodeCodes puts e.codes, encoded RLE_DICTIONARY, in e.values.
+// encodeCodes encodes e.codes as RLE_DICTIONARY into e.values.
 func (e *encoder) encodeCodes() error {
 	var err error
 	if e.values, err = new(rle.DictionaryEncoding).EncodeInt32(e.values, e.codes); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -15,13 +14,11 @@ import (
 
 const magic = "PAR1"
 
-// footer collects what stands behind the row groups: the page indexes and the
-// file's metadata.
+// footer collects the page indexes and the file's metadata, which follow the row groups.
 type footer struct {
 	meta fileMetaData
-	// The indexes of all column chunks, encoded, in the order of the chunks.
-	// Until finish, the offsets of a chunk's indexes count from the start of
-	// these.
+	// The encoded indexes of all column chunks, in the order of the chunks. Until finish, a chunk's index offsets are
+	// relative to these buffers.
 	columnIndexes, offsetIndexes bytes.Buffer
 }
 
@@ -37,14 +34,14 @@ func (f *footer) reset(table *schemas.Table) {
 		ColumnOrders: make([]format.ColumnOrder, len(table.Columns)),
 	}
 	if groups == nil {
-		f.meta.RowGroups = []rowGroup{} // an empty list, not none
+		f.meta.RowGroups = []rowGroup{} // written as an empty list
 	}
 	for i := range f.meta.ColumnOrders {
 		f.meta.ColumnOrders[i].Value = new(format.TypeDefinedOrder)
 	}
 }
 
-// startGroup adds a row group that starts at the file's offset.
+// startGroup adds a row group that starts at a file offset.
 func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup {
 	group := rowGroup{NumRows: rows, FileOffset: offset, Columns: make([]columnChunk, 0, len(table.Columns))}
 	for _, k := range table.KeyColumns() {
@@ -54,8 +51,7 @@ func (f *footer) startGroup(table *schemas.Table, offset, rows int64) *rowGroup 
 	return &f.meta.RowGroups[len(f.meta.RowGroups)-1]
 }
 
-// addChunk adds the column's chunk, whose dictionary page of that many bytes
-// starts at the file's offset and is followed by its data pages.
+// addChunk adds the column's chunk: its dictionary page of that many bytes, at a file offset, and its data pages.
 func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary int) error {
 	chunk := columnChunk{MetaData: c.metaData()}
 	meta := &chunk.MetaData
@@ -92,8 +88,7 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 	return nil
 }
 
-// finish returns all that follows the row groups, which end at the file's
-// offset.
+// finish returns the end of the file, from the end of the row groups, a file offset, on.
 func (f *footer) finish(offset, rows int64) ([]byte, error) {
 	offsetIndexes := offset + int64(f.columnIndexes.Len())
 	for i := range f.meta.RowGroups {
@@ -115,7 +110,7 @@ func (f *footer) finish(offset, rows int64) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint32(f.columnIndexes.Bytes(), size), magic...), nil
 }
 
-// metaData returns the chunk's metadata without its place in the file.
+// metaData returns the chunk's metadata without its offsets.
 func (c *column) metaData() columnMetaData {
 	meta := columnMetaData{
 		Type:                  physicalType(c.def.Type),
@@ -165,8 +160,7 @@ func (c *column) metaData() columnMetaData {
 	return meta
 }
 
-// columnIndex returns the chunk's bounds by page. There is none if the bounds
-// of a page that has values are not known.
+// columnIndex returns the chunk's bounds by page, or false if the bounds of a page with values are not known.
 func (c *column) columnIndex() (format.ColumnIndex, bool) {
 	n := len(c.pages)
 	index := format.ColumnIndex{
@@ -204,54 +198,4 @@ func (c *column) columnIndex() (format.ColumnIndex, bool) {
 		index.BoundaryOrder = format.Unordered
 	}
 	return index, true
-}
-
-func physicalType(t schemas.Type) format.Type {
-	switch t {
-	case schemas.Int32, schemas.Date:
-		return format.Int32
-	case schemas.Int64, schemas.Timestamp:
-		return format.Int64
-	case schemas.Double:
-		return format.Double
-	case schemas.Boolean:
-		return format.Boolean
-	default:
-		return format.ByteArray
-	}
-}
-
-// schemaOf returns the table's schema: the root and its columns. Whole numbers
-// need no annotation: their physical type says all.
-func schemaOf(table *schemas.Table) []format.SchemaElement {
-	elements := make([]format.SchemaElement, 1, 1+len(table.Columns))
-	elements[0] = format.SchemaElement{Name: table.Name, NumChildren: thrift.New(int32(len(table.Columns)))}
-	for i := range table.Columns {
-		c := &table.Columns[i]
-		e := format.SchemaElement{
-			Name:           c.Name,
-			Type:           thrift.New(physicalType(c.Type)),
-			RepetitionType: thrift.New(format.Optional),
-		}
-		if c.Required {
-			e.RepetitionType.V = format.Required
-		}
-		switch c.Type {
-		case schemas.String, schemas.JSON: // see doc.go for why not JsonType
-			e.ConvertedType = thrift.New(deprecated.UTF8)
-			e.LogicalType.Value = new(format.StringType)
-		case schemas.Date:
-			e.ConvertedType = thrift.New(deprecated.Date)
-			e.LogicalType.Value = new(format.DateType)
-		case schemas.Timestamp:
-			e.ConvertedType = thrift.New(deprecated.TimestampMicros)
-			e.LogicalType.Value = &format.TimestampType{
-				IsAdjustedToUTC: true,
-				Unit:            format.TimeUnit{Value: new(format.MicroSeconds)},
-			}
-		case schemas.Int32, schemas.Int64, schemas.Double, schemas.Boolean:
-		}
-		elements = append(elements, e)
-	}
-	return elements
 }

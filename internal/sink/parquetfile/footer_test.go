@@ -162,8 +162,7 @@ func requireChunk(t *testing.T, file []byte, chunk *columnChunk, values []any) {
 	}
 }
 
-// requireBoundaryOrder holds the promised order against the bounds of two
-// pages.
+// requireBoundaryOrder holds the promised order against the bounds of two pages.
 func requireBoundaryOrder(t *testing.T, chunk *columnChunk, bounds *format.ColumnIndex, i, j int) {
 	t.Helper()
 	def := everyType().Columns[everyType().Column(chunk.MetaData.PathInSchema[0])]
@@ -229,8 +228,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// encodingsOf returns the encodings of the data pages of a file of one row
-// group and one column, as "encoding" or "encoding/encoding".
+// encodingsOf returns the encodings of the data pages of a file of one row group and one column, as "encoding" or
+// "encoding/encoding".
 func encodingsOf(t *testing.T, kind schemas.Type, values []any) string {
 	t.Helper()
 	table := &schemas.Table{Name: "t", Columns: []schemas.Column{{Name: "c", Type: kind}}}
@@ -326,8 +325,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// The file offsets of the footer are those of the pages: every byte before the
-// page index belongs to a page.
+// TestOffsets: the footer has the offsets of the pages, and every byte before the page index belongs to a page.
 func TestOffsets(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -352,8 +350,8 @@ func TestOffsets(t *testing.T) {
 	require.Equal(t, at, footerOf(t, file).RowGroups[0].Columns[0].ColumnIndexOffset)
 }
 
-// pageSizes walks the page headers of a chunk that starts at the file's offset
-// and holds the sizes they tell against the chunk's metadata.
+// pageSizes walks the page headers of a chunk that starts at the file's offset and holds the sizes they tell against
+// the chunk's metadata.
 func pageSizes(file []byte, at int64, chunk *columnChunk) (int64, error) {
 	var raw, packed int64
 	for packed < chunk.MetaData.TotalCompressedSize {

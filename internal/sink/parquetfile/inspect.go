@@ -11,56 +11,62 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Info is what a file's footer tells.
+// Info describes a file, from its footer.
 type Info struct {
 	Rows      int64
 	RowGroups int
-	// Columns are the columns' names in their order.
-	Columns   []string
+	Columns   []string // names, in order
 	CreatedBy string
 }
 
-// Inspect reads the footer of a Parquet file of that size, as NewWriter makes
-// them, and checks it: that it is whole, that the row groups' rows add up, and
-// that the pages named by the page index fill the file from its magic to the
-// index without a gap. It reads no pages. Whatever the bytes are, it neither
-// panics nor takes more memory than some multiple of the footer's size.
-func Inspect(r io.ReaderAt, size int64) (info Info, err error) {
-	defer func() {
-		if p := recover(); p != nil { // of the library, on a footer that makes no sense
-			info, err = Info{}, fmt.Errorf("inspect parquet file: %v", p)
-		}
-	}()
-	if err = checkFooterShape(r, size); err != nil {
-		return Info{}, fmt.Errorf("inspect parquet file: %w", err)
-	}
-	file, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+// Inspect reads and checks the footer of a file of that size, as a Writer makes them: it is complete, the rows of the row
+// groups add up, and the pages in the page index fill the file up to the index without gaps. It reads no pages. Whatever
+// the bytes are, it neither panics nor uses more memory than a multiple of the footer's size.
+func Inspect(r io.ReaderAt, size int64) (Info, error) {
+	file, err := open(r, size)
 	if err != nil {
-		return Info{}, fmt.Errorf("inspect parquet file: %w", err)
+		return Info{}, err
 	}
 	meta := file.Metadata()
-	if err := checkGroups(r, size, meta); err != nil {
-		return Info{}, fmt.Errorf("inspect parquet file: %w", err)
-	}
-	info = Info{Rows: meta.NumRows, RowGroups: len(meta.RowGroups), CreatedBy: meta.CreatedBy}
+	info := Info{Rows: meta.NumRows, RowGroups: len(meta.RowGroups), CreatedBy: meta.CreatedBy}
 	for _, e := range meta.Schema[1:] {
 		info.Columns = append(info.Columns, e.Name)
 	}
 	return info, nil
 }
 
-// checkFooterShape makes sure that decoding the footer is safe: the library
-// allocates what a list's header asks for.
+// open opens a file that Inspect accepts.
+func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {
+	defer func() {
+		if p := recover(); p != nil { // of the library, on an invalid footer
+			err = fmt.Errorf("%v", p)
+		}
+		if err != nil {
+			err = fmt.Errorf("inspect parquet file: %w", err)
+		}
+	}()
+	if err := checkFooterShape(r, size); err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(r, size,
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(readBuffer))
+	if err != nil {
+		return nil, err
+	}
+	return file, checkGroups(r, size, file.Metadata())
+}
+
+// checkFooterShape checks that the library can decode the footer safely; see checkThrift.
 func checkFooterShape(r io.ReaderAt, size int64) error {
 	if size < int64(2*len(magic)+4) {
-		return fmt.Errorf("%d bytes are too few", size)
+		return fmt.Errorf("%d bytes are too few for a Parquet file", size)
 	}
 	var tail [8]byte
 	if err := readAt(r, tail[:], size-8); err != nil {
 		return fmt.Errorf("read end: %w", err)
 	}
 	if string(tail[4:]) != magic {
-		return errors.New("no magic at the end")
+		return errors.New("no PAR1 at the end")
 	}
 	length := int64(binary.LittleEndian.Uint32(tail[:4]))
 	if length > size-int64(2*len(magic)+4) {
@@ -106,8 +112,7 @@ func checkGroups(r io.ReaderAt, size int64, meta *format.FileMetaData) error {
 	return nil
 }
 
-// checkChunk checks that the column chunk's pages start at the file's offset
-// and follow one another, and returns where they end.
+// checkChunk checks that the column chunk's pages start at a file offset and are contiguous, and returns their end.
 func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows int64) (int64, error) {
 	meta := &chunk.MetaData
 	first := meta.DataPageOffset
@@ -161,7 +166,7 @@ func readIndex(r io.ReaderAt, size, offset int64, length int32, index any) error
 	return thrift.Unmarshal(new(thrift.CompactProtocol), b, index)
 }
 
-// readAt fills b, or fails.
+// readAt fills b or returns an error.
 func readAt(r io.ReaderAt, b []byte, offset int64) error {
 	n, err := r.ReadAt(b, offset)
 	if n == len(b) {

@@ -7,8 +7,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The structures below are those of package format with members that it lacks,
-// such as whether bounds are exact, or without those that it cannot leave out.
+// These structs replace structs of package format. They add members that it lacks, such as whether bounds are exact, or
+// omit members that it always writes.
 
 type pageHeader struct {
 	Type                 format.PageType                          `thrift:"1,required"`
@@ -18,8 +18,7 @@ type pageHeader struct {
 	DictionaryPageHeader thrift.Null[format.DictionaryPageHeader] `thrift:"7,optional"`
 }
 
-// dataPageHeader has no statistics: package format would always write them,
-// with a null count of 0.
+// dataPageHeader has no statistics, which package format always writes with a null count of 0.
 type dataPageHeader struct {
 	NumValues               int32           `thrift:"1,required"`
 	Encoding                format.Encoding `thrift:"2,required"`
@@ -50,7 +49,7 @@ type columnMetaData struct {
 }
 
 type columnChunk struct {
-	// FileOffset is always 0: the format has given it up.
+	// FileOffset is always 0: the format has deprecated it.
 	FileOffset        int64          `thrift:"2,required"`
 	MetaData          columnMetaData `thrift:"3,optional"`
 	OffsetIndexOffset int64          `thrift:"4,optional"`
@@ -77,8 +76,7 @@ type fileMetaData struct {
 	ColumnOrders thrift.Slice[format.ColumnOrder]   `thrift:"7,optional"`
 }
 
-// encodeThrift appends one structure of the format in Thrift's compact
-// protocol.
+// encodeThrift appends one struct in Thrift's compact protocol.
 func encodeThrift(dst *bytes.Buffer, v any) error {
 	protocol := new(thrift.CompactProtocol)
 	return thrift.NewEncoder(protocol.NewWriter(dst)).Encode(v)

@@ -12,17 +12,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// doubleBits is what a double costs after compression, about.
+// doubleBits is the approximate cost of a double after compression.
 const doubleBits = 56
 
-// numbers appends a page's numbers, dates or timestamps to e.raw.
-func (c *column) numbers(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
+// encodeNumbers appends a page's numbers, dates or timestamps to e.raw.
+func (c *column) encodeNumbers(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
 	e.ints = presentInts(e.ints[:0], v, nulls)
-	if c.nothing(len(e.ints)) {
+	if c.isEmpty(len(e.ints)) {
 		return format.Plain, bounds{}, nil
 	}
-	if c.dictUse != dictRefused {
-		if b, ok, err := c.numberCodes(e); ok || err != nil {
+	if c.dictUse != dictDropped {
+		if b, ok, err := c.encodeNumberCodes(e); ok || err != nil {
 			return format.RLEDictionary, b, err
 		}
 	}
@@ -33,21 +33,20 @@ func (c *column) numbers(v *rows.Vector, nulls int, e *encoder) (format.Encoding
 		}
 		return format.Plain, b, nil
 	}
-	if err := c.delta(e); err != nil {
+	if err := c.encodeDelta(e); err != nil {
 		return 0, bounds{}, err
 	}
 	e.raw = append(e.raw, e.values...)
 	return format.DeltaBinaryPacked, b, nil
 }
 
-// numberCodes appends the codes of e.ints to e.raw, unless the dictionary turns
-// out not to pay.
-func (c *column) numberCodes(e *encoder) (b bounds, ok bool, err error) {
+// encodeNumberCodes appends the codes of e.ints to e.raw, unless it drops the dictionary.
+func (c *column) encodeNumberCodes(e *encoder) (b bounds, ok bool, err error) {
 	had, n := c.dict.len(), len(e.ints)
 	e.codes = c.dict.codeInts(e.codes[:0], e.ints)
 	entry, direct := doubleBits, doubleBits*n
-	if c.undecided(n) && c.def.Type != schemas.Double {
-		if err := c.delta(e); err != nil {
+	if c.mustDecide(n) && c.def.Type != schemas.Double {
+		if err := c.encodeDelta(e); err != nil {
 			return bounds{}, false, err
 		}
 		entry, direct = 8*c.width(), 8*len(e.values)
@@ -55,17 +54,17 @@ func (c *column) numberCodes(e *encoder) (b bounds, ok bool, err error) {
 	if err := e.encodeCodes(); err != nil {
 		return bounds{}, false, err
 	}
-	if c.undecided(n) && !c.judge(n, entry*c.dict.len(), 8*len(e.values), direct) {
+	if c.mustDecide(n) && !c.keepDictionary(n, entry*c.dict.len(), 8*len(e.values), direct) {
 		c.dict.truncate(had)
 		return bounds{}, false, nil
 	}
-	c.noteCoded(n)
+	c.addCoded(n)
 	e.raw = append(e.raw, e.values...)
 	e.used = c.dict.usedInts(e.used[:0])
 	return c.intBounds(e.used), true, nil
 }
 
-// width returns how many bytes a PLAIN value has.
+// width returns the size of a PLAIN value in bytes.
 func (c *column) width() int {
 	if c.def.Type == schemas.Int32 || c.def.Type == schemas.Date {
 		return 4
@@ -73,8 +72,8 @@ func (c *column) width() int {
 	return 8
 }
 
-// delta puts e.ints, encoded DELTA_BINARY_PACKED, in e.values.
-func (c *column) delta(e *encoder) error {
+// encodeDelta encodes e.ints as DELTA_BINARY_PACKED into e.values.
+func (c *column) encodeDelta(e *encoder) error {
 	var err error
 	if c.width() == 8 {
 		e.values, err = new(delta.BinaryPackedEncoding).EncodeInt64(e.values, e.ints)
@@ -91,7 +90,7 @@ func (c *column) delta(e *encoder) error {
 	return nil
 }
 
-// presentInts appends the numbers that are not null, doubles by their bits.
+// presentInts appends the numbers that are not null; doubles by their bits.
 func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	present := v.Present
 	if nulls == 0 {
@@ -120,8 +119,8 @@ func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	return dst
 }
 
-// booleans appends a page's booleans, PLAIN, a bit each, to e.raw.
-func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) bounds {
+// encodeBooleans appends a page's booleans to e.raw as PLAIN, one bit each.
+func (c *column) encodeBooleans(v *rows.Vector, nulls int, e *encoder) bounds {
 	var (
 		word  byte
 		count [2]int
@@ -151,5 +150,5 @@ func (c *column) booleans(v *rows.Vector, nulls int, e *encoder) bounds {
 	if count[1] > 0 {
 		greatest = 1
 	}
-	return c.exact([]byte{least}, []byte{greatest})
+	return c.exactBounds([]byte{least}, []byte{greatest})
 }

@@ -25,24 +25,24 @@ func (o *order) reset(table *schemas.Table) {
 			o.last[i] = rows.Vector{Type: table.Columns[k].Type, Required: table.Columns[k].Required}
 		}
 	}
-	o.forget()
+	o.clear()
 }
 
-func (o *order) forget() {
+func (o *order) clear() {
 	for i := range o.last {
 		o.last[i].Truncate(0)
 	}
 }
 
-// remember keeps the keys of the page's last row for the first of the next.
+// remember keeps the keys of the page's last row for the next page.
 func (o *order) remember(page *rows.Batch) {
-	o.forget()
+	o.clear()
 	for i, k := range o.keys {
 		o.last[i].AppendRow(&page.Cols[k], page.N-1)
 	}
 }
 
-// check compares every row of the page from its from-th on with the row before.
+// check compares every row of the page, from the row from on, with the row before it.
 func (o *order) check(page *rows.Batch, from int) error {
 	for r := from; r < page.N; r++ {
 		if !o.sorted(page, r) {

@@ -7,9 +7,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Pool hands out writers of equal options and keeps their memory for the next
-// file: a run writes hundreds, most of them small. It may be used by many
-// goroutines; what it keeps is free for the garbage collector to take.
+// Pool reuses writers of equal options and their memory: a run writes hundreds of files, most of them small. It is safe
+// for concurrent use. The garbage collector may free unused writers.
 type Pool struct {
 	opts    Options
 	writers sync.Pool
@@ -27,8 +26,7 @@ func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
 	return NewWriter(out, table, p.opts)
 }
 
-// Put takes a writer back, whether its file was closed or given up. The caller
-// must not use it any more.
+// Put returns a writer, whose file may be closed or abandoned. The caller must not use it afterwards.
 func (p *Pool) Put(w *Writer) {
 	w.out = nil
 	p.writers.Put(w)

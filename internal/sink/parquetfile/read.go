@@ -16,54 +16,43 @@ import (
 )
 
 const (
-	// readBuffer is how much of a column is fetched at once: where a read is a
-	// request, as on S3, the columns take turns at it.
+	// readBuffer is the size of a read of one column; on S3 each is a request.
 	readBuffer = 256 << 10
-	// valueBatch is how many values of a page are decoded at once.
+	// valueBatch is the number of values of a page decoded at once.
 	valueBatch = 512
 )
 
-// Reader reads the rows of a file that a Writer has made, in their order. It
-// holds one page of each column that it reads, and its dictionary. It belongs
-// to one goroutine. Whoever reads a file that may have been tampered with
-// compares its hash first: a Reader checks the footer as Inspect does and
-// answers damaged pages with an error, but does not look for values that were
-// exchanged.
+// Reader reads the rows of a file of a Writer, in their order. It holds one page and the dictionary of each column that
+// it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for damaged
+// pages, but cannot detect values that were replaced: if a file may have been tampered with, compare its hash first.
 type Reader struct {
 	table   *schemas.Table
-	columns []int // where the table's columns are in the file
+	columns []int // positions of the table's columns in the file
 	groups  []parquet.RowGroup
-	left    int64 // rows of the open row group that are not read yet
+	left    int64 // unread rows of the open row group
 	pages   []parquet.Pages
 	values  []parquet.Value
 	err     error
 }
 
-// NewReader starts to read the table's columns, found by their names, of a file
-// of that size. They may be some of the file's columns in any order, but must
-// have the types that the table declares: a file of another format is an
-// error.
-func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (_ *Reader, err error) {
-	defer recovered(&err)
-	if _, err := Inspect(file, size); err != nil {
-		return nil, err
-	}
-	opened, err := parquet.OpenFile(file, size,
-		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(readBuffer))
+// NewReader opens a file of that size to read the table's columns, found by their names. They may be some of the file's
+// columns, in any order, but must have the types that the table declares.
+func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, error) {
+	opened, err := open(file, size)
 	if err != nil {
-		return nil, fmt.Errorf("open parquet file: %w", err)
+		return nil, err
 	}
 	r := &Reader{table: table, groups: opened.RowGroups(), values: make([]parquet.Value, valueBatch)}
 	elements := opened.Metadata().Schema[1:]
 	for i, declared := range schemaOf(table)[1:] {
 		at := slices.IndexFunc(elements, func(e format.SchemaElement) bool { return e.Name == declared.Name })
 		if at < 0 {
-			return nil, fmt.Errorf("open parquet file: it has no column %s of table %s", declared.Name, table.Name)
+			return nil, fmt.Errorf("open parquet file: no column %s of table %s", declared.Name, table.Name)
 		}
 		found := &elements[at]
 		if found.Type != declared.Type || found.RepetitionType != declared.RepetitionType ||
 			textIfJSON(found.ConvertedType) != declared.ConvertedType {
-			return nil, fmt.Errorf("open parquet file: its column %s is not of type %s as in table %s",
+			return nil, fmt.Errorf("open parquet file: column %s does not have type %s of table %s",
 				declared.Name, table.Columns[i].Type, table.Name)
 		}
 		r.columns = append(r.columns, at)
@@ -71,8 +60,7 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (_ *Reader, e
 	return r, nil
 }
 
-// textIfJSON returns a column's annotation, with text in place of JSON, which
-// files with the CreatedBy "growth-export format 1" have.
+// textIfJSON returns a column's annotation, with JSON, which files of "growth-export format 1" have, replaced by text.
 func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.ConvertedType] {
 	if t.Valid && t.V == deprecated.Json {
 		return thrift.New(deprecated.UTF8)
@@ -80,9 +68,8 @@ func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.
 	return t
 }
 
-// Read appends the rows of the next page, at least one, to a batch of the
-// table. It returns io.EOF after the last. After another error the batch is to
-// be reset.
+// Read appends the rows of the next page, at least one, to a batch of the table. It returns io.EOF after the last page.
+// After any other error the batch must be reset.
 func (r *Reader) Read(batch *rows.Batch) error {
 	if r.err == nil {
 		r.err = r.read(batch)
@@ -91,9 +78,13 @@ func (r *Reader) Read(batch *rows.Batch) error {
 }
 
 func (r *Reader) read(batch *rows.Batch) (err error) {
-	defer recovered(&err)
+	defer func() {
+		if p := recover(); p != nil { // of the library, on damage that the footer does not show
+			err = fmt.Errorf("read parquet file: %v", p)
+		}
+	}()
 	if batch.Table != r.table || batch.Order != nil {
-		return fmt.Errorf("read rows of table %s: the batch is not one of it", r.table.Name)
+		return fmt.Errorf("read rows of table %s: the batch is of another table, or ordered", r.table.Name)
 	}
 	if r.left == 0 {
 		if err := r.nextGroup(); err != nil {
@@ -110,13 +101,13 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 			return fmt.Errorf("read column %s: %w", r.table.Columns[i].Name, err)
 		}
 		if i > 0 && n != rowCount {
-			return fmt.Errorf("read column %s: its page has %d rows, that of the column before %d",
+			return fmt.Errorf("read column %s: its page has %d rows, the previous column's has %d",
 				r.table.Columns[i].Name, n, rowCount)
 		}
 		rowCount = n
 	}
 	if rowCount == 0 || int64(rowCount) > r.left {
-		return fmt.Errorf("read rows: a page of %d rows, of %d that are left in its row group", rowCount, r.left)
+		return fmt.Errorf("read rows: a page of %d rows, but %d left in its row group", rowCount, r.left)
 	}
 	r.left -= int64(rowCount)
 	batch.N += rowCount
@@ -141,7 +132,7 @@ func (r *Reader) nextGroup() error {
 	return nil
 }
 
-// readPage appends the values of a column's next page and returns how many.
+// readPage appends the values of a column's next page and returns their number.
 func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages) (int, error) {
 	page, err := pages.ReadPage()
 	if err != nil {
@@ -166,11 +157,11 @@ func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages) (int, error) {
 	}
 }
 
-// appendValue appends a value, whose text is copied.
+// appendValue appends a copy of a value.
 func appendValue(v *rows.Vector, value parquet.Value) error {
 	switch {
 	case value.IsNull() && v.Required:
-		return errors.New("a null where there must be a value")
+		return errors.New("a null in a required column")
 	case value.IsNull():
 		v.AppendNull()
 		return nil
@@ -190,7 +181,7 @@ func appendValue(v *rows.Vector, value parquet.Value) error {
 	return nil
 }
 
-// Close gives up what is open. A Reader that was read to its end needs none.
+// Close closes the open pages. It is not needed after Read has returned io.EOF.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, pages := range r.pages {
@@ -198,12 +189,4 @@ func (r *Reader) Close() error {
 	}
 	r.pages, r.left = nil, 0
 	return errors.Join(errs...)
-}
-
-// recovered makes a panic of the library, on damage that the footer does not
-// show, the error.
-func recovered(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("read parquet file: %v", p)
-	}
 }

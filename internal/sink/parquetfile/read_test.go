@@ -18,8 +18,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// readAll returns the rows of a file as a Reader reads them, and the number of
-// times it was asked.
+// readAll returns the rows of a file as a Reader reads them, and the number of times it was asked.
 func readAll(t *testing.T, table *schemas.Table, file []byte) (*rows.Batch, int) {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
@@ -37,8 +36,8 @@ func readAll(t *testing.T, table *schemas.Table, file []byte) (*rows.Batch, int)
 	}
 }
 
-// TestReaderRoundTrip writes what was read again, which gives the same bytes:
-// every value came back as it was, nulls and the bits of doubles included.
+// TestReaderRoundTrip writes what was read again, which gives the same bytes: every value came back as it was, nulls
+// and the bits of doubles included.
 func TestReaderRoundTrip(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -61,8 +60,7 @@ func TestReaderRoundTrip(t *testing.T) {
 	}
 }
 
-// TestReaderOfSomeColumns reads columns by name, in another order than the
-// file's.
+// TestReaderOfSomeColumns reads columns by name, in another order than the file's.
 func TestReaderOfSomeColumns(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -113,8 +111,8 @@ func TestReaderRefuses(t *testing.T) {
 	require.Error(t, r.Read(rows.New(everyType())), "a batch of another table")
 }
 
-// TestReaderTakesOlderJSON reads a file whose JSON has Parquet's JSON type, as
-// files had before "growth-export version 1".
+// TestReaderTakesOlderJSON reads a file whose JSON has Parquet's JSON type, as files had before "growth-export version
+// 1".
 func TestReaderTakesOlderJSON(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -147,8 +145,7 @@ func TestReaderTakesOlderJSON(t *testing.T) {
 	}
 }
 
-// TestReaderDamage changes bytes of pages: that ends in an error or in other
-// rows, never in a panic.
+// TestReaderDamage changes bytes of pages: that ends in an error or in other rows, never in a panic.
 func TestReaderDamage(t *testing.T) {
 	t.Parallel()
 	table := everyType()

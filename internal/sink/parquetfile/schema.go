@@ -4,26 +4,20 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"example.org/growthexport/schemas"
 )
 
-// TableOf returns the table that a file of that size holds as its own footer
-// describes it, whatever is declared today: the columns in their order, and as
-// keys the columns that its rows are sorted by. The columns have no sources or
-// documentation. It is an error if the file has a type that a Writer does not
-// write.
-func TableOf(file io.ReaderAt, size int64) (_ *schemas.Table, err error) {
-	defer recovered(&err)
-	if _, err := Inspect(file, size); err != nil {
-		return nil, err
-	}
-	opened, err := parquet.OpenFile(file, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+// TableOf returns the table described by the footer of a file of that size, whatever is declared today: the columns in
+// their order, and as keys the columns that its rows are sorted by. The columns have no sources or documentation. A
+// type that a Writer does not write is an error.
+func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
+	opened, err := open(file, size)
 	if err != nil {
-		return nil, fmt.Errorf("open parquet file: %w", err)
+		return nil, err
 	}
 	meta := opened.Metadata()
 	table := &schemas.Table{Name: meta.Schema[0].Name}
@@ -33,7 +27,7 @@ func TableOf(file io.ReaderAt, size int64) (_ *schemas.Table, err error) {
 			Name: e.Name, Type: declaredType(e), Required: e.RepetitionType.Valid && e.RepetitionType.V == format.Required,
 		}
 		if column.Type == 0 {
-			return nil, fmt.Errorf("open parquet file: its column %s is of a type that growth-export does not write", e.Name)
+			return nil, fmt.Errorf("open parquet file: column %s has a type that growth-export does not write", e.Name)
 		}
 		table.Columns = append(table.Columns, column)
 	}
@@ -45,36 +39,68 @@ func TableOf(file io.ReaderAt, size int64) (_ *schemas.Table, err error) {
 	return table, nil
 }
 
-// declaredType returns the type of a column that the element describes, the
-// inverse of schemaOf; 0 if there is none.
+// declaredType returns the type of a column that the element describes, the inverse of elementOf; 0 if there is none.
 func declaredType(e *format.SchemaElement) schemas.Type {
-	if !e.Type.Valid {
-		return 0
+	if e.ConvertedType == thrift.New(deprecated.Json) { // format version 1 wrote _extra with it
+		return schemas.JSON
 	}
-	if !e.ConvertedType.Valid {
-		switch e.Type.V {
-		case format.Int32:
-			return schemas.Int32
-		case format.Int64:
-			return schemas.Int64
-		case format.Double:
-			return schemas.Double
-		case format.Boolean:
-			return schemas.Boolean
-		default:
-			return 0
+	for t := schemas.String; t < schemas.JSON; t++ {
+		if declared := elementOf(&schemas.Column{Type: t}); e.Type == declared.Type && e.ConvertedType == declared.ConvertedType {
+			return t
 		}
 	}
-	switch e.ConvertedType.V {
-	case deprecated.UTF8:
-		return schemas.String
-	case deprecated.Json: // format version 1 wrote _extra with it
-		return schemas.JSON
-	case deprecated.Date:
-		return schemas.Date
-	case deprecated.TimestampMicros:
-		return schemas.Timestamp
+	return 0
+}
+
+func physicalType(t schemas.Type) format.Type {
+	switch t {
+	case schemas.Int32, schemas.Date:
+		return format.Int32
+	case schemas.Int64, schemas.Timestamp:
+		return format.Int64
+	case schemas.Double:
+		return format.Double
+	case schemas.Boolean:
+		return format.Boolean
 	default:
-		return 0
+		return format.ByteArray
 	}
+}
+
+// schemaOf returns the table's schema: the root and its columns.
+func schemaOf(table *schemas.Table) []format.SchemaElement {
+	elements := make([]format.SchemaElement, 1, 1+len(table.Columns))
+	elements[0] = format.SchemaElement{Name: table.Name, NumChildren: thrift.New(int32(len(table.Columns)))}
+	for i := range table.Columns {
+		elements = append(elements, elementOf(&table.Columns[i]))
+	}
+	return elements
+}
+
+// elementOf returns the schema of a column. Whole numbers need no annotation beyond their physical type.
+func elementOf(c *schemas.Column) format.SchemaElement {
+	e := format.SchemaElement{
+		Name:           c.Name,
+		Type:           thrift.New(physicalType(c.Type)),
+		RepetitionType: thrift.New(format.Optional),
+	}
+	if c.Required {
+		e.RepetitionType.V = format.Required
+	}
+	switch c.Type {
+	case schemas.String, schemas.JSON: // see doc.go for why not JsonType
+		e.ConvertedType = thrift.New(deprecated.UTF8)
+		e.LogicalType.Value = new(format.StringType)
+	case schemas.Date:
+		e.ConvertedType = thrift.New(deprecated.Date)
+		e.LogicalType.Value = new(format.DateType)
+	case schemas.Timestamp:
+		e.ConvertedType = thrift.New(deprecated.TimestampMicros)
+		e.LogicalType.Value = &format.TimestampType{
+			IsAdjustedToUTC: true,
+			Unit:            format.TimeUnit{Value: new(format.MicroSeconds)},
+		}
+	case schemas.Int32, schemas.Int64, schemas.Double, schemas.Boolean:
+	}
+	return e
 }

@@ -19,8 +19,8 @@ import (
 // row is one row as plain values: nil, string, bool, float64, int32, int64.
 type row []any
 
-// everyType returns a table of columns of all types, required and not, with a
-// composite key of which one part may be null.
+// everyType returns a table of columns of all types, required and not, with a composite key of which one part may be
+// null.
 func everyType() *schemas.Table {
 	t := &schemas.Table{Name: "every_type", Columns: []schemas.Column{
 		{Name: "id", Type: schemas.String, Key: true},
@@ -40,8 +40,8 @@ func everyType() *schemas.Table {
 	return t
 }
 
-// randomRows returns sorted rows of everyType. Columns few_ repeat some values,
-// many_ and must_ hardly any, null_ is always null.
+// randomRows returns sorted rows of everyType. Columns few_ repeat some values, many_ and must_ hardly any, null_ is
+// always null.
 func randomRows(r *rand.Rand, table *schemas.Table, n int) []row {
 	all := make([]row, n)
 	for i := range all {
@@ -112,7 +112,7 @@ func compareValues(a, b any) int {
 	panic("no value of a column")
 }
 
-// rank is 0 for null, 1 for false and 2 for everything else.
+// rank returns 0 for null, 1 for false and 2 for everything else.
 func rank(v any) int {
 	switch v {
 	case nil:

@@ -12,15 +12,14 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-var errTextOfNull = errors.New("a null that has a text")
+var errTextOfNull = errors.New("a null value with text")
 
-// textBits is what a byte of text costs after compression, about: identifiers
-// in hexadecimal digits halve. A text that repeats the one before it costs next
-// to nothing, even outside a dictionary.
+// textBits is the approximate cost of a byte of text after compression: identifiers in hexadecimal digits halve. A text
+// that repeats the one before it costs next to nothing, even without a dictionary.
 const textBits = 4
 
-// texts appends a page's texts to e.raw.
-func (c *column) texts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
+// encodeTexts appends a page's texts to e.raw.
+func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
 	if len(v.Data) > math.MaxInt32 {
 		return 0, bounds{}, errPageTooLarge
 	}
@@ -32,11 +31,11 @@ func (c *column) texts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, 
 		}
 		ends = e.ends
 	}
-	if c.nothing(len(ends)) {
+	if c.isEmpty(len(ends)) {
 		return format.Plain, bounds{}, nil
 	}
-	if c.dictUse != dictRefused {
-		if b, ok, err := c.textCodes(v.Data, ends, e); ok || err != nil {
+	if c.dictUse != dictDropped {
+		if b, ok, err := c.encodeTextCodes(v.Data, ends, e); ok || err != nil {
 			return format.RLEDictionary, b, err
 		}
 	}
@@ -56,28 +55,26 @@ func (c *column) texts(v *rows.Vector, nulls int, e *encoder) (format.Encoding, 
 	return format.DeltaLengthByteArray, c.textBounds(len(ends), least, greatest), nil
 }
 
-// textCodes appends the codes of a page's texts to e.raw, unless the dictionary
-// turns out not to pay.
-func (c *column) textCodes(data []byte, ends []uint32, e *encoder) (b bounds, ok bool, err error) {
+// encodeTextCodes appends the codes of a page's texts to e.raw, unless it drops the dictionary.
+func (c *column) encodeTextCodes(data []byte, ends []uint32, e *encoder) (b bounds, ok bool, err error) {
 	had := c.dict.len()
 	e.codes = c.dict.codeTexts(e.codes[:0], data, ends)
 	if err := e.encodeCodes(); err != nil {
 		return bounds{}, false, err
 	}
 	n := len(ends)
-	if c.undecided(n) && !c.judge(n, textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed+n) {
+	if c.mustDecide(n) && !c.keepDictionary(n, textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed+n) {
 		c.dict.truncate(had)
 		return bounds{}, false, nil
 	}
-	c.noteCoded(n)
+	c.addCoded(n)
 	e.raw = append(e.raw, e.values...)
 	least, greatest := c.dict.boundsOfTexts()
 	return c.textBounds(n, least, greatest), true, nil
 }
 
-// endsOfPresent appends where the texts end that are not null, and tells
-// whether nulls have no text, without which the texts would not stand end to
-// end.
+// endsOfPresent appends the ends of the texts that are not null. It returns false if a null has text, which would be
+// taken for text of the next row.
 func endsOfPresent(dst []uint32, v *rows.Vector) ([]uint32, bool) {
 	var before uint32
 	for i, end := range v.End {
@@ -91,8 +88,7 @@ func endsOfPresent(dst []uint32, v *rows.Vector) ([]uint32, bool) {
 	return dst, true
 }
 
-// boundsOfTexts returns the least and the greatest of texts that stand end to
-// end, nil if there are none.
+// boundsOfTexts returns the least and the greatest of texts that are end to end, nil if there are no texts.
 func boundsOfTexts(data []byte, ends []uint32) (least, greatest []byte) {
 	if len(ends) == 0 {
 		return nil, nil

@@ -22,14 +22,13 @@ const (
 	thriftStruct
 )
 
-// maxThriftDepth is more than the nesting of any structure of the format.
+// maxThriftDepth is more than the nesting of any struct of the format.
 const maxThriftDepth = 16
 
-var errThrift = errors.New("metadata that cannot be read")
+var errThrift = errors.New("the metadata is not valid Thrift")
 
-// checkThrift tells whether b is one structure in Thrift's compact protocol
-// whose lists and texts are all there. Only then is it given to the library,
-// which makes room for as many elements as a list says it has.
+// checkThrift checks that b is one struct in Thrift's compact protocol with complete lists and texts. The library must
+// not decode anything else: it allocates as many elements as a list claims to have.
 func checkThrift(b []byte) error {
 	rest, ok := skipStruct(b, maxThriftDepth)
 	if !ok || len(rest) > 0 {

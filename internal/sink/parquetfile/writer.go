@@ -11,8 +11,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// CreatedBy stands in every file: the version of the file format, which is the
-// only version that the bytes of a data file depend on.
+// CreatedBy is the created_by of every file. Its version is the only version that the bytes of a data file depend on.
 const CreatedBy = "growth-export version 1"
 
 const (
@@ -22,18 +21,16 @@ const (
 	defaultRowGroupBytes = 64 << 20
 )
 
-// Options are the cuts of a file. They shape its bytes, so files that are to be
-// comparable need equal options; zero values mean the defaults.
+// Options are the sizes of pages and row groups. They determine the bytes of a file. Zero values mean the defaults.
 type Options struct {
-	// RowGroupRows is the most rows of a row group, by default 131072.
+	// RowGroupRows is the maximum number of rows of a row group, by default 131072.
 	RowGroupRows int
-	// PageRows is the most rows of a page, by default 8192.
+	// PageRows is the maximum number of rows of a page, by default 8192.
 	PageRows int
-	// PageBytes ends a page with the row that brings its texts to this many
-	// bytes, by default 4 MiB.
+	// PageBytes ends a page with the row that brings its texts to this many bytes, by default 4 MiB.
 	PageBytes int
-	// RowGroupBytes ends a row group with the page that brings its compressed
-	// pages to this many bytes, by default 64 MiB.
+	// RowGroupBytes ends a row group with the page that brings its compressed pages to this many bytes, by default 64
+	// MiB.
 	RowGroupBytes int
 }
 
@@ -50,8 +47,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Writer writes one file at a time. It belongs to one goroutine; its memory is
-// kept over Reset. After an error it refuses everything but Reset.
+// Writer writes one file at a time. It is used by one goroutine at a time and keeps its memory over Reset. After an
+// error every call but Reset returns it.
 type Writer struct {
 	out   io.Writer
 	table *schemas.Table
@@ -66,20 +63,18 @@ type Writer struct {
 	offset    int64 // bytes written so far
 	rows      int64 // rows in complete row groups
 	groupRows int   // rows in complete pages of the open row group
-	foot      footer
+	footer    footer
 }
 
 var errClosed = errors.New("the file is closed")
 
-// NewWriter starts a file of the table on out. It makes many small buffers;
-// where many files are written, use a Pool or Reset.
+// NewWriter starts a file of the table on out. It allocates many small buffers: for several files use a Pool or Reset.
 func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	w := &Writer{opts: opts.withDefaults()}
 	z, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(1),
-		// A page is seldom larger than the window, which an encoder holds in
-		// memory twice unless told otherwise.
+		// A page is seldom larger than the window. By default an encoder holds the window twice.
 		zstd.WithWindowSize(1<<20),
 		zstd.WithLowerEncoderMem(true),
 		zstd.WithAllLitEntropyCompression(true),
@@ -93,11 +88,10 @@ func NewWriter(out io.Writer, table *schemas.Table, opts Options) *Writer {
 	return w
 }
 
-// Reset drops what the writer holds of an unfinished file and starts a new one,
-// of any table, on out. Options stay, and so does memory.
+// Reset abandons an unfinished file and starts a new one, of any table, on out. It keeps the options and the memory.
 func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 	if w.enc.zstd == nil {
-		return // NewWriter failed, and every call tells so
+		return // NewWriter failed; w.err has the reason
 	}
 	w.out, w.err = out, nil
 	w.offset, w.rows, w.groupRows = 0, 0, 0
@@ -109,21 +103,20 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 		w.table = table
 		w.columns = resize(w.columns, len(table.Columns))
 		for i := range w.columns {
-			w.columns[i].define(&table.Columns[i])
+			w.columns[i].setColumn(&table.Columns[i])
 		}
 	}
 	for i := range w.columns {
 		w.columns[i].reset()
 	}
 	w.order.reset(table)
-	w.foot.reset(table)
+	w.footer.reset(table)
 	w.write([]byte(magic))
 }
 
-// Append appends the rows of the batch that count, in their order, and keeps
-// nothing of the batch. The rows must continue the order of the table's
-// KeyColumns, nulls first and texts by their bytes: the file's metadata
-// promises it to readers, so a row out of order is an error.
+// Append appends the rows of the batch in its order and keeps nothing of the batch. The rows must be sorted by the
+// table's KeyColumns, nulls first and texts by their bytes. The footer promises this to readers, so a row out of order
+// is an error.
 func (w *Writer) Append(batch *rows.Batch) error {
 	if w.err != nil {
 		return w.err
@@ -135,7 +128,7 @@ func (w *Writer) Append(batch *rows.Batch) error {
 		return fmt.Errorf("append rows: %w", err)
 	}
 	for i := 0; i < batch.Len(); {
-		n := w.fit(batch, i)
+		n := w.rowsForPage(batch, i)
 		had := w.page.N
 		w.page.AppendRows(batch, i, i+n)
 		i += n
@@ -155,8 +148,7 @@ func (w *Writer) Append(batch *rows.Batch) error {
 	return nil
 }
 
-// Close writes the last rows and the footer and returns the number of rows in
-// the file. It does not close what it writes to.
+// Close writes the last rows and the footer and returns the number of rows in the file. It does not close out.
 func (w *Writer) Close() (int64, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -169,7 +161,7 @@ func (w *Writer) Close() (int64, error) {
 	}
 	if w.err == nil {
 		var end []byte
-		if end, w.err = w.foot.finish(w.offset, w.rows); w.err == nil {
+		if end, w.err = w.footer.finish(w.offset, w.rows); w.err == nil {
 			w.write(end)
 		}
 	}
@@ -180,10 +172,9 @@ func (w *Writer) Close() (int64, error) {
 	return w.rows, nil
 }
 
-// fit returns how many rows of the batch from its i-th on, at least one, belong
-// to the page that is being filled. A page's text bytes are held against
-// PageBytes row by row, so the answer does not depend on the batch's size.
-func (w *Writer) fit(batch *rows.Batch, i int) int {
+// rowsForPage returns how many rows of the batch from row i on, at least one, belong to the open page. It compares the
+// page's text with PageBytes row by row, so the result does not depend on the batch's size.
+func (w *Writer) rowsForPage(batch *rows.Batch, i int) int {
 	n := min(batch.Len()-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
 	room := w.opts.PageBytes - textBytes(w.page, 0, w.page.N)
 	if textBytes(batch, i, i+n) < room {
@@ -230,7 +221,7 @@ func (w *Writer) flushGroup() {
 	if w.err != nil {
 		return
 	}
-	group := w.foot.startGroup(w.table, w.offset, int64(w.groupRows))
+	group := w.footer.startGroup(w.table, w.offset, int64(w.groupRows))
 	for i := range w.columns {
 		c := &w.columns[i]
 		dict, err := c.dictionaryPage(&w.enc)
@@ -238,7 +229,7 @@ func (w *Writer) flushGroup() {
 			w.err = fmt.Errorf("encode dictionary of table %s, column %s: %w", w.table.Name, c.def.Name, err)
 			return
 		}
-		if err := w.foot.addChunk(group, c, w.offset, len(dict)); err != nil {
+		if err := w.footer.addChunk(group, c, w.offset, len(dict)); err != nil {
 			w.err = fmt.Errorf("encode page index of table %s, column %s: %w", w.table.Name, c.def.Name, err)
 			return
 		}
@@ -261,8 +252,7 @@ func (w *Writer) write(b []byte) {
 	}
 }
 
-// reshape makes b an empty batch of the table and keeps its memory, whatever
-// table it was of.
+// reshape turns b into an empty batch of the table and keeps its memory.
 func reshape(b *rows.Batch, table *schemas.Table) {
 	b.Table, b.N, b.Order = table, 0, nil
 	b.Cols = resize(b.Cols, len(table.Columns))
@@ -275,8 +265,7 @@ func reshape(b *rows.Batch, table *schemas.Table) {
 	}
 }
 
-// textBytes returns how many bytes of text the rows from i up to j exclusive of
-// those that count have.
+// textBytes returns the text bytes of the rows i to j, exclusive, in the batch's order.
 func textBytes(b *rows.Batch, i, j int) int {
 	n := 0
 	for c := range b.Cols {
@@ -299,8 +288,7 @@ func textBytes(b *rows.Batch, i, j int) int {
 	return n
 }
 
-// resize returns s with n elements, keeping those behind its length: what
-// earlier, larger use has left there is memory to use again.
+// resize returns s with n elements. Elements beyond its length are kept, so that their memory is reused.
 func resize[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]

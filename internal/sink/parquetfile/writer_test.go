@@ -39,8 +39,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The bytes are a function of the rows: not of how they come, of rows that are
-// dropped by an order, or of what the writer did before.
+// The bytes are a function of the rows: not of how they come, of rows that are dropped by an order, or of what the
+// writer did before.
 func TestBytesDependOnRowsAlone(t *testing.T) {
 	t.Parallel()
 	table := everyType()
@@ -81,8 +81,7 @@ func TestBytesDependOnRowsAlone(t *testing.T) {
 	require.Greater(t, same, 8)
 }
 
-// oneSchool gives the rows the school that they have as one text for all, if
-// it is one.
+// oneSchool gives the rows the school that they have as one text for all, if it is one.
 func oneSchool(b *rows.Batch) bool {
 	v := &b.Cols[1]
 	for i := range b.N {
@@ -99,8 +98,7 @@ func oneSchool(b *rows.Batch) bool {
 	return true
 }
 
-// shuffled returns a batch whose Order names the rows amid rows that do not
-// count.
+// shuffled returns a batch whose Order names the rows amid rows that do not count.
 func shuffled(t *testing.T, r *rand.Rand, table *schemas.Table, all []row) *rows.Batch {
 	t.Helper()
 	mixed := make([]row, 0, 2*len(all))
@@ -159,7 +157,7 @@ func TestUnsortedRowsAreAnError(t *testing.T) {
 				_, err = w.Close()
 				require.Error(t, err)
 
-				// Nor does the row refused stand in the way of the next file.
+				// The rejected row does not affect the next file.
 				w.Reset(new(bytes.Buffer), table)
 				require.NoError(t, w.Append(batchOf(t, table, c.rows[1:])))
 				_, err = w.Close()
@@ -194,7 +192,7 @@ func TestNullWithText(t *testing.T) {
 	w := NewWriter(new(bytes.Buffer), table, Options{})
 	require.NoError(t, w.Append(b))
 	_, err := w.Close()
-	require.ErrorContains(t, err, "table t, column s: a null that has a text")
+	require.ErrorContains(t, err, "table t, column s: a null value with text")
 }
 
 type failing struct{ room int }
@@ -243,8 +241,8 @@ func TestHugeText(t *testing.T) {
 	require.Less(t, len(file), 1<<20, "bounds are cut and the text compressed")
 }
 
-// The bytes of a file of this format never change. If a new version of a library
-// changes them, CreatedBy is to name a new format.
+// The bytes of a file of this format never change. If a new version of a library changes them, CreatedBy is to name a
+// new format.
 func TestFormatIsPinned(t *testing.T) {
 	t.Parallel()
 	table := everyType()
