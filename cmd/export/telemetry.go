@@ -27,15 +27,15 @@ func measuredCommands() []string { return []string{"run", "publish", "verify", "
 func (a *app) measure(cmd *cobra.Command) {
 	work := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		asked, warnings := telemetry.Asked(a.env)
+		signals, warnings := telemetry.SignalsFromEnv(a.env)
 		for _, warning := range warnings {
 			a.pending = append(a.pending, "OpenTelemetry: "+warning)
 		}
-		if asked == (telemetry.Signals{}) {
+		if signals == (telemetry.Signals{}) {
 			return work(cmd, args)
 		}
 		ctx := cmd.Context()
-		within, sending, err := telemetry.Start(ctx, asked, cmd.Name(), thisBuild().Version)
+		within, sending, err := telemetry.Start(ctx, signals, cmd.Name(), thisBuild().Version)
 		if err != nil {
 			a.pending = append(a.pending, "OpenTelemetry: nothing is sent: "+oneLine(err))
 			return work(cmd, args)

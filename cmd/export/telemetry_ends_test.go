@@ -122,10 +122,10 @@ func TestTelemetryNotAsked(t *testing.T) {
 	}{
 		"disabled": {[]string{endpoint, "OTEL_SDK_DISABLED=true"}, nil},
 		"none":     {[]string{endpoint, "OTEL_METRICS_EXPORTER=none", "OTEL_TRACES_EXPORTER=none"}, nil},
-		"grpc":     {[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, []string{"OpenTelemetry: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: nothing is sent that way"}},
+		"grpc":     {[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, []string{"OpenTelemetry: OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported"}},
 		"others": {
 			[]string{endpoint, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=console"},
-			[]string{"OpenTelemetry: OTEL_METRICS_EXPORTER=prometheus is not sent", "OpenTelemetry: OTEL_TRACES_EXPORTER=console is not sent"},
+			[]string{"OpenTelemetry: OTEL_METRICS_EXPORTER=prometheus is not supported", "OpenTelemetry: OTEL_TRACES_EXPORTER=console is not supported"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,21 +1,20 @@
-// Package telemetry sends what a command does to an OpenTelemetry collector: metrics and traces, over OTLP/HTTP, when the
-// standard OTEL_* variables ask for it ([Asked]). Where they do not there is no [Telemetry], and nothing of this package runs.
+// Package telemetry sends metrics and traces of a command to an OpenTelemetry collector, over OTLP/HTTP, if the
+// standard OTEL_* variables enable it ([SignalsFromEnv]). Otherwise there is no [Telemetry].
 //
-// A Telemetry observes the client's requests and watches the pipeline's steps. One command is one trace:
+// A Telemetry observes the client's requests and the pipeline's steps. A command is one trace:
 //
 //	run                            the command, with run id, outcome and exit code
 //	  plan                         the lookups
 //	  fetch
 //	    school                     one school's dataset
 //	      GET /organizations/...   one request, by its route template
-//	    stage                      the files of one unit
+//	    stage                      the files of one task
 //	  publish
 //
-// Attributes tell of operations, routes, statuses, datasets and tables; schools are named on spans alone, since a metric would
-// have a series for each. Nothing tells of a student: no URL, no query, no cursor, and no text of an error. Nothing is sent to
-// the service: it sees no trace headers.
+// Schools are named on spans only, because a metric would have a series for each. No student data is sent: no URL, query,
+// cursor or error text. Requests to the service have no trace headers.
 //
-// Endpoints, headers, certificates, compression, intervals, resource attributes and the sampler are read from the environment by
-// OpenTelemetry's own SDK. What it cannot send it drops: a collector that is down costs a run the time that [Telemetry.End] is
-// given, and changes nothing else.
+// OpenTelemetry's SDK reads endpoints, headers, certificates, compression, intervals, resource attributes and the
+// sampler from the environment. What cannot be sent is dropped. A collector that is down delays the end of a command by
+// the timeout of [Telemetry.End], and has no other effect.
 package telemetry

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Attributes that are our own.
+// Attributes of this command.
 const (
 	operationKey = attribute.Key("growth_export.operation")
 	datasetKey   = attribute.Key("growth_export.dataset")
@@ -28,7 +28,7 @@ const (
 	runKey       = attribute.Key("growth_export.run.id")
 )
 
-// instruments are the metrics. docs/telemetry.md lists them.
+// instruments are the metrics, see docs/telemetry.md.
 type instruments struct {
 	requestDuration metric.Float64Histogram
 	retries         metric.Int64Counter
@@ -40,7 +40,7 @@ type instruments struct {
 	runDuration     metric.Float64Histogram
 }
 
-// newInstruments registers the metrics. Those of the client's state are read from the sample once there is one.
+// newInstruments registers the metrics. The client's state is read through from once that is set.
 func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments, error) {
 	i := &instruments{}
 	var errs [11]error
@@ -48,25 +48,25 @@ func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments,
 		metric.WithDescription("Duration of requests to the service, body included."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60))
 	i.retries, errs[1] = m.Int64Counter("growth_export.request.retries", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests made again, by how the one before had ended."))
+		metric.WithDescription("Retries, by the status of the previous attempt."))
 	i.rows, errs[2] = m.Int64Counter("growth_export.rows", metric.WithUnit("{row}"),
 		metric.WithDescription("Rows staged by this process."))
 	i.bytes, errs[3] = m.Int64Counter("growth_export.bytes", metric.WithUnit("By"),
 		metric.WithDescription("Bytes of data files staged by this process."))
 	i.datasets, errs[4] = m.Int64Counter("growth_export.school.datasets", metric.WithUnit("{dataset}"),
-		metric.WithDescription("Schools' datasets that this process was done with, by outcome."))
+		metric.WithDescription("Datasets of schools finished by this process, by outcome."))
 	i.schools, errs[5] = m.Int64Gauge("growth_export.schools", metric.WithUnit("{school}"),
-		metric.WithDescription("Schools of the run by outcome, as it stood when the command ended."))
+		metric.WithDescription("Schools of the run at the end of the command, by outcome."))
 	i.published, errs[6] = m.Int64Gauge("growth_export.snapshot.published", metric.WithUnit("s"),
-		metric.WithDescription("When the command published a snapshot, in seconds since 1970."))
+		metric.WithDescription("Time of publishing, in seconds since 1970."))
 	i.runDuration, errs[7] = m.Float64Histogram("growth_export.run.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of commands."),
 		metric.WithExplicitBucketBoundaries(1, 10, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 57600))
 	active, err := m.Int64ObservableUpDownCounter("http.client.active_requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests to the service that are at work."))
+		metric.WithDescription("Requests to the service in flight."))
 	errs[8] = err
 	limit, err := m.Int64ObservableGauge("growth_export.request.limit", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that may be at work: --concurrency, or fewer while the service takes fewer."))
+		metric.WithDescription("Maximum concurrent requests: --concurrency, or fewer while the service throttles."))
 	errs[9] = err
 	_, errs[10] = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		if s := from.Load(); s != nil {
@@ -79,7 +79,7 @@ func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments,
 	return i, errors.Join(errs[:]...)
 }
 
-// staged counts what became durable.
+// staged counts staged files.
 func (i *instruments) staged(ctx context.Context, files map[string]sink.File) {
 	for table, file := range files {
 		of := metric.WithAttributes(tableKey.String(table))
@@ -88,7 +88,7 @@ func (i *instruments) staged(ctx context.Context, files map[string]sink.File) {
 	}
 }
 
-// finished counts a school's dataset.
+// finished counts a dataset of a school.
 func (i *instruments) finished(ctx context.Context, l *sink.LedgerRow) {
 	i.datasets.Add(ctx, 1, metric.WithAttributes(datasetKey.String(l.Dataset), outcomeKey.String(string(l.Status))))
 }

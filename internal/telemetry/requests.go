@@ -23,10 +23,10 @@ type Service struct {
 	kinds     sync.Map // of *described by kind
 }
 
-// kind is what requests have in common that one series of a metric counts.
+// kind identifies the requests that one series of a metric counts.
 type kind struct{ method, operation, template, status string }
 
-// described are the attributes of a kind of requests, which cost more to make than a request to measure.
+// described holds the attributes of a kind, which are expensive to create.
 type described struct {
 	failed     bool
 	attributes []attribute.KeyValue
@@ -35,12 +35,12 @@ type described struct {
 
 var _ extract.Observer = (*Service)(nil)
 
-// Service is what observes the requests to the service at a URL, of which it tells host and port alone.
+// Service returns an observer of the requests to a service. Only host and port of the URL are sent.
 func (t *Telemetry) Service(base *url.URL) *Service {
 	return &Service{telemetry: t, server: server(base)}
 }
 
-// Sample has the state of the client of that service read whenever metrics are sent.
+// Sample reads stats whenever metrics are sent.
 func (t *Telemetry) Sample(base *url.URL, stats func() extract.Stats) {
 	t.sample.Store(&sample{stats: stats, server: attribute.NewSet(server(base)...)})
 }
@@ -53,7 +53,7 @@ func server(base *url.URL) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.ServerAddress(base.Hostname()), semconv.ServerPort(port)}
 }
 
-// Requested measures a request and makes it a span of the step that it was made for.
+// Requested measures a request and records it as a span of its step.
 func (s *Service) Requested(ctx context.Context, e extract.Event) {
 	d := s.describe(kind{e.Method, e.Operation, e.Template, e.Status})
 	s.telemetry.instruments.requestDuration.Record(ctx, e.Took.Seconds(), d.options...)
@@ -80,7 +80,7 @@ func (s *Service) Requested(ctx context.Context, e extract.Event) {
 	}
 }
 
-// describe makes the attributes of a kind once. There are as many kinds as operations and statuses that the service knows.
+// describe returns the attributes of a kind. There is one kind per operation and status.
 func (s *Service) describe(k kind) *described {
 	if known, ok := s.kinds.Load(k); ok {
 		if d, ok := known.(*described); ok {
@@ -102,7 +102,7 @@ func (s *Service) describe(k kind) *described {
 	return d
 }
 
-// Retried counts a request that was made again.
+// Retried counts a retry.
 func (s *Service) Retried(ctx context.Context, operation, cause string) {
 	s.telemetry.instruments.retries.Add(ctx, 1, metric.WithAttributes(operationKey.String(operation), semconv.ErrorTypeKey.String(cause)))
 }

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Begin makes a step a span.
+// Begin records a step as a span.
 func (t *Telemetry) Begin(ctx context.Context, step pipeline.Step) (context.Context, func(pipeline.End)) {
 	var attributes []attribute.KeyValue
 	switch step.Name {

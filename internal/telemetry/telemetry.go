@@ -34,12 +34,12 @@ import (
 // scope names the instrumentation.
 const scope = "growth-export"
 
-// Telemetry sends what one command does. It is safe for use by many goroutines.
+// Telemetry sends metrics and traces of one command. It is safe for concurrent use.
 type Telemetry struct {
 	instruments *instruments
 	tracer      trace.Tracer
-	metrics     *sdkmetric.MeterProvider // nil if none are sent
-	traces      *sdktrace.TracerProvider // nil if none are sent
+	metrics     *sdkmetric.MeterProvider // nil if not sent
+	traces      *sdktrace.TracerProvider // nil if not sent
 	faults      *faults
 
 	command string
@@ -50,20 +50,20 @@ type Telemetry struct {
 
 var _ pipeline.Watcher = (*Telemetry)(nil)
 
-// Start begins the trace of a command, which has to do what it does with the context that is returned. There is one Telemetry in
-// a process: it takes what OpenTelemetry has to say, which is said per process.
+// Start begins the trace of a command, which must use the returned context. There can be only one Telemetry in a
+// process, because OpenTelemetry reports its errors per process.
 func Start(ctx context.Context, signals Signals, command, version string) (context.Context, *Telemetry, error) {
 	t := &Telemetry{command: command, began: time.Now(), faults: &faults{}}
 	otel.SetErrorHandler(t.faults)
 	otel.SetLogger(logr.New(t.faults))
 	described, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
-		resource.WithService(), // for an id of this process: shards must not be taken for one
+		resource.WithService(), // with an id of the process, to tell shards apart
 		resource.WithAttributes(semconv.ServiceName("growth-export"), semconv.ServiceVersion(version)),
-		resource.WithFromEnv(), // overrules
+		resource.WithFromEnv(), // takes precedence
 	)
 	if err != nil {
-		// What could be read of the environment counts.
+		// The parts that could be read are used.
 		t.faults.Handle(fmt.Errorf("describe this process: %w", err))
 	}
 	var meters metric.MeterProvider = nometrics.NewMeterProvider()
@@ -92,13 +92,13 @@ func Start(ctx context.Context, signals Signals, command, version string) (conte
 	return ctx, t, nil
 }
 
-// sample is where the state of the client is read from when metrics are sent.
+// sample is the client whose state is read when metrics are sent.
 type sample struct {
 	stats  func() extract.Stats
 	server attribute.Set
 }
 
-// Summarize tells what became of a run that the command took, at the time given: of the last, if there are several.
+// Summarize records the outcome of a run, at the end of the command that made it. Of several runs the last one counts.
 func (t *Telemetry) Summarize(ctx context.Context, s *pipeline.Summary, now time.Time) {
 	t.root.SetAttributes(
 		runKey.String(s.RunID),
@@ -109,34 +109,34 @@ func (t *Telemetry) Summarize(ctx context.Context, s *pipeline.Summary, now time
 	t.instruments.summarize(ctx, s, now)
 }
 
-// End ends the command with its exit code, and sends what has not been sent yet, for which it takes at most the time given. The
-// error says what could not be sent, in the whole time of the command.
-func (t *Telemetry) End(ctx context.Context, code int, patience time.Duration) error {
+// End ends the command with its exit code and sends the rest, within timeout. It returns the first error of sending
+// since Start.
+func (t *Telemetry) End(ctx context.Context, code int, timeout time.Duration) error {
 	t.instruments.ended(ctx, t.command, code, time.Since(t.began))
 	t.root.SetAttributes(semconv.ProcessExitCode(code))
 	if code != 0 {
 		t.root.SetAttributes(semconv.ErrorTypeKey.Int(code))
 		t.root.SetStatus(codes.Error, fmt.Sprintf("exit code %d", code))
 	}
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), patience, fmt.Errorf("the collector took more than %s", patience))
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), timeout, fmt.Errorf("the collector took more than %s", timeout))
 	defer cancel()
 	sent := func(err error) {
 		if err != nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // whatever it says, it says it because of that
+			err = context.Cause(ctx) // err is a consequence
 		}
 		t.faults.Handle(err)
 	}
 	var sending sync.WaitGroup
 	if t.metrics != nil {
 		sending.Go(func() {
-			// Shutting down breaks off what is just being sent: what deltas it has would be lost.
+			// Shutdown cancels an export in progress, whose deltas would be lost.
 			sent(t.metrics.ForceFlush(ctx))
 			sent(t.metrics.Shutdown(ctx))
 		})
 	}
 	if t.traces != nil {
 		sending.Go(func() {
-			// A full queue drops what comes: there has to be room for the root, without which a trace is hard to read.
+			// A full queue drops new spans. The flush makes room for the root, without which a trace is hard to read.
 			sent(t.traces.ForceFlush(ctx))
 			t.root.End()
 			sent(t.traces.Shutdown(ctx))
@@ -146,7 +146,7 @@ func (t *Telemetry) End(ctx context.Context, code int, patience time.Duration) e
 	return t.faults.first()
 }
 
-// faults are what OpenTelemetry has to complain of. The first is told, for the others mostly say the same.
+// faults collects errors of OpenTelemetry. Only the first is reported; the others are usually the same.
 type faults struct {
 	mu    sync.Mutex
 	err   error
@@ -158,8 +158,8 @@ var (
 	_ logr.LogSink      = (*faults)(nil)
 )
 
-// Handle takes down an error, if it is one. That something was cancelled is none: only the SDK does that, when it is shut down,
-// which comes after all was sent, or that was not is told.
+// Handle records an error. Cancellations are ignored: they come from shutting down the SDK, after everything has been
+// sent or another error was recorded.
 func (f *faults) Handle(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -171,7 +171,7 @@ func (f *faults) Handle(err error) {
 	}
 }
 
-// withoutURL says of an error that names a URL no more than its host: there may be a password or a key in it.
+// withoutURL reduces the URL in an error to scheme and host, because it may contain a password or a key.
 func withoutURL(err error) error {
 	of, ok := errors.AsType[*url.Error](err)
 	if !ok {
@@ -184,32 +184,32 @@ func withoutURL(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), strconv.Quote(of.URL), named))
 }
 
-// first is nil if there was none.
+// first returns the first error, or nil.
 func (f *faults) first() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.count <= 1 {
 		return f.err
 	}
-	return fmt.Errorf("%w (the first of %d complaints)", f.err, f.count)
+	return fmt.Errorf("%w (first of %d errors)", f.err, f.count)
 }
 
-// Init is of no use here.
+// Init does nothing.
 func (*faults) Init(logr.RuntimeInfo) {}
 
-// Enabled lets warnings pass, as OpenTelemetry numbers levels.
+// Enabled accepts warnings, which are level 1 in OpenTelemetry.
 func (*faults) Enabled(level int) bool { return level <= 1 }
 
-// Info is told of warnings. Values are left out: they may be secrets.
+// Info records a warning, without its values, which may be secrets.
 func (f *faults) Info(_ int, message string, _ ...any) { f.Handle(errors.New(message)) }
 
-// Error is told of what the SDK cannot do as it was asked.
+// Error records an error of the SDK.
 func (f *faults) Error(err error, message string, _ ...any) {
 	f.Handle(fmt.Errorf("%s: %w", message, err))
 }
 
-// WithValues adds nothing.
+// WithValues ignores the values.
 func (f *faults) WithValues(...any) logr.LogSink { return f }
 
-// WithName adds nothing.
+// WithName ignores the name.
 func (f *faults) WithName(string) logr.LogSink { return f }
