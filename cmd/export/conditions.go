@@ -21,8 +21,8 @@ func (a *app) warnOfConditions(ctx context.Context, store sink.Store, logger *sl
 		logger.WarnContext(ctx, "cannot test conditional writes: run growth-export doctor for details",
 			"destination", store.String(), "error", err)
 	case ignored:
-		if remote, ok := store.(interface{ JudgeConditions() }); ok {
-			remote.JudgeConditions()
+		if remote, ok := store.(interface{ EmulateConditions() }); ok {
+			remote.EmulateConditions()
 		}
 		logger.WarnContext(ctx, "the store ignores the conditions of conditional writes", "advice", doctor.OnePublisher,
 			"destination", store.String())

@@ -64,7 +64,7 @@ func TestDoctorS3(t *testing.T) {
 	t.Run("no bucket", func(t *testing.T) {
 		t.Parallel()
 		out := examineS3(t, exitUsage, server.Env(), at(server.Endpoint, "no-such-bucket")...)
-		require.Regexp(t, `(?m)^FAIL +destination +--dest: .*there is no bucket no-such-bucket`, out)
+		require.Regexp(t, `(?m)^FAIL +destination +--dest: .*bucket no-such-bucket not found`, out)
 		require.Regexp(t, `(?m)^skip +commit `, out)
 		// The commands that only read say it too.
 		for _, name := range []string{"status", "verify", "sql", "prune"} {
@@ -76,13 +76,13 @@ func TestDoctorS3(t *testing.T) {
 			cmd.Env = append(cmd.Env, server.Env()...)
 			require.Error(t, cmd.Run())
 			require.Equal(t, exitUsage, cmd.ProcessState.ExitCode(), stderr)
-			require.Contains(t, stderr.String(), "--dest: destination s3://no-such-bucket/some/prefix: there is no bucket no-such-bucket")
+			require.Contains(t, stderr.String(), "--dest: destination s3://no-such-bucket/some/prefix: list objects: bucket no-such-bucket not found")
 		}
 	})
 	t.Run("wrong secret", func(t *testing.T) {
 		t.Parallel()
 		out := examineS3(t, exitUsage, append(server.Env(), "AWS_SECRET_ACCESS_KEY=wrong"), at(server.Endpoint, bucket)...)
-		require.Regexp(t, `(?m)^FAIL +destination +.*refuses the credentials`, out)
+		require.Regexp(t, `(?m)^FAIL +destination +.*credentials rejected`, out)
 		require.Regexp(t, `(?m)^ok +test results `, out)
 	})
 	t.Run("may not delete", func(t *testing.T) {

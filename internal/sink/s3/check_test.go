@@ -21,14 +21,14 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		change func(*s3.Options)
 		want   string
 	}{
-		"missing bucket":     {func(o *s3.Options) { o.Bucket = "no-such-bucket" }, "there is no bucket no-such-bucket at https://"},
-		"wrong secret":       {func(o *s3.Options) { o.SecretAccessKey = "the-wrong-secret" }, "refuses the credentials (SignatureDoesNotMatch)"},
-		"wrong key":          {func(o *s3.Options) { o.AccessKeyID = "the-wrong-key" }, "refuses the credentials (InvalidAccessKeyId)"},
-		"nobody listens":     {func(o *s3.Options) { o.Endpoint = closed.URL }, "(2 attempts); check --s3-endpoint and the network"},
-		"no such host":       {func(o *s3.Options) { o.Endpoint = "https://no-such-host.invalid" }, "cannot be found at https://no-such-host.invalid"},
+		"missing bucket":     {func(o *s3.Options) { o.Bucket = "no-such-bucket" }, "bucket no-such-bucket not found at https://"},
+		"wrong secret":       {func(o *s3.Options) { o.SecretAccessKey = "the-wrong-secret" }, "(SignatureDoesNotMatch: "},
+		"wrong key":          {func(o *s3.Options) { o.AccessKeyID = "the-wrong-key" }, "(InvalidAccessKeyId: "},
+		"nobody listens":     {func(o *s3.Options) { o.Endpoint = closed.URL }, ": check --s3-endpoint and the network (2 attempts)"},
+		"no such host":       {func(o *s3.Options) { o.Endpoint = "https://no-such-host.invalid" }, "host not found at https://no-such-host.invalid"},
 		"unknown issuer":     {func(o *s3.Options) { o.HTTPClient = &http.Client{} }, "AWS_CA_BUNDLE"},
 		"http for https":     {func(o *s3.Options) { o.Endpoint = "http://" + o.Endpoint[len("https://"):] }, "destination s3://"},
-		"a region elsewhere": {func(o *s3.Options) { o.Region = "eu-west-7" }, "another region: set --s3-region"},
+		"a region elsewhere": {func(o *s3.Options) { o.Region = "eu-west-7" }, "wrong region"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,7 +98,7 @@ func TestLeastPrivilege(t *testing.T) {
 	for _, prefix := range []string{"", "mine2", "other"} {
 		theirs := mine
 		theirs.Prefix = prefix
-		require.ErrorContains(t, open(t, theirs).Check(ctx), "may not start uploads there (AccessDenied): allow s3:PutObject")
+		require.ErrorContains(t, open(t, theirs).Check(ctx), "allow s3:PutObject to these credentials")
 	}
 	server.Policy(t, bucket, fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [
 		{"Effect": "Allow", "Principal": {"AWS": [%q]}, "Resource": "arn:aws:s3:::%s/mine/*", "Action": "s3:*"}]}`, user, bucket))

@@ -21,9 +21,8 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// idleConnections are kept open for the next requests: as many as documents are
-// read at once.
-const idleConnections = 32
+// maxIdleConnections is how many connections are kept open, enough to read documents concurrently.
+const maxIdleConnections = 32
 
 // connect makes the SDK's client.
 func (s *Store) connect(ctx context.Context) error {
@@ -34,7 +33,7 @@ func (s *Store) connect(ctx context.Context) error {
 			return newRetryer(orDefault(opts.Attempts, defaultAttempts), orDefault(opts.MaxBackoff, defaultMaxBackoff))
 		}),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConnsPerHost = idleConnections
+			t.MaxIdleConnsPerHost = maxIdleConnections
 		})),
 	}
 	if opts.Region != "" {
@@ -50,7 +49,7 @@ func (s *Store) connect(ctx context.Context) error {
 	}
 	s.creds = cfg.Credentials
 	if opts.Attempts == 0 {
-		if opts.Attempts, err = attemptsOf(ctx, cfg); err != nil {
+		if opts.Attempts, err = configuredAttempts(ctx, cfg); err != nil {
 			return fmt.Errorf("read the AWS configuration: %w", err)
 		}
 	}
@@ -72,8 +71,7 @@ func (s *Store) connect(ctx context.Context) error {
 		if opts.Checksums == "" && o.RequestChecksumCalculation == aws.RequestChecksumCalculationWhenRequired {
 			opts.Checksums = ChecksumsWhenRequired
 		}
-		// Checksums are sent as headers, which more stores understand than the
-		// trailers that the SDK would send.
+		// This package sends checksums as headers, which more stores understand than the SDK's trailers.
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
 		if opts.Checksums == ChecksumsWhenRequired {
@@ -86,15 +84,14 @@ func (s *Store) connect(ctx context.Context) error {
 		o.HTTPClient = &stallClient{next: o.HTTPClient, timeout: orDefault(opts.StallTimeout, defaultStallTimeout)}
 	})
 	if s.client.Options().Region == "" {
-		return errors.New("no AWS region is set: use --s3-region or AWS_REGION")
+		return errors.New("no AWS region: set --s3-region or AWS_REGION")
 	}
 	return nil
 }
 
-// attemptsOf returns what the environment (AWS_MAX_ATTEMPTS) or the shared
-// configuration says, which the SDK heeds only for retryers of its own; 0 if
-// they say nothing.
-func attemptsOf(ctx context.Context, cfg aws.Config) (int, error) {
+// configuredAttempts returns the maximum number of attempts that the environment (AWS_MAX_ATTEMPTS) or the shared
+// configuration sets, 0 if neither does. The SDK uses it only for its own retryers.
+func configuredAttempts(ctx context.Context, cfg aws.Config) (int, error) {
 	for _, source := range cfg.ConfigSources {
 		s, ok := source.(interface {
 			GetRetryMaxAttempts(ctx context.Context) (attempts int, found bool, err error)
@@ -109,9 +106,8 @@ func attemptsOf(ctx context.Context, cfg aws.Config) (int, error) {
 	return 0, nil
 }
 
-// newRetryer returns the SDK's standard retries with other waits, and without
-// its quota, which a long run on a troubled store uses up: attempts and waits
-// are bound enough.
+// newRetryer returns the SDK's standard retries with other waits, and without its retry quota, which a long run against
+// a failing store would use up.
 func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = attempts
@@ -121,37 +117,34 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 		o.Retryables = append([]retry.IsErrorRetryable{
 			retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
 				if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
-					return aws.FalseTernary // It will not get better.
+					return aws.FalseTernary // Trying again does not help.
 				}
 				if _, cut := errors.AsType[*smithy.DeserializationError](err); cut {
-					return aws.TrueTernary // The answer broke off.
+					return aws.TrueTernary // The response was cut short.
 				}
 				return aws.UnknownTernary
 			}),
 			retry.RetryableErrorCode{Codes: map[string]struct{}{
-				// Another request for the same key was under way.
+				// Another request for the same key is in progress.
 				"ConditionalRequestConflict": {}, "OperationAborted": {},
 				"TooManyRequests": {},
-				// versitygw: the folder was removed when its last object was,
-				// while this one was being written.
+				// versitygw: the folder was removed with its last object while this one was being written.
 				"ExistingObjectIsDirectory": {},
 			}},
 		}, o.Retryables...)
 	})
 }
 
-// backoff waits a little after a first failure, which is mostly an accident,
-// longer if the store wants fewer requests, and twice as long each time, of
-// which a random half is left out. The SDK's own waits start so high that a run
-// crawls where many requests fail, and leave room for few attempts.
-func backoff(longest time.Duration) retry.BackoffDelayer {
-	throttle := retry.IsErrorThrottles(retry.DefaultThrottles)
+// backoff starts with a short wait, or a longer one if the store is throttling, doubles it with each attempt up to
+// maxWait, and subtracts up to half at random. The SDK's own waits start so high that a run crawls where many requests
+// fail, and allow few attempts.
+func backoff(maxWait time.Duration) retry.BackoffDelayer {
 	return retry.BackoffDelayerFunc(func(attempt int, err error) (time.Duration, error) {
 		wait := firstWait
-		if throttle.IsErrorThrottle(err) == aws.TrueTernary {
+		if throttled(err) {
 			wait = firstThrottledWait
 		}
-		wait = min(wait<<min(attempt-1, mostDoublings), longest)
+		wait = min(wait<<min(attempt-1, maxDoublings), maxWait)
 		return wait - rand.N(wait/2+1), nil
 	})
 }
@@ -159,11 +152,11 @@ func backoff(longest time.Duration) retry.BackoffDelayer {
 const (
 	firstWait          = 100 * time.Millisecond
 	firstThrottledWait = 500 * time.Millisecond
-	mostDoublings      = 20
+	maxDoublings       = 20
 )
 
-// quickly makes waits between attempts short, for checks that a user waits for.
-func (s *Store) quickly(o *s3.Options) {
+// shortRetries limits attempts and waits, for checks that a user waits for.
+func (s *Store) shortRetries(o *s3.Options) {
 	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), 10), min(orDefault(s.opts.MaxBackoff, defaultMaxBackoff), time.Second))
 }
 

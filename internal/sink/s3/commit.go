@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -14,51 +13,47 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Waits between looks at an object. A store that confirmed a completion has
-// the object, or is still making it; one that knows no such upload has it only
-// if another process has completed it just now.
+// Waits before each look at an object. A store that confirmed a completion has the object or is still making it. After
+// NoSuchUpload the object exists only if another process has completed the upload just now.
 var (
 	afterCompletion = waits(100*time.Millisecond, 2*time.Second, 30*time.Second)
 	afterNoUpload   = waits(100*time.Millisecond, 400*time.Millisecond, 500*time.Millisecond)
 	atOnce          = waits(0, 0, 0)
 )
 
-// waits returns no wait, and then ever longer ones up to most, for all in all
-// that time.
-func waits(first, most, total time.Duration) []time.Duration {
+// waits returns zero and then doubling waits up to maxWait that add up to total.
+func waits(first, maxWait, total time.Duration) []time.Duration {
 	list := []time.Duration{0}
-	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, most) {
+	for wait, sum := first, time.Duration(0); sum < total; wait = min(2*wait, maxWait) {
 		list = append(list, wait)
 		sum += wait
 	}
 	return list
 }
 
-// readStaged reads what Stage returned; an empty token if the file was never
-// staged.
-func readStaged(file sink.File) (token staged, err error) {
-	if file.Staged == nil {
-		return token, nil
+// pause waits, or returns the cause if ctx is done first.
+func pause(ctx context.Context, wait time.Duration) error {
+	if wait == 0 {
+		return ctx.Err()
 	}
-	if err := json.Unmarshal(file.Staged, &token); err != nil {
-		return token, fmt.Errorf("read the upload of %s: %w: %w", file.Path, sink.ErrDamaged, err)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
 	}
-	if token.UploadID == "" || token.ID == "" || len(token.Parts) == 0 {
-		return token, fmt.Errorf("read the upload of %s: %w", file.Path, sink.ErrDamaged)
-	}
-	return token, nil
 }
 
-// Commit completes the upload of a staged file and looks at the object. That
-// look is what counts: the upload may have been completed before, by this
-// process whose answer was lost or by another, and some stores confirm a
-// completion that is still under way, or one of an upload that is gone as long
-// as there is some object at its key.
+// Commit completes the upload of a staged file and looks at the object, which decides: the upload may have been
+// completed before, by this process whose response was lost or by another, and some stores confirm a completion that is
+// still in progress, or one of a missing upload if there is some object at its key.
 func (s *Store) Commit(ctx context.Context, _ string, file sink.File) error {
 	if err := ready(ctx, file.Path); err != nil {
 		return err
 	}
-	token, err := readStaged(file)
+	token, err := decodeStaged(file)
 	if err != nil {
 		return err
 	}
@@ -76,7 +71,7 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) error {
 			return s.failed("publish", file.Path, err)
 		}
 	}
-	there, err := s.looksLike(ctx, file, token.ID, looks)
+	there, err := s.isCommitted(ctx, file, token.ID, looks)
 	if err == nil && !there {
 		err = sink.ErrStagedLost
 	}
@@ -86,8 +81,7 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) error {
 	return nil
 }
 
-// complete completes an upload.
-func (s *Store) complete(ctx context.Context, path string, token staged) error {
+func (s *Store) complete(ctx context.Context, path string, token stagedUpload) error {
 	parts := make([]types.CompletedPart, len(token.Parts))
 	for i := range parts {
 		parts[i] = types.CompletedPart{PartNumber: aws.Int32(int32(i + 1)), ETag: &token.Parts[i].ETag}
@@ -100,17 +94,15 @@ func (s *Store) complete(ctx context.Context, path string, token staged) error {
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	switch codeOf(err) {
-	case "InvalidPart", "InvalidPartOrder", "EntityTooSmall":
-		// The parts are not those that were put in place.
-		return fmt.Errorf("%w: %w", sink.ErrStagedLost, brief(err))
+	case "InvalidPart", "InvalidPartOrder", "EntityTooSmall": // The parts are not those that were uploaded.
+		return fmt.Errorf("%w: %w", sink.ErrStagedLost, s.describe(err))
 	}
 	return err
 }
 
-// looksLike tells whether the object at the file's path is the file: of its
-// size, and with the id of its upload where the store keeps such things and the
-// id is known.
-func (s *Store) looksLike(ctx context.Context, file sink.File, id string, waits []time.Duration) (bool, error) {
+// isCommitted reports whether the object at the file's path is the file: of its size, and with the id of its upload if
+// the store keeps metadata and the id is known.
+func (s *Store) isCommitted(ctx context.Context, file sink.File, id string, waits []time.Duration) (bool, error) {
 	for _, wait := range waits {
 		if err := pause(ctx, wait); err != nil {
 			return false, err
@@ -130,28 +122,12 @@ func (s *Store) looksLike(ctx context.Context, file sink.File, id string, waits 
 	return false, nil
 }
 
-// pause waits, unless the context is done before.
-func pause(ctx context.Context, wait time.Duration) error {
-	if wait == 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
-
-// Holds tells whether the parts of a staged file are in place, or it is
-// committed. It asks for the parts' sizes and ETags.
+// Holds compares the sizes and ETags of the uploaded parts, or looks for the committed object.
 func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, error) {
 	if err := ready(ctx, file.Path); err != nil {
 		return false, err
 	}
-	token, err := readStaged(file)
+	token, err := decodeStaged(file)
 	if err != nil {
 		return false, err
 	}
@@ -159,22 +135,22 @@ func (s *Store) Holds(ctx context.Context, _ string, file sink.File) (bool, erro
 		if token.Bytes != file.Bytes {
 			return false, nil
 		}
-		there, err := s.partsInPlace(ctx, file.Path, token)
-		if there || (err != nil && !noUpload(err)) {
-			if err != nil {
-				err = s.failed("look at the upload of", file.Path, err)
-			}
-			return there, err
+		uploaded, err := s.isUploaded(ctx, file.Path, token)
+		if err != nil && !noUpload(err) {
+			return false, s.failed("list the parts of", file.Path, err)
+		}
+		if uploaded {
+			return true, nil
 		}
 	}
-	there, err := s.looksLike(ctx, file, token.ID, atOnce)
+	there, err := s.isCommitted(ctx, file, token.ID, atOnce)
 	if err != nil {
-		return false, s.failed("look at", file.Path, err)
+		return false, s.failed("stat", file.Path, err)
 	}
 	return there, nil
 }
 
-func (s *Store) partsInPlace(ctx context.Context, path string, token staged) (bool, error) {
+func (s *Store) isUploaded(ctx context.Context, path string, token stagedUpload) (bool, error) {
 	pages := s3.NewListPartsPaginator(s.client, &s3.ListPartsInput{
 		Bucket: &s.bucket, Key: s.key(path), UploadId: &token.UploadID,
 	})
@@ -200,21 +176,19 @@ func (s *Store) partsInPlace(ctx context.Context, path string, token staged) (bo
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// Intact does as Holds: the store has checked every part against its checksum,
-// and their ETags are compared.
-func (s *Store) Intact(ctx context.Context, run string, file sink.File) (bool, error) {
-	return s.Holds(ctx, run, file)
+// Intact does the same as Holds: the store has verified the checksum of every part, and Holds compares their ETags.
+func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
+	return s.Holds(ctx, owner, file)
 }
 
-// Abort drops the upload of a staged file. One that is completed, and so no
-// upload any more, is left alone.
+// Abort aborts the upload of a staged file. A completed one is left alone.
 func (s *Store) Abort(ctx context.Context, _ string, file sink.File) error {
 	if err := ready(ctx, file.Path); err != nil {
 		return err
 	}
-	token, err := readStaged(file)
+	token, err := decodeStaged(file)
 	if err != nil || token.UploadID == "" {
 		return err
 	}
-	return s.drop(ctx, file.Path, token.UploadID)
+	return s.abortAndVerify(ctx, file.Path, token.UploadID)
 }

@@ -34,8 +34,7 @@ func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
 	return data, etag, nil
 }
 
-// read reads an object whole. The SDK retries a request, not a body that is cut
-// short, so that is done here.
+// read reads an object whole. It retries bodies that are cut short, which the SDK does not.
 func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 	for attempt := 1; ; attempt++ {
 		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: s.key(path)})
@@ -43,22 +42,21 @@ func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 			return nil, "", err
 		}
 		data, err := io.ReadAll(out.Body)
-		_ = out.Body.Close() // What was read counts.
+		_ = out.Body.Close() // The data has been read.
 		if size := aws.ToInt64(out.ContentLength); err == nil && out.ContentLength != nil && size != int64(len(data)) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err == nil {
 			return data, aws.ToString(out.ETag), nil
 		}
-		if err := s.again(ctx, attempt, err); err != nil {
+		if err := s.pauseRead(ctx, attempt, err); err != nil {
 			return nil, "", err
 		}
 	}
 }
 
-// again waits before a body that was cut short is asked for once more; it
-// returns the error where that makes no sense.
-func (s *Store) again(ctx context.Context, attempt int, cause error) error {
+// pauseRead waits before a body that was cut short is requested again. After the last attempt it returns the cause.
+func (s *Store) pauseRead(ctx context.Context, attempt int, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -73,25 +71,20 @@ func (s *Store) again(ctx context.Context, attempt int, cause error) error {
 	return pause(ctx, wait)
 }
 
-// Write writes a document in one request. A refusal of the condition is looked
-// into: where the answer to an earlier attempt of this very write was lost, it
-// is this write's own object that stands in its way.
+// Write writes a document in one request. If the condition is refused, it checks whether an earlier attempt of the same
+// Write, whose response was lost, has written the object.
 func (s *Store) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if err := ready(ctx, path); err != nil {
 		return err
 	}
 	err := s.write(ctx, path, data, when)
-	if errors.Is(err, sink.ErrConflict) {
-		return err
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, sink.ErrConflict) {
 		return s.failed("write", path, err)
 	}
-	return nil
+	return err
 }
 
-// contentType is that of a document: a browser shows a page that it gets from
-// the store, and does not offer to keep it.
+// contentType returns the type of a document, so that a browser shows a page rather than downloads it.
 func contentType(path string) string {
 	if strings.HasSuffix(path, ".html") {
 		return "text/html; charset=utf-8"
@@ -114,8 +107,8 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 		_, err := s.client.PutObject(ctx, in)
 		return err
 	}
-	if s.unconditional.Load() {
-		return s.writeUnconditionally(ctx, path, in, when)
+	if s.emulates.Load() {
+		return s.writeEmulated(ctx, path, in, when)
 	}
 	if when.Absent {
 		in.IfNoneMatch = aws.String("*")
@@ -127,18 +120,18 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	case err == nil:
 		return nil
 	case codeOf(err) == "NotImplemented" || statusOf(err) == http.StatusNotImplemented:
-		if !s.unconditional.Swap(true) && s.opts.Log != nil {
+		if !s.emulates.Swap(true) && s.opts.Log != nil {
 			s.opts.Log.WarnContext(ctx, "the store does not support conditional writes: let only one process publish at a time",
 				"destination", s.String())
 		}
 		in.IfNoneMatch, in.IfMatch, in.Body = nil, nil, bytes.NewReader(data)
-		return s.writeUnconditionally(ctx, path, in, when)
+		return s.writeEmulated(ctx, path, in, when)
 	case statusOf(err) == http.StatusPreconditionFailed, noObject(err) && !when.Absent:
-		mine, err := s.isMine(ctx, path, id)
-		if err != nil {
+		head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
+		switch {
+		case err != nil && !noObject(err):
 			return err
-		}
-		if !mine {
+		case err != nil || head.Metadata[idName] != id:
 			return sink.ErrConflict
 		}
 		return nil
@@ -146,28 +139,11 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// isMine tells whether the object at a path was written under that id.
-func (s *Store) isMine(ctx context.Context, path, id string) (bool, error) {
-	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
-	if noObject(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return head.Metadata[idName] == id, nil
-}
+// EmulateConditions makes conditional writes compare the object with their condition before they write, for a store that
+// ignores conditions. That narrows the window in which two writers overwrite each other and does not close it.
+func (s *Store) EmulateConditions() { s.emulates.Store(true) }
 
-// JudgeConditions makes later writes compare the object with their condition
-// before they write, for a store that was found to ignore conditions. It narrows
-// the window in which two writers overwrite each other and does not close it.
-func (s *Store) JudgeConditions() { s.unconditional.Store(true) }
-
-// writeUnconditionally judges the condition itself and then writes: all that
-// can be done on a store that does not.
-func (s *Store) writeUnconditionally(
-	ctx context.Context, path string, in *s3.PutObjectInput, when sink.Condition,
-) error {
+func (s *Store) writeEmulated(ctx context.Context, path string, in *s3.PutObjectInput, when sink.Condition) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
 	absent := noObject(err)
 	if err != nil && !absent {
@@ -180,12 +156,12 @@ func (s *Store) writeUnconditionally(
 	return err
 }
 
-// encodeCRC writes a CRC-32 as S3 does.
+// encodeCRC encodes a CRC-32 as S3 does.
 func encodeCRC(sum uint32) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// Remove removes an object; none is no error.
+// Remove removes an object; a missing one is not an error.
 func (s *Store) Remove(ctx context.Context, path string) error {
 	if err := ready(ctx, path); err != nil {
 		return err

@@ -9,9 +9,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// draft is a file in the scratch folder that has lost its name at once where
-// the system allows it, so that nothing is left of it when the process is
-// killed.
+// draft is a file in the scratch folder. Its name is removed at once where the system allows it, so that a killed
+// process leaves nothing behind.
 type draft struct {
 	sink.DraftFile
 
@@ -19,15 +18,14 @@ type draft struct {
 	named bool // the system keeps the name until the file is closed
 }
 
-// Draft starts a file in the scratch folder. Its path is to carry the run, as
-// those of package sink do, for Sweep to find what is left of it.
-func (s *Store) Draft(ctx context.Context, _ /* run */, path string) (sink.Draft, error) {
+// Draft starts a file in the scratch folder.
+func (s *Store) Draft(ctx context.Context, _ /* owner */, path string) (sink.Draft, error) {
 	if err := ready(ctx, path); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp(s.opts.Scratch, "growth-export-")
 	if err != nil {
-		return nil, fmt.Errorf("make a scratch file for %s: %w", path, err)
+		return nil, fmt.Errorf("create a scratch file for %s: %w", path, err)
 	}
 	d := &draft{store: s, named: os.Remove(f.Name()) != nil}
 	d.File, d.Path = f, path
@@ -35,23 +33,23 @@ func (s *Store) Draft(ctx context.Context, _ /* run */, path string) (sink.Draft
 	return d, nil
 }
 
-// Stage uploads the file as the parts of a multipart upload. It may be tried
-// again after an error; of the upload that failed nothing is left.
+// Stage uploads the file as the parts of a multipart upload. A failed upload leaves nothing behind, and Stage can be
+// called again.
 func (d *draft) Stage(ctx context.Context) ([]byte, error) {
 	return d.StageOnce(func(size int64) ([]byte, error) {
 		token, err := d.store.upload(ctx, d.Path, d.File, size)
 		if err != nil {
 			return nil, err
 		}
-		_ = d.drop() // The upload is whole, whatever becomes of the scratch file.
+		_ = d.remove() // The upload is complete; the scratch file does not matter.
 		return token, nil
 	})
 }
 
-// Abort drops the scratch file.
-func (d *draft) Abort() error { return d.AbortOnce(d.drop) }
+// Abort removes the scratch file.
+func (d *draft) Abort() error { return d.AbortOnce(d.remove) }
 
-func (d *draft) drop() error {
+func (d *draft) remove() error {
 	err := d.File.Close()
 	if d.named {
 		err = errors.Join(err, os.Remove(d.File.Name()))
@@ -62,11 +60,10 @@ func (d *draft) drop() error {
 	return nil
 }
 
-// scratchError says that it is the scratch folder that fails, as when it is
-// full.
+// scratchError names the scratch folder, for errors such as a full disk.
 func (d *draft) scratchError(verb string, err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
-		err = e.Err // The file has no name to tell.
+		err = e.Err // The file's name is gone.
 	}
 	folder := d.store.opts.Scratch
 	if folder == "" {

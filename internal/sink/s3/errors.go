@@ -2,41 +2,43 @@ package s3
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-
-	"example.org/growthexport/internal/sink"
 )
 
-// longestMessage is as much of a store's own words as an error repeats.
-const longestMessage = 300
+// maxMessage bounds how much of a store's own message an error repeats, in bytes.
+const maxMessage = 250
 
-// failed says what could not be done to which object, in one line and without
-// the SDK's request ids and URLs.
+// failed adds the operation and the object to an error, in one line.
 func (s *Store) failed(verb, path string, err error) error {
-	return fmt.Errorf("%s %s%s%s: %w", verb, Scheme+s.bucket+"/", s.prefix, path, brief(err))
+	return fmt.Errorf("%s %s%s/%s%s: %w", verb, Scheme, s.bucket, s.prefix, path, s.describe(err))
 }
 
-// requestError is an error of the SDK in the words of a person.
-type requestError struct {
+// describedError is an error of the SDK in an operator's words.
+type describedError struct {
 	text  string
 	cause error
 }
 
-func (e *requestError) Error() string { return e.text }
-func (e *requestError) Unwrap() error { return e.cause }
+func (e *describedError) Error() string { return e.text }
+func (e *describedError) Unwrap() error { return e.cause }
 
-// brief puts an error of the SDK into one line. Its cause stays to be asked for
-// with errors.Is and errors.As.
-func brief(err error) error {
-	if isOurs(err) {
+// describe returns an error of the SDK as one line that says what happened and what to do, without request ids and URLs.
+// errors.Is and errors.As still find the cause. Other errors are returned as they are.
+func (s *Store) describe(err error) error {
+	_, sdk := errors.AsType[*smithy.OperationError](err)
+	_, described := errors.AsType[*describedError](err)
+	if !sdk || described {
 		return err
 	}
 	for _, canceled := range []error{context.Canceled, context.DeadlineExceeded} {
@@ -44,62 +46,114 @@ func brief(err error) error {
 			return canceled
 		}
 	}
-	var text string
+	text := shorten(reason(err))
+	if what, step := s.explain(err); what != "" {
+		if s.endpoint != "" {
+			what += " at " + s.endpoint
+		}
+		text = fmt.Sprintf("%s (%s): %s", what, text, step)
+	}
+	if e, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
+		text += fmt.Sprintf(" (%d attempts)", e.Attempt)
+	}
+	return &describedError{text: text, cause: err}
+}
+
+// explain returns what happened and what to do about it, empty for errors without advice.
+func (s *Store) explain(err error) (what, step string) {
+	code, status := codeOf(err), statusOf(err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, noHost := errors.AsType[*net.DNSError](err)
+	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
+	where := "check --s3-endpoint and the network"
+	if s.endpoint == "" {
+		where = "check --s3-region and the network"
+	}
+	switch {
+	case code == "NoSuchBucket":
+		return "bucket " + s.bucket + " not found", "check --dest, or create the bucket"
+	case code == "SignatureDoesNotMatch", code == "InvalidAccessKeyId":
+		return "credentials rejected", "check the access key ID and the secret access key"
+	case code == "ExpiredToken", code == "InvalidToken", code == "ExpiredTokenException", code == "TokenRefreshRequired":
+		return "credentials expired", "renew them"
+	case code == "RequestTimeTooSkewed":
+		return "clock skew", "set this machine's clock"
+	case code == "PermanentRedirect", code == "AuthorizationHeaderMalformed", code == "IllegalLocationConstraintException",
+		status == http.StatusMovedPermanently:
+		return "wrong region", "the bucket is in another region: set --s3-region"
+	case status == http.StatusForbidden:
+		return "access denied", "allow " + permission(err) + " to these credentials"
+	case throttled(err) || status == http.StatusTooManyRequests:
+		return "throttled by the store", "run fewer processes at once, or try again later"
+	case untrusted:
+		return "certificate not trusted", "set AWS_CA_BUNDLE to a file with the certificates to trust"
+	case noHost:
+		return "host not found", where
+	case unsent:
+		return "connection failed", where
+	}
+	return "", ""
+}
+
+func throttled(err error) bool {
+	return retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary
+}
+
+// permission returns the action that a denied operation needs.
+func permission(err error) string {
+	if strings.Contains(reason(err), "kms:") {
+		return "kms:GenerateDataKey and kms:Decrypt on the KMS key"
+	}
+	e, _ := errors.AsType[*smithy.OperationError](err)
+	switch operation := e.Operation(); operation {
+	case "DeleteObject", "AbortMultipartUpload":
+		return "s3:" + operation
+	case "GetObject", "HeadObject":
+		return "s3:GetObject and s3:ListBucket" // Without s3:ListBucket, S3 answers 403 for missing objects.
+	case "ListObjectsV2":
+		return "s3:ListBucket"
+	case "ListMultipartUploads":
+		return "s3:ListBucketMultipartUploads"
+	case "ListParts":
+		return "s3:ListMultipartUploadParts"
+	default:
+		return "s3:PutObject"
+	}
+}
+
+// reason returns the store's or the system's own words.
+func reason(err error) string {
 	status := statusOf(err)
 	api, isAPI := errors.AsType[smithy.APIError](err)
-	answer, isAnswer := errors.AsType[*smithy.DeserializationError](err)
+	body, isBody := errors.AsType[*smithy.DeserializationError](err)
 	send, isSend := errors.AsType[*smithyhttp.RequestSendError](err)
 	switch {
 	case isAPI && strings.TrimSpace(api.ErrorMessage()) != "":
-		text = api.ErrorCode() + ": " + api.ErrorMessage()
+		return api.ErrorCode() + ": " + api.ErrorMessage()
 	case isAPI:
-		text = fmt.Sprintf("%s (status %d)", api.ErrorCode(), status)
+		return fmt.Sprintf("%s (status %d)", api.ErrorCode(), status)
 	case isSend && errors.Is(send.Err, io.EOF):
-		text = "the store closed the connection"
+		return "the store closed the connection"
 	case isSend:
-		text = send.Err.Error()
-	case isAnswer:
-		text = fmt.Sprintf("the store's answer (status %d) cannot be read: %v", status, answer.Err)
+		return send.Err.Error()
+	case isBody:
+		return fmt.Sprintf("cannot decode the response (status %d): %v", status, body.Err)
 	case status != 0:
-		text = fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
-	default:
-		text = innermost(err).Error()
+		return fmt.Sprintf("the store answered %d %s", status, http.StatusText(status))
 	}
-	if most, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
-		text = fmt.Sprintf("%s (%d attempts)", shorten(text), most.Attempt)
-	}
-	return &requestError{text: shorten(text), cause: err}
-}
-
-// isOurs tells whether an error was made in this package or by the system, and
-// says already what there is to say.
-func isOurs(err error) bool {
-	for _, known := range []error{sink.ErrNotFound, sink.ErrConflict, sink.ErrStagedLost} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	_, sdk := errors.AsType[*smithy.OperationError](err)
-	return !sdk
-}
-
-// innermost takes the SDK's own words from an error.
-func innermost(err error) error {
-	if e, ok := errors.AsType[*smithy.OperationError](err); ok {
-		return e.Err
-	}
-	return err
+	e, _ := errors.AsType[*smithy.OperationError](err)
+	return e.Err.Error()
 }
 
 func shorten(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > longestMessage {
-		text = strings.ToValidUTF8(text[:longestMessage], "") + "..."
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "..."
 	}
 	return text
 }
 
-// statusOf returns the status of the answer behind an error, 0 if there is none.
+// statusOf returns the HTTP status of the response behind an error, 0 without one.
 func statusOf(err error) int {
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return e.HTTPStatusCode()
@@ -107,7 +161,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// codeOf returns the store's code for an error, empty if there is none.
+// codeOf returns the store's code for an error, empty without one.
 func codeOf(err error) string {
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
 		return e.ErrorCode()
@@ -115,8 +169,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// noObject tells whether an answer says that there is no object at the key. A
-// missing bucket is no missing object.
+// noObject reports whether an error says that there is no object at the key. A missing bucket is another error.
 func noObject(err error) bool {
 	switch codeOf(err) {
 	case "NoSuchKey", "NotFound":
@@ -127,5 +180,5 @@ func noObject(err error) bool {
 	return statusOf(err) == http.StatusNotFound
 }
 
-// noUpload tells whether an answer says that an upload is gone.
+// noUpload reports whether an error says that an upload is gone.
 func noUpload(err error) bool { return codeOf(err) == "NoSuchUpload" }

@@ -14,31 +14,27 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// window is what is fetched for a read that does not go on where the last one
-// ended, such as those of a Parquet footer.
+// window is how many bytes are fetched for a read that does not continue the last one, such as those of a Parquet footer.
 const window = 256 << 10
 
-// object is an Object that is read by ranges. Reads that follow one another, as
-// when a file is hashed, share one request; others fetch a window. It may be
-// read from several goroutines, one after the other.
+// object is an Object that is read by ranges. Consecutive reads, as for a hash, share one request; others fetch a window.
+// Concurrent reads are served one after the other.
 type object struct {
 	size int64
-	// open returns the object's bytes from an offset on, up to an end, and
-	// again waits before that is tried once more.
+	// open returns the object's bytes from an offset up to an end. pause waits before it is called again.
 	open  func(from, to int64) (io.ReadCloser, error)
-	again func(attempt int, cause error) error
+	pause func(attempt int, cause error) error
 
 	mu     sync.Mutex
 	stream io.ReadCloser // nil if none is open
-	next   int64         // the offset that the stream is at
-	end    int64         // where the stream ends
+	next   int64         // the stream's offset
+	end    int64         // the stream's end
 	ended  int64         // where the last read ended
 	held   []byte        // the window
-	heldAt int64
+	heldAt int64         // the window's offset
 }
 
-// Open opens an object. Its bytes are those that it had then: if it is
-// replaced, reading fails.
+// Open opens an object. Reads fail if the object has been replaced since.
 func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	if err := ready(ctx, path); err != nil {
 		return nil, err
@@ -50,8 +46,7 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 	case err != nil:
 		return nil, s.failed("open", path, err)
 	}
-	// A weak ETag, as some proxies send, never satisfies If-Match: then only
-	// the answer's ETag shows that the object is still the same.
+	// A weak ETag, as some proxies send, never satisfies If-Match. Then the ETags of the responses are compared.
 	condition := head.ETag
 	if strings.HasPrefix(aws.ToString(condition), "W/") {
 		condition = nil
@@ -71,8 +66,8 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 			}
 			return out.Body, nil
 		},
-		again: func(attempt int, cause error) error {
-			if err := s.again(ctx, attempt, cause); err != nil {
+		pause: func(attempt int, cause error) error {
+			if err := s.pauseRead(ctx, attempt, cause); err != nil {
 				return s.failed("read", path, err)
 			}
 			return nil
@@ -83,11 +78,11 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 // Size returns the object's size in bytes.
 func (o *object) Size() int64 { return o.size }
 
-// Close ends the request that is open.
+// Close ends the open request.
 func (o *object) Close() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.drop()
+	o.closeStream()
 	return nil
 }
 
@@ -131,11 +126,10 @@ func (o *object) read(p []byte, offset int64) (int, error) {
 	return copy(p, o.held[offset-o.heldAt:]), nil
 }
 
-// readStream reads all of p from the stream, which is opened at the offset, up
-// to the end, if it is not there. One that breaks is opened again.
+// readStream reads all of p from the stream. It opens one from offset to end if the stream is elsewhere or breaks off.
 func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 	if o.stream != nil && o.next != offset {
-		o.drop()
+		o.closeStream()
 	}
 	attempt := 0
 	for {
@@ -151,11 +145,11 @@ func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 		o.next += int64(m)
 		if err == nil {
 			if o.next == o.end {
-				o.drop()
+				o.closeStream()
 			}
 			return n, nil
 		}
-		o.drop()
+		o.closeStream()
 		if m > 0 {
 			attempt = 0
 		}
@@ -163,16 +157,16 @@ func (o *object) readStream(p []byte, offset, end int64) (n int, err error) {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
-		if err := o.again(attempt, err); err != nil {
+		if err := o.pause(attempt, err); err != nil {
 			return n, err
 		}
 	}
 }
 
-// drop closes the stream. What is not read of it costs a connection.
-func (o *object) drop() {
+// closeStream closes the stream. If it has not been read to its end, the connection is lost.
+func (o *object) closeStream() {
 	if o.stream != nil {
-		_ = o.stream.Close() // What was read counts.
+		_ = o.stream.Close() // The data read so far is valid.
 		o.stream = nil
 	}
 }

@@ -66,7 +66,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	store, err := s3.New(t.Context(), s3.Options{Bucket: "bucket", Region: "eu-central-1"})
 	require.NoError(t, err)
-	require.ErrorContains(t, store.Check(t.Context()), "no AWS credentials are found: set AWS_ACCESS_KEY_ID")
+	require.ErrorContains(t, store.Check(t.Context()), "no AWS credentials found: set AWS_ACCESS_KEY_ID")
 
 	server := server(t)
 	bucket := server.Bucket(t)
@@ -83,7 +83,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_S3", down.Endpoint)
 	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true})
 	require.NoError(t, err)
-	require.ErrorContains(t, store.Check(t.Context()), "cannot be reached")
+	require.ErrorContains(t, store.Check(t.Context()), "connection failed")
 	require.Equal(t, int64(2), down.Requests.Load())
 	_, _, err = store.Read(t.Context(), "document")
 	require.ErrorContains(t, err, "(2 attempts)")

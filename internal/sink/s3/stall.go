@@ -12,29 +12,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// errStalled says that an attempt was given up because nothing moved.
-var errStalled = errors.New("nothing moved on the connection")
+// errStalled reports that an attempt was cancelled because it transferred nothing.
+var errStalled = errors.New("timeout: no data transferred")
 
-// stallClient gives up an attempt on which nothing moves, in either direction:
-// the SDK, which knows no such limit for S3, tries it again. It also keeps URLs,
-// which hold the ids of uploads, out of errors.
+// stallClient cancels an attempt that transfers nothing in either direction for too long. The SDK, which has no such
+// limit for S3, then tries again. It also removes URLs, which contain the ids of uploads, from errors.
 type stallClient struct {
 	next    s3.HTTPClient
 	timeout time.Duration
 }
 
-// Do sends a request. The watch over it ends when its answer's body is closed.
+// Do sends a request and watches it until the body of the response is closed.
 func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	w := &watch{timeout: c.timeout}
-	w.timer = time.AfterFunc(c.timeout, func() {
+	timer := time.AfterFunc(c.timeout, func() {
 		cancel(fmt.Errorf("%w for %s", errStalled, c.timeout))
 	})
-	w.end = func() {
-		w.timer.Stop()
+	end := func() {
+		timer.Stop()
 		cancel(nil)
 	}
-	w.explain = func(err error) error {
+	explain := func(err error) error {
 		if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
 			return cause
 		}
@@ -42,64 +40,50 @@ func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 	}
 	req = req.WithContext(ctx)
 	if req.Body != nil && req.Body != http.NoBody {
-		req.Body = &sentBody{ReadCloser: req.Body, watch: w}
+		req.Body = &watchedBody{ReadCloser: req.Body, closed: func() {}, read: func(_ int, err error) error {
+			timer.Reset(c.timeout)
+			return err
+		}}
 	}
 	resp, err := c.next.Do(req)
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err
 		}
-		err = w.explain(err)
-		w.end()
+		err = explain(err)
+		end()
 		return nil, err
 	}
-	w.moved()
-	resp.Body = &receivedBody{ReadCloser: resp.Body, watch: w}
+	timer.Reset(c.timeout)
+	resp.Body = &watchedBody{ReadCloser: resp.Body, closed: end, read: func(n int, err error) error {
+		if n > 0 {
+			timer.Reset(c.timeout)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = explain(err)
+		}
+		return err
+	}}
 	return resp, nil
 }
 
-// watch is the watch over one attempt.
-type watch struct {
-	timeout time.Duration
-	timer   *time.Timer
-	end     func()
-	explain func(error) error
-}
-
-func (w *watch) moved() { w.timer.Reset(w.timeout) }
-
-// sentBody tells the watch that the transport goes on reading what it sends.
-type sentBody struct {
+// watchedBody calls read after each Read, which may replace its error, and closed after Close.
+type watchedBody struct {
 	io.ReadCloser
 
-	watch *watch
+	read   func(n int, err error) error
+	closed func()
 }
 
-func (b *sentBody) Read(p []byte) (int, error) {
-	b.watch.moved()
-	return b.ReadCloser.Read(p)
-}
-
-// receivedBody tells the watch that the store goes on answering.
-type receivedBody struct {
-	io.ReadCloser
-
-	watch *watch
-}
-
-func (b *receivedBody) Read(p []byte) (int, error) {
+// Read reads from the body.
+func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.watch.moved()
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = b.watch.explain(err)
-	}
-	return n, err
+	return n, b.read(n, err)
 }
 
-func (b *receivedBody) Close() error {
+// Close closes the body.
+func (b *watchedBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.watch.end()
+	b.closed()
 	return err
 }

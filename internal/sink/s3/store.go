@@ -18,24 +18,21 @@ import (
 type Store struct {
 	opts     Options
 	bucket   string
-	prefix   string // empty, or with a slash at its end
-	endpoint string // for messages; empty for AWS's own
+	prefix   string // empty, or ends in a slash
+	endpoint string // for messages; empty for AWS
 	client   *s3.Client
 	creds    aws.CredentialsProvider
-	// uploading holds a token for every part on its way.
+	// uploading holds a token for every part that is being uploaded.
 	uploading chan struct{}
-	// unconditional is set once the store has said that it knows no conditional
-	// writes.
-	unconditional atomic.Bool
+	// emulates is set if the store does not support conditional writes; see EmulateConditions.
+	emulates atomic.Bool
 }
 
 var _ sink.Store = (*Store)(nil)
 
 // New returns the store that the options describe. It sends no request to it.
 func New(ctx context.Context, opts Options) (*Store, error) {
-	if opts.Prefix != "" {
-		opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
-	}
+	opts.Prefix = strings.TrimSuffix(opts.Prefix, "/")
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
@@ -45,10 +42,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Uploads == 0 {
 		opts.Uploads = defaultUploads
 	}
-	s := &Store{
-		opts: opts, bucket: opts.Bucket,
-		uploading: make(chan struct{}, opts.Uploads),
-	}
+	s := &Store{opts: opts, bucket: opts.Bucket, uploading: make(chan struct{}, opts.Uploads)}
 	if opts.Prefix != "" {
 		s.prefix = opts.Prefix + "/"
 	}
@@ -61,10 +55,10 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 // String returns the destination's URL, as ParseURL takes it.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
 
-// CheckCommit does nothing: an upload is completed where it was begun.
+// CheckCommit does nothing: an upload is completed where it was started.
 func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }
 
-// Lock keeps nobody out: documents are written under conditions instead.
+// Lock excludes no one: documents are written under conditions instead.
 func (s *Store) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Duration) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -75,7 +69,7 @@ func (s *Store) Lock(ctx context.Context, _ string, _ sink.LockMode, _ time.Dura
 // key returns the object's key as the SDK takes it.
 func (s *Store) key(path string) *string { return aws.String(s.prefix + path) }
 
-// ready tells whether an operation on a path may begin.
+// ready returns an error if ctx is done or the path is not valid.
 func ready(ctx context.Context, path string) error {
 	return errors.Join(ctx.Err(), sink.CheckPath(path))
 }

@@ -19,19 +19,18 @@ import (
 )
 
 const (
-	// smallestPart is the size of a file's parts, unless there would be more
-	// than mostParts.
-	smallestPart = 8 << 20
-	mostParts    = 10_000
-	partStep     = 1 << 20
-	// cleanUpPatience is for clearing away after a cancelled or failed upload.
+	// minPart is the size of a file's parts, unless there would be more than maxParts.
+	minPart  = 8 << 20
+	maxParts = 10_000
+	partStep = 1 << 20
+	// cleanUpPatience bounds the time to abort a failed or cancelled upload.
 	cleanUpPatience = 15 * time.Second
-	// idName is the name in an object's metadata of the id that tells whose it is.
+	// idName is the metadata of an object that holds its random id.
 	idName = "growth-export-id"
 )
 
-// staged is what a journal keeps of a staged file.
-type staged struct {
+// stagedUpload is the File.Staged of a Store.
+type stagedUpload struct {
 	UploadID string `json:"upload_id"`
 	// ID is in the metadata of the object that the upload will be.
 	ID       string       `json:"id"`
@@ -40,36 +39,52 @@ type staged struct {
 	Parts    []stagedPart `json:"parts"`
 }
 
-// stagedPart is a part that is in place; the first is part number 1.
+// stagedPart is an uploaded part; the first is part number 1.
 type stagedPart struct {
 	ETag string `json:"etag"`
 	// CRC32 is in base64 as S3 writes it; empty if no checksum was sent.
 	CRC32 string `json:"crc32,omitempty"`
 }
 
-// partSizeOf returns the size of the parts of a file, the last of which may be
-// smaller.
+// decodeStaged decodes File.Staged; the result is empty if it is.
+func decodeStaged(file sink.File) (token stagedUpload, err error) {
+	if file.Staged == nil {
+		return token, nil
+	}
+	if err := json.Unmarshal(file.Staged, &token); err != nil {
+		return token, fmt.Errorf("read the upload of %s: %w: %w", file.Path, sink.ErrDamaged, err)
+	}
+	if token.UploadID == "" || token.ID == "" || len(token.Parts) == 0 {
+		return token, fmt.Errorf("read the upload of %s: %w", file.Path, sink.ErrDamaged)
+	}
+	return token, nil
+}
+
+// partSizeOf returns the size of the parts of a file, the last of which may be smaller.
 func partSizeOf(size int64) int64 {
-	least := (size + mostParts - 1) / mostParts
-	return max(smallestPart, (least+partStep-1)/partStep*partStep)
+	needed := (size + maxParts - 1) / maxParts
+	return max(minPart, (needed+partStep-1)/partStep*partStep)
 }
 
 // partsOf returns how many parts a file has; an empty one has an empty part.
 func partsOf(size, partSize int64) int { return int(max(1, (size+partSize-1)/partSize)) }
 
-// upload puts the parts of a file in place. Of an upload that fails or is
-// cancelled nothing is left, as far as the store can be told.
+// newUpload returns the request that starts an upload.
+func (s *Store) newUpload(path string) *s3.CreateMultipartUploadInput {
+	in := &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.key(path)}
+	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
+	return in
+}
+
+// upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled it aborts the upload.
 func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) (_ []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	token := staged{ID: rand.Text(), Bytes: size, PartSize: partSizeOf(size)}
+	token := stagedUpload{ID: rand.Text(), Bytes: size, PartSize: partSizeOf(size)}
 	token.Parts = make([]stagedPart, partsOf(size, token.PartSize))
-	in := &s3.CreateMultipartUploadInput{
-		Bucket: &s.bucket, Key: s.key(path),
-		Metadata: map[string]string{idName: token.ID},
-	}
-	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
+	in := s.newUpload(path)
+	in.Metadata = map[string]string{idName: token.ID}
 	if s.sendsChecksums() {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
 	}
@@ -80,14 +95,13 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 	token.UploadID = aws.ToString(created.UploadId)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.giveUp(ctx, path, token.UploadID))
+			err = errors.Join(err, s.abortLate(ctx, path, token.UploadID))
 		}
 	}()
 
 	if err := s.uploadParts(ctx, path, file, &token); err != nil {
 		if noUpload(err) {
-			// Somebody has swept the run, who has published it most likely.
-			err = sink.ErrStagedLost
+			err = sink.ErrStagedLost // Another process has swept the owner's files, most likely after publishing them.
 		}
 		return nil, s.failed("upload", path, err)
 	}
@@ -98,8 +112,8 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 	return text, nil
 }
 
-// uploadParts uploads the parts, as many at once as all files together may.
-func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, token *staged) error {
+// uploadParts uploads the parts concurrently, within the limit for all files together.
+func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, token *stagedUpload) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range token.Parts {
 		select {
@@ -129,10 +143,11 @@ func (s *Store) uploadPart(
 	var sent stagedPart
 	if s.sendsChecksums() {
 		hash := crc32.NewIEEE()
-		if _, err := io.Copy(hash, part); err != nil {
-			return sent, fmt.Errorf("read the scratch file: %w", err)
+		_, err := io.Copy(hash, part)
+		if err == nil {
+			_, err = part.Seek(0, io.SeekStart)
 		}
-		if _, err := part.Seek(0, io.SeekStart); err != nil {
+		if err != nil {
 			return sent, fmt.Errorf("read the scratch file: %w", err)
 		}
 		sent.CRC32 = encodeCRC(hash.Sum32())
@@ -146,15 +161,14 @@ func (s *Store) uploadPart(
 	return sent, nil
 }
 
-// giveUp aborts an upload although its context may be done: else the parts
-// would stay, and be paid for, until somebody sweeps.
-func (s *Store) giveUp(ctx context.Context, path, uploadID string) error {
+// abortLate aborts an upload even if ctx is done: otherwise its parts would be kept, and paid for, until a sweep.
+func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
 	defer cancel()
 	return s.abort(ctx, path, uploadID)
 }
 
-// abort drops an upload; none is no error.
+// abort aborts an upload; a missing one is not an error.
 func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID,
@@ -165,10 +179,9 @@ func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	return nil
 }
 
-// drop aborts an upload and checks that it is gone: parts in flight may outlive
-// the first attempt, and a store may confirm an abort that it has not carried
-// out.
-func (s *Store) drop(ctx context.Context, path, uploadID string) error {
+// abortAndVerify aborts an upload until it is gone: parts that are being uploaded may outlive the first attempt, and a
+// store may confirm an abort without carrying it out.
+func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string) error {
 	for _, wait := range afterNoUpload {
 		if err := pause(ctx, wait); err != nil {
 			return err
@@ -183,7 +196,7 @@ func (s *Store) drop(ctx context.Context, path, uploadID string) error {
 		case noUpload(err):
 			return nil
 		case err != nil:
-			return s.failed("look at the upload of", path, err)
+			return s.failed("list the parts of", path, err)
 		}
 	}
 	return s.failed("abort the upload of", path, errors.New("the store confirmed it, but the upload is still there"))
@@ -191,7 +204,7 @@ func (s *Store) drop(ctx context.Context, path, uploadID string) error {
 
 func (s *Store) sendsChecksums() bool { return s.opts.Checksums != ChecksumsWhenRequired }
 
-// encryption returns what is asked for of the store, nothing if nothing is.
+// encryption returns the encryption to request.
 func (s *Store) encryption() (types.ServerSideEncryption, *string) {
 	if s.opts.KMSKeyID == "" {
 		return types.ServerSideEncryption(s.opts.SSE), nil

@@ -2,8 +2,6 @@ package s3
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -15,16 +13,16 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// openUpload is a multipart upload under the destination that is neither
-// completed nor aborted: a staged file, or what a killed process has left.
+// openUpload is a multipart upload that is neither completed nor aborted: a staged file, or the leftover of a killed
+// process.
 type openUpload struct {
-	run     string // that it belongs to; empty if its path tells of none
+	owner   string // empty if the path names none
 	path    string // where the file would be visible
 	id      string
 	started time.Time
 }
 
-// uploads yields the open uploads whose keys start so.
+// uploads yields the open uploads of the destination whose keys start with prefix.
 func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload, error] {
 	return func(yield func(openUpload, error) bool) {
 		in := &s3.ListMultipartUploadsInput{Bucket: &s.bucket}
@@ -45,7 +43,7 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload
 					continue
 				}
 				upload := openUpload{
-					run: sink.Owner(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),
+					owner: sink.Owner(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),
 				}
 				if !yield(upload, nil) {
 					return
@@ -55,14 +53,13 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload
 	}
 }
 
-// sweepConcurrency is how many uploads are aborted at once.
+// sweepConcurrency bounds concurrent aborts.
 const sweepConcurrency = 8
 
-// Sweep aborts every upload of the run. It lists until there is nothing new: a
-// store may cut a listing short, and an upload whose answer was lost may have
-// been started meanwhile.
-func (s *Store) Sweep(ctx context.Context, run string) error {
-	run = sink.Escape(run)
+// Sweep aborts every upload of the owner. It lists until it finds nothing new: a store may cut a listing short, and an
+// upload whose response was lost may start while Sweep runs.
+func (s *Store) Sweep(ctx context.Context, owner string) error {
+	owner = sink.Escape(owner)
 	aborted := make(map[string]bool)
 	for {
 		if err := ctx.Err(); err != nil {
@@ -73,7 +70,7 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 			if err != nil {
 				return err
 			}
-			if upload.run == run && !aborted[upload.id] {
+			if upload.owner == owner && !aborted[upload.id] {
 				aborted[upload.id] = true
 				found = append(found, upload)
 			}
@@ -81,14 +78,14 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 		if len(found) == 0 {
 			return nil
 		}
-		group, sweeping := errgroup.WithContext(ctx)
+		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(sweepConcurrency)
 		for _, upload := range found {
 			group.Go(func() error {
-				if err := sweeping.Err(); err != nil {
+				if err := ctx.Err(); err != nil {
 					return err
 				}
-				return s.drop(sweeping, upload.path, upload.id)
+				return s.abortAndVerify(ctx, upload.path, upload.id)
 			})
 		}
 		if err := group.Wait(); err != nil {
@@ -97,37 +94,15 @@ func (s *Store) Sweep(ctx context.Context, run string) error {
 	}
 }
 
-// ListsStaged starts an upload and reports whether a listing shows it. MinIO and
-// some others list uploads by their exact key only, not by prefix.
-func (s *Store) ListsStaged(ctx context.Context) (listed bool, err error) {
-	path := checkFolder + rand.Text()
-	in := &s3.CreateMultipartUploadInput{Bucket: &s.bucket, Key: s.key(path)}
-	in.ServerSideEncryption, in.SSEKMSKeyId = s.encryption()
-	created, err := s.client.CreateMultipartUpload(ctx, in)
-	if err != nil {
-		return false, s.failed("start the upload of", path, err)
-	}
-	defer func() { err = errors.Join(err, s.giveUp(ctx, path, aws.ToString(created.UploadId))) }()
-	for upload, err := range s.uploads(ctx, s.prefix) {
-		if err != nil {
-			return false, err
-		}
-		if upload.path == path {
-			return true, nil
-		}
-	}
-	return false, ctx.Err()
-}
-
-// Staged tells of the runs that have open uploads.
+// Staged lists the owners of open uploads.
 func (s *Store) Staged(ctx context.Context) (map[string]time.Time, error) {
 	staged := make(map[string]time.Time)
 	for upload, err := range s.uploads(ctx, s.prefix) {
 		if err != nil {
 			return nil, err
 		}
-		if newest, known := staged[upload.run]; upload.run != "" && (!known || upload.started.After(newest)) {
-			staged[upload.run] = upload.started
+		if newest, known := staged[upload.owner]; upload.owner != "" && (!known || upload.started.After(newest)) {
+			staged[upload.owner] = upload.started
 		}
 	}
 	return staged, ctx.Err()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -206,6 +207,41 @@ func TestErrorsAreShort(t *testing.T) {
 		require.Less(t, len(err.Error()), 500)
 		for _, secret := range []string{"the-secret", "secret-upload", "Signature", "x-id", "RequestID"} {
 			require.NotContains(t, err.Error(), secret)
+		}
+	}
+}
+
+// TestErrorsSayWhatToDo expects an operator's words and the step to take, whatever the operation.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		status        int
+		code, message string
+		want          string
+	}{
+		{403, "AccessDenied", "no", "access denied at http://%s (AccessDenied: no): allow s3:PutObject to these credentials"},
+		{403, "AccessDenied", "not authorized to perform: kms:GenerateDataKey", "allow kms:GenerateDataKey and kms:Decrypt on the KMS key"},
+		{404, "NoSuchBucket", "no", "bucket bucket not found at http://%s (NoSuchBucket: no): check --dest"},
+		{403, "RequestTimeTooSkewed", "no", "clock skew at http://%s (RequestTimeTooSkewed: no): set this machine's clock"},
+		{400, "ExpiredToken", "no", "credentials expired at http://%s (ExpiredToken: no): renew them"},
+		{400, "AuthorizationHeaderMalformed", "expecting 'eu-west-1'", "expecting 'eu-west-1'): the bucket is in another region: set --s3-region"},
+		{503, "SlowDown", "no", "throttled by the store at http://%s (SlowDown: no): run fewer processes at once, or try again later (2 attempts)"},
+	} {
+		w := newWire(t)
+		w.answer = func(rw http.ResponseWriter, _ sent) bool {
+			rw.WriteHeader(test.status)
+			fmt.Fprintf(rw, "<Error><Code>%s</Code><Message>%s</Message></Error>", test.code, test.message)
+			return true
+		}
+		store := w.store(t, func(o *s3.Options) { o.Attempts = 2 })
+		want := strings.ReplaceAll(test.want, "%s", strings.TrimPrefix(w.endpoint, "http://"))
+		require.ErrorContains(t, store.Write(t.Context(), "file", nil, sink.Condition{}), "write s3://bucket/pre/file: ")
+		require.ErrorContains(t, store.Write(t.Context(), "file", nil, sink.Condition{}), want)
+		if test.message == "no" && test.code == "AccessDenied" {
+			require.ErrorContains(t, store.Remove(t.Context(), "file"), "allow s3:DeleteObject to")
+			require.ErrorContains(t, store.Sweep(t.Context(), "run"), "allow s3:ListBucketMultipartUploads to")
+			_, _, err := store.Read(t.Context(), "file")
+			require.ErrorContains(t, err, "allow s3:GetObject and s3:ListBucket to")
 		}
 	}
 }

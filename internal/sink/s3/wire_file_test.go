@@ -311,7 +311,7 @@ func TestStalledAttempts(t *testing.T) {
 	stalled.Store(false)
 	store = w.store(t, func(o *s3.Options) { o.StallTimeout, o.Attempts = 50*time.Millisecond, 1 })
 	require.ErrorContains(t, store.Write(t.Context(), "document", nil, sink.Condition{}),
-		"nothing moved on the connection for 50ms")
+		"timeout: no data transferred for 50ms")
 }
 
 func TestScratch(t *testing.T) {
