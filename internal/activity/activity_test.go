@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/activity"
 )
 
-// TestLogsAddUp records the same requests in one process and over three that hand over at other times.
+// TestLogsAddUp records the same requests in one process and in three with different checkpoints.
 func TestLogsAddUp(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -39,7 +39,7 @@ func TestLogsAddUp(t *testing.T) {
 	}
 	for i := range parts {
 		log := parts[i].Take()
-		parts[i].Return(log) // as if it could not be kept
+		parts[i].Return(log) // as if it could not be stored
 		sum.Add(parts[i].Take())
 	}
 	want := whole.Take()
@@ -61,7 +61,7 @@ func TestLogsAddUp(t *testing.T) {
 
 	text, err := json.Marshal(sum)
 	require.NoError(t, err)
-	require.Less(t, len(text), 100_000, "it stands in the manifest")
+	require.Less(t, len(text), 100_000, "it is part of the manifest")
 	var read activity.Log
 	require.NoError(t, json.Unmarshal(text, &read))
 	require.Equal(t, sum, read)
@@ -105,7 +105,7 @@ func TestASchoolFetchedAgainCountsByItsLongest(t *testing.T) {
 	require.Equal(t, []activity.SchoolTime{{School: "S", Dataset: "d", Seconds: 5}}, r.Take().Slowest)
 }
 
-// TestASecond holds what is taken down of a request against figures worked out by hand.
+// TestASecond compares a recorded second with figures worked out by hand.
 func TestASecond(t *testing.T) {
 	t.Parallel()
 	var first, second activity.Recorder
@@ -130,8 +130,8 @@ func TestASecond(t *testing.T) {
 	}, sum)
 }
 
-// TestWhatIsNotSoundIsLeftOut adds what a damaged journal may hold: a run must neither end nor hang for it.
-func TestWhatIsNotSoundIsLeftOut(t *testing.T) {
+// TestMalformedStepsAreIgnored adds logs of damaged checkpoints, which must not crash or block a run.
+func TestMalformedStepsAreIgnored(t *testing.T) {
 	t.Parallel()
 	var r activity.Recorder
 	r.Requested(activity.Request{Operation: "o", Ended: time.Unix(5, 0), Took: time.Second})
@@ -152,7 +152,7 @@ func TestWhatIsNotSoundIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestClocksThatJump records with a clock that was set, from the year 1970 to now and back.
+// TestClocksThatJump records with a clock that jumps from 1970 to now and back.
 func TestClocksThatJump(t *testing.T) {
 	t.Parallel()
 	var r activity.Recorder

@@ -1,9 +1,9 @@
-// Package activity is what a run did over time, in a few kilobytes: how many requests there were, how long they took, which
-// were retried and why, how many were in flight, and which schools took longest.
+// Package activity records what a run does over time, in a few kilobytes: requests, their latency, retries by cause,
+// concurrency, and the slowest schools.
 //
-// A [Recorder] takes it down in one process. A [Log] is what is kept: in the journal of each unit what came since the journal
-// before, in the manifest all of it. Logs of several processes, or of the parts of a run that was resumed, add up. Nothing in a
-// log tells of a student; schools are named by their bids.
+// A [Recorder] collects the activity of one process. A [Log] is what is stored: each checkpoint has the activity since the
+// previous one, the manifest has all of it. Logs of several processes, or of the parts of a resumed run, add up. A log has no
+// student data; schools are identified by bid.
 //
-// The package knows neither the service nor the files: whoever hears of a request hands in its figures.
+// The package knows neither the service nor files: callers pass in the figures of each request.
 package activity

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// perOctave is how many buckets of a histogram lie between a time and its double: a percentile is off by at most 5 %.
+// perOctave is the number of buckets per doubling of time. Percentiles are accurate to 5 %.
 const perOctave = 8
 
-// Histogram counts times by their logarithm. The key of a bucket is the logarithm of its lower end, in milliseconds, to the
-// base of the 8th root of 2. What took less than a millisecond counts as that.
+// Histogram counts durations by their logarithm. The key of a bucket is the logarithm of its lower bound in milliseconds, to
+// the base of the 8th root of 2. Durations below a millisecond count as one.
 type Histogram map[int]int64
 
 func (h *Histogram) observe(d time.Duration) {
@@ -22,7 +22,7 @@ func (h *Histogram) observe(d time.Duration) {
 	(*h)[int(math.Floor(math.Log2(ms)*perOctave))]++
 }
 
-// plus is the sum of both; it may be h, changed.
+// plus returns the sum, which may be a modified h.
 func (h Histogram) plus(other Histogram) Histogram {
 	if h == nil {
 		return maps.Clone(other)
@@ -33,7 +33,7 @@ func (h Histogram) plus(other Histogram) Histogram {
 	return h
 }
 
-// Count is how many times were observed.
+// Count returns the number of durations.
 func (h Histogram) Count() int64 {
 	var n int64
 	for _, count := range h {
@@ -42,7 +42,7 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Percentile is the time that the given percentage of all did not exceed, as exact as the buckets are; 0 if there is none.
+// Percentile returns the duration not exceeded by this percentage, as exact as the buckets, or 0 if the histogram is empty.
 func (h Histogram) Percentile(percentage float64) time.Duration {
 	rank := int64(math.Ceil(float64(h.Count()) * percentage / 100))
 	for _, bucket := range slices.Sorted(maps.Keys(h)) {

@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// How much a log keeps at most: steps double in length beyond so many, and of the schools the slowest stay.
+// Limits of a log. Beyond maxSteps, steps double in length.
 const (
-	mostSteps   = 240
-	mostSlowest = 20
+	maxSteps   = 240
+	maxSlowest = 20
 )
 
-// Log is what was done over time. The zero value is nothing done.
+// Log is the activity over time. The zero value is empty.
 type Log struct {
-	// StepSeconds is how long each step is: a power of two.
+	// StepSeconds is the length of each step, a power of two.
 	StepSeconds int64 `json:"step_seconds"`
-	// Steps are those in which something happened, by time.
+	// Steps are the steps with activity, by time.
 	Steps []Step `json:"steps,omitempty"`
-	// Operations are by name; "token" is that of the token endpoint.
+	// Operations are by name; "token" is the token endpoint.
 	Operations map[string]Operation `json:"operations,omitempty"`
-	// Slowest are the schools' datasets that took longest, the slowest first.
+	// Slowest lists the schools' datasets that took longest, slowest first.
 	Slowest []SchoolTime `json:"slowest,omitempty"`
 }
 
-// Step is what happened in one step of time. Requests and retries count where they ended.
+// Step is the activity in one interval. Requests and retries count in the interval in which they ended.
 type Step struct {
-	// At is when the step began, in seconds since 1970, a multiple of StepSeconds.
+	// At is the start of the step in seconds since 1970, a multiple of StepSeconds.
 	At       int64 `json:"at"`
 	Requests int64 `json:"requests"`
-	// Bytes are those of the bodies, decompressed.
+	// Bytes is the size of the bodies, decompressed.
 	Bytes int64 `json:"bytes"`
-	// Retries are by how the attempt before had ended: a status code, or timeout, network, unreadable, cancelled.
+	// Retries are by the outcome of the previous attempt: a status code, or timeout, network, unreadable, cancelled.
 	Retries map[string]int64 `json:"retries,omitempty"`
 	Latency Histogram        `json:"latency"`
-	// InFlight is the most requests of one process at work at a time.
+	// InFlight is the maximum number of concurrent requests of one process.
 	InFlight int64 `json:"in_flight"`
-	// Limit is the fewest that were allowed in a process, 0 if that is not known.
+	// Limit is the lowest concurrency limit of a process, 0 if unknown.
 	Limit int64 `json:"limit"`
 }
 
-// Operation is what was asked of one operation of the service.
+// Operation is the activity of one operation of the service.
 type Operation struct {
 	Requests int64            `json:"requests"`
 	Bytes    int64            `json:"bytes"`
@@ -49,7 +49,7 @@ type Operation struct {
 	Latency  Histogram        `json:"latency"`
 }
 
-// SchoolTime is how long one school's dataset took, from its first request to its last page, waits included.
+// SchoolTime is the time that one school's dataset took, from its first request to its last page, including waits.
 type SchoolTime struct {
 	School   string  `json:"school_bid"`
 	Dataset  string  `json:"dataset"`
@@ -58,8 +58,8 @@ type SchoolTime struct {
 	Retries  int64   `json:"retries"`
 }
 
-// Add adds what another log holds, which stays as it is. The steps of one that is not sound are left out: it was read from a file,
-// and a run does not end for what is told of it.
+// Add adds another log, which it does not change. It ignores malformed steps: they come from a file, and bad statistics
+// must not fail a run.
 func (l *Log) Add(other *Log) {
 	if len(other.Steps) > 0 && other.Sound() {
 		l.StepSeconds = cmp.Or(l.StepSeconds, other.StepSeconds)
@@ -84,8 +84,8 @@ func (l *Log) Add(other *Log) {
 	}
 }
 
-// Sound tells whether a log that was read is one that adding makes, so that its steps can be walked through: in order, of one
-// length, and within the times that there are.
+// Sound reports whether the steps of a log that was read from a file are well-formed: sorted, of one length, and at
+// reasonable times.
 func (l *Log) Sound() bool {
 	const longest, latest = 1 << 20, 1 << 40
 	last := int64(-latest)
@@ -104,7 +104,7 @@ func (l *Log) Sound() bool {
 	return true
 }
 
-// step is the step of a time, made if there is none. Steps mostly come in order.
+// step returns the step that includes a time, and inserts it if necessary. Most come in order.
 func (l *Log) step(at int64) *Step {
 	at -= at % l.StepSeconds
 	i, found := slices.BinarySearchFunc(l.Steps, at, func(s Step, at int64) int { return cmp.Compare(s.At, at) })
@@ -114,9 +114,9 @@ func (l *Log) step(at int64) *Step {
 	return &l.Steps[i]
 }
 
-// bound makes steps longer until there are few enough.
+// bound doubles the length of steps until there are at most maxSteps.
 func (l *Log) bound() {
-	for len(l.Steps) > mostSteps {
+	for len(l.Steps) > maxSteps {
 		l.coarsen()
 	}
 }
@@ -140,14 +140,14 @@ func (s *Step) add(other *Step) {
 	s.allow(other.Limit)
 }
 
-// allow notes that so many requests were allowed at a time.
+// allow records a concurrency limit.
 func (s *Step) allow(limit int64) {
 	if limit > 0 && (s.Limit == 0 || limit < s.Limit) {
 		s.Limit = limit
 	}
 }
 
-// operation changes what is known of an operation.
+// operation updates an operation.
 func (l *Log) operation(name string, change func(*Operation)) {
 	if l.Operations == nil {
 		l.Operations = make(map[string]Operation)
@@ -157,7 +157,7 @@ func (l *Log) operation(name string, change func(*Operation)) {
 	l.Operations[name] = o
 }
 
-// slow notes how long a school's dataset took, if that is among the longest. One that was fetched again counts by its longest.
+// slow records a school's dataset if it is among the slowest. A dataset fetched several times counts with its longest time.
 func (l *Log) slow(school SchoolTime) {
 	same := func(s SchoolTime) bool { return s.School == school.School && s.Dataset == school.Dataset }
 	if i := slices.IndexFunc(l.Slowest, same); i >= 0 {
@@ -169,13 +169,13 @@ func (l *Log) slow(school SchoolTime) {
 	i, _ := slices.BinarySearchFunc(l.Slowest, school, func(a, b SchoolTime) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), strings.Compare(a.School, b.School), strings.Compare(a.Dataset, b.Dataset))
 	})
-	if i < mostSlowest {
+	if i < maxSlowest {
 		l.Slowest = slices.Insert(l.Slowest, i, school)
-		l.Slowest = l.Slowest[:min(len(l.Slowest), mostSlowest)]
+		l.Slowest = l.Slowest[:min(len(l.Slowest), maxSlowest)]
 	}
 }
 
-// addCounts adds counts to those of a map, which it makes if there is none and something to count.
+// addCounts adds counts to a map, which it creates if necessary.
 func addCounts(to, counts map[string]int64) map[string]int64 {
 	if to == nil {
 		return maps.Clone(counts)

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Recorder takes down what one process does. It is safe for use by many goroutines; its zero value is ready.
+// Recorder records the activity of one process. It is safe for concurrent use; the zero value is ready.
 type Recorder struct {
 	mu  sync.Mutex
 	log Log
 }
 
-// Request is a request that has ended.
+// Request is a finished request.
 type Request struct {
 	Operation string
 	Ended     time.Time
 	Took      time.Duration
 	Bytes     int64 // of its body, decompressed
-	InFlight  int64 // at work when it began, itself included
-	Limit     int64 // allowed at a time when it ended
+	InFlight  int64 // concurrent requests when it started, including itself
+	Limit     int64 // concurrency limit when it ended
 }
 
-// Requested takes down a request.
+// Requested records a request.
 func (r *Recorder) Requested(request Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *Recorder) Requested(request Request) {
 	})
 }
 
-// Retried takes down that an attempt was made again after one that ended as cause says.
+// Retried records a retry; cause is the outcome of the previous attempt.
 func (r *Recorder) Retried(at time.Time, operation, cause string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,14 +48,14 @@ func (r *Recorder) Retried(at time.Time, operation, cause string) {
 	r.log.operation(operation, func(o *Operation) { o.Retries = addCounts(o.Retries, one) })
 }
 
-// School takes down how long a school's dataset took.
+// School records the time of a school's dataset.
 func (r *Recorder) School(school SchoolTime) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log.slow(school)
 }
 
-// Take hands over what was taken down since the last time.
+// Take returns the activity since the last Take.
 func (r *Recorder) Take() *Log {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,14 +64,14 @@ func (r *Recorder) Take() *Log {
 	return &taken
 }
 
-// Return takes back what Take handed over and could not be kept.
+// Return adds back a log from Take that could not be stored.
 func (r *Recorder) Return(log *Log) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log.Add(log)
 }
 
-// at changes the step of a time. The caller holds mu.
+// at updates the step that includes a time. The caller holds mu.
 func (r *Recorder) at(when time.Time, change func(*Step)) {
 	if r.log.StepSeconds == 0 {
 		r.log.StepSeconds = 1

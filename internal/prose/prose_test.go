@@ -30,7 +30,6 @@ func notYetClean() []string {
 	return []string{
 		"cmd/export",
 		"docs",
-		"internal/activity",
 		"internal/extract",
 		"internal/maintenance",
 		"internal/parquetfile",
@@ -39,8 +38,6 @@ func notYetClean() []string {
 		"internal/simulator",
 		"internal/sink",
 		"internal/snapshot",
-		"internal/telemetry",
-		"internal/wording",
 	}
 }
 
