@@ -55,7 +55,7 @@ func invalidQueueSize(env map[string]string) string {
 
 // signalEnabled reports whether one signal is to be sent. An empty variable counts as unset.
 func signalEnabled(env map[string]string, signal string) (on bool, warning string) {
-	// first returns the variable of the signal if it is set, otherwise the general one.
+	// lookup returns the variable of the signal if it is set, otherwise the general one.
 	lookup := func(name string) (variable, value string) {
 		own, all := "OTEL_EXPORTER_OTLP_"+signal+"_"+name, "OTEL_EXPORTER_OTLP_"+name
 		if value = strings.TrimSpace(env[own]); value != "" {
