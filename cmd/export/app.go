@@ -11,32 +11,30 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/telemetry"
-	"example.org/growthexport/internal/wording"
 )
 
-// app is what the commands share: the process's surroundings, handed in.
+// app is shared by all commands. It holds the environment of the process.
 type app struct {
 	env    map[string]string
 	stdout io.Writer
 	stderr *screen
 	now    func() time.Time
-	// records is set once log lines are to be JSON: errors then are too.
+	// records writes errors as JSON log lines; nil unless log lines are JSON.
 	records *slog.Logger
 	// who identifies the command and its run in every JSON log line.
 	who identity
-	// pending are warnings from before the logger exists.
+	// pending holds warnings from before the logger exists.
 	pending []string
-	// telemetry is nil unless a collector is to be told of the command.
+	// telemetry is nil unless a collector is configured.
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
 }
 
-// run is the whole command: it returns the exit code.
+// run runs the command and returns its exit code.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{env: make(map[string]string), stdout: stdout, stderr: newScreen(stderr), now: time.Now}
 	for _, pair := range environ {
@@ -44,7 +42,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		a.env[name] = value
 	}
 	root := a.rootCommand(args)               //nolint:contextcheck // cobra hands the context to each command
-	root.SetArgs(append([]string{}, args...)) // cobra takes the process's own for nil
+	root.SetArgs(append([]string{}, args...)) // for nil, cobra uses os.Args
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(a.stderr)
@@ -60,10 +58,10 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return a.code
 }
 
-// conclude is the error that a command ends with.
+// conclude returns the error that a command ends with.
 func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
-		return errInterrupted // whatever it says, it says it because of that
+		return errInterrupted // err is a consequence of the cancellation
 	}
 	return err
 }
@@ -84,21 +82,21 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 		Short: "Exports test results and enrollment to Parquet snapshots",
 		Long:  "Takes snapshots of a student assessment service and publishes them as Parquet.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && versionAsked {
-				return nil
-			}
-			if len(args) == 0 {
-				_ = cmd.Help() // It cannot fail: it writes to stdout, whose errors it drops.
+			switch {
+			case len(args) > 0:
+				return unknownCommand(cmd, args[0])
+			case !versionAsked:
+				_ = cmd.Help() // it always succeeds
 				return usagef("name a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
 			}
-			return unknownCommand(cmd, args[0])
+			return nil
 		},
 		RunE:          func(*cobra.Command, []string) error { return a.writeVersion(outputText) },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.Flags().BoolVar(&versionAsked, "version", false, "the same as the command version")
+	root.Flags().BoolVar(&versionAsked, "version", false, "print the version, as the command does")
 	commands := a.commands()
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd, commands, slices.Contains(args, "-h")) })
 	root.SetHelpCommand(helpCommand(root))
@@ -121,27 +119,23 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	return root
 }
 
-// section is some commands that belong together.
+// section is a group of commands in help.
 type section struct {
 	title    string
 	commands []*cobra.Command
 }
 
-// commands are all of them, in the order in which help shows them.
+// commands returns all commands in the order of help.
 func (a *app) commands() []section {
 	return []section{
 		{"Take snapshots", []*cobra.Command{a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
-		{"Look at them", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
-		{"Remove them", []*cobra.Command{a.pruneCommand(), a.purgeCommand()}},
-		{"Besides", []*cobra.Command{a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
+		{"Inspect snapshots", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
+		{"Remove snapshots", []*cobra.Command{a.pruneCommand(), a.purgeCommand()}},
+		{"Other", []*cobra.Command{a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
 	}
 }
 
-func unknownCommand(root *cobra.Command, name string) error {
-	return usagef("unknown command %s%s; see growth-export --help", quoted(name), didYouMean("", name, commandNames(root)))
-}
-
-// helpCommand is `help COMMAND`, the same as `COMMAND --help`.
+// helpCommand returns the command `help COMMAND`, the same as `COMMAND --help`.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [command]",
@@ -159,20 +153,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noArguments refuses arguments that are no flags: a forgotten --datasets must
-// not be taken for nothing.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := "see " + cmd.CommandPath() + " --help"
-	if cmd.Name() == "schema" {
-		hint = "it prints every table, search its output: growth-export schema | less -p " + wording.ShellWord(args[0])
-	}
-	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
-}
-
-// commandNames lists the commands that help shows.
+// commandNames returns the commands that help shows.
 func commandNames(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {
@@ -180,48 +161,5 @@ func commandNames(root *cobra.Command) []string {
 			names = append(names, cmd.Name())
 		}
 	}
-	return names
-}
-
-// flagError words what pflag found wrong with the arguments. It never repeats
-// the value of a flag that is not known, which may be a secret.
-func flagError(cmd *cobra.Command, err error) error {
-	hint := "; see " + cmd.CommandPath() + " --help"
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		name := unknown.GetSpecifiedName()
-		if variable, secret := secretName(name); secret {
-			return usagef("--%s: %s", name, notFromFlags(variable))
-		}
-		if word, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); word != "" {
-			if variable, secret := secretName(word); secret {
-				return usagef("-%s: %s", word, notFromFlags(variable))
-			}
-			// The rest of the word may be a value: only names of flags are repeated.
-			return usagef("unknown flag -%s%s%s", name, didYouMean("--", word, flagNames(cmd)), hint)
-		}
-		return usagef("unknown flag --%s%s%s", name, didYouMean("--", name, flagNames(cmd)), hint)
-	}
-	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usagef("--%s: %w", invalid.GetFlag().Name, invalid.Unwrap())
-	}
-	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return usagef("--%s needs a value%s", missing.GetFlag().Name, hint)
-	}
-	return usagef("%w%s", err, hint)
-}
-
-func notFromFlags(variable string) string {
-	return "secrets are not taken from flags, which every user of the machine can read: set " + variable +
-		", or " + variable + fileSuffix + " to the path of a file"
-}
-
-// flagNames lists the flags of a command that a user can set.
-func flagNames(cmd *cobra.Command) []string {
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" {
-			names = append(names, f.Name)
-		}
-	})
 	return names
 }

@@ -14,14 +14,14 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// completionCommand takes the place of cobra's own, whose help is not ours.
+// completionCommand replaces cobra's own, whose bash script needs another package.
 func (a *app) completionCommand() *cobra.Command {
-	shells := []string{"bash", "zsh", "fish"}
+	shells := []cobra.Completion{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Prints a completion script for bash, zsh or fish",
-		Long: "Prints a script that makes a shell complete commands, flags and values. SHELL is bash, zsh or fish. No other package is" +
-			" needed, that of bash-completion neither.",
+		Long: "Prints a script that makes a shell complete commands, flags and values. SHELL is bash, zsh or fish." +
+			" The package bash-completion is not needed.",
 		Example: "  source <(growth-export completion bash)\n" +
 			"  growth-export completion zsh > \"${fpath[1]}/_growth-export\"\n" +
 			"  growth-export completion fish > ~/.config/fish/completions/growth-export.fish",
@@ -32,13 +32,16 @@ func (a *app) completionCommand() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			write := map[string]func() error{
-				"bash": func() error { return writeBashCompletion(cmd.Root(), a.stdout) },
-				"zsh":  func() error { return cmd.Root().GenZshCompletion(a.stdout) },
-				"fish": func() error { return cmd.Root().GenFishCompletion(a.stdout, true) },
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			switch root := cmd.Root(); args[0] {
+			case "bash":
+				err = writeBashCompletion(root, a.stdout)
+			case "zsh":
+				err = root.GenZshCompletion(a.stdout)
+			default:
+				err = root.GenFishCompletion(a.stdout, true)
 			}
-			if err := write[args[0]](); err != nil {
+			if err != nil {
 				return fmt.Errorf("write the script: %w", err)
 			}
 			return nil
@@ -46,8 +49,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// bashWords replaces two functions of the package bash-completion, without which
-// the script of cobra does not work. Bash itself splits words at = and :, too.
+// bashWords replaces the two functions of the package bash-completion that cobra's script needs. Bash itself also splits words
+// at = and :.
 const bashWords = `
 __growth-export_words()
 {
@@ -69,7 +72,7 @@ __growth-export_after_colon()
 }
 `
 
-// writeBashCompletion writes a script that needs bash alone.
+// writeBashCompletion writes a script that needs only bash.
 func writeBashCompletion(root *cobra.Command, w io.Writer) error {
 	var b bytes.Buffer
 	if err := root.GenBashCompletionV2(&b, true); err != nil {
@@ -83,49 +86,50 @@ func writeBashCompletion(root *cobra.Command, w io.Writer) error {
 	return err
 }
 
-// addCompletions tells shells what the flags of all commands take: some words,
-// file names, or what nobody can know.
+// addCompletions registers value completion for every flag: fixed words, file names, or nothing.
 func addCompletions(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		for _, f := range flagsOf(cmd) {
 			if complete := completionOf(f); complete != nil {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the flag is there
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the flag exists
 			}
-		})
+		}
 	}
 }
 
-// completionOf returns what completes a flag's value; nil for file names.
+// completionOf returns the completion of a flag's value; nil for file names.
 func completionOf(f *pflag.Flag) cobra.CompletionFunc {
-	if words := f.Annotations[wordsAnnotation]; len(words) > 0 {
-		return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
-	}
+	words := f.Annotations[wordsAnnotation]
 	switch f.Name {
 	case "datasets":
 		return completeDatasets
 	case "config", "dest", "scratch", "to":
 		return nil
 	case "max-shrink":
-		return cobra.FixedCompletions([]string{"off", "20%"}, cobra.ShellCompDirectiveNoFileComp)
+		words = []string{"off", "20%"}
 	case "modified-since":
-		return cobra.FixedCompletions([]string{pipeline.SinceAuto}, cobra.ShellCompDirectiveNoFileComp)
+		words = []string{pipeline.SinceAuto}
 	}
-	return cobra.NoFileCompletions
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeDatasets completes the last of a comma list of datasets.
-func completeDatasets(_ *cobra.Command, _ []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	before := begun[:strings.LastIndexByte(begun, ',')+1]
+// completeDatasets completes the last item of a comma list of datasets.
+func completeDatasets(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndexByte(typed, ',')+1]
 	given := strings.Split(before, ",")
-	var all []string
-	for _, d := range schemas.Datasets() {
-		all = append(all, d.Name)
-	}
 	var words []cobra.Completion
-	for _, name := range append(all, "default", "all") {
+	for _, name := range append(datasetNames(), "default", "all") {
 		if !slices.Contains(given, name) {
 			words = append(words, before+name)
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func datasetNames() []string {
+	var names []string
+	for _, d := range schemas.Datasets() {
+		names = append(names, d.Name)
+	}
+	return names
 }

@@ -11,8 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readConfig reads a configuration file: a YAML mapping of flags' names to
-// values. Known are the names of every command's flags.
+// readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every command.
 func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -23,86 +22,81 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 	var document, more yaml.Node
 	err = decoder.Decode(&document)
 	if errors.Is(err, io.EOF) {
-		return nil, nil // nothing but remarks
+		return nil, nil // empty, or comments only
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s holds more than one YAML document, or its end is no YAML", path)
+		return nil, fmt.Errorf("%s holds more than one YAML document, or its end is not YAML", path)
 	}
 	root := document.Content[0]
 	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
 		return nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s line %d: write settings as name: value, one a line", path, root.Line)
+		return nil, fmt.Errorf("%s line %d: write settings as name: value, one per line", path, root.Line)
 	}
-	return configEntries(path, root, known)
-}
-
-func configEntries(path string, mapping *yaml.Node, known []string) (map[string]*yaml.Node, error) {
 	entries := make(map[string]*yaml.Node)
-	for i := 0; i < len(mapping.Content); i += 2 {
-		key, value := mapping.Content[i], mapping.Content[i+1]
+	for i := 0; i < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
 		if value.Kind == yaml.AliasNode {
 			value = value.Alias
 		}
-		name := key.Value
-		variable, secret := secretName(name)
-		var problem string
-		switch {
-		case secret:
-			problem = fmt.Sprintf("%s: secrets are not taken from the configuration file: set %s, or %s%s to the path of a file",
-				name, variable, variable, fileSuffix)
-		case key.Kind != yaml.ScalarNode:
-			problem = "a name of a setting is text"
-		case name == "config":
-			problem = "config cannot be set in the configuration file itself"
-		case !slices.Contains(known, name):
-			problem = fmt.Sprintf("unknown setting %s%s", quoted(name), didYouMean("", name, known))
-		case entries[name] != nil:
-			problem = fmt.Sprintf("%s was set in line %d already", name, entries[name].Line)
+		if err := checkKey(key, entries, known); err != nil {
+			return nil, fmt.Errorf("%s line %d: %w", path, key.Line, err)
 		}
-		if problem != "" {
-			return nil, fmt.Errorf("%s line %d: %s", path, key.Line, problem)
-		}
-		entries[name] = value
+		entries[key.Value] = value
 	}
 	return entries, nil
 }
 
-// setFromYAML sets a flag to a value of the file. Scalars are read as the flag
-// reads them, whatever quotes they have; only lists may be lists, whose items
-// are taken whole, and only what is switched on or off may be true or false.
+func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) error {
+	name := key.Value
+	variable, secret := secretName(name)
+	switch {
+	case secret:
+		return fmt.Errorf("%s: secrets are not taken from the configuration file: set %s, or %s%s to the path of a file",
+			name, variable, variable, fileSuffix)
+	case key.Kind != yaml.ScalarNode:
+		return errors.New("the name of a setting is a word")
+	case name == "config":
+		return errors.New("config cannot be set in the configuration file itself")
+	case !slices.Contains(known, name):
+		return fmt.Errorf("unknown setting %s%s", quoted(name), didYouMean("", name, known))
+	case entries[name] != nil:
+		return fmt.Errorf("%s was set in line %d already", name, entries[name].Line)
+	}
+	return nil
+}
+
+// setFromYAML sets a flag to a value of the file. A scalar is parsed as a flag's text is, quoted or not; its YAML type matters
+// only for switches. Only a list flag takes a list, whose items are not split.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
-	isBool := f.NoOptDefVal == "true"
+	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()
 	switch {
 	case value.Kind == yaml.SequenceNode:
 		l, ok := f.Value.(*list)
 		if !ok {
-			return errors.New("a single value is wanted, not a list")
+			return errors.New("a single value is expected, not a list")
 		}
-		items := make([]string, len(value.Content))
+		var items []string
 		for i, item := range value.Content {
 			if item.Kind != yaml.ScalarNode || item.Value == "" || item.ShortTag() == "!!null" {
-				return fmt.Errorf("item %d of the list is no text", i+1)
+				return fmt.Errorf("item %d of the list is not a text", i+1)
 			}
-			items[i] = item.Value
-		}
-		if len(items) == 0 {
-			return errors.New("the list is empty: leave it out for the default")
+			items = append(items, item.Value)
 		}
 		return l.add(items)
 	case value.Kind != yaml.ScalarNode:
-		return errors.New("a single value is wanted, not a mapping")
+		return errors.New("a single value is expected, not a mapping")
 	case tag == "!!null":
 		return errors.New("the value is missing")
-	case isBool && tag != "!!bool":
+	case isSwitch && tag != "!!bool":
 		return fmt.Errorf("%s is neither true nor false", quoted(value.Value))
-	case !isBool && tag == "!!bool":
-		return fmt.Errorf("true and false make no sense here: a value of the kind %s is wanted", f.Value.Type())
+	case !isSwitch && tag == "!!bool":
+		return fmt.Errorf("true and false are not valid here: expected %s", f.Value.Type())
 	default:
 		return f.Value.Set(value.Value)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/pipeline"
@@ -65,10 +64,4 @@ func newJSONSummaries(summaries []*pipeline.Summary, code int, err error) jsonSu
 		all.Error = oneLine(err)
 	}
 	return all
-}
-
-// worse returns the more serious of two exit codes.
-func worse(a, b int) int {
-	order := []int{exitUsage, exitInterrupted, exitRefused, exitFailed, exitHeld, exitPartial, exitOK}
-	return order[min(slices.Index(order, a), slices.Index(order, b))]
 }

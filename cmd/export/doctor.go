@@ -39,7 +39,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "doctor",
 		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest config"},
-		Short:       "Check service, credentials and destination, and how to fix them",
+		Short:       "Checks service, credentials and destination, and prints fixes",
 		Long: "Checks in order everything that a run needs of the service and of the destination,\n" +
 			"and prints one line per check, with the fix. It reads the school list and one page\n" +
 			"of one school, which it discards, and leaves nothing at the destination. The exit\n" +

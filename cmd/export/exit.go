@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/extract"
@@ -22,7 +23,7 @@ const (
 // errInterrupted ends a command after SIGINT or SIGTERM.
 var errInterrupted = errors.New("interrupted")
 
-// exitCode returns the code of a command that ended with err. If several apply, the order is 2, 130, 4, 1.
+// exitCode returns the code of a command that ended with err.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
@@ -38,7 +39,7 @@ func exitCode(err error) int {
 	}
 }
 
-// outcomeCode returns the code of a command that ended without an error.
+// outcomeCode returns the code of a run that ended without an error.
 func outcomeCode(s *pipeline.Summary) int {
 	switch {
 	case s.Outcome == pipeline.HeldBack:
@@ -50,8 +51,11 @@ func outcomeCode(s *pipeline.Summary) int {
 	}
 }
 
-// usagef returns an error for a command called with wrong settings.
-func usagef(format string, args ...any) error { return pipeline.Usagef(format, args...) }
+// worse returns the exit code that takes precedence.
+func worse(a, b int) int {
+	order := []int{exitUsage, exitInterrupted, exitRefused, exitFailed, exitHeld, exitPartial, exitOK}
+	return order[min(slices.Index(order, a), slices.Index(order, b))]
+}
 
 // oneLine puts a joined error, which has several lines, on one.
 func oneLine(err error) string {

@@ -9,18 +9,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The columns that help fills: as many as the terminal has, within bounds, and
-// of the short form no more than any terminal has.
+// The width of help in columns: the terminal's, within bounds. Short help fits any terminal.
 const (
-	narrowest  = 60
-	widest     = 100
+	minWidth   = 60
+	maxWidth   = 100
 	shortWidth = 80
 )
 
-// help writes the help of a command to stdout: every setting, or in short, for
-// -h, those that most people need, which fit a screen of 24 lines.
+// help writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24 lines.
 func (a *app) help(cmd *cobra.Command, sections []section, short bool) {
-	h := helpText{width: min(max(a.stderr.width(), narrowest), widest)}
+	h := helpText{width: min(max(a.stderr.width(), minWidth), maxWidth)}
 	switch {
 	case cmd == cmd.Root():
 		h.root(cmd, sections)
@@ -30,86 +28,83 @@ func (a *app) help(cmd *cobra.Command, sections []section, short bool) {
 	default:
 		h.long(cmd)
 	}
-	// Nothing can be told of a stdout that cannot be written.
-	_, _ = a.stdout.Write([]byte(h.b.String()))
+	_, _ = a.stdout.Write([]byte(h.b.String())) // there is nowhere to report an error
 }
 
-// helpText is help as it is being written.
+// helpText builds the text of help.
 type helpText struct {
 	b     strings.Builder
 	width int
 }
 
 func (h *helpText) root(root *cobra.Command, sections []section) {
-	fmt.Fprintf(&h.b, "%s\n\nUsage: growth-export COMMAND [--flags]\n\n", root.Long)
+	fmt.Fprintf(&h.b, "%s\n\nUsage: growth-export COMMAND [--flags], for example growth-export run --simulate\n\n", root.Long)
 	for _, s := range sections {
 		fmt.Fprintf(&h.b, "%s:\n", s.title)
 		for _, cmd := range s.commands {
 			fmt.Fprintf(&h.b, "  %-10s  %s\n", cmd.Name(), cmd.Short)
 		}
 	}
-	h.b.WriteString("First try growth-export run --simulate. COMMAND -h is short help, --help is all.\n")
+	h.b.WriteString("Use COMMAND -h for common options, --help for all of them.\n")
 }
 
 // short shows the flags that most people need, with their defaults.
 func (h *helpText) short(cmd *cobra.Command) {
-	h.beginning(cmd)
-	title, often := "Often used", oftenUsed(cmd)
+	h.intro(cmd)
+	title, often := "Common options", commonFlags(cmd)
 	if len(often) == 0 {
-		title, often = "Settings", shownFlags(cmd)
+		title, often = "Options", flagsOf(cmd)
 	}
 	h.flags(title, often, usageWidth(often), func(f *pflag.Flag) string {
-		if text := flagDefault(f); text != "none" && text != "off" {
-			return "(default " + text + ")"
+		if f.DefValue == "none" || f.DefValue == "off" {
+			return ""
 		}
-		return ""
+		return "(default " + f.DefValue + ")"
 	})
 	if cmd.Flags().Lookup("base-url") != nil {
 		fmt.Fprintf(&h.b, "\nSecrets: %s and %s in the environment.", apiKeyVariable, apiSecretVariable)
 	}
-	if len(often) < len(shownFlags(cmd)) {
-		fmt.Fprintf(&h.b, "\nAll settings, with their variables and defaults: %s --help\n", cmd.CommandPath())
+	if len(often) < len(flagsOf(cmd)) {
+		fmt.Fprintf(&h.b, "\nAll options, with their variables and defaults: %s --help\n", cmd.CommandPath())
 	}
 }
 
-// long shows every setting with its environment variable and its default.
+// long shows every flag with its environment variable and default, below the heading of its group.
 func (h *helpText) long(cmd *cobra.Command) {
-	h.beginning(cmd)
-	var titles []string
-	groups := make(map[string][]*pflag.Flag)
-	often, all := oftenUsed(cmd), shownFlags(cmd)
-	for _, f := range slices.Concat(often, all) {
-		title := f.Annotations[groupAnnotation][0]
-		if slices.Contains(often, f) {
-			title = "Often used"
+	h.intro(cmd)
+	common, all := commonFlags(cmd), flagsOf(cmd)
+	titles := []string{"Common options"}
+	groups := map[string][]*pflag.Flag{titles[0]: common}
+	for _, f := range all {
+		if slices.Contains(common, f) {
+			continue
 		}
+		title := f.Annotations[groupAnnotation][0]
 		if !slices.Contains(titles, title) {
 			titles = append(titles, title)
 		}
-		if !slices.Contains(groups[title], f) {
-			groups[title] = append(groups[title], f)
-		}
+		groups[title] = append(groups[title], f)
 	}
 	for _, title := range titles {
 		h.flags(title, groups[title], usageWidth(all), func(f *pflag.Flag) string {
-			return "(default " + flagDefault(f) + ") [" + envName(f.Name) + "]"
+			return "(default " + f.DefValue + ") [" + envName(f.Name) + "]"
 		})
 	}
 	if cmd.Flags().Lookup("config") != nil {
 		h.b.WriteByte('\n')
-		h.line("A flag overrules its environment variable, that overrules the file of --config, that overrules the default.")
+		h.line("Precedence: flag, environment variable, --config file, default.")
 	}
 	if cmd.Flags().Lookup("base-url") != nil {
-		h.line("Secrets come from the environment alone: " + apiKeyVariable + " and " + apiSecretVariable +
+		h.line("Secrets come from the environment only: " + apiKeyVariable + " and " + apiSecretVariable +
 			", or " + accessTokenVariable + "; each also as ..._FILE with the path of a file.")
 	}
 	if slices.Contains(measuredCommands(), cmd.Name()) {
-		h.line("OpenTelemetry metrics and traces go where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP; the README tells of them.")
+		h.line("OpenTelemetry metrics and traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP; see docs/telemetry.md.")
 	}
 }
 
-// beginning is what a command does and how it is called.
-func (h *helpText) beginning(cmd *cobra.Command) {
+// intro writes what a command does and how it is called.
+func (h *helpText) intro(cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
@@ -119,7 +114,7 @@ func (h *helpText) beginning(cmd *cobra.Command) {
 		h.b.WriteByte('\n')
 	}
 	fmt.Fprintf(&h.b, "Usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
-	if len(shownFlags(cmd)) > 0 {
+	if len(flagsOf(cmd)) > 0 {
 		h.b.WriteString(" [--flags]")
 	}
 	h.b.WriteByte('\n')
@@ -128,8 +123,7 @@ func (h *helpText) beginning(cmd *cobra.Command) {
 	}
 }
 
-// flags shows some flags, each with what note says of it: on its last line if
-// there is room, else on lines of its own.
+// flags shows flags, each with a note: on its last line if it fits, else below.
 func (h *helpText) flags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
 	if len(flags) == 0 {
 		return
@@ -140,29 +134,26 @@ func (h *helpText) flags(title string, flags []*pflag.Flag, indent int, note fun
 		column := h.words(indent, indent, f.Usage)
 		text := note(f)
 		if text != "" && column+1+len(text) > h.width {
-			h.b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
+			column = h.breakLine(indent)
 		}
 		h.words(column, indent, text)
 		h.b.WriteByte('\n')
 	}
 }
 
-// line writes words from the first column on.
+// line writes a paragraph.
 func (h *helpText) line(text string) {
 	h.words(0, 0, text)
 	h.b.WriteByte('\n')
 }
 
-// words writes words, in lines that begin at column indent and end at the last
-// one where that is possible, and returns the column at which it has come.
+// words wraps words from a column on, with an indent on later lines, and returns the column after the last one.
 func (h *helpText) words(column, indent int, text string) int {
 	for word := range strings.FieldsSeq(text) {
 		switch {
 		case column == indent:
 		case column+1+len(word) > h.width:
-			h.b.WriteString("\n" + strings.Repeat(" ", indent))
-			column = indent
+			column = h.breakLine(indent)
 		default:
 			h.b.WriteByte(' ')
 			column++
@@ -173,9 +164,13 @@ func (h *helpText) words(column, indent int, text string) int {
 	return column
 }
 
-// oftenUsed are the flags that most people need, in the order of the command's
-// own list of them.
-func oftenUsed(cmd *cobra.Command) []*pflag.Flag {
+func (h *helpText) breakLine(indent int) (column int) {
+	h.b.WriteString("\n" + strings.Repeat(" ", indent))
+	return indent
+}
+
+// commonFlags returns the flags that most people need, in the order of the command's annotation.
+func commonFlags(cmd *cobra.Command) []*pflag.Flag {
 	var flags []*pflag.Flag
 	for name := range strings.FieldsSeq(cmd.Annotations[oftenAnnotation]) {
 		if f := cmd.Flags().Lookup(name); f != nil {
@@ -185,21 +180,7 @@ func oftenUsed(cmd *cobra.Command) []*pflag.Flag {
 	return flags
 }
 
-// shownFlags are the flags of a command in the order of their definition.
-func shownFlags(cmd *cobra.Command) []*pflag.Flag {
-	var flags []*pflag.Flag
-	cmd.Flags().SortFlags = false
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if isShown(f) {
-			flags = append(flags, f)
-		}
-	})
-	return flags
-}
-
-func isShown(f *pflag.Flag) bool { return f.Name != "help" && !f.Hidden }
-
-// usageWidth is the column at which what the flags do is told.
+// usageWidth returns the column at which the flags' descriptions begin.
 func usageWidth(flags []*pflag.Flag) int {
 	width := 0
 	for _, f := range flags {
@@ -208,26 +189,7 @@ func usageWidth(flags []*pflag.Flag) int {
 	return width
 }
 
-// flagUsage is a flag and what its value is called.
+// flagUsage returns a flag and the placeholder of its value.
 func flagUsage(f *pflag.Flag) string {
-	usage := "  --" + f.Name
-	if f.NoOptDefVal == "" {
-		usage += " " + f.Value.Type()
-	}
-	return usage
-}
-
-// flagDefault is the default as help shows it.
-func flagDefault(f *pflag.Flag) string {
-	text := f.DefValue
-	if shown := f.Annotations[defaultAnnotation]; len(shown) > 0 {
-		text = shown[0]
-	}
-	switch {
-	case f.NoOptDefVal == "true" && text == "false":
-		return "off"
-	case text == "":
-		return "none"
-	}
-	return text
+	return strings.TrimRight("  --"+f.Name+" "+f.Value.Type(), " ")
 }

@@ -66,14 +66,14 @@ func TestLongHelp(t *testing.T) {
 			continue
 		}
 		text := long[cmd.Name()]
-		for _, f := range shownFlags(cmd) {
+		for _, f := range flagsOf(cmd) {
 			require.Equal(t, 1, strings.Count(text, "\n"+flagUsage(f)+" "), "%s of %s", f.Name, cmd.Name())
 		}
 		names := strings.Fields(cmd.Annotations[oftenAnnotation])
-		require.Len(t, oftenUsed(cmd), len(names), "%s names flags as often used that it does not have", cmd.Name())
+		require.Len(t, commonFlags(cmd), len(names), "%s names flags as often used that it does not have", cmd.Name())
 		for _, name := range names {
 			often++
-			_, first, _ := strings.Cut(text, "Often used:")
+			_, first, _ := strings.Cut(text, "Common options:")
 			first, _, _ = strings.Cut(first, "\n\n")
 			require.Contains(t, first, "\n"+flagUsage(cmd.Flags().Lookup(name))+" ", cmd.Name())
 		}
@@ -100,7 +100,7 @@ func TestHelpOfLongFlags(t *testing.T) {
 	var text string
 	define(g, &text, "some", "TEXT", "", parseText, "words that take more than a line of help to be told")
 	h := helpText{width: 30}
-	h.flags("Some", shownFlags(cmd), 16, func(*pflag.Flag) string { return "(default none) [VARIABLE]" })
+	h.flags("Some", flagsOf(cmd), 16, func(*pflag.Flag) string { return "(default none) [VARIABLE]" })
 	require.Equal(t, `
 Some:
   --some TEXT   words that

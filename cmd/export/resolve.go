@@ -9,18 +9,17 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-// envPrefix starts the name of every environment variable that is ours.
+// envPrefix begins the names of our environment variables.
 const envPrefix = "GROWTH_EXPORT_"
 
-// envName is the variable of a flag: GROWTH_EXPORT_SOME_NAME of --some-name.
+// envName returns the variable of a flag: GROWTH_EXPORT_SOME_NAME of --some-name.
 func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// rank orders where a value may come from: the higher wins.
+// rank orders the sources of a value: the highest wins.
 type rank int
 
 const (
@@ -33,18 +32,17 @@ const (
 // source is where a value came from.
 type source struct {
 	rank rank
-	name string // as a user would look for it
+	name string // as a user would search for it
 }
 
-// sources tells of every flag that was given where it came from.
+// sources holds the source of every flag that was set.
 type sources map[string]source
 
-// given tells whether the flag has another value than its default.
+// given reports whether the flag was set.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// choose returns which of settings that exclude each other counts: the one
-// from the stronger source, so that a flag overrules what a file says; none if
-// none was given. Two of one source are a mistake.
+// choose returns which of several settings that exclude each other counts: the one from the strongest source, so that a flag
+// overrides a file; empty if none was given. Two from sources of equal strength are an error.
 func (s sources) choose(names ...string) (string, error) {
 	chosen := ""
 	for _, name := range names {
@@ -59,7 +57,7 @@ func (s sources) choose(names ...string) (string, error) {
 	return chosen, nil
 }
 
-// resolved is what runs a command: its work, once its settings are filled in.
+// resolved returns the function that resolves a command's settings and then does its work.
 func resolved[O any](
 	a *app, settings *O, work func(ctx context.Context, settings *O, from sources) error,
 ) func(cmd *cobra.Command, _ []string) error {
@@ -72,69 +70,53 @@ func resolved[O any](
 	}
 }
 
-// resolve fills in the flags that were not given from the environment, and
-// those that are not there from the configuration file. A variable that is
-// empty counts as not set.
+// resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty variable
+// counts as not set.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	if err := a.checkVariables(cmd.Root()); err != nil {
 		return nil, err
 	}
 	found := make(sources)
-	var problem error
-	visit := func(set func(f *pflag.Flag) error) {
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if problem == nil && f.Name != "help" && !found.given(f.Name) {
-				problem = set(f)
-			}
-		})
-	}
-	visit(func(f *pflag.Flag) error {
+	for _, f := range flagsOf(cmd) {
 		variable := envName(f.Name)
-		switch {
+		switch value := a.env[variable]; {
 		case f.Changed:
 			found[f.Name] = source{byFlag, "--" + f.Name}
-		case a.env[variable] != "":
-			if err := f.Value.Set(a.env[variable]); err != nil {
-				return usagef("%s: %w", variable, err)
+		case value != "":
+			if err := f.Value.Set(value); err != nil {
+				return nil, usagef("%s: %w", variable, err)
 			}
 			found[f.Name] = source{byEnvironment, variable}
 		}
-		return nil
-	})
-	if problem != nil || !found.given("config") {
-		return found, problem
+	}
+	if !found.given("config") {
+		return found, nil
 	}
 	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
 	if err != nil {
-		return found, usagef("%s: %w", found["config"].name, err)
+		return nil, usagef("%s: %w", found["config"].name, err)
 	}
 	file, err := readConfig(path, allFlags(cmd.Root()))
 	if err != nil {
-		return found, usagef("%s: %w", found["config"].name, err)
+		return nil, usagef("%s: %w", found["config"].name, err)
 	}
-	visit(func(f *pflag.Flag) error {
-		entry, ok := file[f.Name]
-		if !ok {
-			return nil
+	for _, f := range flagsOf(cmd) {
+		if entry, ok := file[f.Name]; ok && !found.given(f.Name) {
+			where := fmt.Sprintf("%s line %d: %s", path, entry.Line, f.Name)
+			if err := setFromYAML(f, entry); err != nil {
+				return nil, usagef("%s: %w", where, err)
+			}
+			found[f.Name] = source{byFile, where}
 		}
-		where := fmt.Sprintf("%s line %d: %s", path, entry.Line, f.Name)
-		if err := setFromYAML(f, entry); err != nil {
-			return usagef("%s: %w", where, err)
-		}
-		found[f.Name] = source{byFile, where}
-		return nil
-	})
-	return found, problem
+	}
+	return found, nil
 }
 
-// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in
-// every pod beside a service named growth-export.
+// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod beside a service named growth-export.
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// checkVariables refuses a variable that begins with envPrefix and is not a
-// setting of any command: it is most likely misspelled, and ignoring it would
-// silently drop a setting. Its value, which may be a secret, is not repeated. An
-// empty one counts as not set.
+// checkVariables refuses a variable with our prefix that is not a setting of any command: it is probably misspelled, and
+// ignoring it would silently drop a setting. Its value, which may be a secret, is not repeated.
 func (a *app) checkVariables(root *cobra.Command) error {
 	var known []string
 	for _, name := range allFlags(root) {
@@ -153,8 +135,7 @@ func (a *app) checkVariables(root *cobra.Command) error {
 	return nil
 }
 
-// allFlags lists the flags of all commands: a configuration file and an
-// environment may serve several.
+// allFlags returns the flags of all commands: a configuration file and an environment may serve several.
 func allFlags(root *cobra.Command) []string {
 	var names []string
 	for _, cmd := range root.Commands() {

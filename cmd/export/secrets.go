@@ -10,8 +10,7 @@ import (
 	"example.org/growthexport/internal/extract"
 )
 
-// The environment variables of secrets, the only way to give them. Each may
-// instead be given as a file, in the variable of that name and fileSuffix.
+// The environment variables of secrets, the only way to set them. A variable with fileSuffix holds the path of a file instead.
 const (
 	apiKeyVariable      = envPrefix + "API_KEY"
 	apiSecretVariable   = envPrefix + "API_SECRET"
@@ -24,70 +23,63 @@ func secretVariables() []string {
 	return []string{apiKeyVariable, apiSecretVariable, accessTokenVariable}
 }
 
-// secretName tells whether a flag or a key of a file is named like a secret,
-// and by which variable that is given.
+// secretName reports whether a flag or a key of a file has the name of a secret, and returns the secret's variable.
 func secretName(name string) (variable string, ok bool) {
 	variable = strings.TrimSuffix(envName(name), fileSuffix)
 	return variable, slices.Contains(secretVariables(), variable)
 }
 
-// credentials reads the secrets from the environment. Errors name variables and
-// files, never what they hold.
+// credentials reads the secrets from the environment. Errors name variables and files, never their contents.
 func (a *app) credentials() (extract.Credentials, error) {
-	var c extract.Credentials
+	apiKey, _, keyErr := a.secret(apiKeyVariable)
+	apiSecret, _, secretErr := a.secret(apiSecretVariable)
+	token, tokenFile, tokenErr := a.secret(accessTokenVariable)
+	for _, err := range []error{keyErr, secretErr, tokenErr} {
+		if err != nil {
+			return extract.Credentials{}, err
+		}
+	}
 	var err error
-	if c.APIKey, _, err = a.secret(apiKeyVariable); err != nil {
-		return c, err
-	}
-	if c.APISecret, _, err = a.secret(apiSecretVariable); err != nil {
-		return c, err
-	}
-	if c.AccessToken, c.AccessTokenFile, err = a.secret(accessTokenVariable); err != nil {
-		return c, err
-	}
 	switch {
-	case c.APIKey == "" && c.APISecret == "" && c.AccessToken == "":
-		return c, usagef("there are no credentials: set %s and %s, or each with %s and the path of a file, or try --simulate",
+	case apiKey == "" && apiSecret == "" && token == "":
+		err = usagef("no credentials: set %s and %s, or each with %s and the path of a file, or try --simulate",
 			apiKeyVariable, apiSecretVariable, fileSuffix)
-	case c.APIKey == "":
-		return c, usagef("%s is not set: the service wants the API key with every request (or %s%s)",
+	case apiKey == "":
+		err = usagef("%s is not set: the service requires the API key in every request (or set %s%s)",
 			apiKeyVariable, apiKeyVariable, fileSuffix)
-	case c.APISecret == "" && c.AccessToken == "":
-		return c, usagef("no API secret and no access token: set %s (or %s%s), or %s (or %s%s)",
+	case apiSecret == "" && token == "":
+		err = usagef("no API secret and no access token: set %s (or %s%s), or %s (or %s%s)",
 			apiSecretVariable, apiSecretVariable, fileSuffix, accessTokenVariable, accessTokenVariable, fileSuffix)
 	}
-	return c, nil
+	return extract.Credentials{APIKey: apiKey, APISecret: apiSecret, AccessToken: token, AccessTokenFile: tokenFile}, err
 }
 
-// secret reads one secret and, if it is in a file, where that is; empty if it
-// is not set.
+// secret reads a secret and, if it is in a file, the file's path; empty if it is not set.
 func (a *app) secret(variable string) (value, file string, err error) {
 	value, file = strings.TrimRight(a.env[variable], "\r\n"), a.env[variable+fileSuffix]
 	if value != "" && file != "" {
 		return "", "", usagef("%s and %s%s are both set: leave one of them out", variable, variable, fileSuffix)
 	}
-	where := variable
 	if file != "" {
-		where += fileSuffix
+		variable += fileSuffix
 		if file, err = expandHome(file); err != nil {
-			return "", "", usagef("%s: %w", where, err)
+			return "", "", usagef("%s: %w", variable, err)
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return "", "", usagef("%s: read the secret: %w", where, err)
+			return "", "", usagef("%s: read the secret: %w", variable, err)
 		}
-		value = strings.TrimRight(string(data), "\r\n")
-		if value == "" {
-			return "", "", usagef("%s: file %s is empty", where, quoted(file))
+		if value = strings.TrimRight(string(data), "\r\n"); value == "" {
+			return "", "", usagef("%s: file %s is empty", variable, quoted(file))
 		}
 	}
 	if err := checkSecret(value); err != nil {
-		return "", "", usagef("%s: %w", where, err)
+		return "", "", usagef("%s: %w", variable, err)
 	}
 	return value, file, nil
 }
 
-// checkSecret refuses what cannot stand in a header.
+// checkSecret refuses characters that are not valid in a header.
 func checkSecret(value string) error {
 	switch {
 	case strings.ContainsFunc(value, unicode.IsControl):

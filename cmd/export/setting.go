@@ -8,19 +8,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Annotations of flags that help and completion read.
+// Annotations that help and completion read.
 const (
-	groupAnnotation   = "group"   // the heading below which help shows the flag
-	defaultAnnotation = "default" // what help shows as the default, if not the value's text
-	oftenAnnotation   = "often"   // of a command: the flags that most people need, in the order of help
-	wordsAnnotation   = "words"   // all values that the flag takes, if those are a few words
+	groupAnnotation = "group" // of a flag: its heading in help
+	wordsAnnotation = "words" // of a flag: the only values that it takes
+	oftenAnnotation = "often" // of a command: the flags that most people need, in the order of help
 )
 
-// setting is a flag of any type. Environment variables and configuration files
-// set it as flags do, so that a value is read, and refused, in one way.
+// setting is a flag of any type. Environment variables and configuration files set it as flags do, so that a value is parsed,
+// and refused, in one way.
 type setting[T any] struct {
 	target *T
 	text   string
@@ -28,8 +28,7 @@ type setting[T any] struct {
 	arg    string
 }
 
-// Set reads a value. The error speaks of the value alone: whoever calls knows
-// where it came from.
+// Set parses a value. The error describes the value; the caller adds its source.
 func (s *setting[T]) Set(text string) error {
 	value, err := s.parse(text)
 	if err != nil {
@@ -41,59 +40,57 @@ func (s *setting[T]) Set(text string) error {
 
 func (s *setting[T]) String() string { return s.text }
 
-// Type is the placeholder of the value in help.
+// Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several texts: a comma list, or @file with one on
-// each line, which is not split further. Repeating the flag adds to the list.
+// list is a flag that holds several texts: a comma list, or @file with one per line, which is not split further. Repeating the
+// flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
-	// expand turns the words given into what the target gets; nil for no change.
+	// expand turns the given words into the target's; nil for no change.
 	expand func(words []string) ([]string, error)
 }
 
 func (l *list) Set(text string) error {
-	if path, isFile := strings.CutPrefix(text, "@"); isFile {
-		path, err := expandHome(path)
-		if err != nil {
-			return err
-		}
-		lines, err := readLines(path)
-		if err != nil {
-			return err
-		}
-		if len(lines) == 0 {
-			return errors.New("file " + quoted(path) + " holds nothing")
-		}
-		return l.add(lines)
-	}
 	var items []string
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			items = append(items, part)
+	path, isFile := strings.CutPrefix(text, "@")
+	if isFile {
+		path, err := expandHome(path)
+		if err == nil {
+			items, err = readLines(path)
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				items = append(items, item)
+			}
 		}
 	}
-	if len(items) == 0 {
-		return errors.New("the list is empty: leave it out for the default")
+	if len(items) == 0 && isFile {
+		return fmt.Errorf("file %s holds nothing", quoted(path))
 	}
 	return l.add(items)
 }
 
-// add appends words that are taken whole, each once.
-func (l *list) add(words []string) error {
-	for _, word := range words {
-		if !slices.Contains(l.words, word) {
-			l.words = append(l.words, word)
+// add appends items, which are not split, each once.
+func (l *list) add(items []string) (err error) {
+	if len(items) == 0 {
+		return errors.New("the list is empty: leave it out for the default")
+	}
+	for _, item := range items {
+		if !slices.Contains(l.words, item) {
+			l.words = append(l.words, item)
 		}
 	}
-	if l.expand == nil {
-		*l.target = l.words
-		return nil
-	}
-	expanded, err := l.expand(l.words)
-	if err != nil {
-		return err
+	expanded := l.words
+	if l.expand != nil {
+		if expanded, err = l.expand(l.words); err != nil {
+			return err
+		}
 	}
 	*l.target = expanded
 	return nil
@@ -101,11 +98,10 @@ func (l *list) add(words []string) error {
 
 func (l *list) String() string { return strings.Join(l.words, ",") }
 
-// Type is the placeholder of the value in help.
+// Type returns the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the lines of a file unchanged, with their commas and
-// blanks. Empty lines, and lines that begin with #, are skipped.
+// readLines returns the lines of a file unchanged, except empty lines and comments, which begin with #.
 func readLines(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -127,28 +123,28 @@ type group struct {
 	title string
 }
 
-// define adds a flag whose default is the text that it would be given as;
-// none if that is empty.
+// define adds a flag. Its default is given as text; an empty one leaves the target as it is.
 func define[T any](g group, target *T, name, arg, def string, parse func(string) (T, error), doc string) {
 	s := &setting[T]{target: target, parse: parse, arg: arg}
 	if def != "" {
 		if err := s.Set(def); err != nil {
-			panic(fmt.Sprintf("default of --%s: %v", name, err)) // a mistake of the programmer's
+			panic(fmt.Sprintf("default of --%s: %v", name, err)) // a mistake in this program
 		}
 	}
 	g.add(s, name, doc)
 }
 
-// choose adds a flag that takes one of some words.
+// choose adds a flag that takes one of several words.
 func choose(g group, target *string, name, arg, def string, words []string, doc string) {
 	define(g, target, name, arg, def, oneOf(words...), doc)
 	g.flags.Lookup(name).Annotations[wordsAnnotation] = words
 }
 
-// toggle adds a flag that is off unless it is named.
+// toggle adds a flag that is off unless it is given.
 func (g group) toggle(target *bool, name, doc string) {
 	s := &setting[bool]{target: target, text: "false", parse: parseBool}
 	g.add(s, name, doc).NoOptDefVal = "true"
+	g.shownDefault(name, "off")
 }
 
 // list adds a flag that holds several texts; expand may be nil.
@@ -159,12 +155,33 @@ func (g group) list(target *[]string, name string, expand func([]string) ([]stri
 func (g group) add(value pflag.Value, name, doc string) *pflag.Flag {
 	f := g.flags.VarPF(value, name, "", doc)
 	f.Annotations = map[string][]string{groupAnnotation: {g.title}}
+	if f.DefValue == "" {
+		f.DefValue = "none"
+	}
 	return f
 }
 
-// shownDefault overrides what help shows as the default of a flag.
-func (g group) shownDefault(name, text string) {
-	g.flags.Lookup(name).Annotations[defaultAnnotation] = []string{text}
+// shownDefault sets what help shows as the default of a flag.
+func (g group) shownDefault(name, text string) { g.flags.Lookup(name).DefValue = text }
+
+// flagsOf returns the flags of a command in the order of their definition.
+func flagsOf(cmd *cobra.Command) []*pflag.Flag {
+	var flags []*pflag.Flag
+	cmd.Flags().SortFlags = false
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			flags = append(flags, f)
+		}
+	})
+	return flags
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, f := range flagsOf(cmd) {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 func parseBool(text string) (bool, error) {

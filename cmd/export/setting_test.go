@@ -228,7 +228,7 @@ func TestShards(t *testing.T) {
 			env: map[string]string{"CLOUD_RUN_TASK_INDEX": "1", "JOB_COMPLETION_INDEX": "0"}, err: "name different shards",
 		},
 		{
-			name: "no index", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2}, err: "nothing tells which of the 2 shards",
+			name: "no index", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2}, err: "the index of this shard, one of 2, is unknown",
 		},
 		{
 			name: "counted from 1", from: sources{"shards": {byFlag, "--shards"}}, o: sharding{shards: 2},

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// The headings of the help.
+// The headings in help.
 const (
 	serviceGroup     = "Service"
 	destinationGroup = "Destination"
@@ -22,7 +22,7 @@ const (
 	generalGroup     = "Configuration and output"
 )
 
-// general are the settings of every command that works at length.
+// general holds the settings of every longer command.
 type general struct {
 	config    string
 	output    string
@@ -34,19 +34,19 @@ type general struct {
 func (o *general) define(cmd *cobra.Command) group {
 	g := group{cmd.Flags(), generalGroup}
 	define(g, &o.config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
-	choose(g, &o.output, "output", "FORMAT", outputText, []string{outputText, outputJSON}, "what stands on stdout: text or json")
-	choose(g, &o.logFormat, "log-format", "FORMAT", "text", []string{"text", "json"}, "log lines on stderr: text or json")
+	choose(g, &o.output, "output", "FORMAT", outputText, []string{outputText, outputJSON}, "output format: text or json")
+	choose(g, &o.logFormat, "log-format", "FORMAT", "text", []string{"text", "json"}, "log format on stderr: text or json")
 	choose(g, &o.logLevel, "log-level", "LEVEL", "info", []string{"debug", "info", "warn", "error"},
-		"least level of log lines: debug, info, warn or error")
+		"minimum log level: debug, info, warn or error")
 	return g
 }
 
 func (o *general) defineProgress(g group) {
 	choose(g, &o.progress, "progress", "FORM", "auto", []string{progressAuto, progressBar, progressPlain, progressNone},
-		"progress on stderr: bar, plain lines, none, or auto for a bar on a terminal and else lines")
+		"progress on stderr: bar, plain (lines), none, or auto: a bar on a terminal, else lines")
 }
 
-// service is how the service is asked.
+// service holds the settings of requests to the service.
 type service struct {
 	baseURL        *url.URL
 	allowHTTP      bool
@@ -62,17 +62,17 @@ type service struct {
 func (o *service) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), serviceGroup}
 	define(g, &o.baseURL, "base-url", "URL", "", parseBaseURL, "root of the service: https://host or https://host/path")
-	g.toggle(&o.allowHTTP, "allow-http", "accept a base URL of http to another machine: credentials and data travel unencrypted")
-	g.toggle(&o.simulate, "simulate", "ask a simulated service, which needs no credentials")
-	define(g, &o.concurrency, "concurrency", "N", "8", between(1, 1024), "most requests in flight")
-	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "most requests per second")
-	define(g, &o.retries, "retries", "N", "8", between(0, 1000), "further attempts after the first that failed")
-	define(g, &o.requestTimeout, "request-timeout", "TIME", "60s", parseDuration, "for one attempt, body included")
-	define(g, &o.giveUpAfter, "give-up-after", "TIME", "30m", parseDuration, "how long to wait for a service that fails; bounds the token and the lookups too")
-	define(g, &o.maxBody, "max-body", "SIZE", "32MiB", parseSize, "largest body of one answer, decompressed")
+	g.toggle(&o.allowHTTP, "allow-http", "allow an http base URL of another machine: credentials and data are sent unencrypted")
+	g.toggle(&o.simulate, "simulate", "use a simulated service, which needs no credentials")
+	define(g, &o.concurrency, "concurrency", "N", "8", between(1, 1024), "maximum concurrent requests")
+	define(g, &o.rate, "rate", "N", "unlimited", parseRate, "maximum requests per second")
+	define(g, &o.retries, "retries", "N", "8", between(0, 1000), "number of retries")
+	define(g, &o.requestTimeout, "request-timeout", "TIME", "60s", parseDuration, "timeout of one attempt, body included")
+	define(g, &o.giveUpAfter, "give-up-after", "TIME", "30m", parseDuration, "how long to wait for a failing service; also bounds token and lookup requests")
+	define(g, &o.maxBody, "max-body", "SIZE", "32MiB", parseSize, "maximum size of one response body, decompressed")
 }
 
-// selection is what a run exports.
+// selection holds the settings of what a run exports.
 type selection struct {
 	datasets           []string
 	schools, districts []string
@@ -86,34 +86,34 @@ type selection struct {
 
 func (o *selection) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), selectionGroup}
-	g.list(&o.datasets, "datasets", expandDatasets, "names (see schema), default, or all")
-	g.shownDefault("datasets", "default")
-	o.datasets, _ = expandDatasets([]string{"default"}) // the words are known
-	g.list(&o.schools, "schools", nil, "only these bids: a comma list, or @FILE with one on each line")
+	g.list(&o.datasets, "datasets", expandDatasets, `dataset names, "default" or "all"`)
+	g.shownDefault("datasets", `"default"`)
+	o.datasets, _ = expandDatasets([]string{"default"}) // a known word
+	g.list(&o.schools, "schools", nil, "only these bids, or @FILE, one per line")
 	g.shownDefault("schools", "all")
-	g.list(&o.districts, "districts", nil, "only the schools of these districts: bids as with --schools")
+	g.list(&o.districts, "districts", nil, "only schools of these districts: bids as with --schools")
 	g.shownDefault("districts", "all")
 	choose(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
 		[]string{pipeline.AllPerspectives, pipeline.OwnPerspective},
-		"enrollment as every district sees it that names the school (all), or the school's own alone (own)")
+		"read enrollment through every district that names the school (all), or only its own (own)")
 	define(g, &o.snapshotDate, "snapshot-date", "DATE", "", parseDate, "date of the snapshot")
 	g.shownDefault("snapshot-date", "today in UTC")
-	g.toggle(&o.backdate, "backdate", "allow a new run to store today's data under a date before yesterday")
+	g.toggle(&o.backdate, "backdate", "allow storing today's data under a date before yesterday")
 	define(g, &o.maxSchoolRecords, "max-school-records", "N", "2000000", between[int64](1, math.MaxInt64),
-		"a school with more records in one dataset, or eight times as many child rows, fails")
-	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "schools in a file")
+		"fail a school with more records in one dataset, or eight times as many child rows")
+	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "number of schools per file")
 	definePartitionBy(g, &o.partitionBy)
 }
 
-// definePartitionBy adds the setting in which a destination has a say.
+// definePartitionBy adds a setting that every run at a destination shares.
 func definePartitionBy(g group, target *string) {
 	choose(g, target, "partition-by", "WHAT", sink.NotPartitioned,
-		[]string{sink.NotPartitioned, sink.ByDistrict}, "district: a folder for each below that of the date")
+		[]string{sink.NotPartitioned, sink.ByDistrict}, "none, or district: one folder per district below the date's")
 }
 
-// defineAcceptBaseURL adds the setting that moves a destination.
+// defineAcceptBaseURL adds the setting that lets a destination change its service.
 func defineAcceptBaseURL(g group, target *bool) {
-	g.toggle(target, "accept-base-url", "allow a destination that belongs to another service to move to this one")
+	g.toggle(target, "accept-base-url", "allow a destination of another service to move to this one")
 }
 
 // defineReplace adds the setting that allows a run to replace any snapshot.
@@ -121,19 +121,18 @@ func defineReplace(g group, target *bool) {
 	g.toggle(target, "replace", "allow replacing a snapshot with another scope or a past date")
 }
 
-// limits are what a run is judged by; nil for what the plan says.
+// limits are the limits beyond which a run is held; nil for the plan's.
 type limits struct {
 	maxFailedSchools *int
 	maxShrink        *pipeline.Shrink
 }
 
-// define adds the limits to the group; the defaults of a run are given, those
-// of publish are the plan's.
+// define adds the limits to the group; an empty default is the plan's.
 func (o *limits) define(g group, defaultFailed, defaultShrink string) {
 	define(g, &o.maxFailedSchools, "max-failed-schools", "N", defaultFailed, optional(between(0, math.MaxInt)),
-		"hold it back if more schools failed")
+		"do not publish if more than N schools failed")
 	define(g, &o.maxShrink, "max-shrink", "PERCENT", defaultShrink, optional(pipeline.ParseShrink),
-		"hold it back if a table or dataset lost more since the last one; or off")
+		"do not publish if a table or dataset shrank by more since the last run; or off")
 	if defaultFailed == "" {
 		g.shownDefault("max-failed-schools", "the plan's")
 		g.shownDefault("max-shrink", "the plan's")

@@ -1,20 +1,24 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// sharding is this process's part of a run.
+// shard is one of several equal parts of a run.
+type shard struct{ index, of int }
+
+// sharding holds the settings that choose this process's shard.
 type sharding struct {
 	shard  shard
 	shards int
 }
 
-// indexVariables are how engines tell a process of an array which one it is:
-// Kubernetes, Slurm, AWS Batch, Cloud Run.
+// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run number the processes of an array.
 func indexVariables() []string {
 	return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "CLOUD_RUN_TASK_INDEX"}
 }
@@ -23,40 +27,49 @@ func (o *sharding) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), severalGroup}
 	define(g, &o.shard, "shard", "I/N", "0/1", parseShard, "take every N-th bucket from the I-th on, counted from 0; then publish")
 	define(g, &o.shards, "shards", "N", "", between(1, math.MaxInt),
-		"like --shard I/N, with I from JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, AWS_BATCH_JOB_ARRAY_INDEX or CLOUD_RUN_TASK_INDEX")
+		"like --shard I/N, with I from "+strings.Join(indexVariables()[:3], ", ")+" or "+indexVariables()[3])
 }
 
-// chooseShard finds this process's shard.
+func parseShard(text string) (shard, error) {
+	left, right, found := strings.Cut(text, "/")
+	index, err1 := strconv.Atoi(left)
+	of, err2 := strconv.Atoi(right)
+	switch {
+	case !found || err1 != nil || err2 != nil || of < 1:
+		return shard{}, fmt.Errorf("%s is not of the form i/n, such as 0/3", quoted(text))
+	case index < 0 || index >= of:
+		return shard{}, fmt.Errorf("there is no shard %d of %d: they are counted from 0 to %d", index, of, of-1)
+	}
+	return shard{index, of}, nil
+}
+
+// chooseShard returns this process's shard.
 func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 	which, err := from.choose("shard", "shards")
-	if err != nil {
-		return shard{}, err
-	}
-	if which != "shards" {
-		return o.shard, nil
+	if err != nil || which != "shards" {
+		return o.shard, err
 	}
 	if o.shards == 1 {
 		return shard{0, 1}, nil
 	}
-	where, text := "", ""
+	source, text := "", ""
 	for _, variable := range indexVariables() {
-		value := a.env[variable]
-		switch {
+		switch value := a.env[variable]; {
 		case value == "":
-		case where == "":
-			where, text = variable, value
+		case source == "":
+			source, text = variable, value
 		case value != text:
-			return shard{}, usagef("%s: %s and %s name different shards: give --shard I/N", from["shards"].name, where, variable)
+			return shard{}, usagef("%s: %s and %s name different shards: set --shard I/N", from["shards"].name, source, variable)
 		}
 	}
-	if where == "" {
-		return shard{}, usagef("%s: nothing tells which of the %d shards this is: give --shard I/N, or set JOB_COMPLETION_INDEX",
+	if source == "" {
+		return shard{}, usagef("%s: the index of this shard, one of %d, is unknown: set --shard I/N or JOB_COMPLETION_INDEX",
 			from["shards"].name, o.shards)
 	}
 	index, err := strconv.Atoi(text)
 	if err != nil || index < 0 || index >= o.shards {
 		return shard{}, usagef("%s is %s, which is not a valid shard index for %d shards: use 0 to %d",
-			where, quoted(text), o.shards, o.shards-1)
+			source, quoted(text), o.shards, o.shards-1)
 	}
 	return shard{index, o.shards}, nil
 }

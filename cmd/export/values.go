@@ -17,10 +17,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The functions here read one value each. Their errors say what is wrong with
-// the value and what it should be; the caller adds where it stood.
+// The parsers of settings. Their errors say what is wrong with a value and what is valid; the caller adds its source.
 
-// parseText takes any text but none.
+// parseText accepts any text that is not empty.
 func parseText(text string) (string, error) {
 	if text == "" {
 		return "", errors.New("the value is empty")
@@ -28,7 +27,7 @@ func parseText(text string) (string, error) {
 	return text, nil
 }
 
-// oneOf takes one of some words.
+// oneOf accepts one of several words.
 func oneOf(words ...string) func(string) (string, error) {
 	return func(text string) (string, error) {
 		if !slices.Contains(words, text) {
@@ -38,7 +37,7 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// between takes a whole number within bounds.
+// between accepts a whole number within bounds.
 func between[T int | int64](low, high T) func(string) (T, error) {
 	return func(text string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, strconv.IntSize)
@@ -52,7 +51,7 @@ func between[T int | int64](low, high T) func(string) (T, error) {
 	}
 }
 
-// optional makes a value that knows whether it was given.
+// optional returns a parser for a value that is nil if it was not set.
 func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	return func(text string) (*T, error) {
 		value, err := parse(text)
@@ -63,7 +62,7 @@ func optional[T any](parse func(string) (T, error)) func(string) (*T, error) {
 	}
 }
 
-// parseRate takes requests per second; 0 stands for unlimited.
+// parseRate parses requests per second; it returns 0 for unlimited.
 func parseRate(text string) (float64, error) {
 	if text == "unlimited" {
 		return 0, nil
@@ -75,7 +74,7 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// parseDuration takes a time such as 90s or 1h30m, above nothing.
+// parseDuration parses a time above 0, such as 90s or 1h30m.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if n, notNumber := strconv.ParseFloat(text, 64); notNumber == nil && n > 0 {
@@ -87,7 +86,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseWait is parseDuration, but takes no wait at all too.
+// parseWait parses a time as parseDuration does, and accepts 0.
 func parseWait(text string) (time.Duration, error) {
 	if text == "0" || text == "0s" {
 		return 0, nil
@@ -95,7 +94,7 @@ func parseWait(text string) (time.Duration, error) {
 	return parseDuration(text)
 }
 
-// parseShare takes a part of the whole, such as 0.15 or 15%.
+// parseShare parses a share of the whole, such as 0.15 or 15%.
 func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	share, err := strconv.ParseFloat(number, 64)
@@ -108,7 +107,7 @@ func parseShare(text string) (float64, error) {
 	return share, nil
 }
 
-// parseSize takes a size with a decimal or binary unit.
+// parseSize parses a size with a decimal or binary unit.
 func parseSize(text string) (int64, error) {
 	units := map[string]int64{
 		"B": 1,
@@ -120,11 +119,11 @@ func parseSize(text string) (int64, error) {
 	unit, known := units[strings.ToUpper(strings.TrimSpace(text[len(number):]))]
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err == nil && n > 0 && number == text {
-		meant := text + "MiB"
+		likely := "MiB"
 		if n >= 1<<10 {
-			meant = text + "B"
+			likely = "B"
 		}
-		return 0, fmt.Errorf("%s has no unit, such as B, KiB or MiB: write %s", quoted(text), meant)
+		return 0, fmt.Errorf("%s has no unit, such as B, KiB or MiB: write %s%s", quoted(text), text, likely)
 	}
 	if err != nil || !known || n < 1 || n > math.MaxInt64/unit {
 		return 0, fmt.Errorf("%s is not a size above 0 with its unit, such as 32MiB, 8MB or 1048576B", quoted(text))
@@ -132,7 +131,7 @@ func parseSize(text string) (int64, error) {
 	return n * unit, nil
 }
 
-// parseDate takes a day of the calendar as it is written in paths.
+// parseDate accepts a date as it is written in paths.
 func parseDate(text string) (string, error) {
 	if day, err := time.Parse(time.DateOnly, text); err != nil || day.Format(time.DateOnly) != text {
 		return "", fmt.Errorf("%s is not a date such as 2026-11-20", quoted(text))
@@ -147,8 +146,7 @@ func parseRunID(text string) (string, error) {
 	return text, nil
 }
 
-// parseBaseURL takes the root of a service. Its errors do not repeat the URL,
-// which may hold a password.
+// parseBaseURL parses the root of a service. Its errors do not repeat the URL, which may hold a password.
 func parseBaseURL(text string) (*url.URL, error) {
 	const want = "write it like https://host or https://host/path"
 	u, err := url.Parse(text)
@@ -167,22 +165,19 @@ func parseBaseURL(text string) (*url.URL, error) {
 		return nil, errors.New("the URL holds a fragment: leave out the # and what follows")
 	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
 		return nil, errors.New("the URL has a colon and no port: " + want)
-	case u.Port() != "" && !isPort(u.Port()):
-		return nil, errors.New("the port of the URL is not from 1 to 65535")
+	case u.Port() != "":
+		if n, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || n == 0 {
+			return nil, errors.New("the port of the URL is not from 1 to 65535")
+		}
 	}
-	// Equal services are spelled equally, so that their runs have one id.
+	// Every spelling of a service yields the same run ids.
 	if u, err = url.Parse(sink.CanonicalBaseURL(u.String())); err != nil {
 		return nil, errors.New("not a URL: " + want)
 	}
 	return u, nil
 }
 
-func isPort(text string) bool {
-	n, err := strconv.Atoi(text)
-	return err == nil && n >= 1 && n <= 65535
-}
-
-// parseScratch takes a folder that files can be made in.
+// parseScratch accepts a folder in which files can be created.
 func parseScratch(text string) (string, error) {
 	text, err := parsePath(text)
 	if err != nil {
@@ -191,48 +186,27 @@ func parseScratch(text string) (string, error) {
 	probe, err := os.CreateTemp(text, ".growth-export-*")
 	if err != nil {
 		if inner, ok := errors.AsType[*fs.PathError](err); ok {
-			err = inner.Err // without the name of a file that nobody knows
+			err = inner.Err // without the random name
 		}
 		return "", fmt.Errorf("%s is not a folder that can be written: %w", quoted(text), err)
 	}
 	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return "", fmt.Errorf("remove the file that tried the folder: %w", err)
+		return "", fmt.Errorf("remove the probe file: %w", err)
 	}
 	return text, nil
 }
 
-// shard is one of several equal parts of a run.
-type shard struct{ index, of int }
-
-func parseShard(text string) (shard, error) {
-	left, right, found := strings.Cut(text, "/")
-	index, err1 := strconv.Atoi(left)
-	of, err2 := strconv.Atoi(right)
-	switch {
-	case !found || err1 != nil || err2 != nil || of < 1:
-		return shard{}, fmt.Errorf("%s is not of the form i/n, such as 0/3", quoted(text))
-	case index < 0 || index >= of:
-		return shard{}, fmt.Errorf("there is no shard %d of %d: they are counted from 0 to %d", index, of, of-1)
-	}
-	return shard{index, of}, nil
-}
-
-// expandDatasets turns the words default and all into names, checks the others,
-// and puts all in the order in which datasets are declared.
+// expandDatasets replaces the words default and all by names, checks the others, and returns the names in the order of their
+// declaration.
 func expandDatasets(words []string) ([]string, error) {
 	selected := make(map[string]bool)
-	known := schemas.Datasets()
-	names := make([]string, len(known))
-	for i, d := range known {
-		names[i] = d.Name
-	}
+	names := datasetNames()
 	for _, word := range words {
-		_, isName := schemas.Find(word)
-		if !isName && word != "all" && word != "default" {
+		if word != "all" && word != "default" && !slices.Contains(names, word) {
 			return nil, fmt.Errorf("unknown dataset %s%s; there are %s, and the words default and all",
 				quoted(word), didYouMean("", word, names), strings.Join(names, ", "))
 		}
-		for _, d := range known {
+		for _, d := range schemas.Datasets() {
 			selected[d.Name] = selected[d.Name] || d.Name == word || word == "all" || word == "default" && d.Default
 		}
 	}

@@ -202,7 +202,13 @@ func TestExpandDatasets(t *testing.T) {
 
 func TestDidYouMean(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, ", did you mean --test_results?", didYouMean("--", "Test_result", []string{"students", "test_results"}))
-	require.Empty(t, didYouMean("", "growth", []string{"students", "test_results"}))
-	require.Equal(t, 3, distance("kitten", "sitting"))
+	names := []string{"students", "test_result_norms", "test_results"}
+	for word, want := range map[string]string{
+		"Test_result":  ", did you mean --test_results?",
+		"tets_results": ", did you mean --test_results?",
+		"test":         ", did you mean --test_results?",
+		"growth":       "",
+	} {
+		require.Equal(t, want, didYouMean("--", word, names), word)
+	}
 }
