@@ -6,9 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -29,10 +34,13 @@ func TestHostileService(t *testing.T) {
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	stranger, elsewhere, stop, err := simulator.StartStranger(context.WithoutCancel(t.Context()))
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	faults := simulator.HostileFaults(elsewhere)
+	var visits atomic.Int64
+	rogue := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		visits.Add(1)
+		_, _ = io.WriteString(w, "[]")
+	}))
+	t.Cleanup(rogue.Close)
+	faults := hostileFaults(rogue.URL + "/elsewhere")
 	healthy := 6
 	sizes := make([]int, len(faults)+healthy)
 	for i := range sizes {
@@ -69,9 +77,38 @@ func TestHostileService(t *testing.T) {
 		t.Log(failure.Error)
 	}
 	require.Equal(t, hostile, failed)
-	require.Empty(t, stranger.Arrivals(), "key and token go nowhere else")
+	require.Zero(t, visits.Load(), "key and token go nowhere else")
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	require.True(t, ok)
 	t.Logf("peak memory: %d MB", usage.Maxrss>>10)
 	require.Less(t, usage.Maxrss>>10, int64(256), "megabytes at most")
+}
+
+// hostileFaults is one fault of every kind of hostile answer. Redirects lead to
+// the location, on another host.
+func hostileFaults(location string) []simulator.Fault {
+	faults := []simulator.Fault{
+		{Kind: simulator.FaultRedirect, Status: http.StatusNotModified},
+		{Kind: simulator.FaultRedirect, Status: http.StatusFound, Location: strings.TrimPrefix(location, "http:")},
+	}
+	for _, status := range []int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	} {
+		faults = append(faults, simulator.Fault{Kind: simulator.FaultRedirect, Status: status, Location: location})
+	}
+	for _, kind := range []simulator.FaultKind{
+		simulator.FaultCursorLoop, simulator.FaultEndlessPages, simulator.FaultEmptyPages, simulator.FaultDeepNesting,
+		simulator.FaultEndlessBody, simulator.FaultGzipBomb, simulator.FaultTrickle, simulator.FaultEndlessHeaders,
+		simulator.FaultStall, simulator.FaultStallBody,
+	} {
+		faults = append(faults, simulator.Fault{Kind: kind})
+	}
+	// Two bytes that become a row each, as records and within one.
+	ones := strings.Repeat("1,", 3_000_000) + "1"
+	for _, records := range []string{"[" + ones + "]", `[{"testResultBid":"1","norms":[` + ones + `]}]`} {
+		faults = append(faults, simulator.Fault{
+			Kind: simulator.FaultBody, Body: `{"pagination":{"hasNextPage":false},"testResults":` + records + `}`,
+		})
+	}
+	return faults
 }

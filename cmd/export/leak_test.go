@@ -21,13 +21,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 // TestNothingLeaks greps everything that a faulty, failing, killed and resumed
 // run says and writes, data files apart, for secrets and for students.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
-	world := simulator.NewWorld(simulator.Options{Seed: 13, SchoolSizes: []int{30, 45, 12, 50}, Quirks: true})
+	world := simulator.NewWorld(simulator.Options{Seed: 13, SchoolSizes: []int{30, 45, 12, 50}, Quirks: odd.New()})
 	server := simulator.New(world, simulator.ServerOptions{
 		Key: "key-4f1c9d", Secret: "secret-77aa21", PageSize: 10, ListPageSize: 10, Latency: 3 * time.Millisecond,
 	})
@@ -130,7 +132,7 @@ func TestNothingLeaks(t *testing.T) {
 func identifiers(t *testing.T, world *simulator.World) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	rows := world.Oracle(simulator.OracleOptions{Datasets: simulator.AllDatasets()})
+	rows := oracle.Rows(world, oracle.Options{Datasets: oracle.AllDatasets()})
 	for table, columns := range map[string][]string{
 		"students":                     {"student_bid", "student_id"},
 		"student_details":              {"student_bid", "state_student_id"},

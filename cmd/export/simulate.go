@@ -17,6 +17,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
 )
 
 // simulatePrefix starts the flags of the simulated service. The command simulate also accepts them without it.
@@ -26,6 +27,7 @@ const simulatePrefix = "simulate-"
 type simulation struct {
 	world   simulator.Options
 	seed    int64
+	quirks  bool
 	sizes   []string
 	latency time.Duration
 	faults  float64
@@ -44,7 +46,7 @@ func (o *simulation) define(cmd *cobra.Command) {
 	g.shownDefault(simulatePrefix+"sizes", "0,1,999,1000,1001")
 	define(g, &o.latency, simulatePrefix+"latency", "TIME", "0", parseWait, "delay of every answer")
 	define(g, &o.faults, simulatePrefix+"faults", "SHARE", "0", parseShare, "share of requests that hit a transient fault, of all kinds")
-	g.toggle(&o.world.Quirks, simulatePrefix+"quirks", "send odd values, names and members, as the live service does, and more")
+	g.toggle(&o.quirks, simulatePrefix+"quirks", "send odd values, names and members, as the live service does, and more")
 	define(g, &o.failing, simulatePrefix+"failing", "N", "0", between(0, math.MaxInt), "schools whose test results always return 500")
 	define(g, &o.denied, simulatePrefix+"denied", "N", "0", between(0, math.MaxInt), "further schools whose test results return 403")
 	g.list(&o.breaks, simulatePrefix+"break", parseBreaks,
@@ -106,6 +108,9 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 func (o *simulation) serve(ctx context.Context, addr string, now time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), now.UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
+	if o.quirks {
+		o.world.Quirks = odd.New()
+	}
 	world := simulator.NewWorld(o.world)
 	var faults []simulator.Fault
 	for i, school := range world.Schools() {

@@ -18,6 +18,7 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -25,7 +26,7 @@ import (
 // failed and denied schools against the run's manifest.
 func TestTelemetryOfARun(t *testing.T) {
 	t.Parallel()
-	world := simulator.NewWorld(simulator.Options{Seed: 21, SchoolSizes: []int{30, 45, 12, 50, 0}, Quirks: true})
+	world := simulator.NewWorld(simulator.Options{Seed: 21, SchoolSizes: []int{30, 45, 12, 50, 0}, Quirks: odd.New()})
 	server := simulator.New(world, simulator.ServerOptions{Key: "key-4f1c9d", Secret: "secret-77aa21", PageSize: 10, ListPageSize: 10})
 	schools := world.Schools()
 	server.SetFaults(append([]simulator.Fault{

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/schemas"
 )
 
@@ -62,10 +62,10 @@ func testColumns(t *testing.T, s *snapshot) {
 func testRows(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newDuck(t)
-	oracle := s.world.Oracle(simulator.OracleOptions{EffectiveDate: s.day(t), OwnPerspective: s.own})
+	all := oracle.Rows(s.world, oracle.Options{EffectiveDate: s.day(t), OwnPerspective: s.own})
 	total := 0
 	for _, table := range s.tables() {
-		rows, known := oracle[table.Name]
+		rows, known := all[table.Name]
 		require.True(t, known, "the oracle does not know table %s", table.Name)
 		want := expected(t, table, rows)
 		if s.hasDistricts(table) {
@@ -89,7 +89,7 @@ func testRows(t *testing.T, s *snapshot) {
 }
 
 // expected returns the oracle's rows with their values in the order of the table's columns.
-func expected(t *testing.T, table *schemas.Table, rows []simulator.Row) [][]any {
+func expected(t *testing.T, table *schemas.Table, rows []oracle.Row) [][]any {
 	t.Helper()
 	laid := make([][]any, len(rows))
 	for r, row := range rows {

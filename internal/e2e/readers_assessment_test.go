@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 // assessmentColumns returns the columns of a district's assessment export.
@@ -39,7 +39,7 @@ func testAssessmentExport(t *testing.T, s *snapshot) {
 	}
 	require.Equal(t, assessmentColumns(), names)
 
-	want := sorted(assessments(s.world.Oracle(simulator.OracleOptions{EffectiveDate: s.day(t)})))
+	want := sorted(assessments(oracle.Rows(s.world, oracle.Options{EffectiveDate: s.day(t)})))
 	got := sorted(d.query("FROM assessment_export"))
 	require.NotEmpty(t, want)
 	require.EqualValues(t, s.manifest.Tables["test_results"].Rows, len(got))
@@ -52,33 +52,33 @@ func testAssessmentExport(t *testing.T, s *snapshot) {
 }
 
 // assessments returns the rows of the assessment export, made from the oracle.
-func assessments(oracle map[string][]simulator.Row) [][]any {
+func assessments(expected map[string][]oracle.Row) [][]any {
 	type pair struct{ school, bid any }
 	terms, schools, students := map[any]any{}, map[any]any{}, map[pair]any{}
-	for _, row := range oracle["enrollment_sessions"] {
+	for _, row := range expected["enrollment_sessions"] {
 		terms[row["enrollment_session_bid"]] = row["description"]
 	}
-	for _, row := range oracle["schools"] {
+	for _, row := range expected["schools"] {
 		schools[row["school_bid"]] = row["name"]
 	}
-	for _, row := range oracle["students"] {
+	for _, row := range expected["students"] {
 		students[pair{row["requested_school_bid"], row["student_bid"]}] = row["student_id"]
 	}
-	norms, areas := map[pair]simulator.Row{}, map[pair][]any{}
-	for _, row := range oracle["test_result_norms"] {
+	norms, areas := map[pair]oracle.Row{}, map[pair][]any{}
+	for _, row := range expected["test_result_norms"] {
 		of := pair{row["requested_school_bid"], row["test_result_bid"]}
 		if known, ok := norms[of]; row["type"] == "achievement" &&
 			(!ok || known["reference"].(string) < row["reference"].(string)) {
 			norms[of] = row
 		}
 	}
-	for _, row := range oracle["test_result_instructional_areas"] { // sorted by ordinal
+	for _, row := range expected["test_result_instructional_areas"] { // sorted by ordinal
 		of := pair{row["requested_school_bid"], row["test_result_bid"]}
 		areas[of] = append(areas[of], row["instructional_area_name"], row["score"])
 	}
 
 	var rows [][]any
-	for _, r := range oracle["test_results"] {
+	for _, r := range expected["test_results"] {
 		of := pair{r["requested_school_bid"], r["test_result_bid"]}
 		var minutes any
 		if duration, known := r["duration"].(int64); known {

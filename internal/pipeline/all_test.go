@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -33,7 +34,7 @@ func TestEveryDataset(t *testing.T) {
 	quiet := newSite(t, few(), simulator.ServerOptions{})
 	summary := quiet.run(everything())
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	quiet.requireOracle(everything(), simulator.OracleOptions{})
+	quiet.requireOracle(everything(), oracle.Options{})
 	quiet.requireLedgerAddsUp()
 
 	noisy := newSite(t, few(), simulator.ServerOptions{})
@@ -48,7 +49,7 @@ func TestFanOutOfWhatIsNotSelected(t *testing.T) {
 	settings := defaults()
 	settings.Datasets = []string{"student_details", "educator_school_classes"}
 	s.run(settings)
-	s.requireOracle(settings, simulator.OracleOptions{})
+	s.requireOracle(settings, oracle.Options{})
 	asked := make(map[string]bool)
 	for _, r := range s.asked() {
 		asked[r.Operation] = true
@@ -170,7 +171,7 @@ func (s *site) requireAsOf(date string) {
 	s.t.Helper()
 	day, err := time.Parse(time.DateOnly, date)
 	require.NoError(s.t, err)
-	oracle := s.world.Oracle(simulator.OracleOptions{EffectiveDate: day, AsOf: true})
+	oracle := oracle.Rows(s.world, oracle.Options{EffectiveDate: day, AsOf: true})
 	compared := 0
 	for _, name := range []string{"academic_years", "student_school_associations", "school_classes", "educator_school_associations"} {
 		dataset, ok := schemas.Find(name)

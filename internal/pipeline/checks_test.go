@@ -9,6 +9,8 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -18,7 +20,7 @@ func broken(rules ...string) simulator.Options {
 }
 
 // checksOf are the checks that the oracle expects.
-func checksOf(expected *simulator.Expected) []sink.Check {
+func checksOf(expected *oracle.Expected) []sink.Check {
 	checks := []sink.Check{}
 	for _, c := range expected.Checks {
 		checks = append(checks, sink.Check{Check: c.Check, Table: c.Table, Count: c.Count, Schools: c.Schools})
@@ -49,7 +51,7 @@ func TestChecks(t *testing.T) {
 			s := newSite(t, broken(rules...), simulator.ServerOptions{})
 			summary := s.run(defaults())
 			require.Equal(t, pipeline.Published, summary.Outcome, "a failed check is a warning")
-			expected := s.world.Expect(simulator.OracleOptions{})
+			expected := oracle.Expect(s.world, oracle.Options{})
 			require.Equal(t, checksOf(expected), summary.Checks)
 			store, err := sink.NewDir(s.dest, sink.DirOptions{})
 			require.NoError(t, err)
@@ -74,10 +76,10 @@ func TestChecks(t *testing.T) {
 func TestChecksOfAnOddWorld(t *testing.T) {
 	t.Parallel()
 	options := broken(simulator.Rules()...)
-	options.Quirks = true
+	options.Quirks = odd.New()
 	s := newSite(t, options, simulator.ServerOptions{})
 	summary := s.run(defaults())
-	require.Equal(t, checksOf(s.world.Expect(simulator.OracleOptions{})), summary.Checks)
+	require.Equal(t, checksOf(oracle.Expect(s.world, oracle.Options{})), summary.Checks)
 }
 
 // TestChecksThatAreNotMade: a check needs the dataset that results are compared
@@ -175,7 +177,7 @@ func TestStrictChecks(t *testing.T) {
 	settings.StrictChecks = true
 	summary := s.run(settings)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	count := counted(checksOf(s.world.Expect(simulator.OracleOptions{})), sink.CheckRITOrder)
+	count := counted(checksOf(oracle.Expect(s.world, oracle.Options{})), sink.CheckRITOrder)
 	require.Equal(t, []string{sink.Check{Check: sink.CheckRITOrder, Table: "test_results", Count: count}.String() + " (--strict-checks)"}, summary.Held)
 	require.Contains(t, summary.Held[0], "check rit_order, table test_results: ")
 	require.Empty(t, s.visible())
@@ -215,7 +217,7 @@ func (s *site) ledgerOf(run, dataset string) map[string]sink.LedgerRow {
 func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 	t.Parallel()
 	options := broken(simulator.Rules()...)
-	want := checksOf(simulator.NewWorld(options).Expect(simulator.OracleOptions{}))
+	want := checksOf(oracle.Expect(simulator.NewWorld(options), oracle.Options{}))
 	for name, on := range map[string]struct {
 		operation string
 		opened    func(sink.Store) sink.Store

@@ -21,6 +21,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -147,13 +148,13 @@ func (s *site) visible() []string {
 }
 
 // rows reads a table of the destination back, file after file.
-func (s *site) rows(table *schemas.Table) []simulator.Row {
+func (s *site) rows(table *schemas.Table) []oracle.Row {
 	s.t.Helper()
 	return s.rowsAt(table, "", "*")
 }
 
 // rowsAt reads a table of the snapshots of a date below a folder.
-func (s *site) rowsAt(table *schemas.Table, folder, date string) []simulator.Row {
+func (s *site) rowsAt(table *schemas.Table, folder, date string) []oracle.Row {
 	s.t.Helper()
 	partition := filepath.Join(s.dest, folder, table.Name, "snapshot_date="+date)
 	files, err := filepath.Glob(filepath.Join(partition, "*.parquet"))
@@ -163,27 +164,27 @@ func (s *site) rowsAt(table *schemas.Table, folder, date string) []simulator.Row
 	files = append(files, nested...)
 	slices.Sort(files)
 	require.NotEmpty(s.t, files, table.Name)
-	rows := []simulator.Row{}
+	rows := []oracle.Row{}
 	for _, file := range files {
 		rows = append(rows, readFile(s.t, file, table)...)
 	}
 	return rows
 }
 
-func readFile(t testing.TB, path string, table *schemas.Table) []simulator.Row {
+func readFile(t testing.TB, path string, table *schemas.Table) []oracle.Row {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
-	var rows []simulator.Row
+	var rows []oracle.Row
 	for _, group := range file.RowGroups() {
 		reader := group.Rows()
 		buffer := make([]parquet.Row, 512)
 		for {
 			n, err := reader.ReadRows(buffer)
 			for _, values := range buffer[:n] {
-				row := make(simulator.Row, len(values))
+				row := make(oracle.Row, len(values))
 				for _, v := range values {
 					column := table.Columns[v.Column()]
 					row[column.Name] = goValue(column.Type, v)

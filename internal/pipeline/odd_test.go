@@ -8,6 +8,8 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -17,12 +19,12 @@ import (
 // ledger are as the simulator knows them to be right.
 func TestOddWorld(t *testing.T) {
 	t.Parallel()
-	world := simulator.Options{Seed: 9, SchoolSizes: []int{0, 12, 40, 25, 1, 30}, Quirks: true}
+	world := simulator.Options{Seed: 9, SchoolSizes: []int{0, 12, 40, 25, 1, 30}, Quirks: odd.New()}
 	options := simulator.ServerOptions{PageSize: 11, ListPageSize: 9}
 	s := newSite(t, world, options)
 	summary := s.run(everything())
 	require.Equal(t, pipeline.Published, summary.Outcome, "%v", summary.Held)
-	s.requireOracle(everything(), simulator.OracleOptions{})
+	s.requireOracle(everything(), oracle.Options{})
 
 	noisy := newSite(t, world, options)
 	noisy.server.SetFaults(simulator.TransientFaults(0.03, 200*time.Millisecond))

@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -102,7 +103,7 @@ func TestOwnPerspective(t *testing.T) {
 	settings := defaults()
 	settings.Perspectives = pipeline.OwnPerspective
 	s.run(settings)
-	s.requireOracle(settings, simulator.OracleOptions{OwnPerspective: true})
+	s.requireOracle(settings, oracle.Options{OwnPerspective: true})
 }
 
 func TestPlanTellsTheRequests(t *testing.T) {
@@ -173,7 +174,7 @@ func TestLookupsAreFetchedOnlyWhereNeeded(t *testing.T) {
 				seen[r.Operation] = true
 			}
 			require.Equal(t, c.want, slices.Sorted(maps.Keys(seen)))
-			s.requireOracle(settings, simulator.OracleOptions{})
+			s.requireOracle(settings, oracle.Options{})
 		})
 	}
 }

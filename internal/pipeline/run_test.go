@@ -11,6 +11,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -32,16 +33,16 @@ func TestRunEqualsOracle(t *testing.T) {
 	summary := s.run(defaults())
 	require.Equal(t, pipeline.Published, summary.Outcome)
 	require.Equal(t, int64(13), summary.Schools.OK)
-	s.requireOracle(defaults(), simulator.OracleOptions{})
+	s.requireOracle(defaults(), oracle.Options{})
 	s.requireLedgerAddsUp()
 }
 
 // requireOracle compares every table with the rows that the simulator knows to
 // be right, in their order where the files are one sequence.
-func (s *site) requireOracle(settings pipeline.Settings, options simulator.OracleOptions) {
+func (s *site) requireOracle(settings pipeline.Settings, options oracle.Options) {
 	s.t.Helper()
 	options.Datasets = settings.Datasets
-	expected := s.world.Expect(options)
+	expected := oracle.Expect(s.world, options)
 	oracle := expected.Rows
 	compared := 0
 	for _, name := range settings.Datasets {
@@ -66,7 +67,7 @@ func (s *site) requireOracle(settings pipeline.Settings, options simulator.Oracl
 
 // requireLedger compares the ledger and the manifest's drift with what the
 // simulator knows to be right.
-func (s *site) requireLedger(expected *simulator.Expected) {
+func (s *site) requireLedger(expected *oracle.Expected) {
 	s.t.Helper()
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
@@ -78,7 +79,7 @@ func (s *site) requireLedger(expected *simulator.Expected) {
 	slices.SortFunc(drift, sink.Drift.Compare)
 	require.Empty(s.t, cmp.Diff(drift, manifest.Drift), "drift (-want +got)")
 	type key struct{ dataset, school, district string }
-	got := make(map[key]simulator.Row)
+	got := make(map[key]oracle.Row)
 	for _, row := range readFile(s.t, s.dest+"/"+manifest.Ledger.Path, sink.LedgerTable()) {
 		text := func(column string) string {
 			value, _ := row[column].(string)

@@ -15,6 +15,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -45,7 +46,7 @@ func TestPartitionByDistrict(t *testing.T) {
 			}
 		}
 	}
-	require.Len(t, quiet.world.Oracle(simulator.OracleOptions{})["test_results"], rows)
+	require.Len(t, oracle.Rows(quiet.world, oracle.Options{})["test_results"], rows)
 
 	noisy := newSite(t, small(), simulator.ServerOptions{})
 	noisy.server.SetFaults(simulator.TransientFaults(0.15, 300*time.Millisecond))
@@ -70,7 +71,7 @@ func TestOnlySomeSchools(t *testing.T) {
 
 	settings.MaxFailedSchools = 1
 	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
-	s.requireOracle(settings, simulator.OracleOptions{Schools: []string{schools[3].Bid, schools[5].Bid}})
+	s.requireOracle(settings, oracle.Options{Schools: []string{schools[3].Bid, schools[5].Bid}})
 	require.NoFileExists(t, filepath.Join(s.dest, "_latest.json"), "a run of some schools is not the latest snapshot")
 
 	_, err := pipeline.Run(t.Context(), s.deps(nil), defaults())
@@ -80,7 +81,7 @@ func TestOnlySomeSchools(t *testing.T) {
 	whole.Replace = true
 	require.Equal(t, pipeline.Published, s.run(whole).Outcome)
 	require.FileExists(t, filepath.Join(s.dest, "_latest.json"))
-	s.requireOracle(whole, simulator.OracleOptions{})
+	s.requireOracle(whole, oracle.Options{})
 }
 
 // TestSchoolsThatAreNotThere: if none of the listed schools can be exported,
@@ -146,7 +147,7 @@ func TestOnlySomeDistricts(t *testing.T) {
 	settings := defaults()
 	settings.Districts = []string{district}
 	s.run(settings)
-	s.requireOracle(settings, simulator.OracleOptions{Schools: schools})
+	s.requireOracle(settings, oracle.Options{Schools: schools})
 
 	s.server.ResetLog()
 	settings.Districts = []string{"no-such-district"}
@@ -320,7 +321,7 @@ func TestFullDisk(t *testing.T) {
 	again := s.run(defaults())
 	require.Equal(t, summary.RunID, again.RunID)
 	require.Equal(t, pipeline.Published, again.Outcome)
-	s.requireOracle(defaults(), simulator.OracleOptions{})
+	s.requireOracle(defaults(), oracle.Options{})
 }
 
 func TestTwoProcessesOfOneRun(t *testing.T) {
@@ -351,5 +352,5 @@ func TestTwoProcessesOfOneRun(t *testing.T) {
 		require.ErrorContains(t, e.err, "held by process "+strconv.Itoa(os.Getpid())+" on host ")
 	}
 	require.Equal(t, 1, published)
-	s.requireOracle(defaults(), simulator.OracleOptions{})
+	s.requireOracle(defaults(), oracle.Options{})
 }

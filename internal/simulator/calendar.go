@@ -20,20 +20,20 @@ func (s season) String() string { return [...]string{"Fall", "Winter", "Spring",
 
 // session is an enrollment session. Sessions are district-wide and fill the academic year without gaps.
 type session struct {
-	bid         bid
+	bid         Bid
 	year        int // the calendar year in which the academic year begins
 	season      season
-	begin, end  day
+	begin, end  Day
 	description string
 }
 
 // yearBegin is the first day of a district's academic year: early August, some days apart from district to district.
-func (w *World) yearBegin(district, year int) day {
-	return firstOf(time.August, year) + day(hash(w.seed, int(aSession), district)%7)
+func (w *World) yearBegin(district, year int) Day {
+	return firstOf(time.August, year) + Day(Hash(w.seed, int(sessionEntity), district)%7)
 }
 
 // yearOf is the academic year of a district that holds d.
-func (w *World) yearOf(district int, d day) int {
+func (w *World) yearOf(district int, d Day) int {
 	year := d.year()
 	if d < w.yearBegin(district, year) {
 		year--
@@ -43,7 +43,7 @@ func (w *World) yearOf(district int, d day) int {
 
 func (w *World) session(district, year int, s season) session {
 	shift := w.yearBegin(district, year) - firstOf(time.August, year)
-	begins := [...]day{
+	begins := [...]Day{
 		fall:    firstOf(time.August, year) + shift,
 		winter:  firstOf(time.December, year) + shift,
 		spring:  firstOf(time.March, year+1) + shift,
@@ -51,7 +51,7 @@ func (w *World) session(district, year int, s season) session {
 		seasons: w.yearBegin(district, year+1),
 	}
 	return session{
-		bid:         w.bidOf(aSession, district, year*int(seasons)+int(s)),
+		bid:         w.BidOf(sessionEntity, district, year*int(seasons)+int(s)),
 		year:        year,
 		season:      s,
 		begin:       begins[s],
@@ -67,7 +67,7 @@ func yearName(year int) string { return strconv.Itoa(year) + "-" + strconv.Itoa(
 // year before the world's day (specification, "Limits").
 type term struct {
 	session
-	from, to day
+	from, to Day
 }
 
 // recentTerms are the terms of the last year, oldest first.

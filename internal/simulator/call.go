@@ -11,25 +11,25 @@ import (
 )
 
 // call is a request that has passed the checks: an operation, what it is asked for and the filters it carries.
-type call struct {
-	op       *operation
+type Call struct {
+	Op       *Operation
 	path     string     // as sent, below the base path
 	query    url.Values // as sent
-	school   int        // -1 if the operation is not about a school
-	district int        // the district or perspective, -1 if there is none
-	home     int        // the school of what the call is about
-	subject  int        // the position of what the call is about in its school
-	filter   filter
-	from     int  // the position of the page's first record
+	School   int        // -1 if the operation is not about a school
+	District int        // the district or perspective, -1 if there is none
+	Home     int        // the school of what the call is about
+	Subject  int        // the position of what the call is about in its school
+	Filter   Filter
+	From     int  // the position of the page's first record
 	moved    bool // the list moves while it is read, see FaultListMoves
 }
 
 // filter is what the parameters of a list ask for (specification, "Rules common to all endpoints").
-type filter struct {
-	on      day   // active on that day, if dated
-	dated   bool  //
-	since   int64 // milliseconds: modified at or after
-	removed bool  // removed records too
+type Filter struct {
+	On      Day   // active on that day, if dated
+	Dated   bool  //
+	Since   int64 // milliseconds: modified at or after
+	Removed bool  // removed records too
 	equal   map[string]string
 }
 
@@ -42,7 +42,7 @@ type refusal struct {
 func refuse(status int, message string) *refusal { return &refusal{status: status, message: message} }
 
 // match finds the operation of an escaped path below the base path, and the values of its template.
-func match(list []*operation, path string) (*operation, map[string]string) {
+func match(list []*Operation, path string) (*Operation, map[string]string) {
 	segments := strings.Split(path, "/")
 	for _, op := range list {
 		if len(segments) != len(op.segments) {
@@ -75,12 +75,12 @@ func fit(template, segments []string) (map[string]string, bool) {
 
 // newCall checks the parameters of a request as strictly as the specification allows: each known to the operation, given once,
 // not empty, and readable; nothing missing; and the rest of a follow-up page's parameters those of the first page.
-func (w *World) newCall(op *operation, path string, values map[string]string, rawQuery string) (*call, *refusal) {
+func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
 	}
-	c := &call{op: op, path: path, query: query, school: -1, district: -1}
+	c := &Call{Op: op, path: path, query: query, School: -1, District: -1}
 	for name, given := range query {
 		switch {
 		case !op.knows(name):
@@ -91,7 +91,7 @@ func (w *World) newCall(op *operation, path string, values map[string]string, ra
 			return c, refuse(http.StatusBadRequest, "parameter without a value: "+name)
 		}
 	}
-	for _, name := range op.required {
+	for _, name := range op.Required {
 		if !query.Has(name) {
 			return c, refuse(http.StatusBadRequest, "missing parameter "+name)
 		}
@@ -107,19 +107,19 @@ func (w *World) newCall(op *operation, path string, values map[string]string, ra
 		if !ok {
 			return c, refuse(http.StatusBadRequest, "next-page does not belong to this call")
 		}
-		c.from = from
+		c.From = from
 	}
 	return c, nil
 }
 
 // knows says whether an operation has a parameter. Any list may have pages (specification, "Rules common to all endpoints", 3), if
 // only in an odd world or by a fault: where there are none, nobody has a cursor that is good for one.
-func (op *operation) knows(parameter string) bool {
-	return slices.Contains(op.required, parameter) || slices.Contains(op.optional, parameter) || parameter == "next-page" && op.single == ""
+func (op *Operation) knows(parameter string) bool {
+	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
 }
 
 // readFilter reads the filtering parameters. An operation with a default effective date has it in its source.
-func (w *World) readFilter(c *call) *refusal {
+func (w *World) readFilter(c *Call) *refusal {
 	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
 	for name, given := range c.query {
 		value := given[0]
@@ -129,7 +129,7 @@ func (w *World) readFilter(c *call) *refusal {
 			if err != nil {
 				return unreadable(name)
 			}
-			c.filter.on, c.filter.dated = day(t.Unix()/secondsPerDay), true
+			c.Filter.On, c.Filter.Dated = Day(t.Unix()/secondsPerDay), true
 		case "modified-since":
 			t, err := time.Parse(time.DateOnly, value)
 			if err != nil {
@@ -138,22 +138,22 @@ func (w *World) readFilter(c *call) *refusal {
 			if err != nil {
 				return unreadable(name)
 			}
-			c.filter.since = t.UnixMilli()
+			c.Filter.Since = t.UnixMilli()
 		case "include-removed":
 			if value != "true" && value != "false" {
 				return unreadable(name)
 			}
-			c.filter.removed = value == "true"
+			c.Filter.Removed = value == "true"
 		case "received-before-date", "received-after-date":
 			// Their meaning is not shown (specification 4.7); they are read and change nothing.
 			if _, err := time.Parse(time.DateOnly, value); err != nil {
 				return unreadable(name)
 			}
 		case "student-bid", "educator-bid", "academic-year-bid", "state-student-id", "district-student-id":
-			if c.filter.equal == nil {
-				c.filter.equal = map[string]string{}
+			if c.Filter.equal == nil {
+				c.Filter.equal = map[string]string{}
 			}
-			c.filter.equal[name] = value
+			c.Filter.equal[name] = value
 		}
 	}
 	return nil
@@ -161,7 +161,7 @@ func (w *World) readFilter(c *call) *refusal {
 
 // locate resolves the school and the district or perspective of a call. A school that only 4.3 names has no agreement with the
 // app, and a perspective sees its own schools only: both are explicit denials (specification, "Errors").
-func (w *World) locate(c *call, path map[string]string) *refusal {
+func (w *World) locate(c *Call, path map[string]string) *refusal {
 	schoolBid, districtBid := path["school_bid"], path["district_bid"]
 	if schoolBid == "" {
 		schoolBid = c.query.Get("school-bid")
@@ -170,52 +170,52 @@ func (w *World) locate(c *call, path map[string]string) *refusal {
 		districtBid = c.query.Get("perspective-bid")
 	}
 	if districtBid != "" {
-		what, _, index, ok := w.find(districtBid)
-		if !ok || what != aDistrict || index >= len(w.districts) {
+		what, _, index, ok := w.FindBid(districtBid)
+		if !ok || what != DistrictEntity || index >= len(w.districts) {
 			return refuse(http.StatusNotFound, "no such district")
 		}
-		c.district = index
+		c.District = index
 	}
 	if schoolBid != "" {
-		what, group, _, ok := w.find(schoolBid)
+		what, group, _, ok := w.FindBid(schoolBid)
 		switch {
-		case !ok || what != aSchool || group >= len(w.schools):
+		case !ok || what != SchoolEntity || group >= len(w.schools):
 			return refuse(http.StatusNotFound, "no such school")
 		case group >= w.listed:
 			return refuse(http.StatusForbidden, "no data sharing agreement with this school")
 		}
-		c.school = group
+		c.School = group
 	}
-	if c.op.about != 0 {
-		name := subjectName(c.op.about)
+	if c.Op.About != 0 {
+		name := SubjectName(c.Op.About)
 		bid := path[name]
 		if bid == "" {
 			bid = c.query.Get(strings.ReplaceAll(name, "_", "-"))
 		}
-		what, group, index, ok := w.find(bid)
-		if !ok || what != c.op.about || !w.holds(what, group, index) {
+		what, group, index, ok := w.FindBid(bid)
+		if !ok || what != c.Op.About || !w.holds(what, group, index) {
 			return refuse(http.StatusNotFound, "no such record")
 		}
-		c.home, c.subject = group, index
+		c.Home, c.Subject = group, index
 		if schoolBid == "" {
-			c.school = group
+			c.School = group
 		}
 	}
-	if c.school >= 0 && c.district >= 0 && !w.sees(c.district, c.school) {
+	if c.School >= 0 && c.District >= 0 && !w.sees(c.District, c.School) {
 		return refuse(http.StatusForbidden, "this perspective does not hold this school")
 	}
 	return nil
 }
 
 // schoolBid is the bid of a school, districtBid that of a district, empty for the position -1.
-func (w *World) schoolBid(school int) string {
+func (w *World) SchoolBid(school int) string {
 	if school < 0 {
 		return ""
 	}
 	return w.bidText(w.schools[school].bid)
 }
 
-func (w *World) districtBid(district int) string {
+func (w *World) DistrictBid(district int) string {
 	if district < 0 {
 		return ""
 	}
@@ -223,31 +223,31 @@ func (w *World) districtBid(district int) string {
 }
 
 // parameter is what a call sends for a parameter, by the name that it has in a path.
-func (w *World) parameter(c *call, name string) string {
+func (w *World) Parameter(c *Call, name string) string {
 	switch name {
 	case "school_bid":
-		return w.schoolBid(c.school)
+		return w.SchoolBid(c.School)
 	case "district_bid", "perspective_bid":
-		return w.districtBid(c.district)
+		return w.DistrictBid(c.District)
 	default:
-		return w.bidText(w.bidOf(c.op.about, c.home, c.subject))
+		return w.bidText(w.BidOf(c.Op.About, c.Home, c.Subject))
 	}
 }
 
 // holds says whether a school has the student, educator, class or association at a position.
-func (w *World) holds(what thing, school, index int) bool {
+func (w *World) holds(what EntityKind, school, index int) bool {
 	if school >= w.listed {
 		return false
 	}
 	s := &w.schools[school]
 	switch what {
-	case aStudent:
+	case StudentEntity:
 		return index < s.students && w.student(school, index).matched
-	case anEducator:
+	case EducatorEntity:
 		return index < s.educators
-	case aClass:
+	case ClassEntity:
 		return index < w.classes(school)
-	case anEducatorAssociation:
+	case EducatorAssociationEntity:
 		if index >= s.educators*educatorSlots {
 			return false
 		}
@@ -259,30 +259,30 @@ func (w *World) holds(what thing, school, index int) bool {
 }
 
 // cursor is an opaque token for the page that begins at a position, bound to everything else in the call.
-func (w *World) cursor(c *call, from int) string {
+func (w *World) cursor(c *Call, from int) string {
 	mac := w.cursorMAC(c, from)
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], mac)
-	binary.BigEndian.PutUint64(raw[8:], uint64(from)^mix(mac))
+	binary.BigEndian.PutUint64(raw[8:], uint64(from)^Mix(mac))
 	// The standard alphabet has +, / and =, which a client must escape.
 	return base64.StdEncoding.EncodeToString(raw[:])
 }
 
-func (w *World) openCursor(c *call, cursor string) (int, bool) {
+func (w *World) openCursor(c *Call, cursor string) (int, bool) {
 	raw, err := base64.StdEncoding.DecodeString(cursor)
 	if err != nil || len(raw) != 16 {
 		return 0, false
 	}
 	mac := binary.BigEndian.Uint64(raw)
-	from := binary.BigEndian.Uint64(raw[8:]) ^ mix(mac)
+	from := binary.BigEndian.Uint64(raw[8:]) ^ Mix(mac)
 	if from > 1<<40 || w.cursorMAC(c, int(from)) != mac {
 		return 0, false
 	}
 	return int(from), true
 }
 
-func (w *World) cursorMAC(c *call, from int) uint64 {
-	return mix(hashText(w.seed, c.op.name, c.path, canonical(c.query, "next-page")) ^ mix(uint64(from)))
+func (w *World) cursorMAC(c *Call, from int) uint64 {
+	return Mix(hashText(w.seed, c.Op.Name, c.path, canonical(c.query, "next-page")) ^ Mix(uint64(from)))
 }
 
 // canonical is the query without one parameter, in one order.

@@ -21,7 +21,7 @@ type class struct {
 	slot     int
 	period   int
 	teaching teaching
-	draw     draw
+	draw     Rand
 }
 
 // teaching says which educators a class has: count of them from the position first on. If there is none, the member is an empty
@@ -40,7 +40,7 @@ func (w *World) class(school, index int) class {
 	district := w.schools[school].district
 	year := w.yearOf(district, w.today)
 	k := class{index: index, cohort: index / classSlots, slot: index % classSlots}
-	k.draw = draw{hash(w.seed, int(aClass), school, index)}
+	k.draw = Rand{Hash(w.seed, int(ClassEntity), school, index)}
 	k.modified, k.removed = w.aged(&k.draw, 80)
 	if k.slot >= lastYear {
 		year--
@@ -49,10 +49,10 @@ func (w *World) class(school, index int) class {
 	if k.slot > 0 {
 		k.end = w.yearBegin(district, year+1) - 1 // A homeroom goes on.
 	}
-	k.period = k.draw.between(1, 7)
+	k.period = k.draw.Between(1, 7)
 	educators := w.schools[school].educators
-	k.teaching.first = k.draw.below(educators)
-	switch luck := k.draw.below(1000); {
+	k.teaching.first = k.draw.Below(educators)
+	switch luck := k.draw.Below(1000); {
 	case luck < 30:
 		k.teaching.unknown = true
 	case luck < 60:
@@ -71,7 +71,7 @@ func (t *teaching) teaches(educator int) bool {
 
 // attends says whether a student of a class's cohort is in it: all are in the homeroom, most in each lesson.
 func (w *World) attends(school, class, student int) bool {
-	return class%classSlots == 0 || hash(w.seed, int(aClass), school, class, student)%1000 >= 80
+	return class%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, student)%1000 >= 80
 }
 
 // name is that of a class: lessons have a period.
@@ -83,96 +83,96 @@ func (k *class) name() string {
 }
 
 // schoolClasses is 4.9.
-func schoolClasses(w *World, c *call) source {
+func schoolClasses(w *World, c *Call) List {
 	f := w.onDefault(c)
-	return source{
-		count: w.classes(c.school),
-		keep: func(i int) bool {
-			k := w.class(c.school, i)
+	return List{
+		Count: w.classes(c.School),
+		Keep: func(i int) bool {
+			k := w.class(c.School, i)
 			return f.keeps(&k.life)
 		},
-		record: func(a *arena, i int) []member { return w.classRecord(a, c, i) },
+		Record: func(a *Arena, i int) []Member { return w.classRecord(a, c, i) },
 	}
 }
 
 // classRecord is an element of schoolClasses (specification, "SchoolClass").
-func (w *World) classRecord(a *arena, c *call, index int) []member {
-	k := w.class(c.school, index)
+func (w *World) classRecord(a *Arena, c *Call, index int) []Member {
+	k := w.class(c.School, index)
 	d := &k.draw
 	return a.list(
-		member{"schoolClassBid", identOf(w.bidOf(aClass, c.school, index))},
-		member{"className", textOf(k.name())},
-		member{"perspectiveBid", identOf(w.districts[c.district].bid)},
-		member{"schoolBid", identOf(w.schools[c.school].bid)},
-		member{"beginDate", dateOf(k.begin)},
-		member{"endDate", dateOrAbsent(k.end)},
-		member{"classSubject", textOrAbsent(classSubjects[k.slot])},
-		member{"educators", w.classEducators(a, c, &k)},
-		member{"students", w.classStudents(a, c, &k)},
-		member{"modifiedDateTime", d.moment(k.modified)},
+		Member{"schoolClassBid", idOf(w.BidOf(ClassEntity, c.School, index))},
+		Member{"className", TextOf(k.name())},
+		Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
+		Member{"schoolBid", idOf(w.schools[c.School].bid)},
+		Member{"beginDate", dateOf(k.begin)},
+		Member{"endDate", dateOrAbsent(k.end)},
+		Member{"classSubject", textOrAbsent(classSubjects[k.slot])},
+		Member{"educators", w.classEducators(a, c, &k)},
+		Member{"students", w.classStudents(a, c, &k)},
+		Member{"modifiedDateTime", d.moment(k.modified)},
 	)
 }
 
-func (w *World) classEducators(a *arena, c *call, k *class) value {
+func (w *World) classEducators(a *Arena, c *Call, k *class) Value {
 	if k.teaching.unknown {
-		return value{}
+		return Value{}
 	}
-	var list [2]member
+	var list [2]Member
 	for i := range k.teaching.count {
 		list[i] = w.classEducator(a, c, k.teaching.first+i)
 	}
 	return a.array(list[:k.teaching.count]...)
 }
 
-func (w *World) classEducator(a *arena, c *call, index int) member {
-	name := w.educator(c.school, index)
-	return member{value: a.object(
-		member{"educatorBid", identOf(w.bidOf(anEducator, c.school, index))},
-		member{"firstName", textOf(name.first)},
-		member{"lastName", textOf(name.last)},
-		member{"middleName", textOrAbsent(name.middle)},
+func (w *World) classEducator(a *Arena, c *Call, index int) Member {
+	name := w.educator(c.School, index)
+	return Member{Value: a.object(
+		Member{"educatorBid", idOf(w.BidOf(EducatorEntity, c.School, index))},
+		Member{"firstName", TextOf(name.first)},
+		Member{"lastName", TextOf(name.last)},
+		Member{"middleName", textOrAbsent(name.middle)},
 	)}
 }
 
 // classStudents is the roster. The specification does not show the shape of its elements: most rosters hold objects, some bids
 // alone, some are empty or not there. The state sees no names.
-func (w *World) classStudents(a *arena, c *call, k *class) value {
+func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	d := &k.draw
-	form := d.below(100)
+	form := d.Below(100)
 	switch {
 	case form < 10:
-		return value{}
+		return Value{}
 	case form < 20:
 		return a.array()
 	}
-	var list [cohortSize]member
+	var list [cohortSize]Member
 	n := 0
-	end := min((k.cohort+1)*cohortSize, w.schools[c.school].students)
+	end := min((k.cohort+1)*cohortSize, w.schools[c.School].students)
 	for i := k.cohort * cohortSize; i < end; i++ {
-		st := w.student(c.school, i)
+		st := w.student(c.School, i)
 		// Who has no bid is on no roster of bids.
-		if !w.attends(c.school, k.index, i) || form < 35 && !st.matched {
+		if !w.attends(c.School, k.index, i) || form < 35 && !st.matched {
 			continue
 		}
 		if form < 35 {
-			list[n] = member{value: identOf(st.bid)}
+			list[n] = Member{Value: idOf(st.bid)}
 		} else {
-			list[n] = member{value: w.classStudent(a, c, &st)}
+			list[n] = Member{Value: w.classStudent(a, c, &st)}
 		}
 		n++
 	}
 	return a.array(list[:n]...)
 }
 
-func (w *World) classStudent(a *arena, c *call, st *student) value {
+func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 	var name person
-	if !w.districts[c.district].state {
+	if !w.districts[c.District].state {
 		name = st.person()
 	}
 	return a.object(
-		member{"studentBid", st.identity()},
-		member{"firstName", textOrAbsent(name.first)},
-		member{"middleName", textOrAbsent(name.middle)},
-		member{"lastName", textOrAbsent(name.last)},
+		Member{"studentBid", st.identity()},
+		Member{"firstName", textOrAbsent(name.first)},
+		Member{"middleName", textOrAbsent(name.middle)},
+		Member{"lastName", textOrAbsent(name.last)},
 	)
 }

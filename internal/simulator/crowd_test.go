@@ -16,9 +16,9 @@ import (
 func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		world := small()
+		world := Small()
 		server := New(world, ServerOptions{Latency: time.Second, Faults: []Fault{{Kind: FaultStatus, Status: 429, Above: 4}}})
-		c := &client{t: t, base: "http://simulated" + server.BasePath()}
+		c := &Client{T: t, Base: "http://simulated" + server.BasePath()}
 		ask := func(r *http.Request) *httptest.ResponseRecorder {
 			answer := httptest.NewRecorder()
 			server.ServeHTTP(answer, r)
@@ -28,14 +28,14 @@ func TestNoMoreThanSoManyAtOnce(t *testing.T) {
 			Text string `json:"access_token"`
 		}
 		require.NoError(t, json.Unmarshal(ask(c.tokenRequest()).Body.Bytes(), &token))
-		c.token = token.Text
+		c.Token = token.Text
 		for range 2 {
 			server.ResetLog()
 			var wg sync.WaitGroup
 			begin := time.Now()
 			for range 12 {
 				wg.Go(func() {
-					answer := ask(c.request(t.Context(), "/organizations/v1/schools"))
+					answer := ask(c.Request(t.Context(), "/organizations/v1/schools"))
 					if waited := time.Since(begin); answer.Code == 429 && waited > 0 {
 						t.Errorf("who is turned away waited %s", waited)
 					}

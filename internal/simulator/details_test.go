@@ -1,4 +1,4 @@
-package simulator
+package simulator_test
 
 import (
 	"net/url"
@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 const (
@@ -20,11 +23,11 @@ const (
 // TestCallsAboutOneRecord holds the operations that are about one student, educator, class or association to the specification.
 func TestCallsAboutOneRecord(t *testing.T) {
 	t.Parallel()
-	world := small()
-	_, c := start(t, world, ServerOptions{ListPageSize: 3})
+	world := simulator.Small()
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 3})
 	school, other := world.Schools()[5], world.Schools()[4]
-	stranger := world.Districts()[(slices.IndexFunc(world.Districts(), func(d District) bool { return d.Bid == school.DistrictBid })+1)%3].Bid
-	rows := world.Oracle(OracleOptions{OwnPerspective: true, Schools: []string{school.Bid}})
+	stranger := world.Districts()[(slices.IndexFunc(world.Districts(), func(d simulator.District) bool { return d.Bid == school.DistrictBid })+1)%3].Bid
+	rows := oracle.Rows(world, oracle.Options{OwnPerspective: true, Schools: []string{school.Bid}})
 	first := func(table, column string) string {
 		for _, row := range rows[table] {
 			if bid, there := row[column].(string); there {
@@ -36,15 +39,15 @@ func TestCallsAboutOneRecord(t *testing.T) {
 	}
 	student, educator := first("students", "student_bid"), first("educator_school_associations", "educator_bid")
 	class, association := first("school_classes", "school_class_bid"), first("educator_school_associations", "educator_school_association_bid")
-	unmatched := slices.IndexFunc(rows["students"], func(r Row) bool { return r["student_bid"] == nil })
+	unmatched := slices.IndexFunc(rows["students"], func(r oracle.Row) bool { return r["student_bid"] == nil })
 	require.NotEqual(t, -1, unmatched)
-	hidden := world.bidOf(aStudent, 5, 0)
-	for i := range world.schools[5].students {
-		if st := world.student(5, i); !st.matched {
-			hidden = st.bid
+	hidden := world.BidOf(simulator.StudentEntity, 5, 0)
+	for i := range school.Students {
+		if !world.HasStudent(5, i) {
+			hidden = world.BidOf(simulator.StudentEntity, 5, i)
 		}
 	}
-	nobody := world.bidOf(aStudent, 5, 10_000).String()
+	nobody := world.BidOf(simulator.StudentEntity, 5, 10_000).String()
 	perspective := "?perspective-bid=" + school.DistrictBid
 	ofStudent, ofEducator := perspective+"&student-bid="+student, perspective+"&educator-bid="+educator
 	for name, test := range map[string]struct {
@@ -83,37 +86,39 @@ func TestCallsAboutOneRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := *c
-			own.t = t
-			status, body := own.do(own.request(t.Context(), test.path))
+			own.T = t
+			status, body := own.Do(own.Request(t.Context(), test.path))
 			require.Equal(t, test.want, status, "%s", body)
 		})
 	}
 	t.Run("a student has no classes in another school", func(t *testing.T) {
 		t.Parallel()
 		own := *c
-		own.t = t
-		sees := slices.ContainsFunc(world.Districts(), func(d District) bool { return d.Bid == school.DistrictBid && slices.Contains(d.Schools, other.Bid) })
-		op := named(operations(), "student_school_classes")
+		own.T = t
+		sees := slices.ContainsFunc(world.Districts(), func(d simulator.District) bool {
+			return d.Bid == school.DistrictBid && slices.Contains(d.Schools, other.Bid)
+		})
+		op := simulator.FindOperation(simulator.Operations(), "student_school_classes")
 		query := url.Values{"perspective-bid": {school.DistrictBid}, "student-bid": {student}, "school-bid": {other.Bid}}
 		if !sees {
 			query.Set("perspective-bid", other.DistrictBid)
 		}
-		require.Empty(t, own.list(op, studentClassList, query))
+		require.Empty(t, own.List(op, studentClassList, query))
 		query.Del("school-bid")
 		query.Set("perspective-bid", school.DistrictBid)
-		require.NotEmpty(t, own.list(op, studentClassList, query))
+		require.NotEmpty(t, own.List(op, studentClassList, query))
 	})
 }
 
 // TestReadsByIDAreLoggedUnderTheirSchool: faults can be aimed at a school though the request does not name it.
 func TestReadsByIDAreLoggedUnderTheirSchool(t *testing.T) {
 	t.Parallel()
-	world := small()
+	world := simulator.Small()
 	school := world.Schools()[3]
-	server, c := start(t, world, ServerOptions{Faults: []Fault{{School: school.Bid, Kind: FaultStatus, Status: 403}}})
-	status, _ := c.do(c.request(t.Context(), studentPath+world.bidOf(aStudent, 3, 0).String()))
+	server, c := simulator.StartClient(t, world, simulator.ServerOptions{Faults: []simulator.Fault{{School: school.Bid, Kind: simulator.FaultStatus, Status: 403}}})
+	status, _ := c.Do(c.Request(t.Context(), studentPath+world.BidOf(simulator.StudentEntity, 3, 0).String()))
 	require.Equal(t, 403, status)
-	status, _ = c.do(c.request(t.Context(), studentPath+world.bidOf(aStudent, 4, 0).String()))
+	status, _ = c.Do(c.Request(t.Context(), studentPath+world.BidOf(simulator.StudentEntity, 4, 0).String()))
 	require.Equal(t, 200, status)
 	log := server.Log()
 	require.Equal(t, []string{school.Bid, world.Schools()[4].Bid}, []string{log[len(log)-2].School, log[len(log)-1].School})
@@ -122,10 +127,10 @@ func TestReadsByIDAreLoggedUnderTheirSchool(t *testing.T) {
 
 func TestSingleReadsAreBareOrWrapped(t *testing.T) {
 	t.Parallel()
-	world := small()
-	_, c := start(t, world, ServerOptions{})
+	world := simulator.Small()
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{})
 	school := world.Schools()[5]
-	rows := world.Oracle(OracleOptions{OwnPerspective: true, Schools: []string{school.Bid}})
+	rows := oracle.Rows(world, oracle.Options{OwnPerspective: true, Schools: []string{school.Bid}})
 	for _, test := range []struct{ table, column, path, wrapper string }{
 		{"school_classes", "school_class_bid", classPath, "schoolClass"},
 		{"educator_school_associations", "educator_school_association_bid", associationPath, "educatorSchoolAssociation"},
@@ -133,7 +138,7 @@ func TestSingleReadsAreBareOrWrapped(t *testing.T) {
 		wrapped := 0
 		for _, row := range rows[test.table] {
 			bid, _ := row[test.column].(string)
-			if strings.HasPrefix(string(c.get(test.path+bid+"?perspective-bid="+school.DistrictBid)), `{"`+test.wrapper+`":{`) {
+			if strings.HasPrefix(string(c.Get(test.path+bid+"?perspective-bid="+school.DistrictBid)), `{"`+test.wrapper+`":{`) {
 				wrapped++
 			}
 		}
@@ -144,8 +149,8 @@ func TestSingleReadsAreBareOrWrapped(t *testing.T) {
 
 func TestClassesOfStudentsAndEducators(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{SchoolSizes: []int{300}})
-	expected := world.Expect(OracleOptions{Datasets: AllDatasets(), OwnPerspective: true})
+	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{300}})
+	expected := oracle.Expect(world, oracle.Options{Datasets: oracle.AllDatasets(), OwnPerspective: true})
 	rows := expected.Rows
 	for _, who := range []string{"student", "educator"} {
 		table := who + "_school_classes"
@@ -159,11 +164,11 @@ func TestClassesOfStudentsAndEducators(t *testing.T) {
 		}
 		require.Positive(t, several, "%s: some classes have two records that differ", table)
 		require.Less(t, several, len(perKey)/5)
-		at := slices.IndexFunc(expected.Ledger, func(l LedgerRow) bool { return l.Dataset == table })
+		at := slices.IndexFunc(expected.Ledger, func(l oracle.LedgerRow) bool { return l.Dataset == table })
 		require.Positive(t, expected.Ledger[at].Duplicates, "%s: some records come twice", table)
 	}
 	// Whom 4.4 gives no bid has no details.
-	at := slices.IndexFunc(expected.Ledger, func(l LedgerRow) bool { return l.Dataset == "student_details" })
+	at := slices.IndexFunc(expected.Ledger, func(l oracle.LedgerRow) bool { return l.Dataset == "student_details" })
 	require.Positive(t, expected.Ledger[at].Unavailable)
 	require.EqualValues(t, len(rows["students"]), expected.Ledger[at].Unavailable+expected.Ledger[at].Rows)
 	require.Len(t, rows["school_class_details"], len(rows["school_classes"]))

@@ -3,60 +3,63 @@ package simulator
 import "math/bits"
 
 // golden is the increment of splitmix64, an odd number close to 2^64 divided by the golden ratio.
-const golden = 0x9e3779b97f4a7c15
+const Golden = 0x9e3779b97f4a7c15
 
 // mix is the finaliser of splitmix64: a bijection in which each bit of the input moves about half of the output's bits.
-func mix(x uint64) uint64 {
+func Mix(x uint64) uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
 	return x ^ (x >> 31)
 }
 
 // hash folds a position in the world, such as (what, school, index), into one number that depends on the order of its parts.
-func hash(seed uint64, parts ...int) uint64 {
-	h := mix(seed + golden)
+func Hash(seed uint64, parts ...int) uint64 {
+	h := Mix(seed + Golden)
 	for _, part := range parts {
-		h = mix(h ^ mix(uint64(part)+golden))
+		h = Mix(h ^ Mix(uint64(part)+Golden))
 	}
 	return h
 }
 
 // hashText is hash for text; the parts ("ab", "c") and ("a", "bc") differ.
 func hashText(seed uint64, parts ...string) uint64 {
-	h := mix(seed + golden)
+	h := Mix(seed + Golden)
 	for _, part := range parts {
-		h = mix(h ^ uint64(len(part)))
+		h = Mix(h ^ uint64(len(part)))
 		for i := range len(part) {
 			h = (h ^ uint64(part[i])) * 0x100000001b3
 		}
 	}
-	return mix(h)
+	return Mix(h)
 }
 
 // draw is a sequence of pseudo-random numbers. All arithmetic on draws is done in integers: floating point is free to differ
 // between processors (fused multiply-add), and the same seed must give the same bytes everywhere.
-type draw struct{ state uint64 }
+type Rand struct{ state uint64 }
 
-func (d *draw) next() uint64 {
-	d.state += golden
-	return mix(d.state)
+// newDraw returns the sequence that begins at a state.
+func NewRand(state uint64) *Rand { return &Rand{state} }
+
+func (d *Rand) next() uint64 {
+	d.state += Golden
+	return Mix(d.state)
 }
 
 // below returns a number from 0 to n-1.
-func (d *draw) below(n int) int {
+func (d *Rand) Below(n int) int {
 	high, _ := bits.Mul64(d.next(), uint64(n))
 	return int(high)
 }
 
 // between returns a number from low to high, both included.
-func (d *draw) between(low, high int) int { return low + d.below(high-low+1) }
+func (d *Rand) Between(low, high int) int { return low + d.Below(high-low+1) }
 
 // chance is true perMille times out of a thousand.
-func (d *draw) chance(perMille int) bool { return d.below(1000) < perMille }
+func (d *Rand) Chance(perMille int) bool { return d.Below(1000) < perMille }
 
 // normal returns a standard normal deviate in thousandths, within six standard deviations: the sum of twelve uniform
 // numbers of 16 bits, whose standard deviation is 65536.
-func (d *draw) normal() int {
+func (d *Rand) normal() int {
 	sum := 0
 	for range 3 {
 		for x := d.next(); x != 0; x >>= 16 {

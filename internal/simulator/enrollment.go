@@ -7,37 +7,37 @@ import (
 
 // life is what the filters of an enrollment list look at.
 type life struct {
-	begin, end day // both included; open if end is zero
+	begin, end Day // both included; open if end is zero
 	modified   int64
 	removed    bool
 }
 
 // keeps applies the parameters of an enrollment list (specification, "Rules common to all endpoints").
-func (f *filter) keeps(l *life) bool {
-	if f.dated && (l.begin > f.on || l.end != 0 && l.end < f.on) {
+func (f *Filter) keeps(l *life) bool {
+	if f.Dated && (l.begin > f.On || l.end != 0 && l.end < f.On) {
 		return false
 	}
-	return l.modified >= f.since && (f.removed || !l.removed)
+	return l.modified >= f.Since && (f.Removed || !l.removed)
 }
 
 // matches says whether a record whose field has this value passes the parameter of that name.
-func (f *filter) matches(parameter, value string) bool {
+func (f *Filter) matches(parameter, value string) bool {
 	wanted, asked := f.equal[parameter]
 	return !asked || wanted == value
 }
 
 // onDefault is the filter of an operation whose effective date is the current one unless given.
-func (w *World) onDefault(c *call) filter {
-	f := c.filter
-	if !f.dated {
-		f.on, f.dated = w.today, true
+func (w *World) onDefault(c *Call) Filter {
+	f := c.Filter
+	if !f.Dated {
+		f.On, f.Dated = w.today, true
 	}
 	return f
 }
 
 // aged draws when a record was last modified, within the year before the world's day, and whether it was removed then.
-func (w *World) aged(d *draw, removedPerMille int) (modified int64, removed bool) {
-	return w.today.millis() - 1000*int64(d.between(1, 365*secondsPerDay)), d.chance(removedPerMille)
+func (w *World) aged(d *Rand, removedPerMille int) (modified int64, removed bool) {
+	return w.today.Millis() - 1000*int64(d.Between(1, 365*secondsPerDay)), d.Chance(removedPerMille)
 }
 
 // The academic years that 4.7 lists: two past ones, the current and the next.
@@ -47,46 +47,46 @@ const (
 )
 
 func (w *World) academicYearLife(perspective, year int) life {
-	d := draw{hash(w.seed, int(anAcademicYear), perspective, year)}
+	d := Rand{Hash(w.seed, int(academicYearEntity), perspective, year)}
 	l := life{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
 	l.modified, _ = w.aged(&d, 0)
 	// Only what is over is removed, and seldom: the terms of results stay known.
-	l.removed = year == w.yearOf(perspective, w.today)-pastYears && d.chance(300)
+	l.removed = year == w.yearOf(perspective, w.today)-pastYears && d.Chance(300)
 	return l
 }
 
 // academicYears is 4.7. The sessions of a district are those of its results' terms; the state has a calendar of its own.
-func academicYears(w *World, c *call) source {
-	year := func(i int) int { return w.yearOf(c.district, w.today) - pastYears + i }
-	bidOf := func(i int) bid { return w.bidOf(anAcademicYear, c.district, year(i)) }
-	return source{
-		count: listedYears,
-		keep: func(i int) bool {
-			l := w.academicYearLife(c.district, year(i))
-			return c.filter.keeps(&l) && c.filter.matches("academic-year-bid", w.bidText(bidOf(i)))
+func academicYears(w *World, c *Call) List {
+	year := func(i int) int { return w.yearOf(c.District, w.today) - pastYears + i }
+	bidOf := func(i int) Bid { return w.BidOf(academicYearEntity, c.District, year(i)) }
+	return List{
+		Count: listedYears,
+		Keep: func(i int) bool {
+			l := w.academicYearLife(c.District, year(i))
+			return c.Filter.keeps(&l) && c.Filter.matches("academic-year-bid", w.bidText(bidOf(i)))
 		},
-		record: func(a *arena, i int) []member {
-			l := w.academicYearLife(c.district, year(i))
-			d := draw{hash(w.seed, int(anAcademicYear), c.district, year(i), 1)}
-			var list [seasons]member
+		Record: func(a *Arena, i int) []Member {
+			l := w.academicYearLife(c.District, year(i))
+			d := Rand{Hash(w.seed, int(academicYearEntity), c.District, year(i), 1)}
+			var list [seasons]Member
 			for s := range seasons {
-				session := w.session(c.district, year(i), s)
-				list[s] = member{value: a.object(
-					member{"enrollmentSessionBid", identOf(session.bid)},
-					member{"description", d.known(970, textOf(session.description))},
-					member{"beginDate", dateOf(session.begin)},
-					member{"endDate", dateOf(session.end)},
+				session := w.session(c.District, year(i), s)
+				list[s] = Member{Value: a.object(
+					Member{"enrollmentSessionBid", idOf(session.bid)},
+					Member{"description", d.known(970, TextOf(session.description))},
+					Member{"beginDate", dateOf(session.begin)},
+					Member{"endDate", dateOf(session.end)},
 				)}
 			}
 			return a.list(
-				member{"academicYearBid", identOf(bidOf(i))},
-				member{"perspectiveBid", identOf(w.districts[c.district].bid)},
-				member{"schoolBid", identOf(w.schools[c.school].bid)},
-				member{"beginDate", dateOf(l.begin)},
-				member{"endDate", dateOf(l.end)},
-				member{"description", textOf(yearName(year(i)))},
-				member{"enrollmentSessions", a.array(list[:]...)},
-				member{"modifiedDateTime", d.moment(l.modified)},
+				Member{"academicYearBid", idOf(bidOf(i))},
+				Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
+				Member{"schoolBid", idOf(w.schools[c.School].bid)},
+				Member{"beginDate", dateOf(l.begin)},
+				Member{"endDate", dateOf(l.end)},
+				Member{"description", TextOf(yearName(year(i)))},
+				Member{"enrollmentSessions", a.array(list[:]...)},
+				Member{"modifiedDateTime", d.moment(l.modified)},
 			)
 		},
 	}
@@ -100,7 +100,7 @@ const associationSlots = 1 + (pastYears+1)*int(seasons)
 func (w *World) studentAssociation(st *student, slot int) (l life, grade int, ok bool) {
 	district := w.schools[st.school].district
 	current := w.yearOf(district, w.today)
-	d := draw{hash(w.seed, int(aStudentAssociation), st.school, st.index, slot)}
+	d := Rand{Hash(w.seed, int(studentAssociationEntity), st.school, st.index, slot)}
 	l.modified, l.removed = w.aged(&d, 30)
 	if slot == 0 {
 		l.begin = w.yearBegin(district, st.since)
@@ -114,46 +114,46 @@ func (w *World) studentAssociation(st *student, slot int) (l life, grade int, ok
 }
 
 // studentAssociations is 4.8. The state sees the open association alone, and names the student by the state's id.
-func studentAssociations(w *World, c *call) source {
+func studentAssociations(w *World, c *Call) List {
 	f := w.onDefault(c)
-	state := w.districts[c.district].state
-	return source{
-		count: w.schools[c.school].students * associationSlots,
-		keep: func(i int) bool {
-			st, slot := w.student(c.school, i/associationSlots), i%associationSlots
+	state := w.districts[c.District].state
+	return List{
+		Count: w.schools[c.School].students * associationSlots,
+		Keep: func(i int) bool {
+			st, slot := w.student(c.School, i/associationSlots), i%associationSlots
 			l, _, ok := w.studentAssociation(&st, slot)
 			return ok && f.keeps(&l) && (slot == 0 || !state) && w.matchesStudent(&f, &st)
 		},
-		record: func(a *arena, i int) []member {
-			st := w.student(c.school, i/associationSlots)
+		Record: func(a *Arena, i int) []Member {
+			st := w.student(c.School, i/associationSlots)
 			l, grade, _ := w.studentAssociation(&st, i%associationSlots)
-			d := draw{hash(w.seed, int(aStudentAssociation), c.school, i, 1)}
+			d := Rand{Hash(w.seed, int(studentAssociationEntity), c.School, i, 1)}
 			name := st.person()
-			districtID, stateID := textOf(st.districtID()), value{}
+			districtID, stateID := TextOf(st.districtID()), Value{}
 			if state {
-				districtID, stateID, name.middle = value{}, textOf(st.studentID()), ""
+				districtID, stateID, name.middle = Value{}, TextOf(st.studentID()), ""
 			}
 			return a.list(
-				member{"studentSchoolAssociationBid", identOf(w.bidOf(aStudentAssociation, c.school, i))},
-				member{"studentBid", st.identity()},
-				member{"districtStudentId", districtID},
-				member{"stateStudentId", stateID},
-				member{"perspectiveBid", identOf(w.districts[c.district].bid)},
-				member{"schoolBid", identOf(w.schools[c.school].bid)},
-				member{"grade", d.known(980, textOf(gradeNames[grade]))},
-				member{"firstName", textOf(name.first)},
-				member{"middleName", textOrAbsent(name.middle)},
-				member{"lastName", textOf(name.last)},
-				member{"dateOfBirth", d.known(980, dateOf(w.born(&st)))},
-				member{"beginDate", dateOf(l.begin)},
-				member{"endDate", dateOrAbsent(l.end)},
-				member{"modifiedDateTime", d.moment(l.modified)},
+				Member{"studentSchoolAssociationBid", idOf(w.BidOf(studentAssociationEntity, c.School, i))},
+				Member{"studentBid", st.identity()},
+				Member{"districtStudentId", districtID},
+				Member{"stateStudentId", stateID},
+				Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
+				Member{"schoolBid", idOf(w.schools[c.School].bid)},
+				Member{"grade", d.known(980, TextOf(gradeNames[grade]))},
+				Member{"firstName", TextOf(name.first)},
+				Member{"middleName", textOrAbsent(name.middle)},
+				Member{"lastName", TextOf(name.last)},
+				Member{"dateOfBirth", d.known(980, dateOf(w.born(&st)))},
+				Member{"beginDate", dateOf(l.begin)},
+				Member{"endDate", dateOrAbsent(l.end)},
+				Member{"modifiedDateTime", d.moment(l.modified)},
 			)
 		},
 	}
 }
 
-func (w *World) matchesStudent(f *filter, st *student) bool {
+func (w *World) matchesStudent(f *Filter, st *student) bool {
 	return f.equal == nil ||
 		f.matches("student-bid", w.identityText(st)) &&
 			f.matches("state-student-id", st.studentID()) &&
@@ -166,64 +166,64 @@ const educatorSlots = 2
 func (w *World) educatorAssociation(school, educator, slot int) (l life, ok bool) {
 	district := w.schools[school].district
 	current := w.yearOf(district, w.today)
-	d := draw{hash(w.seed, int(anEducatorAssociation), school, educator, slot)}
+	d := Rand{Hash(w.seed, int(EducatorAssociationEntity), school, educator, slot)}
 	l.modified, l.removed = w.aged(&d, 30)
 	if slot == 0 {
-		l.begin = w.yearBegin(district, current-d.below(pastYears+1))
-		if d.chance(300) {
+		l.begin = w.yearBegin(district, current-d.Below(pastYears+1))
+		if d.Chance(300) {
 			l.end = w.yearBegin(district, current+1) - 1
 		}
 		return l, true
 	}
 	l.begin, l.end = w.yearBegin(district, current-2*pastYears), w.yearBegin(district, current-pastYears)-1
-	return l, d.chance(330)
+	return l, d.Chance(330)
 }
 
 // educatorAssociations is 4.13.
-func educatorAssociations(w *World, c *call) source {
+func educatorAssociations(w *World, c *Call) List {
 	f := w.onDefault(c)
-	return source{
-		count: w.schools[c.school].educators * educatorSlots,
-		keep: func(i int) bool {
-			l, ok := w.educatorAssociation(c.school, i/educatorSlots, i%educatorSlots)
-			return ok && f.keeps(&l) && f.matches("educator-bid", w.bidText(w.bidOf(anEducator, c.school, i/educatorSlots)))
+	return List{
+		Count: w.schools[c.School].educators * educatorSlots,
+		Keep: func(i int) bool {
+			l, ok := w.educatorAssociation(c.School, i/educatorSlots, i%educatorSlots)
+			return ok && f.keeps(&l) && f.matches("educator-bid", w.bidText(w.BidOf(EducatorEntity, c.School, i/educatorSlots)))
 		},
-		record: func(a *arena, i int) []member { return w.educatorAssociationRecord(a, c, i) },
+		Record: func(a *Arena, i int) []Member { return w.educatorAssociationRecord(a, c, i) },
 	}
 }
 
 // educatorAssociationRecord is an element of 4.13 and the answer of 4.14.
-func (w *World) educatorAssociationRecord(a *arena, c *call, i int) []member {
-	l, _ := w.educatorAssociation(c.school, i/educatorSlots, i%educatorSlots)
-	d := draw{hash(w.seed, int(anEducatorAssociation), c.school, i, 1)}
-	name := w.educator(c.school, i/educatorSlots)
+func (w *World) educatorAssociationRecord(a *Arena, c *Call, i int) []Member {
+	l, _ := w.educatorAssociation(c.School, i/educatorSlots, i%educatorSlots)
+	d := Rand{Hash(w.seed, int(EducatorAssociationEntity), c.School, i, 1)}
+	name := w.educator(c.School, i/educatorSlots)
 	return a.list(
-		member{"educatorSchoolAssociationBid", identOf(w.bidOf(anEducatorAssociation, c.school, i))},
-		member{"educatorBid", identOf(w.bidOf(anEducator, c.school, i/educatorSlots))},
-		member{"perspectiveBid", identOf(w.districts[c.district].bid)},
-		member{"schoolBid", identOf(w.schools[c.school].bid)},
-		member{"firstName", textOf(name.first)},
-		member{"middleName", textOrAbsent(name.middle)},
-		member{"lastName", textOf(name.last)},
-		member{"beginDate", dateOf(l.begin)},
-		member{"endDate", dateOrAbsent(l.end)},
-		member{"modifiedDateTime", d.moment(l.modified)},
+		Member{"educatorSchoolAssociationBid", idOf(w.BidOf(EducatorAssociationEntity, c.School, i))},
+		Member{"educatorBid", idOf(w.BidOf(EducatorEntity, c.School, i/educatorSlots))},
+		Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
+		Member{"schoolBid", idOf(w.schools[c.School].bid)},
+		Member{"firstName", TextOf(name.first)},
+		Member{"middleName", textOrAbsent(name.middle)},
+		Member{"lastName", TextOf(name.last)},
+		Member{"beginDate", dateOf(l.begin)},
+		Member{"endDate", dateOrAbsent(l.end)},
+		Member{"modifiedDateTime", d.moment(l.modified)},
 	)
 }
 
 // educator is the name of a school's educator.
 func (w *World) educator(school, index int) person {
-	d := draw{hash(w.seed, int(anEducator), school, index)}
+	d := Rand{Hash(w.seed, int(EducatorEntity), school, index)}
 	return d.person()
 }
 
 // districtID is the district's student id: fewer digits than the state's, without leading zeros.
 func (st *student) districtID() string {
-	return strconv.FormatUint(100_000+hash(st.bid.low, 2)%900_000, 10)
+	return strconv.FormatUint(100_000+Hash(st.bid.Low, 2)%900_000, 10)
 }
 
 // born is a date of birth that fits the grade: five years old on the first of September of kindergarten.
-func (w *World) born(st *student) day {
+func (w *World) born(st *student) Day {
 	kindergarten := w.yearOf(w.schools[st.school].district, w.today) - st.grade
-	return firstOf(time.September, kindergarten-5) - 1 - day(hash(st.bid.low, 3)%365)
+	return firstOf(time.September, kindergarten-5) - 1 - Day(Hash(st.bid.Low, 3)%365)
 }

@@ -1,18 +1,22 @@
-package simulator
+package simulator_test
 
 import (
 	"net/url"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 func TestTermsOfResultsAreSessions(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{SchoolSizes: []int{500, 300, 200}})
-	rows := world.Oracle(OracleOptions{})
-	sessions := map[any]Row{}
+	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{500, 300, 200}})
+	rows := oracle.Rows(world, oracle.Options{})
+	sessions := map[any]oracle.Row{}
 	for _, row := range rows["enrollment_sessions"] {
 		sessions[row["enrollment_session_bid"]] = row
 	}
@@ -23,14 +27,14 @@ func TestTermsOfResultsAreSessions(t *testing.T) {
 		begin, _ := session["begin_date"].(string)
 		end, _ := session["end_date"].(string)
 		at, _ := row["administration_start_date_time"].(int64)
-		taken := day(at / (secondsPerDay * 1_000_000)).String()
+		taken := time.UnixMicro(at).UTC().Format(time.DateOnly)
 		require.True(t, begin <= taken && taken <= end, "%s lies in %s to %s", taken, begin, end)
 	}
 }
 
 func TestSessionsAreDistrictWide(t *testing.T) {
 	t.Parallel()
-	rows := NewWorld(Options{SchoolSizes: []int{30, 20, 10, 30, 20, 10}}).Oracle(OracleOptions{})
+	rows := oracle.Rows(simulator.NewWorld(simulator.Options{SchoolSizes: []int{30, 20, 10, 30, 20, 10}}), oracle.Options{})
 	type key struct{ perspective, session any }
 	dates, perYear, shared := map[key][2]any{}, map[[3]any]int{}, false
 	for _, row := range rows["enrollment_sessions"] {
@@ -52,10 +56,10 @@ func TestSessionsAreDistrictWide(t *testing.T) {
 
 func TestStudentsHaveSeveralAssociations(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{SchoolSizes: []int{300}})
+	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{300}})
 	perStudent := map[any]int{}
 	own := world.Schools()[0].DistrictBid
-	for _, row := range world.Oracle(OracleOptions{OwnPerspective: true})["student_school_associations"] {
+	for _, row := range oracle.Rows(world, oracle.Options{OwnPerspective: true})["student_school_associations"] {
 		require.Equal(t, own, row["requested_perspective_bid"])
 		perStudent[row["student_bid"]]++
 	}
@@ -70,8 +74,8 @@ func TestStudentsHaveSeveralAssociations(t *testing.T) {
 
 func TestClassesVary(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{SchoolSizes: []int{1200}})
-	rows := world.Oracle(OracleOptions{})
+	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{1200}})
+	rows := oracle.Rows(world, oracle.Options{})
 	withEducators, withStudents := map[any]bool{}, map[any]bool{}
 	state := map[any]bool{} // sees no names
 	for _, district := range world.Districts() {
@@ -106,18 +110,18 @@ func TestClassesVary(t *testing.T) {
 
 func TestPerspectives(t *testing.T) {
 	t.Parallel()
-	world := small()
-	server, c := start(t, world, ServerOptions{})
+	world := simulator.Small()
+	server, c := simulator.StartClient(t, world, simulator.ServerOptions{})
 	districts := world.Districts()
 	state := districts[len(districts)-1]
 	require.True(t, state.State)
-	two := slices.IndexFunc(world.Schools(), func(s School) bool { return slices.Contains(state.Schools, s.Bid) && s.Results > 0 })
-	one := slices.IndexFunc(world.Schools(), func(s School) bool { return !slices.Contains(state.Schools, s.Bid) })
+	two := slices.IndexFunc(world.Schools(), func(s simulator.School) bool { return slices.Contains(state.Schools, s.Bid) && s.Results > 0 })
+	one := slices.IndexFunc(world.Schools(), func(s simulator.School) bool { return !slices.Contains(state.Schools, s.Bid) })
 	require.NotEqual(t, -1, two)
 	require.NotEqual(t, -1, one)
 	ask := func(perspective, school string) int {
 		query := url.Values{"perspective-bid": {perspective}, "school-bid": {school}}
-		status, _ := c.do(c.request(t.Context(), "/enrollments/v1/school-classes?"+query.Encode()))
+		status, _ := c.Do(c.Request(t.Context(), "/enrollments/v1/school-classes?"+query.Encode()))
 		return status
 	}
 	both, alone := world.Schools()[two], world.Schools()[one]
@@ -127,15 +131,15 @@ func TestPerspectives(t *testing.T) {
 	require.Equal(t, 403, ask(state.Bid, alone.Bid))
 	require.Equal(t, 404, ask(alone.Bid, alone.Bid))
 
-	server.SetFaults([]Fault{{Kind: FaultStatus, Status: 403, School: both.Bid, District: state.Bid}})
+	server.SetFaults([]simulator.Fault{{Kind: simulator.FaultStatus, Status: 403, School: both.Bid, District: state.Bid}})
 	require.Equal(t, 200, ask(both.DistrictBid, both.Bid))
 	require.Equal(t, 403, ask(state.Bid, both.Bid), "a fault can be aimed at one perspective of a school")
 }
 
 func TestEnrollmentParametersAreChecked(t *testing.T) {
 	t.Parallel()
-	world := small()
-	_, c := start(t, world, ServerOptions{ListPageSize: 5})
+	world := simulator.Small()
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 5})
 	school := world.Schools()[5]
 	base := url.Values{"perspective-bid": {school.DistrictBid}, "school-bid": {school.Bid}}
 	const (
@@ -144,7 +148,7 @@ func TestEnrollmentParametersAreChecked(t *testing.T) {
 		classes   = "/enrollments/v1/school-classes"
 		educators = "/enrollments/v1/educator-school-associations"
 	)
-	cursor := nextPage(t, c.get(students+"?"+base.Encode()))
+	cursor := simulator.NextPage(t, c.Get(students+"?"+base.Encode()))
 	for name, test := range map[string]struct {
 		path string
 		add  url.Values
@@ -177,7 +181,7 @@ func TestEnrollmentParametersAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := *c
-			own.t = t
+			own.T = t
 			query := url.Values{}
 			for _, from := range []url.Values{base, test.add} {
 				for key, values := range from {
@@ -186,7 +190,7 @@ func TestEnrollmentParametersAreChecked(t *testing.T) {
 					}
 				}
 			}
-			status, body := own.do(own.request(t.Context(), test.path+"?"+query.Encode()))
+			status, body := own.Do(own.Request(t.Context(), test.path+"?"+query.Encode()))
 			require.Equal(t, test.want, status, "%s", body)
 		})
 	}
@@ -194,10 +198,10 @@ func TestEnrollmentParametersAreChecked(t *testing.T) {
 
 func TestAssociationsOfOneStudentOrEducator(t *testing.T) {
 	t.Parallel()
-	world := small()
-	_, c := start(t, world, ServerOptions{})
+	world := simulator.Small()
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{})
 	school := world.Schools()[5]
-	rows := world.Oracle(OracleOptions{OwnPerspective: true, Schools: []string{school.Bid}})
+	rows := oracle.Rows(world, oracle.Options{OwnPerspective: true, Schools: []string{school.Bid}})
 	for _, test := range []struct{ table, column, path, parameter, wrapper string }{
 		{"student_school_associations", "student_bid", "student-school-associations", "student-bid", "studentSchoolAssociations"},
 		{"student_school_associations", "district_student_id", "student-school-associations", "district-student-id", "studentSchoolAssociations"},
@@ -212,7 +216,7 @@ func TestAssociationsOfOneStudentOrEducator(t *testing.T) {
 			}
 		}
 		query := url.Values{"perspective-bid": {school.DistrictBid}, "school-bid": {school.Bid}, test.parameter: {wanted}}
-		page, isObject := decode(t, c.get("/enrollments/v1/"+test.path+"?"+query.Encode())).(map[string]any)
+		page, isObject := simulator.Decode(t, c.Get("/enrollments/v1/"+test.path+"?"+query.Encode())).(map[string]any)
 		require.True(t, isObject)
 		records, isList := page[test.wrapper].([]any)
 		require.True(t, isList)

@@ -194,7 +194,7 @@ func (b *faultBook) strike(a *aim) (*Fault, int) {
 
 func (b *faultBook) pick(a *aim, t tally) *Fault {
 	// A number from 0 to 1 of 53 bits, as a float64 holds.
-	luck := float64(mix(a.key^mix(b.seed+uint64(t.tries)))>>11) / (1 << 53)
+	luck := float64(Mix(a.key^Mix(b.seed+uint64(t.tries)))>>11) / (1 << 53)
 	for i := range b.faults {
 		f := &b.faults[i]
 		if !f.fits(a, t.tries) {

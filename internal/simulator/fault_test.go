@@ -26,9 +26,9 @@ type outcome struct {
 	readErr error // of the body
 }
 
-func (c *client) try(ctx context.Context, path string) outcome {
-	c.t.Helper()
-	answer, err := c.http.Do(c.request(ctx, path))
+func (c *Client) try(ctx context.Context, path string) outcome {
+	c.T.Helper()
+	answer, err := c.HTTP.Do(c.Request(ctx, path))
 	if err != nil {
 		return outcome{err: err}
 	}
@@ -130,14 +130,14 @@ func TestEachFaultIsSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			world := small()
+			world := Small()
 			test.fault.ToTry = 1
-			server, c := start(t, world, ServerOptions{})
+			server, c := StartClient(t, world, ServerOptions{})
 			path := "/test-results/v1/growth?school-bid=" + world.Schools()[5].Bid
-			right := string(c.get(path))
+			right := string(c.Get(path))
 			server.SetFaults([]Fault{test.fault})
 			// On a connection that it has used before, net/http repeats a GET by itself when no byte of an answer came.
-			c.http.CloseIdleConnections()
+			c.HTTP.CloseIdleConnections()
 
 			// Long enough for a busy machine to answer at all, short enough to wait for in the tests of stalls.
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
@@ -147,7 +147,7 @@ func TestEachFaultIsSeen(t *testing.T) {
 				defer cancel()
 			}
 			test.check(t, c.try(ctx, path), right)
-			require.Equal(t, right, string(c.get(path)), "the second try succeeds")
+			require.Equal(t, right, string(c.Get(path)), "the second try succeeds")
 
 			log := server.Log()
 			first, second := log[len(log)-2], log[len(log)-1]
@@ -160,7 +160,7 @@ func TestEachFaultIsSeen(t *testing.T) {
 
 func TestErrorBodiesComeInEveryShape(t *testing.T) {
 	t.Parallel()
-	_, c := start(t, small(), ServerOptions{Faults: []Fault{{Kind: FaultStatus, Status: 503}}})
+	_, c := StartClient(t, Small(), ServerOptions{Faults: []Fault{{Kind: FaultStatus, Status: 503}}})
 	seen := map[string]bool{}
 	for range errorBodies {
 		got := c.try(t.Context(), "/organizations/v1/schools")
@@ -172,7 +172,7 @@ func TestErrorBodiesComeInEveryShape(t *testing.T) {
 
 func TestFaultsAreAimed(t *testing.T) {
 	t.Parallel()
-	world := small()
+	world := Small()
 	one, two := world.Schools()[1].Bid, world.Schools()[2].Bid
 	growth := func(school string) string { return "/test-results/v1/growth?school-bid=" + school }
 	students := func(school string) string { return "/organizations/v1/schools/" + school + "/students" }
@@ -209,7 +209,7 @@ func TestFaultsAreAimed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test.fault.Kind, test.fault.Status = FaultStatus, http.StatusInternalServerError
-			_, c := start(t, world, ServerOptions{Faults: []Fault{test.fault}})
+			_, c := StartClient(t, world, ServerOptions{Faults: []Fault{test.fault}})
 			got := make([]int, len(test.asked))
 			for i, path := range test.asked {
 				got[i] = c.try(t.Context(), path).status
@@ -221,12 +221,12 @@ func TestFaultsAreAimed(t *testing.T) {
 
 func TestTokenFaultsAreNamed(t *testing.T) {
 	t.Parallel()
-	server, c := start(t, small(), ServerOptions{})
+	server, c := StartClient(t, Small(), ServerOptions{})
 	server.SetFaults([]Fault{{Kind: FaultStatus, Status: 500}})
-	status, _ := c.do(c.tokenRequest())
+	status, _ := c.Do(c.tokenRequest())
 	require.Equal(t, 200, status, "a fault of every operation leaves the token endpoint alone")
 	server.SetFaults([]Fault{{Operation: OperationToken, Kind: FaultStatus, Status: 500}})
-	status, _ = c.do(c.tokenRequest())
+	status, _ = c.Do(c.tokenRequest())
 	require.Equal(t, 500, status)
 }
 
@@ -294,8 +294,8 @@ func TestTransientFaultsPass(t *testing.T) {
 // TestEverythingIsReadThroughTransientFaults reads with a plain retry loop what a quiet service gives, many requests at a time.
 func TestEverythingIsReadThroughTransientFaults(t *testing.T) {
 	t.Parallel()
-	world := small()
-	server, c := start(t, world, ServerOptions{PageSize: 20})
+	world := Small()
+	server, c := StartClient(t, world, ServerOptions{PageSize: 20})
 	server.SetFaults(TransientFaults(0.5, 20*time.Millisecond))
 	var wg sync.WaitGroup
 	for range 16 {
@@ -325,14 +325,14 @@ func TestEverythingIsReadThroughTransientFaults(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	t.Parallel()
-	world := small()
-	_, c := start(t, world, ServerOptions{Gzip: true})
+	world := Small()
+	_, c := StartClient(t, world, ServerOptions{Gzip: true})
 	path := "/test-results/v1/growth?school-bid=" + world.Schools()[5].Bid
-	plain := string(c.get(path))
+	plain := string(c.Get(path))
 	transport := &http.Transport{} // It asks for gzip and decompresses by itself.
 	t.Cleanup(transport.CloseIdleConnections)
-	c.http = &http.Client{Transport: transport}
-	answer, err := c.http.Do(c.request(t.Context(), path))
+	c.HTTP = &http.Client{Transport: transport}
+	answer, err := c.HTTP.Do(c.Request(t.Context(), path))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, answer.Body.Close()) }()
 	body, err := io.ReadAll(answer.Body)
@@ -343,16 +343,16 @@ func TestGzip(t *testing.T) {
 
 func TestStopEndsStalls(t *testing.T) {
 	t.Parallel()
-	server := New(small(), ServerOptions{Faults: []Fault{{Operation: OperationToken, Kind: FaultStall}}})
+	server := New(Small(), ServerOptions{Faults: []Fault{{Operation: OperationToken, Kind: FaultStall}}})
 	base, stop, err := Start(t.Context(), server, "")
 	require.NoError(t, err)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	c := &client{t: t, base: base, http: &http.Client{Transport: transport}}
+	c := &Client{T: t, Base: base, HTTP: &http.Client{Transport: transport}}
 	ended := make(chan error, 1)
 	request := c.tokenRequest()
 	go func() {
-		answer, err := c.http.Do(request)
+		answer, err := c.HTTP.Do(request)
 		if err == nil {
 			_ = answer.Body.Close()
 		}
@@ -373,6 +373,6 @@ func TestStartReportsABusyAddress(t *testing.T) {
 	t.Parallel()
 	taken := httptest.NewServer(http.NotFoundHandler())
 	defer taken.Close()
-	_, _, err := Start(t.Context(), New(small(), ServerOptions{}), strings.TrimPrefix(taken.URL, "http://"))
+	_, _, err := Start(t.Context(), New(Small(), ServerOptions{}), strings.TrimPrefix(taken.URL, "http://"))
 	require.ErrorContains(t, err, "listen for the simulated service")
 }

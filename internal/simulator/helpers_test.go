@@ -15,15 +15,15 @@ import (
 )
 
 // client asks a started server as a public client would, over real HTTP, without any code of the exporter.
-type client struct {
-	t     *testing.T
-	http  *http.Client
-	base  string
-	token string
+type Client struct {
+	T     *testing.T
+	HTTP  *http.Client
+	Base  string
+	Token string
 }
 
 // start serves a world on a loopback port for the length of the test and returns a client that has a token.
-func start(t *testing.T, world *World, options ServerOptions) (*Server, *client) {
+func StartClient(t *testing.T, world *World, options ServerOptions) (*Server, *Client) {
 	t.Helper()
 	server := New(world, options)
 	base, stop, err := Start(t.Context(), server, "")
@@ -33,7 +33,7 @@ func start(t *testing.T, world *World, options ServerOptions) (*Server, *client)
 		transport.CloseIdleConnections()
 		stop()
 	})
-	c := &client{t: t, base: base, http: &http.Client{
+	c := &Client{T: t, Base: base, HTTP: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -41,20 +41,20 @@ func start(t *testing.T, world *World, options ServerOptions) (*Server, *client)
 	return server, c
 }
 
-func (c *client) login() {
-	c.t.Helper()
-	status, body := c.do(c.tokenRequest())
-	require.Equal(c.t, http.StatusOK, status, "%s", body)
+func (c *Client) login() {
+	c.T.Helper()
+	status, body := c.Do(c.tokenRequest())
+	require.Equal(c.T, http.StatusOK, status, "%s", body)
 	var answer map[string]string
-	require.NoError(c.t, json.Unmarshal(body, &answer))
-	c.token = answer["access_token"]
-	require.Len(c.t, c.token, 28)
+	require.NoError(c.T, json.Unmarshal(body, &answer))
+	c.Token = answer["access_token"]
+	require.Len(c.T, c.Token, 28)
 }
 
-func (c *client) tokenRequest() *http.Request {
-	c.t.Helper()
-	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.base+"/auth/v1/token", http.NoBody)
-	require.NoError(c.t, err)
+func (c *Client) tokenRequest() *http.Request {
+	c.T.Helper()
+	r, err := http.NewRequestWithContext(c.T.Context(), http.MethodPost, c.Base+"/auth/v1/token", http.NoBody)
+	require.NoError(c.T, err)
 	r.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(DefaultKey+":"+DefaultSecret)))
 	r.Header.Set("apikey", DefaultKey)
 	r.Header.Set("grant_type", "client_credentials")
@@ -62,37 +62,37 @@ func (c *client) tokenRequest() *http.Request {
 }
 
 // request is a correct GET below the base path.
-func (c *client) request(ctx context.Context, path string) *http.Request {
-	c.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, http.NoBody)
-	require.NoError(c.t, err)
+func (c *Client) Request(ctx context.Context, path string) *http.Request {
+	c.T.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+path, http.NoBody)
+	require.NoError(c.T, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("apikey", DefaultKey)
-	r.Header.Set("Authorization", "Bearer "+c.token)
+	r.Header.Set("Authorization", "Bearer "+c.Token)
 	return r
 }
 
-func (c *client) do(r *http.Request) (int, []byte) {
-	c.t.Helper()
-	answer, err := c.http.Do(r)
-	require.NoError(c.t, err)
-	defer func() { require.NoError(c.t, answer.Body.Close()) }()
+func (c *Client) Do(r *http.Request) (int, []byte) {
+	c.T.Helper()
+	answer, err := c.HTTP.Do(r)
+	require.NoError(c.T, err)
+	defer func() { require.NoError(c.T, answer.Body.Close()) }()
 	body, err := io.ReadAll(answer.Body)
-	require.NoError(c.t, err)
+	require.NoError(c.T, err)
 	return answer.StatusCode, body
 }
 
 // get asks and insists on 200.
-func (c *client) get(path string) []byte {
-	c.t.Helper()
-	status, body := c.do(c.request(c.t.Context(), path))
-	require.Equal(c.t, http.StatusOK, status, "%s: %s", path, body)
+func (c *Client) Get(path string) []byte {
+	c.T.Helper()
+	status, body := c.Do(c.Request(c.T.Context(), path))
+	require.Equal(c.T, http.StatusOK, status, "%s: %s", path, body)
 	return body
 }
 
 // pages walks a paged list to its end and returns the bodies.
-func (c *client) pages(path string, query url.Values) [][]byte {
-	c.t.Helper()
+func (c *Client) Pages(path string, query url.Values) [][]byte {
+	c.T.Helper()
 	var bodies [][]byte
 	for next := ""; ; {
 		q := url.Values{}
@@ -100,7 +100,7 @@ func (c *client) pages(path string, query url.Values) [][]byte {
 		if next != "" {
 			q.Set("next-page", next)
 		}
-		body := c.get(path + "?" + q.Encode())
+		body := c.Get(path + "?" + q.Encode())
 		bodies = append(bodies, body)
 		var page struct {
 			Pagination struct {
@@ -108,58 +108,58 @@ func (c *client) pages(path string, query url.Values) [][]byte {
 				NextPage    *string
 			}
 		}
-		require.NoError(c.t, json.Unmarshal(body, &page))
-		require.NotNil(c.t, page.Pagination.HasNextPage)
+		require.NoError(c.T, json.Unmarshal(body, &page))
+		require.NotNil(c.T, page.Pagination.HasNextPage)
 		if !*page.Pagination.HasNextPage {
 			return bodies
 		}
-		require.NotNil(c.t, page.Pagination.NextPage)
-		require.NotEqual(c.t, next, *page.Pagination.NextPage)
+		require.NotNil(c.T, page.Pagination.NextPage)
+		require.NotEqual(c.T, next, *page.Pagination.NextPage)
 		next = *page.Pagination.NextPage
 	}
 }
 
 // list reads a whole list, paged or not, or a single read, in any of the shapes in which they may come.
-func (c *client) list(op *operation, path string, query url.Values) []node {
-	c.t.Helper()
-	records := []node{}
+func (c *Client) List(op *Operation, path string, query url.Values) []Node {
+	c.T.Helper()
+	records := []Node{}
 	for next := ""; ; {
 		q := maps.Clone(query)
 		if next != "" {
 			q.Set("next-page", next)
 		}
-		page := parse(c.t, c.get(strings.TrimSuffix(path+"?"+q.Encode(), "?")))
-		if op.single != "" {
-			require.Equal(c.t, byte('{'), page.kind)
-			if len(page.names) == 1 && page.names[0] == op.single {
-				return page.elements
+		page := parse(c.T, c.Get(strings.TrimSuffix(path+"?"+q.Encode(), "?")))
+		if op.Single != "" {
+			require.Equal(c.T, byte('{'), page.Kind)
+			if len(page.Names) == 1 && page.Names[0] == op.Single {
+				return page.Elements
 			}
-			return []node{page}
+			return []Node{page}
 		}
-		if page.kind == '[' {
-			require.NotContains(c.t, []string{"test_results", "academic_years", "school_classes"}, op.name)
-			return append(records, page.elements...)
+		if page.Kind == '[' {
+			require.NotContains(c.T, []string{"test_results", "academic_years", "school_classes"}, op.Name)
+			return append(records, page.Elements...)
 		}
-		list := page.member(op.wrapper)
-		for i, name := range page.names {
-			if list == nil && name != "pagination" && page.elements[i].kind == '[' {
-				list = &page.elements[i]
+		list := page.Member(op.Wrapper)
+		for i, name := range page.Names {
+			if list == nil && name != "pagination" && page.Elements[i].Kind == '[' {
+				list = &page.Elements[i]
 			}
 		}
-		require.NotNil(c.t, list)
-		records = append(records, list.elements...)
-		pagination := page.member("pagination")
-		if pagination == nil || pagination.member("hasNextPage").text == "false" {
-			require.False(c.t, pagination == nil && op.name == "test_results")
+		require.NotNil(c.T, list)
+		records = append(records, list.Elements...)
+		pagination := page.Member("pagination")
+		if pagination == nil || pagination.Member("hasNextPage").Text == "false" {
+			require.False(c.T, pagination == nil && op.Name == "test_results")
 			return records
 		}
-		require.Equal(c.t, "true", pagination.member("hasNextPage").text)
-		require.NotEqual(c.t, next, pagination.member("nextPage").text)
-		next = pagination.member("nextPage").text
+		require.Equal(c.T, "true", pagination.Member("hasNextPage").Text)
+		require.NotEqual(c.T, next, pagination.Member("nextPage").Text)
+		next = pagination.Member("nextPage").Text
 	}
 }
 
-func decode(t *testing.T, body []byte) any {
+func Decode(t *testing.T, body []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(body)))
 	decoder.UseNumber()
@@ -169,6 +169,9 @@ func decode(t *testing.T, body []byte) any {
 }
 
 // small is a world that is quick to read whole, with several pages at a small page size.
-func small() *World {
+func Small() *World {
 	return NewWorld(Options{Seed: 7, SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
 }
+
+// HasStudent reports whether 4.4 gives the student a bid.
+func (w *World) HasStudent(school, index int) bool { return w.student(school, index).matched }

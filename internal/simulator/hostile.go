@@ -13,87 +13,29 @@ import (
 // sent.
 const endless int64 = 1 << 40
 
-// HostileFaults is one fault of every kind of hostile answer, to be aimed by whoever uses it. The location is another host, to which
-// redirects lead; see [StartStranger].
-func HostileFaults(location string) []Fault {
-	faults := []Fault{
-		{Kind: FaultRedirect, Status: http.StatusNotModified},
-		{Kind: FaultRedirect, Status: http.StatusFound, Location: strings.TrimPrefix(location, "http:")},
-	}
-	for _, status := range []int{
-		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
-	} {
-		faults = append(faults, Fault{Kind: FaultRedirect, Status: status, Location: location})
-	}
-	for _, kind := range []FaultKind{
-		FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultEndlessBody, FaultGzipBomb, FaultTrickle, FaultEndlessHeaders,
-		FaultStall, FaultStallBody,
-	} {
-		faults = append(faults, Fault{Kind: kind})
-	}
-	// Two bytes that become a row each, as records and within one.
-	ones := strings.Repeat("1,", 3_000_000) + "1"
-	for _, records := range []string{"[" + ones + "]", `[{"testResultBid":"1","norms":[` + ones + `]}]`} {
-		faults = append(faults, Fault{Kind: FaultBody, Body: `{"pagination":{"hasNextPage":false},"testResults":` + records + `}`})
-	}
-	return faults
-}
-
-// HostileTokenFaults are answers of the token endpoint that hold no token that could be sent on.
-func HostileTokenFaults() []Fault {
-	faults := []Fault{
-		{Kind: FaultStall},
-		{Kind: FaultStallBody},
-		{Kind: FaultTrickle, Latency: time.Second},
-		{Kind: FaultHTML},
-		{Kind: FaultEmptyString},
-		{Kind: FaultDeepNesting},
-		{Kind: FaultEndlessBody},
-		{Kind: FaultGzipBomb},
-		{Kind: FaultEndlessHeaders},
-	}
-	for _, body := range []string{
-		`{}`,
-		`[]`,
-		`null`,
-		`{"access_token":null}`,
-		`{"access_token":""}`,
-		`{"access_token":{"token":"x"},"token_type":"BearerToken","expires_in":"3599"}`,
-		`{"access_token":"two\r\nlines: 1","token_type":"BearerToken","expires_in":"3599"}`,
-		`{"access_token":"\u0000","token_type":"BearerToken","expires_in":"3599"}`,
-		`{"token":"x"`,
-	} {
-		faults = append(faults, Fault{Kind: FaultBody, Body: body})
-	}
-	for i := range faults {
-		faults[i].Operation = OperationToken
-	}
-	return faults
-}
-
 // deep is a record that is nested too deep.
-func deep() value {
+func deep() Value {
 	const depth = 100_000
-	return value{kind: object, sub: []member{{"deep", unfit(strings.Repeat("[", depth) + strings.Repeat("]", depth))}}}
+	return Value{Kind: Object, Sub: []Member{{"deep", Value{Kind: Raw, Literal: &Literal{Sent: strings.Repeat("[", depth) + strings.Repeat("]", depth)}}}}}
 }
 
 // trap appends a page of a list that never ends.
-func (w *World) trap(r *renderer, a *arena, c *call, k *container, list *source, size int, fault FaultKind) {
-	if k.wrapper == "" {
-		k.wrapper = "items"
+func (w *World) trap(r *renderer, a *Arena, c *Call, k *Container, list *List, size int, fault FaultKind) {
+	if k.Wrapper == "" {
+		k.Wrapper = "items"
 	}
-	r.dst = append(r.dst, `{"`+k.wrapper+`":`...)
+	r.dst = append(r.dst, `{"`+k.Wrapper+`":`...)
 	var next int
 	switch fault {
 	case FaultCursorLoop:
-		if next = w.records(r, a, c, list, list.next(c.from), size); next >= list.count {
+		if next = w.records(r, a, c, list, list.Next(c.From), size); next >= list.Count {
 			next = 0
 		}
 	case FaultEndlessPages:
-		next = c.from + size
-		w.records(r, a, c, list, list.next(c.from%max(list.count, 1)), size)
+		next = c.From + size
+		w.records(r, a, c, list, list.Next(c.From%max(list.Count, 1)), size)
 	default:
-		next = c.from + size
+		next = c.From + size
 		r.dst = append(r.dst, "[]"...)
 	}
 	r.dst = append(r.dst, `,"pagination":{"hasNextPage":true,"nextPage":"`+w.cursor(c, next)+`"}}`...)

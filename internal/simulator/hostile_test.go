@@ -16,8 +16,8 @@ import (
 )
 
 // walk follows a list for up to so many pages and returns the numbers of their records, and the cursors that came more than once.
-func (c *client) walk(path string, pages int) (records []int, again []string) {
-	c.t.Helper()
+func (c *Client) walk(path string, pages int) (records []int, again []string) {
+	c.T.Helper()
 	next, seen := "", map[string]bool{}
 	separator := "?"
 	if strings.Contains(path, "?") {
@@ -28,15 +28,15 @@ func (c *client) walk(path string, pages int) (records []int, again []string) {
 		if next != "" {
 			page += separator + "next-page=" + url.QueryEscape(next)
 		}
-		body := parse(c.t, c.get(page))
-		require.Equal(c.t, byte('{'), body.kind)
-		for i := range body.elements {
-			if body.elements[i].kind == '[' {
-				records = append(records, len(body.elements[i].elements))
+		body := parse(c.T, c.Get(page))
+		require.Equal(c.T, byte('{'), body.Kind)
+		for i := range body.Elements {
+			if body.Elements[i].Kind == '[' {
+				records = append(records, len(body.Elements[i].Elements))
 			}
 		}
-		require.Equal(c.t, "true", body.member("pagination").member("hasNextPage").text)
-		if next = body.member("pagination").member("nextPage").text; seen[next] {
+		require.Equal(c.T, "true", body.Member("pagination").Member("hasNextPage").Text)
+		if next = body.Member("pagination").Member("nextPage").Text; seen[next] {
 			again = append(again, next)
 		}
 		seen[next] = true
@@ -46,7 +46,7 @@ func (c *client) walk(path string, pages int) (records []int, again []string) {
 
 func TestPagesWithoutEnd(t *testing.T) {
 	t.Parallel()
-	world := small()
+	world := Small()
 	school := world.Schools()[5]
 	growth := "/test-results/v1/growth?school-bid=" + school.Bid
 	for name, test := range map[string]struct {
@@ -65,7 +65,7 @@ func TestPagesWithoutEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, c := start(t, world, ServerOptions{PageSize: 50, Faults: []Fault{{Kind: test.fault}}})
+			_, c := StartClient(t, world, ServerOptions{PageSize: 50, Faults: []Fault{{Kind: test.fault}}})
 			records, again := c.walk(test.path, max(len(test.records), 4))
 			require.Len(t, again, test.again)
 			if test.records != nil {
@@ -76,21 +76,21 @@ func TestPagesWithoutEnd(t *testing.T) {
 }
 
 // open begins a request and returns its answer with the body unread.
-func (c *client) open(ctx context.Context, path string) *http.Response {
-	c.t.Helper()
-	answer, err := c.http.Do(c.request(ctx, path))
-	require.NoError(c.t, err)
-	c.t.Cleanup(func() { _ = answer.Body.Close() })
+func (c *Client) open(ctx context.Context, path string) *http.Response {
+	c.T.Helper()
+	answer, err := c.HTTP.Do(c.Request(ctx, path))
+	require.NoError(c.T, err)
+	c.T.Cleanup(func() { _ = answer.Body.Close() })
 	return answer
 }
 
 func TestEndlessAnswers(t *testing.T) {
 	t.Parallel()
-	world := small()
+	world := Small()
 	growth := "/test-results/v1/growth?school-bid=" + world.Schools()[5].Bid
-	hostile := func(t *testing.T, fault Fault) *client {
+	hostile := func(t *testing.T, fault Fault) *Client {
 		t.Helper()
-		_, c := start(t, world, ServerOptions{Faults: []Fault{fault}})
+		_, c := StartClient(t, world, ServerOptions{Faults: []Fault{fault}})
 		return c
 	}
 	const enough = 8 << 20
@@ -142,9 +142,9 @@ func TestEndlessAnswers(t *testing.T) {
 	t.Run("trickle", func(t *testing.T) {
 		t.Parallel()
 		c := hostile(t, Fault{Kind: FaultTrickle, Latency: time.Millisecond, FromTry: 2, ToTry: 2})
-		right := string(c.get("/organizations/v1/districts/"))
+		right := string(c.Get("/organizations/v1/districts/"))
 		begin := time.Now()
-		require.Equal(t, right, string(c.get("/organizations/v1/districts/")))
+		require.Equal(t, right, string(c.Get("/organizations/v1/districts/")))
 		require.GreaterOrEqual(t, time.Since(begin), time.Duration(len(right)-1)*time.Millisecond)
 
 		c = hostile(t, Fault{Kind: FaultTrickle})
@@ -158,8 +158,8 @@ func TestEndlessAnswers(t *testing.T) {
 	t.Run("depth", func(t *testing.T) {
 		t.Parallel()
 		c := hostile(t, Fault{Kind: FaultDeepNesting})
-		for _, path := range []string{growth, "/organizations/v1/schools", studentPath + world.bidOf(aStudent, 5, 0).String()} {
-			body := c.get(path)
+		for _, path := range []string{growth, "/organizations/v1/schools", "/students/v2/" + world.BidOf(StudentEntity, 5, 0).String()} {
+			body := c.Get(path)
 			require.Equal(t, bytes.Count(body, []byte{'['}), bytes.Count(body, []byte{']'}))
 			require.Greater(t, bytes.Count(body, []byte{'['}), 99_999)
 			var v any
@@ -175,17 +175,17 @@ func TestStopEndsWhatHasNoEnd(t *testing.T) {
 		t.Run(string(fault.Kind), func(t *testing.T) {
 			t.Parallel()
 			fault.Operation = OperationToken
-			server := New(small(), ServerOptions{Faults: []Fault{fault}})
+			server := New(Small(), ServerOptions{Faults: []Fault{fault}})
 			base, stop, err := Start(t.Context(), server, "")
 			require.NoError(t, err)
 			transport := &http.Transport{MaxResponseHeaderBytes: 1 << 40}
 			defer transport.CloseIdleConnections()
-			c := &client{t: t, base: base, http: &http.Client{Transport: transport}}
+			c := &Client{T: t, Base: base, HTTP: &http.Client{Transport: transport}}
 			ended := make(chan struct{})
 			request := c.tokenRequest()
 			go func() {
 				defer close(ended)
-				if answer, err := c.http.Do(request); err == nil {
+				if answer, err := c.HTTP.Do(request); err == nil {
 					<-t.Context().Done()
 					_ = answer.Body.Close()
 				}
@@ -202,63 +202,5 @@ func TestStopEndsWhatHasNoEnd(t *testing.T) {
 				t.Fatal("the answer outlives the server")
 			}
 		})
-	}
-}
-
-// TestStrangersSeeWhatACarelessClientBrings: the recorder would notice a key and a token.
-func TestStrangersSeeWhatACarelessClientBrings(t *testing.T) {
-	t.Parallel()
-	stranger, location, stop, err := StartStranger(t.Context())
-	require.NoError(t, err)
-	defer stop()
-	_, c := start(t, small(), ServerOptions{Faults: []Fault{{Kind: FaultRedirect, Status: http.StatusTemporaryRedirect, Location: location}}})
-	status, _ := c.do(c.request(t.Context(), "/organizations/v1/schools"))
-	require.Equal(t, http.StatusTemporaryRedirect, status)
-	require.Empty(t, stranger.Arrivals())
-
-	c.http.CheckRedirect = nil // Go's client follows, and brings the headers.
-	status, body := c.do(c.request(t.Context(), "/organizations/v1/schools"))
-	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "[]", string(body))
-	arrivals := stranger.Arrivals()
-	require.Len(t, arrivals, 1)
-	require.Equal(t, "/elsewhere", arrivals[0].URL)
-	require.Equal(t, DefaultKey, arrivals[0].Header.Get("Apikey"))
-}
-
-func TestHostileFaults(t *testing.T) {
-	t.Parallel()
-	kinds := map[FaultKind]int{}
-	for _, fault := range HostileFaults("http://stranger.invalid/x") {
-		kinds[fault.Kind]++
-		if fault.Kind == FaultRedirect && fault.Status != http.StatusNotModified {
-			require.Contains(t, fault.Location, "//stranger.invalid/x")
-		}
-	}
-	require.Len(t, kinds, 12)
-	require.Equal(t, 7, kinds[FaultRedirect])
-	require.Equal(t, 2, kinds[FaultBody])
-}
-
-// TestHostileTokensAreNone: of what the token endpoint answers by a hostile fault no request could be made.
-func TestHostileTokensAreNone(t *testing.T) {
-	t.Parallel()
-	for _, fault := range HostileTokenFaults() {
-		require.Equal(t, OperationToken, fault.Operation)
-		if fault.Kind != FaultBody && fault.Kind != FaultHTML && fault.Kind != FaultEmptyString && fault.Kind != FaultDeepNesting {
-			continue
-		}
-		server, c := start(t, small(), ServerOptions{})
-		server.SetFaults([]Fault{fault})
-		status, body := c.do(c.tokenRequest())
-		require.Equal(t, http.StatusOK, status)
-		var answer struct {
-			Token any `json:"access_token"`
-		}
-		if json.Unmarshal(body, &answer) != nil {
-			continue
-		}
-		token, isText := answer.Token.(string)
-		require.True(t, !isText || token == "" || strings.ContainsFunc(token, func(r rune) bool { return r < ' ' }), "%s", body)
 	}
 }

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,25 +13,25 @@ import (
 
 // node is a JSON value as a test reads it: by a reader of its own, which forgets nothing of what was sent. encoding/json would
 // take the last of doubled members, mend lone surrogates and bad UTF-8, and round numbers, all without a word.
-type node struct {
-	kind     byte     // {, [, ", t, f, n, or 0 for a number
-	compact  string   // as sent, without insignificant white space, bad bytes and lone surrogates replaced
-	text     string   // of a string, decoded; else as compact
-	invalid  int      // what was replaced
-	lone     bool     // a surrogate without its other half
-	names    []string // of members, decoded
-	badNames []int    // what was replaced in each
-	elements []node   // of an object or array
+type Node struct {
+	Kind     byte     // {, [, ", t, f, n, or 0 for a number
+	Compact  string   // as sent, without insignificant white space, bad bytes and lone surrogates replaced
+	Text     string   // of a string, decoded; else as compact
+	Invalid  int      // what was replaced
+	Lone     bool     // a surrogate without its other half
+	Names    []string // of members, decoded
+	BadNames []int    // what was replaced in each
+	Elements []Node   // of an object or array
 }
 
 // member is the last member of a name; nil if there is none, or it is null.
-func (n *node) member(name string) *node {
-	for i := len(n.names) - 1; i >= 0; i-- {
-		if n.names[i] == name {
-			if n.elements[i].kind == 'n' {
+func (n *Node) Member(name string) *Node {
+	for i := len(n.Names) - 1; i >= 0; i-- {
+		if n.Names[i] == name {
+			if n.Elements[i].Kind == 'n' {
 				return nil
 			}
-			return &n.elements[i]
+			return &n.Elements[i]
 		}
 	}
 	return nil
@@ -41,7 +42,7 @@ type nodeReader struct {
 	rest string
 }
 
-func parse(t *testing.T, body []byte) node {
+func parse(t *testing.T, body []byte) Node {
 	t.Helper()
 	r := nodeReader{t, string(body)}
 	n := r.value()
@@ -60,7 +61,7 @@ func (r *nodeReader) expect(c byte) {
 
 func (r *nodeReader) space() { r.rest = strings.TrimLeft(r.rest, " \t\r\n") }
 
-func (r *nodeReader) value() node {
+func (r *nodeReader) value() Node {
 	r.t.Helper()
 	r.space()
 	switch r.rest[0] {
@@ -70,52 +71,52 @@ func (r *nodeReader) value() node {
 		return r.string()
 	}
 	end := strings.IndexAny(r.rest+" ", ",]} \t\r\n")
-	n := node{kind: r.rest[0], compact: r.rest[:end], text: r.rest[:end]}
+	n := Node{Kind: r.rest[0], Compact: r.rest[:end], Text: r.rest[:end]}
 	r.rest = r.rest[end:]
-	switch n.text {
+	switch n.Text {
 	case "true", "false", "null":
 	default:
-		require.True(r.t, isNumber(n.text), n.text)
-		n.kind = 0
+		require.True(r.t, IsNumber(n.Text), n.Text)
+		n.Kind = 0
 	}
 	return n
 }
 
-func (r *nodeReader) container(opening byte) node {
-	n := node{kind: opening}
+func (r *nodeReader) container(opening byte) Node {
+	n := Node{Kind: opening}
 	compact := []byte{opening}
 	closing := opening + 2 // } follows { by two, and ] follows [.
 	r.rest = r.rest[1:]
 	for r.space(); r.rest[0] != closing; r.space() {
-		if len(n.elements) > 0 {
+		if len(n.Elements) > 0 {
 			r.expect(',')
 			compact = append(compact, ',')
 		}
 		if opening == '{' {
 			r.space()
 			name := r.string()
-			n.names = append(n.names, name.text)
-			n.badNames = append(n.badNames, name.invalid)
-			compact = append(append(compact, name.compact...), ':')
-			n.invalid += name.invalid
+			n.Names = append(n.Names, name.Text)
+			n.BadNames = append(n.BadNames, name.Invalid)
+			compact = append(append(compact, name.Compact...), ':')
+			n.Invalid += name.Invalid
 			r.space()
 			r.expect(':')
 		}
 		element := r.value()
-		n.elements = append(n.elements, element)
-		compact = append(compact, element.compact...)
-		n.invalid += element.invalid
+		n.Elements = append(n.Elements, element)
+		compact = append(compact, element.Compact...)
+		n.Invalid += element.Invalid
 	}
 	r.rest = r.rest[1:]
-	n.compact = string(append(compact, closing))
-	n.text = n.compact
+	n.Compact = string(append(compact, closing))
+	n.Text = n.Compact
 	return n
 }
 
-func (r *nodeReader) string() node {
+func (r *nodeReader) string() Node {
 	r.t.Helper()
 	require.Equal(r.t, byte('"'), r.rest[0])
-	n := node{kind: '"'}
+	n := Node{Kind: '"'}
 	compact := []byte{'"'}
 	var text strings.Builder
 	i := 1
@@ -130,7 +131,7 @@ func (r *nodeReader) string() node {
 					second, _ = r.escape(r.rest[i+size:])
 				}
 				if c = utf16.DecodeRune(c, second); c == utf8.RuneError {
-					bad, n.lone = true, true
+					bad, n.Lone = true, true
 				} else {
 					size *= 2
 				}
@@ -139,7 +140,7 @@ func (r *nodeReader) string() node {
 			r.t.Fatalf("a control character in a string: %q", c)
 		}
 		if bad {
-			n.invalid++
+			n.Invalid++
 			compact = append(compact, "\uFFFD"...)
 		} else {
 			compact = append(compact, r.rest[i:i+size]...)
@@ -147,8 +148,8 @@ func (r *nodeReader) string() node {
 		text.WriteRune(c)
 		i += size
 	}
-	n.compact = string(append(compact, '"'))
-	n.text = text.String()
+	n.Compact = string(append(compact, '"'))
+	n.Text = text.String()
 	r.rest = r.rest[i+1:]
 	return n
 }
@@ -163,3 +164,7 @@ func (r *nodeReader) escape(s string) (c rune, size int) {
 	require.GreaterOrEqual(r.t, at, 0, "escape %q", s[:2])
 	return rune("\"\\/\b\f\n\r\t"[at]), 2
 }
+
+var numberForm = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+func IsNumber(s string) bool { return numberForm.MatchString(s) }

@@ -6,49 +6,49 @@ import (
 )
 
 // fan says over what a client calls an operation; the oracle makes the same calls.
-type fan int
+type FanOut int
 
 const (
-	once fan = iota
-	perDistrict
-	perSchool
-	perPerspective // per school and perspective that sees it
-	perStudent     // of 4.4
-	perRoster      // per perspective and student of 4.4
-	perEducator    // per perspective and educator that it named in 4.13 or 4.9
-	perRecord      // per perspective and record of a list
+	Once FanOut = iota
+	PerDistrict
+	PerSchool
+	PerPerspective // per school and perspective that sees it
+	PerStudent     // of 4.4
+	PerRoster      // per perspective and student of 4.4
+	PerEducator    // per perspective and educator that it named in 4.13 or 4.9
+	PerRecord      // per perspective and record of a list
 )
 
 // operation is one operation of the specification, as data. Adding one is adding an entry, a source of records and, for the
 // oracle, its tables.
-type operation struct {
-	name     string // the dataset that a client makes of it
-	template string
-	required []string // query parameters
-	optional []string
+type Operation struct {
+	Name     string // the dataset that a client makes of it
+	Template string
+	Required []string // query parameters
+	Optional []string
 	// wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
-	wrapper string
+	Wrapper string
 	// single is the member that wraps the record of a single read where it is not bare; empty for a list.
-	single string
+	Single string
 	// about is what the call names beside a school, see subjectName.
-	about  thing
-	fan    fan
-	feed   string // the list whose records perRecord is about
-	source func(*World, *call) source
+	About  EntityKind
+	FanOut FanOut
+	Feed   string // the list whose records perRecord is about
+	source func(*World, *Call) List
 
 	segments []string
 	salt     uint64 // makes records of two operations at one position differ in style
-	tables   []table
+	Tables   []Table
 }
 
 // subjectName is the parameter that names what a call is about: so in a path, with - for _ in a query.
-func subjectName(about thing) string {
+func SubjectName(about EntityKind) string {
 	switch about {
-	case aStudent:
+	case StudentEntity:
 		return "student_bid"
-	case anEducator:
+	case EducatorEntity:
 		return "educator_bid"
-	case aClass:
+	case ClassEntity:
 		return "school_class_bid"
 	default:
 		return "educator_school_association_bid"
@@ -56,90 +56,90 @@ func subjectName(about thing) string {
 }
 
 // source is the list that a call reads, before filters and paging: positions from 0 to count-1.
-type source struct {
-	count int
+type List struct {
+	Count int
 	// keep tells whether the call's filters leave the record at a position in the list; nil keeps all.
-	keep func(i int) bool
+	Keep func(i int) bool
 	// record makes the record at a position.
-	record func(a *arena, i int) []member
+	Record func(a *Arena, i int) []Member
 	// element makes, instead of record, what stands there: a record whose members have their order, or something else.
-	element func(a *arena, i int) value
+	Element func(a *Arena, i int) Value
 }
 
 // at is what stands at a position of the list.
-func (s *source) at(a *arena, i int) value {
-	if s.element != nil {
-		return s.element(a, i)
+func (s *List) At(a *Arena, i int) Value {
+	if s.Element != nil {
+		return s.Element(a, i)
 	}
-	return value{kind: object, sub: s.record(a, i)}
+	return Value{Kind: Object, Sub: s.Record(a, i)}
 }
 
 // next is the first position from i on whose record is in the list, or count.
-func (s *source) next(i int) int {
-	for i < s.count && s.keep != nil && !s.keep(i) {
+func (s *List) Next(i int) int {
+	for i < s.Count && s.Keep != nil && !s.Keep(i) {
 		i++
 	}
 	return i
 }
 
 // operations lists what the service serves. Template paths are exact: 4.2 ends in a slash, 4.1 does not.
-func operations() []*operation {
-	list := []*operation{
+func Operations() []*Operation {
+	list := []*Operation{
 		{
-			name:     "schools", // 4.1
-			template: "/organizations/v1/schools",
-			fan:      once,
-			source: func(w *World, _ *call) source {
-				return source{count: w.listedRecords(), record: w.listedRecord}
+			Name:     "schools", // 4.1
+			Template: "/organizations/v1/schools",
+			FanOut:   Once,
+			source: func(w *World, _ *Call) List {
+				return List{Count: w.listedRecords(), Record: w.listedRecord}
 			},
 		},
 		{
-			name:     "districts", // 4.2
-			template: "/organizations/v1/districts/",
-			fan:      once,
-			source: func(w *World, _ *call) source {
-				return source{count: len(w.districts), record: w.districtRecord}
+			Name:     "districts", // 4.2
+			Template: "/organizations/v1/districts/",
+			FanOut:   Once,
+			source: func(w *World, _ *Call) List {
+				return List{Count: len(w.districts), Record: w.districtRecord}
 			},
 		},
 		{
-			name:     "district_schools", // 4.3
-			template: "/organizations/v1/districts/{district_bid}/schools",
-			fan:      perDistrict,
-			source: func(w *World, c *call) source {
-				schools := w.districts[c.district].schools
-				return source{count: len(schools), record: func(a *arena, i int) []member { return w.schoolRecord(a, schools[i]) }}
+			Name:     "district_schools", // 4.3
+			Template: "/organizations/v1/districts/{district_bid}/schools",
+			FanOut:   PerDistrict,
+			source: func(w *World, c *Call) List {
+				schools := w.districts[c.District].schools
+				return List{Count: len(schools), Record: func(a *Arena, i int) []Member { return w.schoolRecord(a, schools[i]) }}
 			},
 		},
 		{
-			name:     "students", // 4.4
-			template: "/organizations/v1/schools/{school_bid}/students",
-			fan:      perSchool,
-			source: func(w *World, c *call) source {
-				return source{
-					count:  w.schools[c.school].students,
-					record: func(a *arena, i int) []member { return w.studentRecord(a, c.school, i) },
+			Name:     "students", // 4.4
+			Template: "/organizations/v1/schools/{school_bid}/students",
+			FanOut:   PerSchool,
+			source: func(w *World, c *Call) List {
+				return List{
+					Count:  w.schools[c.School].students,
+					Record: func(a *Arena, i int) []Member { return w.studentRecord(a, c.School, i) },
 				}
 			},
 		},
 		{
-			name:     "student_details", // 4.5
-			template: "/students/v2/{student_bid}",
-			single:   "student",
-			about:    aStudent,
-			fan:      perStudent,
+			Name:     "student_details", // 4.5
+			Template: "/students/v2/{student_bid}",
+			Single:   "student",
+			About:    StudentEntity,
+			FanOut:   PerStudent,
 			source:   studentDetails,
 		},
 		{
-			name:     "test_results", // 4.6
-			template: "/test-results/v1/growth",
-			required: []string{"school-bid"},
-			optional: []string{"next-page"},
-			wrapper:  "testResults",
-			fan:      perSchool,
-			source: func(w *World, c *call) source {
-				return source{
-					count:  w.schools[c.school].results,
-					record: func(a *arena, i int) []member { return w.servedResult(a, c, i) },
+			Name:     "test_results", // 4.6
+			Template: "/test-results/v1/growth",
+			Required: []string{"school-bid"},
+			Optional: []string{"next-page"},
+			Wrapper:  "testResults",
+			FanOut:   PerSchool,
+			source: func(w *World, c *Call) List {
+				return List{
+					Count:  w.schools[c.School].results,
+					Record: func(a *Arena, i int) []Member { return w.servedResult(a, c, i) },
 				}
 			},
 		},
@@ -149,42 +149,42 @@ func operations() []*operation {
 			studentAssociations, "student-bid", "state-student-id", "district-student-id"), // 4.8
 		enrollment("school_classes", "/enrollments/v1/school-classes", "schoolClasses", schoolClasses), // 4.9
 		{
-			name:     "school_class_details", // 4.10
-			template: "/enrollments/v1/school-classes/{school_class_bid}",
-			required: []string{"perspective-bid"},
-			single:   "schoolClass",
-			about:    aClass,
-			fan:      perRecord,
-			feed:     "school_classes",
+			Name:     "school_class_details", // 4.10
+			Template: "/enrollments/v1/school-classes/{school_class_bid}",
+			Required: []string{"perspective-bid"},
+			Single:   "schoolClass",
+			About:    ClassEntity,
+			FanOut:   PerRecord,
+			Feed:     "school_classes",
 			source:   classDetails,
 		},
-		roster("student_school_classes", "/enrollments/v1/student-school-classes", "studentSchoolClasses", aStudent, perRoster, studentClasses), // 4.11
-		roster("educator_school_classes", "/enrollments/v1/educator-school-classes", "educatorSchoolClasses", anEducator, perEducator,
+		roster("student_school_classes", "/enrollments/v1/student-school-classes", "studentSchoolClasses", StudentEntity, PerRoster, studentClasses), // 4.11
+		roster("educator_school_classes", "/enrollments/v1/educator-school-classes", "educatorSchoolClasses", EducatorEntity, PerEducator,
 			educatorClasses), // 4.12
 		enrollment("educator_school_associations", "/enrollments/v1/educator-school-associations", "educatorSchoolAssociations",
 			educatorAssociations, "educator-bid"), // 4.13
 		{
-			name:     "educator_school_association_details", // 4.14
-			template: "/enrollments/v1/educator-school-associations/{educator_school_association_bid}",
-			required: []string{"perspective-bid"},
-			single:   "educatorSchoolAssociation",
-			about:    anEducatorAssociation,
-			fan:      perRecord,
-			feed:     "educator_school_associations",
+			Name:     "educator_school_association_details", // 4.14
+			Template: "/enrollments/v1/educator-school-associations/{educator_school_association_bid}",
+			Required: []string{"perspective-bid"},
+			Single:   "educatorSchoolAssociation",
+			About:    EducatorAssociationEntity,
+			FanOut:   PerRecord,
+			Feed:     "educator_school_associations",
 			source:   educatorAssociationDetails,
 		},
 	}
 	for _, op := range list {
-		op.segments = strings.Split(op.template, "/")
-		op.salt = hashText(0, op.name)
-		for _, t := range tables() {
-			if t.dataset != op.name {
+		op.segments = strings.Split(op.Template, "/")
+		op.salt = hashText(0, op.Name)
+		for _, t := range Tables() {
+			if t.Dataset != op.Name {
 				continue
 			}
-			t.shape = newShape(&t)
-			op.tables = append(op.tables, t)
-			if t.each != "" {
-				op.tables[0].shape.children[t.each] = t.shape
+			t.Shape = newShape(&t)
+			op.Tables = append(op.Tables, t)
+			if t.Each != "" {
+				op.Tables[0].Shape.Children[t.Each] = t.Shape
 			}
 		}
 	}
@@ -192,8 +192,8 @@ func operations() []*operation {
 }
 
 // named returns the operation of a name.
-func named(list []*operation, name string) *operation {
-	return list[slices.IndexFunc(list, func(op *operation) bool { return op.name == name })]
+func FindOperation(list []*Operation, name string) *Operation {
+	return list[slices.IndexFunc(list, func(op *Operation) bool { return op.Name == name })]
 }
 
 // common are the parameters that all enrollment lists may have.
@@ -202,28 +202,28 @@ func common() []string {
 }
 
 // roster is 4.11 or 4.12: a list of one student's or educator's classes.
-func roster(name, template, wrapper string, about thing, fan fan, list func(*World, *call) source) *operation {
-	return &operation{
-		name:     name,
-		template: template,
-		required: []string{"perspective-bid", strings.ReplaceAll(subjectName(about), "_", "-")},
-		optional: append(common(), "school-bid"),
-		wrapper:  wrapper,
-		about:    about,
-		fan:      fan,
+func roster(name, template, wrapper string, about EntityKind, fan FanOut, list func(*World, *Call) List) *Operation {
+	return &Operation{
+		Name:     name,
+		Template: template,
+		Required: []string{"perspective-bid", strings.ReplaceAll(SubjectName(about), "_", "-")},
+		Optional: append(common(), "school-bid"),
+		Wrapper:  wrapper,
+		About:    about,
+		FanOut:   fan,
 		source:   list,
 	}
 }
 
 // enrollment is a list of 4.7 to 4.9 or 4.13: they share their parameters, but for what each knows more.
-func enrollment(name, template, wrapper string, list func(*World, *call) source, more ...string) *operation {
-	return &operation{
-		name:     name,
-		template: template,
-		required: []string{"perspective-bid", "school-bid"},
-		optional: append(more, common()...),
-		wrapper:  wrapper,
-		fan:      perPerspective,
+func enrollment(name, template, wrapper string, list func(*World, *Call) List, more ...string) *Operation {
+	return &Operation{
+		Name:     name,
+		Template: template,
+		Required: []string{"perspective-bid", "school-bid"},
+		Optional: append(more, common()...),
+		Wrapper:  wrapper,
+		FanOut:   PerPerspective,
 		source:   list,
 	}
 }
@@ -237,27 +237,27 @@ func (w *World) listedRecords() int {
 }
 
 // listedRecord is an element of 4.1: a school, or the one without a bid behind them.
-func (w *World) listedRecord(a *arena, i int) []member {
+func (w *World) listedRecord(a *Arena, i int) []Member {
 	if i < w.listed {
 		return w.schoolRecord(a, i)
 	}
 	return a.list(
-		member{"schoolBid", value{}},
-		member{"name", textOf("School without a bid")},
-		member{"districtBid", identOf(w.districts[0].bid)},
+		Member{"schoolBid", Value{}},
+		Member{"name", TextOf("School without a bid")},
+		Member{"districtBid", idOf(w.districts[0].bid)},
 	)
 }
 
-func (w *World) schoolRecord(a *arena, i int) []member {
+func (w *World) schoolRecord(a *Arena, i int) []Member {
 	s := &w.schools[i]
 	return a.list(
-		member{"schoolBid", identOf(s.bid)},
-		member{"name", textOf(s.name)},
-		member{"districtBid", identOf(w.districts[s.district].bid)},
+		Member{"schoolBid", idOf(s.bid)},
+		Member{"name", TextOf(s.name)},
+		Member{"districtBid", idOf(w.districts[s.district].bid)},
 	)
 }
 
-func (w *World) districtRecord(a *arena, i int) []member {
+func (w *World) districtRecord(a *Arena, i int) []Member {
 	d := &w.districts[i]
-	return a.list(member{"districtBid", identOf(d.bid)}, member{"districtName", textOf(d.name)})
+	return a.list(Member{"districtBid", idOf(d.bid)}, Member{"districtName", TextOf(d.name)})
 }

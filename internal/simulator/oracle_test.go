@@ -1,4 +1,4 @@
-package simulator
+package simulator_test
 
 import (
 	"net/url"
@@ -9,36 +9,39 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 // TestOracleAgreesWithWhatIsServed reads the whole service over HTTP, decodes it with encoding/json and makes rows of it by the
 // rules of the contract for clean values. Only the list of tables is shared with the oracle.
 func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 	t.Parallel()
-	world := small()
-	_, c := start(t, world, ServerOptions{PageSize: 20, ListPageSize: 7})
-	agree(t, world, c, OracleOptions{Datasets: AllDatasets()}, nil)
+	world := simulator.Small()
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{PageSize: 20, ListPageSize: 7})
+	agree(t, world, c, oracle.Options{Datasets: oracle.AllDatasets()}, nil)
 }
 
 // TestOracleAgreesOnEnrollmentParameters asks for past days, changes and removed records.
 func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	t.Parallel()
 	// The seed is one whose few classes include removed ones.
-	world := NewWorld(Options{Seed: 5, Districts: 2, SchoolSizes: []int{1, 110}})
-	_, c := start(t, world, ServerOptions{ListPageSize: 50})
+	world := simulator.NewWorld(simulator.Options{Seed: 5, Districts: 2, SchoolSizes: []int{1, 110}})
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 50})
 	date := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339, text)
 		require.NoError(t, err)
 		return at
 	}
-	all := world.Oracle(OracleOptions{Datasets: AllDatasets()})
+	all := oracle.Rows(world, oracle.Options{Datasets: oracle.AllDatasets()})
 	for name, test := range map[string]struct {
-		options OracleOptions
+		options oracle.Options
 		send    url.Values
 		differ  []string // tables that must not be as in a full run
 	}{
 		"a day in the past": {
-			OracleOptions{EffectiveDate: date("2026-04-01T00:00:00Z"), AsOf: true},
+			oracle.Options{EffectiveDate: date("2026-04-01T00:00:00Z"), AsOf: true},
 			url.Values{"effective-date": {"2026-04-01"}},
 			[]string{
 				"academic_years", "enrollment_sessions", "student_school_associations", "school_classes", "educator_school_associations",
@@ -46,22 +49,22 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 			},
 		},
 		"today": {
-			OracleOptions{EffectiveDate: date("2026-11-20T00:00:00Z"), AsOf: true},
+			oracle.Options{EffectiveDate: date("2026-11-20T00:00:00Z"), AsOf: true},
 			url.Values{"effective-date": {"2026-11-20"}},
 			[]string{"academic_years"},
 		},
 		"a day long ago": {
-			OracleOptions{EffectiveDate: date("1999-01-01T00:00:00Z"), AsOf: true},
+			oracle.Options{EffectiveDate: date("1999-01-01T00:00:00Z"), AsOf: true},
 			url.Values{"effective-date": {"1999-01-01"}},
 			[]string{"academic_years", "student_school_associations"},
 		},
 		"years to come": {
-			OracleOptions{EffectiveDate: date("2030-01-01T00:00:00Z"), AsOf: true},
+			oracle.Options{EffectiveDate: date("2030-01-01T00:00:00Z"), AsOf: true},
 			url.Values{"effective-date": {"2030-01-01"}},
 			[]string{"academic_years", "school_classes"},
 		},
 		"changes since a date": {
-			OracleOptions{ModifiedSince: date("2026-06-01T00:00:00Z")},
+			oracle.Options{ModifiedSince: date("2026-06-01T00:00:00Z")},
 			url.Values{"modified-since": {"2026-06-01"}},
 			[]string{
 				"academic_years", "student_school_associations", "school_classes", "educator_school_associations",
@@ -69,12 +72,12 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 			},
 		},
 		"changes since a moment": {
-			OracleOptions{ModifiedSince: date("2026-09-01T12:30:00Z")},
+			oracle.Options{ModifiedSince: date("2026-09-01T12:30:00Z")},
 			url.Values{"modified-since": {"2026-09-01T12:30:00Z"}},
 			[]string{"student_school_associations", "school_classes"},
 		},
 		"removed too": {
-			OracleOptions{IncludeRemoved: true},
+			oracle.Options{IncludeRemoved: true},
 			url.Values{"include-removed": {"true"}},
 			[]string{"student_school_associations", "school_classes", "student_school_classes", "educator_school_classes"},
 		},
@@ -82,10 +85,10 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := *c
-			own.t = t
-			test.options.Datasets = AllDatasets()
+			own.T = t
+			test.options.Datasets = oracle.AllDatasets()
 			agree(t, world, &own, test.options, test.send)
-			oracle := world.Oracle(test.options)
+			oracle := oracle.Rows(world, test.options)
 			for _, table := range test.differ {
 				require.NotEqual(t, len(all[table]), len(oracle[table]), table)
 			}
@@ -94,36 +97,36 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 }
 
 // agree compares what the oracle says with what the service serves to calls that carry the given parameters where they are known.
-func agree(t *testing.T, world *World, c *client, options OracleOptions, send url.Values) {
+func agree(t *testing.T, world *simulator.World, c *simulator.Client, options oracle.Options, send url.Values) {
 	t.Helper()
-	served, oracle := export(c, world, send), world.Expect(options)
-	require.Len(t, oracle.Rows, len(tables()))
-	for _, table := range tables() {
-		rows := served.rows[table.name]
+	served, expected := export(c, world, send), oracle.Expect(world, options)
+	require.Len(t, expected.Rows, len(simulator.Tables()))
+	for _, table := range simulator.Tables() {
+		rows := served.rows[table.Name]
 		if send == nil {
-			require.NotEmpty(t, rows, table.name)
+			require.NotEmpty(t, rows, table.Name)
 		}
 		if len(rows) == 0 {
-			rows = []Row{}
+			rows = []oracle.Row{}
 		}
 		// The oracle's order is a contract of its own: sort what was served by it.
-		sortRows(&table, rows)
-		if diff := cmp.Diff(oracle.Rows[table.name], rows); diff != "" {
-			t.Fatalf("%s: oracle (-) and service (+) differ:\n%s", table.name, diff)
+		oracle.SortRows(&table, rows)
+		if diff := cmp.Diff(expected.Rows[table.Name], rows); diff != "" {
+			t.Fatalf("%s: oracle (-) and service (+) differ:\n%s", table.Name, diff)
 		}
 	}
-	drift := map[Drift]int64{}
-	for _, d := range oracle.Drift {
+	drift := map[oracle.Drift]int64{}
+	for _, d := range expected.Drift {
 		require.Positive(t, d.Count)
 		n := d.Count
 		d.Count = 0
 		drift[d] = n
 	}
 	require.Empty(t, cmp.Diff(drift, served.drift), "drift")
-	ledger := map[LedgerRow][2]int64{}
-	for _, l := range oracle.Ledger {
+	ledger := map[oracle.LedgerRow][2]int64{}
+	for _, l := range expected.Ledger {
 		require.Equal(t, l.Received, l.Rows+l.Duplicates)
-		ledger[LedgerRow{Dataset: l.Dataset, School: l.School, District: l.District}] = [2]int64{l.Received, l.Duplicates}
+		ledger[oracle.LedgerRow{Dataset: l.Dataset, School: l.School, District: l.District}] = [2]int64{l.Received, l.Duplicates}
 	}
 	for key, counts := range served.ledger {
 		require.Equal(t, ledger[key], counts, "%v", key)
@@ -137,16 +140,16 @@ func agree(t *testing.T, world *World, c *client, options OracleOptions, send ur
 // TestDefaultWorldShowsItsVariety makes sure that the agreement above is about something.
 func TestDefaultWorldShowsItsVariety(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{SchoolSizes: []int{0, 1, 999, 1000, 300}})
-	rows := world.Oracle(OracleOptions{Datasets: AllDatasets()})
+	world := simulator.NewWorld(simulator.Options{SchoolSizes: []int{0, 1, 999, 1000, 300}})
+	rows := oracle.Rows(world, oracle.Options{Datasets: oracle.AllDatasets()})
 	require.Len(t, rows["test_results"], world.Results())
-	for _, table := range tables() {
-		for _, col := range table.columns {
+	for _, table := range simulator.Tables() {
+		for _, col := range table.Columns {
 			nulls, values := 0, 0
-			for _, row := range rows[table.name] {
-				v, there := row[col.name]
+			for _, row := range rows[table.Name] {
+				v, there := row[col.Name]
 				if !there {
-					t.Fatalf("a row of %s lacks column %s", table.name, col.name)
+					t.Fatalf("a row of %s lacks column %s", table.Name, col.Name)
 				}
 				if v == nil {
 					nulls++
@@ -154,17 +157,17 @@ func TestDefaultWorldShowsItsVariety(t *testing.T) {
 					values++
 				}
 			}
-			if col.name != "_extra" {
-				require.Positive(t, values, "%s.%s has values", table.name, col.name)
+			if col.Name != "_extra" {
+				require.Positive(t, values, "%s.%s has values", table.Name, col.Name)
 			}
-			if strings.HasPrefix(col.name, "requested_") || col.name == "ordinal" {
-				require.Zero(t, nulls, "%s.%s is required", table.name, col.name)
+			if strings.HasPrefix(col.Name, "requested_") || col.Name == "ordinal" {
+				require.Zero(t, nulls, "%s.%s is required", table.Name, col.Name)
 			}
 		}
 	}
-	require.True(t, slices.ContainsFunc(rows["students"], func(r Row) bool { return r["student_bid"] == nil }))
-	require.True(t, slices.ContainsFunc(rows["test_results"], func(r Row) bool { return r["_extra"] != nil }))
-	require.True(t, slices.ContainsFunc(rows["test_results"], func(r Row) bool { return r["school_bid"] != r["requested_school_bid"] }))
+	require.True(t, slices.ContainsFunc(rows["students"], func(r oracle.Row) bool { return r["student_bid"] == nil }))
+	require.True(t, slices.ContainsFunc(rows["test_results"], func(r oracle.Row) bool { return r["_extra"] != nil }))
+	require.True(t, slices.ContainsFunc(rows["test_results"], func(r oracle.Row) bool { return r["school_bid"] != r["requested_school_bid"] }))
 
 	perResult := map[any]int{}
 	for _, row := range rows["test_result_norms"] {
@@ -190,39 +193,18 @@ func TestDefaultWorldShowsItsVariety(t *testing.T) {
 
 func TestOracleOfSomeSchools(t *testing.T) {
 	t.Parallel()
-	world := small()
+	world := simulator.Small()
 	asked := world.Schools()[2].Bid
-	all := world.Oracle(OracleOptions{Datasets: AllDatasets()})
-	some := world.Oracle(OracleOptions{Datasets: AllDatasets(), Schools: []string{asked, "unknown"}})
-	for _, table := range tables() {
-		want := []Row{}
-		for _, row := range all[table.name] {
+	all := oracle.Rows(world, oracle.Options{Datasets: oracle.AllDatasets()})
+	some := oracle.Rows(world, oracle.Options{Datasets: oracle.AllDatasets(), Schools: []string{asked, "unknown"}})
+	for _, table := range simulator.Tables() {
+		want := []oracle.Row{}
+		for _, row := range all[table.Name] {
 			if bid, perSchool := row["requested_school_bid"]; !perSchool || bid == asked {
 				want = append(want, row)
 			}
 		}
-		require.Equal(t, want, some[table.name], table.name)
+		require.Equal(t, want, some[table.Name], table.Name)
 	}
 	require.Len(t, some["test_results"], 19)
-}
-
-func TestOracleOrder(t *testing.T) {
-	t.Parallel()
-	for _, table := range tables() {
-		if table.name != "test_result_norms" {
-			continue
-		}
-		rows := []Row{
-			{"requested_school_bid": "b", "test_result_bid": "a", "ordinal": int64(0)},
-			{"requested_school_bid": "a", "test_result_bid": "b", "ordinal": int64(10)},
-			{"requested_school_bid": "a", "test_result_bid": "b", "ordinal": int64(9)},
-			{"requested_school_bid": "a", "test_result_bid": nil, "ordinal": int64(11)},
-			{"requested_school_bid": "a", "test_result_bid": "B", "ordinal": int64(0)},
-		}
-		want := []Row{rows[3], rows[4], rows[2], rows[1], rows[0]}
-		sortRows(&table, rows)
-		require.Equal(t, want, rows)
-		return
-	}
-	t.Fatal("no such table")
 }

@@ -9,40 +9,40 @@ const (
 )
 
 // page appends the answer to a call: its whole body, or what a fault makes of it, which is empty for none.
-func (w *World) page(r *renderer, a *arena, c *call, size int, fault FaultKind) {
+func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) {
 	c.moved = fault == FaultListMoves
-	size = w.pageSize(c, size)
-	list := w.list(c)
+	size = w.PageSize(c, size)
+	list := w.List(c)
 	if fault == FaultDeepNesting {
-		list = source{count: 1, element: func(*arena, int) value { return deep() }}
+		list = List{Count: 1, Element: func(*Arena, int) Value { return deep() }}
 	}
-	if c.op.single != "" {
+	if c.Op.Single != "" {
 		w.single(r, a, c, &list)
 		return
 	}
-	k := w.contain(c)
+	k := w.Container(c)
 	if fault == FaultCursorLoop || fault == FaultEndlessPages || fault == FaultEmptyPages {
 		w.trap(r, a, c, &k, &list, size, fault)
 		return
 	}
-	if k.wrapper == "" {
-		w.records(r, a, c, &list, list.next(0), list.count)
+	if k.Wrapper == "" {
+		w.records(r, a, c, &list, list.Next(0), list.Count)
 		return
 	}
-	if !k.paged {
-		size = list.count
+	if !k.Paged {
+		size = list.Count
 	}
 	// Where pagination stands follows from the call, so that a client meets it before the records too.
-	style := w.style(c, c.from)
-	first := list.next(c.from)
+	style := w.Style(c, c.From)
+	first := list.Next(c.From)
 	r.dst = append(r.dst, '{')
-	r.dst = append(r.dst, k.beside...)
+	r.dst = append(r.dst, k.Beside...)
 	if style&3 == 0 {
 		if w.pagination(r, c, &k, &list, list.after(first, size)) {
 			r.dst = append(r.dst, ',')
 		}
 	}
-	r.dst = append(r.dst, `"`+k.wrapper+`":`...)
+	r.dst = append(r.dst, `"`+k.Wrapper+`":`...)
 	next := w.records(r, a, c, &list, first, size)
 	if style&3 != 0 {
 		before := len(r.dst)
@@ -55,71 +55,71 @@ func (w *World) page(r *renderer, a *arena, c *call, size int, fault FaultKind) 
 }
 
 // style decides how the record or page at a position of a call's list is written.
-func (w *World) style(c *call, i int) uint64 {
-	h := hash(w.seed^c.op.salt, c.school, c.district, i)
-	if c.op.about != 0 {
-		h = mix(h ^ mix(uint64(c.subject)))
+func (w *World) Style(c *Call, i int) uint64 {
+	h := Hash(w.seed^c.Op.salt, c.School, c.District, i)
+	if c.Op.About != 0 {
+		h = Mix(h ^ Mix(uint64(c.Subject)))
 	}
 	return h
 }
 
 // single appends the record of a single read, bare or wrapped: which of them the service does is unknown (observed, "Containers
 // and fields"), but for 4.5, which is bare unless the world is an odd one.
-func (w *World) single(r *renderer, a *arena, c *call, list *source) {
-	style := w.style(c, 0)
-	wrapped := style>>60&1 == 0 && (c.op.about != aStudent || w.quirks())
+func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
+	style := w.Style(c, 0)
+	wrapped := style>>60&1 == 0 && (c.Op.About != StudentEntity || w.quirks != nil)
 	if wrapped {
-		r.dst = append(r.dst, `{"`+c.op.single+`":`...)
+		r.dst = append(r.dst, `{"`+c.Op.Single+`":`...)
 	}
-	record := list.at(a, 0)
-	r.element(&record, style, list.element != nil)
+	record := list.At(a, 0)
+	r.element(&record, style, list.Element != nil)
 	if wrapped {
 		r.dst = append(r.dst, '}')
 	}
 }
 
 // after is the position of the record that follows size records from the position first on, or count.
-func (s *source) after(first, size int) int {
+func (s *List) after(first, size int) int {
 	i := first
-	for n := 0; n < size && i < s.count; n++ {
-		i = s.next(i + 1)
+	for n := 0; n < size && i < s.Count; n++ {
+		i = s.Next(i + 1)
 	}
 	return i
 }
 
 // records appends an array of up to size records and returns the position after them.
-func (w *World) records(r *renderer, a *arena, c *call, list *source, i, size int) int {
+func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int) int {
 	r.dst = append(r.dst, '[')
-	for n := 0; n < size && i < list.count; n++ {
+	for n := 0; n < size && i < list.Count; n++ {
 		if n > 0 {
 			r.dst = append(r.dst, ',')
 		}
-		a.reset()
-		element := list.at(a, i)
-		r.element(&element, w.style(c, i), list.element != nil)
-		i = list.next(i + 1)
+		a.Reset()
+		element := list.At(a, i)
+		r.element(&element, w.Style(c, i), list.Element != nil)
+		i = list.Next(i + 1)
 	}
 	r.dst = append(r.dst, ']')
 	return i
 }
 
 // pagination appends the member that says whether there is a page from the position next on. It is false if the list has none.
-func (w *World) pagination(r *renderer, c *call, k *container, list *source, next int) bool {
-	if !k.paged {
-		if k.pagination != "" {
-			r.dst = append(r.dst, `"pagination":`+k.pagination...)
+func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next int) bool {
+	if !k.Paged {
+		if k.Pagination != "" {
+			r.dst = append(r.dst, `"pagination":`+k.Pagination...)
 		}
-		return k.pagination != ""
+		return k.Pagination != ""
 	}
-	more := next < list.count
+	more := next < list.Count
 	r.dst = append(r.dst, `"pagination":{"hasNextPage":`...)
 	r.dst = k.more(r.dst, more)
 	switch {
 	case more:
 		r.dst = append(r.dst, `,"nextPage":"`+w.cursor(c, next)+`"`...)
-	case c.school%ends == endNull:
+	case c.School%ends == endNull:
 		r.dst = append(r.dst, `,"nextPage":null`...)
-	case c.school%ends == endEmpty:
+	case c.School%ends == endEmpty:
 		r.dst = append(r.dst, `,"nextPage":""`...)
 	}
 	r.dst = append(r.dst, '}')

@@ -16,13 +16,13 @@ import (
 func TestPageSizes(t *testing.T) {
 	t.Parallel()
 	world := NewWorld(Options{SchoolSizes: []int{0, 1, 999, 1000, 1001, 2001}})
-	_, c := start(t, world, ServerOptions{})
+	_, c := StartClient(t, world, ServerOptions{})
 	ends := map[string]int{}
 	for i, want := range [][]int{{0}, {1}, {999}, {1000}, {1000, 1}, {1000, 1000, 1}} {
 		sizes := []int{}
 		var last map[string]any
-		for _, body := range c.pages("/test-results/v1/growth", url.Values{"school-bid": {world.Schools()[i].Bid}}) {
-			page, isObject := decode(t, body).(map[string]any)
+		for _, body := range c.Pages("/test-results/v1/growth", url.Values{"school-bid": {world.Schools()[i].Bid}}) {
+			page, isObject := Decode(t, body).(map[string]any)
 			require.True(t, isObject)
 			results, isList := page["testResults"].([]any)
 			require.True(t, isList)
@@ -48,7 +48,7 @@ func TestPageSizes(t *testing.T) {
 // faults having gone before.
 func TestSameSeedSameBytes(t *testing.T) {
 	t.Parallel()
-	paths := func(world *World, c *client) []string {
+	paths := func(world *World, c *Client) []string {
 		list := []string{"/organizations/v1/schools", "/organizations/v1/districts/"}
 		for _, d := range world.Districts() {
 			list = append(list, "/organizations/v1/districts/"+d.Bid+"/schools")
@@ -56,15 +56,15 @@ func TestSameSeedSameBytes(t *testing.T) {
 		for _, s := range world.Schools() {
 			list = append(list, "/organizations/v1/schools/"+s.Bid+"/students", "/test-results/v1/growth?school-bid="+s.Bid)
 			if s.Results > 20 {
-				first := c.get("/test-results/v1/growth?school-bid=" + s.Bid)
-				list = append(list, "/test-results/v1/growth?school-bid="+s.Bid+"&next-page="+url.QueryEscape(nextPage(t, first)))
+				first := c.Get("/test-results/v1/growth?school-bid=" + s.Bid)
+				list = append(list, "/test-results/v1/growth?school-bid="+s.Bid+"&next-page="+url.QueryEscape(NextPage(t, first)))
 			}
 		}
 		return list
 	}
 	read := func(seed uint64) map[string][]byte {
-		world := small()
-		_, c := start(t, world, ServerOptions{PageSize: 20})
+		world := Small()
+		_, c := StartClient(t, world, ServerOptions{PageSize: 20})
 		list := paths(world, c)
 		shuffle := rand.New(rand.NewPCG(seed, 1))
 		shuffle.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -78,7 +78,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 			wg.Go(func() {
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				body := c.get(path)
+				body := c.Get(path)
 				mu.Lock()
 				defer mu.Unlock()
 				bodies[path] = body
@@ -92,41 +92,41 @@ func TestSameSeedSameBytes(t *testing.T) {
 	require.Equal(t, first, second)
 
 	other := NewWorld(Options{Seed: 8, SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
-	require.NotEqual(t, small().Schools()[1].Bid, other.Schools()[1].Bid)
+	require.NotEqual(t, Small().Schools()[1].Bid, other.Schools()[1].Bid)
 }
 
 // TestBytesOfTheDefaultWorld notices an unintended change to the world. An intended one changes the number too. Made-up values are
 // left out: a new column does not change it.
 func TestBytesOfTheDefaultWorld(t *testing.T) {
 	t.Parallel()
-	server, c := start(t, small(), ServerOptions{PageSize: 20})
+	server, c := StartClient(t, Small(), ServerOptions{PageSize: 20})
 	for _, op := range server.operations {
-		for _, table := range op.tables {
-			for _, s := range append(slices.Collect(maps.Values(table.shape.nests)), table.shape) {
+		for _, table := range op.Tables {
+			for _, s := range append(slices.Collect(maps.Values(table.Shape.Nests)), table.Shape) {
 				s.once.Do(func() {})
 			}
 		}
 	}
 	sum := uint64(0)
-	for _, s := range small().Schools() {
-		for _, body := range c.pages("/test-results/v1/growth", url.Values{"school-bid": {s.Bid}}) {
+	for _, s := range Small().Schools() {
+		for _, body := range c.Pages("/test-results/v1/growth", url.Values{"school-bid": {s.Bid}}) {
 			sum = hashText(sum, string(body))
 		}
-		sum = hashText(sum, string(c.get("/organizations/v1/schools/"+s.Bid+"/students")))
+		sum = hashText(sum, string(c.Get("/organizations/v1/schools/"+s.Bid+"/students")))
 	}
 	require.Equal(t, uint64(0xece7a30341b818b7), sum)
 }
 
 func TestMembersComeInManyOrders(t *testing.T) {
 	t.Parallel()
-	world := small()
-	var a arena
-	record := world.list(&call{op: named(operations(), "test_results"), school: 5}).record(&a, 3)
+	world := Small()
+	var a Arena
+	record := world.List(&Call{Op: FindOperation(Operations(), "test_results"), School: 5}).Record(&a, 3)
 	var plain any
 	seen := map[string]bool{}
 	for style := range uint64(1000) {
 		var r renderer
-		r.element(&value{kind: object, sub: record}, mix(style), false)
+		r.element(&Value{Kind: Object, Sub: record}, Mix(style), false)
 		seen[string(r.dst)] = true
 		var v any
 		require.NoError(t, json.Unmarshal(r.dst, &v))
@@ -145,7 +145,7 @@ func TestStringsAreValidJSON(t *testing.T) {
 	t.Parallel()
 	for _, s := range slices.Concat(firstNames[:], lastNames[:], places[:], []string{"", "a\tb\x01", `\"/`, "𠮷"}) {
 		for _, ascii := range []bool{false, true} {
-			raw := appendString(nil, s, ascii)
+			raw := AppendString(nil, s, ascii)
 			var back string
 			require.NoError(t, json.Unmarshal(raw, &back), "%s", raw)
 			require.Equal(t, s, back)
@@ -174,14 +174,14 @@ func TestNumbersAndMoments(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	world := NewWorld(Options{SchoolSizes: []int{1000}})
-	var op *operation
-	for _, op = range operations() {
-		if op.name == "test_results" {
+	var op *Operation
+	for _, op = range Operations() {
+		if op.Name == "test_results" {
 			break
 		}
 	}
-	page := &sheet{}
-	c := &call{op: op, school: 0, district: -1}
+	page := &pageBuffer{}
+	c := &Call{Op: op, School: 0, District: -1}
 	for b.Loop() {
 		page.renderer.dst = page.renderer.dst[:0]
 		world.page(&page.renderer, &page.arena, c, 1000, "")

@@ -1,16 +1,20 @@
-package simulator
+package simulator_test
 
 import (
 	"net/url"
 	"slices"
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
-func oddWorld(seed uint64) *World {
-	return NewWorld(Options{Seed: seed, Quirks: true, SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
+func oddWorld(seed uint64) *simulator.World {
+	return simulator.NewWorld(simulator.Options{Seed: seed, Quirks: odd.New(), SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
 }
 
 // TestOracleAgreesOnQuirks reads an odd world with a reader of JSON and of the contract's rules that shares nothing with what made
@@ -18,59 +22,26 @@ func oddWorld(seed uint64) *World {
 func TestOracleAgreesOnQuirks(t *testing.T) {
 	t.Parallel()
 	world := oddWorld(7)
-	_, c := start(t, world, ServerOptions{PageSize: 20, ListPageSize: 7})
-	agree(t, world, c, OracleOptions{Datasets: AllDatasets()}, nil)
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{PageSize: 20, ListPageSize: 7})
+	agree(t, world, c, oracle.Options{Datasets: oracle.AllDatasets()}, nil)
 }
 
 // TestOracleAgreesOnQuirksAndParameters does the same for a day in the past, changes and removed records at once.
 func TestOracleAgreesOnQuirksAndParameters(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{Seed: 3, Quirks: true, Districts: 2, SchoolSizes: []int{1, 60}})
-	_, c := start(t, world, ServerOptions{ListPageSize: 10})
-	options := OracleOptions{
-		Datasets: AllDatasets(), EffectiveDate: firstOf(10, 2026).time(), AsOf: true, ModifiedSince: firstOf(2, 2026).time(), IncludeRemoved: true,
+	world := simulator.NewWorld(simulator.Options{Seed: 3, Quirks: odd.New(), Districts: 2, SchoolSizes: []int{1, 60}})
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 10})
+	options := oracle.Options{
+		Datasets: oracle.AllDatasets(), EffectiveDate: time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC), AsOf: true, ModifiedSince: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), IncludeRemoved: true,
 	}
 	agree(t, world, c, options, url.Values{"effective-date": {"2026-10-01"}, "modified-since": {"2026-02-01"}, "include-removed": {"true"}})
-}
-
-// TestEveryOddityComes makes sure that the agreement is about all of them.
-func TestEveryOddityComes(t *testing.T) {
-	t.Parallel()
-	world := NewWorld(Options{Seed: 7, Quirks: true, SchoolSizes: []int{400, 400}})
-	done := map[string]int{}
-	for i := range world.oddities {
-		done[world.oddities[i].name] = 0
-	}
-	require.Len(t, done, len(world.oddities), "each has a name of its own")
-	h := &harvest{world: world, options: &OracleOptions{}, operations: operations(), fed: map[feedKey]*chain{}}
-	for _, op := range h.operations {
-		for _, s := range h.scopes(op) {
-			calls, _ := h.calls(op, s)
-			for _, c := range calls {
-				q := &quirks{world: world, call: c, plain: world.filled(c, op.source(world, c))}
-				list := world.list(c)
-				for i := list.next(0); i < list.count; i = list.next(i + 1) {
-					for _, name := range q.specimen(&arena{}, i, &draw{}).did {
-						done[name]++
-					}
-				}
-			}
-		}
-	}
-	var missing []string
-	for name, n := range done {
-		if n == 0 {
-			missing = append(missing, name)
-		}
-	}
-	require.Empty(t, missing)
 }
 
 // TestQuirksShowInWhatIsExpected names the consequences that a careless exporter would miss.
 func TestQuirksShowInWhatIsExpected(t *testing.T) {
 	t.Parallel()
 	world := oddWorld(7)
-	expected := world.Expect(OracleOptions{Datasets: AllDatasets()})
+	expected := oracle.Expect(world, oracle.Options{Datasets: oracle.AllDatasets()})
 	kinds := map[string]int{}
 	for _, d := range expected.Drift {
 		kinds[d.Kind]++
@@ -86,20 +57,20 @@ func TestQuirksShowInWhatIsExpected(t *testing.T) {
 		unavailable[l.Dataset] += l.Unavailable
 		received[l.Dataset] += l.Received
 	}
-	for _, op := range operations() {
-		require.Positive(t, received[op.name], op.name)
-		if op.single == "" {
-			require.Positive(t, dropped[op.name], "%s: records come twice", op.name)
+	for _, op := range simulator.Operations() {
+		require.Positive(t, received[op.Name], op.Name)
+		if op.Single == "" {
+			require.Positive(t, dropped[op.Name], "%s: records come twice", op.Name)
 		} else {
-			require.Zero(t, dropped[op.name])
+			require.Zero(t, dropped[op.Name])
 		}
-		require.Equal(t, op.about != 0, unavailable[op.name] > 0, "%s: records without the id that a call needs", op.name)
+		require.Equal(t, op.About != 0, unavailable[op.Name] > 0, "%s: records without the id that a call needs", op.Name)
 	}
 	empty := 0
 	for _, table := range []string{"students", "test_results", "school_classes", "student_school_associations", "educator_school_associations"} {
-		key := named(operations(), table).tables[0].columnOf(named(operations(), table).tables[0].keySource())
-		require.True(t, slices.ContainsFunc(expected.Rows[table], func(r Row) bool { return r[key] == nil }), "%s without a key", table)
-		if slices.ContainsFunc(expected.Rows[table], func(r Row) bool { return r[key] == "" }) {
+		key := simulator.FindOperation(simulator.Operations(), table).Tables[0].ColumnOf(simulator.FindOperation(simulator.Operations(), table).Tables[0].KeySource())
+		require.True(t, slices.ContainsFunc(expected.Rows[table], func(r oracle.Row) bool { return r[key] == nil }), "%s without a key", table)
+		if slices.ContainsFunc(expected.Rows[table], func(r oracle.Row) bool { return r[key] == "" }) {
 			empty++
 		}
 	}
@@ -107,86 +78,15 @@ func TestQuirksShowInWhatIsExpected(t *testing.T) {
 	require.Greater(t, len(expected.Rows["test_results"]), world.Results(), "without a key a record is no duplicate")
 }
 
-func TestContainersVary(t *testing.T) {
-	t.Parallel()
-	world := NewWorld(Options{Quirks: true, SchoolSizes: slices.Repeat([]int{0, 5, 10}, 12)})
-	seen := map[string]map[string]bool{}
-	h := &harvest{world: world, options: &OracleOptions{}, operations: operations(), fed: map[feedKey]*chain{}}
-	for _, op := range h.operations {
-		seen[op.name] = map[string]bool{}
-		for _, s := range h.scopes(op) {
-			calls, _ := h.calls(op, s)
-			for _, c := range calls {
-				k := world.contain(c)
-				switch {
-				case k.wrapper == "":
-					seen[op.name]["bare"] = true
-				case k.paged:
-					seen[op.name]["paged"] = true
-				case k.pagination == "":
-					seen[op.name]["wrapped"] = true
-				default:
-					seen[op.name]["whole"] = true
-				}
-			}
-		}
-	}
-	for _, op := range h.operations {
-		switch op.name {
-		case "schools":
-			require.Equal(t, map[string]bool{"bare": true}, seen[op.name])
-		case "test_results", "academic_years", "school_classes":
-			require.Equal(t, map[string]bool{"paged": true}, seen[op.name])
-		case "students", "student_school_associations", "educator_school_associations", "student_school_classes", "educator_school_classes":
-			require.Len(t, seen[op.name], 4, op.name)
-		}
-	}
-}
-
-func TestOddBidsAreReadBack(t *testing.T) {
-	t.Parallel()
-	world, plain := NewWorld(Options{Quirks: true, Schools: 40, Districts: 30}), NewWorld(Options{Schools: 40, Districts: 30})
-	forms := map[int]int{}
-	for i, s := range world.Schools() {
-		what, group, _, ok := world.find(s.Bid)
-		require.True(t, ok, "%q", s.Bid)
-		require.Equal(t, []int{int(aSchool), i}, []int{int(what), group})
-		forms[world.oddForm(world.schools[i].bid)]++
-		if was := plain.Schools()[i].Bid; was != s.Bid {
-			_, _, _, ok = world.find(was)
-			require.False(t, ok, "a bid is good in one form only")
-			_, _, _, ok = plain.find(s.Bid)
-			require.False(t, ok)
-		}
-	}
-	require.Len(t, forms, 1+len(oddForms), "plain ones and every odd form")
-	long := slices.MaxFunc(world.Schools(), func(a, b School) int { return len(a.Bid) - len(b.Bid) })
-	require.Greater(t, len(long.Bid), 400)
-	odd := 0
-	for _, d := range world.Districts() {
-		if what, _, _, ok := world.find(d.Bid); !ok || what != aDistrict {
-			t.Fatalf("%q", d.Bid)
-		}
-		if !strings.Contains(d.Bid, "-4") || len(d.Bid) != 36 {
-			odd++
-		}
-	}
-	require.Positive(t, odd)
-	for _, text := range []string{"", "-1", "../../", "340282366920938463463374607431768211456", "+5"} {
-		_, _, _, ok := world.find(text)
-		require.False(t, ok, "%q", text)
-	}
-}
-
 func TestSameOddWorldSameBytes(t *testing.T) {
 	t.Parallel()
 	read := func() []string {
 		world := oddWorld(9)
-		_, c := start(t, world, ServerOptions{PageSize: 20})
+		_, c := simulator.StartClient(t, world, simulator.ServerOptions{PageSize: 20})
 		var bodies []string
 		for _, s := range world.Schools() {
-			bodies = append(bodies, string(c.get("/test-results/v1/growth?school-bid="+url.QueryEscape(s.Bid))))
-			bodies = append(bodies, string(c.get("/organizations/v1/schools/"+url.PathEscape(s.Bid)+"/students")))
+			bodies = append(bodies, string(c.Get("/test-results/v1/growth?school-bid="+url.QueryEscape(s.Bid))))
+			bodies = append(bodies, string(c.Get("/organizations/v1/schools/"+url.PathEscape(s.Bid)+"/students")))
 		}
 		return bodies
 	}
@@ -195,13 +95,13 @@ func TestSameOddWorldSameBytes(t *testing.T) {
 
 func TestSchoolWithoutABid(t *testing.T) {
 	t.Parallel()
-	world := NewWorld(Options{Schools: 4, BidlessSchool: true})
-	_, c := start(t, world, ServerOptions{})
+	world := simulator.NewWorld(simulator.Options{Schools: 4, BidlessSchool: true})
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{})
 	require.Len(t, world.Schools(), 4)
-	rows := world.Oracle(OracleOptions{})
+	rows := oracle.Rows(world, oracle.Options{})
 	require.Len(t, rows["schools"], 5)
 	require.Nil(t, rows["schools"][0]["school_bid"], "nulls come first")
-	records, isList := decode(t, c.get("/organizations/v1/schools")).([]any)
+	records, isList := simulator.Decode(t, c.Get("/organizations/v1/schools")).([]any)
 	require.True(t, isList)
 	require.Len(t, records, 5)
 	require.NotContains(t, records[4], "schoolBid")

@@ -1,4 +1,4 @@
-package simulator
+package simulator_test
 
 import (
 	"encoding/json"
@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 var (
 	capitalForm = regexp.MustCompile(`[A-Z]`)
-	numberForm  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	hugeForm    = regexp.MustCompile(`[eE][+-]?[0-9]{3,}$`)
 	nameForm    = regexp.MustCompile(`^[a-zA-Z_]\w{0,39}$`)
 	digitForm   = regexp.MustCompile(`\d`)
@@ -28,19 +30,19 @@ var (
 // flattener is what came of the answers read so far.
 type flattener struct {
 	t      *testing.T
-	drift  map[Drift]int64
+	drift  map[oracle.Drift]int64
 	arrays map[string]map[string]bool // those with a table of their own, by the table of the record
 }
 
-func newFlattener(t *testing.T, drift map[Drift]int64) *flattener {
+func newFlattener(t *testing.T, drift map[oracle.Drift]int64) *flattener {
 	t.Helper()
 	r := &flattener{t: t, drift: drift, arrays: map[string]map[string]bool{}}
-	for _, table := range tables() {
-		if r.arrays[table.dataset] == nil {
-			r.arrays[table.dataset] = map[string]bool{} // The first table of a dataset has its name.
+	for _, table := range simulator.Tables() {
+		if r.arrays[table.Dataset] == nil {
+			r.arrays[table.Dataset] = map[string]bool{} // The first table of a dataset has its name.
 		}
-		if table.each != "" {
-			r.arrays[table.dataset][table.each] = true
+		if table.Each != "" {
+			r.arrays[table.Dataset][table.Each] = true
 		}
 	}
 	return r
@@ -51,60 +53,60 @@ func (r *flattener) count(table, path, name, kind string, n int) {
 		name = "#"
 	}
 	if field := path + name; n > 0 {
-		r.drift[Drift{Table: table, Field: field, Kind: kind}] += int64(n)
+		r.drift[oracle.Drift{Table: table, Field: field, Kind: kind}] += int64(n)
 	}
 }
 
 // flatten makes the rows that a record adds to a table.
-func (r *flattener) flatten(table, first *table, params map[string]string, record *node) []Row {
+func (r *flattener) flatten(table, first *simulator.Table, params map[string]string, record *simulator.Node) []oracle.Row {
 	r.t.Helper()
-	if table.each == "" {
-		return []Row{r.row(table, params, nil, record, 0)}
+	if table.Each == "" {
+		return []oracle.Row{r.row(table, params, nil, record, 0)}
 	}
-	rows := []Row{}
-	elements := record.member(table.each)
-	if elements == nil || elements.kind != '[' {
+	rows := []oracle.Row{}
+	elements := record.Member(table.Each)
+	if elements == nil || elements.Kind != '[' {
 		return rows
 	}
-	silent := newFlattener(r.t, map[Drift]int64{})
+	silent := newFlattener(r.t, map[oracle.Drift]int64{})
 	parent := silent.row(first, params, nil, record, 0)
-	for i := range elements.elements {
-		rows = append(rows, r.row(table, params, parent, &elements.elements[i], i))
+	for i := range elements.Elements {
+		rows = append(rows, r.row(table, params, parent, &elements.Elements[i], i))
 	}
 	return rows
 }
 
-func (r *flattener) row(table *table, params map[string]string, parent Row, record *node, ordinal int) Row {
+func (r *flattener) row(table *simulator.Table, params map[string]string, parent oracle.Row, record *simulator.Node, ordinal int) oracle.Row {
 	r.t.Helper()
-	row := Row{}
+	row := oracle.Row{}
 	extra := map[string]string{}
-	bare := snake(table.bare)
+	bare := snake(table.Bare)
 	switch {
-	case record.kind == '{':
+	case record.Kind == '{':
 		r.members(table, record, "", extra, row)
-	case bare != "" && record.kind == '"' && !record.lone:
-		row[bare] = record.text
-		r.count(table.name, "", table.bare, TypeMismatch, record.invalid)
+	case bare != "" && record.Kind == '"' && !record.Lone:
+		row[bare] = record.Text
+		r.count(table.Name, "", table.Bare, oracle.TypeMismatch, record.Invalid)
 	default:
-		extra["_value"] = record.compact
-		r.count(table.name, "", "_value", TypeMismatch, 1+record.invalid)
+		extra["_value"] = record.Compact
+		r.count(table.Name, "", "_value", oracle.TypeMismatch, 1+record.Invalid)
 	}
-	for _, col := range table.columns {
-		switch col.source[0] {
+	for _, col := range table.Columns {
+		switch col.Source[0] {
 		case '$':
-			row[col.name] = params[col.source[1:]]
+			row[col.Name] = params[col.Source[1:]]
 		case '^':
-			row[col.name] = parent[snake(col.source[1:])]
+			row[col.Name] = parent[snake(col.Source[1:])]
 		case '#':
-			row[col.name] = int64(ordinal)
+			row[col.Name] = int64(ordinal)
 		case '*':
-			row[col.name] = nil
+			row[col.Name] = nil
 			if len(extra) > 0 {
-				row[col.name] = objectOf(r.t, extra)
+				row[col.Name] = objectOf(r.t, extra)
 			}
 		default:
-			if _, set := row[col.name]; !set {
-				row[col.name] = nil
+			if _, set := row[col.Name]; !set {
+				row[col.Name] = nil
 			}
 		}
 	}
@@ -112,47 +114,47 @@ func (r *flattener) row(table *table, params map[string]string, parent Row, reco
 }
 
 // members goes through an object: the record if the path is empty, or one of its nests.
-func (r *flattener) members(table *table, object *node, path string, extra map[string]string, row Row) {
-	hasTable := func(name string) bool { return path == "" && r.arrays[table.name][name] }
-	for i, name := range object.names {
-		v := &object.elements[i]
-		if slices.Contains(object.names[i+1:], name) {
-			r.count(table.name, path, name, DuplicateMember, 1)
+func (r *flattener) members(table *simulator.Table, object *simulator.Node, path string, extra map[string]string, row oracle.Row) {
+	hasTable := func(name string) bool { return path == "" && r.arrays[table.Name][name] }
+	for i, name := range object.Names {
+		v := &object.Elements[i]
+		if slices.Contains(object.Names[i+1:], name) {
+			r.count(table.Name, path, name, oracle.DuplicateMember, 1)
 			continue
 		}
-		if v.kind == 'n' {
+		if v.Kind == 'n' {
 			continue
 		}
-		at := slices.IndexFunc(table.columns, func(col column) bool { return col.source == path+name })
-		nest := slices.ContainsFunc(table.columns, func(col column) bool { return strings.HasPrefix(col.source, path+name+".") })
+		at := slices.IndexFunc(table.Columns, func(col simulator.Column) bool { return col.Source == path+name })
+		nest := slices.ContainsFunc(table.Columns, func(col simulator.Column) bool { return strings.HasPrefix(col.Source, path+name+".") })
 		switch {
 		case at >= 0:
-			cell := cellOf(table.columns[at].kind, v)
+			cell := cellOf(table.Columns[at].Type, v)
 			if cell == nil {
-				extra[name] = v.compact
-				r.count(table.name, path, name, TypeMismatch, 1)
+				extra[name] = v.Compact
+				r.count(table.Name, path, name, oracle.TypeMismatch, 1)
 			}
-			row[table.columns[at].name] = cell
-		case nest && v.kind == '{':
+			row[table.Columns[at].Name] = cell
+		case nest && v.Kind == '{':
 			inner := map[string]string{}
 			r.members(table, v, path+name+".", inner, row)
 			if len(inner) > 0 {
 				extra[name] = objectOf(r.t, inner)
 			}
 			continue // Its members were counted.
-		case hasTable(name) && v.kind == '[':
+		case hasTable(name) && v.Kind == '[':
 			continue // Its elements are.
 		default:
-			extra[name] = v.compact
+			extra[name] = v.Compact
 			switch {
 			case nest, hasTable(name):
-				r.count(table.name, path, name, TypeMismatch, 1)
-			case path != "" || !slices.Contains(table.known, name):
-				r.count(table.name, path, name, UnknownField, 1)
-				r.count(table.name, path, name, TypeMismatch, object.badNames[i])
+				r.count(table.Name, path, name, oracle.TypeMismatch, 1)
+			case path != "" || !slices.Contains(table.Known, name):
+				r.count(table.Name, path, name, oracle.UnknownField, 1)
+				r.count(table.Name, path, name, oracle.TypeMismatch, object.BadNames[i])
 			}
 		}
-		r.count(table.name, path, name, TypeMismatch, v.invalid)
+		r.count(table.Name, path, name, oracle.TypeMismatch, v.Invalid)
 	}
 }
 
@@ -183,51 +185,47 @@ func snake(camel string) string {
 	return strings.ToLower(capitalForm.ReplaceAllString(camel, "_$0"))
 }
 
-func isNumber(s string) bool {
-	return numberForm.MatchString(s)
-}
-
 // cellOf returns the value of a column of a type, nil if the value does not fit it.
-func cellOf(columnType string, v *node) any {
-	if v.kind == '{' || v.kind == '[' || v.lone {
+func cellOf(columnType string, v *simulator.Node) any {
+	if v.Kind == '{' || v.Kind == '[' || v.Lone {
 		return nil
 	}
-	isText := v.kind == '"'
+	isText := v.Kind == '"'
 	switch columnType {
 	case "int32":
-		return wholeCell(v.text, 32)
+		return wholeCell(v.Text, 32)
 	case "int64":
-		return wholeCell(v.text, 64)
+		return wholeCell(v.Text, 64)
 	case "double":
-		if n, err := strconv.ParseFloat(v.text, 64); err == nil && isNumber(v.text) {
+		if n, err := strconv.ParseFloat(v.Text, 64); err == nil && simulator.IsNumber(v.Text) {
 			return n
 		}
 		return nil
 	case "boolean":
-		if v.text == "true" || v.text == "false" {
-			return v.text == "true"
+		if v.Text == "true" || v.Text == "false" {
+			return v.Text == "true"
 		}
 		return nil
 	case "date":
-		at, ok := momentOf(v.text)
+		at, ok := momentOf(v.Text)
 		if !isText || !ok || at.Truncate(24*time.Hour) != at {
 			return nil
 		}
 		return at.Format(time.DateOnly)
 	case "timestamp":
-		at, ok := momentOf(v.text)
+		at, ok := momentOf(v.Text)
 		if !isText || !ok {
 			return nil
 		}
 		return at.UnixMicro()
 	default:
-		return v.text
+		return v.Text
 	}
 }
 
 func wholeCell(text string, bits uint) any {
 	// Rat would make a number of as many digits as the exponent says.
-	if !isNumber(text) || hugeForm.MatchString(text) {
+	if !simulator.IsNumber(text) || hugeForm.MatchString(text) {
 		return nil
 	}
 	n, ok := new(big.Rat).SetString(text)

@@ -17,18 +17,18 @@ type renderer struct {
 }
 
 // element appends one record in a style. With ordered set its members have their order already, and it may be no object.
-func (r *renderer) element(v *value, style uint64, ordered bool) {
+func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	r.spaced = style&15 == 0
 	r.ascii = style>>4&3 == 0
 	if ordered {
 		r.value(v)
 	} else {
-		r.shuffled(v.sub, style>>8)
+		r.shuffled(v.Sub, style>>8)
 	}
 }
 
 // shuffled writes an object whose members start at one place and go on in steps that meet each member once.
-func (r *renderer) shuffled(members []member, style uint64) {
+func (r *renderer) shuffled(members []Member, style uint64) {
 	n := len(members)
 	if n == 0 {
 		r.dst = append(r.dst, "{}"...)
@@ -63,81 +63,81 @@ func (r *renderer) comma() {
 	}
 }
 
-func (r *renderer) named(m *member) {
-	if m.odd != nil {
+func (r *renderer) named(m *Member) {
+	if m.Literal != nil {
 		r.oddName(m)
 	} else {
 		r.dst = append(r.dst, '"')
-		r.dst = append(r.dst, m.name...)
+		r.dst = append(r.dst, m.Name...)
 		r.dst = append(r.dst, '"')
 	}
 	r.dst = append(r.dst, ':')
 	if r.spaced {
 		r.dst = append(r.dst, ' ')
 	}
-	r.value(&m.value)
+	r.value(&m.Value)
 }
 
-func (r *renderer) value(v *value) {
-	switch v.kind {
-	case text:
-		r.dst = appendString(r.dst, v.s, r.ascii)
-	case ident:
+func (r *renderer) value(v *Value) {
+	switch v.Kind {
+	case Text:
+		r.dst = AppendString(r.dst, v.S, r.ascii)
+	case ID:
 		r.dst = append(r.dst, '"')
-		r.dst = bid{high: uint64(v.n), low: v.m}.appendText(r.dst)
+		r.dst = Bid{High: uint64(v.N), Low: v.M}.appendText(r.dst)
 		r.dst = append(r.dst, '"')
-	case whole:
-		r.dst = strconv.AppendInt(r.dst, v.n, 10)
-	case decimal:
-		r.dst = appendDecimal(r.dst, v.n)
-	case truth:
-		r.dst = strconv.AppendBool(r.dst, v.n != 0)
-	case date:
+	case Integer:
+		r.dst = strconv.AppendInt(r.dst, v.N, 10)
+	case Decimal:
+		r.dst = appendDecimal(r.dst, v.N)
+	case Boolean:
+		r.dst = strconv.AppendBool(r.dst, v.N != 0)
+	case Date:
 		r.dst = append(r.dst, '"')
-		r.dst = appendDay(r.dst, day(v.n))
+		r.dst = appendDay(r.dst, Day(v.N))
 		r.dst = append(r.dst, '"')
-	case stamp:
+	case Timestamp:
 		r.dst = append(r.dst, '"')
-		r.dst = appendStamp(r.dst, v.n, v.m)
+		r.dst = appendStamp(r.dst, v.N, v.M)
 		r.dst = append(r.dst, '"')
-	case object, array:
+	case Object, Array:
 		r.container(v)
-	case absent, none:
+	case Absent, Null:
 		r.dst = append(r.dst, "null"...)
-	case oddly:
-		if r.canonical && v.odd.kept != "" {
-			r.dst = append(r.dst, v.odd.kept...)
+	case Raw:
+		if r.canonical && v.Literal.Kept != "" {
+			r.dst = append(r.dst, v.Literal.Kept...)
 		} else {
-			r.dst = append(r.dst, v.odd.sent...)
+			r.dst = append(r.dst, v.Literal.Sent...)
 		}
 	}
 }
 
 // oddName writes the name of an odd member, which may hold anything.
-func (r *renderer) oddName(m *member) {
-	if m.odd.name != "" && !r.canonical {
-		r.dst = append(r.dst, m.odd.name...)
+func (r *renderer) oddName(m *Member) {
+	if m.Literal.Name != "" && !r.canonical {
+		r.dst = append(r.dst, m.Literal.Name...)
 		return
 	}
-	r.dst = appendString(r.dst, m.name, false)
+	r.dst = AppendString(r.dst, m.Name, false)
 }
 
-func (r *renderer) container(v *value) {
+func (r *renderer) container(v *Value) {
 	ascii := r.ascii
-	r.ascii = ascii && v.m == 0
+	r.ascii = ascii && v.M == 0
 	opening, closing := byte('['), byte(']')
-	if v.kind == object {
+	if v.Kind == Object {
 		opening, closing = '{', '}'
 	}
 	r.dst = append(r.dst, opening)
-	for i := range v.sub {
+	for i := range v.Sub {
 		if i > 0 {
 			r.comma()
 		}
-		if v.kind == object {
-			r.named(&v.sub[i])
+		if v.Kind == Object {
+			r.named(&v.Sub[i])
 		} else {
-			r.value(&v.sub[i].value)
+			r.value(&v.Sub[i].Value)
 		}
 	}
 	r.dst = append(r.dst, closing)
@@ -145,7 +145,7 @@ func (r *renderer) container(v *value) {
 }
 
 // appendString writes a JSON string. With ascii set every rune beyond ASCII is escaped, beyond the BMP as a surrogate pair.
-func appendString(dst []byte, s string, ascii bool) []byte {
+func AppendString(dst []byte, s string, ascii bool) []byte {
 	dst = append(dst, '"')
 	for _, c := range s {
 		switch {
@@ -154,27 +154,27 @@ func appendString(dst []byte, s string, ascii bool) []byte {
 		case c == '/' && ascii:
 			dst = append(dst, '\\', '/')
 		case c < ' ':
-			dst = appendEscape(dst, c)
+			dst = AppendEscape(dst, c)
 		case c < utf8.RuneSelf:
 			dst = append(dst, byte(c))
 		case !ascii:
 			dst = utf8.AppendRune(dst, c)
 		case c > 0xffff:
 			first, second := utf16.EncodeRune(c)
-			dst = appendEscape(appendEscape(dst, first), second)
+			dst = AppendEscape(AppendEscape(dst, first), second)
 		default:
-			dst = appendEscape(dst, c)
+			dst = AppendEscape(dst, c)
 		}
 	}
 	return append(dst, '"')
 }
 
-func appendEscape(dst []byte, c rune) []byte {
+func AppendEscape(dst []byte, c rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[c>>12&15], hexDigits[c>>8&15], hexDigits[c>>4&15], hexDigits[c&15])
 }
 
-func appendDay(dst []byte, d day) []byte {
-	year, month, dayOfMonth := d.time().Date()
+func appendDay(dst []byte, d Day) []byte {
+	year, month, dayOfMonth := d.Time().Date()
 	dst = strconv.AppendInt(dst, int64(year), 10) // The world lies between the years 1000 and 9999.
 	dst = append(dst, '-')
 	dst = appendTwo(dst, int(month))
@@ -183,8 +183,8 @@ func appendDay(dst []byte, d day) []byte {
 }
 
 func appendStamp(dst []byte, millis int64, precision uint64) []byte {
-	dst = appendDay(dst, day(millis/millisPerDay))
-	rest := int(millis % millisPerDay)
+	dst = appendDay(dst, Day(millis/MillisPerDay))
+	rest := int(millis % MillisPerDay)
 	dst = append(dst, 'T')
 	dst = appendTwo(dst, rest/3_600_000)
 	dst = append(dst, ':')

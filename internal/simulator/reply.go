@@ -101,7 +101,7 @@ const maintenancePage = "<!DOCTYPE html>\n<html><head><title>Maintenance</title>
 const errorBodies = 6
 
 func errorBody(style, status int, message string) []byte {
-	quoted := string(appendString(nil, message, true))
+	quoted := string(AppendString(nil, message, true))
 	switch style {
 	case 0:
 		return []byte(`{"fault":{"faultstring":` + quoted + `,"detail":{"errorcode":"simulated.` + strconv.Itoa(status) + `"}}}`)

@@ -11,14 +11,14 @@ const staysPerClass = 2
 type stay struct {
 	life
 	class class
-	draw  draw
+	draw  Rand
 }
 
 // stay makes the copy-th record of a member of a class; it is not ok if there is none. The member is a student or an educator, as
 // what says.
-func (w *World) stay(what thing, school, index, class, copied int) (s stay, ok bool) {
-	luck := draw{hash(w.seed, int(what), school, index, class)}
-	switch again := luck.below(1000); {
+func (w *World) stay(what EntityKind, school, index, class, copied int) (s stay, ok bool) {
+	luck := Rand{Hash(w.seed, int(what), school, index, class)}
+	switch again := luck.Below(1000); {
 	case copied == 0:
 	case again < 60:
 		copied = 0 // The same record once more.
@@ -26,67 +26,67 @@ func (w *World) stay(what thing, school, index, class, copied int) (s stay, ok b
 		return stay{}, false
 	}
 	s.class = w.class(school, class)
-	s.draw = draw{hash(w.seed, int(what), school, index, class, copied)}
+	s.draw = Rand{Hash(w.seed, int(what), school, index, class, copied)}
 	s.life = s.class.life
 	s.modified, s.removed = w.aged(&s.draw, 50)
-	if copied > 0 || s.draw.chance(100) {
-		s.begin += day(s.draw.between(7, 60))
+	if copied > 0 || s.draw.Chance(100) {
+		s.begin += Day(s.draw.Between(7, 60))
 	}
 	return s, true
 }
 
 // studentClasses is 4.11.
-func studentClasses(w *World, c *call) source {
+func studentClasses(w *World, c *Call) List {
 	f := w.onDefault(c)
-	cohort := c.subject / cohortSize
+	cohort := c.Subject / cohortSize
 	at := func(i int) (class, copied int) { return cohort*classSlots + i/staysPerClass, i % staysPerClass }
-	if c.school != c.home {
-		return source{} // A student of another school has no classes in this one.
+	if c.School != c.Home {
+		return List{} // A student of another school has no classes in this one.
 	}
-	return source{
-		count: classSlots * staysPerClass,
-		keep: func(i int) bool {
+	return List{
+		Count: classSlots * staysPerClass,
+		Keep: func(i int) bool {
 			class, copied := at(i)
-			s, ok := w.stay(aStudentClass, c.home, c.subject, class, copied)
-			return ok && w.attends(c.home, class, c.subject) && f.keeps(&s.life)
+			s, ok := w.stay(studentClassEntity, c.Home, c.Subject, class, copied)
+			return ok && w.attends(c.Home, class, c.Subject) && f.keeps(&s.life)
 		},
-		record: func(a *arena, i int) []member {
+		Record: func(a *Arena, i int) []Member {
 			class, copied := at(i)
-			s, _ := w.stay(aStudentClass, c.home, c.subject, class, copied)
-			return w.stayRecord(a, c, &s, member{"studentBid", identOf(w.bidOf(aStudent, c.home, c.subject))})
+			s, _ := w.stay(studentClassEntity, c.Home, c.Subject, class, copied)
+			return w.stayRecord(a, c, &s, Member{"studentBid", idOf(w.BidOf(StudentEntity, c.Home, c.Subject))})
 		},
 	}
 }
 
 // educatorClasses is 4.12.
-func educatorClasses(w *World, c *call) source {
+func educatorClasses(w *World, c *Call) List {
 	f := w.onDefault(c)
-	if c.school != c.home {
-		return source{}
+	if c.School != c.Home {
+		return List{}
 	}
-	return source{
-		count: w.classes(c.home) * staysPerClass,
-		keep: func(i int) bool {
-			s, ok := w.stay(anEducatorClass, c.home, c.subject, i/staysPerClass, i%staysPerClass)
-			return ok && s.class.teaching.teaches(c.subject) && f.keeps(&s.life)
+	return List{
+		Count: w.classes(c.Home) * staysPerClass,
+		Keep: func(i int) bool {
+			s, ok := w.stay(educatorClassEntity, c.Home, c.Subject, i/staysPerClass, i%staysPerClass)
+			return ok && s.class.teaching.teaches(c.Subject) && f.keeps(&s.life)
 		},
-		record: func(a *arena, i int) []member {
-			s, _ := w.stay(anEducatorClass, c.home, c.subject, i/staysPerClass, i%staysPerClass)
-			return w.stayRecord(a, c, &s, member{"educatorBid", identOf(w.bidOf(anEducator, c.home, c.subject))})
+		Record: func(a *Arena, i int) []Member {
+			s, _ := w.stay(educatorClassEntity, c.Home, c.Subject, i/staysPerClass, i%staysPerClass)
+			return w.stayRecord(a, c, &s, Member{"educatorBid", idOf(w.BidOf(EducatorEntity, c.Home, c.Subject))})
 		},
 	}
 }
 
-func (w *World) stayRecord(a *arena, c *call, s *stay, who member) []member {
+func (w *World) stayRecord(a *Arena, c *Call, s *stay, who Member) []Member {
 	return a.list(
 		who,
-		member{"schoolClassBid", identOf(w.bidOf(aClass, c.home, s.class.index))},
-		member{"className", s.draw.known(970, textOf(s.class.name()))},
-		member{"classSubject", textOrAbsent(classSubjects[s.class.slot])},
-		member{"perspectiveBid", identOf(w.districts[c.district].bid)},
-		member{"schoolBid", identOf(w.schools[c.home].bid)},
-		member{"beginDate", dateOf(s.begin)},
-		member{"endDate", dateOrAbsent(s.end)},
-		member{"modifiedDateTime", s.draw.moment(s.modified)},
+		Member{"schoolClassBid", idOf(w.BidOf(ClassEntity, c.Home, s.class.index))},
+		Member{"className", s.draw.known(970, TextOf(s.class.name()))},
+		Member{"classSubject", textOrAbsent(classSubjects[s.class.slot])},
+		Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
+		Member{"schoolBid", idOf(w.schools[c.Home].bid)},
+		Member{"beginDate", dateOf(s.begin)},
+		Member{"endDate", dateOrAbsent(s.end)},
+		Member{"modifiedDateTime", s.draw.moment(s.modified)},
 	)
 }

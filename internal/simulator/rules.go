@@ -47,21 +47,21 @@ func brokenAt(index int) string {
 }
 
 // servedResult is an element of testResults as it is served: the record of [World.resultRecord], or what breaks a rule.
-func (w *World) servedResult(a *arena, c *call, index int) []member {
-	members := w.resultRecord(a, c.school, index)
+func (w *World) servedResult(a *Arena, c *Call, index int) []Member {
+	members := w.resultRecord(a, c.School, index)
 	if rule := brokenAt(index); w.broken(rule) {
-		w.breakRule(members, rule, c.school, index)
+		w.breakRule(members, rule, c.School, index)
 	}
-	if results := w.schools[c.school].results; c.moved && index == c.from && results > 1 {
-		w.pair(members, c.school, (index+1)%results)
+	if results := w.schools[c.School].results; c.moved && index == c.From && results > 1 {
+		w.pair(members, c.School, (index+1)%results)
 	}
 	return members
 }
 
 // breakRule changes the members of a result so that it breaks a rule. One that lacks the members stays as it is.
-func (w *World) breakRule(members []member, rule string, school, index int) {
-	set := func(name string, change func(v *value)) {
-		if v := find(members, name); v != nil {
+func (w *World) breakRule(members []Member, rule string, school, index int) {
+	set := func(name string, change func(v *Value)) {
+		if v := Find(members, name); v != nil {
 			change(v)
 		}
 	}
@@ -69,40 +69,40 @@ func (w *World) breakRule(members []member, rule string, school, index int) {
 	case RuleOneResultPerSubject:
 		w.pair(members, school, index-1)
 	case RuleOlderThanAYear:
-		back := func(v *value) { v.n -= 400 * millisPerDay }
+		back := func(v *Value) { v.N -= 400 * MillisPerDay }
 		set("administrationStartDateTime", back)
 		set("administrationEndDateTime", back)
 	case RuleRITOrder:
-		rit := find(members, "rit").n
-		set("ritScoreLow", func(v *value) { v.n = rit + 1 })
+		rit := Find(members, "rit").N
+		set("ritScoreLow", func(v *Value) { v.N = rit + 1 })
 	case RuleItemsOrder:
-		items := find(members, "items")
+		items := Find(members, "items")
 		if items == nil {
 			return
 		}
-		if shown, correct := find(items.sub, "shown"), find(items.sub, "correct"); shown != nil && correct != nil {
-			correct.n = shown.n + 1
+		if shown, correct := Find(items.Sub, "shown"), Find(items.Sub, "correct"); shown != nil && correct != nil {
+			correct.N = shown.N + 1
 		}
 	case RuleUnknownStudent:
-		set("studentBid", func(v *value) { *v = identOf(w.bidOf(aStudent, school, w.schools[school].students+index)) })
+		set("studentBid", func(v *Value) { *v = idOf(w.BidOf(StudentEntity, school, w.schools[school].students+index)) })
 	case RuleUnknownTerm:
-		set("termBid", func(v *value) { *v = identOf(w.bidOf(aSession, w.schools[school].district, 1)) })
+		set("termBid", func(v *Value) { *v = idOf(w.BidOf(sessionEntity, w.schools[school].district, 1)) })
 	}
 }
 
 // pair gives a result the student and subject of another result of the school.
-func (w *World) pair(members []member, school, other int) {
+func (w *World) pair(members []Member, school, other int) {
 	student, subject := w.schools[school].place(other)
-	*find(members, "studentBid") = identOf(w.student(school, student).bid)
-	*find(members, "subjectArea") = textOf(subjectNames[subject])
+	*Find(members, "studentBid") = idOf(w.student(school, student).bid)
+	*Find(members, "subjectArea") = TextOf(subjectNames[subject])
 }
 
 // brokenPage is how many records the first page of a list of test results lacks in a world that breaks page_size.
 const brokenPage = 3
 
 // pageSize is the number of records in the page of a call.
-func (w *World) pageSize(c *call, size int) int {
-	if w.broken(RulePageSize) && c.op.name == "test_results" && c.from == 0 {
+func (w *World) PageSize(c *Call, size int) int {
+	if w.broken(RulePageSize) && c.Op.Name == "test_results" && c.From == 0 {
 		return max(1, size-brokenPage)
 	}
 	return size

@@ -1,4 +1,4 @@
-package simulator
+package simulator_test
 
 import (
 	"testing"
@@ -6,6 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 // TestRules: a world keeps every rule of the service on any day, breaks only the requested ones, and otherwise has the same records.
@@ -15,11 +18,11 @@ func TestRules(t *testing.T) {
 		time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 5, 0, 0, 0, time.UTC), time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC),
 		time.Date(2027, 8, 3, 23, 59, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
-	scope := OracleOptions{Datasets: []string{"students", "test_results", "academic_years"}}
+	scope := oracle.Options{Datasets: []string{"students", "test_results", "academic_years"}}
 	for i, day := range days {
-		options := Options{Seed: uint64(i), AsOf: day, SchoolSizes: []int{0, 1, 1001, 35, 60}}
-		plain := NewWorld(options).Expect(scope)
-		require.Len(t, plain.Checks, len(Rules()))
+		options := simulator.Options{Seed: uint64(i), AsOf: day, SchoolSizes: []int{0, 1, 1001, 35, 60}}
+		plain := oracle.Expect(simulator.NewWorld(options), scope)
+		require.Len(t, plain.Checks, len(simulator.Rules()))
 		for _, check := range plain.Checks {
 			require.Zero(t, check.Count, "%s on %s", check.Check, day)
 			require.Equal(t, int64(5), check.Schools)
@@ -27,9 +30,9 @@ func TestRules(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		for _, rule := range Rules() {
+		for _, rule := range simulator.Rules() {
 			options.Break = []string{rule}
-			broken := NewWorld(options).Expect(scope)
+			broken := oracle.Expect(simulator.NewWorld(options), scope)
 			for _, check := range broken.Checks {
 				require.Equal(t, check.Check == rule, check.Count > 0, "%s where %s is broken", check.Check, rule)
 			}
@@ -39,7 +42,7 @@ func TestRules(t *testing.T) {
 					differ++
 				}
 			}
-			if rule == RulePageSize {
+			if rule == simulator.RulePageSize {
 				require.Zero(t, differ)
 			} else {
 				require.Positive(t, differ)
@@ -47,5 +50,5 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	require.Positive(t, NewWorld(Options{SchoolSizes: []int{900}}).Expect(OracleOptions{Datasets: scope.Datasets, PageSize: 400}).Checks[1].Count)
+	require.Positive(t, oracle.Expect(simulator.NewWorld(simulator.Options{SchoolSizes: []int{900}}), oracle.Options{Datasets: scope.Datasets, PageSize: 400}).Checks[1].Count)
 }

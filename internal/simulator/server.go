@@ -47,7 +47,7 @@ type ServerOptions struct {
 type Server struct {
 	world      *World
 	options    ServerOptions
-	operations []*operation
+	operations []*Operation
 	seq        atomic.Int64
 	inFlight   atomic.Int64
 	pages      sync.Pool // of *sheet
@@ -63,9 +63,9 @@ type Server struct {
 var _ http.Handler = (*Server)(nil)
 
 // sheet is the memory in which an answer's body is made.
-type sheet struct {
+type pageBuffer struct {
 	renderer renderer
-	arena    arena
+	arena    Arena
 }
 
 // New returns a server of the world.
@@ -98,8 +98,8 @@ func New(world *World, options ServerOptions) *Server {
 	return &Server{
 		world:      world,
 		options:    options,
-		operations: operations(),
-		pages:      sync.Pool{New: func() any { return &sheet{} }},
+		operations: Operations(),
+		pages:      sync.Pool{New: func() any { return &pageBuffer{} }},
 		tokens:     tokens{seed: world.seed, expiry: map[string]time.Time{}},
 		log:        requestLog{limit: options.LogLimit},
 		book:       newFaultBook(world.seed, options.Faults),
@@ -165,7 +165,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, entry *Reque
 		return
 	}
 	entry.Authorized = true
-	s.answer(w, r, entry, func(page *sheet, fault FaultKind) {
+	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) {
 		if fault == FaultDeepNesting {
 			nested := deep()
 			page.renderer.value(&nested)
@@ -181,7 +181,7 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 		s.refuse(w, entry, refuse(http.StatusNotFound, "no such path"))
 		return
 	}
-	entry.Operation, entry.Template = op.name, op.template
+	entry.Operation, entry.Template = op.Name, op.Template
 	entry.School, entry.District = values["school_bid"]+entry.Query.Get("school-bid"), values["district_bid"]+entry.Query.Get("perspective-bid")
 	if r.Method != http.MethodGet {
 		s.refuse(w, entry, refuse(http.StatusMethodNotAllowed, "all operations are GET"))
@@ -202,20 +202,20 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 		s.refuse(w, entry, refused)
 		return
 	}
-	if entry.School == "" && c.school >= 0 {
-		entry.School = s.world.schoolBid(c.school)
+	if entry.School == "" && c.School >= 0 {
+		entry.School = s.world.SchoolBid(c.School)
 	}
 	size := s.options.ListPageSize
-	if op.name == "test_results" {
+	if op.Name == "test_results" {
 		size = s.options.PageSize
 	}
-	s.answer(w, r, entry, func(page *sheet, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
+	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
 }
 
 // answer makes the body of a request that nothing speaks against, and sends it or what the request's fault makes of it.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*sheet, FaultKind)) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*pageBuffer, FaultKind)) {
 	fault := s.strike(entry)
-	page, _ := s.pages.Get().(*sheet)
+	page, _ := s.pages.Get().(*pageBuffer)
 	defer s.pages.Put(page)
 	page.renderer.dst = page.renderer.dst[:0]
 	switch {

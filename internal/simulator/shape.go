@@ -8,11 +8,11 @@ import (
 )
 
 // shape is what the contract knows of an object's members. All others are unknown.
-type shape struct {
-	columns  []column          // source is the name of the member
-	nests    map[string]*shape // objects whose members are columns of the same row
-	children map[string]*shape // arrays whose elements are rows of another table
-	known    []string          // documented members without a column
+type Shape struct {
+	Columns  []Column          // source is the name of the member
+	Nests    map[string]*Shape // objects whose members are columns of the same row
+	Children map[string]*Shape // arrays whose elements are rows of another table
+	Known    []string          // documented members without a column
 
 	once    sync.Once
 	missing unsentMembers
@@ -20,63 +20,73 @@ type shape struct {
 
 // unsentMembers are the declared members of an object that the world does not send.
 type unsentMembers struct {
-	columns         []column
+	columns         []Column
 	nests, children []string
 }
 
 // newShape returns the shape of a table's records or elements.
-func newShape(t *table) *shape {
-	s := &shape{nests: map[string]*shape{}, children: map[string]*shape{}, known: t.known}
-	for _, col := range t.columns {
-		name, rest, nested := strings.Cut(col.source, ".")
+func newShape(t *Table) *Shape {
+	s := &Shape{Nests: map[string]*Shape{}, Children: map[string]*Shape{}, Known: t.Known}
+	for _, col := range t.Columns {
+		name, rest, nested := strings.Cut(col.Source, ".")
 		switch {
 		case nested:
-			if s.nests[name] == nil {
-				s.nests[name] = &shape{}
+			if s.Nests[name] == nil {
+				s.Nests[name] = &Shape{}
 			}
-			col.source = rest
-			s.nests[name].columns = append(s.nests[name].columns, col)
+			col.Source = rest
+			s.Nests[name].Columns = append(s.Nests[name].Columns, col)
 		case !strings.ContainsAny(name[:1], "$^#*"):
-			s.columns = append(s.columns, col)
+			s.Columns = append(s.Columns, col)
 		}
 	}
 	return s
 }
 
 // takes reports whether a column takes the member of that name.
-func (s *shape) takes(name string) bool {
-	return slices.ContainsFunc(s.columns, func(col column) bool { return col.source == name })
+func (s *Shape) Takes(name string) bool {
+	return slices.ContainsFunc(s.Columns, func(col Column) bool { return col.Source == name })
 }
 
 // unsent compares the contract with the first object of this shape that the world made, in which absent members still have their
 // place.
-func (s *shape) unsent(members []member) *unsentMembers {
+func (s *Shape) unsent(members []Member) *unsentMembers {
 	s.once.Do(func() {
 		sent := func(name string) bool {
-			return slices.ContainsFunc(members, func(m member) bool { return m.name == name })
+			return slices.ContainsFunc(members, func(m Member) bool { return m.Name == name })
 		}
-		for _, col := range s.columns {
-			if !sent(col.source) {
+		for _, col := range s.Columns {
+			if !sent(col.Source) {
 				s.missing.columns = append(s.missing.columns, col)
 			}
 		}
-		s.missing.nests = slices.DeleteFunc(slices.Sorted(maps.Keys(s.nests)), sent)
-		s.missing.children = slices.DeleteFunc(slices.Sorted(maps.Keys(s.children)), sent)
+		s.missing.nests = slices.DeleteFunc(slices.Sorted(maps.Keys(s.Nests)), sent)
+		s.missing.children = slices.DeleteFunc(slices.Sorted(maps.Keys(s.Children)), sent)
 	})
 	return &s.missing
 }
 
 // nest and child return the shape of an object's member, nil if it has none.
-func (s *shape) nest(name string) *shape {
+func (s *Shape) nest(name string) *Shape {
 	if s == nil {
 		return nil
 	}
-	return s.nests[name]
+	return s.Nests[name]
 }
 
-func (s *shape) child(name string) *shape {
+func (s *Shape) child(name string) *Shape {
 	if s == nil {
 		return nil
 	}
-	return s.children[name]
+	return s.Children[name]
+}
+
+// find is the last member of that name, as the last of doubled members counts.
+func Find(members []Member, name string) *Value {
+	for i := len(members) - 1; i >= 0; i-- {
+		if members[i].Name == name && members[i].Kind != Absent {
+			return &members[i].Value
+		}
+	}
+	return nil
 }

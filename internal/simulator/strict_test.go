@@ -11,12 +11,12 @@ import (
 
 func TestRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	t.Parallel()
-	world := small()
-	server, c := start(t, world, ServerOptions{PageSize: 20})
+	world := Small()
+	server, c := StartClient(t, world, ServerOptions{PageSize: 20})
 	school, other := world.Schools()[5].Bid, world.Schools()[4].Bid
 	unlisted := world.Districts()[0].Schools[len(world.Districts()[0].Schools)-1]
 	growth := "/test-results/v1/growth?school-bid=" + school
-	cursor := url.QueryEscape(nextPage(t, c.get(growth)))
+	cursor := url.QueryEscape(NextPage(t, c.Get(growth)))
 
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) {
@@ -34,12 +34,12 @@ func TestRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 	}{
 		"right":                            {path: growth, want: 200},
 		"right follow-up":                  {path: growth + "&next-page=" + cursor, want: 200},
-		"right in other case":              {path: growth, change: header("Authorization", "bearer "+c.token), want: 200},
+		"right in other case":              {path: growth, change: header("Authorization", "bearer "+c.Token), want: 200},
 		"charset":                          {path: growth, change: header("Content-Type", "application/json; charset=utf-8"), want: 200},
 		"no apikey":                        {path: growth, change: header("Apikey", ""), want: 401},
 		"wrong apikey":                     {path: growth, change: header("Apikey", "x"), want: 401},
 		"no authorization":                 {path: growth, change: header("Authorization", ""), want: 401},
-		"other scheme":                     {path: growth, change: header("Authorization", "BearerToken "+c.token), want: 401},
+		"other scheme":                     {path: growth, change: header("Authorization", "BearerToken "+c.Token), want: 401},
 		"basic":                            {path: growth, change: func(r *http.Request) { r.SetBasicAuth(DefaultKey, DefaultSecret) }, want: 401},
 		"unknown token":                    {path: growth, change: header("Authorization", "Bearer x"), want: 401},
 		"no content type":                  {path: growth, change: header("Content-Type", ""), want: 400},
@@ -75,12 +75,12 @@ func TestRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := *c
-			own.t = t
-			r := own.request(t.Context(), test.path)
+			own.T = t
+			r := own.Request(t.Context(), test.path)
 			if test.change != nil {
 				test.change(r)
 			}
-			status, body := own.do(r)
+			status, body := own.Do(r)
 			require.Equal(t, test.want, status, "%s", body)
 		})
 	}
@@ -94,23 +94,23 @@ func TestRefusesWhatTheSpecificationDoesNotAllow(t *testing.T) {
 
 func TestBasePath(t *testing.T) {
 	t.Parallel()
-	_, c := start(t, small(), ServerOptions{BasePath: "/"})
-	require.NotContains(t, strings.TrimPrefix(c.base, "http://"), "/")
-	c.get("/organizations/v1/schools")
+	_, c := StartClient(t, Small(), ServerOptions{BasePath: "/"})
+	require.NotContains(t, strings.TrimPrefix(c.Base, "http://"), "/")
+	c.Get("/organizations/v1/schools")
 
-	_, c = start(t, small(), ServerOptions{BasePath: "/a/b/"})
-	require.True(t, strings.HasSuffix(c.base, "/a/b"), c.base)
-	c.get("/organizations/v1/schools")
-	c.base = strings.TrimSuffix(c.base, "/b")
-	status, _ := c.do(c.request(t.Context(), "/organizations/v1/schools"))
+	_, c = StartClient(t, Small(), ServerOptions{BasePath: "/a/b/"})
+	require.True(t, strings.HasSuffix(c.Base, "/a/b"), c.Base)
+	c.Get("/organizations/v1/schools")
+	c.Base = strings.TrimSuffix(c.Base, "/b")
+	status, _ := c.Do(c.Request(t.Context(), "/organizations/v1/schools"))
 	require.Equal(t, http.StatusNotFound, status)
 }
 
 func TestHeadersOfAnswers(t *testing.T) {
 	t.Parallel()
-	_, c := start(t, small(), ServerOptions{})
+	_, c := StartClient(t, Small(), ServerOptions{})
 	ask := func() http.Header {
-		answer, err := c.http.Do(c.request(t.Context(), "/organizations/v1/schools"))
+		answer, err := c.HTTP.Do(c.Request(t.Context(), "/organizations/v1/schools"))
 		require.NoError(t, err)
 		require.NoError(t, answer.Body.Close())
 		return answer.Header
@@ -123,13 +123,13 @@ func TestHeadersOfAnswers(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	world := small()
-	server, c := start(t, world, ServerOptions{PageSize: 20})
+	world := Small()
+	server, c := StartClient(t, world, ServerOptions{PageSize: 20})
 	server.ResetLog()
-	c.get("/organizations/v1/districts/")
+	c.Get("/organizations/v1/districts/")
 	school := world.Schools()[5]
-	c.pages("/test-results/v1/growth", url.Values{"school-bid": {school.Bid}})
-	status, _ := c.do(c.request(t.Context(), "/test-results/v1/growth"))
+	c.Pages("/test-results/v1/growth", url.Values{"school-bid": {school.Bid}})
+	status, _ := c.Do(c.Request(t.Context(), "/test-results/v1/growth"))
 	require.Equal(t, http.StatusBadRequest, status)
 
 	entries := server.Log()
@@ -165,9 +165,9 @@ func TestLogKeepsTheNewest(t *testing.T) {
 	require.Equal(t, []Request{{Seq: 17}, {Seq: 18}, {Seq: 19}}, l.list())
 }
 
-func nextPage(t *testing.T, body []byte) string {
+func NextPage(t *testing.T, body []byte) string {
 	t.Helper()
-	page, isObject := decode(t, body).(map[string]any)
+	page, isObject := Decode(t, body).(map[string]any)
 	require.True(t, isObject)
 	pagination, isObject := page["pagination"].(map[string]any)
 	require.True(t, isObject)

@@ -10,25 +10,25 @@ import (
 )
 
 // table is a table of the contract: its columns in order, where each value comes from, and what identifies a row.
-type table struct {
-	name    string
-	dataset string
-	each    string // the array of the record whose elements are the rows; empty if the record is the row
+type Table struct {
+	Name    string
+	Dataset string
+	Each    string // the array of the record whose elements are the rows; empty if the record is the row
 	// bare is the source of the column that takes elements that are text rather than objects; empty if there is none.
-	bare string
+	Bare string
 	// known are documented members that have no column.
-	known []string
+	Known []string
 	// wholeRecord is set where only records equal in every member are duplicates.
-	wholeRecord bool
-	columns     []column
-	shape       *shape
+	WholeRecord bool
+	Columns     []Column
+	Shape       *Shape
 }
 
 // column takes its value from source: a member of the record, or member.member; ^member of the parent record; $parameter of the
 // call; # for the position in the array; * for everything without a column.
-type column struct {
-	name, kind, source string
-	key                bool
+type Column struct {
+	Name, Type, Source string
+	Key                bool
 }
 
 // What tables.csv does not say. Everything else about a table follows from it.
@@ -43,7 +43,7 @@ var (
 )
 
 // tables returns the tables of tables.csv, a dataset's first table before its children.
-var tables = sync.OnceValue(func() []table {
+var Tables = sync.OnceValue(func() []Table {
 	lines, err := csv.NewReader(strings.NewReader(contract.TablesCSV())).ReadAll()
 	if err != nil {
 		panic("tables.csv: " + err.Error())
@@ -52,43 +52,42 @@ var tables = sync.OnceValue(func() []table {
 	for i, heading := range lines[0] {
 		at[heading] = i
 	}
-	var list []table
+	var list []Table
 	for _, line := range lines[1:] {
 		name := line[at["table"]]
-		if len(list) == 0 || list[len(list)-1].name != name {
-			list = append(list, table{
-				name: name, dataset: line[at["dataset"]], each: line[at["each"]],
-				bare: bareElements[name], known: knownMembers[name], wholeRecord: wholeRecords[name],
+		if len(list) == 0 || list[len(list)-1].Name != name {
+			list = append(list, Table{
+				Name: name, Dataset: line[at["dataset"]], Each: line[at["each"]],
+				Bare: bareElements[name], Known: knownMembers[name], WholeRecord: wholeRecords[name],
 			})
 		}
 		t := &list[len(list)-1]
-		t.columns = append(t.columns, column{
-			name: line[at["column"]], kind: line[at["type"]], source: line[at["source"]], key: line[at["key"]] == "key",
+		t.Columns = append(t.Columns, Column{
+			Name: line[at["column"]], Type: line[at["type"]], Source: line[at["source"]], Key: line[at["key"]] == "key",
 		})
 	}
 	return list
 })
 
+// seat returns the position that decides on made-up values and oddities of the record at a position: records that are equal in every
+// member share one.
+func (t *Table) Seat(i int) int {
+	if t.WholeRecord {
+		return i - i%staysPerClass
+	}
+	return i
+}
+
 // columnOf returns the name of the column of a source.
-func (t *table) columnOf(source string) string {
-	return t.columns[slices.IndexFunc(t.columns, func(col column) bool { return col.source == source })].name
+func (t *Table) ColumnOf(source string) string {
+	return t.Columns[slices.IndexFunc(t.Columns, func(col Column) bool { return col.Source == source })].Name
 }
 
 // keySource returns the source by which the records of one list are told apart.
-func (t *table) keySource() string {
-	at := slices.IndexFunc(t.columns, func(col column) bool { return col.key && col.source[0] != '$' })
+func (t *Table) KeySource() string {
+	at := slices.IndexFunc(t.Columns, func(col Column) bool { return col.Key && col.Source[0] != '$' })
 	if at < 0 {
 		return ""
 	}
-	return t.columns[at].source
-}
-
-// keyOf returns the key of a row within its list; empty if it is incomplete, or the table has none.
-func (t *table) keyOf(row Row) string {
-	source := t.keySource()
-	if source == "" {
-		return ""
-	}
-	key, _ := row[t.columnOf(source)].(string)
-	return key
+	return t.Columns[at].Source
 }

@@ -23,10 +23,10 @@ type tokens struct {
 func (t *tokens) issue(now time.Time, lifetime time.Duration) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	t.given++
-	d := draw{hash(t.seed, t.given)}
+	d := Rand{Hash(t.seed, t.given)}
 	token := make([]byte, 28)
 	for i := range token {
-		token[i] = alphabet[d.below(len(alphabet))]
+		token[i] = alphabet[d.Below(len(alphabet))]
 	}
 	for old, expiry := range t.expiry {
 		if !now.Before(expiry) {

@@ -14,7 +14,7 @@ import (
 
 func TestTokenEndpointChecksItsCaller(t *testing.T) {
 	t.Parallel()
-	_, c := start(t, small(), ServerOptions{})
+	_, c := StartClient(t, Small(), ServerOptions{})
 	for name, test := range map[string]struct {
 		change func(*http.Request)
 		want   int
@@ -39,10 +39,10 @@ func TestTokenEndpointChecksItsCaller(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			own := *c
-			own.t = t
+			own.T = t
 			r := own.tokenRequest()
 			test.change(r)
-			status, body := own.do(r)
+			status, body := own.Do(r)
 			require.Equal(t, test.want, status, "%s", body)
 		})
 	}
@@ -56,8 +56,8 @@ func form(r *http.Request, body string) {
 
 func TestTokenAnswerIsAllText(t *testing.T) {
 	t.Parallel()
-	_, c := start(t, small(), ServerOptions{})
-	_, body := c.do(c.tokenRequest())
+	_, c := StartClient(t, Small(), ServerOptions{})
+	_, body := c.Do(c.tokenRequest())
 	var answer map[string]any
 	require.NoError(t, json.Unmarshal(body, &answer))
 	for name, v := range answer {
@@ -71,29 +71,29 @@ func TestTokenAnswerIsAllText(t *testing.T) {
 func TestTokensEndByTimeAndByRevocation(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	server, c := start(t, small(), ServerOptions{
+	server, c := StartClient(t, Small(), ServerOptions{
 		TokenLifetime: time.Minute,
 		Now:           func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	})
 	ask := func(token string) int {
-		r := c.request(t.Context(), "/organizations/v1/schools")
+		r := c.Request(t.Context(), "/organizations/v1/schools")
 		r.Header.Set("Authorization", "Bearer "+token)
-		status, _ := c.do(r)
+		status, _ := c.Do(r)
 		return status
 	}
-	first := c.token
+	first := c.Token
 	c.login()
-	require.NotEqual(t, first, c.token)
+	require.NotEqual(t, first, c.Token)
 	require.Equal(t, 200, ask(first), "several tokens are alive")
-	require.Equal(t, 200, ask(c.token))
+	require.Equal(t, 200, ask(c.Token))
 
 	server.RevokeAll()
 	require.Equal(t, 401, ask(first))
-	require.Equal(t, 401, ask(c.token))
+	require.Equal(t, 401, ask(c.Token))
 
 	c.login()
 	ahead.Store(int64(59 * time.Second))
-	require.Equal(t, 200, ask(c.token))
+	require.Equal(t, 200, ask(c.Token))
 	ahead.Store(int64(61 * time.Second))
-	require.Equal(t, 401, ask(c.token))
+	require.Equal(t, 401, ask(c.Token))
 }

@@ -6,37 +6,93 @@ import (
 )
 
 // kind says which of a value's fields counts and how it is written.
-type kind uint8
+type Kind uint8
 
 const (
-	absent  kind = iota // the member is left out, as the service does with what it does not know
-	text                // s
-	ident               // a bid in n and m
-	whole               // n
-	decimal             // n hundredths
-	truth               // n is 0 or 1
-	date                // n days since 1970-01-01
-	stamp               // n milliseconds since 1970-01-01T00:00:00Z, written in precision m
-	object              // sub; verbatim if m is 1
-	array               // sub, whose members have no names; verbatim if m is 1
-	none                // a null that is written
-	oddly               // odd
+	Absent    Kind = iota // the member is left out, as the service does with what it does not know
+	Text                  // s
+	ID                    // a bid in n and m
+	Integer               // n
+	Decimal               // n hundredths
+	Boolean               // n is 0 or 1
+	Date                  // n days since 1970-01-01
+	Timestamp             // n milliseconds since 1970-01-01T00:00:00Z, written in precision m
+	Object                // sub; verbatim if m is 1
+	Array                 // sub, whose members have no names; verbatim if m is 1
+	Null                  // a null that is written
+	Raw                   // odd
 )
 
 // value is one JSON value of a record, in the type that the specification gives it.
-type value struct {
-	kind kind
-	n    int64
-	m    uint64
-	s    string
-	sub  []member
-	odd  *odd
+type Value struct {
+	Kind    Kind
+	N       int64
+	M       uint64
+	S       string
+	Sub     []Member
+	Literal *Literal
 }
 
 // member is a named value of an object, or an element of an array.
-type member struct {
-	name string
-	value
+type Member struct {
+	Name string
+	Value
+}
+
+// odd is a value as the live service, or one gone wrong, may send it: JSON text, beside what must become of it. Whoever makes one
+// knows both, and neither follows from the other by any code here.
+type Literal struct {
+	Sent     string // as it stands on the wire
+	Cell     any    // what the column holds; nil if the value does not fit it
+	Kept     string // what _extra holds if it is kept there; as sent if empty
+	Replaced int64  // how much of it, the name included, _extra holds as U+FFFD: bytes that are not UTF-8, and halves of surrogate pairs
+	Name     string // how the member's name is written, quotes included; plainly if empty
+}
+
+// null says whether the value is none: a missing member and a null are the same.
+func (v *Value) IsNull() bool { return v.Kind == Absent || v.Kind == Null }
+
+// fits says whether the value fits the column that its member has.
+func (v *Value) Fits() bool {
+	switch v.Kind {
+	case Object, Array:
+		return false
+	case Raw:
+		return v.Literal.Cell != nil
+	default:
+		return true
+	}
+}
+
+// isText reports whether the value is written in quotes.
+func (v *Value) IsText() bool {
+	switch v.Kind {
+	case Text, ID, Date, Timestamp:
+		return true
+	case Raw:
+		return v.Literal.Sent[0] == '"'
+	default:
+		return false
+	}
+}
+
+// invalid counts the parts of the value that _extra holds as U+FFFD.
+func (v *Value) Replaced() int64 {
+	if v.Kind == Raw {
+		return v.Literal.Replaced
+	}
+	var sum int64
+	for i := range v.Sub {
+		sum += v.Sub[i].Replaced()
+	}
+	return sum
+}
+
+// jsonText returns what _extra would hold of the value: it has no white space, and members in the order they have.
+func (v *Value) JSON() string {
+	r := renderer{canonical: true}
+	r.value(v)
+	return string(r.dst)
 }
 
 // The precisions in which a timestamp is written; all mean UTC.
@@ -50,117 +106,120 @@ const (
 
 // verbatim makes an object or array be written without needless escapes whatever the record's style: an exporter hands it on whole,
 // as it was sent, so that there must be one way only of sending it.
-func verbatim(v value) value {
-	v.m = 1
+func Verbatim(v Value) Value {
+	v.M = 1
 	return v
 }
 
-func textOf(s string) value { return value{kind: text, s: s} }
+func TextOf(s string) Value { return Value{Kind: Text, S: s} }
 
-func identOf(b bid) value { return value{kind: ident, n: int64(b.high), m: b.low} }
+func idOf(b Bid) Value { return Value{Kind: ID, N: int64(b.High), M: b.Low} }
 
-func wholeOf(n int) value { return value{kind: whole, n: int64(n)} }
+func integerOf(n int) Value { return Value{Kind: Integer, N: int64(n)} }
 
 // longOf is a number in a column of 64 bits.
-func longOf(n int) value { return value{kind: whole, n: int64(n), m: 64} }
+func longOf(n int) Value { return Value{Kind: Integer, N: int64(n), M: 64} }
 
-func decimalOf(hundredths int) value { return value{kind: decimal, n: int64(hundredths)} }
+func decimalOf(hundredths int) Value { return Value{Kind: Decimal, N: int64(hundredths)} }
 
-func dateOf(d day) value { return value{kind: date, n: int64(d)} }
+func dateOf(d Day) Value { return Value{Kind: Date, N: int64(d)} }
 
 // dateOrAbsent leaves out the end of what goes on.
-func dateOrAbsent(d day) value {
+func dateOrAbsent(d Day) Value {
 	if d == 0 {
-		return value{}
+		return Value{}
 	}
 	return dateOf(d)
 }
 
-func textOrAbsent(s string) value {
+func textOrAbsent(s string) Value {
 	if s == "" {
-		return value{}
+		return Value{}
 	}
-	return textOf(s)
+	return TextOf(s)
 }
 
-func truthOf(b bool) value {
+func booleanOf(b bool) Value {
 	if b {
-		return value{kind: truth, n: 1}
+		return Value{Kind: Boolean, N: 1}
 	}
-	return value{kind: truth}
+	return Value{Kind: Boolean}
 }
 
 // stampOf writes a moment in the given precision; a precision without fraction needs a moment of whole seconds.
-func stampOf(millis int64, precision uint64) value {
-	return value{kind: stamp, n: millis, m: precision}
+func TimestampOf(millis int64, precision uint64) Value {
+	return Value{Kind: Timestamp, N: millis, M: precision}
 }
 
 // known is v with the given chance, else the member is left out.
-func (d *draw) known(perMille int, v value) value {
-	if d.chance(perMille) {
+func (d *Rand) known(perMille int, v Value) Value {
+	if d.Chance(perMille) {
 		return v
 	}
-	return value{}
+	return Value{}
 }
 
 // arena holds the members of the record being made. A record is valid until reset.
-type arena struct{ members []member }
+type Arena struct{ members []Member }
 
-func (a *arena) reset() { a.members = a.members[:0] }
+func (a *Arena) Reset() { a.members = a.members[:0] }
 
 // list takes all members that an object may have, absent ones too. It may move the arena's memory: lists made before stay where
 // they were.
-func (a *arena) list(members ...member) []member {
+func (a *Arena) list(members ...Member) []Member {
 	from := len(a.members)
 	a.members = append(a.members, members...)
 	return a.members[from:len(a.members):len(a.members)]
 }
 
-func (a *arena) object(members ...member) value { return value{kind: object, sub: a.list(members...)} }
+func (a *Arena) object(members ...Member) Value { return Value{Kind: Object, Sub: a.list(members...)} }
 
-func (a *arena) array(elements ...member) value { return value{kind: array, sub: a.list(elements...)} }
+func (a *Arena) array(elements ...Member) Value { return Value{Kind: Array, Sub: a.list(elements...)} }
 
 // day is a calendar date, in days since 1970-01-01.
-type day int
+type Day int
 
-func firstOf(month time.Month, year int) day {
-	return day(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
+func firstOf(month time.Month, year int) Day {
+	return Day(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
 }
 
 const (
 	secondsPerDay = 86400
-	millisPerDay  = secondsPerDay * 1000
+	MillisPerDay  = secondsPerDay * 1000
 )
 
-func (d day) time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
+// dayOf returns the day of a time in UTC.
+func DayOf(t time.Time) Day { return Day(t.Unix() / secondsPerDay) }
 
-func (d day) year() int { return d.time().Year() }
+func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
 
-func (d day) millis() int64 { return int64(d) * millisPerDay }
+func (d Day) year() int { return d.Time().Year() }
 
-func (d day) String() string { return d.time().Format(time.DateOnly) }
+func (d Day) Millis() int64 { return int64(d) * MillisPerDay }
+
+func (d Day) String() string { return d.Time().Format(time.DateOnly) }
 
 // plain returns the value as the oracle states it: string, int64, float64 or bool; a date as YYYY-MM-DD, a timestamp as
 // microseconds since 1970-01-01T00:00:00Z; nil for what is absent. Objects and arrays have no plain form.
-func (v *value) plain() any {
-	switch v.kind {
-	case text:
-		return v.s
-	case ident:
-		return bid{high: uint64(v.n), low: v.m}.String()
-	case whole:
-		return v.n
-	case decimal:
+func (v *Value) Plain() any {
+	switch v.Kind {
+	case Text:
+		return v.S
+	case ID:
+		return Bid{High: uint64(v.N), Low: v.M}.String()
+	case Integer:
+		return v.N
+	case Decimal:
 		// Both numbers are exact, so the quotient is the double nearest to the decimal, as any correct parser reads it.
-		return float64(v.n) / 100
-	case truth:
-		return v.n != 0
-	case date:
-		return day(v.n).String()
-	case stamp:
-		return v.n * 1000
-	case oddly:
-		return v.odd.cell
+		return float64(v.N) / 100
+	case Boolean:
+		return v.N != 0
+	case Date:
+		return Day(v.N).String()
+	case Timestamp:
+		return v.N * 1000
+	case Raw:
+		return v.Literal.Cell
 	default:
 		return nil
 	}

@@ -22,11 +22,9 @@ type Options struct {
 	SchoolSizes []int
 	// AsOf is the day on which the service is read, default 2026-11-20. Results were taken in the year before it.
 	AsOf time.Time
-	// Quirks makes the service send what public clients have met and more: values in other types than documented or in none, members
-	// missing, doubled or unknown, records listed twice or without their key, undocumented lists in every container, and bids that
-	// hold anything. The rows, drift and ledger of [World.Expect] say what must come of it. There are more rows than Results then:
-	// records without a key are never duplicates.
-	Quirks bool
+	// Quirks make the service send what public clients have met, and more. There are more rows than Results then: records without a
+	// key are never duplicates. Nil for none.
+	Quirks Quirks
 	// Break names rules of the service (see [Rules]) that its test results break, each in about one result of twenty, or in the first page
 	// of each list. The checks of [World.Expect] say how often.
 	Break []string
@@ -37,18 +35,18 @@ type Options struct {
 // World is what the service knows. It is immutable and holds no records: those are made when asked for.
 type World struct {
 	seed      uint64
-	today     day
+	today     Day
 	districts []district
 	schools   []school // those of 4.1 first, then those without an agreement
 	listed    int      // the number of schools of 4.1
 	bidless   bool     // 4.1 has another record, without a bid
-	oddities  []oddity // what is odd with records; nil without quirks
+	quirks    Quirks
 	breaks    []string // the rules that are broken
 }
 
 // district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
 type district struct {
-	bid     bid
+	bid     Bid
 	name    string
 	schools []int // what 4.3 lists
 	state   bool
@@ -57,7 +55,7 @@ type district struct {
 
 // school is a school of a district.
 type school struct {
-	bid        bid
+	bid        Bid
 	name       string
 	district   int
 	lowest     int // grade, with 0 for kindergarten
@@ -112,14 +110,12 @@ func NewWorld(options Options) *World {
 	}
 	w := &World{
 		seed:   options.Seed,
-		today:  day(options.AsOf.Unix() / secondsPerDay),
+		today:  Day(options.AsOf.Unix() / secondsPerDay),
 		listed: max(schools, 0),
 
 		bidless: options.BidlessSchool,
+		quirks:  options.Quirks,
 		breaks:  options.Break,
-	}
-	if options.Quirks {
-		w.oddities = oddities()
 	}
 	w.addDistricts(options.Districts)
 	w.addSchools(sizes, options.Results, options.Districts)
@@ -129,14 +125,14 @@ func NewWorld(options Options) *World {
 func (w *World) addDistricts(ordinary int) {
 	for i := range ordinary {
 		w.districts = append(w.districts, district{
-			bid:   w.bidOf(aDistrict, 0, i),
-			name:  placeName(w.seed, int(aDistrict), i) + districtSuffixes[hash(w.seed, int(aDistrict), i, 1)%uint64(len(districtSuffixes))],
+			bid:   w.BidOf(DistrictEntity, 0, i),
+			name:  placeName(w.seed, int(DistrictEntity), i) + districtSuffixes[Hash(w.seed, int(DistrictEntity), i, 1)%uint64(len(districtSuffixes))],
 			terms: w.recentTerms(i),
 		})
 	}
 	if ordinary > 1 {
 		w.districts = append(w.districts, district{
-			bid:   w.bidOf(aDistrict, 0, ordinary),
+			bid:   w.BidOf(DistrictEntity, 0, ordinary),
 			name:  "State of North Prairie",
 			state: true,
 		})
@@ -165,7 +161,7 @@ func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school
 	}
-	ticket := int(hash(w.seed, int(aDistrict), int(aSchool), school) % uint64(ordinary*(ordinary+1)/2))
+	ticket := int(Hash(w.seed, int(DistrictEntity), int(SchoolEntity), school) % uint64(ordinary*(ordinary+1)/2))
 	for i := range ordinary {
 		if ticket < ordinary-i {
 			return i
@@ -191,7 +187,7 @@ func (w *World) sizes(explicit []int, total int) []int {
 		others = append(others, i)
 	}
 	slices.SortFunc(others, func(a, b int) int {
-		if hash(w.seed, int(aSchool), a, 1) < hash(w.seed, int(aSchool), b, 1) {
+		if Hash(w.seed, int(SchoolEntity), a, 1) < Hash(w.seed, int(SchoolEntity), b, 1) {
 			return -1
 		}
 		return 1
@@ -208,11 +204,11 @@ func (w *World) sizes(explicit []int, total int) []int {
 }
 
 func (w *World) newSchool(i, home, results int) school {
-	d := draw{hash(w.seed, int(aSchool), i)}
-	level := schoolLevels[d.below(len(schoolLevels))]
+	d := Rand{Hash(w.seed, int(SchoolEntity), i)}
+	level := schoolLevels[d.Below(len(schoolLevels))]
 	s := school{
-		bid:       w.bidOf(aSchool, i, 0),
-		name:      placeName(w.seed, int(aSchool), i) + level.suffix,
+		bid:       w.BidOf(SchoolEntity, i, 0),
+		name:      placeName(w.seed, int(SchoolEntity), i) + level.suffix,
 		district:  home,
 		lowest:    level.lowest,
 		highest:   level.highest,
@@ -222,9 +218,9 @@ func (w *World) newSchool(i, home, results int) school {
 	if results > 0 {
 		// Between two and three subjects a student; four at most, one result for each.
 		s.tested = (results*10 + 22) / 23
-		s.students = s.tested + s.tested/20 + d.between(1, 4)
+		s.students = s.tested + s.tested/20 + d.Between(1, 4)
 		s.educators = 1 + s.students/14
-		s.stepFactor, s.stepOffset = 1+d.below(results), d.below(results)
+		s.stepFactor, s.stepOffset = 1+d.Below(results), d.Below(results)
 		for gcd(s.stepFactor, results) != 1 {
 			s.stepFactor++
 		}
@@ -239,7 +235,7 @@ func (s *school) place(i int) (student, subject int) {
 }
 
 // AsOf is the world's day.
-func (w *World) AsOf() time.Time { return w.today.time() }
+func (w *World) AsOf() time.Time { return w.today.Time() }
 
 // Schools are those of 4.1, in its order.
 func (w *World) Schools() []School {
@@ -249,7 +245,7 @@ func (w *World) Schools() []School {
 		schools[i] = School{
 			Bid:         w.bidText(s.bid),
 			Name:        s.name,
-			DistrictBid: w.districtBid(s.district),
+			DistrictBid: w.DistrictBid(s.district),
 			Results:     s.results,
 			Students:    s.students,
 		}
@@ -264,7 +260,7 @@ func (w *World) Districts() []District {
 		d := &w.districts[i]
 		districts[i] = District{Bid: w.bidText(d.bid), Name: d.name, State: d.state}
 		for _, s := range d.schools {
-			districts[i].Schools = append(districts[i].Schools, w.schoolBid(s))
+			districts[i].Schools = append(districts[i].Schools, w.SchoolBid(s))
 		}
 	}
 	return districts
@@ -279,11 +275,11 @@ func (w *World) Results() int {
 	return sum
 }
 
-// quirks says whether the world is an odd one.
-func (w *World) quirks() bool { return w.oddities != nil }
+// home returns the position of a school's own district.
+func (w *World) HomeDistrict(school int) int { return w.schools[school].district }
 
 // perspectives are the districts whose 4.3 lists the school, among them its own.
-func (w *World) perspectives(school int) []int {
+func (w *World) Perspectives(school int) []int {
 	var found []int
 	for i := range w.districts {
 		if w.sees(i, school) {
@@ -302,7 +298,7 @@ func (w *World) sees(district, school int) bool {
 // placeName is the name of the i-th place of its sort; no two are equal.
 func placeName(seed uint64, sort, i int) string {
 	n := len(places)
-	name := places[(i+int(hash(seed, sort)%uint64(n)))%n]
+	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]
 	if i >= n {
 		name += " " + strconv.Itoa(i/n+1)
 	}

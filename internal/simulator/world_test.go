@@ -31,7 +31,7 @@ func TestDefaultWorld(t *testing.T) {
 	require.True(t, districts[3].State)
 	two := 0
 	for i := range schools {
-		perspectives := w.perspectives(i)
+		perspectives := w.Perspectives(i)
 		require.Contains(t, perspectives, w.schools[i].district)
 		two += len(perspectives) - 1
 	}
@@ -61,16 +61,16 @@ func TestBidsAreReadBack(t *testing.T) {
 	t.Parallel()
 	w, stranger := NewWorld(Options{Seed: 1}), NewWorld(Options{Seed: 2})
 	for _, at := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {1<<24 - 1, 1<<32 - 1}, {299, 12345}} {
-		text := w.bidOf(aResult, at[0], at[1]).String()
-		what, group, index, ok := w.find(text)
+		text := w.BidOf(resultEntity, at[0], at[1]).String()
+		what, group, index, ok := w.FindBid(text)
 		require.True(t, ok)
-		require.Equal(t, []int{int(aResult), at[0], at[1]}, []int{int(what), group, index})
-		_, _, _, ok = stranger.find(text)
+		require.Equal(t, []int{int(resultEntity), at[0], at[1]}, []int{int(what), group, index})
+		_, _, _, ok = stranger.FindBid(text)
 		require.False(t, ok)
 		for i := range text {
 			changed := []byte(text)
 			changed[i] ^= 1
-			_, _, _, ok = w.find(string(changed))
+			_, _, _, ok = w.FindBid(string(changed))
 			require.False(t, ok, "%s", changed)
 		}
 	}
@@ -97,7 +97,7 @@ func TestResultsAreBelievable(t *testing.T) {
 			}
 			require.Less(t, r.start, r.end)
 			require.LessOrEqual(t, r.end, r.modified)
-			taken := day(r.start / millisPerDay)
+			taken := Day(r.start / MillisPerDay)
 			require.True(t, r.term.begin <= taken && taken <= r.term.end)
 			require.True(t, r.rit >= 100 && r.rit <= 300)
 			if r.at != school {

@@ -1,6 +1,10 @@
-package simulator
+package oracle
 
-import "time"
+import (
+	"time"
+
+	"example.org/growthexport/internal/simulator"
+)
 
 // Check is how often test results break a rule of the service, and in how many schools that could be checked.
 type Check struct {
@@ -13,31 +17,31 @@ const fullPage = 1000
 
 // checks counts what breaks the rules in the expected rows, in the order of [Rules]. A rule that compares results with a dataset that is
 // not exported is left out.
-func (h *harvest) checks(expected *Expected) []Check {
+func (h *expectation) checks(expected *Expected) []Check {
 	results, exported := expected.Rows["test_results"]
 	if !exported {
 		return nil
 	}
-	schools := h.scopes(named(h.operations, "test_results"))
+	schools := h.scopes(simulator.FindOperation(h.operations, "test_results"))
 	counts := map[string]int64{
-		RuleOneResultPerSubject: repeatedSubjects(results),
-		RulePageSize:            h.oddPages(schools),
-		RuleOlderThanAYear:      older(results, h.world.today.time()),
-		RuleRITOrder:            disordered(results, "rit_score_low", "rit", "rit_score_high"),
-		RuleItemsOrder:          disordered(results, "items_correct", "items_shown", "items_total"),
+		simulator.RuleOneResultPerSubject: repeatedSubjects(results),
+		simulator.RulePageSize:            h.oddPages(schools),
+		simulator.RuleOlderThanAYear:      older(results, h.world.AsOf()),
+		simulator.RuleRITOrder:            disordered(results, "rit_score_low", "rit", "rit_score_high"),
+		simulator.RuleItemsOrder:          disordered(results, "items_correct", "items_shown", "items_total"),
 	}
 	if students, ok := expected.Rows["students"]; ok {
-		counts[RuleUnknownStudent] = unknownStudents(results, students)
+		counts[simulator.RuleUnknownStudent] = unknownStudents(results, students)
 	}
 	if sessions, ok := expected.Rows["enrollment_sessions"]; ok {
 		inRun := map[string]bool{}
 		for _, s := range schools {
-			inRun[h.world.schoolBid(s.school)] = true
+			inRun[h.world.SchoolBid(s.school)] = true
 		}
-		counts[RuleUnknownTerm] = unknownTerms(results, sessions, inRun)
+		counts[simulator.RuleUnknownTerm] = unknownTerms(results, sessions, inRun)
 	}
 	var checks []Check
-	for _, rule := range Rules() {
+	for _, rule := range simulator.Rules() {
 		if n, made := counts[rule]; made && len(schools) > 0 {
 			checks = append(checks, Check{Check: rule, Table: "test_results", Count: n, Schools: int64(len(schools))})
 		}
@@ -64,17 +68,17 @@ func repeatedSubjects(results []Row) (n int64) {
 }
 
 // oddPages counts the pages before the last that are not full.
-func (h *harvest) oddPages(schools []scope) (n int64) {
-	op := named(h.operations, "test_results")
+func (h *expectation) oddPages(schools []scope) (n int64) {
+	op := simulator.FindOperation(h.operations, "test_results")
 	usual := h.options.PageSize
 	if usual == 0 {
 		usual = fullPage
 	}
 	for _, s := range schools {
 		c := h.newCall(op, s)
-		for count := h.world.list(c).count; ; {
-			size := h.world.pageSize(c, usual)
-			if c.from += size; c.from >= count {
+		for count := h.world.List(c).Count; ; {
+			size := h.world.PageSize(c, usual)
+			if c.From += size; c.From >= count {
 				break
 			}
 			if size != fullPage {

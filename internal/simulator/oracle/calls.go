@@ -1,13 +1,19 @@
-package simulator
+package oracle
 
-import "slices"
+import (
+	"slices"
+
+	"example.org/growthexport/internal/simulator"
+)
 
 // harvest makes the calls that an export makes, without HTTP.
-type harvest struct {
-	world      *World
-	options    *OracleOptions
-	operations []*operation
-	fed        map[feedKey]*chain
+type expectation struct {
+	world      *simulator.World
+	options    *Options
+	operations []*simulator.Operation
+	lists      map[feedKey]*listRows
+	schools    []simulator.School
+	districts  int
 }
 
 // feedKey is a list that names what other operations are called for.
@@ -19,18 +25,24 @@ type feedKey struct {
 // scope is what a row of the ledger is about: positions, -1 for none.
 type scope struct{ school, district int }
 
-func (h *harvest) scopes(op *operation) []scope {
+func newExpectation(w *simulator.World, options *Options) *expectation {
+	return &expectation{
+		world: w, options: options, operations: simulator.Operations(), lists: map[feedKey]*listRows{}, schools: w.Schools(), districts: len(w.Districts()),
+	}
+}
+
+func (h *expectation) scopes(op *simulator.Operation) []scope {
 	var scopes []scope
-	switch op.fan {
-	case once:
+	switch op.FanOut {
+	case simulator.Once:
 		scopes = append(scopes, scope{-1, -1})
-	case perDistrict:
-		for i := range h.world.districts {
+	case simulator.PerDistrict:
+		for i := range h.districts {
 			scopes = append(scopes, scope{-1, i})
 		}
 	default:
-		for i := range h.world.listed {
-			if h.options.Schools == nil || slices.Contains(h.options.Schools, h.world.schoolBid(i)) {
+		for i := range h.schools {
+			if h.options.Schools == nil || slices.Contains(h.options.Schools, h.schools[i].Bid) {
 				scopes = append(scopes, scope{i, -1})
 			}
 		}
@@ -40,14 +52,14 @@ func (h *harvest) scopes(op *operation) []scope {
 
 // calls are those that the export makes of an operation for a scope, each the first page's of its list, and the number of records
 // for which none can be made.
-func (h *harvest) calls(op *operation, s scope) (calls []*call, unavailable int64) {
+func (h *expectation) calls(op *simulator.Operation, s scope) (calls []*simulator.Call, unavailable int64) {
 	add := func(s scope, ids []string, nameless int64) {
 		unavailable += nameless
 		for _, id := range ids {
 			c := h.newCall(op, s)
-			var what thing
+			var what simulator.EntityKind
 			var ok bool
-			if what, c.home, c.subject, ok = h.world.find(id); ok && what == op.about {
+			if what, c.Home, c.Subject, ok = h.world.FindBid(id); ok && what == op.About {
 				calls = append(calls, c)
 			} else {
 				unavailable++ // The service has no such record.
@@ -55,23 +67,23 @@ func (h *harvest) calls(op *operation, s scope) (calls []*call, unavailable int6
 		}
 	}
 	perspectives := h.perspectives(s.school)
-	switch op.fan {
-	case once, perDistrict, perSchool:
+	switch op.FanOut {
+	case simulator.Once, simulator.PerDistrict, simulator.PerSchool:
 		calls = append(calls, h.newCall(op, s))
-	case perPerspective:
+	case simulator.PerPerspective:
 		for _, p := range perspectives {
 			calls = append(calls, h.newCall(op, scope{s.school, p}))
 		}
-	case perStudent:
+	case simulator.PerStudent:
 		ids, nameless := distinct(h.feed("students", s).rows["students"], "student_bid")
 		add(s, ids, nameless)
-	case perRoster:
+	case simulator.PerRoster:
 		ids, nameless := distinct(h.feed("students", s).rows["students"], "student_bid")
 		for _, p := range perspectives {
 			add(scope{s.school, p}, ids, 0)
 		}
 		unavailable += nameless
-	case perEducator:
+	case simulator.PerEducator:
 		for _, p := range perspectives {
 			at := scope{s.school, p}
 			ids, nameless := distinct(slices.Concat(
@@ -80,10 +92,10 @@ func (h *harvest) calls(op *operation, s scope) (calls []*call, unavailable int6
 			), "educator_bid")
 			add(at, ids, nameless)
 		}
-	case perRecord:
+	case simulator.PerRecord:
 		for _, p := range perspectives {
 			at := scope{s.school, p}
-			ids, nameless := distinct(h.feed(op.feed, at).rows[op.feed], subjectName(op.about))
+			ids, nameless := distinct(h.feed(op.Feed, at).rows[op.Feed], simulator.SubjectName(op.About))
 			add(at, ids, nameless)
 		}
 	}
@@ -91,37 +103,37 @@ func (h *harvest) calls(op *operation, s scope) (calls []*call, unavailable int6
 }
 
 // newCall has the filters of the export, as far as the operation's source looks at them.
-func (h *harvest) newCall(op *operation, s scope) *call {
-	f := filter{removed: h.options.IncludeRemoved, on: h.world.today, dated: op.name != "academic_years" || h.options.AsOf}
+func (h *expectation) newCall(op *simulator.Operation, s scope) *simulator.Call {
+	f := simulator.Filter{Removed: h.options.IncludeRemoved, On: simulator.DayOf(h.world.AsOf()), Dated: op.Name != "academic_years" || h.options.AsOf}
 	if !h.options.EffectiveDate.IsZero() {
-		f.on = day(h.options.EffectiveDate.Unix() / secondsPerDay)
+		f.On = simulator.DayOf(h.options.EffectiveDate)
 	}
 	if !h.options.ModifiedSince.IsZero() {
-		f.since = h.options.ModifiedSince.UnixMilli()
+		f.Since = h.options.ModifiedSince.UnixMilli()
 	}
-	return &call{op: op, school: s.school, district: s.district, home: s.school, filter: f}
+	return &simulator.Call{Op: op, School: s.school, District: s.district, Home: s.school, Filter: f}
 }
 
 // feed reads a list for what it names.
-func (h *harvest) feed(dataset string, s scope) *chain {
+func (h *expectation) feed(dataset string, s scope) *listRows {
 	key := feedKey{dataset, s}
-	if h.fed[key] == nil {
-		c := h.newCall(named(h.operations, dataset), s)
-		c.filter.since = 0
-		h.fed[key] = h.world.chain(c)
+	if h.lists[key] == nil {
+		c := h.newCall(simulator.FindOperation(h.operations, dataset), s)
+		c.Filter.Since = 0
+		h.lists[key] = h.readList(c)
 	}
-	return h.fed[key]
+	return h.lists[key]
 }
 
 // perspectives are those through which a school's enrollment is read.
-func (h *harvest) perspectives(school int) []int {
+func (h *expectation) perspectives(school int) []int {
 	switch {
 	case school < 0:
 		return nil
 	case h.options.OwnPerspective:
-		return []int{h.world.schools[school].district}
+		return []int{h.world.HomeDistrict(school)}
 	default:
-		return h.world.perspectives(school)
+		return h.world.Perspectives(school)
 	}
 }
 

@@ -1,8 +1,10 @@
-package simulator
+package odd
 
 import (
 	"math/big"
 	"strings"
+
+	"example.org/growthexport/internal/simulator"
 )
 
 // Bids are opaque text to a client, which must get them through URLs, paths and logs unharmed whatever they hold. The odd ones are
@@ -28,19 +30,16 @@ var oddForms = [...][2]string{
 }
 
 // oddForm is the form of a bid, -1 for a plain UUID. Of few things, such as schools, every other is odd, each in its own form.
-func (w *World) oddForm(b bid) int {
-	if !w.quirks() {
-		return -1
-	}
-	what, group, index, _ := w.decrypt(b)
+func oddForm(w *simulator.World, b simulator.Bid) int {
+	what, group, index, _ := w.Entity(b)
 	var n int
 	switch what {
-	case aDistrict:
+	case simulator.DistrictEntity:
 		n = index
-	case aSchool:
+	case simulator.SchoolEntity:
 		n = group
-	case aStudent, aClass, anEducator, anEducatorAssociation:
-		n = int(hash(b.low, 4) % 1000)
+	case simulator.StudentEntity, simulator.ClassEntity, simulator.EducatorEntity, simulator.EducatorAssociationEntity:
+		n = int(simulator.Hash(b.Low, 4) % 1000)
 		if n%4 > 1 {
 			return -1
 		}
@@ -53,48 +52,56 @@ func (w *World) oddForm(b bid) int {
 	return n / 2 % len(oddForms)
 }
 
-func oddBid(b bid, form int) string {
+// FormatBid writes a bid in its form.
+func (o *Quirks) FormatBid(w *simulator.World, b simulator.Bid) string {
+	if form := oddForm(w, b); form >= 0 {
+		return oddBid(b, form)
+	}
+	return b.String()
+}
+
+func oddBid(b simulator.Bid, form int) string {
 	if form == digitsForm {
-		n := new(big.Int).SetUint64(b.high)
-		return n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(b.low)).String()
+		n := new(big.Int).SetUint64(b.High)
+		return n.Lsh(n, 64).Or(n, new(big.Int).SetUint64(b.Low)).String()
 	}
 	around := oddForms[form]
 	return around[0] + b.String() + around[1]
 }
 
-// parseOddBid finds the bid in a text. Whether the text has the right form is for the caller to see.
-func parseOddBid(text string) (bid, bool) {
+// ParseBid finds the bid in a text. Whether the text has the right form is for the caller to see.
+func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	if n, ok := new(big.Int).SetString(text, 10); ok && n.Sign() > 0 && n.BitLen() <= 128 {
 		low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
-		return bid{high: n.Rsh(n, 64).Uint64(), low: low}, true
+		return simulator.Bid{High: n.Rsh(n, 64).Uint64(), Low: low}, true
 	}
 	for _, around := range oddForms[digitsForm+1:] {
 		if inner, ok := strings.CutPrefix(text, around[0]); ok {
 			if inner, ok = strings.CutSuffix(inner, around[1]); ok {
-				if b, ok := parseBid(inner); ok {
+				if b, ok := simulator.ParseBid(inner); ok {
 					return b, true
 				}
 			}
 		}
 	}
-	return bid{}, false
+	return simulator.Bid{}, false
 }
 
 // spell writes the bids of a record as this world does, in objects and arrays too.
-func (w *World) spell(members []member) {
+func spell(w *simulator.World, members []simulator.Member) {
 	for i := range members {
 		m := &members[i]
-		if m.kind != ident {
-			w.spell(m.sub)
+		if m.Kind != simulator.ID {
+			spell(w, m.Sub)
 			continue
 		}
-		b := bid{high: uint64(m.n), low: m.m}
-		switch form := w.oddForm(b); form {
+		b := simulator.Bid{High: uint64(m.N), Low: m.M}
+		switch form := oddForm(w, b); form {
 		case -1:
 		case digitsForm:
-			m.value = fitting(oddBid(b, form), oddBid(b, form))
+			m.Value = fitting(oddBid(b, form), oddBid(b, form))
 		default:
-			m.value = fitting(quotedText(oddBid(b, form)), oddBid(b, form))
+			m.Value = fitting(quotedText(oddBid(b, form)), oddBid(b, form))
 		}
 	}
 }

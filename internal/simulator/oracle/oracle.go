@@ -1,10 +1,12 @@
-package simulator
+package oracle
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 	"time"
+
+	"example.org/growthexport/internal/simulator"
 )
 
 // Row is a row of a table as a correct export holds it: every column of the table by its name. Values are nil for null, string,
@@ -13,7 +15,7 @@ import (
 type Row map[string]any
 
 // OracleOptions say what was exported. The zero value is a full run of the default datasets on the world's day.
-type OracleOptions struct {
+type Options struct {
 	// Datasets are those exported; nil means those that need no call per student, educator or record. See [AllDatasets].
 	Datasets []string
 	// Schools are the bids that the run fans out over; nil means all of 4.1. Lookup tables are whole in any case.
@@ -75,33 +77,33 @@ type LedgerRow struct {
 // AllDatasets names every dataset.
 func AllDatasets() []string {
 	var names []string
-	for _, op := range operations() {
-		names = append(names, op.name)
+	for _, op := range simulator.Operations() {
+		names = append(names, op.Name)
 	}
 	return names
 }
 
 // Oracle returns the rows that are expected; see [World.Expect].
-func (w *World) Oracle(options OracleOptions) map[string][]Row { return w.Expect(options).Rows }
+func Rows(w *simulator.World, options Options) map[string][]Row { return Expect(w, options).Rows }
 
 // Expect returns what a correct export of the given scope holds and reports.
-func (w *World) Expect(options OracleOptions) *Expected {
-	h := &harvest{world: w, options: &options, operations: operations(), fed: map[feedKey]*chain{}}
+func Expect(w *simulator.World, options Options) *Expected {
+	h := newExpectation(w, &options)
 	expected := &Expected{Rows: map[string][]Row{}}
 	drift := map[Drift]int64{}
 	for _, op := range h.operations {
-		if options.Datasets == nil && op.about != 0 || options.Datasets != nil && !slices.Contains(options.Datasets, op.name) {
+		if options.Datasets == nil && op.About != 0 || options.Datasets != nil && !slices.Contains(options.Datasets, op.Name) {
 			continue
 		}
-		for _, t := range op.tables {
-			expected.Rows[t.name] = []Row{}
+		for _, t := range op.Tables {
+			expected.Rows[t.Name] = []Row{}
 		}
 		for _, s := range h.scopes(op) {
-			ledger := LedgerRow{Dataset: op.name, School: w.schoolBid(s.school), District: w.districtBid(s.district)}
-			var calls []*call
+			ledger := LedgerRow{Dataset: op.Name, School: w.SchoolBid(s.school), District: w.DistrictBid(s.district)}
+			var calls []*simulator.Call
 			calls, ledger.Unavailable = h.calls(op, s)
 			for _, c := range calls {
-				chained := w.chain(c)
+				chained := h.readList(c)
 				ledger.Received += chained.received
 				ledger.Duplicates += chained.dropped
 				for name, rows := range chained.rows {
@@ -114,8 +116,8 @@ func (w *World) Expect(options OracleOptions) *Expected {
 			ledger.Rows = ledger.Received - ledger.Duplicates
 			expected.Ledger = append(expected.Ledger, ledger)
 		}
-		for i := range op.tables {
-			sortRows(&op.tables[i], expected.Rows[op.tables[i].name])
+		for i := range op.Tables {
+			SortRows(&op.Tables[i], expected.Rows[op.Tables[i].Name])
 		}
 	}
 	for fact, n := range drift {
@@ -134,14 +136,14 @@ func (w *World) Expect(options OracleOptions) *Expected {
 
 // sortRows orders rows by requested_school_bid, then by the other key columns in their order, nulls first, text by bytes; rows
 // with equal keys stay as they were received.
-func sortRows(t *table, rows []Row) {
+func SortRows(t *simulator.Table, rows []Row) {
 	var keys []string
-	for _, col := range t.columns {
+	for _, col := range t.Columns {
 		switch {
-		case col.name == "requested_school_bid":
-			keys = append([]string{col.name}, keys...)
-		case col.key:
-			keys = append(keys, col.name)
+		case col.Name == "requested_school_bid":
+			keys = append([]string{col.Name}, keys...)
+		case col.Key:
+			keys = append(keys, col.Name)
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {

@@ -1,118 +1,121 @@
-package simulator
+package simulator_test
 
 import (
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+
+	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/oracle"
 )
 
 // export reads every operation for everything it fans out over.
-func export(c *client, world *World, send url.Values) *exporter {
-	c.t.Helper()
+func export(c *simulator.Client, world *simulator.World, send url.Values) *exporter {
+	c.T.Helper()
 	newExporter := func(send url.Values) *exporter {
-		return &exporter{client: c, world: world, send: send, rows: map[string][]Row{}, drift: map[Drift]int64{}, ledger: map[LedgerRow][2]int64{}}
+		return &exporter{client: c, world: world, send: send, rows: map[string][]oracle.Row{}, drift: map[oracle.Drift]int64{}, ledger: map[oracle.LedgerRow][2]int64{}}
 	}
 	e := newExporter(send)
 	// Lists that feed a fan-out are read whole.
 	unfiltered := maps.Clone(send)
 	delete(unfiltered, "modified-since")
 	e.feeds = newExporter(unfiltered)
-	for _, op := range operations() {
-		if op.name == "students" || op.name == "school_classes" || op.name == "educator_school_associations" {
+	for _, op := range simulator.Operations() {
+		if op.Name == "students" || op.Name == "school_classes" || op.Name == "educator_school_associations" {
 			e.feeds.read(op)
 		}
 	}
-	for _, op := range operations() {
+	for _, op := range simulator.Operations() {
 		e.read(op)
 	}
 	return e
 }
 
 type exporter struct {
-	client *client
-	world  *World
+	client *simulator.Client
+	world  *simulator.World
 	send   url.Values
-	rows   map[string][]Row
-	drift  map[Drift]int64
-	ledger map[LedgerRow][2]int64 // received and dropped, by dataset, school and district
+	rows   map[string][]oracle.Row
+	drift  map[oracle.Drift]int64
+	ledger map[oracle.LedgerRow][2]int64 // received and dropped, by dataset, school and district
 	feeds  *exporter
 }
 
-func (e *exporter) read(op *operation) {
+func (e *exporter) read(op *simulator.Operation) {
 	c := e.client
-	c.t.Helper()
+	c.T.Helper()
 	for _, params := range e.fanOut(op) {
-		path, query := op.template, url.Values{}
+		path, query := op.Template, url.Values{}
 		for name, values := range e.send {
-			if slices.Contains(op.optional, name) {
+			if slices.Contains(op.Optional, name) {
 				query[name] = values
 			}
 		}
 		for name, value := range params {
 			path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
 			kebab := strings.ReplaceAll(name, "_", "-")
-			if slices.Contains(op.required, kebab) || kebab == "school-bid" && slices.Contains(op.optional, kebab) {
+			if slices.Contains(op.Required, kebab) || kebab == "school-bid" && slices.Contains(op.Optional, kebab) {
 				query.Set(kebab, value)
 			}
 		}
-		e.chain(op, params, c.list(op, path, query))
+		e.chain(op, params, c.List(op, path, query))
 	}
 }
 
 // chain takes the records of one list: of those with one key, one.
-func (e *exporter) chain(op *operation, params map[string]string, records []node) {
-	r := newFlattener(e.client.t, e.drift)
-	rows := make([][][]Row, len(records)) // by record and table
+func (e *exporter) chain(op *simulator.Operation, params map[string]string, records []simulator.Node) {
+	r := newFlattener(e.client.T, e.drift)
+	rows := make([][][]oracle.Row, len(records)) // by record and table
 	for i := range records {
-		for t := range op.tables {
-			rows[i] = append(rows[i], r.flatten(&op.tables[t], &op.tables[0], params, &records[i]))
+		for t := range op.Tables {
+			rows[i] = append(rows[i], r.flatten(&op.Tables[t], &op.Tables[0], params, &records[i]))
 		}
 	}
 	dropped := 0
 	for i := range rows {
-		better := slices.ContainsFunc(rows[i+1:], func(later [][]Row) bool { return beats(&op.tables[0], later[0][0], rows[i][0][0], true) }) ||
-			slices.ContainsFunc(rows[:i], func(earlier [][]Row) bool { return beats(&op.tables[0], earlier[0][0], rows[i][0][0], false) })
+		better := slices.ContainsFunc(rows[i+1:], func(later [][]oracle.Row) bool { return beats(&op.Tables[0], later[0][0], rows[i][0][0], true) }) ||
+			slices.ContainsFunc(rows[:i], func(earlier [][]oracle.Row) bool { return beats(&op.Tables[0], earlier[0][0], rows[i][0][0], false) })
 		if better {
 			dropped++
 			continue
 		}
-		for t := range op.tables {
-			e.rows[op.tables[t].name] = append(e.rows[op.tables[t].name], rows[i][t]...)
+		for t := range op.Tables {
+			e.rows[op.Tables[t].Name] = append(e.rows[op.Tables[t].Name], rows[i][t]...)
 		}
 	}
-	key := LedgerRow{Dataset: op.name, School: params["school_bid"]}
+	key := oracle.LedgerRow{Dataset: op.Name, School: params["school_bid"]}
 	if key.School == "" {
 		key.District = params["district_bid"]
 	}
 	if dropped > 0 {
-		r.count(op.name, "", keyMember(&op.tables[0]), DuplicateRecord, dropped)
+		r.count(op.Name, "", keyMember(&op.Tables[0]), oracle.DuplicateRecord, dropped)
 	}
 	sums := e.ledger[key]
 	e.ledger[key] = [2]int64{sums[0] + int64(len(records)), sums[1] + int64(dropped)}
 }
 
 // keyMember is the member that tells the records of a list apart.
-func keyMember(table *table) string {
-	for _, col := range table.columns {
-		if col.key && !strings.HasPrefix(col.source, "$") {
-			return col.source
+func keyMember(table *simulator.Table) string {
+	for _, col := range table.Columns {
+		if col.Key && !strings.HasPrefix(col.Source, "$") {
+			return col.Source
 		}
 	}
 	return ""
 }
 
 // beats says whether the row that one record makes replaces that of another, which came before it or not.
-func beats(table *table, one, other Row, after bool) bool {
-	for _, col := range table.columns {
-		if col.key && (one[col.name] == nil || one[col.name] == "" || one[col.name] != other[col.name]) {
+func beats(table *simulator.Table, one, other oracle.Row, after bool) bool {
+	for _, col := range table.Columns {
+		if col.Key && (one[col.Name] == nil || one[col.Name] == "" || one[col.Name] != other[col.Name]) {
 			return false
 		}
 	}
-	if keyMember(table) == "" || strings.HasSuffix(table.name, "_school_classes") && !maps.Equal(one, other) {
+	if keyMember(table) == "" || strings.HasSuffix(table.Name, "_school_classes") && !maps.Equal(one, other) {
 		return false
 	}
-	readable := func(r Row) int64 {
+	readable := func(r oracle.Row) int64 {
 		if at, is := r["modified_date_time"].(int64); is {
 			return at
 		}
@@ -125,7 +128,7 @@ func beats(table *table, one, other Row, after bool) bool {
 }
 
 // fanOut are the parameters of the calls of an operation.
-func (e *exporter) fanOut(op *operation) []map[string]string {
+func (e *exporter) fanOut(op *simulator.Operation) []map[string]string {
 	all := []map[string]string{}
 	add := func(pairs ...string) {
 		params := map[string]string{}
@@ -147,7 +150,7 @@ func (e *exporter) fanOut(op *operation) []map[string]string {
 		}
 		return ids
 	}
-	switch op.name {
+	switch op.Name {
 	case "districts", "schools":
 		add()
 		return all
@@ -158,7 +161,7 @@ func (e *exporter) fanOut(op *operation) []map[string]string {
 		return all
 	}
 	for _, s := range e.world.Schools() {
-		switch op.name {
+		switch op.Name {
 		case "students", "test_results":
 			add("school_bid", s.Bid)
 			continue
@@ -174,7 +177,7 @@ func (e *exporter) fanOut(op *operation) []map[string]string {
 			}
 			var parameter string
 			var ids []string
-			switch op.name {
+			switch op.Name {
 			case "school_class_details":
 				parameter, ids = "school_class_bid", named("school_classes", "school_class_bid", s.Bid, d.Bid)
 			case "student_school_classes":

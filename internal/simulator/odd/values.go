@@ -1,32 +1,34 @@
-package simulator
+package odd
 
 import (
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"example.org/growthexport/internal/simulator"
 )
 
 // valueOddity puts an odd value in the place of a plain one of its kind.
 type valueOddity struct {
 	name string
-	kind kind
-	make func(d *draw, m *member) value
+	kind simulator.Kind
+	make func(d *simulator.Rand, m *simulator.Member) simulator.Value
 }
 
 func (o valueOddity) oddity() oddity {
-	return oddity{o.name, func(s *specimen) bool {
+	return oddity{o.name, func(s *oddCase) bool {
 		return s.change(
-			func(m *member) bool { return m.kind == o.kind },
-			func(m *member) { m.value = o.make(&s.draw, m) })
+			func(m *simulator.Member) bool { return m.Kind == o.kind },
+			func(m *simulator.Member) { m.Value = o.make(&s.draw, m) })
 	}}
 }
 
 // misfits are values that fit no column of a kind.
-func misfits(k kind, what string, sent ...string) []valueOddity {
+func misfits(k simulator.Kind, what string, sent ...string) []valueOddity {
 	var list []valueOddity
 	for _, text := range sent {
-		list = append(list, valueOddity{what + ": " + text, k, func(*draw, *member) value { return unfit(text) }})
+		list = append(list, valueOddity{what + ": " + text, k, func(*simulator.Rand, *simulator.Member) simulator.Value { return unfit(text) }})
 	}
 	return list
 }
@@ -34,15 +36,15 @@ func misfits(k kind, what string, sent ...string) []valueOddity {
 // Whole numbers: a column takes what is mathematically whole and in its range, as a number or as a text that is one.
 func wholeOddities() []valueOddity {
 	form := func(name, before, after string) valueOddity {
-		return valueOddity{"whole: " + name, whole, func(_ *draw, m *member) value {
-			return fitting(before+strconv.FormatInt(m.n, 10)+after, m.n)
+		return valueOddity{"whole: " + name, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(before+strconv.FormatInt(m.N, 10)+after, m.N)
 		}}
 	}
 	// Only columns of 64 bits are wide enough for these.
 	wide := func(n int64) valueOddity {
 		sent := strconv.FormatInt(n, 10)
-		return valueOddity{"whole: " + sent, whole, func(_ *draw, m *member) value {
-			if m.m == 64 {
+		return valueOddity{"whole: " + sent, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			if m.M == 64 {
 				return fitting(sent, n)
 			}
 			return unfit(sent)
@@ -52,28 +54,40 @@ func wholeOddities() []valueOddity {
 		form("text", `"`, `"`),
 		form("text with a point", `"`, `.0"`),
 		form("point", "", ".0"),
-		{"whole: exponent", whole, func(_ *draw, m *member) value { return fitting(strconv.FormatInt(100*m.n, 10)+"e-2", m.n) }},
+		{"whole: exponent", simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(strconv.FormatInt(100*m.N, 10)+"e-2", m.N)
+		}},
 		form("text with an exponent", `"`, `.000E+0"`),
 		wide(math.MaxInt32 + 1),
 		wide(math.MinInt32 - 1),
 		wide(math.MaxInt64),
 		wide(math.MinInt64),
-		{"whole: half", whole, func(_ *draw, m *member) value { return unfit(strconv.FormatInt(m.n, 10) + ".5") }},
-		{"whole: text of half", whole, func(_ *draw, m *member) value { return unfit(`"` + strconv.FormatInt(m.n, 10) + `.5"`) }},
-		{"whole: half a character", whole, func(*draw, *member) value { return halved(`"\ud83d"`, "\"\uFFFD\"") }},
-		{"whole: bad bytes", whole, func(*draw, *member) value { return oddValue(odd{sent: "\"1\xff\"", kept: "\"1\uFFFD\"", bad: 1}) }},
+		{"whole: half", simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return unfit(strconv.FormatInt(m.N, 10) + ".5")
+		}},
+		{"whole: text of half", simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return unfit(`"` + strconv.FormatInt(m.N, 10) + `.5"`)
+		}},
+		{"whole: half a character", simulator.Integer, func(*simulator.Rand, *simulator.Member) simulator.Value { return halved(`"\ud83d"`, "\"\uFFFD\"") }},
+		{"whole: bad bytes", simulator.Integer, func(*simulator.Rand, *simulator.Member) simulator.Value {
+			return oddValue(simulator.Literal{Sent: "\"1\xff\"", Kept: "\"1\uFFFD\"", Replaced: 1})
+		}},
 	}
-	return append(list, misfits(whole, "whole", "12.5", "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890",
+	return append(list, misfits(simulator.Integer, "whole", "12.5", "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890",
 		"1e-1", `""`, `" 12"`, `"+12"`, `"012"`, `"12."`, `"1e400"`, `"0x0C"`, `"twelve"`, `"1\u00b2"`, "true")...)
 }
 
 // decimalOddities are about doubles: a column takes a number whose nearest double is finite.
 func decimalOddities() []valueOddity {
 	list := []valueOddity{
-		{"decimal: text", decimal, func(_ *draw, m *member) value { return fitting(`"`+m.jsonText()+`"`, m.plain()) }},
-		{"decimal: exponent", decimal, func(_ *draw, m *member) value { return fitting(strconv.FormatInt(m.n, 10)+"E-2", m.plain()) }},
-		{"decimal: zeros", decimal, func(_ *draw, m *member) value {
-			return fitting(`"`+strconv.FormatInt(100*m.n, 10)+`.000e-0004"`, m.plain())
+		{"decimal: text", simulator.Decimal, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(`"`+m.JSON()+`"`, m.Plain())
+		}},
+		{"decimal: exponent", simulator.Decimal, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(strconv.FormatInt(m.N, 10)+"E-2", m.Plain())
+		}},
+		{"decimal: zeros", simulator.Decimal, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(`"`+strconv.FormatInt(100*m.N, 10)+`.000e-0004"`, m.Plain())
 		}},
 	}
 	for _, like := range []struct {
@@ -89,18 +103,20 @@ func decimalOddities() []valueOddity {
 		{`"1.5e3"`, 1500},
 		{"1.7976931348623157e308", math.MaxFloat64},
 	} {
-		list = append(list, valueOddity{"decimal: " + like.sent, decimal, func(*draw, *member) value { return fitting(like.sent, like.cell) }})
+		list = append(list, valueOddity{"decimal: " + like.sent, simulator.Decimal, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(like.sent, like.cell) }})
 	}
-	return append(list, misfits(decimal, "decimal", "1e400", "-1e400", "1.7976931348623159e308", `"1e400"`, `"NaN"`, `"Infinity"`, `""`, `"3,25"`, `"3.25 "`,
+	return append(list, misfits(simulator.Decimal, "decimal", "1e400", "-1e400", "1.7976931348623159e308", `"1e400"`, `"NaN"`, `"Infinity"`, `""`, `"3,25"`, `"3.25 "`,
 		"false", `"0x1p1"`)...)
 }
 
 func truthOddities() []valueOddity {
 	list := []valueOddity{
-		{"truth: text", truth, func(_ *draw, m *member) value { return fitting(`"`+m.jsonText()+`"`, m.plain()) }},
-		{"truth: escaped text", truth, func(*draw, *member) value { return fitting(`"tru\u0065"`, true) }},
+		{"truth: text", simulator.Boolean, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(`"`+m.JSON()+`"`, m.Plain())
+		}},
+		{"truth: escaped text", simulator.Boolean, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(`"tru\u0065"`, true) }},
 	}
-	return append(list, misfits(truth, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
+	return append(list, misfits(simulator.Boolean, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
 }
 
 // textOddities are about texts: a column takes a number as sent, and the words true and false.
@@ -127,7 +143,7 @@ func textOddities() []valueOddity {
 		{`"` + strings.Repeat("long and ", 600) + `"`, strings.Repeat("long and ", 600)},
 	} {
 		name := "text: " + like[0][:min(len(like[0]), 40)]
-		list = append(list, valueOddity{name, text, func(*draw, *member) value { return fitting(like[0], like[1]) }})
+		list = append(list, valueOddity{name, simulator.Text, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(like[0], like[1]) }})
 	}
 	for _, like := range [][2]string{
 		{"a\xffb", "a\uFFFDb"},
@@ -137,20 +153,20 @@ func textOddities() []valueOddity {
 	} {
 		sent, mended := like[0], like[1]
 		bad := int64(strings.Count(mended, "\uFFFD"))
-		list = append(list, valueOddity{"text: bytes " + strconv.QuoteToASCII(sent), text, func(*draw, *member) value {
-			return oddValue(odd{sent: `"` + sent + `"`, cell: mended, kept: `"` + mended + `"`, bad: bad})
+		list = append(list, valueOddity{"text: bytes " + strconv.QuoteToASCII(sent), simulator.Text, func(*simulator.Rand, *simulator.Member) simulator.Value {
+			return oddValue(simulator.Literal{Sent: `"` + sent + `"`, Cell: mended, Kept: `"` + mended + `"`, Replaced: bad})
 		}})
 	}
-	list = append(list, valueOddity{"text: escaped whole", text, func(_ *draw, m *member) value {
+	list = append(list, valueOddity{"text: escaped whole", simulator.Text, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
 		sent := []byte{'"'}
-		for _, c := range m.s {
+		for _, c := range m.S {
 			if c > 0xffff {
 				sent = append(sent, string(c)...)
 			} else {
-				sent = appendEscape(sent, c)
+				sent = simulator.AppendEscape(sent, c)
 			}
 		}
-		return fitting(string(sent)+`"`, m.s)
+		return fitting(string(sent)+`"`, m.S)
 	}})
 	for _, like := range [][2]string{
 		{`"a\ud83d"`, "\"a\uFFFD\""},
@@ -160,7 +176,7 @@ func textOddities() []valueOddity {
 		{`"\uD83D\\uDE00"`, "\"\uFFFD\\\\uDE00\""},
 		{`"\ud83d\ud83d\ude00"`, "\"\uFFFD\\ud83d\\ude00\""},
 	} {
-		list = append(list, valueOddity{"text: " + like[0], text, func(*draw, *member) value { return halved(like[0], like[1]) }})
+		list = append(list, valueOddity{"text: " + like[0], simulator.Text, func(*simulator.Rand, *simulator.Member) simulator.Value { return halved(like[0], like[1]) }})
 	}
 	return list
 }
@@ -168,12 +184,14 @@ func textOddities() []valueOddity {
 // dateOddities: a column takes a date, or a timestamp at midnight UTC.
 func dateOddities() []valueOddity {
 	form := func(name string, days int, after string) valueOddity {
-		return valueOddity{"date: " + name, date, func(_ *draw, m *member) value {
-			return fitting(`"`+(day(m.n)+day(days)).String()+after+`"`, m.plain())
+		return valueOddity{"date: " + name, simulator.Date, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(`"`+(simulator.Day(m.N)+simulator.Day(days)).String()+after+`"`, m.Plain())
 		}}
 	}
 	unlike := func(name, after string) valueOddity {
-		return valueOddity{"date: " + name, date, func(_ *draw, m *member) value { return unfit(`"` + day(m.n).String() + after + `"`) }}
+		return valueOddity{"date: " + name, simulator.Date, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return unfit(`"` + simulator.Day(m.N).String() + after + `"`)
+		}}
 	}
 	list := []valueOddity{
 		form("midnight", 0, "T00:00:00Z"),
@@ -192,9 +210,9 @@ func dateOddities() []valueOddity {
 		{`"2024-02-29"`, "2024-02-29"},
 		{`"2026\u002d01\u002d02"`, "2026-01-02"},
 	} {
-		list = append(list, valueOddity{"date: " + like[0], date, func(*draw, *member) value { return fitting(like[0], like[1]) }})
+		list = append(list, valueOddity{"date: " + like[0], simulator.Date, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(like[0], like[1]) }})
 	}
-	return append(list, misfits(date, "date", `"2026-02-30"`, `"2025-02-29"`, `"2026-13-01"`, `"2026-00-10"`, `"0000-00-00"`, `"08/03/2026"`, `"2026-8-3"`, `"20260803"`,
+	return append(list, misfits(simulator.Date, "date", `"2026-02-30"`, `"2025-02-29"`, `"2026-13-01"`, `"2026-00-10"`, `"0000-00-00"`, `"08/03/2026"`, `"2026-8-3"`, `"20260803"`,
 		"20260803", "2026", `""`, `"today"`)...)
 }
 
@@ -202,15 +220,15 @@ func dateOddities() []valueOddity {
 func stampOddities() []valueOddity {
 	// Moments are written in layouts of package time, some microseconds later than they were.
 	form := func(name, layout string, zone int, micros int64) valueOddity {
-		return valueOddity{"moment: " + name, stamp, func(_ *draw, m *member) value {
-			seconds := m.n - m.n%1000
+		return valueOddity{"moment: " + name, simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			seconds := m.N - m.N%1000
 			at := time.UnixMilli(seconds).Add(time.Duration(micros) * time.Microsecond).In(time.FixedZone("", zone))
 			return fitting(`"`+at.Format(layout)+`"`, seconds*1000+micros)
 		}}
 	}
 	unlike := func(name, layout, after string) valueOddity {
-		return valueOddity{"moment: " + name, stamp, func(_ *draw, m *member) value {
-			return unfit(`"` + time.UnixMilli(m.n-m.n%1000).UTC().Format(layout) + after + `"`)
+		return valueOddity{"moment: " + name, simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return unfit(`"` + time.UnixMilli(m.N-m.N%1000).UTC().Format(layout) + after + `"`)
 		}}
 	}
 	list := []valueOddity{
@@ -223,19 +241,21 @@ func stampOddities() []valueOddity {
 		form("microseconds", "2006-01-02T15:04:05.000000Z", 0, 123_456),
 		form("nine digits", "2006-01-02T15:04:05.000000000Z", 0, 123_456),
 		form("nine digits and no zone", "2006-01-02T15:04:05.000000000", 0, 1),
-		{"moment: twelve digits", stamp, func(_ *draw, m *member) value {
-			seconds := m.n - m.n%1000
+		{"moment: twelve digits", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			seconds := m.N - m.N%1000
 			return fitting(`"`+time.UnixMilli(seconds).UTC().Format("2006-01-02T15:04:05")+`.120000000000Z"`, seconds*1000+120_000)
 		}},
-		{"moment: a date alone", stamp, func(_ *draw, m *member) value {
-			at := day(m.n / millisPerDay)
-			return fitting(`"`+at.String()+`"`, at.millis()*1000)
+		{"moment: a date alone", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			at := simulator.Day(m.N / simulator.MillisPerDay)
+			return fitting(`"`+at.String()+`"`, at.Millis()*1000)
 		}},
-		{"moment: escaped", stamp, func(_ *draw, m *member) value {
-			return fitting(strings.ReplaceAll(m.jsonText(), ":", `\u003a`), m.plain())
+		{"moment: escaped", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return fitting(strings.ReplaceAll(m.JSON(), ":", `\u003a`), m.Plain())
 		}},
-		{"moment: the first of all", stamp, func(*draw, *member) value { return fitting(`"0001-01-01T00:00:00"`, int64(-62135596800000000)) }},
-		{"moment: the last of all", stamp, func(*draw, *member) value {
+		{"moment: the first of all", simulator.Timestamp, func(*simulator.Rand, *simulator.Member) simulator.Value {
+			return fitting(`"0001-01-01T00:00:00"`, int64(-62135596800000000))
+		}},
+		{"moment: the last of all", simulator.Timestamp, func(*simulator.Rand, *simulator.Member) simulator.Value {
 			return fitting(`"9999-12-31T23:59:59.999999Z"`, int64(253402300799999999))
 		}},
 		unlike("nanoseconds", "2006-01-02T15:04:05", ".123456789Z"),
@@ -246,8 +266,8 @@ func stampOddities() []valueOddity {
 		unlike("two blanks", "2006-01-02  15:04:05", ""),
 		unlike("a point and no digits", "2006-01-02T15:04:05", ".Z"),
 		unlike("as a header has it", time.RFC1123, ""),
-		{"moment: milliseconds since 1970", stamp, func(_ *draw, m *member) value { return unfit(strconv.FormatInt(m.n, 10)) }},
+		{"moment: milliseconds since 1970", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value { return unfit(strconv.FormatInt(m.N, 10)) }},
 	}
-	return append(list, misfits(stamp, "moment", `"2026-02-30T10:00:00Z"`, `"2026-13-01T10:00:00Z"`, `"2026-01-01T24:00:00Z"`, `"2026-01-01T10:60:00Z"`,
+	return append(list, misfits(simulator.Timestamp, "moment", `"2026-02-30T10:00:00Z"`, `"2026-13-01T10:00:00Z"`, `"2026-01-01T24:00:00Z"`, `"2026-01-01T10:60:00Z"`,
 		`"2026-01-01T10:00:00+24:00"`, `"0000-00-00T00:00:00Z"`, `""`, `"never"`, "0", "true")...)
 }

@@ -1,10 +1,12 @@
-package simulator
+package odd
+
+import "example.org/growthexport/internal/simulator"
 
 // specimen is a record that is being made odd.
-type specimen struct {
-	op      *operation
-	members []member
-	draw    draw
+type oddCase struct {
+	op      *simulator.Operation
+	members []simulator.Member
+	draw    simulator.Rand
 	did     []string // the names of what was done
 }
 
@@ -12,11 +14,11 @@ type specimen struct {
 type oddity struct {
 	name string
 	// do makes a record so. It is false for a record that has nothing to do it to.
-	do func(s *specimen) bool
+	do func(s *oddCase) bool
 }
 
 // afflict does the n-th oddity, or the first one after it that can be done.
-func (s *specimen) afflict(all []oddity, n int) {
+func (s *oddCase) afflict(all []oddity, n int) {
 	for i := range all {
 		o := &all[(n+i)%len(all)]
 		if o.do(s) {
@@ -28,25 +30,25 @@ func (s *specimen) afflict(all []oddity, n int) {
 
 // place is an object whose members a table knows: the record, a nest of it, or an element of one of its arrays.
 type place struct {
-	members *[]member
-	shape   *shape
-	table   *table
+	members *[]simulator.Member
+	shape   *simulator.Shape
+	table   *simulator.Table
 }
 
 // places lists the objects of the record. A change to the number of an object's members ends what was listed before.
-func (s *specimen) places() []place {
-	first := &s.op.tables[0]
-	list := nests(nil, place{&s.members, first.shape, first})
+func (s *oddCase) places() []place {
+	first := &s.op.Tables[0]
+	list := nests(nil, place{&s.members, first.Shape, first})
 	for i := range s.members {
 		m := &s.members[i]
-		for t := range s.op.tables[1:] {
-			child := &s.op.tables[1+t]
-			if m.name != child.each || m.kind != array {
+		for t := range s.op.Tables[1:] {
+			child := &s.op.Tables[1+t]
+			if m.Name != child.Each || m.Kind != simulator.Array {
 				continue
 			}
-			for e := range m.sub {
-				if m.sub[e].kind == object {
-					list = nests(list, place{&m.sub[e].sub, child.shape, child})
+			for e := range m.Sub {
+				if m.Sub[e].Kind == simulator.Object {
+					list = nests(list, place{&m.Sub[e].Sub, child.Shape, child})
 				}
 			}
 		}
@@ -58,30 +60,30 @@ func nests(list []place, p place) []place {
 	list = append(list, p)
 	for i := range *p.members {
 		m := &(*p.members)[i]
-		if nest := p.shape.nests[m.name]; nest != nil && m.kind == object {
-			list = append(list, place{&m.sub, nest, p.table})
+		if nest := p.shape.Nests[m.Name]; nest != nil && m.Kind == simulator.Object {
+			list = append(list, place{&m.Sub, nest, p.table})
 		}
 	}
 	return list
 }
 
 // anyPlace is the record half of the time, else any of its objects.
-func (s *specimen) anyPlace() place {
+func (s *oddCase) anyPlace() place {
 	list := s.places()
-	if s.draw.chance(500) {
+	if s.draw.Chance(500) {
 		return list[0]
 	}
-	return list[s.draw.below(len(list))]
+	return list[s.draw.Below(len(list))]
 }
 
 // member picks one of the record's members that a column takes and that passes; nil if there is none. Members by which records are
 // identified are not among them, nor is any that stands in its object twice.
-func (s *specimen) member(passes func(m *member) bool) *member {
-	var found []*member
+func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Member {
+	var found []*simulator.Member
 	for _, p := range s.places() {
 		for i := range *p.members {
 			m := &(*p.members)[i]
-			if p.shape.takes(m.name) && !s.identifies(p.table, m.name) && movable(*p.members, i) && passes(m) {
+			if p.shape.Takes(m.Name) && !s.identifies(p.table, m.Name) && movable(*p.members, i) && passes(m) {
 				found = append(found, m)
 			}
 		}
@@ -89,13 +91,13 @@ func (s *specimen) member(passes func(m *member) bool) *member {
 	if len(found) == 0 {
 		return nil
 	}
-	return found[s.draw.below(len(found))]
+	return found[s.draw.Below(len(found))]
 }
 
 // identifies says whether a member tells records apart, names what another operation is called for, or the districts and schools of
 // the lookups: their absence is an oddity of its own.
-func (s *specimen) identifies(t *table, name string) bool {
-	switch s.op.name {
+func (s *oddCase) identifies(t *simulator.Table, name string) bool {
+	switch s.op.Name {
 	case "schools", "districts", "district_schools":
 		return name == "schoolBid" || name == "districtBid"
 	case "school_classes", "educator_school_associations":
@@ -103,5 +105,5 @@ func (s *specimen) identifies(t *table, name string) bool {
 			return true
 		}
 	}
-	return t.each == "" && name == t.keySource()
+	return t.Each == "" && name == t.KeySource()
 }

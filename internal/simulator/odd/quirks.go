@@ -1,0 +1,167 @@
+package odd
+
+import "example.org/growthexport/internal/simulator"
+
+// Quirks makes a world odd; see [simulator.Quirks].
+type Quirks struct{ oddities []oddity }
+
+// New returns quirks with every oddity.
+func New() *Quirks { return &Quirks{oddities()} }
+
+// List returns the list of a call with some records changed, replaced or repeated.
+func (o *Quirks) List(w *simulator.World, c *simulator.Call, plain simulator.List) simulator.List {
+	q := &oddList{oddities: o.oddities, world: w, call: c, plain: plain}
+	odd := simulator.List{Count: q.stretched(plain.Count), Element: q.element}
+	if plain.Keep != nil {
+		odd.Keep = func(i int) bool {
+			at, _ := q.base(i)
+			return plain.Keep(at)
+		}
+	}
+	return odd
+}
+
+// oddList is a plain list with odd records.
+type oddList struct {
+	oddities []oddity
+	world    *simulator.World
+	call     *simulator.Call
+	plain    simulator.List
+}
+
+// period is the number of records after which one is repeated: small, where lists are short.
+func (q *oddList) period() int {
+	switch {
+	case q.call.Op.Single != "":
+		return 1 << 30
+	case q.plain.Count < 60:
+		return 4
+	default:
+		return 15
+	}
+}
+
+// stretched is the number of positions of a list of n records with its repeats.
+func (q *oddList) stretched(n int) int { return n + n/q.period() }
+
+// base is the position in the plain list of what stands at a position, and whether it stands there once more.
+func (q *oddList) base(i int) (at int, again bool) {
+	period := q.period()
+	block, offset := i/(period+1), i%(period+1)
+	if offset < period {
+		return block*period + offset, false
+	}
+	d := *simulator.NewRand(q.world.Hash(q.call, i, 2))
+	return max(0, (block+1)*period-1-d.Below(3*period)), true
+}
+
+// element makes what stands at a position of the list.
+func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
+	luck := *simulator.NewRand(simulator.Mix(q.world.Style(q.call, i)))
+	if _, again := q.base(i); again && q.call.Op.Name != "schools" && luck.Chance(120) {
+		return noRecord(luck.Below(6))
+	}
+	s := q.oddCase(a, i, &luck)
+	s.shuffle(&luck)
+	return simulator.Value{Kind: simulator.Object, Sub: s.members}
+}
+
+// specimen makes the record at a position odd, or leaves it as it is.
+func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
+	at, again := q.base(i)
+	table := &q.call.Op.Tables[0]
+	seat := i // what decides how the record is odd
+	if table.WholeRecord {
+		seat = table.Seat(at) // Records that are equal in every member must be odd in the same way.
+	}
+	s := &oddCase{op: q.call.Op, members: q.plain.Record(a, at), draw: *simulator.NewRand(simulator.Mix(q.world.Style(q.call, seat) ^ simulator.Golden))}
+	spell(q.world, s.members)
+	if again {
+		s.vary(table, luck.Below(5))
+	}
+	if s.draw.Chance(350) {
+		return s
+	}
+	// One after the other, from another one in each list, so that a list of some length has them all. A record that has several has
+	// them of different sorts, as few are to be had of one member.
+	const apart = 61
+	all := q.oddities
+	first := int(q.world.Hash(q.call, q.call.Subject, 4) % uint64(len(all)))
+	for n := range s.draw.Between(1, 3) {
+		s.afflict(all, first+2*seat+apart*n)
+	}
+	return s
+}
+
+// noRecord is an element of a list of records that is none.
+func noRecord(sort int) simulator.Value {
+	switch sort {
+	case 0:
+		return unfit("5")
+	case 1:
+		return unfit(`"a \u00e9 \/"`)
+	case 2:
+		return spaced("[ 1, { \"a\" : null } ]", `[1,{"a":null}]`)
+	case 3:
+		return unfit("true")
+	case 4:
+		return simulator.Value{Kind: simulator.Null}
+	default:
+		return simulator.Value{Kind: simulator.Object}
+	}
+}
+
+// vary changes a record that was listed before: what was modified later or earlier or cannot be read, and what is left of its arrays.
+func (s *oddCase) vary(t *simulator.Table, sort int) {
+	const aDay = simulator.MillisPerDay
+	if t.WholeRecord && sort != 1 {
+		return
+	}
+	for i := range s.members {
+		m := &s.members[i]
+		switch {
+		case m.Name == "modifiedDateTime" && sort == 1:
+			m.Value = simulator.TimestampOf(m.N+aDay, m.M)
+		case m.Name == "modifiedDateTime" && sort == 2:
+			m.Value = simulator.TimestampOf(m.N-aDay, m.M)
+		case m.Name == "modifiedDateTime" && sort == 3:
+			m.Value = unfit(`"yesterday"`)
+		case m.Name == "modifiedDateTime" && sort == 4:
+			m.Value = simulator.Value{Kind: simulator.Null}
+		case m.Kind == simulator.Array && len(m.Sub) > 0 && !t.WholeRecord:
+			m.Sub = m.Sub[:len(m.Sub)-1]
+		}
+	}
+	if t.WholeRecord {
+		return
+	}
+	for i := range s.members {
+		if m := &s.members[i]; m.Kind == simulator.Text {
+			m.Value = simulator.TextOf(m.S + " (again)")
+			return
+		}
+	}
+}
+
+// shuffle brings the members of the record, and of the objects of its own tables, into an order of their own. Of doubled members the
+// last stays the last.
+func (s *oddCase) shuffle(d *simulator.Rand) {
+	for _, p := range s.places() {
+		members := *p.members
+		for i := len(members) - 1; i > 0; i-- {
+			if j := d.Below(i + 1); movable(members, i) && movable(members, j) {
+				members[i], members[j] = members[j], members[i]
+			}
+		}
+	}
+}
+
+// movable says whether a member stands in its object once.
+func movable(members []simulator.Member, i int) bool {
+	for j := range members {
+		if j != i && members[j].Name == members[i].Name {
+			return false
+		}
+	}
+	return true
+}

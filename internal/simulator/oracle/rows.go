@@ -1,0 +1,153 @@
+package oracle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/simulator"
+)
+
+// chain is what a correct export makes of one call chain: all pages of one list, or one single read.
+type listRows struct {
+	rows              map[string][]Row // by table, in the order received, duplicates dropped
+	received, dropped int64
+	drift             map[Drift]int64 // counts, by drift without count
+}
+
+// received is one record: its rows by table, in the order of the operation's tables.
+type received struct {
+	rows [][]Row
+	key  string // equal for records that are duplicates of each other; empty for a record that is none
+	kept bool
+}
+
+// chain reads a whole list. The call is that of its first page.
+func (h *expectation) readList(c *simulator.Call) *listRows {
+	result := &listRows{rows: map[string][]Row{}, drift: map[Drift]int64{}}
+	list := h.world.List(c)
+	var records []received
+	var a simulator.Arena
+	for i := list.Next(0); i < list.Count; i = list.Next(i + 1) {
+		a.Reset()
+		element := list.At(&a, i)
+		records = append(records, h.receive(c, &element, result))
+	}
+	dropDuplicates(records, c.Op.Tables[0].WholeRecord)
+	result.received = int64(len(records))
+	for i := range records {
+		if !records[i].kept {
+			result.dropped++
+			continue
+		}
+		for t, rows := range records[i].rows {
+			name := c.Op.Tables[t].Name
+			result.rows[name] = append(result.rows[name], rows...)
+		}
+	}
+	if result.dropped > 0 {
+		result.drift[Drift{Table: c.Op.Tables[0].Name, Field: c.Op.Tables[0].KeySource(), Kind: DuplicateRecord}] = result.dropped
+	}
+	return result
+}
+
+// receive makes the rows of one record.
+func (h *expectation) receive(c *simulator.Call, record *simulator.Value, into *listRows) received {
+	r := received{rows: make([][]Row, len(c.Op.Tables))}
+	for i := range c.Op.Tables {
+		t := &c.Op.Tables[i]
+		if t.Each == "" {
+			row := h.row(c, t, nil, 0, record, into)
+			r.key = keyOf(t, row)
+			r.rows[i] = []Row{row}
+			continue
+		}
+		if record.Kind != simulator.Object {
+			continue
+		}
+		elements := simulator.Find(record.Sub, t.Each)
+		if elements == nil || elements.Kind != simulator.Array {
+			continue
+		}
+		for ordinal := range elements.Sub {
+			r.rows[i] = append(r.rows[i], h.row(c, t, r.rows[0][0], ordinal, &elements.Sub[ordinal].Value, into))
+		}
+	}
+	return r
+}
+
+// row makes the row of a record, or of an element of a record's array, whose own row is the parent.
+func (h *expectation) row(c *simulator.Call, t *simulator.Table, parent Row, ordinal int, v *simulator.Value, into *listRows) Row {
+	var record, extra []simulator.Member
+	switch {
+	case v.Kind == simulator.Object:
+		record = v.Sub
+		extra = leftovers(t, t.Shape, "", record, into.drift)
+	case t.Bare != "" && v.IsText() && v.Fits():
+		record = []simulator.Member{{Name: t.Bare, Value: *v}}
+		leftovers(t, t.Shape, "", record, into.drift)
+	default:
+		extra = []simulator.Member{{Name: "_value", Value: *v}}
+		into.drift[Drift{Table: t.Name, Field: "_value", Kind: TypeMismatch}] += 1 + v.Replaced()
+	}
+	row := Row{}
+	for _, col := range t.Columns {
+		switch {
+		case strings.HasPrefix(col.Source, "$"):
+			row[col.Name] = h.world.Parameter(c, col.Source[1:])
+		case strings.HasPrefix(col.Source, "^"):
+			row[col.Name] = parent[c.Op.Tables[0].ColumnOf(col.Source[1:])]
+		case col.Source == "#":
+			row[col.Name] = int64(ordinal)
+		case col.Source != "*":
+			row[col.Name] = plainAt(record, col.Source)
+		case len(extra) > 0:
+			row[col.Name] = (&simulator.Value{Kind: simulator.Object, Sub: extra}).JSON()
+		default:
+			row[col.Name] = nil
+		}
+	}
+	return row
+}
+
+// dropDuplicates marks the records that are kept. Of records with equal, complete keys that is the one modified last, of several or
+// unreadable moments the one received last; with wholeRecord, only records equal in every member are duplicates.
+func dropDuplicates(records []received, wholeRecord bool) {
+	alike := map[string][]int{} // the kept ones, by key
+	for i := range records {
+		r := &records[i]
+		r.kept = true
+		if r.key == "" {
+			continue
+		}
+		others := alike[r.key]
+		at := slices.IndexFunc(others, func(j int) bool { return !wholeRecord || maps.Equal(records[j].rows[0][0], r.rows[0][0]) })
+		switch {
+		case at < 0:
+			alike[r.key] = append(others, i)
+		case modified(r) < modified(&records[others[at]]):
+			r.kept = false
+		default:
+			records[others[at]].kept = false
+			others[at] = i
+		}
+	}
+}
+
+// modified is when a record was modified, before all times if that cannot be read.
+func modified(r *received) int64 {
+	if at, readable := r.rows[0][0]["modified_date_time"].(int64); readable {
+		return at
+	}
+	return -1 << 63
+}
+
+// keyOf returns the key of a row within its list; empty if it is incomplete, or the table has none.
+func keyOf(t *simulator.Table, row Row) string {
+	source := t.KeySource()
+	if source == "" {
+		return ""
+	}
+	key, _ := row[t.ColumnOf(source)].(string)
+	return key
+}
