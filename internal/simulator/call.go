@@ -129,7 +129,7 @@ func (w *World) readFilter(c *Call) *refusal {
 			if err != nil {
 				return unreadable(name)
 			}
-			c.Filter.On, c.Filter.Dated = Day(t.Unix()/secondsPerDay), true
+			c.Filter.On, c.Filter.Dated = DayOf(t), true
 		case "modified-since":
 			t, err := time.Parse(time.DateOnly, value)
 			if err != nil {

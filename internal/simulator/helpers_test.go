@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,3 +176,8 @@ func Small() *World {
 
 // HasStudent reports whether 4.4 gives the student a bid.
 func (w *World) HasStudent(school, index int) bool { return w.student(school, index).matched }
+
+// FindOperation returns the operation of a name.
+func FindOperation(list []*Operation, name string) *Operation {
+	return list[slices.IndexFunc(list, func(op *Operation) bool { return op.Name == name })]
+}

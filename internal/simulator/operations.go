@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -189,11 +188,6 @@ func Operations() []*Operation {
 		}
 	}
 	return list
-}
-
-// named returns the operation of a name.
-func FindOperation(list []*Operation, name string) *Operation {
-	return list[slices.IndexFunc(list, func(op *Operation) bool { return op.Name == name })]
 }
 
 // common are the parameters that all enrollment lists may have.

@@ -180,7 +180,7 @@ func (a *Arena) array(elements ...Member) Value { return Value{Kind: Array, Sub:
 type Day int
 
 func firstOf(month time.Month, year int) Day {
-	return Day(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
+	return DayOf(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC))
 }
 
 const (

@@ -110,7 +110,7 @@ func NewWorld(options Options) *World {
 	}
 	w := &World{
 		seed:   options.Seed,
-		today:  Day(options.AsOf.Unix() / secondsPerDay),
+		today:  DayOf(options.AsOf),
 		listed: max(schools, 0),
 
 		bidless: options.BidlessSchool,

@@ -31,6 +31,10 @@ func newExpectation(w *simulator.World, options *Options) *expectation {
 	}
 }
 
+func (h *expectation) operation(name string) *simulator.Operation {
+	return h.operations[slices.IndexFunc(h.operations, func(op *simulator.Operation) bool { return op.Name == name })]
+}
+
 func (h *expectation) scopes(op *simulator.Operation) []scope {
 	var scopes []scope
 	switch op.FanOut {
@@ -118,7 +122,7 @@ func (h *expectation) newCall(op *simulator.Operation, s scope) *simulator.Call 
 func (h *expectation) feed(dataset string, s scope) *listRows {
 	key := feedKey{dataset, s}
 	if h.lists[key] == nil {
-		c := h.newCall(simulator.FindOperation(h.operations, dataset), s)
+		c := h.newCall(h.operation(dataset), s)
 		c.Filter.Since = 0
 		h.lists[key] = h.readList(c)
 	}

@@ -22,7 +22,7 @@ func (h *expectation) checks(expected *Expected) []Check {
 	if !exported {
 		return nil
 	}
-	schools := h.scopes(simulator.FindOperation(h.operations, "test_results"))
+	schools := h.scopes(h.operation("test_results"))
 	counts := map[string]int64{
 		simulator.RuleOneResultPerSubject: repeatedSubjects(results),
 		simulator.RulePageSize:            h.oddPages(schools),
@@ -69,7 +69,7 @@ func repeatedSubjects(results []Row) (n int64) {
 
 // oddPages counts the pages before the last that are not full.
 func (h *expectation) oddPages(schools []scope) (n int64) {
-	op := simulator.FindOperation(h.operations, "test_results")
+	op := h.operation("test_results")
 	usual := h.options.PageSize
 	if usual == 0 {
 		usual = fullPage
