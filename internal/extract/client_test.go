@@ -205,7 +205,7 @@ func TestCancelIsPrompt(t *testing.T) {
 		change func(*extract.Options)
 		busy   bool // another request holds the only slot
 	}{
-		"for an response": {serve: stall},
+		"for a response": {serve: stall},
 		"for a body": {serve: func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, "[")
 			_ = http.NewResponseController(w).Flush()

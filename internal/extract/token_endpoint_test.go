@@ -66,6 +66,8 @@ func TestTokenResponses(t *testing.T) {
 		"an odd type":         {body: `{"access_token":"T","token_type":"mac"}`},
 		"null life":           {body: `{"access_token":"T","expires_in":null}`},
 		"no life":             {body: `{"access_token":"T","expires_in":"0"}`},
+		"negative life":       {body: `{"access_token":"T","expires_in":-5}`},
+		"huge life":           {body: `{"access_token":"T","expires_in":99999999999999}`},
 		"declared plain text": {body: `{"access_token":"T","expires_in":"3599"}`, contentType: "text/plain"},
 		"declared a form":     {body: `{"access_token":"T"}`, contentType: "application/x-www-form-urlencoded"},
 		"no token":            {body: `{"token_type":"Bearer"}`, rejected: true},

@@ -189,10 +189,10 @@ func TestBrokenResponsesAreRetried(t *testing.T) {
 		"reset in the body": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[", true)
 		}, "network", ""},
-		"reset before an response": {func(w http.ResponseWriter, _ *http.Request) {
+		"reset before a response": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "", true)
 		}, "network", ""},
-		"closed before an response": {func(w http.ResponseWriter, _ *http.Request) {
+		"closed before a response": {func(w http.ResponseWriter, _ *http.Request) {
 			hijack(w, "", false)
 		}, "network", "connection closed before the response"},
 		"not HTTP": {func(w http.ResponseWriter, _ *http.Request) {
