@@ -54,7 +54,7 @@ cut -d= -f1 flags.txt | sort | diff - names.txt || fail "nightly.yaml does not h
 while IFS='=' read -r name default; do
 	shown=$(sed -n "s/^#$name: //p" "$here/nightly.yaml")
 	case $default in
-	none | all | "AWS's own chain" | "the system's temporary folder" | "the bucket's own" | "today in UTC" | derived*) continue ;;
+	none | all | *" "*) continue ;; # a description
 	off) default=false ;;
 	esac
 	[ -z "$shown" ] || [ "$shown" = "$default" ] || fail "nightly.yaml shows $shown as the default of $name, which is $default"
