@@ -119,12 +119,12 @@ func TestTroublesAreNamed(t *testing.T) {
 		{Dataset: "students", SchoolBid: "19", Attempt: 2, Cause: "status 500", For: time.Second},
 	}}
 	require.Equal(t, `progress: fetch 99%, 0/s, 2 schools are being retried: Lincoln Elementary (test_results: status 503, attempt 6), `+
-		`"a\x1b[31m\n" (students: connection reset, attempt 4), 178 of 180 school datasets, 0 rows, 0 requests, after 1m0s`, plainLine(p, pace{left: -1}))
+		`"a\x1b[31m\n" (students: connection reset, attempt 4), 178 of 180 school datasets, 0 rows, 0 requests, after 1m`, plainLine(p, pace{left: -1}))
 	p.Retrying = p.Retrying[2:]
 	require.NotContains(t, plainLine(p, pace{left: -1}), "retried", "it has just begun")
 
 	p.Paused, p.GivesUpIn = "status 503", 28*time.Minute
-	require.Contains(t, plainLine(p, pace{left: -1}), "fetch 99%, paused: service failing (status 503), giving up in 28m0s, 178 of 180")
+	require.Contains(t, plainLine(p, pace{left: -1}), "fetch 99%, paused: service failing (status 503), giving up in 28m, 178 of 180")
 	for i := range 7 {
 		p.Paused = ""
 		p.Retrying = append(p.Retrying, pipeline.Retry{Dataset: "students", SchoolBid: fmt.Sprint("s", i), Attempt: 3, Cause: "status 500", For: time.Minute})
@@ -136,7 +136,7 @@ func TestTroublesAreNamed(t *testing.T) {
 func TestPublishingCountsFiles(t *testing.T) {
 	t.Parallel()
 	p := pipeline.Progress{Phase: "publish", SchoolsDone: 50, SchoolsTotal: 50, FilesDone: 1000, FilesTotal: 4000, Elapsed: time.Minute}
-	require.Equal(t, "progress: publish, 1,000 of 4,000 files, after 1m0s", plainLine(p, pace{}))
+	require.Equal(t, "progress: publish, 1,000 of 4,000 files, after 1m", plainLine(p, pace{}))
 	require.Contains(t, barLine(p, pace{}, 200), "[=====               ]  25%  1,000 of 4,000 files")
 }
 

@@ -34,7 +34,6 @@ func notYetClean() []string {
 		"internal/maintenance",
 		"internal/parquetfile",
 		"internal/pipeline",
-		"internal/report",
 		"internal/simulator",
 		"internal/sink",
 		"internal/snapshot",

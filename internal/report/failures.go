@@ -80,7 +80,8 @@ func (l *Ledger) frequentReasons(status sink.Status) []reasonLine {
 	return lines[:min(len(lines), maxReasons)]
 }
 
-// ledgerQuery returns SQL for DuckDB that selects rows of a status: from the ledger, or from the checkpoints of an unpublished run.
+// ledgerQuery returns SQL for DuckDB that selects rows of a status: from the ledger, or from the checkpoints of an
+// unpublished run.
 func ledgerQuery(p *Page, status sink.Status) string {
 	quoted := func(below string) string {
 		return "'" + strings.ReplaceAll(strings.TrimSuffix(p.Destination, "/")+"/"+below, "'", "''") + "'"

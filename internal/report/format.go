@@ -1,8 +1,8 @@
 package report
 
 import (
+	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -18,60 +18,34 @@ func change(before, now int64) string {
 	case 0:
 		return "new"
 	}
-	part := (float64(now) - float64(before)) / math.Abs(float64(before)) * 100
-	sign, digits := "+", 1
-	if part < 0 {
-		sign = "−"
-	}
-	part = math.Abs(part)
-	if part >= 100 {
+	part := (float64(now)/float64(before) - 1) * 100
+	digits := 1
+	if math.Abs(part) >= 100 {
 		digits = 0
 	}
-	text := strconv.FormatFloat(part, 'f', digits, 64)
-	if text == "0.0" {
-		return map[string]string{"+": "< +0.1%", "−": "> −0.1%"}[sign]
-	}
-	return sign + text + "%"
+	return strings.Replace(fmt.Sprintf("%+.*f%%", digits, part), "-", "−", 1)
 }
 
-// duration formats a duration with two or three digits, or in two units.
+// duration formats a duration with two or three digits below ten seconds.
 func duration(d time.Duration) string {
-	decimal := func(unit time.Duration, decimals int, name string) string {
-		return strconv.FormatFloat(float64(d)/float64(unit), 'f', decimals, 64) + " " + name
-	}
 	switch {
-	case d < 10*time.Millisecond && d%time.Millisecond != 0:
-		return decimal(time.Millisecond, 1, "ms")
-	case d < 995*time.Millisecond:
-		return decimal(time.Millisecond, 0, "ms")
-	case d < 10*time.Second && d%time.Second != 0:
-		return decimal(time.Second, 1, "s")
-	case d < time.Minute:
-		return decimal(time.Second, 0, "s")
-	case d < time.Hour:
-		return twoUnits(d, time.Minute, "min", time.Second, "s")
-	case d < 48*time.Hour:
-		return twoUnits(d, time.Hour, "h", time.Minute, "min")
+	case d < 10*time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
 	default:
-		return twoUnits(d, 24*time.Hour, "d", time.Hour, "h")
+		return wording.Duration(d)
 	}
 }
 
-func twoUnits(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
-	d = d.Round(small)
-	text := wording.Count(int64(d/large)) + " " + largeName
-	if rest := int64(d % large / small); rest > 0 {
-		text += " " + wording.Count(rest) + " " + smallName
-	}
-	return text
-}
-
-// seconds formats a duration that was read from a file.
+// seconds formats a duration from a file, which may be out of range.
 func seconds(s float64) string {
-	if !(s > 0) { //nolint:staticcheck // NaN as well
-		s = 0
+	if s > 0 {
+		return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))
 	}
-	return duration(time.Duration(min(s*float64(time.Second), math.MaxInt64/2)))
+	return "0s"
 }
 
 func clock(t time.Time) string {

@@ -72,7 +72,7 @@ var styleText string
 // Write writes the report. Its bytes depend on page alone.
 func Write(w io.Writer, page *Page) error {
 	text, err := template.New("page").Funcs(template.FuncMap{
-		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day,
+		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day, "sum": sum,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("parse the template of the report: %w", err)

@@ -103,7 +103,7 @@ func inOrder(t *testing.T, text string, parts ...string) {
 
 func began() time.Time { return time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC) }
 
-// night is a published run of three schools, of which one failed and one denied.
+// night returns a published run of three schools, of which one failed and one was denied.
 func night() *report.Page {
 	var recorder activity.Recorder
 	for i := range 300 {
@@ -168,8 +168,8 @@ func TestEveryFigureIsThere(t *testing.T) {
 		"Full snapshot of 20 November 2026", "2026-11-20-abc", "Published, but</span> 1 of 3 schools failed.",
 		"1,236,115", "1,234,567", "1,545",
 		"+3.0%", "+23.5%", "2026-11-19-abc", "19 November 2026",
-		"25 min 4 s", "including 12 retries", "287", ">17<", ">23<", "4,321", "type_mismatch",
-		"slow-school", "1 min 23 s", "v1.2.3", "https://service.example", "max-failed-schools", "20%", "/data/growth",
+		"25m4s", "including 12 retries", "287", ">17<", ">23<", "4,321", "type_mismatch",
+		"slow-school", "1m23s", "v1.2.3", "https://service.example", "max-failed-schools", "20%", "/data/growth",
 		"the service fails to answer (status 500, 9 attempts) (/growth)", "access denied (status 403)",
 		"growth-export verify --dest /data/growth --run-id 2026-11-20-abc", "1.5 MB", "425.7 kB",
 	} {
@@ -440,7 +440,7 @@ func TestResumedRun(t *testing.T) {
 	}
 	page.Manifest.Activity.Add(recorder.Take())
 	text := draw(t, page)
-	require.Equal(t, 3, strings.Count(text, "9 h later</span>"), "in each chart")
+	require.Equal(t, 3, strings.Count(text, "9h later</span>"), "in each chart")
 	for _, moment := range []string{"03:00:", "12:00:"} {
 		require.Regexp(t, `<span class="x" style="left:[0-9.]+%">`+moment, text)
 	}
@@ -474,6 +474,43 @@ func TestDamagedActivity(t *testing.T) {
 		damage(&page.Manifest.Activity)
 		has(t, draw(t, page), "Requests over time were not recorded.")
 	}
+}
+
+// TestOddFigures draws what only a damaged manifest can have.
+func TestOddFigures(t *testing.T) {
+	t.Parallel()
+	page := night()
+	m := page.Manifest
+	m.Tables = map[string]sink.ManifestTable{
+		"schools": {Rows: math.MaxInt64}, "students": {Rows: math.MinInt64}, "test_results": {Rows: -1, Files: []sink.File{{Bytes: -5}}},
+	}
+	for i, n := range []int64{math.MaxInt64, math.MinInt64, -1, 0} {
+		s := &m.Activity.Steps[i]
+		s.Requests, s.InFlight, s.Limit, s.Bytes = n, n, n, n
+		s.Retries = map[string]int64{"503": n, "429": -n}
+		s.Latency = activity.Histogram{0: 0, 320: n & math.MaxInt64}
+	}
+	for _, seconds := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 1e300} {
+		m.Activity.Slowest = append(m.Activity.Slowest, activity.SchoolTime{School: "S", Seconds: seconds})
+	}
+	m.Activity.Operations = map[string]activity.Operation{"o": {Latency: activity.Histogram{1 << 20: 1, -1 << 20: -1}}}
+	m.StartedAt, m.PublishedAt = time.Unix(math.MinInt64, 0), time.Unix(1<<40, 0)
+	page.Tasks, page.Missing = -1, []string{"x"}
+	for _, state := range []report.State{report.Published, report.Replaced, report.Held, report.Staged, report.Incomplete, ""} {
+		page.State = state
+		text := draw(t, page)
+		for _, place := range regexp.MustCompile(`style="(?:left|top|width):([^%"]*)%"`).FindAllStringSubmatch(text, -1) {
+			at, err := strconv.ParseFloat(place[1], 64)
+			require.NoError(t, err)
+			require.True(t, 0 <= at && at <= 100, place[0])
+		}
+	}
+	m.Activity.Steps = m.Activity.Steps[:3]
+	for i := range m.Activity.Steps {
+		s := &m.Activity.Steps[i]
+		s.Requests, s.Latency, s.InFlight, s.Limit = 0, nil, 0, 0
+	}
+	draw(t, page)
 }
 
 // TestRunOfManyPauses: what it did stays larger than the pauses between, and their labels do not lie on one another.

@@ -15,7 +15,7 @@ import (
 // requestsView is the section about the run's requests.
 type requestsView struct {
 	Days, IntervalLength string
-	Intervals            []intervalLine
+	Intervals            []interval
 	Brief                bool // too few intervals for a chart
 	Charts               []chart
 	Operations           []operationLine
@@ -36,20 +36,12 @@ func percentilesOf(h activity.Histogram) percentiles {
 	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
 }
 
-type intervalLine struct {
-	At                string
-	Requests, Retries int64
-	percentiles
-	InFlight, Limit int64
-	Bytes           int64
-}
-
 type operationLine struct {
-	Name              string
-	Requests, Retries int64
-	Bytes             int64
+	activity.Operation
 	percentiles
-	slowest time.Duration
+
+	Name    string
+	Retries int64
 }
 
 type causeLine struct {
@@ -71,15 +63,10 @@ func newRequestsView(m *sink.Manifest) requestsView {
 		v.Days += " to " + lastDay
 		layout = "2 Jan " + layout
 	}
-	for i := range log.Steps {
-		s := &log.Steps[i]
-		v.Intervals = append(v.Intervals, intervalLine{
-			At: time.Unix(s.At, 0).UTC().Format(layout), Requests: s.Requests, Retries: sum(s.Retries), Bytes: s.Bytes,
-			percentiles: percentilesOf(s.Latency), InFlight: s.InFlight, Limit: s.Limit,
-		})
-	}
-	if v.Brief = len(log.Steps) < minIntervals; !v.Brief {
-		v.Charts = newCharts(log, v.Intervals)
+	t := newTimeline(log, layout)
+	v.Intervals = t.Intervals
+	if v.Brief = len(t.Intervals) < minIntervals; !v.Brief {
+		v.Charts = []chart{t.requestsChart(), t.responseTimeChart(), t.concurrencyChart()}
 	}
 	return v
 }
@@ -97,13 +84,10 @@ func operations(log *activity.Log) []operationLine {
 	var lines []operationLine
 	for _, name := range slices.Sorted(maps.Keys(log.Operations)) {
 		o := log.Operations[name]
-		lines = append(lines, operationLine{
-			Name: clip(name, maxName), Requests: o.Requests, Retries: sum(o.Retries), Bytes: o.Bytes,
-			percentiles: percentilesOf(o.Latency), slowest: o.Latency.Percentile(99),
-		})
+		lines = append(lines, operationLine{Operation: o, Name: clip(name, maxName), Retries: sum(o.Retries), percentiles: percentilesOf(o.Latency)})
 	}
 	slices.SortStableFunc(lines, func(a, b operationLine) int {
-		return cmp.Or(cmp.Compare(b.Retries, a.Retries), cmp.Compare(b.slowest, a.slowest))
+		return cmp.Or(cmp.Compare(b.Retries, a.Retries), cmp.Compare(b.Latency.Percentile(99), a.Latency.Percentile(99)))
 	})
 	return lines
 }

@@ -6,21 +6,29 @@ import (
 	"example.org/growthexport/internal/activity"
 )
 
-// timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its work, not the
-// night between.
+// timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its
+// work, not the night between.
 type timeline struct {
-	intervals []interval
-	ticks     []mark
-	gaps      []mark // in the middle of each pause that is cut short
+	Intervals []interval
+	X         []mark
+	Gaps      []mark // in the middle of each pause that is cut short
+	GapLabels []mark
 }
 
-// interval is a step of the log and its place on the axis.
+// interval is a step of the log, its place on the axis and its figures.
 type interval struct {
 	*activity.Step
-	from, to percent
+	percentiles
+
+	At       string
+	Retries  int64
+	From, to percent
 	// idle reports whether time passed since the interval before, and gap whether some of it is cut.
 	idle, gap bool
 }
+
+// Width returns the width of the interval.
+func (i *interval) Width() percent { return i.to - i.From }
 
 // span is a part of the axis that is drawn to scale, in seconds. X is its distance from the left.
 type span struct {
@@ -34,24 +42,25 @@ const (
 	maxTicks       = 8
 )
 
-func newTimeline(log *activity.Log) *timeline {
-	t := &timeline{intervals: make([]interval, len(log.Steps))}
+// newTimeline returns the axis of a log that is sound and not empty.
+func newTimeline(log *activity.Log, layout string) *timeline {
+	t := &timeline{Intervals: make([]interval, len(log.Steps))}
 	var spans []span
 	length := 0.0
 	for i := range log.Steps {
-		in := &t.intervals[i]
-		in.Step = &log.Steps[i]
+		s, in := &log.Steps[i], &t.Intervals[i]
+		*in = interval{Step: s, At: time.Unix(s.At, 0).UTC().Format(layout), Retries: sum(s.Retries), percentiles: percentilesOf(s.Latency)}
 		last := len(spans) - 1
 		switch {
-		case last < 0 || in.At-spans[last].end > max(maxIdleSteps*log.StepSeconds, minIdleSeconds):
+		case last < 0 || s.At-spans[last].end > max(maxIdleSteps*log.StepSeconds, minIdleSeconds):
 			in.idle, in.gap = true, true
-			spans = append(spans, span{start: in.At, end: in.At})
+			spans = append(spans, span{start: s.At, end: s.At})
 			last++
-		case in.At > spans[last].end:
+		case s.At > spans[last].end:
 			in.idle = true
 		}
-		length += float64(in.At + log.StepSeconds - spans[last].end)
-		spans[last].end = in.At + log.StepSeconds
+		length += float64(s.At + log.StepSeconds - spans[last].end)
+		spans[last].end = s.At + log.StepSeconds
 	}
 	gaps := float64(len(spans) - 1)
 	gap := min(length/12, length/2/max(gaps, 1)) // all gaps together are at most a third of the axis
@@ -60,21 +69,21 @@ func newTimeline(log *activity.Log) *timeline {
 	for i := 1; i < len(spans); i++ {
 		before, after := &spans[i-1], &spans[i]
 		after.x = before.x + float64(before.end-before.start) + gap
-		t.gaps = append(t.gaps, mark{
+		t.Gaps = append(t.Gaps, mark{
 			At:    percent((after.x - gap/2) / length * 100),
 			Label: duration(time.Duration(after.start-before.end)*time.Second) + " later",
 		})
 	}
 	current := -1
-	for i := range t.intervals {
-		in := &t.intervals[i]
+	for i := range t.Intervals {
+		in := &t.Intervals[i]
 		if in.gap {
 			current++
 		}
-		in.from, in.to = at(&spans[current], in.At), at(&spans[current], in.At+log.StepSeconds)
+		in.From, in.to = at(&spans[current], in.Step.At), at(&spans[current], in.Step.At+log.StepSeconds)
 	}
 	every := roundSpan(length / maxTicks)
-	layout := time.TimeOnly
+	layout = time.TimeOnly
 	if every >= 60 {
 		layout = "15:04"
 	}
@@ -85,10 +94,10 @@ func newTimeline(log *activity.Log) *timeline {
 			moment = s.start
 		}
 		for ; moment < s.end; moment += every {
-			t.ticks = append(t.ticks, mark{At: at(s, moment), Label: time.Unix(moment, 0).UTC().Format(layout)})
+			t.X = append(t.X, mark{At: at(s, moment), Label: time.Unix(moment, 0).UTC().Format(layout)})
 		}
 	}
-	t.ticks = thin(t.ticks, 75.0/maxTicks)
+	t.X, t.GapLabels = thin(t.X, 75.0/maxTicks), thin(t.Gaps, 100.0/maxTicks)
 	return t
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/wording"
@@ -22,12 +21,11 @@ type view struct {
 	Next    []wording.Advice
 	Facts   []fact
 
-	M           *sink.Manifest
-	Baseline    *sink.Manifest
-	Destination string
-	Complete    bool
-	Delta       bool
-	Purges      []purgeLine
+	*Page
+	M        *sink.Manifest
+	Baseline *sink.Manifest // nil if there is nothing to compare
+	Complete bool
+	Delta    bool
 
 	Failures, Denials failureList
 	FailedChecks      []sink.Check
@@ -73,17 +71,11 @@ type slowLine struct {
 	Requests, Retries int64
 }
 
-type purgeLine struct {
-	At   time.Time
-	Rows int64
-	ID   string
-}
-
 func newView(p *Page) *view {
 	m := p.Manifest
 	v := &view{
 		Style: template.CSS(styleText), //nolint:gosec // a constant
-		Title: title(m), M: m, Destination: p.Destination, Complete: p.State != Incomplete, Delta: m.Kind == sink.Delta,
+		Title: title(m), Page: p, M: m, Complete: p.State != Incomplete, Delta: m.Kind == sink.Delta,
 		Verdict: newVerdict(p), Next: advice(p),
 		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
 		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
@@ -93,9 +85,6 @@ func newView(p *Page) *view {
 	v.Icon = icon(v.Verdict.Tone)
 	if v.Complete { // comparing part of a run with a whole one is misleading
 		v.Baseline = p.Baseline
-	}
-	for _, purge := range m.Purges {
-		v.Purges = append(v.Purges, purgeLine{At: purge.At, Rows: sum(purge.RowsRemoved), ID: purge.ID})
 	}
 	v.addTables()
 	v.addDatasets(p)

@@ -37,16 +37,23 @@ func Size(bytes int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[:1] + "B"
 }
 
-// Duration formats a duration to the second below an hour, and to the minute above.
+// Duration formats a duration to the second below an hour, and to the minute above, without trailing zero units.
 func Duration(d time.Duration) string {
+	unit := time.Second
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
-		return d.Round(time.Second).String()
-	default:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case d >= time.Hour:
+		unit = time.Minute
 	}
+	text := d.Round(unit).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 // Cut shortens text to maxChars characters, the last of which is then an ellipsis.
@@ -66,9 +73,9 @@ func Cut(text string, maxChars int) string {
 // MaxName is the number of characters to which messages shorten a name.
 const MaxName = 60
 
-// Name formats a name from the service, such as a school's, for a line of text: shortened to MaxName characters, and quoted if
-// it has characters that could break the line or change how the rest is shown, such as control characters and marks that
-// reverse the direction of writing.
+// Name formats a name from the service, such as a school's, for a line of text: shortened to MaxName characters, and
+// quoted if it has characters that could break the line or change how the rest is shown, such as control characters and
+// marks that reverse the direction of writing.
 func Name(name string) string {
 	name = Cut(name, MaxName)
 	if strings.ContainsFunc(name, unprintable) || strings.TrimSpace(name) != name {

@@ -3,6 +3,7 @@ package wording_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,6 +17,12 @@ func TestFigures(t *testing.T) {
 	}
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 5e12: "5.0 TB"} {
 		require.Equal(t, want, wording.Size(n))
+	}
+	for d, want := range map[time.Duration]string{
+		300 * time.Millisecond: "0.3s", 10 * time.Second: "10s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m",
+		time.Hour: "1h", 10*time.Hour + 10*time.Minute: "10h10m", 90*time.Hour + 59*time.Second: "90h1m",
+	} {
+		require.Equal(t, want, wording.Duration(d))
 	}
 	for n, want := range map[int]string{0: "0 runs", 1: "1 run", 1000: "1,000 runs"} {
 		require.Equal(t, want, wording.Many(n, "run"))
