@@ -43,17 +43,12 @@ func duckDB(tables []*schemas.Table) []byte {
 	return b.Bytes()
 }
 
-// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files.
+// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files. JSON is text to it: its JSON
+// functions and ->> read text.
 func duckDBType(t schemas.Type) string {
 	return [...]string{
-		schemas.String:    "VARCHAR",
-		schemas.Int32:     "INTEGER",
-		schemas.Int64:     "BIGINT",
-		schemas.Double:    "DOUBLE",
-		schemas.Boolean:   "BOOLEAN",
-		schemas.Date:      "DATE",
-		schemas.Timestamp: "TIMESTAMP WITH TIME ZONE",
-		schemas.JSON:      "VARCHAR", // DuckDB's JSON functions and ->> take text
+		schemas.String: "VARCHAR", schemas.Int32: "INTEGER", schemas.Int64: "BIGINT", schemas.Double: "DOUBLE",
+		schemas.Boolean: "BOOLEAN", schemas.Date: "DATE", schemas.Timestamp: "TIMESTAMP WITH TIME ZONE", schemas.JSON: "VARCHAR",
 	}[t]
 }
 

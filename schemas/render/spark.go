@@ -51,14 +51,8 @@ func sparkSchema(t *schemas.Table) string {
 // sparkType returns the type that Spark reads for a column of our Parquet files.
 func sparkType(t schemas.Type) string {
 	return [...]string{
-		schemas.String:    "STRING",
-		schemas.Int32:     "INT",
-		schemas.Int64:     "BIGINT",
-		schemas.Double:    "DOUBLE",
-		schemas.Boolean:   "BOOLEAN",
-		schemas.Date:      "DATE",
-		schemas.Timestamp: "TIMESTAMP",
-		schemas.JSON:      "STRING",
+		schemas.String: "STRING", schemas.Int32: "INT", schemas.Int64: "BIGINT", schemas.Double: "DOUBLE",
+		schemas.Boolean: "BOOLEAN", schemas.Date: "DATE", schemas.Timestamp: "TIMESTAMP", schemas.JSON: "STRING",
 	}[t]
 }
 

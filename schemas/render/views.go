@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"path"
@@ -97,9 +98,27 @@ func viewName(s *Snapshot, table string, name func(string) string) string {
 	return name(s.Schema) + "." + name(table)
 }
 
-// fromName returns an SQL expression for the run id in a file name, itself an SQL expression.
-func fromName(fileName string) string {
+// runOf returns an SQL expression for the run id in a file name, itself an SQL expression.
+func runOf(fileName string) string {
 	return "regexp_extract(" + fileName + ", 'part-[0-9]+-([^/]+)[.]parquet$', 1)"
+}
+
+// deltas returns the quoted ids of the delta runs.
+func (s *Snapshot) deltas(text func(string) string) string {
+	runs := make([]string, len(s.Deltas))
+	for i, run := range s.Deltas {
+		runs[i] = text(run)
+	}
+	return strings.Join(runs, ", ")
+}
+
+// emptyQuery writes a query with the table's columns and no rows.
+func emptyQuery(b *bytes.Buffer, t *SnapshotTable, name func(string) string, kind func(schemas.Type) string) {
+	b.WriteString("SELECT\n")
+	for _, c := range t.Columns {
+		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", kind(c.Type), name(c.Name))
+	}
+	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", kind(partitionType), name(partitionColumn))
 }
 
 // parent returns the table of the parent records of a child table, or the table itself if it is not one.

@@ -28,7 +28,7 @@ func duckDBViews(w io.Writer, s *Snapshot) error {
 		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\n", view)
 		switch {
 		case len(t.Files) == 0:
-			duckDBNothing(&b, t)
+			emptyQuery(&b, t, duckDBName, duckDBType)
 		case len(s.Deltas) > 0:
 			fmt.Fprintf(&b, "%s;\n", latest(s, t, t.columns(duckDBName, districtColumn, partitionColumn), duckDBName, s.duckDBVersions))
 		default:
@@ -52,19 +52,6 @@ func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
 
 // duckDBVersions returns a query of columns and of the run of each row.
 func (s *Snapshot) duckDBVersions(t *SnapshotTable, columns []string) string {
-	runs := make([]string, len(s.Deltas))
-	for i, run := range s.Deltas {
-		runs[i] = duckDBText(run)
-	}
 	return fmt.Sprintf("SELECT %s, list_position([%s], %s) AS _run\nFROM %s",
-		strings.Join(columns, ", "), strings.Join(runs, ", "), fromName("filename"), s.duckDBFiles(t, "filename = true, "))
-}
-
-// duckDBNothing writes a query with the table's columns and no rows.
-func duckDBNothing(b *bytes.Buffer, t *SnapshotTable) {
-	b.WriteString("SELECT\n")
-	for _, c := range t.Columns {
-		fmt.Fprintf(b, "    NULL::%s AS %s,\n", duckDBType(c.Type), duckDBName(c.Name))
-	}
-	fmt.Fprintf(b, "    NULL::%s AS %s\nWHERE false;\n", duckDBType(partitionType), partitionColumn)
+		strings.Join(columns, ", "), s.deltas(duckDBText), runOf("filename"), s.duckDBFiles(t, "filename = true, "))
 }

@@ -41,7 +41,7 @@ func sparkViews(w io.Writer, s *Snapshot) error {
 		switch {
 		case len(t.Files) == 0:
 			b.WriteString(" AS\n")
-			sparkNothing(&b, t)
+			emptyQuery(&b, t, sparkName, sparkType)
 			continue
 		case len(s.Deltas) > 0:
 			fmt.Fprintf(&b, " AS\n%s;\n", latest(s, t, columns, sparkName, s.sparkVersions))
@@ -132,21 +132,8 @@ func sparkByFile(files []string, column string) string {
 
 // sparkVersions returns a query of columns and of the run of each row.
 func (s *Snapshot) sparkVersions(t *SnapshotTable, columns []string) string {
-	runs := make([]string, len(s.Deltas))
-	for i, run := range s.Deltas {
-		runs[i] = sparkText(run)
-	}
 	return fmt.Sprintf("SELECT %s, array_position(array(%s), %s) AS _run\nFROM %s",
-		strings.Join(sparkColumns(t, columns), ", "), strings.Join(runs, ", "), fromName(sparkFileName), s.sparkFiles(t))
-}
-
-// sparkNothing writes a query with the table's columns and no rows.
-func sparkNothing(b *bytes.Buffer, t *SnapshotTable) {
-	b.WriteString("SELECT\n")
-	for _, c := range t.Columns {
-		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", sparkType(c.Type), sparkName(c.Name))
-	}
-	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", sparkType(partitionType), sparkName(partitionColumn))
+		strings.Join(sparkColumns(t, columns), ", "), s.deltas(sparkText), runOf(sparkFileName), s.sparkFiles(t))
 }
 
 // sparkPattern returns a pattern that matches exactly these files.

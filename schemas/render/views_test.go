@@ -51,9 +51,9 @@ COMMENT ON VIEW "order" IS 'Its "own" doc''s.';
 
 CREATE OR REPLACE VIEW "none" AS
 SELECT
-    NULL::VARCHAR AS "select",
-    NULL::INTEGER AS "i",
-    NULL::DATE AS snapshot_date
+    CAST(NULL AS VARCHAR) AS "select",
+    CAST(NULL AS INTEGER) AS "i",
+    CAST(NULL AS DATE) AS "snapshot_date"
 WHERE false;
 COMMENT ON VIEW "none" IS 'Its "own" doc''s.';
 `
