@@ -30,97 +30,95 @@ var errThrift = errors.New("the metadata is not valid Thrift")
 // checkThrift checks that b is one struct in Thrift's compact protocol with complete lists and texts. The library must
 // not decode anything else: it allocates as many elements as a list claims to have.
 func checkThrift(b []byte) error {
-	rest, ok := skipStruct(b, maxThriftDepth)
-	if !ok || len(rest) > 0 {
+	s := thriftScanner{b: b}
+	s.skipStruct(maxThriftDepth)
+	if s.invalid || len(s.b) > 0 {
 		return errThrift
 	}
 	return nil
 }
 
-func skipStruct(b []byte, depth int) ([]byte, bool) {
-	for len(b) > 0 && depth > 0 {
-		head := b[0]
-		b = b[1:]
-		if head == thriftStop {
-			return b, true
-		}
-		if head>>4 == 0 { // the field's number follows
-			var ok bool
-			if _, b, ok = skipVarint(b); !ok {
-				return nil, false
-			}
-		}
-		kind := head & 15
-		if kind == thriftTrue || kind == thriftFalse {
-			continue // the type is the value
-		}
-		var ok bool
-		if b, ok = skipValue(b, kind, depth); !ok {
-			return nil, false
-		}
-	}
-	return nil, false
+// thriftScanner passes over values. Once b is invalid it stays so.
+type thriftScanner struct {
+	b       []byte
+	invalid bool
 }
 
-func skipValue(b []byte, kind byte, depth int) ([]byte, bool) {
+func (s *thriftScanner) skipStruct(depth int) {
+	if depth == 0 {
+		s.invalid = true
+	}
+	for !s.invalid {
+		head := s.readByte()
+		if head == thriftStop {
+			return
+		}
+		if head>>4 == 0 { // the number of the field follows
+			s.readVarint()
+		}
+		if kind := head & 15; kind != thriftTrue && kind != thriftFalse { // whose value is the type
+			s.skipValue(kind, depth)
+		}
+	}
+}
+
+func (s *thriftScanner) skipValue(kind byte, depth int) {
 	switch kind {
 	case thriftTrue, thriftFalse, thriftInt8:
-		return skipBytes(b, 1)
+		s.skip(1)
 	case thriftInt16, thriftInt32, thriftInt64:
-		_, b, ok := skipVarint(b)
-		return b, ok
+		s.readVarint()
 	case thriftDouble:
-		return skipBytes(b, 8)
+		s.skip(8)
 	case thriftBinary:
-		n, b, ok := skipVarint(b)
-		if !ok {
-			return nil, false
-		}
-		return skipBytes(b, n)
+		s.skip(s.readVarint())
 	case thriftList, thriftSet:
-		return skipList(b, depth)
+		s.skipList(depth)
 	case thriftStruct:
-		return skipStruct(b, depth-1)
+		s.skipStruct(depth - 1)
 	default: // the format has no maps
-		return nil, false
+		s.invalid = true
 	}
 }
 
-func skipList(b []byte, depth int) ([]byte, bool) {
-	if len(b) == 0 || depth == 0 {
-		return nil, false
-	}
-	n, kind := uint64(b[0]>>4), b[0]&15
-	b = b[1:]
+func (s *thriftScanner) skipList(depth int) {
+	head := s.readByte()
+	n, kind := uint64(head>>4), head&15
 	if n == 15 {
-		var ok bool
-		if n, b, ok = skipVarint(b); !ok {
-			return nil, false
-		}
+		n = s.readVarint()
 	}
-	if n > uint64(len(b)) { // an element has a byte at least
-		return nil, false
+	if depth == 0 || n > uint64(len(s.b)) { // an element has at least one byte
+		s.invalid = true
 	}
-	for range n {
-		var ok bool
-		if b, ok = skipValue(b, kind, depth-1); !ok {
-			return nil, false
-		}
+	for ; n > 0 && !s.invalid; n-- {
+		s.skipValue(kind, depth-1)
 	}
-	return b, true
 }
 
-func skipVarint(b []byte) (uint64, []byte, bool) {
-	x, n := binary.Uvarint(b)
+func (s *thriftScanner) readByte() byte {
+	if len(s.b) == 0 {
+		s.invalid = true
+		return thriftStop
+	}
+	x := s.b[0]
+	s.b = s.b[1:]
+	return x
+}
+
+func (s *thriftScanner) readVarint() uint64 {
+	x, n := binary.Uvarint(s.b)
 	if n <= 0 {
-		return 0, nil, false
+		s.invalid = true
+		return 0
 	}
-	return x, b[n:], true
+	s.b = s.b[n:]
+	return x
 }
 
-func skipBytes(b []byte, n uint64) ([]byte, bool) {
-	if n > uint64(len(b)) {
-		return nil, false
+func (s *thriftScanner) skip(n uint64) {
+	if n > uint64(len(s.b)) {
+		s.invalid = true
+		return
 	}
-	return b[n:], true
+	s.b = s.b[n:]
 }

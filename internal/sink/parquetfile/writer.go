@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -35,16 +36,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	set := func(n *int, value int) {
-		if *n <= 0 {
-			*n = value
-		}
+	return Options{
+		RowGroupRows:  cmp.Or(o.RowGroupRows, defaultRowGroupRows),
+		PageRows:      cmp.Or(o.PageRows, defaultPageRows),
+		PageBytes:     cmp.Or(o.PageBytes, defaultPageBytes),
+		RowGroupBytes: cmp.Or(o.RowGroupBytes, defaultRowGroupBytes),
 	}
-	set(&o.RowGroupRows, defaultRowGroupRows)
-	set(&o.PageRows, defaultPageRows)
-	set(&o.PageBytes, defaultPageBytes)
-	set(&o.RowGroupBytes, defaultRowGroupBytes)
-	return o
 }
 
 // Writer writes one file at a time. It is used by one goroutine at a time and keeps its memory over Reset. After an
