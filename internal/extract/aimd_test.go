@@ -25,8 +25,8 @@ const (
 	mean       = 0.035 // seconds
 )
 
-// TestLimitSettlesAtCapacity runs with --concurrency 32 against services with less capacity, and compares the time with
-// that of a run at exactly their capacity.
+// TestLimitSettlesAtCapacity runs with --concurrency 32 against services with less capacity, and compares the time with a
+// run at exactly their capacity.
 func TestLimitSettlesAtCapacity(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

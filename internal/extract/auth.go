@@ -82,7 +82,7 @@ type tokenSource struct {
 	err        error  // there will be no further token
 }
 
-// start uses the given token, or that of the file.
+// start uses the given token, or the one in the file.
 func (s *tokenSource) start(c Credentials) error {
 	text := c.AccessToken
 	if text == "" && s.file != "" {

@@ -34,8 +34,8 @@ type outage struct {
 	cause    string        // of the failure that opened the breaker
 	gaveUp   error         // for requests that still wait at the deadline
 	over     chan struct{} // closed when the breaker closes
-	// turn holds one value. Whoever receives it is the probe and puts it back; requests receive it in the order in which
-	// they began to wait.
+	// turn holds one value. The request that receives it is the probe and puts it back; requests receive it in the order
+	// in which they began to wait.
 	turn   chan struct{}
 	failed int // probes; guarded by turn
 }

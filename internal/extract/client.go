@@ -31,7 +31,7 @@ func (Credentials) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(credent
 // LogValue hides credentials in logs.
 func (Credentials) LogValue() slog.Value { return slog.StringValue("(credentials)") }
 
-// Options are the settings of a Client. Their defaults are those of the command's flags.
+// Options are the settings of a Client. The defaults are the same as for the command's flags.
 type Options struct {
 	BaseURL        *url.URL // the service's root, http or https; may have a path, with or without a trailing slash
 	Credentials    Credentials

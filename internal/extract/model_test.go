@@ -25,7 +25,7 @@ type model struct {
 	retryAfter             string // of rejections
 	fails                  func(school string, since time.Duration) bool
 	share                  float64 // of the requests that fail at random
-	failure                int     // status of failed requests; 0 is no response
+	failure                int     // status of failed requests; 0 means no response
 
 	mu                    sync.Mutex
 	random                *rand.Rand

@@ -30,7 +30,6 @@ func notYetClean() []string {
 	return []string{
 		"cmd/export",
 		"docs",
-		"internal/extract",
 		"internal/maintenance",
 		"internal/parquetfile",
 		"internal/pipeline",
