@@ -22,14 +22,14 @@ import (
 // until it is killed.
 func TestPurgeOfBusyRun(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 3, 31, 4}}, simulator.ServerOptions{}, "--schools-per-file", "1")
+	n := newScenario(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 3, 31, 4}}, simulator.ServerOptions{}, "--schools-per-file", "1")
 	n.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStall}})
-	s := (&ground{root: t.TempDir()}).site()
+	s := (&testStorage{root: t.TempDir()}).newDest()
 	school := n.world.Schools()[0].Bid
 	const run = "busy"
 	shards := []string{"0/7", "3/8", "0/16"}
 	kills := make([]chan struct{}, len(shards))
-	ends := make(chan ending, len(shards))
+	results := make(chan processResult, len(shards))
 	var workers []*process
 	for i, shard := range shards {
 		kills[i] = make(chan struct{})
@@ -42,7 +42,7 @@ func TestPurgeOfBusyRun(t *testing.T) {
 		}
 		workers = append(workers, worker)
 		require.NoError(t, worker.cmd.Start())
-		go func() { ends <- worker.await() }()
+		go func() { results <- worker.await() }()
 	}
 	for _, shard := range shards {
 		var i, of int
@@ -53,9 +53,8 @@ func TestPurgeOfBusyRun(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return s.has(sink.PlanPath(run)) }, time.Minute, 10*time.Millisecond)
 
-	purge := func() ending { return s.command(t, "purge", "--schools", school).end(nil) }
 	for i := range shards {
-		refused := purge()
+		refused := s.command(t, "purge", "--schools", school).run()
 		require.Equal(t, exitFailed, refused.code, refused.stderr)
 		named := slices.ContainsFunc(workers[i:], func(w *process) bool {
 			return strings.Contains(refused.stderr, fmt.Sprintf("run %s is held by process %d on host", run, w.cmd.Process.Pid))
@@ -69,10 +68,9 @@ func TestPurgeOfBusyRun(t *testing.T) {
 		require.Eventually(t, func() bool { return workers[i].cmd.Process.Signal(syscall.Signal(0)) != nil }, time.Minute, 10*time.Millisecond)
 	}
 	for range shards {
-		end := <-ends
-		require.True(t, end.killed, end.stderr)
+		result := <-results
+		require.True(t, result.killed, result.stderr)
 	}
-	purged := purge()
-	require.Zero(t, purged.code, purged.stderr)
+	s.command(t, "purge", "--schools", school).runOK()
 	require.Empty(t, s.staged(t))
 }

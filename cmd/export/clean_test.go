@@ -25,39 +25,38 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// TestStatusClean aborts on S3 what a killed run has left that nobody resumed
-// for days, and touches neither what is held nor what is under way.
+// TestStatusClean aborts the uploads of a run that was killed days ago, but not those
+// of a held run or of a live one.
 func TestStatusClean(t *testing.T) {
 	t.Parallel()
-	g := groundOnS3(t)
-	s := g.site()
+	g := newS3Storage(t)
+	s := g.newDest()
 	options := simulator.Options{Seed: 12, SchoolSizes: []int{9, 0, 31, 4}}
 	flags := []string{"--datasets", "schools,students,test_results", "--schools-per-file", "1", "--retries", "0"}
-	n := newNight(t, options, simulator.ServerOptions{}, flags...)
-	n.want(t, today())
+	n := newScenario(t, options, simulator.ServerOptions{}, flags...)
+	n.expectedFiles(t, today())
 
-	waiting, _ := s.waiting(t, "dead")
-	dead := n.run(t, waiting.site, "dead").end(waiting.arrived)
+	paused, arrived, _ := s.pausing(t, "dead")
+	dead := n.run(t, paused, "dead").runUntil(arrived)
 	require.True(t, dead.killed, dead.stderr)
 	n.server.SetFaults([]simulator.Fault{{
 		Operation: "students", School: n.world.Schools()[0].Bid, Kind: simulator.FaultStatus, Status: http.StatusInternalServerError,
 	}})
-	held := n.run(t, s, "held").end(nil)
+	held := n.run(t, s, "held").run()
 	require.Equal(t, exitHeld, held.code, held.stderr)
 	n.server.SetFaults(nil)
-	deadPlan, heldPlan := s.age(t, "dead"), s.age(t, "held")
+	deadPlan, heldPlan := s.makeOld(t, "dead"), s.makeOld(t, "held")
 	require.NotEmpty(t, s.stagedBy(t, "dead"))
 	ofHeld := s.stagedBy(t, "held")
 	require.NotEmpty(t, ofHeld)
 
-	waiting, goOn := s.waiting(t, "live")
-	live := n.run(t, waiting.site, "live")
+	paused, arrived, resume := s.pausing(t, "live")
+	live := n.run(t, paused, "live")
 	require.NoError(t, live.cmd.Start())
-	waiting.arrived(t.Context())
-	clean := s.command(t, "status", "--clean", "--output", "json").end(nil)
-	require.Zero(t, clean.code, clean.stderr)
+	arrived(t.Context())
+	clean := s.command(t, "status", "--clean", "--output", "json").runOK()
 	require.NotEmpty(t, s.stagedBy(t, "live"))
-	goOn()
+	resume()
 	end := live.await()
 	require.Zero(t, end.code, end.stderr)
 
@@ -69,49 +68,42 @@ func TestStatusClean(t *testing.T) {
 	require.Empty(t, s.stagedBy(t, "dead"))
 	require.ElementsMatch(t, ofHeld, s.stagedBy(t, "held"))
 
-	// The held one is still there for its user, and the dead one may be begun
-	// anew.
+	// The held run can still be published, and the dead one started again.
 	s.put(t, sink.PlanPath("held"), heldPlan)
-	accepted := s.command(t, "publish", "--run-id", "held", "--accept-held").end(nil)
+	accepted := s.command(t, "publish", "--run-id", "held", "--accept-held").run()
 	require.Equal(t, exitPartial, accepted.code, accepted.stderr)
 	s.put(t, sink.PlanPath("dead"), deadPlan)
-	again := n.run(t, s, "dead", "--max-shrink", "off").end(nil)
-	require.Zero(t, again.code, again.stderr)
+	n.run(t, s, "dead", "--max-shrink", "off").runOK()
 	n.requirePublished(t, s, "dead")
 }
 
-// waiting is a site at which a run waits before it writes its third journal.
-type waiting struct {
-	site    *site
-	arrived moment
-}
-
-// waiting returns such a site, and what lets the run go on.
-func (s *site) waiting(t *testing.T, run string) (w *waiting, goOn func()) {
+// pausing returns the destination with a proxy that pauses the run before it writes
+// its third checkpoint, until resume is called.
+func (s *testDest) pausing(t *testing.T, run string) (paused *testDest, arrived waitFunc, resume func()) {
 	t.Helper()
-	var journals atomic.Int64
-	here, on := make(chan struct{}), make(chan struct{})
-	at := *s
-	at.endpoint = s.ground.server.Proxy(t, func(r *http.Request) s3test.Fault {
-		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/_runs/"+run+"/journal/") && journals.Add(1) == 3 {
-			close(here)
-			<-on // Whether the client is still there is not told before its body is read.
+	var checkpoints atomic.Int64
+	atThird, resumed := make(chan struct{}), make(chan struct{})
+	dest := *s
+	dest.endpoint = s.storage.server.Proxy(t, func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/_runs/"+run+"/journal/") && checkpoints.Add(1) == 3 {
+			close(atThird)
+			<-resumed // The context does not tell if the client is gone before the body is read.
 		}
 		return s3test.NoFault
 	}).Endpoint
-	goOn = sync.OnceFunc(func() { close(on) })
-	t.Cleanup(goOn)
-	arrived := func(ctx context.Context) {
+	resume = sync.OnceFunc(func() { close(resumed) })
+	t.Cleanup(resume)
+	arrived = func(ctx context.Context) {
 		select {
-		case <-here:
+		case <-atThird:
 		case <-ctx.Done():
 		}
 	}
-	return &waiting{site: &at, arrived: arrived}, goOn
+	return &dest, arrived, resume
 }
 
-// stagedBy are the open uploads of a run.
-func (s *site) stagedBy(t *testing.T, run string) []string {
+// stagedBy returns the open uploads of a run.
+func (s *testDest) stagedBy(t *testing.T, run string) []string {
 	t.Helper()
 	var found []string
 	for _, path := range s.staged(t) {
@@ -122,9 +114,9 @@ func (s *site) stagedBy(t *testing.T, run string) []string {
 	return found
 }
 
-// age makes a run on S3 one of days ago, and everything that is there besides.
-// It returns the plan as it was.
-func (s *site) age(t *testing.T, run string) []byte {
+// makeOld makes a run on S3, and all objects, two days old. It returns the original
+// plan.
+func (s *testDest) makeOld(t *testing.T, run string) []byte {
 	t.Helper()
 	path := sink.PlanPath(run)
 	plan, err := os.ReadFile(s.path(path))
@@ -134,7 +126,7 @@ func (s *site) age(t *testing.T, run string) []byte {
 	old := bytes.Replace(plan, now, []byte(`"planned_at": "`+then.UTC().Format("2006-01-02T")), 1)
 	require.NotEqual(t, plan, old)
 	s.put(t, path, old)
-	require.NoError(t, filepath.WalkDir(s.ground.root, func(path string, _ fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(s.storage.root, func(path string, _ fs.DirEntry, err error) error {
 		require.NoError(t, err)
 		return os.Chtimes(path, then, then)
 	}))
@@ -142,10 +134,10 @@ func (s *site) age(t *testing.T, run string) []byte {
 }
 
 // put replaces an object on S3.
-func (s *site) put(t *testing.T, path string, data []byte) {
+func (s *testDest) put(t *testing.T, path string, data []byte) {
 	t.Helper()
-	_, err := s.ground.server.Client().PutObject(t.Context(), &s3.PutObjectInput{
-		Bucket: &s.ground.bucket, Key: aws.String(s.prefix + "/" + path), Body: bytes.NewReader(data),
+	_, err := s.storage.server.Client().PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &s.storage.bucket, Key: aws.String(s.prefix + "/" + path), Body: bytes.NewReader(data),
 	})
 	require.NoError(t, err)
 }

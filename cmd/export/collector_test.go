@@ -110,7 +110,7 @@ func (c *collector) values(t *testing.T, name string, by ...string) map[string]i
 	require.NotNil(t, m, name)
 	sums := make(map[string]int64)
 	add := func(list []*common.KeyValue, n int64) {
-		attributes := attributesOf(list)
+		attributes := attributeMap(list)
 		var key []string
 		for _, name := range by {
 			if value := attributes[name]; value != "" {
@@ -138,8 +138,8 @@ func (c *collector) values(t *testing.T, name string, by ...string) map[string]i
 	return sums
 }
 
-// attributesOf are attributes as text.
-func attributesOf(list []*common.KeyValue) map[string]string {
+// attributeMap are attributes as text.
+func attributeMap(list []*common.KeyValue) map[string]string {
 	found := make(map[string]string)
 	for _, a := range list {
 		switch value := a.GetValue().GetValue().(type) {

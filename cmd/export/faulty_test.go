@@ -20,46 +20,46 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// faultySite is a site on S3 behind a proxy that lets requests fail.
-func faultySite(t *testing.T, choose func(*http.Request) s3test.Fault) (*site, *s3test.Proxy) {
+// newFaultyDest returns a destination on S3 behind a proxy that lets requests fail.
+func newFaultyDest(t *testing.T, choose func(*http.Request) s3test.Fault) (*testDest, *s3test.Proxy) {
 	t.Helper()
-	g := groundOnS3(t)
-	s := g.site()
+	g := newS3Storage(t)
+	s := g.newDest()
 	proxy := g.server.Proxy(t, choose)
 	s.endpoint = proxy.Endpoint
 	return s, proxy
 }
 
-func faultyNight(t *testing.T) *night {
+func newFaultyScenario(t *testing.T) *scenario {
 	t.Helper()
-	return newNight(t, simulator.Options{Seed: 10, SchoolSizes: []int{9, 0, 31, 4}}, simulator.ServerOptions{},
+	return newScenario(t, simulator.Options{Seed: 10, SchoolSizes: []int{9, 0, 31, 4}}, simulator.ServerOptions{},
 		"--datasets", "schools,students,test_results", "--schools-per-file", "2")
 }
 
-// TestFortyPercentOfTheStore lets that share of all requests to the store fail:
-// connections reset, errors, answers lost that had been given.
+// TestFortyPercentOfTheStore lets 40 % of all requests to the store fail:
+// connections are reset, errors returned, answers lost.
 func TestFortyPercentOfTheStore(t *testing.T) {
 	t.Parallel()
-	n := faultyNight(t)
-	s, proxy := faultySite(t, s3test.Share(*killSeed, 0.4))
-	end := n.run(t, s, "night").end(nil)
-	if end.code != exitOK {
-		require.Equal(t, exitFailed, end.code, end.stderr)
-		require.Contains(t, end.stderr, "the same command resumes run night")
-		end = n.run(t, s, "night").end(nil)
+	n := newFaultyScenario(t)
+	s, proxy := newFaultyDest(t, s3test.Share(*killSeed, 0.4))
+	result := n.run(t, s, "night").run()
+	if result.code != exitOK {
+		require.Equal(t, exitFailed, result.code, result.stderr)
+		require.Contains(t, result.stderr, "the same command resumes run night")
+		result = n.run(t, s, "night").run()
 	}
-	require.Zero(t, end.code, end.stderr)
+	require.Zero(t, result.code, result.stderr)
 	n.requirePublished(t, s, "night")
 	require.Greater(t, proxy.Failed.Load(), proxy.Requests.Load()*3/10)
 	t.Logf("%d of %d requests failed", proxy.Failed.Load(), proxy.Requests.Load())
 }
 
-// TestStoreIsDownForAWhile is ridden out.
+// TestStoreIsDownForAWhile expects a run to survive two seconds without the store.
 func TestStoreIsDownForAWhile(t *testing.T) {
 	t.Parallel()
-	n := faultyNight(t)
+	n := newFaultyScenario(t)
 	var down atomic.Pointer[time.Time]
-	s, proxy := faultySite(t, func(r *http.Request) s3test.Fault {
+	s, proxy := newFaultyDest(t, func(r *http.Request) s3test.Fault {
 		if down.Load() == nil && strings.HasSuffix(r.URL.Path, "/plan.json") && r.Method == http.MethodPut {
 			now := time.Now()
 			down.Store(&now)
@@ -70,20 +70,19 @@ func TestStoreIsDownForAWhile(t *testing.T) {
 		}
 		return s3test.NoFault
 	})
-	end := n.run(t, s, "night").end(nil)
-	require.Zero(t, end.code, end.stderr)
+	n.run(t, s, "night").runOK()
 	require.Positive(t, proxy.Failed.Load())
 	n.requirePublished(t, s, "night")
 }
 
-// TestStoreIsDown is an error that says so: nothing is visible, and the same
-// command goes on when the store is back.
+// TestStoreIsDown expects a clear error: nothing is visible, and the same command
+// resumes when the store is back.
 func TestStoreIsDown(t *testing.T) {
 	t.Parallel()
-	n := faultyNight(t)
+	n := newFaultyScenario(t)
 	for _, where := range []string{"/journal/0001-", "/change.json", "/manifest.json", "/_snapshots/"} {
 		var down, up atomic.Bool
-		s, _ := faultySite(t, func(r *http.Request) s3test.Fault {
+		s, _ := newFaultyDest(t, func(r *http.Request) s3test.Fault {
 			if r.Method == http.MethodPut && strings.Contains(r.URL.Path, where) {
 				down.Store(true)
 			}
@@ -94,29 +93,24 @@ func TestStoreIsDown(t *testing.T) {
 		})
 		p := n.run(t, s, "night")
 		p.cmd.Env = append(p.cmd.Env, "AWS_MAX_ATTEMPTS=2")
-		end := p.end(nil)
-		require.Equal(t, exitFailed, end.code, end.stderr)
-		require.Equal(t, 1, strings.Count(end.stderr, "\n"), end.stderr)
-		t.Log(end.stderr)
-		require.Contains(t, end.stderr, "the same command resumes run night")
+		result := p.run()
+		require.Equal(t, exitFailed, result.code, result.stderr)
+		require.Equal(t, 1, strings.Count(result.stderr, "\n"), result.stderr)
+		t.Log(result.stderr)
+		require.Contains(t, result.stderr, "the same command resumes run night")
 		s.requireReadable(t)
 		up.Store(true)
-		settled := n.settled(t, s, "night")
-		n.server.ResetLog()
-		again := n.run(t, s, "night").end(nil)
-		require.Zero(t, again.code, again.stderr)
-		n.requireNotAsked(t, settled)
+		n.resume(t, s, "night", n.run(t, s, "night"))
 		n.requirePublished(t, s, "night")
 	}
 }
 
-// TestScratchIsFull is an error that names the scratch folder: nothing is
-// visible, nothing of what was half written is left, and with room the same
-// command goes on.
+// TestScratchIsFull expects an error that names the scratch folder: nothing is
+// visible, no partial file is left, and the same command resumes with more space.
 func TestScratchIsFull(t *testing.T) {
 	t.Parallel()
-	g := groundOnS3(t)
-	n := newNight(t, simulator.Options{Seed: 11, SchoolSizes: []int{40, 900, 900}}, simulator.ServerOptions{},
+	g := newS3Storage(t)
+	n := newScenario(t, simulator.Options{Seed: 11, SchoolSizes: []int{40, 900, 900}}, simulator.ServerOptions{},
 		"--datasets", "test_results", "--schools-per-file", "1", "--concurrency", "1")
 	small := t.TempDir()
 	fulls := map[string]string{"file too large": t.TempDir()}
@@ -127,27 +121,23 @@ func TestScratchIsFull(t *testing.T) {
 		fulls["no space left on device"] = small
 	}
 	for reason, scratch := range fulls {
-		s := g.site()
+		s := g.newDest()
 		p := n.run(t, s, "night", "--scratch", scratch)
 		if scratch != small {
-			// Files that cannot grow stand for a file system that cannot.
+			// A limit on the file size simulates a full file system.
 			p.cmd.Args = slices.Concat([]string{"sh", "-c", `ulimit -f 20 && exec "$0" "$@"`}, p.cmd.Args)
 			p.cmd.Path = "/bin/sh"
 		}
-		end := p.end(nil)
-		require.Equal(t, exitFailed, end.code, end.stderr)
+		result := p.run()
+		require.Equal(t, exitFailed, result.code, result.stderr)
 		require.Regexp(t, `^growth-export: .*the scratch file of .* in `+regexp.QuoteMeta(scratch)+`: `+reason+
-			`; the same command resumes run night\n$`, end.stderr)
+			`; the same command resumes run night\n$`, result.stderr)
 		s.requireReadable(t)
 		left, err := os.ReadDir(scratch)
 		require.NoError(t, err)
 		require.Empty(t, left)
 
-		settled := n.settled(t, s, "night")
-		n.server.ResetLog()
-		again := n.run(t, s, "night").end(nil)
-		require.Zero(t, again.code, again.stderr)
-		n.requireNotAsked(t, settled)
+		n.resume(t, s, "night", n.run(t, s, "night"))
 		n.requirePublished(t, s, "night")
 	}
 }

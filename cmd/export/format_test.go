@@ -16,7 +16,7 @@ import (
 // release has written a document, and to change nothing.
 func TestLaterFormat(t *testing.T) {
 	t.Parallel()
-	s := newPurgeSite(t)
+	s := newPurgeDest(t)
 	run := []string{"run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--datasets", "students,schools"}
 	s.command(append(run, "--run-id", "first")...)
 	s.command(append(run, "--run-id", "staged", "--shard", "0/2", "--replace")...)
@@ -33,7 +33,7 @@ func TestLaterFormat(t *testing.T) {
 			require.NoError(t, err)
 			data = bytes.Replace(data, []byte(`"format_version": 1`), []byte(`"format_version": 2, "unheard_of": {}`), 1)
 			require.NoError(t, os.WriteFile(file, data, 0o600))
-			before := bytesBelow(t, root)
+			before := readFiles(t, root)
 			for _, args := range [][]string{
 				{"status"},
 				{"status", "--clean"},
@@ -57,14 +57,14 @@ func TestLaterFormat(t *testing.T) {
 				require.Equal(t, exitFailed, cmd.ProcessState.ExitCode(), "%v: %s%s", args, out, stderr.String())
 				require.Regexp(t, "this growth-export is too old for the destination: "+path+" has format version 2",
 					string(out)+stderr.String(), args)
-				require.Equal(t, before, bytesBelow(t, root), args)
+				require.Equal(t, before, readFiles(t, root), args)
 			}
 		})
 	}
 }
 
-// bytesBelow returns all files below a folder and their bytes.
-func bytesBelow(t *testing.T, root string) map[string]string {
+// readFiles returns all files below a folder and their bytes.
+func readFiles(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

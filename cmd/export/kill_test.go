@@ -20,164 +20,162 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 25, "SIGKILLs of TestKill on each kind of destination, 0 for no end")
-	killSeed = flag.Uint64("kill-seed", 1, "seed of the moments at which TestKill kills, and of what other tests choose")
+	kills    = flag.Int("kills", 25, "SIGKILLs of TestKill on each kind of destination, 0 for unlimited")
+	killSeed = flag.Uint64("kill-seed", 1, "seed of the random choices of TestKill and other tests")
 )
 
-// TestKill ends runs by SIGKILL at random moments, publishing included, and
-// gives the same command again, or publish, until it is done: nothing that was
-// staged is fetched again, no half of a snapshot is seen outside the publishing
-// window, whoever follows a pointer finds a whole one at any time, the bytes are
-// those of an undisturbed run, and nothing is left lying about.
+// TestKill kills runs with SIGKILL at random moments, publishing included, and
+// repeats the command, or publish, until it succeeds. Nothing staged is requested
+// again, no part of a snapshot is visible outside the publishing window, every
+// pointer always leads to a complete snapshot, the bytes equal an undisturbed
+// run's, and nothing is left behind.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	onEveryKind(t, func(t *testing.T, g *ground) {
+	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
 		t.Helper()
-		nights := []*night{
-			newNight(t, simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}},
+		scenarios := []*scenario{
+			newScenario(t, simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}},
 				simulator.ServerOptions{Latency: 4 * time.Millisecond}, "--schools-per-file", "2"),
-			newNight(t, simulator.Options{Seed: 6, SchoolSizes: []int{12, 0, 7}, Districts: 2},
+			newScenario(t, simulator.Options{Seed: 6, SchoolSizes: []int{12, 0, 7}, Districts: 2},
 				simulator.ServerOptions{Latency: time.Millisecond}, "--schools-per-file", "1", "--datasets", "all"),
 		}
-		c := &killer{t: t, random: rand.New(rand.NewPCG(*killSeed, uint64(len(g.String()))))}
+		c := &killTest{t: t, random: rand.New(rand.NewPCG(*killSeed, uint64(len(g.String()))))}
 		var faulty *s3test.Proxy
 		if g.server != nil {
 			faulty = g.server.Proxy(t, s3test.Share(*killSeed, 0.05))
 		}
-		told, enough := 0, func() bool { return c.kills >= *kills && *kills > 0 }
+		logged, enough := 0, func() bool { return c.kills >= *kills && *kills > 0 }
 		for i := 0; !enough(); i++ {
-			c.site, c.night = g.site(), nights[i%len(nights)]
+			c.dest, c.scenario = g.newDest(), scenarios[i%len(scenarios)]
 			if faulty != nil && i%2 == 1 {
-				c.site.endpoint = faulty.Endpoint
+				c.dest.endpoint = faulty.Endpoint
 			}
 			c.measure()
 			// Each run replaces the one before.
-			for n := 0; n < runsPerSite && !enough(); n++ {
+			for n := 0; n < runsPerDest && !enough(); n++ {
 				c.publish(fmt.Sprintf("night-%d", n))
 			}
-			verify := c.site.command(t, "verify").end(nil)
-			require.Zero(t, verify.code, verify.stderr)
-			require.NoError(t, os.RemoveAll(c.site.folder))
-			if c.kills-told >= 25 || enough() {
-				told = c.kills
+			c.dest.command(t, "verify").runOK()
+			require.NoError(t, os.RemoveAll(c.dest.folder))
+			if c.kills-logged >= 25 || enough() {
+				logged = c.kills
 				t.Logf("%s: %d kills, %d of them while publishing, over %d runs, seed %d", g, c.kills, c.publishing, c.runs, *killSeed)
 			}
 		}
 	})
 }
 
-// runsPerSite are those that TestKill publishes at a destination, one after the
-// other, before it goes on with another one.
-const runsPerSite = 6
+// runsPerDest is the number of runs, each replacing the one before, that TestKill
+// publishes at a destination.
+const runsPerDest = 6
 
-// killer kills commands.
-type killer struct {
-	t      *testing.T
-	random *rand.Rand
-	site   *site
-	night  *night
-	// whole is how long a command takes, and window how long of it publishing.
-	whole, window time.Duration
+// killTest kills commands.
+type killTest struct {
+	t        *testing.T
+	random   *rand.Rand
+	dest     *testDest
+	scenario *scenario
+	// runTime is the duration of a run, and publishTime of its publishing.
+	runTime, publishTime time.Duration
 
 	kills, publishing, runs int
 }
 
-// measure publishes a run that nobody disturbs, to be replaced.
-func (c *killer) measure() {
+// measure publishes an undisturbed run, to be replaced.
+func (c *killTest) measure() {
 	c.t.Helper()
 	const run = "measured"
 	began, publishing := time.Now(), time.Time{}
-	end := c.night.run(c.t, c.site, run).end(func(ctx context.Context) {
-		onceThere(c.site.path(sink.ChangePath(run)), 0)(ctx)
+	result := c.scenario.run(c.t, c.dest, run).runUntil(func(ctx context.Context) {
+		afterFileExists(c.dest.path(sink.ChangePath(run)), 0)(ctx)
 		publishing = time.Now()
-		<-ctx.Done() // Nobody is killed.
+		<-ctx.Done() // The process ended by itself.
 	})
-	require.Zero(c.t, end.code, end.stderr)
-	c.whole, c.window = time.Since(began), time.Since(publishing)
-	c.night.requirePublished(c.t, c.site, run)
+	require.Zero(c.t, result.code, result.stderr)
+	c.runTime, c.publishTime = time.Since(began), time.Since(publishing)
+	c.scenario.requirePublished(c.t, c.dest, run)
 }
 
-// publish brings a run to its end, through as many kills as come. Some runs are
-// those of two shards.
-func (c *killer) publish(run string) {
+// publish repeats random commands, killing some, until the run is published. Some
+// runs have two shards.
+func (c *killTest) publish(run string) {
 	c.t.Helper()
-	commands := []func(string) bool{c.run, c.run, c.run, c.finish}
+	commands := []func(string) bool{c.tryRun, c.tryRun, c.tryRun, c.tryPublish}
 	if c.random.IntN(4) == 0 {
-		commands = []func(string) bool{c.shard("0/2"), c.shard("1/2"), c.finish}
+		commands = []func(string) bool{c.tryShard("0/2"), c.tryShard("1/2"), c.tryPublish}
 	}
 	for done := false; !done; {
-		settled := c.night.settled(c.t, c.site, run)
-		c.night.server.ResetLog()
+		staged := c.scenario.alreadyStaged(c.t, c.dest, run)
+		c.scenario.server.ResetLog()
 		done = commands[c.random.IntN(len(commands))](run)
-		c.night.requireNotAsked(c.t, settled)
-		c.site.requireReadable(c.t)
+		c.scenario.requireNotRequested(c.t, staged)
+		c.dest.requireReadable(c.t)
 	}
 	c.runs++
-	c.night.requirePublished(c.t, c.site, run)
+	c.scenario.requirePublished(c.t, c.dest, run)
 }
 
-// run is the command run. It tells whether it came to its end.
-func (c *killer) run(run string) (done bool) {
+// tryRun reports whether the command run was not killed.
+func (c *killTest) tryRun(run string) (done bool) {
 	c.t.Helper()
-	end := c.end(c.night.run(c.t, c.site, run), run)
-	if !end.killed {
-		require.Zero(c.t, end.code, end.stderr)
+	result := c.runAndKill(c.scenario.run(c.t, c.dest, run), run)
+	if !result.killed {
+		require.Zero(c.t, result.code, result.stderr)
 	}
-	return !end.killed
+	return !result.killed
 }
 
-// shard is the command run of a shard, after which the run is published only if
-// a publishing that was killed had to be finished.
-func (c *killer) shard(shard string) func(run string) (done bool) {
+// tryShard returns a function that runs a shard and reports whether the run is
+// published: a shard only finishes a publishing that was killed.
+func (c *killTest) tryShard(shard string) func(run string) (done bool) {
 	return func(run string) bool {
 		c.t.Helper()
-		end := c.end(c.night.run(c.t, c.site, run, "--shard", shard), run)
-		if end.killed {
+		result := c.runAndKill(c.scenario.run(c.t, c.dest, run, "--shard", shard), run)
+		if result.killed {
 			return false
 		}
-		require.Zero(c.t, end.code, end.stderr)
-		return strings.Contains(end.stdout, "Already published")
+		require.Zero(c.t, result.code, result.stderr)
+		return strings.Contains(result.stdout, "Already published")
 	}
 }
 
-// finish is the command publish. It tells whether the run is published, which it
-// is if it was staged.
-func (c *killer) finish(run string) (done bool) {
+// tryPublish reports whether the command publish was not killed and has published
+// the run, which must have been staged.
+func (c *killTest) tryPublish(run string) (done bool) {
 	c.t.Helper()
-	end := c.end(c.night.publish(c.t, c.site, run), run)
+	result := c.runAndKill(c.scenario.publish(c.t, c.dest, run), run)
 	switch {
-	case end.killed, end.code == exitOK:
-		return !end.killed
-	case c.site.has(sink.PlanPath(run)):
-		require.Equal(c.t, exitFailed, end.code, end.stderr)
-		require.Contains(c.t, end.stderr, "are not staged")
+	case result.killed, result.code == exitOK:
+		return !result.killed
+	case c.dest.has(sink.PlanPath(run)):
+		require.Equal(c.t, exitFailed, result.code, result.stderr)
+		require.Contains(c.t, result.stderr, "are not staged")
 	default:
-		require.Equal(c.t, exitUsage, end.code, end.stderr)
-		require.Contains(c.t, end.stderr, "there is no run "+run)
+		require.Equal(c.t, exitUsage, result.code, result.stderr)
+		require.Contains(c.t, result.stderr, "there is no run "+run)
 	}
 	return false
 }
 
-// end runs a command and kills it, unless it is quicker: at any moment of the
-// time that it may take, or while it publishes.
-func (c *killer) end(p *process, run string) ending {
+// runAndKill runs a process and kills it at a random moment, or while it publishes,
+// unless it ends before that.
+func (c *killTest) runAndKill(p *process, run string) processResult {
 	c.t.Helper()
-	// Early rather than late: it is done the sooner the more is staged.
-	when := in(min(c.duration(c.whole), c.duration(c.whole)))
-	if c.random.IntN(3) == 0 && !c.site.has(sink.ChangePath(run)) {
-		when = onceThere(c.site.path(sink.ChangePath(run)), c.duration(c.window))
+	// Early kills are more useful: the more is staged, the sooner a run is done.
+	kill := afterDelay(min(c.randomBelow(c.runTime), c.randomBelow(c.runTime)))
+	if c.random.IntN(3) == 0 && !c.dest.has(sink.ChangePath(run)) {
+		kill = afterFileExists(c.dest.path(sink.ChangePath(run)), c.randomBelow(c.publishTime))
 	}
-	end := p.end(when)
-	if end.killed {
+	result := p.runUntil(kill)
+	if result.killed {
 		c.kills++
-		if c.site.has(sink.ChangePath(run)) {
+		if c.dest.has(sink.ChangePath(run)) {
 			c.publishing++
 		}
 	}
-	return end
+	return result
 }
 
-// duration is a random time below most.
-func (c *killer) duration(most time.Duration) time.Duration {
-	return time.Duration(c.random.Int64N(int64(most)))
+func (c *killTest) randomBelow(limit time.Duration) time.Duration {
+	return time.Duration(c.random.Int64N(int64(limit)))
 }

@@ -72,19 +72,19 @@ func TestNothingLeaks(t *testing.T) {
 		}
 		if attempt < 2 {
 			// The second is killed once it has a checkpoint with a failed school.
-			killed := in(time.Second)
+			killed := afterDelay(time.Second)
 			if attempt == 1 {
-				killed = onceContained(filepath.Join(dest, "_runs", "*", "journal", "*.json"), `"status": "failed"`)
+				killed = afterFileContains(filepath.Join(dest, "_runs", "*", "journal", "*.json"), `"status": "failed"`)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			var killer sync.WaitGroup
-			killer.Go(func() {
+			var killTest sync.WaitGroup
+			killTest.Go(func() {
 				killed(ctx)
 				_ = cmd.Process.Signal(syscall.SIGKILL) // It may have ended.
 			})
 			_ = cmd.Wait()
 			cancel()
-			killer.Wait()
+			killTest.Wait()
 			said.WriteString(documents(t, dest))
 			continue
 		}

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// commandProcess is the command as a process that is not started yet.
+// commandProcess returns the command as a process that is not started yet.
 func commandProcess(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -34,10 +34,10 @@ func commandProcess(t *testing.T, args ...string) (cmd *exec.Cmd, stderr *bytes.
 	return cmd, stderr
 }
 
-// commandEnvironment makes the test binary the command, and keeps the
-// developer's own settings out of it.
+// commandEnvironment makes the test binary the command, without the developer's
+// own settings. The simulated service is small unless a test needs more.
 func commandEnvironment(environ []string) []string {
 	environ = slices.DeleteFunc(slices.Clone(environ), func(pair string) bool { return strings.HasPrefix(pair, envPrefix) })
-	// The race detector would have every process wait a second before it ends.
-	return append(environ, asCommand+"=1", "GORACE=atexit_sleep_ms=0")
+	// The race detector would make every process wait a second before it ends.
+	return append(environ, asCommand+"=1", "GORACE=atexit_sleep_ms=0", envName("simulate-results")+"=100")
 }

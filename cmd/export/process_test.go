@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,34 +18,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is the command in a process of its own.
+// process runs the command as a process.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	stdout *bytes.Buffer
 	stderr *bytes.Buffer
-	kill   moment // nil for never
+	kill   waitFunc // nil for never
 	delay  time.Duration
 }
 
-// ending is how a process ended.
-type ending struct {
+// processResult is how a process ended.
+type processResult struct {
 	killed         bool
 	code           int // -1 if it was killed
 	stdout, stderr string
 }
 
-// moment returns when a process is to be killed, or when ctx is done, whichever
-// comes first.
-type moment func(ctx context.Context)
+// waitFunc returns when a process is to be killed, or when ctx is done.
+type waitFunc func(ctx context.Context)
 
-// in is a while from now.
-func in(wait time.Duration) moment {
+func afterDelay(delay time.Duration) waitFunc {
 	return func(ctx context.Context) {
-		if wait == 0 {
+		if delay == 0 {
 			return
 		}
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(delay)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -53,16 +52,12 @@ func in(wait time.Duration) moment {
 	}
 }
 
-// onceThere is a while after a file is there.
-func onceThere(path string, wait time.Duration) moment {
+// afterCondition polls the condition.
+func afterCondition(holds func() bool) waitFunc {
 	return func(ctx context.Context) {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		for {
-			if _, err := os.Stat(path); err == nil {
-				in(wait)(ctx)
-				return
-			}
+		for !holds() {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -72,56 +67,67 @@ func onceThere(path string, wait time.Duration) moment {
 	}
 }
 
-// onceContained is when a file that matches the pattern holds the text.
-func onceContained(pattern, text string) moment {
+// afterFileExists waits for a file and then for the delay.
+func afterFileExists(path string, delay time.Duration) waitFunc {
 	return func(ctx context.Context) {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			files, err := filepath.Glob(pattern)
-			for _, file := range files {
-				if data, readErr := os.ReadFile(file); readErr == nil && strings.Contains(string(data), text) {
-					return
-				}
-			}
-			if err != nil {
-				return
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
-		}
+		afterCondition(func() bool {
+			_, err := os.Stat(path)
+			return err == nil
+		})(ctx)
+		afterDelay(delay)(ctx)
 	}
 }
 
-// end runs the process to its end, or until that moment; nil is never.
-func (p *process) end(when moment) ending {
-	p.t.Helper()
-	p.kill = when
-	return together(p)[0]
+// afterFileContains waits until a file that matches the pattern contains the text.
+func afterFileContains(pattern, text string) waitFunc {
+	return afterCondition(func() bool {
+		files, _ := filepath.Glob(pattern)
+		return slices.ContainsFunc(files, func(file string) bool {
+			data, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(data), text)
+		})
+	})
 }
 
-// together starts processes one after the other, each after its delay, and
-// awaits them all.
-func together(processes ...*process) []ending {
+// run runs the process to its end.
+func (p *process) run() processResult {
+	p.t.Helper()
+	return p.runUntil(nil)
+}
+
+// runOK runs the process to its end, which must be exit code 0.
+func (p *process) runOK() processResult {
+	p.t.Helper()
+	result := p.run()
+	require.Zero(p.t, result.code, result.stderr)
+	return result
+}
+
+// runUntil runs the process to its end or kills it when the function returns.
+func (p *process) runUntil(kill waitFunc) processResult {
+	p.t.Helper()
+	p.kill = kill
+	return runTogether(p)[0]
+}
+
+// runTogether starts the processes in turn, each after its delay, and waits for all.
+func runTogether(processes ...*process) []processResult {
 	for _, p := range processes {
 		p.t.Helper()
-		in(p.delay)(p.t.Context())
+		afterDelay(p.delay)(p.t.Context())
 		require.NoError(p.t, p.cmd.Start())
 	}
-	endings := make([]ending, len(processes))
+	results := make([]processResult, len(processes))
 	var running sync.WaitGroup
 	for i, p := range processes {
-		running.Go(func() { endings[i] = p.await() })
+		running.Go(func() { results[i] = p.await() })
 	}
 	running.Wait()
-	return endings
+	return results
 }
 
-// await waits for a process that is running, and kills it when that is asked.
-func (p *process) await() ending {
+// await waits for a started process, and kills it when p.kill returns.
+func (p *process) await() processResult {
 	ctx, cancel := context.WithCancel(p.t.Context())
 	var killer sync.WaitGroup
 	if p.kill != nil {
@@ -131,11 +137,11 @@ func (p *process) await() ending {
 			}
 		})
 	}
-	_ = p.cmd.Wait() // Its state says it better.
+	_ = p.cmd.Wait() // The state holds the result.
 	cancel()
 	killer.Wait()
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	return ending{
+	return processResult{
 		killed: ok && status.Signaled() && status.Signal() == syscall.SIGKILL,
 		code:   p.cmd.ProcessState.ExitCode(), stdout: p.stdout.String(), stderr: p.stderr.String(),
 	}

@@ -28,9 +28,9 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// purgeSite is a destination with a full snapshot, one as of a past date,
+// purgeDest is a destination with a full snapshot, one as of a past date,
 // changes, and a run that was staged and not published.
-type purgeSite struct {
+type purgeDest struct {
 	t     *testing.T
 	world *simulator.World
 	url   string
@@ -39,24 +39,24 @@ type purgeSite struct {
 	root  string // the folder of what is there
 }
 
-func newPurgeSite(t *testing.T) *purgeSite {
+func newPurgeDest(t *testing.T) *purgeDest {
 	t.Helper()
 	world := simulator.NewWorld(simulator.Options{Seed: 3, SchoolSizes: []int{30, 12, 0, 25, 8}})
 	address, stop, err := simulator.Start(context.WithoutCancel(t.Context()), simulator.New(world, simulator.ServerOptions{}), "")
 	require.NoError(t, err)
 	t.Cleanup(stop)
 	root := filepath.Join(t.TempDir(), "out")
-	return &purgeSite{t: t, world: world, url: address, dest: []string{"--dest", root}, root: root}
+	return &purgeDest{t: t, world: world, url: address, dest: []string{"--dest", root}, root: root}
 }
 
 // at is the same site at another destination.
-func (s *purgeSite) at(root string, env []string, dest ...string) *purgeSite {
+func (s *purgeDest) at(root string, env []string, dest ...string) *purgeDest {
 	other := *s
 	other.root, other.env, other.dest = root, env, dest
 	return &other
 }
 
-func (s *purgeSite) prepare(args ...string) *exec.Cmd {
+func (s *purgeDest) prepare(args ...string) *exec.Cmd {
 	s.t.Helper()
 	cmd, _ := commandProcess(s.t, append(args, s.dest...)...)
 	cmd.Env = append(cmd.Env, apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
@@ -65,7 +65,7 @@ func (s *purgeSite) prepare(args ...string) *exec.Cmd {
 }
 
 // command runs a command to its end and returns what it wrote.
-func (s *purgeSite) command(args ...string) string {
+func (s *purgeDest) command(args ...string) string {
 	s.t.Helper()
 	cmd := s.prepare(args...)
 	out, err := cmd.Output()
@@ -73,7 +73,7 @@ func (s *purgeSite) command(args ...string) string {
 	return string(out)
 }
 
-func (s *purgeSite) fill() {
+func (s *purgeDest) fill() {
 	s.t.Helper()
 	run := []string{"run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--schools-per-file", "2"}
 	s.command(append(run, "--run-id", "full", "--datasets", "all", "--partition-by", "district")...)
@@ -83,14 +83,14 @@ func (s *purgeSite) fill() {
 }
 
 // verified expects every published run to be whole.
-func (s *purgeSite) verified() {
+func (s *purgeDest) verified() {
 	s.t.Helper()
 	for _, run := range []string{"full", "past-2026-09-15", "changes"} {
 		s.command("verify", "--run-id", run)
 	}
 }
 
-func (s *purgeSite) purge(args ...string) *sink.PurgeReport {
+func (s *purgeDest) purge(args ...string) *sink.PurgeReport {
 	s.t.Helper()
 	report := new(sink.PurgeReport)
 	require.NoError(s.t, json.Unmarshal([]byte(s.command(append([]string{"purge", "--output", "json"}, args...)...)), report))
@@ -98,7 +98,7 @@ func (s *purgeSite) purge(args ...string) *sink.PurgeReport {
 }
 
 // dataFiles are the data files that are there, and the bytes of each.
-func (s *purgeSite) dataFiles() map[string][]byte {
+func (s *purgeDest) dataFiles() map[string][]byte {
 	s.t.Helper()
 	found := make(map[string][]byte)
 	err := filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
@@ -122,10 +122,10 @@ func (s *purgeSite) dataFiles() map[string][]byte {
 
 // requireGone expects none of the bids in the bytes of any file, where bounds
 // stand as they are, nor in any value of any page.
-func (s *purgeSite) requireGone(bids ...string) {
+func (s *purgeDest) requireGone(bids ...string) {
 	s.t.Helper()
 	for name, data := range s.dataFiles() {
-		texts := valuesOf(s.t, data)
+		texts := textValues(s.t, data)
 		for _, bid := range bids {
 			require.False(s.t, bytes.Contains(data, []byte(bid)), "%s: %s in its bytes", name, bid)
 			require.False(s.t, bytes.Contains(texts, []byte(bid)), "%s: %s in its values", name, bid)
@@ -133,9 +133,9 @@ func (s *purgeSite) requireGone(bids ...string) {
 	}
 }
 
-// valuesOf returns all texts of a Parquet file, dictionaries included, end to
+// textValues returns all texts of a Parquet file, dictionaries included, end to
 // end, as another reader than the command's sees them.
-func valuesOf(t *testing.T, data []byte) []byte {
+func textValues(t *testing.T, data []byte) []byte {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
@@ -173,7 +173,7 @@ func valuesOf(t *testing.T, data []byte) []byte {
 
 // requirePurged purges a school and then the district of another, and looks at
 // what is left.
-func (s *purgeSite) requirePurged() {
+func (s *purgeDest) requirePurged() {
 	s.t.Helper()
 	s.fill()
 	school := s.world.Schools()[0].Bid
@@ -222,7 +222,7 @@ func (s *purgeSite) requirePurged() {
 
 func TestPurge(t *testing.T) {
 	t.Parallel()
-	s := newPurgeSite(t)
+	s := newPurgeDest(t)
 	s.requirePurged()
 	require.NoDirExists(t, filepath.Join(s.root, "_staging"))
 }
@@ -232,7 +232,7 @@ func TestPurgeS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
 	bucket := server.Bucket(t)
-	s := newPurgeSite(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
+	s := newPurgeDest(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
 		"--dest", "s3://"+bucket+"/pre", "--s3-endpoint", server.Endpoint, "--s3-path-style")
 	s.requirePurged()
 	require.Empty(t, server.Uploads(t, bucket))
@@ -246,8 +246,8 @@ func TestPurgeExactListing(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
 	bucket := server.Bucket(t)
-	at := func(modes ...s3test.Mode) *purgeSite {
-		return newPurgeSite(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
+	at := func(modes ...s3test.Mode) *purgeDest {
+		return newPurgeDest(t).at(filepath.Join(server.Root, bucket, "pre"), server.Env(),
 			"--dest", "s3://"+bucket+"/pre", "--s3-endpoint", server.Proxy(t, nil, modes...).Endpoint, "--s3-path-style")
 	}
 	s := at(s3test.ExactListing)
@@ -282,7 +282,7 @@ func TestPurgeThenRun(t *testing.T) {
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { service.Load().ServeHTTP(w, r) }))
 	t.Cleanup(front.Close)
 	root := filepath.Join(t.TempDir(), "out")
-	s := &purgeSite{t: t, world: world, url: front.URL + service.Load().BasePath(), dest: []string{"--dest", root}, root: root}
+	s := &purgeDest{t: t, world: world, url: front.URL + service.Load().BasePath(), dest: []string{"--dest", root}, root: root}
 	run := []string{"run", "--base-url", s.url, "--progress", "none", "--log-level", "error"}
 	s.command(run...)
 
@@ -307,7 +307,7 @@ func TestPurgeThenRun(t *testing.T) {
 // at any time, and the same command comes to the same end.
 func TestPurgeKilled(t *testing.T) {
 	t.Parallel()
-	s := newPurgeSite(t)
+	s := newPurgeDest(t)
 	s.fill()
 	school := s.world.Schools()[0].Bid
 	quiet := s.at(filepath.Join(t.TempDir(), "quiet"), nil)

@@ -15,19 +15,19 @@ import (
 )
 
 // TestThreeShards takes a snapshot with three processes that start at the same
-// moment. One is killed, which publish tells of, and run again.
+// time. One is killed, which publish reports, and run again.
 func TestThreeShards(t *testing.T) {
 	t.Parallel()
-	onEveryKind(t, func(t *testing.T, g *ground) {
+	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
 		t.Helper()
-		n := newNight(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 0, 31, 4, 17, 1, 22, 8, 13, 5}},
+		n := newScenario(t, simulator.Options{Seed: 8, SchoolSizes: []int{9, 0, 31, 4, 17, 1, 22, 8, 13, 5}},
 			simulator.ServerOptions{}, "--schools-per-file", "2")
-		s := g.site()
-		n.want(t, today())
+		s := g.newDest()
+		n.expectedFiles(t, today())
 		const run, shards, dead = "sharded", 3, 1
 		shard := func(i int) *process { return n.run(t, s, run, "--shard", fmt.Sprintf("%d/%d", i, shards)) }
 
-		// A school of the second bucket, which is that shard's, never answers.
+		// A school of the second bucket, which belongs to the killed shard, never answers.
 		var bids []string
 		for _, school := range n.world.Schools() {
 			bids = append(bids, school.Bid)
@@ -35,8 +35,8 @@ func TestThreeShards(t *testing.T) {
 		slices.Sort(bids)
 		n.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bids[2], Kind: simulator.FaultStall}})
 		processes := []*process{shard(0), shard(1), shard(2)}
-		processes[dead].kill = onceThere(s.path(sink.JournalPath(run, 1, "students")), 0)
-		for i, end := range together(processes...) {
+		processes[dead].kill = afterFileExists(s.path(sink.JournalPath(run, 1, "students")), 0)
+		for i, end := range runTogether(processes...) {
 			if i == dead {
 				require.True(t, end.killed, end.stderr)
 				continue
@@ -48,26 +48,19 @@ func TestThreeShards(t *testing.T) {
 		plan, err := os.ReadFile(s.path(sink.PlanPath(run)))
 		require.NoError(t, err)
 
-		early := n.publish(t, s, run).end(nil)
+		early := n.publish(t, s, run).run()
 		require.Equal(t, exitFailed, early.code, early.stderr)
 		require.Contains(t, early.stderr, "test_results of bucket 1")
 		require.NotContains(t, early.stderr, "of bucket 0")
 		s.requireReadable(t)
-		require.Empty(t, s.manifests(t))
+		require.Empty(t, s.currentManifests(t))
 
-		settled := n.settled(t, s, run)
-		n.server.ResetLog()
-		again := shard(dead).end(nil)
-		require.Zero(t, again.code, again.stderr)
-		n.requireNotAsked(t, settled)
-		published := n.publish(t, s, run).end(nil)
-		require.Zero(t, published.code, published.stderr)
+		n.resume(t, s, run, shard(dead))
+		n.publish(t, s, run).runOK()
 		n.requirePublished(t, s, run)
 
 		n.server.ResetLog()
-		late := shard(0).end(nil)
-		require.Zero(t, late.code, late.stderr)
-		require.Contains(t, late.stdout, "Already published, nothing was done")
+		require.Contains(t, shard(0).runOK().stdout, "Already published, nothing was done")
 		require.Empty(t, n.server.Log())
 		n.requirePublished(t, s, run)
 		same, err := os.ReadFile(s.path(sink.PlanPath(run)))

@@ -21,7 +21,7 @@ import (
 // with a clear error, and every snapshot that a pointer names is complete.
 func TestOtherStores(t *testing.T) {
 	t.Parallel()
-	g := groundOnS3(t)
+	g := newS3Storage(t)
 	const (
 		refused = "the store refuses to replace the version that it has just returned"
 		ignored = "the store ignores the conditions of conditional writes"
@@ -44,17 +44,16 @@ func TestOtherStores(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := g.site()
+			s := g.newDest()
 			s.endpoint = g.server.Proxy(t, func(*http.Request) s3test.Fault { return s3test.NoFault }, test.mode).Endpoint
 			today := time.Now().UTC()
 			dates := []string{today.AddDate(0, 0, -1).Format(time.DateOnly), today.Format(time.DateOnly)}
-			night := func(id, date string, more ...string) *process {
+			scenario := func(id, date string, more ...string) *process {
 				return s.command(t, "run", append([]string{
-					"--simulate", "--simulate-schools", "4", "--simulate-results", "300",
-					"--run-id", id, "--snapshot-date", date,
+					"--simulate", "--simulate-schools", "4", "--datasets", "schools,students,test_results", "--run-id", id, "--snapshot-date", date,
 				}, more...)...)
 			}
-			requireEnd := func(code int, end ending) {
+			requireEnd := func(code int, end processResult) {
 				t.Helper()
 				require.Equal(t, code, end.code, end.stderr)
 				if test.warning != "" {
@@ -70,13 +69,13 @@ func TestOtherStores(t *testing.T) {
 				return pointer.RunID
 			}
 
-			requireEnd(test.first, night("first", dates[0]).end(nil))
+			requireEnd(test.first, scenario("first", dates[0]).run())
 			require.Equal(t, "first", current(dates[0]))
 
-			requireEnd(test.second, night("second", dates[1]).end(nil))
+			requireEnd(test.second, scenario("second", dates[1]).run())
 			require.Equal(t, "second", current(dates[1]))
 
-			requireEnd(test.again, night("again", dates[1]).end(nil))
+			requireEnd(test.again, scenario("again", dates[1]).run())
 			if test.again == exitOK {
 				require.Equal(t, "again", current(dates[1]))
 			} else {
@@ -84,7 +83,7 @@ func TestOtherStores(t *testing.T) {
 			}
 
 			// Two publishers meet: one of them is the snapshot, and it is whole.
-			ends := together(night("one", dates[1]), night("other", dates[1]))
+			ends := runTogether(scenario("one", dates[1]), scenario("other", dates[1]))
 			winner := current(dates[1])
 			if test.again == exitOK {
 				require.Contains(t, []string{"one", "other"}, winner)
@@ -102,7 +101,7 @@ func TestOtherStores(t *testing.T) {
 
 			var plan sink.Plan
 			s.readJSON(t, sink.PlanPath("first"), &plan)
-			end := s.command(t, "purge", "--schools", plan.Schools[0].Bid).end(nil)
+			end := s.command(t, "purge", "--schools", plan.Schools[0].Bid).run()
 			require.Equal(t, test.purge, end.code, end.stdout+end.stderr)
 			current(dates[0])
 			current(dates[1])
@@ -121,7 +120,7 @@ func TestOtherStores(t *testing.T) {
 }
 
 // isProof reports whether a purge's document says that it is done.
-func (s *site) isProof(t *testing.T, path string) bool {
+func (s *testDest) isProof(t *testing.T, path string) bool {
 	t.Helper()
 	var report struct {
 		State string `json:"state"`

@@ -24,8 +24,8 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// smallRun is a run of the embedded service, which takes a moment.
-func smallRun(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
+// smallRunProcess is a run of the embedded service, which takes a moment.
+func smallRunProcess(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
 	cmd, stderr = commandProcess(t, "run", "--simulate", "--dest", filepath.Join(t.TempDir(), "out"), "--datasets", "schools,students",
 		"--simulate-schools", "3", "--progress", "none")
@@ -56,7 +56,7 @@ func TestCollectorInTrouble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+test.endpoint)
+			cmd, stderr := smallRunProcess(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+test.endpoint)
 			began := time.Now()
 			require.NoError(t, cmd.Run(), stderr)
 			require.Less(t, time.Since(began), test.most)
@@ -72,7 +72,7 @@ func TestCollectorInTrouble(t *testing.T) {
 func TestTelemetryTellsNoSecrets(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, nil)
-	cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@collector:port",
+	cmd, stderr := smallRunProcess(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@collector:port",
 		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="+c.URL+"/v1/metrics", "OTEL_BSP_MAX_QUEUE_SIZE=-1", "OTEL_TRACES_EXPORTER=none")
 	require.NoError(t, cmd.Run(), stderr)
 	require.Contains(t, stderr.String(), "invalid port")
@@ -102,7 +102,7 @@ func TestTelemetryThatIsBeingSentAtTheEnd(t *testing.T) {
 			}
 			return false
 		})
-		cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_TRACES_EXPORTER=none", "OTEL_METRIC_EXPORT_INTERVAL=1",
+		cmd, stderr := smallRunProcess(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_TRACES_EXPORTER=none", "OTEL_METRIC_EXPORT_INTERVAL=1",
 			"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE="+temporality)
 		require.NoError(t, cmd.Run(), stderr)
 		require.Empty(t, stderr.String())
@@ -130,7 +130,7 @@ func TestTelemetryNotAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, stderr := smallRun(t, test.environ...)
+			cmd, stderr := smallRunProcess(t, test.environ...)
 			require.NoError(t, cmd.Run(), stderr)
 			require.Equal(t, len(test.says), strings.Count(stderr.String(), "level=WARN"), stderr)
 			for _, said := range test.says {
@@ -150,7 +150,7 @@ func TestTelemetryAsTheEnvironmentSays(t *testing.T) {
 	t.Cleanup(secure.Close)
 	certificate := filepath.Join(t.TempDir(), "collector.pem")
 	require.NoError(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
-	cmd, stderr := smallRun(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+secure.URL, "OTEL_EXPORTER_OTLP_CERTIFICATE="+certificate,
+	cmd, stderr := smallRunProcess(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+secure.URL, "OTEL_EXPORTER_OTLP_CERTIFICATE="+certificate,
 		"OTEL_TRACES_SAMPLER=always_off", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=delta")
 	require.NoError(t, cmd.Run(), stderr)
 	require.Empty(t, stderr.String())
@@ -203,7 +203,7 @@ func TestTelemetryOfCommands(t *testing.T) {
 		for name, least := range test.figures {
 			require.GreaterOrEqual(t, c.values(t, name)[""], least, name)
 		}
-		require.Equal(t, "ours", attributesOf(c.resources[0].GetAttributes())["service.name"])
+		require.Equal(t, "ours", attributeMap(c.resources[0].GetAttributes())["service.name"])
 		names := make(map[string]int)
 		for _, s := range c.spans {
 			if s.GetKind() == trace.Span_SPAN_KIND_INTERNAL {

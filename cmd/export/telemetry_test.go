@@ -71,7 +71,7 @@ func TestTelemetryOfARun(t *testing.T) {
 		require.Equal(t, "night shift", header.Get("X-Team"))
 	}
 	for _, r := range c.resources {
-		described := attributesOf(r.GetAttributes())
+		described := attributeMap(r.GetAttributes())
 		require.Equal(t, "growth-export", described["service.name"])
 		require.NotEmpty(t, described["service.version"])
 		require.NotEmpty(t, described["service.instance.id"])
@@ -205,7 +205,7 @@ func (c *collector) requireTrace(t *testing.T, manifest *sink.Manifest, schools 
 			require.LessOrEqual(t, at.GetEndTimeUnixNano(), parent.GetEndTimeUnixNano())
 		}
 		places[strings.Join(place, " ")]++
-		attributes := attributesOf(s.GetAttributes())
+		attributes := attributeMap(s.GetAttributes())
 		if attributes["http.request.resend_count"] != "" && attributes["growth_export.operation"] != "token" {
 			again++
 		}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -17,24 +16,24 @@ import (
 
 var rounds = flag.Int("rounds", 3, "rounds of the tests of two processes at once")
 
-// TestTwoProcessesOfARun starts the same command twice. On disk a lock keeps
-// the second out; on S3, where nothing does, they do the work twice: at any
-// rate there is one whole snapshot, and each says that the run is published, or
-// that another process works on it.
+// TestTwoProcessesOfARun starts the same command twice. On disk a lock keeps the
+// second out; on S3, without locks, both do the work. Either way there is one
+// complete snapshot, and each process reports that the run is published or that
+// another process works on it.
 func TestTwoProcessesOfARun(t *testing.T) {
 	t.Parallel()
-	onEveryKind(t, func(t *testing.T, g *ground) {
+	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
 		t.Helper()
-		n := newNight(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31, 4, 17}},
+		n := newScenario(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31, 4, 17}},
 			simulator.ServerOptions{Latency: 3 * time.Millisecond}, "--schools-per-file", "2")
 		random := rand.New(rand.NewPCG(*killSeed, 0))
 		for round := range *rounds {
-			s := g.site()
+			s := g.newDest()
 			const run = "twice"
 			published := 0
 			second := n.run(t, s, run)
 			second.delay = time.Duration(random.IntN(400)) * time.Millisecond
-			for _, end := range together(n.run(t, s, run), second) {
+			for _, end := range runTogether(n.run(t, s, run), second) {
 				switch end.code {
 				case exitOK:
 					published++
@@ -50,34 +49,32 @@ func TestTwoProcessesOfARun(t *testing.T) {
 	})
 }
 
-// TestTwoRunsOfADate publishes two staged runs of the same date at once. The
-// one planned later stands, and the other is told so, or was published before.
+// TestTwoRunsOfADate publishes two staged runs of the same date at once. The one
+// planned later wins; the other reports that, or was published before it.
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
-	onEveryKind(t, func(t *testing.T, g *ground) {
+	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
 		t.Helper()
-		n := newNight(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31}},
+		n := newScenario(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31}},
 			simulator.ServerOptions{}, "--datasets", "schools,students,test_results")
 		for round := range *rounds {
-			s := g.site()
+			s := g.newDest()
 			runs := []string{"evening", "night"}
 			for _, run := range runs {
-				// The only bucket is that of the first shard.
-				end := n.run(t, s, run, "--shard", "0/2").end(nil)
-				require.Zero(t, end.code, end.stderr)
+				// The only bucket belongs to the first shard.
+				n.run(t, s, run, "--shard", "0/2").runOK()
 			}
-			endings := together(n.publish(t, s, runs[0]), n.publish(t, s, runs[1]))
-			winner := s.manifests(t)
+			results := runTogether(n.publish(t, s, runs[0]), n.publish(t, s, runs[1]))
+			winner := s.currentManifests(t)
 			require.Len(t, winner, 1)
-			for i, end := range endings {
+			for i, end := range results {
 				switch {
 				case end.code == exitOK:
 				case runs[i] == winner[0].RunID:
-					require.Fail(t, end.stderr, "round %d: it is published, and says that it is not", round)
+					require.Fail(t, end.stderr, "round %d: it is published, and reports an error", round)
 				default:
 					require.Equal(t, exitFailed, end.code, end.stderr)
-					require.Contains(t, end.stderr, fmt.Sprintf("a run planned later was published as the snapshot of %s meanwhile",
-						winner[0].SnapshotDate))
+					require.Contains(t, end.stderr, "a run planned later was published as the snapshot of "+winner[0].SnapshotDate)
 				}
 			}
 			n.requirePublished(t, s, winner[0].RunID)

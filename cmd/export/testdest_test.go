@@ -22,58 +22,57 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// onEveryKind runs a test on destinations of either kind. S3 is missing only
-// where neither CI nor the Makefile runs the tests; see s3test.Start.
-func onEveryKind(t *testing.T, test func(t *testing.T, g *ground)) {
+// onDiskAndS3 runs a test with both kinds of destination. S3 may be missing only
+// outside of CI and make test; see s3test.Start.
+func onDiskAndS3(t *testing.T, test func(t *testing.T, g *testStorage)) {
 	t.Helper()
 	t.Run("disk", func(t *testing.T) {
 		t.Parallel()
-		test(t, &ground{root: t.TempDir()})
+		test(t, &testStorage{root: t.TempDir()})
 	})
 	t.Run("S3", func(t *testing.T) {
 		t.Parallel()
-		test(t, groundOnS3(t))
+		test(t, newS3Storage(t))
 	})
 }
 
-// ground has room for many sites of one kind.
-type ground struct {
+// testStorage holds destinations: a folder or a bucket.
+type testStorage struct {
 	root   string
 	server *s3test.Server // nil on disk
 	bucket string
-	sites  atomic.Int64
+	dests  atomic.Int64
 }
 
-func groundOnS3(t *testing.T) *ground {
+func newS3Storage(t *testing.T) *testStorage {
 	t.Helper()
 	server := s3test.Start(t, os.Getenv)
 	bucket := server.Bucket(t)
-	return &ground{root: filepath.Join(server.Root, bucket), server: server, bucket: bucket}
+	return &testStorage{root: filepath.Join(server.Root, bucket), server: server, bucket: bucket}
 }
 
-func (g *ground) String() string {
+func (g *testStorage) String() string {
 	if g.server == nil {
 		return "disk"
 	}
 	return "S3"
 }
 
-// site is a destination that is used by commands in processes of their own, and
-// looked at from behind: the objects of the test's S3 server are plain files,
-// too.
-type site struct {
-	ground *ground
-	prefix string
-	folder string // holds the objects
-	dest   string // as --dest takes it
-	// endpoint is that of the S3 server, or of a proxy before it.
+// testDest is a destination of commands that run as processes. Tests read its files
+// directly; the S3 server of the tests stores objects as files, too.
+type testDest struct {
+	storage *testStorage
+	prefix  string
+	folder  string // of the objects
+	dest    string // as --dest takes it
+	// endpoint is the S3 server or a proxy in front of it.
 	endpoint string
 }
 
-// site returns an empty destination.
-func (g *ground) site() *site {
-	prefix := "site-" + strconv.FormatInt(g.sites.Add(1), 10)
-	s := &site{ground: g, prefix: prefix, folder: filepath.Join(g.root, prefix)}
+// newDest returns an empty destination.
+func (g *testStorage) newDest() *testDest {
+	prefix := "dest-" + strconv.FormatInt(g.dests.Add(1), 10)
+	s := &testDest{storage: g, prefix: prefix, folder: filepath.Join(g.root, prefix)}
 	s.dest = s.folder
 	if g.server != nil {
 		s.dest, s.endpoint = "s3://"+g.bucket+"/"+prefix, g.server.Endpoint
@@ -81,23 +80,23 @@ func (g *ground) site() *site {
 	return s
 }
 
-// flags and env are what a command needs to use the site.
-func (s *site) flags() []string {
-	if s.ground.server == nil {
+// flags and env make a command use the destination.
+func (s *testDest) flags() []string {
+	if s.storage.server == nil {
 		return []string{"--dest", s.dest}
 	}
 	return []string{"--dest", s.dest, "--s3-endpoint", s.endpoint, "--s3-path-style"}
 }
 
-func (s *site) env() []string {
-	if s.ground.server == nil {
+func (s *testDest) env() []string {
+	if s.storage.server == nil {
 		return nil
 	}
-	return s.ground.server.Env()
+	return s.storage.server.Env()
 }
 
-// command is a command at the site as a process that is not started yet.
-func (s *site) command(t *testing.T, name string, flags ...string) *process {
+// command returns a process that is not started yet.
+func (s *testDest) command(t *testing.T, name string, flags ...string) *process {
 	t.Helper()
 	cmd, stderr := commandProcess(t, slices.Concat([]string{name}, s.flags(), flags)...)
 	cmd.Env = append(cmd.Env, s.env()...)
@@ -106,31 +105,31 @@ func (s *site) command(t *testing.T, name string, flags ...string) *process {
 	return &process{t: t, cmd: cmd, stdout: stdout, stderr: stderr}
 }
 
-// open reads the site's objects as the files that they are.
-func (s *site) open(t *testing.T) *sink.Dir {
+// open returns a store that reads the objects as files.
+func (s *testDest) open(t *testing.T) *sink.Dir {
 	t.Helper()
 	store, err := sink.NewDir(s.folder, sink.DirOptions{})
 	require.NoError(t, err)
 	return store
 }
 
-// path is where the object at a path lies.
-func (s *site) path(path string) string { return filepath.Join(s.folder, filepath.FromSlash(path)) }
+// path returns the file of an object.
+func (s *testDest) path(path string) string { return filepath.Join(s.folder, filepath.FromSlash(path)) }
 
-func (s *site) has(path string) bool {
+func (s *testDest) has(path string) bool {
 	_, err := os.Stat(s.path(path))
 	return err == nil
 }
 
-func (s *site) readJSON(t *testing.T, path string, into any) {
+func (s *testDest) readJSON(t *testing.T, path string, into any) {
 	t.Helper()
 	data, err := os.ReadFile(s.path(path))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, into), path)
 }
 
-// objects lists what anybody can see.
-func (s *site) objects(t *testing.T) []string {
+// objects lists what readers see.
+func (s *testDest) objects(t *testing.T) []string {
 	t.Helper()
 	var paths []string
 	for entry, err := range s.open(t).List(t.Context(), "") {
@@ -140,12 +139,12 @@ func (s *site) objects(t *testing.T) []string {
 	return paths
 }
 
-// staged lists what nobody can see yet: open uploads, or files that wait.
-func (s *site) staged(t *testing.T) []string {
+// staged lists what readers do not see: open uploads, or files under _staging.
+func (s *testDest) staged(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	if server := s.ground.server; server != nil {
-		for _, key := range server.Uploads(t, s.ground.bucket) {
+	if server := s.storage.server; server != nil {
+		for _, key := range server.Uploads(t, s.storage.bucket) {
 			if path, under := strings.CutPrefix(key, s.prefix+"/"); under {
 				found = append(found, path)
 			}
@@ -165,10 +164,10 @@ func (s *site) staged(t *testing.T) []string {
 	return found
 }
 
-// manifests are those of the runs that are published and not replaced.
-func (s *site) manifests(t *testing.T) []*sink.Manifest {
+// currentManifests returns the manifests of runs that are published and not replaced.
+func (s *testDest) currentManifests(t *testing.T) []*sink.Manifest {
 	t.Helper()
-	var standing []*sink.Manifest
+	var current []*sink.Manifest
 	for _, path := range s.objects(t) {
 		if !strings.HasPrefix(path, "_runs/") || !strings.HasSuffix(path, "/manifest.json") {
 			continue
@@ -176,16 +175,15 @@ func (s *site) manifests(t *testing.T) []*sink.Manifest {
 		manifest := new(sink.Manifest)
 		s.readJSON(t, path, manifest)
 		if manifest.Status == sink.Published {
-			standing = append(standing, manifest)
+			current = append(current, manifest)
 		}
 	}
-	return standing
+	return current
 }
 
-// requireReadable checks that whoever follows a pointer finds a snapshot that is
-// whole, whatever is going on, and that outside of the publishing window data
-// files are seen only of snapshots.
-func (s *site) requireReadable(t *testing.T) {
+// requireReadable checks that every pointer leads to a complete snapshot, and that
+// outside of the publishing window all visible data files belong to snapshots.
+func (s *testDest) requireReadable(t *testing.T) {
 	t.Helper()
 	store := s.open(t)
 	publishing, latest := false, false
@@ -213,23 +211,23 @@ func (s *site) requireReadable(t *testing.T) {
 		requireVerified(t, store, sink.VerifyTarget{})
 	}
 	var named []string
-	for _, manifest := range s.manifests(t) {
-		for path := range hashesOf(manifest) {
+	for _, manifest := range s.currentManifests(t) {
+		for path := range fileHashes(manifest) {
 			named = append(named, path)
 		}
 	}
-	require.ElementsMatch(t, named, data, "data files are visible that no snapshot has")
+	require.ElementsMatch(t, named, data, "data files are visible without a snapshot")
 }
 
-// requireFilesOfLatest checks the files of the latest snapshot's run, which may
-// have been replaced by now: its pointer follows that of the date.
-func (s *site) requireFilesOfLatest(t *testing.T) {
+// requireFilesOfLatest checks the files of the run in _latest.json, which may be
+// replaced already: the pointer of the date changes first.
+func (s *testDest) requireFilesOfLatest(t *testing.T) {
 	t.Helper()
 	var latest sink.Latest
 	s.readJSON(t, sink.LatestPath, &latest)
 	manifest, err := sink.ReadManifest(t.Context(), s.open(t), latest.RunID)
 	require.NoError(t, err)
-	for path, hash := range hashesOf(manifest) {
+	for path, hash := range fileHashes(manifest) {
 		data, err := os.ReadFile(s.path(path))
 		require.NoError(t, err)
 		require.Equal(t, hash, fmt.Sprintf("%x", sha256.Sum256(data)), path)
@@ -245,22 +243,21 @@ func requireVerified(t *testing.T, store sink.Store, target sink.VerifyTarget) {
 }
 
 // requirePublished checks that the run is the only snapshot of its date, with
-// exactly these files, and that nothing else is left of it than what belongs
-// to a published run.
-func (s *site) requirePublished(t *testing.T, run string, want map[string]string) {
+// exactly these files, and that it left nothing else behind.
+func (s *testDest) requirePublished(t *testing.T, run string, want map[string]string) {
 	t.Helper()
 	manifest, err := sink.ReadManifest(t.Context(), s.open(t), run)
 	require.NoError(t, err)
 	require.Equal(t, sink.Published, manifest.Status)
-	require.Equal(t, want, runless(manifest))
+	require.Equal(t, want, hashesWithoutRun(manifest))
 	s.requireReadable(t)
-	for _, standing := range s.manifests(t) {
-		require.True(t, standing.RunID == run || standing.SnapshotDate != manifest.SnapshotDate, "%s stands beside it", standing.RunID)
+	for _, other := range s.currentManifests(t) {
+		require.True(t, other.RunID == run || other.SnapshotDate != manifest.SnapshotDate, "%s is published too", other.RunID)
 	}
 	var documents []string
 	for _, path := range s.objects(t) {
 		require.False(t, strings.HasPrefix(path, "."), path)
-		// Whoever would have drawn the page may have been killed.
+		// The process may have been killed before it wrote the report.
 		if strings.HasPrefix(path, filepath.Dir(sink.PlanPath(run))+"/") && path != sink.ReportPath(run) {
 			documents = append(documents, path)
 		}
@@ -269,9 +266,9 @@ func (s *site) requirePublished(t *testing.T, run string, want map[string]string
 	require.Empty(t, s.staged(t))
 }
 
-// hashesOf are the data files of a manifest by their paths, which verify holds
-// against the bytes.
-func hashesOf(manifest *sink.Manifest) map[string]string {
+// fileHashes returns the hashes of a manifest's data files by path; verify compares
+// them with the bytes.
+func fileHashes(manifest *sink.Manifest) map[string]string {
 	hashes := make(map[string]string)
 	for _, table := range manifest.Tables {
 		for _, file := range table.Files {
@@ -281,10 +278,11 @@ func hashesOf(manifest *sink.Manifest) map[string]string {
 	return hashes
 }
 
-// runless are the hashes as those of any run of these rows.
-func runless(manifest *sink.Manifest) map[string]string {
+// hashesWithoutRun returns the hashes by paths without the run id, equal for all
+// runs of the same rows.
+func hashesWithoutRun(manifest *sink.Manifest) map[string]string {
 	hashes := make(map[string]string)
-	for path, hash := range hashesOf(manifest) {
+	for path, hash := range fileHashes(manifest) {
 		hashes[strings.TrimSuffix(path, "-"+manifest.RunID+".parquet")] = hash
 	}
 	return hashes
