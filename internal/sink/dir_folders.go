@@ -135,7 +135,8 @@ func readAll(root FileSystem, name string) ([]byte, error) {
 	return data, errors.Join(err, f.Close())
 }
 
-// changed marks a folder to be synced, and the folders above it, which a killed process may have created and not synced.
+// changed marks a folder to be synced, and the folders above it, which a killed process may have created and not
+// synced.
 func (d *Dir) changed(folder string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

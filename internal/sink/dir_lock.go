@@ -38,8 +38,8 @@ const (
 // excludes no other process, and the user must run only one command at a time on the destination.
 //
 // Locks are taken on files that the root has opened. Packages such as gofrs/flock open a path themselves, which follows
-// links out of the root, and on Windows lock the bytes in which other processes read who holds the lock; they would save
-// only dir_lock_unix.go and dir_lock_windows.go.
+// links out of the root, and on Windows lock the bytes in which other processes read who holds the lock; they would
+// save only dir_lock_unix.go and dir_lock_windows.go.
 func (d *Dir) Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (func() error, error) {
 	var unlock func() error
 	for try := 0; ; try++ {
@@ -152,8 +152,8 @@ func sameFile(root FileSystem, name string, f FileHandle) bool {
 	return err == nil && os.SameFile(mine, there)
 }
 
-// unlock closes a lock's file, which releases the lock. The last holder removes the file first, while it still holds the
-// lock, unless the file at path is another one because the folder was removed by hand.
+// unlock closes a lock's file, which releases the lock. The last holder removes the file first, while it still holds
+// the lock, unless the file at path is another one because the folder was removed by hand.
 func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) error {
 	var err error
 	if last && sameFile(root, path, f) {

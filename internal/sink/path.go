@@ -25,8 +25,8 @@ func CheckPath(path string) error {
 }
 
 // Owner returns the owner of the object at a path, escaped as in the path: the folder below _runs/, or for a file named
-// part-<number>-<owner>.parquet the end of its name; otherwise "". It is how a store without a list of an owner's staged
-// files finds them.
+// part-<number>-<owner>.parquet the end of its name; otherwise "". It is how a store without a list of an owner's
+// staged files finds them.
 func Owner(path string) string {
 	if below, ok := strings.CutPrefix(path, ownersPrefix); ok {
 		owner, _, inside := strings.Cut(below, "/")

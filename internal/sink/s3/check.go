@@ -16,7 +16,8 @@ import (
 const checkFolder = "_check/"
 
 // Check verifies the credentials, that the bucket can be listed, and that uploads can be started and aborted under the
-// prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the uploads of a killed Check.
+// prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the uploads of a killed
+// Check.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -117,8 +118,8 @@ func (s *Store) checkUpload(ctx context.Context) error {
 	return nil
 }
 
-// ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their exact
-// key only, not by prefix.
+// ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their
+// exact key only, not by prefix.
 func (s *Store) ListsStaged(ctx context.Context) (listed bool, err error) {
 	path := checkFolder + rand.Text()
 	created, err := s.client.CreateMultipartUpload(ctx, s.newUpload(path))

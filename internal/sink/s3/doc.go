@@ -12,14 +12,14 @@
 //
 // If a response is lost, the request may have been carried out. So every upload and document has a random id in its
 // metadata (growth-export-id), and the object is looked at where it matters: after each completion, which some stores
-// confirm before it is done or although the upload is gone; when an upload has disappeared; and when a conditional write
-// is refused, perhaps because an earlier attempt of it succeeded.
+// confirm before it is done or although the upload is gone; when an upload has disappeared; and when a conditional
+// write is refused, perhaps because an earlier attempt of it succeeded.
 //
 // # Locks
 //
-// There are no locks. Documents are written with If-None-Match and If-Match, and Lock excludes no one. If a store answers
-// NotImplemented to a conditional write, the condition is checked before writing, a warning is logged, and the user must
-// run only one publisher at a time.
+// There are no locks. Documents are written with If-None-Match and If-Match, and Lock excludes no one. If a store
+// answers NotImplemented to a conditional write, the condition is checked before writing, a warning is logged, and the
+// user must run only one publisher at a time.
 //
 // # Permissions
 //

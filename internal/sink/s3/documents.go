@@ -139,8 +139,8 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// EmulateConditions makes conditional writes compare the object with their condition before they write, for a store that
-// ignores conditions. That narrows the window in which two writers overwrite each other and does not close it.
+// EmulateConditions makes conditional writes compare the object with their condition before they write, for a store
+// that ignores conditions. That narrows the window in which two writers overwrite each other and does not close it.
 func (s *Store) EmulateConditions() { s.emulates.Store(true) }
 
 func (s *Store) writeEmulated(ctx context.Context, path string, in *s3.PutObjectInput, when sink.Condition) error {

@@ -33,8 +33,8 @@ type describedError struct {
 func (e *describedError) Error() string { return e.text }
 func (e *describedError) Unwrap() error { return e.cause }
 
-// describe returns an error of the SDK as one line that says what happened and what to do, without request ids and URLs.
-// errors.Is and errors.As still find the cause. Other errors are returned as they are.
+// describe returns an error of the SDK as one line that says what happened and what to do, without request ids and
+// URLs. errors.Is and errors.As still find the cause. Other errors are returned as they are.
 func (s *Store) describe(err error) error {
 	_, sdk := errors.AsType[*smithy.OperationError](err)
 	_, described := errors.AsType[*describedError](err)

@@ -16,10 +16,10 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/sink/storetest"
 )
 
-// With 40 % of all requests failing, in every way there is, what is done is
-// what was asked for.
+// TestFortyPercent lets 40 % of all requests fail, in every way there is, and expects the same result as without.
 func TestFortyPercent(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -27,7 +27,7 @@ func TestFortyPercent(t *testing.T) {
 	opts := options(t, bucket, "pre")
 	proxy := server.Proxy(t, s3test.Share(7, 0.4))
 	opts.Endpoint = proxy.Endpoint
-	opts.Attempts = 25 // so that none of some thousand requests gives up
+	opts.Attempts = 25 // so that none of about a thousand requests gives up
 	ctx := t.Context()
 
 	const workers, rounds = 3, 5
@@ -37,7 +37,7 @@ func TestFortyPercent(t *testing.T) {
 		group.Go(func() error {
 			path := fmt.Sprintf("_runs/run/journal/%d.json", worker)
 			for i := range rounds {
-				// A document that one writer counts up in.
+				// A counter in a document, with one writer.
 				text := []byte(strconv.Itoa(i))
 				when := sink.Condition{Absent: true}
 				if i > 0 {
@@ -56,28 +56,16 @@ func TestFortyPercent(t *testing.T) {
 				if err := store.Write(ctx, path, text, when); !errors.Is(err, sink.ErrConflict) {
 					return fmt.Errorf("write %s under the same condition: %w", path, err)
 				}
-				// A file through all its states.
+				// A file in all its states.
 				data := noise(1000 * (i + worker))
 				if i == 1 {
 					data = noise(eight + 1000)
 				}
 				path := fmt.Sprintf("table/snapshot_date=2026-11-20/part-%04d-run.parquet", worker*rounds+i)
-				draft, err := store.Draft(ctx, "run", path)
+				file, err := storetest.Stage(ctx, store, "run", path, data)
 				if err != nil {
 					return err
 				}
-				if _, err := draft.Write(data); err != nil {
-					return err
-				}
-				size, err := draft.Finish()
-				if err != nil {
-					return err
-				}
-				staged, err := draft.Stage(ctx)
-				if err != nil {
-					return err
-				}
-				file := sink.File{Path: path, Bytes: size, Staged: staged}
 				if holds, err := store.Holds(ctx, "run", file); !holds || err != nil {
 					return fmt.Errorf("hold %s: %t, %w", file.Path, holds, err)
 				}
@@ -121,7 +109,7 @@ func TestFortyPercent(t *testing.T) {
 	require.Greater(t, proxy.Failed.Load(), proxy.Requests.Load()*3/10)
 }
 
-// The answer to the completion is lost, at a real store.
+// TestLostAnswers loses responses of a real store.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]func(*http.Request) bool{
@@ -164,7 +152,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// Somebody sweeps the run while a file is on its way.
+// TestSweptWhileStaged sweeps the run from another process while a file is being uploaded.
 func TestSweptWhileStaged(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -173,17 +161,12 @@ func TestSweptWhileStaged(t *testing.T) {
 	other := open(t, opts)
 	opts.Endpoint = server.Proxy(t, func(r *http.Request) s3test.Fault {
 		if r.Method == http.MethodPut {
-			_ = other.Sweep(r.Context(), "run") // What is left is found below.
+			_ = other.Sweep(r.Context(), "run") // Leftovers are found below.
 		}
 		return s3test.NoFault
 	}).Endpoint
-	draft, err := open(t, opts).Draft(t.Context(), "run", "_runs/run/ledger.parquet")
-	require.NoError(t, err)
-	_, err = draft.Finish()
-	require.NoError(t, err)
-	_, err = draft.Stage(t.Context())
+	_, err := storetest.Stage(t.Context(), open(t, opts), "run", "_runs/run/ledger.parquet", nil)
 	require.ErrorIs(t, err, sink.ErrStagedLost)
-	require.NoError(t, draft.Abort())
 	require.Empty(t, server.Uploads(t, bucket))
 	require.Empty(t, scratchFiles(t, opts.Scratch))
 }

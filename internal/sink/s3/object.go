@@ -14,11 +14,12 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// window is how many bytes are fetched for a read that does not continue the last one, such as those of a Parquet footer.
+// window is how many bytes are fetched for a read that does not continue the last one, such as those of a Parquet
+// footer.
 const window = 256 << 10
 
-// object is an Object that is read by ranges. Consecutive reads, as for a hash, share one request; others fetch a window.
-// Concurrent reads are served one after the other.
+// object is an Object that is read by ranges. Consecutive reads, as for a hash, share one request; others fetch a
+// window. Concurrent reads are served one after the other.
 type object struct {
 	size int64
 	// open returns the object's bytes from an offset up to an end. pause waits before it is called again.

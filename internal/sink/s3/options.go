@@ -22,8 +22,8 @@ const (
 	ChecksumsWhenRequired = "when-required"
 )
 
-// Options say where the destination is and how to access it. Only Bucket is required; other empty values come from AWS's
-// own chain of environment variables, shared configuration and roles.
+// Options say where the destination is and how to access it. Only Bucket is required; other empty values come from
+// AWS's own chain of environment variables, shared configuration and roles.
 type Options struct {
 	// Bucket and Prefix locate the destination; see ParseURL.
 	Bucket string

@@ -21,15 +21,15 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/sink/storetest"
 )
 
 // stage stages bytes for a path.
 func stage(t testing.TB, store sink.Store, run, path string, data []byte) sink.File {
 	t.Helper()
-	draft, size := finished(t, store, run, path, data)
-	staged, err := draft.Stage(t.Context())
+	file, err := storetest.Stage(t.Context(), store, run, path, data)
 	require.NoError(t, err)
-	return sink.File{Path: path, Bytes: size, Staged: staged}
+	return file
 }
 
 func finished(t testing.TB, store sink.Store, run, path string, data []byte) (sink.Draft, int64) {

@@ -1,5 +1,4 @@
-// Package storetest is the suite that every sink.Store must pass: what is
-// staged is invisible, what is committed is whole, nothing is left of what was
-// given up, and of two conditional writers one wins. A store's own tests call
-// Run with a way to make destinations.
+// Package storetest is the suite that every sink.Store must pass: staged files are invisible, committed ones are whole,
+// aborted ones leave nothing behind, and one of two conditional writers wins. The tests of a store call Run with a way
+// to create destinations. NewDir and Tree help tests of what is built on a store.
 package storetest

@@ -60,7 +60,7 @@ func firstWriter(t *testing.T, d Destination) {
 					return nil
 				}
 				if err == nil && winner.Swap(int64(writer)+1) != 0 {
-					return errors.New("two writers were first")
+					return errors.New("two writers created the document")
 				}
 				return err
 			})
@@ -127,7 +127,7 @@ func listing(t *testing.T, d Destination) {
 		require.NoError(t, err)
 		require.EqualValues(t, len(entry.Path), entry.Bytes)
 		require.WithinDuration(t, time.Now(), entry.Modified, time.Hour)
-		break // a listing may be given up
+		break // A listing may be abandoned.
 	}
 }
 
@@ -138,8 +138,8 @@ func oddNames(t *testing.T, d Destination) {
 		"with blank", "per%20cent", "100%", "plus+and&", "what?#", "quote'\"", "ünï/çødé-日本", "eq=ual,s;",
 		"...", ".hidden", "a\tb", strings.Repeat("x", 255), "deep/" + strings.Repeat("d/", 50) + "end",
 	} {
-		file := stage(t, store, run, name, []byte(name))
-		require.NoError(t, store.Commit(t.Context(), run, file), "%q", name)
+		file := stage(t, store, name, []byte(name))
+		require.NoError(t, store.Commit(t.Context(), owner, file), "%q", name)
 		requireSame(t, []byte(name), content(t, store, name))
 		require.Contains(t, paths(t, store, ""), name)
 		require.NoError(t, store.Remove(t.Context(), name))
@@ -148,7 +148,8 @@ func oddNames(t *testing.T, d Destination) {
 		require.NoError(t, store.Remove(t.Context(), name))
 	}
 	for _, odd := range []string{"..", ".", "~locks", "a/../..", "", "run id"} {
-		file := stage(t, store, odd, "file", noise(10))
+		file, err := Stage(t.Context(), store, odd, "file", noise(10))
+		require.NoError(t, err)
 		holds, err := store.Holds(t.Context(), odd, file)
 		require.NoError(t, err)
 		require.True(t, holds)
@@ -156,7 +157,7 @@ func oddNames(t *testing.T, d Destination) {
 		require.NoError(t, store.Sweep(t.Context(), odd))
 		require.NoError(t, store.Remove(t.Context(), "file"))
 	}
-	require.NoError(t, store.Sweep(t.Context(), run))
+	require.NoError(t, store.Sweep(t.Context(), owner))
 	require.Empty(t, d.Leftovers(t))
 }
 
@@ -164,20 +165,24 @@ func badPaths(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
 	for _, path := range []string{"", ".", "..", "../x", "a/../../x", "/x", "a//b", "a/", "a/./b", "_staging/x"} {
-		_, err := store.Draft(t.Context(), run, path)
-		require.Error(t, err, "%q", path)
-		_, err = store.Holds(t.Context(), run, sink.File{Path: path})
-		require.Error(t, err, "%q", path)
-		require.Error(t, store.Commit(t.Context(), run, sink.File{Path: path}), "%q", path)
-		require.Error(t, store.Write(t.Context(), path, nil, sink.Condition{}), "%q", path)
-		_, _, err = store.Read(t.Context(), path)
-		require.Error(t, err, "%q", path)
-		_, err = store.Open(t.Context(), path)
-		require.Error(t, err, "%q", path)
-		require.Error(t, store.Remove(t.Context(), path), "%q", path)
+		for _, err := range call(t.Context(), store, path) {
+			require.ErrorContains(t, err, "is not a valid path", "%q", path)
+		}
 	}
 	require.Empty(t, paths(t, store, ""))
 	require.Empty(t, d.Leftovers(t))
+}
+
+// call calls every method that takes a path and returns their errors.
+func call(ctx context.Context, store sink.Store, path string) []error {
+	_, draft := store.Draft(ctx, owner, path)
+	_, holds := store.Holds(ctx, owner, sink.File{Path: path})
+	_, _, read := store.Read(ctx, path)
+	_, open := store.Open(ctx, path)
+	return []error{
+		draft, holds, read, open, store.Commit(ctx, owner, sink.File{Path: path}),
+		store.Write(ctx, path, nil, sink.Condition{}), store.Remove(ctx, path),
+	}
 }
 
 func removing(t *testing.T, d Destination) {
@@ -205,29 +210,17 @@ func concurrent(t *testing.T, d Destination) {
 		store := stores[worker%2]
 		group.Go(func() error {
 			for i := range each {
-				// Folders come and go while others make files in them.
+				// Folders come and go while others create files in them.
 				path := fmt.Sprintf("table-%d/date/part-%d-%d", i, worker, i)
-				draft, err := store.Draft(t.Context(), run, path)
+				file, err := Stage(t.Context(), store, owner, path, []byte(path))
 				if err != nil {
 					return err
 				}
-				if _, err := draft.Write([]byte(path)); err != nil {
-					return err
-				}
-				size, err := draft.Finish()
-				if err != nil {
-					return err
-				}
-				staged, err := draft.Stage(t.Context())
-				if err != nil {
-					return err
-				}
-				file := sink.File{Path: path, Bytes: size, Staged: staged}
-				journal := fmt.Sprintf("_runs/run-1/journal/%d-%d.json", worker, i)
+				document := fmt.Sprintf("_runs/run-1/journal/%d-%d.json", worker, i)
 				if err := errors.Join(
-					store.Write(t.Context(), journal, []byte(path), sink.Condition{}),
-					store.Commit(t.Context(), run, file),
-					store.Remove(t.Context(), journal),
+					store.Write(t.Context(), document, []byte(path), sink.Condition{}),
+					store.Commit(t.Context(), owner, file),
+					store.Remove(t.Context(), document),
 				); err != nil {
 					return err
 				}
@@ -246,7 +239,7 @@ func concurrent(t *testing.T, d Destination) {
 	for _, path := range found {
 		require.Equal(t, path, string(content(t, stores[1], path)))
 	}
-	require.NoError(t, stores[0].Sweep(t.Context(), run))
+	require.NoError(t, stores[0].Sweep(t.Context(), owner))
 	require.Empty(t, d.Leftovers(t))
 }
 
@@ -266,15 +259,30 @@ func check(t *testing.T, d Destination) {
 	require.NotEmpty(t, store.String())
 }
 
+// requireLocked expects that a lock cannot be taken, unless the store has no locks.
+func requireLocked(t *testing.T, d Destination, store sink.Store, name string, mode sink.LockMode) {
+	t.Helper()
+	unlock, err := store.Lock(t.Context(), name, mode, 0)
+	if !d.Locks {
+		require.NoError(t, err)
+		require.NoError(t, unlock())
+		return
+	}
+	require.ErrorIs(t, err, sink.ErrLocked)
+	locked, ok := errors.AsType[*sink.LockedError](err)
+	require.True(t, ok)
+	require.NotEmpty(t, locked.Holders)
+	require.Equal(t, os.Getpid(), locked.Holders[0].PID)
+}
+
 func locks(t *testing.T, d Destination) {
 	t.Helper()
 	one, other := d.Open(t), d.Open(t)
 	unlock, err := one.Lock(t.Context(), "publish", sink.Exclusive, 0)
 	require.NoError(t, err)
-	if d.Locks {
-		for _, store := range []sink.Store{one, other} {
-			_, err = store.Lock(t.Context(), "publish", sink.Exclusive, 0)
-			require.ErrorIs(t, err, sink.ErrLocked)
+	for _, store := range []sink.Store{one, other} {
+		requireLocked(t, d, store, "publish", sink.Exclusive)
+		if d.Locks {
 			soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			_, err = store.Lock(soon, "publish", sink.Exclusive, time.Minute)
 			cancel()
@@ -288,7 +296,7 @@ func locks(t *testing.T, d Destination) {
 	require.NoError(t, unlock())
 	require.Empty(t, d.Leftovers(t))
 
-	// Whoever waits gets it, one after the other.
+	// All who wait get the lock, one after the other.
 	var held atomic.Int64
 	var group errgroup.Group
 	for i := range 6 {
@@ -311,37 +319,23 @@ func locks(t *testing.T, d Destination) {
 func sharedLocks(t *testing.T, d Destination) {
 	t.Helper()
 	one, other := d.Open(t), d.Open(t)
-	requireLocked := func(store sink.Store, mode sink.LockMode) {
-		t.Helper()
-		unlock, err := store.Lock(t.Context(), "run", mode, 0)
-		if !d.Locks {
-			require.NoError(t, err)
-			require.NoError(t, unlock())
-			return
-		}
-		require.ErrorIs(t, err, sink.ErrLocked)
-		locked, ok := errors.AsType[*sink.LockedError](err)
-		require.True(t, ok)
-		require.NotEmpty(t, locked.Holders)
-		require.Equal(t, os.Getpid(), locked.Holders[0].PID)
-	}
 	first, err := one.Lock(t.Context(), "run", sink.Shared, 0)
 	require.NoError(t, err)
-	requireLocked(other, sink.Exclusive)
+	requireLocked(t, d, other, "run", sink.Exclusive)
 	second, err := other.Lock(t.Context(), "run", sink.Shared, 0)
 	require.NoError(t, err)
 	third, err := one.Lock(t.Context(), "run", sink.Shared, 0)
 	require.NoError(t, err)
 	for _, unlock := range []func() error{first, third} {
 		require.NoError(t, unlock())
-		requireLocked(one, sink.Exclusive)
+		requireLocked(t, d, one, "run", sink.Exclusive)
 	}
 	require.NoError(t, second())
 	require.Empty(t, d.Leftovers(t))
 
 	unlock, err := other.Lock(t.Context(), "run", sink.Exclusive, 0)
 	require.NoError(t, err)
-	requireLocked(one, sink.Shared)
+	requireLocked(t, d, one, "run", sink.Shared)
 	require.NoError(t, unlock())
 	require.Empty(t, d.Leftovers(t))
 }
@@ -349,19 +343,15 @@ func sharedLocks(t *testing.T, d Destination) {
 func cancelled(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
-	file := stage(t, store, run, dataPath(run, 0), noise(10))
+	stage(t, store, dataPath(owner, 0), noise(10))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := store.Draft(ctx, run, "other")
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, store.Commit(ctx, run, file), context.Canceled)
-	require.ErrorIs(t, store.Write(ctx, "document", nil, sink.Condition{}), context.Canceled)
-	_, _, err = store.Read(ctx, "document")
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, store.Check(ctx), context.Canceled)
+	for _, err := range append(call(ctx, store, dataPath(owner, 0)), store.Check(ctx)) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
 	for _, err := range store.List(ctx, "") {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	require.NoError(t, store.Sweep(t.Context(), run))
+	require.NoError(t, store.Sweep(t.Context(), owner))
 	require.Empty(t, d.Leftovers(t))
 }

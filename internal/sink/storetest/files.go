@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ func invisible(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
 	const path = "table/date/part.parquet"
-	draft, err := store.Draft(t.Context(), run, path)
+	draft, err := store.Draft(t.Context(), owner, path)
 	require.NoError(t, err)
 	_, err = draft.Write([]byte("some rows"))
 	require.NoError(t, err)
@@ -30,7 +31,7 @@ func invisible(t *testing.T, d Destination) {
 	requireHolds(t, store, file, true)
 	other := d.Open(t)
 	requireHolds(t, other, file, true)
-	require.NoError(t, other.Commit(t.Context(), run, file))
+	require.NoError(t, other.Commit(t.Context(), owner, file))
 	for _, store := range []sink.Store{store, other} {
 		requireSame(t, []byte("some rows"), content(t, store, path))
 		requireHolds(t, store, file, true)
@@ -39,7 +40,7 @@ func invisible(t *testing.T, d Destination) {
 	wrong := file
 	wrong.Bytes++
 	requireHolds(t, store, wrong, false)
-	require.NoError(t, store.Sweep(t.Context(), run))
+	require.NoError(t, store.Sweep(t.Context(), owner))
 	require.Empty(t, d.Leftovers(t))
 }
 
@@ -49,22 +50,20 @@ func whole(t *testing.T, d Destination) {
 	for name, data := range map[string][]byte{
 		"empty": {}, "one": {7}, "some": noise(100_000), "large": noise(d.LargeFile),
 	} {
-		draft, err := store.Draft(t.Context(), run, name)
+		draft, err := store.Draft(t.Context(), owner, name)
 		require.NoError(t, err)
-		for part := data; len(part) > 0; { // in uneven pieces
-			n := min(len(part), 70_001)
-			_, err := draft.Write(part[:n])
+		for part := range slices.Chunk(data, 70_001) {
+			_, err := draft.Write(part)
 			require.NoError(t, err)
-			part = part[n:]
 		}
 		size, err := draft.Finish()
 		require.NoError(t, err)
 		staged, err := draft.Stage(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, store.Commit(t.Context(), run, sink.File{Path: name, Bytes: size, Staged: staged}))
+		require.NoError(t, store.Commit(t.Context(), owner, sink.File{Path: name, Bytes: size, Staged: staged}))
 		requireSame(t, data, content(t, store, name))
 	}
-	require.NoError(t, store.Sweep(t.Context(), run))
+	require.NoError(t, store.Sweep(t.Context(), owner))
 	require.Empty(t, d.Leftovers(t))
 }
 
@@ -72,7 +71,7 @@ func readBack(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
 	data := noise(10_000)
-	draft, err := store.Draft(t.Context(), run, "file")
+	draft, err := store.Draft(t.Context(), owner, "file")
 	require.NoError(t, err)
 	_, err = draft.Write(data)
 	require.NoError(t, err)
@@ -94,7 +93,7 @@ func readBack(t *testing.T, d Destination) {
 func aborted(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
-	draft, err := store.Draft(t.Context(), run, "given-up")
+	draft, err := store.Draft(t.Context(), owner, "given-up")
 	require.NoError(t, err)
 	_, err = draft.Write(noise(1000))
 	require.NoError(t, err)
@@ -104,15 +103,15 @@ func aborted(t *testing.T, d Destination) {
 	require.Error(t, err)
 	require.Empty(t, d.Leftovers(t))
 
-	file := stage(t, store, run, "given-up-later", noise(1000))
-	require.NoError(t, store.Abort(t.Context(), run, file))
-	require.NoError(t, store.Abort(t.Context(), run, file))
+	file := stage(t, store, "given-up-later", noise(1000))
+	require.NoError(t, store.Abort(t.Context(), owner, file))
+	require.NoError(t, store.Abort(t.Context(), owner, file))
 	requireHolds(t, store, file, false)
-	require.ErrorIs(t, store.Commit(t.Context(), run, file), sink.ErrStagedLost)
+	require.ErrorIs(t, store.Commit(t.Context(), owner, file), sink.ErrStagedLost)
 	require.Empty(t, paths(t, store, ""))
 	require.Empty(t, d.Leftovers(t))
 
-	draft, err = store.Draft(t.Context(), run, "kept")
+	draft, err = store.Draft(t.Context(), owner, "kept")
 	require.NoError(t, err)
 	size, err := draft.Finish()
 	require.NoError(t, err)
@@ -129,38 +128,38 @@ func committedTwice(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
 	data := noise(5000)
-	file := stage(t, store, run, "a/b", data)
-	require.NoError(t, store.Commit(t.Context(), run, file))
-	require.NoError(t, store.Commit(t.Context(), run, file))
-	require.NoError(t, d.Open(t).Commit(t.Context(), run, file))
+	file := stage(t, store, "a/b", data)
+	require.NoError(t, store.Commit(t.Context(), owner, file))
+	require.NoError(t, store.Commit(t.Context(), owner, file))
+	require.NoError(t, d.Open(t).Commit(t.Context(), owner, file))
 	requireSame(t, data, content(t, store, "a/b"))
 	file.Bytes++
-	require.ErrorIs(t, store.Commit(t.Context(), run, file), sink.ErrStagedLost, "another size is another file")
+	require.ErrorIs(t, store.Commit(t.Context(), owner, file), sink.ErrStagedLost, "another size is another file")
 }
 
 func lost(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
-	file := stage(t, store, run, "a/b", noise(5000))
-	d.Lose(t, run, file)
+	file := stage(t, store, "a/b", noise(5000))
+	d.Lose(t, owner, file)
 	requireHolds(t, store, file, false)
-	require.ErrorIs(t, store.Commit(t.Context(), run, file), sink.ErrStagedLost)
+	require.ErrorIs(t, store.Commit(t.Context(), owner, file), sink.ErrStagedLost)
 	requireInvisible(t, store, "a/b")
-	require.NoError(t, store.Abort(t.Context(), run, file))
+	require.NoError(t, store.Abort(t.Context(), owner, file))
 }
 
 func stagedTwice(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
-	first := stage(t, store, run, "file", bytes.Repeat([]byte{1}, 100))
-	second := stage(t, store, run, "file", bytes.Repeat([]byte{2}, 100))
-	third := stage(t, store, run, "file", bytes.Repeat([]byte{3}, 100))
-	require.NoError(t, store.Abort(t.Context(), run, third))
+	first := stage(t, store, "file", bytes.Repeat([]byte{1}, 100))
+	second := stage(t, store, "file", bytes.Repeat([]byte{2}, 100))
+	third := stage(t, store, "file", bytes.Repeat([]byte{3}, 100))
+	require.NoError(t, store.Abort(t.Context(), owner, third))
 	requireHolds(t, store, first, true)
 	requireHolds(t, store, second, true)
-	require.NoError(t, store.Commit(t.Context(), run, second))
+	require.NoError(t, store.Commit(t.Context(), owner, second))
 	requireSame(t, bytes.Repeat([]byte{2}, 100), content(t, store, "file"))
-	require.NoError(t, store.Abort(t.Context(), run, first))
+	require.NoError(t, store.Abort(t.Context(), owner, first))
 	requireSame(t, bytes.Repeat([]byte{2}, 100), content(t, store, "file"))
 	require.Empty(t, d.Leftovers(t))
 }
@@ -168,24 +167,27 @@ func stagedTwice(t *testing.T, d Destination) {
 func swept(t *testing.T, d Destination) {
 	t.Helper()
 	store := d.Open(t)
-	committed := stage(t, store, run, dataPath(run, 0), noise(10))
-	require.NoError(t, store.Commit(t.Context(), run, committed))
-	dropped := stage(t, store, run, dataPath(run, 1), noise(10))
-	abandoned, err := store.Draft(t.Context(), run, dataPath(run, 2))
+	committed := stage(t, store, dataPath(owner, 0), noise(10))
+	require.NoError(t, store.Commit(t.Context(), owner, committed))
+	dropped := stage(t, store, dataPath(owner, 1), noise(10))
+	abandoned, err := store.Draft(t.Context(), owner, dataPath(owner, 2))
 	require.NoError(t, err)
 	_, err = abandoned.Write(noise(10))
 	require.NoError(t, err)
-	other := stage(t, store, "run-10", dataPath("run-10", 2), noise(10))
-	ending := stage(t, store, "1", dataPath("1", 2), noise(10))
+	others := map[string]sink.File{"run-10": {}, "1": {}} // Their names contain run-1, or are contained in it.
+	for other := range others {
+		others[other], err = Stage(t.Context(), store, other, dataPath(other, 2), noise(10))
+		require.NoError(t, err)
+	}
 
-	require.NoError(t, d.Open(t).Sweep(t.Context(), run))
+	require.NoError(t, d.Open(t).Sweep(t.Context(), owner))
 	requireHolds(t, store, dropped, false)
 	requireSame(t, noise(10), content(t, store, committed.Path))
-	require.NoError(t, store.Commit(t.Context(), "run-10", other), "another run's stay")
-	require.NoError(t, store.Commit(t.Context(), "1", ending), "also where one id ends in the other")
-	require.NoError(t, store.Sweep(t.Context(), run))
+	for other, file := range others {
+		require.NoError(t, store.Commit(t.Context(), other, file))
+		require.NoError(t, store.Sweep(t.Context(), other))
+	}
+	require.NoError(t, store.Sweep(t.Context(), owner))
 	require.NoError(t, abandoned.Abort())
-	require.NoError(t, store.Sweep(t.Context(), "run-10"))
-	require.NoError(t, store.Sweep(t.Context(), "1"))
 	require.Empty(t, d.Leftovers(t))
 }

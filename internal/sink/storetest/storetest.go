@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,20 +16,20 @@ import (
 
 // Destination is an empty destination under test.
 type Destination struct {
-	// Open returns another handle on the destination, as another process has.
+	// Open returns another Store of the destination, as another process has.
 	Open func(t *testing.T) sink.Store
-	// Lose makes the store drop a staged file, as a careless hand or an expiry
-	// rule does.
-	Lose func(t *testing.T, run string, file sink.File)
-	// Leftovers returns what is left at the destination that List does not show.
+	// Lose makes the store drop a staged file, as an expiry rule does.
+	Lose func(t *testing.T, owner string, file sink.File)
+	// Leftovers returns what List does not show: staged files, temporary files, empty folders.
 	Leftovers func(t *testing.T) []string
-	// Locks tells whether Lock keeps others out.
+	// Locks reports whether Lock excludes others.
 	Locks bool
 	// LargeFile is the size of the largest file that is staged.
 	LargeFile int
 }
 
-const run = "run-1"
+// owner is the owner of most files of the suite.
+const owner = "run-1"
 
 // Run runs the suite. Each test gets a destination of its own.
 func Run(t *testing.T, destination func(t *testing.T) Destination) {
@@ -39,23 +41,23 @@ func Run(t *testing.T, destination func(t *testing.T) Destination) {
 		{"a file is invisible until it is committed", invisible},
 		{"files of every size come back whole", whole},
 		{"a draft is read back", readBack},
-		{"what is aborted leaves nothing", aborted},
+		{"aborting leaves nothing behind", aborted},
 		{"committing twice is committing once", committedTwice},
-		{"a lost staged file is told", lost},
-		{"of two files staged for a path the chosen one is committed", stagedTwice},
-		{"sweeping drops what a run has staged", swept},
+		{"a lost staged file is reported", lost},
+		{"two files can be staged for a path", stagedTwice},
+		{"sweeping drops the staged files of one owner", swept},
 		{"a document is written under its condition", conditions},
-		{"of many first writers one wins", firstWriter},
+		{"only one of many writers creates a document", firstWriter},
 		{"no conditional write is lost", counter},
 		{"listing is in order and by prefix", listing},
-		{"odd names are names", oddNames},
+		{"unusual names are valid", oddNames},
 		{"a path cannot leave the destination", badPaths},
 		{"removing is idempotent", removing},
-		{"many use it at once", concurrent},
-		{"checking leaves nothing", check},
-		{"a lock keeps others out", locks},
-		{"a shared lock lets others share and keeps an exclusive one out", sharedLocks},
-		{"a cancelled context stops everything", cancelled},
+		{"files and documents are written concurrently", concurrent},
+		{"checking leaves nothing behind", check},
+		{"an exclusive lock excludes others", locks},
+		{"a shared lock admits shared locks only", sharedLocks},
+		{"a cancelled context stops every call", cancelled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -65,20 +67,31 @@ func Run(t *testing.T, destination func(t *testing.T) Destination) {
 	}
 }
 
-// stage stages bytes for a path.
-func stage(t *testing.T, store sink.Store, run, path string, data []byte) sink.File {
-	t.Helper()
-	draft, err := store.Draft(t.Context(), run, path)
-	require.NoError(t, err)
-	n, err := draft.Write(data)
-	require.NoError(t, err)
-	require.Equal(t, len(data), n)
+// Stage stages data for a path.
+func Stage(ctx context.Context, store sink.Store, owner, path string, data []byte) (sink.File, error) {
+	draft, err := store.Draft(ctx, owner, path)
+	if err != nil {
+		return sink.File{}, err
+	}
+	_, err = draft.Write(data)
+	if err != nil {
+		return sink.File{}, errors.Join(err, draft.Abort())
+	}
 	size, err := draft.Finish()
+	if err != nil {
+		return sink.File{}, errors.Join(err, draft.Abort())
+	}
+	staged, err := draft.Stage(ctx)
+	return sink.File{Path: path, Bytes: size, Staged: staged}, errors.Join(err, draft.Abort())
+}
+
+// stage stages data for a path of the owner of the suite.
+func stage(t *testing.T, store sink.Store, path string, data []byte) sink.File {
+	t.Helper()
+	file, err := Stage(t.Context(), store, owner, path, data)
 	require.NoError(t, err)
-	require.EqualValues(t, len(data), size)
-	staged, err := draft.Stage(t.Context())
-	require.NoError(t, err)
-	return sink.File{Path: path, Bytes: size, Staged: staged}
+	require.EqualValues(t, len(data), file.Bytes)
+	return file
 }
 
 // dataPath returns the path of a file that belongs to the owner; see sink.Owner.
@@ -97,7 +110,7 @@ func requireInvisible(t *testing.T, store sink.Store, path string) {
 
 func requireHolds(t *testing.T, store sink.Store, file sink.File, want bool) {
 	t.Helper()
-	holds, err := store.Holds(t.Context(), run, file)
+	holds, err := store.Holds(t.Context(), owner, file)
 	require.NoError(t, err)
 	require.Equal(t, want, holds)
 }

@@ -14,11 +14,10 @@ import (
 	"testing"
 )
 
-// Fault is what may go wrong with a request.
+// Fault is a failure of a request.
 type Fault int
 
-// The faults. Where the answer is lost or cut short the server has carried the
-// request out.
+// With LostAnswer and CutAnswer the server has carried out the request.
 const (
 	NoFault Fault = iota
 	// Reset closes the connection before the server sees the request.
@@ -29,16 +28,16 @@ const (
 	CutAnswer
 	// InternalError answers 500.
 	InternalError
-	// SlowDown answers 503 as a store does that wants fewer requests.
+	// SlowDown answers 503 as a throttling store does.
 	SlowDown
 	faults
 )
 
-// Proxy stands before the server and lets requests fail.
+// Proxy forwards requests to the server, and makes some fail.
 type Proxy struct {
-	// Endpoint is its URL; it has the server's certificate.
+	// Endpoint is its URL. It uses the server's certificate.
 	Endpoint string
-	// Requests counts those that came, Failed those that were made to fail.
+	// Requests counts all requests, Failed those that were made to fail.
 	Requests, Failed atomic.Int64
 
 	server    *Server
@@ -46,10 +45,8 @@ type Proxy struct {
 	choose    func(*http.Request) Fault
 }
 
-// Proxy starts a proxy that runs until the test ends. Choose returns the fault
-// of a request; with a nil choose none fails. It is called by many goroutines.
-// Modes make the server behave like another store; the last one sees a request
-// first.
+// Proxy starts a proxy that runs until the test ends. Choose, which may be nil, returns the fault of a request and is
+// called concurrently. Modes make the server behave like another store; the last one sees a request first.
 func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...Mode) *Proxy {
 	t.Helper()
 	p := &Proxy{server: s, choose: choose, transport: &http.Transport{
@@ -60,15 +57,15 @@ func (s *Server) Proxy(t testing.TB, choose func(*http.Request) Fault, modes ...
 	}
 	listener := httptest.NewUnstartedServer(p)
 	listener.TLS = &tls.Config{Certificates: []tls.Certificate{s.cert}, MinVersion: tls.VersionTLS12}
-	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // Clients that are killed break off.
+	listener.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // Killed clients cause errors.
 	listener.StartTLS()
 	t.Cleanup(listener.Close)
 	p.Endpoint = listener.URL
 	return p
 }
 
-// Share lets that share of requests fail, each fault as often as any other. The
-// seed makes the sequence the same, though not which request meets which fault.
+// Share makes a share of requests fail, with every fault equally often. The seed fixes the sequence of faults, but not
+// which request gets which.
 func Share(seed uint64, share float64) func(*http.Request) Fault {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -82,7 +79,7 @@ func Share(seed uint64, share float64) func(*http.Request) Fault {
 	}
 }
 
-// ServeHTTP lets a request through, or fail.
+// ServeHTTP forwards a request or makes it fail.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.Requests.Add(1)
 	fault := NoFault
@@ -109,10 +106,10 @@ func answer(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>`+code+
-		`</Code><Message>a fault of the test</Message></Error>`) // Nobody may listen.
+		`</Code><Message>a fault of the test</Message></Error>`) // The client may be gone.
 }
 
-// forward sends a request on, with the Host that its signature covers.
+// forward forwards a request with the Host that its signature covers.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, fault Fault) {
 	to, err := url.Parse(p.server.Endpoint)
 	if err != nil {
@@ -128,18 +125,18 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, fault Fault) {
 		panic(http.ErrAbortHandler)
 	}
 	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close() // It is read.
+	_ = resp.Body.Close() // It has been read.
 	if err != nil || fault == LostAnswer {
 		panic(http.ErrAbortHandler)
 	}
 	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	if fault == CutAnswer {
-		_, _ = w.Write(body[:len(body)/2]) // It breaks off anyway.
+		_, _ = w.Write(body[:len(body)/2]) // The connection is closed next.
 		if f, ok := w.(http.Flusher); ok {
 			f.Flush()
 		}
 		panic(http.ErrAbortHandler)
 	}
-	_, _ = w.Write(body) // Nobody may listen.
+	_, _ = w.Write(body) // The client may be gone.
 }

@@ -9,10 +9,8 @@ import (
 	"strconv"
 )
 
-// Mode makes the server behind a Proxy behave like another S3-compatible
-// store. It wraps the transport that requests are forwarded with, so modes
-// combine. A mode may change answers freely, but not the parts of a request
-// that its signature covers.
+// Mode makes the server behind a Proxy behave like another S3-compatible store. It wraps the transport of the Proxy, so
+// modes combine. A mode may change responses, but not the parts of a request that its signature covers.
 type Mode func(next http.RoundTripper) http.RoundTripper
 
 // roundTrip is a function as an http.RoundTripper.
@@ -25,8 +23,7 @@ var (
 	keyElement    = regexp.MustCompile(`(?s)<Key>(.*?)</Key>`)
 )
 
-// ExactListing is the mode of MinIO: a list of multipart uploads by prefix
-// holds only the uploads whose key equals the prefix.
+// ExactListing behaves like MinIO: a list of multipart uploads by prefix contains only uploads whose key is the prefix.
 func ExactListing(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -46,8 +43,7 @@ func ExactListing(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// IgnoredAborts is the mode of a store that confirms that an upload was aborted
-// and keeps it.
+// IgnoredAborts behaves like a store that confirms the abort of an upload and keeps it.
 func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodDelete || !r.URL.Query().Has("uploadId") {
@@ -60,7 +56,7 @@ func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// replaceBody returns the answer with another body.
+// replaceBody edits the body of a response.
 func replaceBody(resp *http.Response, edit func([]byte) []byte) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close() // It has been read.

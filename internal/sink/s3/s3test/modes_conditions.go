@@ -10,8 +10,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// WeakETags is the mode of a proxy that weakens the ETags of objects that are
-// read, as some compressing proxies do: a condition on such a version never
+// WeakETags behaves like compressing proxies that weaken the ETags of objects: a condition on such a version never
 // holds.
 func WeakETags(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -26,9 +25,8 @@ func WeakETags(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// IgnoredConditions is the mode of a store that ignores If-Match and
-// If-None-Match on writes. The requests are signed again, since their signature
-// covers these headers.
+// IgnoredConditions behaves like a store that ignores If-Match and If-None-Match on writes. It signs requests again,
+// since their signature covers these headers.
 func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}

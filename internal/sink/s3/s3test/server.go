@@ -3,18 +3,15 @@ package s3test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Region is the region that the server is in.
+// Region is the region of the server.
 const Region = "us-east-1"
 
 // patience is how long the server may take to start, on a busy machine.
@@ -38,14 +35,12 @@ const patience = 30 * time.Second
 type Server struct {
 	// Endpoint is its URL, https.
 	Endpoint string
-	// AccessKeyID and SecretAccessKey are those of a user who may do everything.
+	// AccessKeyID and SecretAccessKey belong to a user with all permissions.
 	AccessKeyID     string
 	SecretAccessKey string
-	// CAFile is a file with the certificate that its users have to trust, for
-	// AWS_CA_BUNDLE.
+	// CAFile is a file with the server's certificate, for AWS_CA_BUNDLE.
 	CAFile string
-	// Root is the folder that holds a folder for each bucket, in which objects
-	// are plain files.
+	// Root has a folder for each bucket, in which objects are plain files.
 	Root string
 	// HTTPClient trusts the server.
 	HTTPClient *http.Client
@@ -58,8 +53,8 @@ type Server struct {
 	buckets atomic.Int64
 }
 
-// Start starts a server for the time of a test. Without VERSITYGW in the
-// environment the test fails where CI is set, and is skipped elsewhere.
+// Start starts a server that runs until the test ends. Without VERSITYGW in the environment the test fails if CI is
+// set, else it is skipped.
 func Start(t testing.TB, getenv func(string) string) *Server {
 	t.Helper()
 	binary := getenv("VERSITYGW")
@@ -74,17 +69,17 @@ func Start(t testing.TB, getenv func(string) string) *Server {
 	return server
 }
 
-// Missing ends a test that has no server.
+// Missing fails or skips a test that has no server; see Start.
 func Missing(t testing.TB, getenv func(string) string) {
 	t.Helper()
-	const message = "VERSITYGW does not name a versitygw binary, make test builds one"
+	const message = "VERSITYGW is not set: make test builds a versitygw binary and sets it"
 	if getenv("CI") != "" {
 		t.Fatal(message)
 	}
 	t.Skip(message)
 }
 
-// Launch starts a server that keeps everything in a folder. Stop ends it.
+// Launch starts a server with its data in a folder. Stop ends it.
 func Launch(ctx context.Context, binary, folder string) (*Server, error) {
 	s := &Server{
 		AccessKeyID: "root-of-tests", SecretAccessKey: "secret-of-tests",
@@ -102,7 +97,7 @@ func Launch(ctx context.Context, binary, folder string) (*Server, error) {
 		}
 	}
 	var err error
-	for range 3 { // another process may take the port
+	for range 3 { // Another process may take the port.
 		if err = s.launch(ctx, key, users); err == nil {
 			return s, nil
 		}
@@ -122,8 +117,8 @@ func (s *Server) launch(ctx context.Context, key, users string) error {
 	}
 	s.Endpoint = "https://" + address
 	s.output = new(bytes.Buffer)
-	// Its end is Stop's, not that of a context.
-	s.command = exec.CommandContext(context.WithoutCancel(ctx), s.binary, //nolint:gosec // The binary is the Makefile's.
+	// Stop ends it, not the context.
+	s.command = exec.CommandContext(context.WithoutCancel(ctx), s.binary, //nolint:gosec // The Makefile built the binary.
 		"--quiet", "--keep-alive", "--port", address, "--cert", s.CAFile, "--key", key, "--iam-dir", users,
 		"posix", s.Root)
 	s.command.Env = []string{"ROOT_ACCESS_KEY=" + s.AccessKeyID, "ROOT_SECRET_KEY=" + s.SecretAccessKey}
@@ -133,7 +128,7 @@ func (s *Server) launch(ctx context.Context, key, users string) error {
 	}
 	s.exited = make(chan struct{})
 	go func() {
-		_ = s.command.Wait() // It is killed.
+		_ = s.command.Wait() // Stop kills it.
 		close(s.exited)
 	}()
 	if err := s.await(ctx, address); err != nil {
@@ -156,7 +151,7 @@ func (s *Server) await(ctx context.Context, address string) error {
 		}
 		select {
 		case <-s.exited:
-			return errors.New("it ended")
+			return errors.New("the process ended")
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
@@ -170,8 +165,7 @@ func (s *Server) Stop() {
 	<-s.exited
 }
 
-// Client returns a client of the server's own tongue, for what a test does
-// behind a store's back.
+// Client returns a client with all permissions, for changes that a store does not know of.
 func (s *Server) Client() *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &s.Endpoint, Region: Region, UsePathStyle: true, HTTPClient: s.HTTPClient,
@@ -179,7 +173,7 @@ func (s *Server) Client() *s3.Client {
 	})
 }
 
-// Bucket makes a bucket that no other test has and returns its name.
+// Bucket creates a bucket and returns its name.
 func (s *Server) Bucket(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("bucket-%d", s.buckets.Add(1))
@@ -206,8 +200,7 @@ func (s *Server) Uploads(t testing.TB, bucket string) []string {
 	return keys
 }
 
-// User makes a user who may do nothing but what bucket policies allow, and
-// returns the user's secret.
+// User creates a user with the permissions that bucket policies give, and returns the secret.
 func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 	t.Helper()
 	secret = rand.Text()
@@ -215,7 +208,7 @@ func (s *Server) User(t testing.TB, accessKeyID string) (secret string) {
 		"--endpoint-url", s.Endpoint, "--access", s.AccessKeyID, "--secret", s.SecretAccessKey,
 		"create-user", "--access", accessKeyID, "--secret", secret, "--role", "user")
 	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("make a user: %v: %s", err, output)
+		t.Fatalf("create a user: %v: %s", err, output)
 	}
 	return secret
 }
@@ -229,8 +222,7 @@ func (s *Server) Policy(t testing.TB, bucket, policy string) {
 	}
 }
 
-// Env returns the environment in which a process finds the server's
-// credentials and trusts it.
+// Env returns the environment of a process that uses the server.
 func (s *Server) Env() []string {
 	return []string{
 		"AWS_ACCESS_KEY_ID=" + s.AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + s.SecretAccessKey,
@@ -240,38 +232,27 @@ func (s *Server) Env() []string {
 	}
 }
 
-// makeCertificate makes the certificate of a server on this machine.
+// makeCertificate writes the certificate of package httptest, which is valid for 127.0.0.1.
 func (s *Server) makeCertificate(keyFile string) error {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	listener := httptest.NewTLSServer(nil)
+	s.cert = listener.TLS.Certificates[0]
+	listener.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(s.cert.PrivateKey)
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "growth-export tests"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		return err
-	}
-	pkcs, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return err
-	}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs})
-	if s.cert, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
+	if s.cert.Leaf, err = x509.ParseCertificate(s.cert.Certificate[0]); err != nil {
 		return err
 	}
 	s.HTTPClient = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: s.tlsConfig(), MaxIdleConnsPerHost: 32,
 	}}
-	return errors.Join(os.WriteFile(s.CAFile, certPEM, 0o600), os.WriteFile(keyFile, keyPEM, 0o600))
+	return errors.Join(
+		os.WriteFile(s.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.cert.Certificate[0]}), 0o600),
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }
 
-// tlsConfig trusts the server's certificate alone.
+// tlsConfig trusts only the server's certificate.
 func (s *Server) tlsConfig() *tls.Config {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.cert.Leaf)
