@@ -296,14 +296,14 @@ func (a *applying) end(ctx context.Context) error {
 // that the run had before are left to this change too.
 func (a *applying) undo(ctx context.Context, cause error) error {
 	c := a.change
-	named := make(set)
+	named := make(map[string]bool)
 	manifest, err := ReadManifest(ctx, a.store, c.RunID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
 		return errors.Join(cause, err)
 	case manifest.Status == Published:
-		manifest.addTo(named)
+		named = manifest.paths()
 		named[manifest.Ledger.Path] = true
 	}
 	paths := slices.Clone(c.Remove)

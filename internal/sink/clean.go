@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Clean drops what dead runs have left staged, and returns these runs by their
@@ -79,46 +77,4 @@ func cleanRun(ctx context.Context, store Store, run string, staging bool) (done 
 		}
 	}
 	return true, store.Sweep(ctx, run)
-}
-
-// Forget drops the staged files that the checkpoints of a run name, and then
-// the checkpoints, so that the same command fetches everything again. The files
-// go first: on a store that cannot list staged files nothing else names them.
-func Forget(ctx context.Context, store Store, run string) error {
-	journals, err := ReadJournals(ctx, store, run)
-	if err != nil {
-		return err
-	}
-	var paths []string
-	var files []File
-	for _, j := range journals {
-		paths = append(paths, JournalPath(run, j.Bucket, j.Dataset))
-		files = slices.AppendSeq(files, maps.Values(j.Files))
-	}
-	if err := abortAll(ctx, store, run, files); err != nil {
-		return err
-	}
-	return RemoveAll(ctx, store, paths)
-}
-
-// abortAll drops staged files. One whose checkpoint is damaged has no name to
-// drop it by and is left to Sweep.
-func abortAll(ctx context.Context, store Store, run string, files []File) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(MaxConcurrency)
-	for _, file := range files {
-		if file.Staged == nil {
-			continue
-		}
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := store.Abort(ctx, run, file); !errors.Is(err, ErrDamaged) {
-				return err
-			}
-			return nil
-		})
-	}
-	return group.Wait()
 }

@@ -24,7 +24,7 @@ func encodeDocument(document any) ([]byte, error) {
 // decodeDocument decodes a document: ErrDamaged, or a *FormatError if a later
 // release has written it.
 func decodeDocument(path string, data []byte, document any) error {
-	if err := checkFormat(path, data); err != nil {
+	if err := checkDocumentFormat(path, data); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, document); err != nil {

@@ -139,8 +139,7 @@ func markReplaced(ctx context.Context, store Store, run string) (manifest *Manif
 // Files of runs that this one replaces are always removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
-	named := make(set)
-	m.addTo(named)
+	named := m.paths()
 	others, err := filesOfDate(ctx, a.store, m.Kind, m.SnapshotDate)
 	others = slices.DeleteFunc(others, func(path string) bool { return named[path] })
 	if err != nil || len(others) == 0 {
@@ -151,7 +150,7 @@ func (a *applying) removeOthers(ctx context.Context) error {
 		return err
 	}
 	busy := runsWith(entries, changeName)
-	replaced := make(set)
+	replaced := make(map[string]bool)
 	for _, run := range a.change.Claim.Replaces {
 		replaced[Escape(run)] = true
 	}

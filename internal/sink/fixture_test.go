@@ -218,3 +218,23 @@ func requireVerified(t *testing.T, store Store, target VerifyTarget) *VerifyRepo
 	require.Positive(t, report.Files)
 	return report
 }
+
+func gather(t *testing.T, store Store, run string) *Gathered {
+	t.Helper()
+	plan, err := ReadPlan(t.Context(), store, run)
+	require.NoError(t, err)
+	g, err := Gather(t.Context(), store, plan)
+	require.NoError(t, err)
+	return g
+}
+
+// below returns the paths of all that is below a folder.
+func below(t *testing.T, root string) []string {
+	t.Helper()
+	var found []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	}))
+	return found
+}

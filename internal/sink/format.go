@@ -23,9 +23,9 @@ func (e *FormatError) Error() string {
 		"use a later release", e.Path, e.Version, FormatVersion)
 }
 
-// checkFormat fails with a *FormatError if the document says that it has a later
+// checkDocumentFormat fails with a *FormatError if the document says that it has a later
 // format. Documents without a version pass.
-func checkFormat(path string, data []byte) error {
+func checkDocumentFormat(path string, data []byte) error {
 	const member = "format_version"
 	if !bytes.Contains(data, []byte(`"`+member+`"`)) {
 		return nil
@@ -68,7 +68,7 @@ func CheckFormat(ctx context.Context, store Store) error {
 		if err != nil {
 			continue // It was removed just now, or the command will say so itself.
 		}
-		if err := checkFormat(entry.Path, data); err != nil {
+		if err := checkDocumentFormat(entry.Path, data); err != nil {
 			return err
 		}
 	}

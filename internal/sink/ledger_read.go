@@ -76,8 +76,8 @@ func columnsOf(table *schemas.Table, columns ...string) *schemas.Table {
 	return some
 }
 
-// ledgerTotals is what a ledger adds up to.
-type ledgerTotals struct {
+// LedgerTotals is what a ledger adds up to.
+type LedgerTotals struct {
 	datasets map[string]ManifestDataset
 	written  map[string]int64 // rows of the first table by dataset
 	uneven   int64            // rows of status ok whose counts do not add up
@@ -88,8 +88,8 @@ type ledgerTotals struct {
 }
 
 // readLedgerTotals reads a ledger of that size and adds it up.
-func readLedgerTotals(file io.ReaderAt, size int64) (*ledgerTotals, error) {
-	totals := &ledgerTotals{
+func readLedgerTotals(file io.ReaderAt, size int64) (*LedgerTotals, error) {
+	totals := &LedgerTotals{
 		datasets: make(map[string]ManifestDataset), written: make(map[string]int64),
 		worst: make(map[string]Status), nameless: make(map[string]int64),
 	}
@@ -142,7 +142,7 @@ func readRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows
 	}
 }
 
-func (t *ledgerTotals) add(r *ledgerRecord) {
+func (t *LedgerTotals) add(r *ledgerRecord) {
 	counts := t.datasets[r.dataset]
 	counts.add(r.status, r.written)
 	t.datasets[r.dataset] = counts
@@ -166,7 +166,7 @@ func (t *ledgerTotals) add(r *ledgerRecord) {
 
 // schools counts the schools by what became of them; not known where no dataset
 // of the run is asked per school.
-func (t *ledgerTotals) schools() (ok, denied, failed int64, known bool) {
+func (t *LedgerTotals) schools() (ok, denied, failed int64, known bool) {
 	for _, status := range t.worst {
 		switch status {
 		case StatusOK:

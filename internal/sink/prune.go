@@ -207,7 +207,7 @@ func prunedRun(change *Change, m *Manifest) PrunedRun {
 func (p *pruning) removal(ctx context.Context, m *Manifest) (*Change, error) {
 	found := make(set)
 	if m.Status == Published {
-		m.addTo(found)
+		maps.Copy(found, m.paths())
 	}
 	files, err := filesOfDate(ctx, p.store, m.Kind, m.SnapshotDate)
 	if err != nil {

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,15 +117,4 @@ func TestMountInTheWay(t *testing.T) {
 	require.ErrorContains(t, err, "cannot move files to schools")
 	require.ErrorContains(t, err, "keep the whole destination on one file system")
 	require.Equal(t, before, below(t, root))
-}
-
-// below returns the paths of all that is below a folder.
-func below(t *testing.T, root string) []string {
-	t.Helper()
-	var found []string
-	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		found = append(found, path)
-		return err
-	}))
-	return found
 }

@@ -250,15 +250,6 @@ func TestPublishIsRefusedBeforeAnythingIsVisible(t *testing.T) {
 	requireVerified(t, store, VerifyTarget{SnapshotDate: today})
 }
 
-func gather(t *testing.T, store Store, run string) *Gathered {
-	t.Helper()
-	plan, err := ReadPlan(t.Context(), store, run)
-	require.NoError(t, err)
-	g, err := Gather(t.Context(), store, plan)
-	require.NoError(t, err)
-	return g
-}
-
 func TestLostWhilePublishingIsUndone(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -21,13 +21,6 @@ func (m *Manifest) files() []File {
 	return files
 }
 
-// addTo adds the paths of the run's data files.
-func (m *Manifest) addTo(paths set) {
-	for _, file := range m.files() {
-		paths[file.Path] = true
-	}
-}
-
 // runsWith returns the runs, as they stand in paths, whose folder has a document
 // of that name.
 func runsWith(entries []Entry, name string) []string {
@@ -135,4 +128,13 @@ func NewestRun(ctx context.Context, store Store) (string, error) {
 		return "", err
 	}
 	return plan.RunID, nil
+}
+
+// paths returns the set of the paths of the run's data files.
+func (m *Manifest) paths() map[string]bool {
+	paths := make(map[string]bool)
+	for _, file := range m.files() {
+		paths[file.Path] = true
+	}
+	return paths
 }

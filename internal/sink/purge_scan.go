@@ -135,7 +135,7 @@ func (l *lookout) unit(ctx context.Context, store Store, unit *purgeUnit) error 
 func (p *purging) findStrays(ctx context.Context) error {
 	named := make(set)
 	for _, m := range p.runs {
-		m.addTo(named)
+		maps.Copy(named, m.paths())
 	}
 	busy, err := runsChanging(ctx, p.store, (*Change).publishes)
 	if err != nil {

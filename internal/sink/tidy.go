@@ -1,6 +1,13 @@
 package sink
 
-import "context"
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
 
 // Tidy drops what is left of the staging of a published run: what another
 // process of the run has staged that did not know, and the last that a publisher
@@ -19,4 +26,46 @@ func Tidy(ctx context.Context, store Store, run string) error {
 		return err
 	}
 	return store.Sweep(ctx, run)
+}
+
+// Forget drops the staged files that the checkpoints of a run name, and then
+// the checkpoints, so that the same command fetches everything again. The files
+// go first: on a store that cannot list staged files nothing else names them.
+func Forget(ctx context.Context, store Store, run string) error {
+	journals, err := ReadJournals(ctx, store, run)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	var files []File
+	for _, j := range journals {
+		paths = append(paths, JournalPath(run, j.Bucket, j.Dataset))
+		files = slices.AppendSeq(files, maps.Values(j.Files))
+	}
+	if err := abortAll(ctx, store, run, files); err != nil {
+		return err
+	}
+	return RemoveAll(ctx, store, paths)
+}
+
+// abortAll drops staged files. One whose checkpoint is damaged has no name to
+// drop it by and is left to Sweep.
+func abortAll(ctx context.Context, store Store, run string, files []File) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(MaxConcurrency)
+	for _, file := range files {
+		if file.Staged == nil {
+			continue
+		}
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := store.Abort(ctx, run, file); !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }

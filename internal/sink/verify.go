@@ -136,7 +136,7 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 	}
 	v.pointers[path] = Hash(data)
 	document := new(T)
-	if err := checkFormat(path, data); err != nil {
+	if err := checkDocumentFormat(path, data); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, document); err != nil {
@@ -176,7 +176,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if data == nil || err != nil {
 		return err
 	}
-	if err := checkFormat(path, data); err != nil {
+	if err := checkDocumentFormat(path, data); err != nil {
 		return err
 	}
 	v.manifest = Hash(data)
