@@ -89,7 +89,7 @@ func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := tree(t, root)
 	maps.DeleteFunc(all, func(name, _ string) bool {
-		return strings.HasPrefix(name, purgesPrefix) || strings.HasPrefix(name, "_staging/~locks") ||
+		return strings.HasPrefix(name, "_purges/") || strings.HasPrefix(name, "_staging/~locks") ||
 			strings.HasPrefix(name, "_staging/~documents")
 	})
 	return all
@@ -148,7 +148,7 @@ func requireRepaired(t *testing.T, root string, want map[string]string, failing 
 func requireSoundPointers(t *testing.T, root, when string) {
 	t.Helper()
 	store := newDir(t, root)
-	pointers, err := ListAll(t.Context(), store, snapshotPrefix)
+	pointers, err := ListAll(t.Context(), store, "_snapshots/")
 	require.NoError(t, err, when)
 	require.NotEmpty(t, pointers, when)
 	pointed := make(map[string]bool)

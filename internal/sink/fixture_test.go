@@ -92,7 +92,7 @@ func stageUnit(t *testing.T, store Store, plan *Plan, unit Unit, fate statusOf) 
 	asked := []string{""}
 	if !dataset.IsLookup() {
 		asked = nil
-		for _, school := range plan.schoolsOf(unit.Bucket) {
+		for _, school := range schoolsOf(plan, unit.Bucket) {
 			asked = append(asked, school.Bid)
 		}
 	}
@@ -237,4 +237,14 @@ func below(t *testing.T, root string) []string {
 		return err
 	}))
 	return found
+}
+
+// schoolsOf returns the schools of a bucket.
+func schoolsOf(plan *Plan, bucket int) []School {
+	for _, b := range plan.Buckets {
+		if b.Index == bucket {
+			return plan.Schools[b.First:b.End]
+		}
+	}
+	return nil
 }

@@ -105,7 +105,7 @@ func requireSameEnd(t *testing.T, root string, want map[string]string, n int, ru
 
 	// Whatever the pointers of dates name is whole at any time.
 	alive := newDir(t, root)
-	pointers, err := ListAll(t.Context(), alive, snapshotPrefix)
+	pointers, err := ListAll(t.Context(), alive, "_snapshots/")
 	require.NoError(t, err)
 	for _, entry := range pointers {
 		date := filepath.Base(entry.Path)[:len(today)]
@@ -186,7 +186,7 @@ func requireOneWinner(t *testing.T, root string, runs []string) {
 			require.True(t, named[name], "%s is not of %s, which has won", name, winner)
 		}
 		require.NotContains(t, name, "_staging")
-		require.NotContains(t, name, changeName)
+		require.NotContains(t, name, "change.json")
 	}
 	requireVerified(t, store, VerifyTarget{SnapshotDate: today})
 }

@@ -32,7 +32,7 @@ func TestDirSyncsWhatOthersMade(t *testing.T) {
 			if call == "sync" {
 				synced = append(synced, name)
 			}
-			if to == "_runs/night/"+manifestName {
+			if to == ManifestPath("night") {
 				require.Subset(t, synced, []string{".", "schools", "schools/snapshot_date=" + today})
 			}
 		}

@@ -151,7 +151,6 @@ func addTable(t *testing.T, store Store, table *schemas.Table, records []record)
 	data, err := encodeDocument(m)
 	require.NoError(t, err)
 	require.NoError(t, store.Write(t.Context(), ManifestPath(latestRun), data, Condition{}))
-	a := &applying{store: store, change: &Change{RunID: latestRun, Kind: Full, SnapshotDate: today, Before: "another", After: m}, hash: Hash(data)}
-	_, err = a.movePointer(t.Context())
-	require.NoError(t, err)
+	pointer := Pointer{RunID: latestRun, Manifest: ManifestPath(latestRun), ManifestSHA256: Hash(data)}
+	require.NoError(t, writeDocument(t.Context(), store, PointerPath(Full, today), pointer, Condition{}))
 }

@@ -11,6 +11,7 @@ import (
 
 // TestKnowledge gives schools to districts as the runs tell it.
 func TestKnowledge(t *testing.T) {
+	const moved, goneDistrict, staysToo = "school-of-both", "district-that-goes", "district-that-stays"
 	t.Parallel()
 	plan := func(run, school, district string, perspectives ...string) *Plan {
 		return &Plan{RunID: run, Schools: []School{{Bid: school, District: district, Perspectives: perspectives}}}
