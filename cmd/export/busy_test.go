@@ -15,6 +15,7 @@ import (
 
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestPurgeOfBusyRun purges while processes work on a run, with shard counts
@@ -51,7 +52,7 @@ func TestPurgeOfBusyRun(t *testing.T) {
 		lock := "_staging/~locks/" + sink.Escape(fmt.Sprintf("run %s, shard %d of %d", run, i, of))
 		require.Eventually(t, func() bool { return s.has(lock) }, time.Minute, 10*time.Millisecond)
 	}
-	require.Eventually(t, func() bool { return s.has(sink.PlanPath(run)) }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.has(snapshot.PlanPath(run)) }, time.Minute, 10*time.Millisecond)
 
 	for i := range shards {
 		refused := s.command(t, "purge", "--schools", school).run()

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestStatusClean aborts the uploads of a run that was killed days ago, but not those
@@ -69,10 +69,10 @@ func TestStatusClean(t *testing.T) {
 	require.ElementsMatch(t, ofHeld, s.stagedBy(t, "held"))
 
 	// The held run can still be published, and the dead one started again.
-	s.put(t, sink.PlanPath("held"), heldPlan)
+	s.put(t, snapshot.PlanPath("held"), heldPlan)
 	accepted := s.command(t, "publish", "--run-id", "held", "--accept-held").run()
 	require.Equal(t, exitPartial, accepted.code, accepted.stderr)
-	s.put(t, sink.PlanPath("dead"), deadPlan)
+	s.put(t, snapshot.PlanPath("dead"), deadPlan)
 	n.run(t, s, "dead", "--max-shrink", "off").runOK()
 	n.requirePublished(t, s, "dead")
 }
@@ -118,7 +118,7 @@ func (s *testDest) stagedBy(t *testing.T, run string) []string {
 // plan.
 func (s *testDest) makeOld(t *testing.T, run string) []byte {
 	t.Helper()
-	path := sink.PlanPath(run)
+	path := snapshot.PlanPath(run)
 	plan, err := os.ReadFile(s.path(path))
 	require.NoError(t, err)
 	now := []byte(`"planned_at": "` + time.Now().UTC().Format("2006-01-02T"))

@@ -15,7 +15,7 @@ import (
 
 	"example.org/growthexport/internal/doctor"
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // doctorOptions are the settings of a run that concern the service and the destination.
@@ -130,7 +130,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	}
 	findings := doctor.CheckDestination(ctx, d)
 	for i := range findings {
-		if refused, ok := errors.AsType[*sink.RefusedError](findings[i].Err); ok {
+		if refused, ok := errors.AsType[*snapshot.RefusedError](findings[i].Err); ok {
 			findings[i].Err = usagef("%w", refused)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // endRun writes the summary to stdout, sets the exit code and runs the command onFinish. The summary may be nil only
@@ -56,7 +56,7 @@ func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) erro
 
 // resumable reports whether a failed run can be resumed and its error does not say so itself.
 func resumable(summary *pipeline.Summary, err error) bool {
-	if _, stuck := errors.AsType[*sink.StuckError](err); stuck {
+	if _, stuck := errors.AsType[*snapshot.StuckError](err); stuck {
 		return false
 	}
 	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // enrollment holds the optional parameters of the enrollment operations, which make a run an as-of or a delta run.
@@ -47,7 +47,7 @@ func (o *runOptions) checkPast(now time.Time, from sources) error {
 			return future("effective-date", date, "today is "+today)
 		}
 	}
-	switch since, isTime := sink.ParseTime(o.modifiedSince); {
+	switch since, isTime := snapshot.ParseTime(o.modifiedSince); {
 	case !isTime || !since.After(now):
 		return nil
 	case len(o.modifiedSince) == len(time.DateOnly):
@@ -135,7 +135,7 @@ func addStep(first time.Time, n int, unit string) time.Time {
 
 // parseSince accepts a date or timestamp, which is sent as given, or auto.
 func parseSince(text string) (string, error) {
-	if _, isTime := sink.ParseTime(text); isTime || text == pipeline.SinceAuto {
+	if _, isTime := snapshot.ParseTime(text); isTime || text == pipeline.SinceAuto {
 		return text, nil
 	}
 	return "", fmt.Errorf("%s is not a date such as 2026-11-19, a timestamp such as 2026-11-19T03:00:00Z, or %s",

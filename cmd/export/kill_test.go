@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 var (
@@ -87,7 +87,7 @@ func (c *killTest) measure() {
 	const run = "measured"
 	began, publishing := time.Now(), time.Time{}
 	result := c.scenario.run(c.t, c.dest, run).runUntil(func(ctx context.Context) {
-		afterFileExists(c.dest.path(sink.ChangePath(run)), 0)(ctx)
+		afterFileExists(c.dest.path(snapshot.ChangePath(run)), 0)(ctx)
 		publishing = time.Now()
 		<-ctx.Done() // The process ended by itself.
 	})
@@ -147,7 +147,7 @@ func (c *killTest) tryPublish(run string) (done bool) {
 	switch {
 	case result.killed, result.code == exitOK:
 		return !result.killed
-	case c.dest.has(sink.PlanPath(run)):
+	case c.dest.has(snapshot.PlanPath(run)):
 		require.Equal(c.t, exitFailed, result.code, result.stderr)
 		require.Contains(c.t, result.stderr, "are not staged")
 	default:
@@ -163,13 +163,13 @@ func (c *killTest) runAndKill(p *process, run string) processResult {
 	c.t.Helper()
 	// Early kills are more useful: the more is staged, the sooner a run is done.
 	kill := afterDelay(min(c.randomBelow(c.runTime), c.randomBelow(c.runTime)))
-	if c.random.IntN(3) == 0 && !c.dest.has(sink.ChangePath(run)) {
-		kill = afterFileExists(c.dest.path(sink.ChangePath(run)), c.randomBelow(c.publishTime))
+	if c.random.IntN(3) == 0 && !c.dest.has(snapshot.ChangePath(run)) {
+		kill = afterFileExists(c.dest.path(snapshot.ChangePath(run)), c.randomBelow(c.publishTime))
 	}
 	result := p.runUntil(kill)
 	if result.killed {
 		c.kills++
-		if c.dest.has(sink.ChangePath(run)) {
+		if c.dest.has(snapshot.ChangePath(run)) {
 			c.publishing++
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Values of --output.
@@ -52,13 +52,13 @@ func notNil[T any](list []T) []T {
 }
 
 // snapshotName names what a run of a kind and date publishes.
-func snapshotName(kind sink.Kind, date string) string {
+func snapshotName(kind snapshot.Kind, date string) string {
 	switch kind {
-	case sink.AsOf:
+	case snapshot.AsOf:
 		return "enrollment as of " + date
-	case sink.Delta:
+	case snapshot.Delta:
 		return "changes of " + date
-	case sink.Full:
+	case snapshot.Full:
 	}
 	return "snapshot " + date
 }

@@ -14,7 +14,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestScreenKeepsLogLinesWhole writes log lines while a bar is drawn.
@@ -154,7 +154,7 @@ func TestExitCodes(t *testing.T) {
 			require.Equal(t, want, exitCode(err), "%v", err)
 		}
 	}
-	failed := sink.ManifestSchools{Failed: 1}
+	failed := snapshot.ManifestSchools{Failed: 1}
 	require.Equal(t, exitOK, outcomeCode(&pipeline.Summary{Outcome: pipeline.Published}))
 	require.Equal(t, exitPartial, outcomeCode(&pipeline.Summary{Outcome: pipeline.Published, Schools: failed}))
 	require.Equal(t, exitHeld, outcomeCode(&pipeline.Summary{Outcome: pipeline.HeldBack, Schools: failed}))

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -42,8 +43,8 @@ func (a *app) pruneCommand() *cobra.Command {
 	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of the kind")
 	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
 		"the snapshots of the last N days; as-of ones by the day they were taken")
-	choose(g, &o.kind, "kind", "KIND", string(sink.Full),
-		[]string{string(sink.Full), string(sink.AsOf), string(sink.Delta), allKinds},
+	choose(g, &o.kind, "kind", "KIND", string(snapshot.Full),
+		[]string{string(snapshot.Full), string(snapshot.AsOf), string(snapshot.Delta), allKinds},
 		"the snapshots to prune: full, as_of, delta or all")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and remove nothing")
 	o.general.define(cmd)
@@ -55,9 +56,9 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	options := sink.PruneOptions{Now: a.now, DryRun: o.dryRun}
+	options := maintenance.PruneOptions{Now: a.now, DryRun: o.dryRun}
 	if o.kind != allKinds {
-		options.Kinds = []sink.Kind{sink.Kind(o.kind)}
+		options.Kinds = []snapshot.Kind{snapshot.Kind(o.kind)}
 	}
 	switch which {
 	case "keep":
@@ -72,7 +73,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*sink.PruneReport, error) { return sink.Prune(ctx, store, options) })
+	report, err := await(ctx, func() (*maintenance.PruneReport, error) { return maintenance.Prune(ctx, store, options) })
 	if report == nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	return unwritten
 }
 
-func pruneText(r *sink.PruneReport) string {
+func pruneText(r *maintenance.PruneReport) string {
 	verb := "removed"
 	if r.DryRun {
 		verb = "would remove"
@@ -98,8 +99,8 @@ func pruneText(r *sink.PruneReport) string {
 }
 
 // contents describes what a removed run consisted of.
-func contents(run *sink.PrunedRun) string {
-	if run.State == sink.Replaced {
+func contents(run *maintenance.PrunedRun) string {
+	if run.State == snapshot.Replaced {
 		return "documents of a replaced run"
 	}
 	return fmt.Sprintf("%s, %s", wording.Many(run.Files, "file"), wording.Size(run.Bytes))

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -85,16 +87,16 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	options := sink.PurgeOptions{
+	options := maintenance.PurgeOptions{
 		Schools: schools, Districts: districts, AllowUnknown: o.allowUnknown, DryRun: o.dryRun,
 		Now: a.now, ToolVersion: thisBuild().Version,
 	}
-	report, err := await(ctx, func() (*sink.PurgeReport, error) { return sink.Purge(ctx, store, options) })
+	report, err := await(ctx, func() (*maintenance.PurgeReport, error) { return maintenance.Purge(ctx, store, options) })
 	if err != nil {
-		if refused, ok := errors.AsType[*sink.RefusedError](err); ok {
+		if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
 			return refused
 		}
-		if unknown, ok := errors.AsType[*sink.UnknownBidsError](err); ok {
+		if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
 			return usagef("nothing was purged: %w at %s; correct the list, or purge the rest with --allow-unknown", unknown, store)
 		}
 		return fmt.Errorf("%w; run the same command again once this is fixed", err)
@@ -106,7 +108,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 }
 
 // rewriteReports writes the reports of purged runs again.
-func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.PurgedRun) {
+func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []maintenance.PurgedRun) {
 	for i := range runs {
 		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID); err != nil {
 			a.warn("cannot rewrite the report of a run", err)
@@ -114,7 +116,7 @@ func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []sink.
 	}
 }
 
-func purgeText(r *sink.PurgeReport) string {
+func purgeText(r *maintenance.PurgeReport) string {
 	var b strings.Builder
 	for _, bid := range r.Unknown {
 		fmt.Fprintf(&b, "no table, plan, ledger or manifest names %s\n", quoted(bid))
@@ -143,14 +145,14 @@ func purgeText(r *sink.PurgeReport) string {
 }
 
 // writeProof writes what was verified and what a purge cannot reach. There is a proof only if no matching row is left.
-func writeProof(b *strings.Builder, r *sink.PurgeReport) {
+func writeProof(b *strings.Builder, r *maintenance.PurgeReport) {
 	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Reread.Files, "file"),
 		wording.Many(r.Reread.Rows, "row"), wording.Size(r.Reread.Bytes))
 	for _, table := range slices.Sorted(maps.Keys(r.Reread.RowsMentioning)) {
 		fmt.Fprintf(b, "kept %s of %s that belong to others and only mention a purged bid\n",
 			wording.Many(r.Reread.RowsMentioning[table], "row"), table)
 	}
-	fmt.Fprintf(b, "proof: %s\n", sink.PurgePath(r.ID))
+	fmt.Fprintf(b, "proof: %s\n", maintenance.PurgePath(r.ID))
 	fmt.Fprintln(b, "not reached:")
 	for _, place := range r.NotReached {
 		fmt.Fprintf(b, "  %s\n", printable(place))

@@ -23,9 +23,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // purgeDest is a destination with a full snapshot, one as of a past date,
@@ -90,9 +91,9 @@ func (s *purgeDest) verified() {
 	}
 }
 
-func (s *purgeDest) purge(args ...string) *sink.PurgeReport {
+func (s *purgeDest) purge(args ...string) *maintenance.PurgeReport {
 	s.t.Helper()
-	report := new(sink.PurgeReport)
+	report := new(maintenance.PurgeReport)
 	require.NoError(s.t, json.Unmarshal([]byte(s.command(append([]string{"purge", "--output", "json"}, args...)...)), report))
 	return report
 }
@@ -190,15 +191,15 @@ func (s *purgeDest) requirePurged() {
 	require.Zero(s.t, report.Reread.RowsFound)
 	s.requireGone(school)
 	s.verified()
-	require.FileExists(s.t, filepath.Join(s.root, filepath.FromSlash(sink.PurgePath(report.ID))))
+	require.FileExists(s.t, filepath.Join(s.root, filepath.FromSlash(maintenance.PurgePath(report.ID))))
 	named := make(map[string]bool)
 	for _, run := range report.Runs {
 		for _, file := range run.Files {
 			named[file.Was], named[file.Path] = true, true
 		}
-		page, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(sink.ReportPath(run.RunID))))
+		page, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(snapshot.ReportPath(run.RunID))))
 		require.NoError(s.t, err)
-		require.True(s.t, bytes.Contains(page, []byte(sink.PurgePath(report.ID))), "the page of run %s tells of the purge", run.RunID)
+		require.True(s.t, bytes.Contains(page, []byte(maintenance.PurgePath(report.ID))), "the page of run %s tells of the purge", run.RunID)
 	}
 	for name, data := range s.dataFiles() {
 		if !named[name] {
@@ -267,7 +268,7 @@ func TestPurgeExactListing(t *testing.T) {
 	require.Equal(t, []string{"staged"}, report.DroppedRuns)
 	require.NotContains(t, strings.Join(server.Uploads(t, bucket), "\n"), ".parquet")
 	require.Contains(t, strings.Join(report.NotReached, "\n"), "this store lists uploads by exact key only")
-	require.FileExists(t, filepath.Join(s.root, filepath.FromSlash(sink.PurgePath(report.ID))))
+	require.FileExists(t, filepath.Join(s.root, filepath.FromSlash(maintenance.PurgePath(report.ID))))
 }
 
 // TestPurgeThenRun purges four of ten schools that the service no longer lists.
@@ -345,7 +346,7 @@ func TestPurgeKilled(t *testing.T) {
 		require.Len(t, proofs, 1, "one purge, one proof")
 		data, err := os.ReadFile(proofs[0])
 		require.NoError(t, err)
-		var got sink.PurgeReport
+		var got maintenance.PurgeReport
 		require.NoError(t, json.Unmarshal(data, &got))
 		require.Equal(t, want.RowsRemoved, got.RowsRemoved)
 		require.Equal(t, want.Runs, got.Runs)

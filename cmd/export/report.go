@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // reportOptions holds the settings of report.
@@ -52,7 +53,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, from sources) error 
 	}
 	run := o.runID
 	if run == "" {
-		if run, err = sink.NewestRun(ctx, store); err != nil {
+		if run, err = snapshot.NewestRun(ctx, store); err != nil {
 			return err
 		}
 		if run == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // The headings in help.
@@ -107,8 +107,8 @@ func (o *selection) define(cmd *cobra.Command) {
 
 // definePartitionBy adds a setting that every run at a destination shares.
 func definePartitionBy(g group, target *string) {
-	choose(g, target, "partition-by", "WHAT", sink.NotPartitioned,
-		[]string{sink.NotPartitioned, sink.ByDistrict}, "none, or district: one folder per district below the date's")
+	choose(g, target, "partition-by", "WHAT", snapshot.NotPartitioned,
+		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: one folder per district below the date's")
 }
 
 // defineAcceptBaseURL adds the setting that lets a destination change its service.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestThreeShards takes a snapshot with three processes that start at the same
@@ -35,7 +35,7 @@ func TestThreeShards(t *testing.T) {
 		slices.Sort(bids)
 		n.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bids[2], Kind: simulator.FaultStall}})
 		processes := []*process{shard(0), shard(1), shard(2)}
-		processes[dead].kill = afterFileExists(s.path(sink.JournalPath(run, 1, "students")), 0)
+		processes[dead].kill = afterFileExists(s.path(snapshot.JournalPath(run, 1, "students")), 0)
 		for i, end := range runTogether(processes...) {
 			if i == dead {
 				require.True(t, end.killed, end.stderr)
@@ -45,7 +45,7 @@ func TestThreeShards(t *testing.T) {
 			require.Contains(t, end.stdout, "Staged: ")
 		}
 		n.server.SetFaults(nil)
-		plan, err := os.ReadFile(s.path(sink.PlanPath(run)))
+		plan, err := os.ReadFile(s.path(snapshot.PlanPath(run)))
 		require.NoError(t, err)
 
 		early := n.publish(t, s, run).run()
@@ -63,7 +63,7 @@ func TestThreeShards(t *testing.T) {
 		require.Contains(t, shard(0).runOK().stdout, "Already published, nothing was done")
 		require.Empty(t, n.server.Log())
 		n.requirePublished(t, s, run)
-		same, err := os.ReadFile(s.path(sink.PlanPath(run)))
+		same, err := os.ReadFile(s.path(snapshot.PlanPath(run)))
 		require.NoError(t, err)
 		require.Equal(t, string(plan), string(same), "every shard follows the plan that the first one wrote")
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
 )
@@ -89,7 +90,7 @@ func parseSchema(text string) (string, error) {
 }
 
 // runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
-func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*sink.Manifest, error) {
+func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*snapshot.Manifest, error) {
 	if !o.changes {
 		delete(from, "changes") // set to its default
 	}
@@ -101,12 +102,12 @@ func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*s
 	if err != nil {
 		return nil, err
 	}
-	return await(ctx, func() ([]*sink.Manifest, error) {
+	return await(ctx, func() ([]*snapshot.Manifest, error) {
 		switch which {
 		case "run-id":
 			return runsByID(ctx, store, o.runIDs)
 		case "changes":
-			runs, err := sink.DeltaRuns(ctx, store)
+			runs, err := snapshot.DeltaRuns(ctx, store)
 			if err == nil && len(runs) == 0 {
 				err = fmt.Errorf("no delta run is published at %s: %w", store, errNothingPublished)
 			}
@@ -119,12 +120,12 @@ func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*s
 			o.effectiveDate = ""
 		}
 		manifest, err := publishedRun(ctx, store, o.snapshotDate, o.effectiveDate)
-		return []*sink.Manifest{manifest}, err
+		return []*snapshot.Manifest{manifest}, err
 	})
 }
 
 // snapshot describes the runs for SQL. The path of a folder is absolute, so that the SQL works in any directory.
-func (o *sqlOptions) snapshot(manifests []*sink.Manifest) (*render.Snapshot, error) {
+func (o *sqlOptions) snapshot(manifests []*snapshot.Manifest) (*render.Snapshot, error) {
 	root := "s3://" + strings.TrimSuffix(o.place.bucket+"/"+o.place.prefix, "/")
 	if o.place.folder != "" {
 		absolute, err := filepath.Abs(o.place.folder)
@@ -138,20 +139,20 @@ func (o *sqlOptions) snapshot(manifests []*sink.Manifest) (*render.Snapshot, err
 	switch {
 	case len(manifests) > 1:
 		s.Title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))
-	case first.Kind == sink.Delta:
+	case first.Kind == snapshot.Delta:
 		s.Title = "Changes of " + first.SnapshotDate + ", run " + first.RunID + "."
-	case first.Kind == sink.AsOf:
+	case first.Kind == snapshot.AsOf:
 		s.Title = "Enrollment as of " + first.SnapshotDate + ", run " + first.RunID + "."
 	default:
 		s.Title = "Snapshot of " + first.SnapshotDate + ", run " + first.RunID + "."
 	}
-	if first.Kind == sink.Delta {
+	if first.Kind == snapshot.Delta {
 		for _, m := range manifests {
 			s.Deltas = append(s.Deltas, m.RunID)
 		}
 	}
 	for _, table := range schemas.Tables() {
-		folder := path.Dir(path.Clean(sink.DatePath(first.Kind, table.Name, first.SnapshotDate)))
+		folder := path.Dir(path.Clean(snapshot.DatePath(first.Kind, table.Name, first.SnapshotDate)))
 		t := render.SnapshotTable{Table: table, Folder: folder}
 		exported := false
 		for _, m := range manifests {
@@ -175,41 +176,41 @@ func (o *sqlOptions) snapshot(manifests []*sink.Manifest) (*render.Snapshot, err
 var errNothingPublished = usagef("see growth-export status for what is there")
 
 // runsByID returns the manifests of published runs, oldest first. Several runs must all be delta runs.
-func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*sink.Manifest, error) {
-	var runs []*sink.Manifest
+func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*snapshot.Manifest, error) {
+	var runs []*snapshot.Manifest
 	for _, id := range ids {
-		manifest, err := sink.ReadManifest(ctx, store, id)
+		manifest, err := snapshot.ReadManifest(ctx, store, id)
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
 			return nil, fmt.Errorf("no run %s is published at %s: %w", id, store, errNothingPublished)
 		case err != nil:
 			return nil, fmt.Errorf("read run %s: %w", id, err)
-		case manifest.Status != sink.Published:
+		case manifest.Status != snapshot.Published:
 			return nil, usagef("run %s at %s was replaced, its files are gone: name the run that replaced it, see growth-export status", id, store)
-		case len(ids) > 1 && manifest.Kind != sink.Delta:
+		case len(ids) > 1 && manifest.Kind != snapshot.Delta:
 			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: name it alone", id)
 		}
 		runs = append(runs, manifest)
 	}
-	slices.SortFunc(runs, sink.ByPlan)
+	slices.SortFunc(runs, snapshot.ByPlan)
 	return runs, nil
 }
 
 // publishedRun returns the manifest of the snapshot of a date, of the enrollment
 // as of a date, or of the latest snapshot if both dates are empty.
-func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effectiveDate string) (*sink.Manifest, error) {
-	var manifest *sink.Manifest
+func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
+	var manifest *snapshot.Manifest
 	var err error
 	what, missing := "latest snapshot", "no snapshot of all schools is published"
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
-		manifest, err = sink.Standing(ctx, store, sink.Full, snapshotDate)
+		manifest, err = snapshot.Standing(ctx, store, snapshot.Full, snapshotDate)
 	case effectiveDate != "":
 		what = "enrollment as of " + effectiveDate
-		manifest, err = sink.Standing(ctx, store, sink.AsOf, effectiveDate)
+		manifest, err = snapshot.Standing(ctx, store, snapshot.AsOf, effectiveDate)
 	default:
-		manifest, err = sink.LatestRun(ctx, store)
+		manifest, err = snapshot.LatestRun(ctx, store)
 	}
 	if snapshotDate != "" || effectiveDate != "" {
 		missing = "there is no " + what

@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -46,24 +47,24 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	var cleaned []string
 	if o.clean {
-		cleaned, err = await(ctx, func() ([]string, error) { return sink.Clean(ctx, store, a.now(), o.cleanAfter) })
+		cleaned, err = await(ctx, func() ([]string, error) { return maintenance.Clean(ctx, store, a.now(), o.cleanAfter) })
 		if err != nil {
 			return err
 		}
 	}
-	runs, err := await(ctx, func() ([]sink.RunState, error) { return sink.Runs(ctx, store) })
+	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return snapshot.Runs(ctx, store) })
 	if err != nil {
 		return fmt.Errorf("list the runs at %s: %w", store, err)
 	}
 	value := struct {
-		Destination string          `json:"destination"`
-		Runs        []sink.RunState `json:"runs"`
-		Cleaned     []string        `json:"cleaned,omitempty"`
+		Destination string              `json:"destination"`
+		Runs        []snapshot.RunState `json:"runs"`
+		Cleaned     []string            `json:"cleaned,omitempty"`
 	}{store.String(), notNil(runs), cleaned}
 	return writeOutput(a.stdout, o.output, value, statusText(store.String(), runs, cleaned, a.now()))
 }
 
-func statusText(dest string, runs []sink.RunState, cleaned []string, now time.Time) string {
+func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time) string {
 	var b strings.Builder
 	for _, run := range cleaned {
 		fmt.Fprintf(&b, "cleaned run %s\n", printable(run))
@@ -77,10 +78,10 @@ func statusText(dest string, runs []sink.RunState, cleaned []string, now time.Ti
 	for i := range runs {
 		r := &runs[i]
 		rows, size, took := "-", "-", "-"
-		if r.State == sink.StatePublished || r.State == sink.StateReplaced {
+		if r.State == snapshot.StatePublished || r.State == snapshot.StateReplaced {
 			rows, took = wording.Count(r.Rows), wording.Duration(r.Duration)
 		}
-		if r.State == sink.StatePublished {
+		if r.State == snapshot.StatePublished {
 			size = wording.Size(r.Bytes)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, stateText(r),
@@ -103,11 +104,11 @@ func statusText(dest string, runs []sink.RunState, cleaned []string, now time.Ti
 }
 
 // stateText returns the state of a run, with the number of staged tasks while it is staging.
-func stateText(r *sink.RunState) string {
+func stateText(r *snapshot.RunState) string {
 	switch {
 	case r.SupersededBy != "":
 		return r.State + ", superseded"
-	case r.State == sink.StateStaging && r.Units > 0:
+	case r.State == snapshot.StateStaging && r.Units > 0:
 		return fmt.Sprintf("%s, %d of %d tasks", r.State, r.Staged, r.Units)
 	}
 	return r.State

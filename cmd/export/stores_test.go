@@ -10,8 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestOtherStores exports two nights, replaces the second, lets two publishers
@@ -63,9 +64,9 @@ func TestOtherStores(t *testing.T) {
 			}
 			current := func(date string) string {
 				t.Helper()
-				var pointer sink.Pointer
-				s.readJSON(t, sink.PointerPath(sink.Full, date), &pointer)
-				requireVerified(t, s.open(t), sink.VerifyTarget{SnapshotDate: date})
+				var pointer snapshot.Pointer
+				s.readJSON(t, snapshot.PointerPath(snapshot.Full, date), &pointer)
+				requireVerified(t, s.open(t), maintenance.VerifyTarget{SnapshotDate: date})
 				return pointer.RunID
 			}
 
@@ -99,8 +100,8 @@ func TestOtherStores(t *testing.T) {
 				}
 			}
 
-			var plan sink.Plan
-			s.readJSON(t, sink.PlanPath("first"), &plan)
+			var plan snapshot.Plan
+			s.readJSON(t, snapshot.PlanPath("first"), &plan)
 			end := s.command(t, "purge", "--schools", plan.Schools[0].Bid).run()
 			require.Equal(t, test.purge, end.code, end.stdout+end.stderr)
 			current(dates[0])

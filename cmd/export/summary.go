@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -126,13 +126,13 @@ func headline(s *pipeline.Summary) string {
 }
 
 // runKind names the kind of a run, with its article.
-func runKind(kind sink.Kind) string {
+func runKind(kind snapshot.Kind) string {
 	switch kind {
-	case sink.AsOf:
+	case snapshot.AsOf:
 		return "an as-of run"
-	case sink.Delta:
+	case snapshot.Delta:
 		return "a delta run"
-	case sink.Full:
+	case snapshot.Full:
 	}
 	return "a full run"
 }
@@ -195,7 +195,7 @@ func retries(n int64) string {
 	return wording.Count(n) + " retries"
 }
 
-func summarizeRequests(b *strings.Builder, r sink.Requests) {
+func summarizeRequests(b *strings.Builder, r snapshot.Requests) {
 	fmt.Fprintf(b, "requests  %s, %s, %s",
 		wording.Count(r.Total), retries(r.Retries), wording.Many(r.TokenRefreshes, "new token"))
 	var answers []string
@@ -209,18 +209,18 @@ func summarizeRequests(b *strings.Builder, r sink.Requests) {
 }
 
 // summarizeChecks counts the passed checks of the service's own rules and lists the failed ones.
-func summarizeChecks(b *strings.Builder, checks []sink.Check) {
+func summarizeChecks(b *strings.Builder, checks []snapshot.Check) {
 	if len(checks) == 0 {
 		return
 	}
-	failed := sink.FailedChecks(checks)
+	failed := snapshot.FailedChecks(checks)
 	fmt.Fprintf(b, "checks    %d of %d passed\n", len(checks)-len(failed), len(checks))
 	for _, c := range failed {
 		fmt.Fprintf(b, "  warning  %s: %s %s\n", c.Check, wording.Count(c.Count), c.Meaning())
 	}
 }
 
-func summarizeDrift(b *strings.Builder, drift []sink.Drift) {
+func summarizeDrift(b *strings.Builder, drift []snapshot.Drift) {
 	for i, d := range drift {
 		if i == maxListed {
 			fmt.Fprintf(b, "          and %d more kinds, see the manifest\n", len(drift)-i)
@@ -286,17 +286,17 @@ func tableToShow(tables []pipeline.TableSummary) string {
 // countQuery returns a complete DuckDB query over a table of a run.
 func countQuery(s *pipeline.Summary, table string) string {
 	files := "*.parquet"
-	if s.Kind == sink.Delta {
+	if s.Kind == snapshot.Delta {
 		// The folder may hold other delta runs of the same day.
 		files = "part-????-" + s.RunID + ".parquet"
 	}
-	glob := joinPath(filepath.ToSlash(s.Destination), sink.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
+	glob := joinPath(filepath.ToSlash(s.Destination), snapshot.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
 	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
 }
 
 // failureText names a failed school and its error. Most errors of the service name the dataset and the bid already; a
 // school may have no bid.
-func failureText(f sink.SchoolFailure) string {
+func failureText(f snapshot.SchoolFailure) string {
 	text := printable(f.Error)
 	if f.SchoolBid == "" || !strings.Contains(f.Error, wording.Bid(f.SchoolBid)) {
 		return strings.TrimSpace(wording.School(f.SchoolName, f.SchoolBid)+" "+f.Dataset) + ": " + text

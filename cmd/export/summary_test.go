@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -20,8 +20,8 @@ func TestSummary(t *testing.T) {
 			{Table: "schools", Rows: 3, Files: 1, Bytes: 500},
 			{Table: "test_results", Rows: 1234, Files: 2, Bytes: 123456},
 		},
-		Datasets: []pipeline.DatasetSummary{{Dataset: "test_results", ManifestDataset: sink.ManifestDataset{OK: 1, Denied: 2, Failed: 1}}},
-		Schools: sink.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1, Failures: []sink.SchoolFailure{
+		Datasets: []pipeline.DatasetSummary{{Dataset: "test_results", ManifestDataset: snapshot.ManifestDataset{OK: 1, Denied: 2, Failed: 1}}},
+		Schools: snapshot.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1, Failures: []snapshot.SchoolFailure{
 			{SchoolBid: "bid\n1", Dataset: "test_results", Error: "status 500"},
 			{SchoolBid: "bid2", Dataset: "students", Error: "students of school bid2: status 404"},
 			{SchoolBid: "bid3", SchoolName: "Lincoln Elementary", Dataset: "students", Error: "students of school bid3: status 404"},
@@ -29,8 +29,8 @@ func TestSummary(t *testing.T) {
 			{SchoolName: "Elm", Error: "it has no bid"},
 		}},
 		Denials:  []pipeline.Denial{{SchoolBid: "bid9", SchoolName: "Pine Middle", Datasets: []string{"students", "test_results"}}},
-		Requests: sink.Requests{Total: 1010, Retries: 8, TokenRefreshes: 1, ByStatus: map[string]int64{"500": 9, "200": 1001}},
-		Drift: []sink.Drift{
+		Requests: snapshot.Requests{Total: 1010, Retries: 8, TokenRefreshes: 1, ByStatus: map[string]int64{"500": 9, "200": 1001}},
+		Drift: []snapshot.Drift{
 			{Table: "test_results", Field: "", Kind: "unknown_field", Count: 1},
 			{Table: "test_results", Field: "a: b", Kind: "unknown_field", Count: 1},
 			{Table: "test_results", Field: "x", Kind: "unknown_field", Count: 12},
@@ -71,14 +71,14 @@ next      failures are listed in _runs/r1/ledger.parquet
 // TestSummaryNamesPlaces expects the name of each kind of run and a query that reads the run's files.
 func TestSummaryNamesPlaces(t *testing.T) {
 	t.Parallel()
-	for destination, kinds := range map[string]map[sink.Kind][2]string{
+	for destination, kinds := range map[string]map[snapshot.Kind][2]string{
 		"out": {
-			sink.Full:  {"snapshot 2026-11-20", "out/students/snapshot_date=2026-11-20/**/*.parquet"},
-			sink.AsOf:  {"enrollment as of 2026-11-20", "out/as_of/students/snapshot_date=2026-11-20/**/*.parquet"},
-			sink.Delta: {"changes of 2026-11-20", "out/changes/students/snapshot_date=2026-11-20/**/part-????-r1.parquet"},
+			snapshot.Full:  {"snapshot 2026-11-20", "out/students/snapshot_date=2026-11-20/**/*.parquet"},
+			snapshot.AsOf:  {"enrollment as of 2026-11-20", "out/as_of/students/snapshot_date=2026-11-20/**/*.parquet"},
+			snapshot.Delta: {"changes of 2026-11-20", "out/changes/students/snapshot_date=2026-11-20/**/part-????-r1.parquet"},
 		},
-		"s3://bucket/prefix": {sink.Full: {"snapshot", "s3://bucket/prefix/students/snapshot_date="}},
-		"s3://bucket/":       {sink.Full: {"snapshot", "s3://bucket/students/snapshot_date="}},
+		"s3://bucket/prefix": {snapshot.Full: {"snapshot", "s3://bucket/prefix/students/snapshot_date="}},
+		"s3://bucket/":       {snapshot.Full: {"snapshot", "s3://bucket/students/snapshot_date="}},
 	} {
 		for kind, want := range kinds {
 			text := summaryText(&pipeline.Summary{

@@ -19,7 +19,7 @@ import (
 
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/odd"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestTelemetryOfARun holds what a real receiver gets of a run with faults,
@@ -60,7 +60,7 @@ func TestTelemetryOfARun(t *testing.T) {
 	_ = cmd.Run()
 	require.Equal(t, exitPartial, cmd.ProcessState.ExitCode(), stderr)
 	require.NotContains(t, stderr.String(), "OpenTelemetry")
-	var manifest sink.Manifest
+	var manifest snapshot.Manifest
 	text, err := os.ReadFile(filepath.Join(dest, "_runs", "night", "manifest.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &manifest))
@@ -119,7 +119,7 @@ func TestTelemetryOfARun(t *testing.T) {
 }
 
 // requireFigures compares the metrics with the manifest.
-func (c *collector) requireFigures(t *testing.T, manifest *sink.Manifest, began time.Time) {
+func (c *collector) requireFigures(t *testing.T, manifest *snapshot.Manifest, began time.Time) {
 	t.Helper()
 	requests := c.values(t, "http.client.request.duration", "growth_export.operation", "http.response.status_code", "error.type")
 	byStatus := make(map[string]int64)
@@ -179,7 +179,7 @@ func (c *collector) requireFigures(t *testing.T, manifest *sink.Manifest, began 
 
 // requireTrace checks that spans nest as they should, and that there is one for
 // each request and each school's dataset.
-func (c *collector) requireTrace(t *testing.T, manifest *sink.Manifest, schools int) {
+func (c *collector) requireTrace(t *testing.T, manifest *snapshot.Manifest, schools int) {
 	t.Helper()
 	byID := make(map[string]*trace.Span)
 	for _, s := range c.spans {

@@ -18,8 +18,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // onDiskAndS3 runs a test with both kinds of destination. S3 may be missing only
@@ -165,16 +167,16 @@ func (s *testDest) staged(t *testing.T) []string {
 }
 
 // currentManifests returns the manifests of runs that are published and not replaced.
-func (s *testDest) currentManifests(t *testing.T) []*sink.Manifest {
+func (s *testDest) currentManifests(t *testing.T) []*snapshot.Manifest {
 	t.Helper()
-	var current []*sink.Manifest
+	var current []*snapshot.Manifest
 	for _, path := range s.objects(t) {
 		if !strings.HasPrefix(path, "_runs/") || !strings.HasSuffix(path, "/manifest.json") {
 			continue
 		}
-		manifest := new(sink.Manifest)
+		manifest := new(snapshot.Manifest)
 		s.readJSON(t, path, manifest)
-		if manifest.Status == sink.Published {
+		if manifest.Status == snapshot.Published {
 			current = append(current, manifest)
 		}
 	}
@@ -192,8 +194,8 @@ func (s *testDest) requireReadable(t *testing.T) {
 		date, pointer := strings.CutPrefix(path, "_snapshots/")
 		switch {
 		case pointer:
-			requireVerified(t, store, sink.VerifyTarget{SnapshotDate: strings.TrimSuffix(date, ".json")})
-		case path == sink.LatestPath:
+			requireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: strings.TrimSuffix(date, ".json")})
+		case path == snapshot.LatestPath:
 			latest = true
 		case strings.HasSuffix(path, "/change.json"):
 			publishing = true
@@ -208,7 +210,7 @@ func (s *testDest) requireReadable(t *testing.T) {
 		return
 	}
 	if latest {
-		requireVerified(t, store, sink.VerifyTarget{})
+		requireVerified(t, store, maintenance.VerifyTarget{})
 	}
 	var named []string
 	for _, manifest := range s.currentManifests(t) {
@@ -223,9 +225,9 @@ func (s *testDest) requireReadable(t *testing.T) {
 // replaced already: the pointer of the date changes first.
 func (s *testDest) requireFilesOfLatest(t *testing.T) {
 	t.Helper()
-	var latest sink.Latest
-	s.readJSON(t, sink.LatestPath, &latest)
-	manifest, err := sink.ReadManifest(t.Context(), s.open(t), latest.RunID)
+	var latest snapshot.Latest
+	s.readJSON(t, snapshot.LatestPath, &latest)
+	manifest, err := snapshot.ReadManifest(t.Context(), s.open(t), latest.RunID)
 	require.NoError(t, err)
 	for path, hash := range fileHashes(manifest) {
 		data, err := os.ReadFile(s.path(path))
@@ -234,9 +236,9 @@ func (s *testDest) requireFilesOfLatest(t *testing.T) {
 	}
 }
 
-func requireVerified(t *testing.T, store sink.Store, target sink.VerifyTarget) {
+func requireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTarget) {
 	t.Helper()
-	report, err := sink.Verify(t.Context(), store, target)
+	report, err := maintenance.Verify(t.Context(), store, target)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	require.Positive(t, report.Files)
@@ -246,9 +248,9 @@ func requireVerified(t *testing.T, store sink.Store, target sink.VerifyTarget) {
 // exactly these files, and that it left nothing else behind.
 func (s *testDest) requirePublished(t *testing.T, run string, want map[string]string) {
 	t.Helper()
-	manifest, err := sink.ReadManifest(t.Context(), s.open(t), run)
+	manifest, err := snapshot.ReadManifest(t.Context(), s.open(t), run)
 	require.NoError(t, err)
-	require.Equal(t, sink.Published, manifest.Status)
+	require.Equal(t, snapshot.Published, manifest.Status)
 	require.Equal(t, want, hashesWithoutRun(manifest))
 	s.requireReadable(t)
 	for _, other := range s.currentManifests(t) {
@@ -258,17 +260,17 @@ func (s *testDest) requirePublished(t *testing.T, run string, want map[string]st
 	for _, path := range s.objects(t) {
 		require.False(t, strings.HasPrefix(path, "."), path)
 		// The process may have been killed before it wrote the report.
-		if strings.HasPrefix(path, filepath.Dir(sink.PlanPath(run))+"/") && path != sink.ReportPath(run) {
+		if strings.HasPrefix(path, filepath.Dir(snapshot.PlanPath(run))+"/") && path != snapshot.ReportPath(run) {
 			documents = append(documents, path)
 		}
 	}
-	require.ElementsMatch(t, []string{sink.PlanPath(run), sink.ManifestPath(run), sink.LedgerPath(run)}, documents)
+	require.ElementsMatch(t, []string{snapshot.PlanPath(run), snapshot.ManifestPath(run), snapshot.LedgerPath(run)}, documents)
 	require.Empty(t, s.staged(t))
 }
 
 // fileHashes returns the hashes of a manifest's data files by path; verify compares
 // them with the bytes.
-func fileHashes(manifest *sink.Manifest) map[string]string {
+func fileHashes(manifest *snapshot.Manifest) map[string]string {
 	hashes := make(map[string]string)
 	for _, table := range manifest.Tables {
 		for _, file := range table.Files {
@@ -280,7 +282,7 @@ func fileHashes(manifest *sink.Manifest) map[string]string {
 
 // hashesWithoutRun returns the hashes by paths without the run id, equal for all
 // runs of the same rows.
-func hashesWithoutRun(manifest *sink.Manifest) map[string]string {
+func hashesWithoutRun(manifest *snapshot.Manifest) map[string]string {
 	hashes := make(map[string]string)
 	for path, hash := range fileHashes(manifest) {
 		hashes[strings.TrimSuffix(path, "-"+manifest.RunID+".parquet")] = hash

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 var rounds = flag.Int("rounds", 3, "rounds of the tests of two processes at once")
@@ -78,12 +78,12 @@ func TestTwoRunsOfADate(t *testing.T) {
 				}
 			}
 			n.requirePublished(t, s, winner[0].RunID)
-			loser, err := sink.ReadManifest(t.Context(), s.open(t), runs[0])
+			loser, err := snapshot.ReadManifest(t.Context(), s.open(t), runs[0])
 			if winner[0].RunID == runs[0] {
-				loser, err = sink.ReadManifest(t.Context(), s.open(t), runs[1])
+				loser, err = snapshot.ReadManifest(t.Context(), s.open(t), runs[1])
 			}
 			require.NoError(t, err)
-			require.Equal(t, sink.Replaced, loser.Status)
+			require.Equal(t, snapshot.Replaced, loser.Status)
 		}
 	})
 }

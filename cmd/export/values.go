@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -171,7 +171,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 		}
 	}
 	// Every spelling of a service yields the same run ids.
-	if u, err = url.Parse(sink.CanonicalBaseURL(u.String())); err != nil {
+	if u, err = url.Parse(snapshot.CanonicalBaseURL(u.String())); err != nil {
 		return nil, errors.New("not a URL: " + want)
 	}
 	return u, nil

@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -44,7 +45,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	var target sink.VerifyTarget
+	var target maintenance.VerifyTarget
 	switch which {
 	case "snapshot-date":
 		target.SnapshotDate = o.snapshotDate
@@ -57,8 +58,8 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*sink.VerifyReport, error) { return sink.Verify(ctx, store, target) })
-	if _, none := errors.AsType[*sink.RefusedError](err); none {
+	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, store, target) })
+	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return usagef("%w", err)
 	}
 	if err != nil {
@@ -70,7 +71,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 			store, report.Problems[0], len(report.Problems))
 	}
 	value := struct {
-		*sink.VerifyReport
+		*maintenance.VerifyReport
 		ExitCode int `json:"exit_code"`
 	}{report, exitCode(mismatch)}
 	if err := writeOutput(a.stdout, o.output, value, verifyText(report)); mismatch == nil {
@@ -79,7 +80,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	return mismatch
 }
 
-func verifyText(r *sink.VerifyReport) string {
+func verifyText(r *maintenance.VerifyReport) string {
 	var b strings.Builder
 	for _, problem := range r.Problems {
 		fmt.Fprintln(&b, printable(problem.String()))

@@ -50,18 +50,36 @@ func rules() map[string]rule {
 			modules: []string{"golang.org/x/sync", "golang.org/x/time"},
 			why:     "the client returns pages as bytes and does not know tables",
 		},
-		"internal/sink/parquetfile": {
+		"internal/parquetfile": {
 			ours:    []string{"internal/rows", "schemas"},
 			modules: []string{"github.com/klauspost/compress", "github.com/parquet-go/parquet-go"},
 			not:     []string{"net", "os", "time"},
 			why:     "the file format does not know stores; without a clock, equal rows give equal bytes",
 		},
 		"internal/sink": {
-			ours:    []string{"internal/activity", "internal/rows", "internal/sink/parquetfile", "schemas"},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net"},
-			why:     "the sink makes files visible and does not know the service; parquetfile reads and writes Parquet; golang.org/x/sys locks files on Windows",
+			why:     "a store keeps files and documents and does not know what is in them; on Windows golang.org/x/sys locks files",
 			tests:   []string{"internal/sink/storetest"},
+		},
+		"internal/snapshot": {
+			ours:    []string{"internal/activity", "internal/parquetfile", "internal/rows", "internal/sink", "schemas"},
+			modules: []string{"golang.org/x/sync"},
+			not:     []string{"net"},
+			why:     "what a destination holds is read and changed here, through a store, whatever fetched it",
+			tests:   []string{"internal/maintenance", "internal/sink/storetest", "internal/snapshot/snapshottest"},
+		},
+		"internal/snapshot/snapshottest": {
+			ours:    []string{"internal/maintenance", "internal/rows", "internal/sink", "internal/snapshot", "schemas"},
+			modules: []string{"github.com/stretchr/testify"},
+			why:     "destinations for tests of snapshot and maintenance, linked into them alone",
+		},
+		"internal/maintenance": {
+			ours:    []string{"internal/parquetfile", "internal/rows", "internal/sink", "internal/snapshot", "schemas"},
+			modules: []string{"golang.org/x/sync"},
+			not:     []string{"net", "os"},
+			why:     "purge, prune, verify and clean change a destination through its catalogue alone",
+			tests:   []string{"internal/sink/storetest", "internal/snapshot/snapshottest"},
 		},
 		"internal/sink/s3": {
 			ours: []string{"internal/sink"},
@@ -71,7 +89,7 @@ func rules() map[string]rule {
 				"github.com/aws/smithy-go", "golang.org/x/sync",
 			},
 			why:   "the only importer of the AWS SDK; it implements the sink's Store",
-			tests: []string{"internal/rows", "internal/sink/s3/s3test", "internal/sink/storetest", "schemas"},
+			tests: []string{"internal/rows", "internal/maintenance", "internal/sink/s3/s3test", "internal/sink/storetest", "internal/snapshot", "schemas"},
 		},
 		"internal/sink/s3/s3test": {
 			modules: []string{
@@ -90,27 +108,30 @@ func rules() map[string]rule {
 			why: "numbers, names and advice are worded the same in output, logs and reports",
 		},
 		"internal/report": {
-			ours: []string{"internal/activity", "internal/sink", "internal/wording", "schemas"},
-			not:  []string{"net", "os", "context"},
-			why:  "the report depends only on manifest and ledger",
+			ours:  []string{"internal/activity", "internal/snapshot", "internal/wording", "schemas"},
+			not:   []string{"net", "os", "context"},
+			why:   "the report depends only on manifest and ledger",
+			tests: []string{"internal/sink"},
 		},
 		"internal/pipeline": {
 			ours: []string{
-				"internal/activity", "internal/extract", "internal/report", "internal/rows", "internal/sink", "internal/transform",
+				"internal/activity", "internal/extract", "internal/report", "internal/rows", "internal/sink", "internal/snapshot", "internal/transform",
 				"internal/wording", "schemas",
 			},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net/http"},
 			why:     "the only package that joins the stages; its requests go through extract",
-			tests:   []string{"internal/simulator", "internal/simulator/odd", "internal/simulator/oracle", "internal/sink/parquetfile"},
+			tests: []string{
+				"internal/maintenance", "internal/parquetfile", "internal/simulator", "internal/simulator/odd", "internal/simulator/oracle",
+			},
 		},
 		"internal/doctor": {
-			ours:  []string{"internal/extract", "internal/sink", "internal/transform", "internal/wording", "schemas"},
+			ours:  []string{"internal/extract", "internal/sink", "internal/snapshot", "internal/transform", "internal/wording", "schemas"},
 			why:   "checks what a run needs and returns findings; printing, settings and exit codes belong to the command",
 			tests: []string{"internal/simulator", "internal/sink/s3", "internal/sink/s3/s3test"},
 		},
 		"internal/telemetry": {
-			ours: []string{"internal/extract", "internal/pipeline", "internal/sink"},
+			ours: []string{"internal/extract", "internal/pipeline", "internal/sink", "internal/snapshot"},
 			modules: []string{
 				"github.com/go-logr/logr", "go.opentelemetry.io/otel",
 				"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp",
@@ -138,8 +159,8 @@ func rules() map[string]rule {
 		},
 		"cmd/export": {
 			ours: []string{
-				"internal/doctor", "internal/extract", "internal/pipeline", "internal/simulator", "internal/simulator/odd",
-				"internal/sink", "internal/sink/s3",
+				"internal/doctor", "internal/extract", "internal/maintenance", "internal/pipeline", "internal/simulator",
+				"internal/simulator/odd", "internal/sink", "internal/sink/s3", "internal/snapshot",
 				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{

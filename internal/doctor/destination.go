@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -198,8 +199,8 @@ func (c *destinationCheck) checkStage(ctx context.Context, path string) bool {
 func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 	var paths []string
 	for _, table := range schemas.Tables() {
-		for _, kind := range []sink.Kind{sink.Full, sink.AsOf, sink.Delta} {
-			paths = append(paths, sink.DatePath(kind, table.Name, "any")+c.run)
+		for _, kind := range []snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta} {
+			paths = append(paths, snapshot.DatePath(kind, table.Name, "any")+c.run)
 		}
 	}
 	err := c.Store.CheckCommit(ctx, c.run, paths)
@@ -316,17 +317,17 @@ func (c *destinationCheck) removeRoot(ctx context.Context) {
 // checkSnapshot checks that the destination accepts runs of this service and partitioning, and returns the size of the latest
 // snapshot in bytes.
 func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
-	err := sink.CheckDestination(ctx, c.Store, c.Service, c.PartitionBy, c.Service == "")
+	err := snapshot.CheckDestination(ctx, c.Store, c.Service, c.PartitionBy, c.Service == "")
 	if ctx.Err() != nil {
 		return 0
 	}
-	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
+	if _, refused := errors.AsType[*snapshot.RefusedError](err); refused {
 		c.fail(Snapshot, err, "")
 		return 0
 	}
-	var manifest *sink.Manifest
+	var manifest *snapshot.Manifest
 	if err == nil {
-		if manifest, err = sink.LatestRun(ctx, c.Store); err != nil {
+		if manifest, err = snapshot.LatestRun(ctx, c.Store); err != nil {
 			err = fmt.Errorf("read the latest snapshot: %w", err)
 		}
 	}
@@ -344,7 +345,7 @@ func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 			}
 		}
 		c.ok(Snapshot, "the latest is of %s: %s tables, %s files, %s, partitioned by %s", manifest.SnapshotDate,
-			wording.Count(len(manifest.Tables)), wording.Count(files), wording.Size(size), cmp.Or(manifest.Parameters.PartitionBy, sink.NotPartitioned))
+			wording.Count(len(manifest.Tables)), wording.Count(files), wording.Size(size), cmp.Or(manifest.Parameters.PartitionBy, snapshot.NotPartitioned))
 	}
 	return size
 }

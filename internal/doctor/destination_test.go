@@ -16,6 +16,7 @@ import (
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // stopping is a store that stops before the n-th request: it calls stop or, if stop is nil, fails from then on, as if the
@@ -114,7 +115,7 @@ func onDisk(t *testing.T, folder string) doctor.Destination {
 	t.Helper()
 	store, err := sink.NewDir(folder, sink.DirOptions{})
 	require.NoError(t, err)
-	return doctor.Destination{Store: store, Folder: folder, Scratch: t.TempDir(), PartitionBy: sink.NotPartitioned, Now: time.Now}
+	return doctor.Destination{Store: store, Folder: folder, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now}
 }
 
 // filesBelow lists everything in a folder.
@@ -192,7 +193,7 @@ func TestRemovesStaleUploads(t *testing.T) {
 		AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient,
 	})
 	require.NoError(t, err)
-	d := doctor.Destination{Store: store, Scratch: t.TempDir(), PartitionBy: sink.NotPartitioned, Now: time.Now}
+	d := doctor.Destination{Store: store, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now}
 	most := 0
 	for n := 2; n < 12; n++ {
 		killed := d

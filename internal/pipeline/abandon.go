@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Abandon gives up a run that is not published, and removes what it has staged
@@ -14,8 +14,8 @@ func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	deps.Meter.start(started, nil)
 	summary := &Summary{RunID: run, Destination: deps.Store.String()}
 	// A run without a readable plan can be abandoned too.
-	plan, _ := sink.ReadPlan(ctx, deps.Store, run)
-	if err := sink.Abandon(ctx, deps.Store, run); err != nil {
+	plan, _ := snapshot.ReadPlan(ctx, deps.Store, run)
+	if err := snapshot.Abandon(ctx, deps.Store, run); err != nil {
 		return summary, usageIfRefused(err)
 	}
 	if plan != nil {

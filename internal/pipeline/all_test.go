@@ -10,6 +10,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -81,7 +82,7 @@ func TestRecordsThatAreUnavailable(t *testing.T) {
 	require.Equal(t, int64(1), summary.Schools.Failed)
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(t, err)
-	for _, row := range readFile(t, s.dest+"/"+s.manifest("2026-11-20", store).Ledger.Path, sink.LedgerTable()) {
+	for _, row := range readFile(t, s.dest+"/"+s.manifest("2026-11-20", store).Ledger.Path, snapshot.LedgerTable()) {
 		n, ok := row["records_unavailable"].(int64)
 		require.True(t, ok)
 		if row["requested_school_bid"] == left {
@@ -127,7 +128,7 @@ func TestAsOfAndDeltaRuns(t *testing.T) {
 	s.server.ResetLog()
 	settings.ModifiedSince = pipeline.SinceAuto
 	summary := s.run(settings)
-	require.Equal(t, sink.Delta, summary.Kind)
+	require.Equal(t, snapshot.Delta, summary.Kind)
 	delta := 0
 	for _, r := range s.asked() {
 		require.Equal(t, taken[r.Operation], r.Query.Has("modified-since"), r.Operation)
@@ -148,13 +149,13 @@ func TestAutoLeavesNoGap(t *testing.T) {
 	s := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
 	settings.Datasets = []string{"student_school_associations"}
-	at := func(now time.Time, since string) *sink.Plan {
+	at := func(now time.Time, since string) *snapshot.Plan {
 		deps := s.deps(nil)
 		deps.Now = func() time.Time { return now }
 		settings.ModifiedSince = since
 		summary, err := pipeline.Run(t.Context(), deps, settings)
 		require.NoError(t, err)
-		plan, err := sink.ReadPlan(t.Context(), deps.Store, summary.RunID)
+		plan, err := snapshot.ReadPlan(t.Context(), deps.Store, summary.RunID)
 		require.NoError(t, err)
 		return plan
 	}

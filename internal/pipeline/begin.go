@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -33,7 +34,7 @@ func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
 // usageIfRefused turns a refusal because of what is at the destination into a
 // usage error; any other error in reading it stays a failure.
 func usageIfRefused(err error) error {
-	if _, refused := errors.AsType[*sink.RefusedError](err); refused {
+	if _, refused := errors.AsType[*snapshot.RefusedError](err); refused {
 		return Usagef("%w", err)
 	}
 	return err
@@ -44,7 +45,7 @@ func usageIfRefused(err error) error {
 // nothing to it.
 func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, error) {
 	s := r.settings
-	if s.IfMissing || s.kind() == sink.AsOf && !s.Replace {
+	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
 		current, err := r.findEqual(ctx, r.date)
 		if err != nil {
 			return found, err
@@ -54,7 +55,7 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 		}
 	}
 	yesterday := r.now.AddDate(0, 0, -1).Format(time.DateOnly)
-	if s.kind() != sink.AsOf && r.date < yesterday && !s.Backdate {
+	if s.kind() != snapshot.AsOf && r.date < yesterday && !s.Backdate {
 		return found, Usagef("--snapshot-date %s is before yesterday, and the service only reports the state of today:"+
 			" use --effective-date %s for the enrollment as of that date, or --backdate to store today's data under it",
 			r.date, r.date)
@@ -71,7 +72,7 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 // may.
 func (r *run) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
-	r.replaces, err = sink.CheckReplace(ctx, r.Store, sink.Candidate{
+	r.replaces, err = snapshot.CheckReplace(ctx, r.Store, snapshot.Candidate{
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
 	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
@@ -82,9 +83,9 @@ func (r *run) checkReplace(ctx context.Context, id, date string, today, replace 
 
 // findEqual returns the published run of the date that this one would repeat;
 // nil if there is none.
-func (r *run) findEqual(ctx context.Context, date string) (*sink.Manifest, error) {
+func (r *run) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
 	kind := r.settings.kind()
-	current, err := sink.FindEqual(ctx, r.Store, kind, date, r.settings.BaseURL, r.scope)
+	current, err := snapshot.FindEqual(ctx, r.Store, kind, date, r.settings.BaseURL, r.scope)
 	if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
 		return nil, nil // CheckReplace reports it.
 	}

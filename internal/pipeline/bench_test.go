@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink/parquetfile"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )

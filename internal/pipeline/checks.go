@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )
@@ -33,7 +34,7 @@ type checker struct {
 	seed    maphash.Seed
 }
 
-func newChecker(plan *sink.Plan) (*checker, error) {
+func newChecker(plan *snapshot.Plan) (*checker, error) {
 	oldest, err := yearBefore(plan.SnapshotDate)
 	if err != nil {
 		return nil, err
@@ -52,9 +53,9 @@ func newChecker(plan *sink.Plan) (*checker, error) {
 // note sets the count of a check that was made for one school.
 func (r *result) note(check string, count int64) {
 	if r.checks == nil {
-		r.checks = make(sink.CheckCounts)
+		r.checks = make(snapshot.CheckCounts)
 	}
-	r.checks[check] = sink.CheckCount{Count: count, Schools: 1}
+	r.checks[check] = snapshot.CheckCount{Count: count, Schools: 1}
 }
 
 // results reads the test results of a school. The service returns at most one
@@ -76,16 +77,16 @@ func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []tr
 // readResults reads the list once and makes the checks that need no other list.
 // It returns the count of one_result_per_subject.
 func (f *fetcher) readResults(ctx context.Context, d *dataset, r *result, calls []transform.Params) (repeated int64, err error) {
-	if err := f.chains(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != sink.StatusOK {
+	if err := f.chains(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != snapshot.StatusOK {
 		return 0, err
 	}
 	results := r.tables[0]
 	repeated = countRepeatedSubjects(results, f.check.seed)
-	r.note(sink.CheckOneResultPerSubject, repeated)
-	r.note(sink.CheckPageSize, r.oddPages)
-	r.note(sink.CheckOlderThanAYear, countOlder(results, f.check.oldest))
-	r.note(sink.CheckRITOrder, countDisordered(results, "rit_score_low", "rit", "rit_score_high"))
-	r.note(sink.CheckItemsOrder, countDisordered(results, "items_correct", "items_shown", "items_total"))
+	r.note(snapshot.CheckOneResultPerSubject, repeated)
+	r.note(snapshot.CheckPageSize, r.oddPages)
+	r.note(snapshot.CheckOlderThanAYear, countOlder(results, f.check.oldest))
+	r.note(snapshot.CheckRITOrder, countDisordered(results, "rit_score_low", "rit", "rit_score_high"))
+	r.note(snapshot.CheckItemsOrder, countDisordered(results, "items_correct", "items_shown", "items_total"))
 	if f.check.terms {
 		r.terms = countTerms(results, r.ledger.SchoolBid, f.check.schools)
 	}
@@ -110,7 +111,7 @@ func newRosters(schools int) rosters {
 // students, and records the enrollment sessions of its academic years. The
 // result must still hold its rows.
 func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) error {
-	ok := read.ledger.Status == sink.StatusOK
+	ok := read.ledger.Status == snapshot.StatusOK
 	check := r.fetch.check
 	switch u.dataset.Name {
 	case studentsDataset:
@@ -128,7 +129,7 @@ func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) erro
 		}
 		students, err := r.rosterOf(ctx, u, i)
 		if err == nil && students != nil {
-			read.note(sink.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
+			read.note(snapshot.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
 		}
 		return err
 	case yearsDataset:
@@ -182,7 +183,7 @@ func (s *stagedStudents) rosters(ctx context.Context, store sink.Store, run stri
 			some.Columns = append(some.Columns, table.Columns[table.Column(name)])
 		}
 		all := make(map[string]roster)
-		s.err = sink.ReadStaged(ctx, store, run, s.file, some, func(b *rows.Batch) error {
+		s.err = snapshot.ReadStaged(ctx, store, run, s.file, some, func(b *rows.Batch) error {
 			for i := range b.Len() {
 				school := string(b.Cols[0].Text(b.Row(i)))
 				students := all[school]
@@ -204,13 +205,13 @@ func (s *stagedStudents) release() {
 }
 
 // noteStaged records the students that an earlier process has staged.
-func (r *run) noteStaged(u sink.Unit, journal *sink.Journal) {
+func (r *run) noteStaged(u snapshot.Unit, journal *snapshot.Journal) {
 	if u.Dataset != studentsDataset {
 		return
 	}
 	s := &stagedStudents{file: journal.Files[studentsDataset], ok: make(map[string]bool)}
 	for i := range journal.Ledger {
-		if row := &journal.Ledger[i]; row.Status == sink.StatusOK {
+		if row := &journal.Ledger[i]; row.Status == snapshot.StatusOK {
 			s.ok[row.SchoolBid] = true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"example.org/growthexport/internal/simulator/odd"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // broken is a world that breaks rules, with lists of several pages.
@@ -20,16 +21,16 @@ func broken(rules ...string) simulator.Options {
 }
 
 // checksOf are the checks that the oracle expects.
-func checksOf(expected *oracle.Expected) []sink.Check {
-	checks := []sink.Check{}
+func checksOf(expected *oracle.Expected) []snapshot.Check {
+	checks := []snapshot.Check{}
 	for _, c := range expected.Checks {
-		checks = append(checks, sink.Check{Check: c.Check, Table: c.Table, Count: c.Count, Schools: c.Schools})
+		checks = append(checks, snapshot.Check{Check: c.Check, Table: c.Table, Count: c.Count, Schools: c.Schools})
 	}
 	return checks
 }
 
 // counted is the count of a check; -1 if it was not made.
-func counted(checks []sink.Check, name string) int64 {
+func counted(checks []snapshot.Check, name string) int64 {
 	for _, c := range checks {
 		if c.Check == name {
 			return c.Count
@@ -91,8 +92,8 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	settings.Datasets = []string{"schools", "test_results"}
 	alone := s.run(settings)
 	require.Len(t, alone.Checks, 5)
-	require.Equal(t, int64(-1), counted(alone.Checks, sink.CheckUnknownStudent))
-	require.Equal(t, int64(-1), counted(alone.Checks, sink.CheckUnknownTerm))
+	require.Equal(t, int64(-1), counted(alone.Checks, snapshot.CheckUnknownStudent))
+	require.Equal(t, int64(-1), counted(alone.Checks, snapshot.CheckUnknownTerm))
 	settings.Datasets = []string{"schools", "students", "academic_years"}
 	settings.RunID = "without-results"
 	settings.Replace = true
@@ -110,7 +111,7 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	summary := s.run(settings)
 	for _, check := range summary.Checks {
 		want := int64(6)
-		if check.Check == sink.CheckUnknownStudent || check.Check == sink.CheckUnknownTerm {
+		if check.Check == snapshot.CheckUnknownStudent || check.Check == snapshot.CheckUnknownTerm {
 			want = 5
 		}
 		require.Equal(t, want, check.Schools, check.Check)
@@ -128,7 +129,7 @@ func TestListThatMoves(t *testing.T) {
 	s := newSite(t, broken(), simulator.ServerOptions{})
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", ToTry: 1, Kind: simulator.FaultListMoves}})
 	summary := s.run(defaults())
-	require.Zero(t, counted(summary.Checks, sink.CheckOneResultPerSubject), "the second reading was clean")
+	require.Zero(t, counted(summary.Checks, snapshot.CheckOneResultPerSubject), "the second reading was clean")
 	require.Equal(t, quiet.hashes(), s.hashes(), "the files are those of a list at rest")
 	ledger := s.ledgerOf(summary.RunID, "test_results")
 	for i, school := range s.world.Schools() {
@@ -149,7 +150,7 @@ func TestListThatMoves(t *testing.T) {
 	settings.RunID = "moving"
 	summary = s.run(settings)
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, sink.CheckOneResultPerSubject), "one pair in each page")
+	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, snapshot.CheckOneResultPerSubject), "one pair in each page")
 
 	// A list whose second reading fails cannot be trusted at all.
 	moving := s.world.Schools()[5].Bid
@@ -177,8 +178,8 @@ func TestStrictChecks(t *testing.T) {
 	settings.StrictChecks = true
 	summary := s.run(settings)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	count := counted(checksOf(oracle.Expect(s.world, oracle.Options{})), sink.CheckRITOrder)
-	require.Equal(t, []string{sink.Check{Check: sink.CheckRITOrder, Table: "test_results", Count: count}.String() + " (--strict-checks)"}, summary.Held)
+	count := counted(checksOf(oracle.Expect(s.world, oracle.Options{})), snapshot.CheckRITOrder)
+	require.Equal(t, []string{snapshot.Check{Check: snapshot.CheckRITOrder, Table: "test_results", Count: count}.String() + " (--strict-checks)"}, summary.Held)
 	require.Contains(t, summary.Held[0], "check rit_order, table test_results: ")
 	require.Empty(t, s.visible())
 
@@ -197,12 +198,12 @@ func TestStrictChecks(t *testing.T) {
 }
 
 // ledgerOf are the rows of a dataset in a run's ledger, by school.
-func (s *site) ledgerOf(run, dataset string) map[string]sink.LedgerRow {
+func (s *site) ledgerOf(run, dataset string) map[string]snapshot.LedgerRow {
 	s.t.Helper()
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
-	rows := make(map[string]sink.LedgerRow)
-	require.NoError(s.t, sink.ReadLedger(s.t.Context(), store, run, func(row *sink.LedgerRow) {
+	rows := make(map[string]snapshot.LedgerRow)
+	require.NoError(s.t, snapshot.ReadLedger(s.t.Context(), store, run, func(row *snapshot.LedgerRow) {
 		if row.Dataset == dataset {
 			rows[row.SchoolBid] = *row
 		}
@@ -247,7 +248,7 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 			require.Equal(t, pipeline.Published, summary.Outcome)
 			got := slices.Clone(summary.Checks)
 			if on.fewer {
-				i := slices.IndexFunc(got, func(c sink.Check) bool { return c.Check == sink.CheckUnknownStudent })
+				i := slices.IndexFunc(got, func(c snapshot.Check) bool { return c.Check == snapshot.CheckUnknownStudent })
 				require.Positive(t, got[i].Schools)
 				require.Less(t, got[i].Schools, want[i].Schools)
 				got[i] = want[i]

@@ -8,17 +8,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // damageStaged flips a byte in the staged file of a table of a bucket.
-func (s *site) damageStaged(run string, task sink.Unit, table string) {
+func (s *site) damageStaged(run string, task snapshot.Unit, table string) {
 	s.t.Helper()
-	data, err := os.ReadFile(filepath.Join(s.dest, sink.JournalPath(run, task.Bucket, task.Dataset)))
+	data, err := os.ReadFile(filepath.Join(s.dest, snapshot.JournalPath(run, task.Bucket, task.Dataset)))
 	require.NoError(s.t, err)
-	var checkpoint sink.Journal
+	var checkpoint snapshot.Journal
 	require.NoError(s.t, json.Unmarshal(data, &checkpoint))
 	var staged struct{ Name string }
 	require.NoError(s.t, json.Unmarshal(checkpoint.Files[table].Staged, &staged))
@@ -45,7 +46,7 @@ func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 	summary, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	damaged := sink.Unit{Bucket: 1, Dataset: "students"}
+	damaged := snapshot.Unit{Bucket: 1, Dataset: "students"}
 	s.damageStaged("held", damaged, "students")
 
 	accept := pipeline.PublishSettings{RunID: "held", AcceptHeld: true}
@@ -53,7 +54,7 @@ func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 	require.ErrorIs(t, err, pipeline.ErrIncomplete)
 	require.ErrorContains(t, err, "(students of bucket 1); their staged files are damaged or gone: run it again")
 	store := s.deps(nil).Store
-	report, err := sink.Verify(t.Context(), store, sink.VerifyTarget{})
+	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, "good", report.RunID)
 	require.Empty(t, report.Problems)
@@ -67,7 +68,7 @@ func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 		asked[request.Operation] = true
 	}
 	require.Equal(t, map[string]bool{simulator.OperationToken: true, "students": true, "test_results": true}, asked)
-	report, err = sink.Verify(t.Context(), store, sink.VerifyTarget{})
+	report, err = maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, "held", report.RunID)
 	require.Empty(t, report.Problems)

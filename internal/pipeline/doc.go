@@ -10,7 +10,7 @@
 //	          results in the order of the schools -> one file per table
 //	          files staged, journal written: the unit is done for good
 //	judge     journals gathered; failed schools, shrunken tables hold it back
-//	publish   every file, ledger, manifest, pointer (sink.Publish)
+//	publish   every file, ledger, manifest, pointer (snapshot.Publish)
 //	tell      the page of the run, whatever became of it (report.go)
 //
 // One errgroup works through the (bucket, dataset, school) steps in order.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -15,10 +15,10 @@ type Estimate struct {
 	// not be requested again.
 	Resumes bool `json:"resumes"`
 	// AlreadyPublished: the run is published, and nothing would be done.
-	AlreadyPublished bool      `json:"already_published,omitempty"`
-	Kind             sink.Kind `json:"kind"`
-	SnapshotDate     string    `json:"snapshot_date"`
-	Destination      string    `json:"destination"`
+	AlreadyPublished bool          `json:"already_published,omitempty"`
+	Kind             snapshot.Kind `json:"kind"`
+	SnapshotDate     string        `json:"snapshot_date"`
+	Destination      string        `json:"destination"`
 	// BaseURL is the service of the run. MovesFrom is the one that the destination
 	// belongs to now, if publishing the run would move it.
 	BaseURL   string `json:"base_url"`
@@ -27,11 +27,11 @@ type Estimate struct {
 	Replaces *ReplacedRun `json:"replaces,omitempty"`
 	Schools  int          `json:"schools"`
 	// Districts are those of 4.2, where the run needs them.
-	Districts     int                  `json:"districts"`
-	FailedSchools []sink.SchoolFailure `json:"failed_schools"`
-	Buckets       int                  `json:"buckets"`
-	Datasets      []DatasetEstimate    `json:"datasets"`
-	Files         int                  `json:"files"`
+	Districts     int                      `json:"districts"`
+	FailedSchools []snapshot.SchoolFailure `json:"failed_schools"`
+	Buckets       int                      `json:"buckets"`
+	Datasets      []DatasetEstimate        `json:"datasets"`
+	Files         int                      `json:"files"`
 	// Requests are at least that many, and exactly that many if Exact, apart
 	// from retries and tokens.
 	Requests int  `json:"requests"`
@@ -142,7 +142,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		if estimates[i], err = r.estimate(found, looked, latency); err != nil {
 			return nil, err
 		}
-		if estimates[i].MovesFrom, err = sink.MovesFrom(ctx, deps.Store, r.settings.BaseURL); err != nil {
+		if estimates[i].MovesFrom, err = snapshot.MovesFrom(ctx, deps.Store, r.settings.BaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -196,7 +196,7 @@ func (r *run) estimate(found *standing, looked *lookups, latency time.Duration) 
 // requests returns how many calls a dataset takes, or at least takes: where an
 // answer comes in pages, or calls depend on what another one names, nobody can
 // tell before.
-func requests(d *schemas.Dataset, plan *sink.Plan, looked *lookups) (least int, exact bool) {
+func requests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least int, exact bool) {
 	switch {
 	case d.Per == schemas.Once:
 		return 1, true

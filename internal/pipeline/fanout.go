@@ -11,7 +11,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )
@@ -24,13 +24,13 @@ import (
 // The lists are asked for here even if they were, or will be, for their own
 // sake: a few requests beside hundreds, for which no school's identifiers have
 // to be kept until their turn comes.
-func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school sink.School) error {
+func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school snapshot.School) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.fail(errNoPerspective)
 		return nil
 	}
 	calls, err := f.feed(ctx, d, r, school)
-	if err != nil || r.ledger.Status != sink.StatusOK {
+	if err != nil || r.ledger.Status != snapshot.StatusOK {
 		return err
 	}
 	for _, table := range d.Tables {
@@ -39,7 +39,7 @@ func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school sink
 	// Rows are to be in the order of the calls, so these go in windows, each as
 	// many at once as may be.
 	for window := range slices.Chunk(calls, f.window) {
-		if err := f.calls(ctx, d, r, window); err != nil || r.ledger.Status != sink.StatusOK {
+		if err := f.calls(ctx, d, r, window); err != nil || r.ledger.Status != snapshot.StatusOK {
 			return err
 		}
 	}
@@ -126,13 +126,13 @@ func unavailable(err error) bool {
 // feed fetches the lists that name what the dataset is to be called for, and
 // returns the calls in the order of their rows. If one of them fails, or is
 // denied, so does the dataset.
-func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school sink.School) ([]transform.Params, error) {
+func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapshot.School) ([]transform.Params, error) {
 	type named struct{ perspective, id string }
 	found := make(map[named]bool)
 	for _, name := range d.Feeds {
 		table, declared, _ := schemas.FindTable(name)
 		feed := f.datasets[declared.Name]
-		list := &result{ledger: sink.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: sink.StatusOK}}
+		list := &result{ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
 		err := f.chains(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
 		r.ledger.Requests += list.ledger.Requests
 		r.ledger.Retries += list.ledger.Retries
@@ -140,7 +140,7 @@ func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school sink.S
 			return nil, err
 		}
 		r.ledger.RecordsUnavailable += list.ledger.RecordsUnavailable
-		if list.ledger.Status != sink.StatusOK {
+		if list.ledger.Status != snapshot.StatusOK {
 			list.drop(feed)
 			r.ledger.Status, r.ledger.Error, r.ledger.RecordsUnavailable = list.ledger.Status, list.ledger.Error, 0
 			return nil, nil

@@ -7,7 +7,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )
@@ -15,15 +15,15 @@ import (
 // result is what became of one school's dataset: all of its rows, or none and
 // why.
 type result struct {
-	ledger sink.LedgerRow
-	drift  sink.DriftSums
+	ledger snapshot.LedgerRow
+	drift  snapshot.DriftSums
 	// childRows counts the child rows of the records received.
 	childRows int64
 	// checks are the counts of the checks that were made of the school; oddPages
 	// feeds one of them. terms and sessions are compared over the whole run.
-	checks   sink.CheckCounts
+	checks   snapshot.CheckCounts
 	oddPages int64
-	terms    sink.TermCounts
+	terms    snapshot.TermCounts
 	sessions []string
 	// firstRepeated is the number of pairs of student and subject with several
 	// results in a first reading, because of which the list was read again.
@@ -71,8 +71,8 @@ var errNoPerspective = errors.New("the school list names no district of the scho
 // school fetches a school's dataset through every call chain that it needs.
 // Only an error that ends the whole run is returned; what concerns this school
 // alone is in the result's ledger row.
-func (f *fetcher) school(ctx context.Context, d *dataset, school sink.School) (*result, error) {
-	r := &result{ledger: sink.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: sink.StatusOK}}
+func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School) (*result, error) {
+	r := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
 	if d.Per != schemas.PerSchool {
 		return r, f.fanOut(ctx, d, r, school)
 	}
@@ -89,7 +89,7 @@ func (f *fetcher) school(ctx context.Context, d *dataset, school sink.School) (*
 
 // schoolCalls are the calls of a dataset per school: one, or one for each
 // perspective, in their order.
-func schoolCalls(d *dataset, school sink.School) []transform.Params {
+func schoolCalls(d *dataset, school snapshot.School) []transform.Params {
 	if !d.TakesPerspective() {
 		return []transform.Params{{"school_bid": school.Bid}}
 	}
@@ -137,7 +137,7 @@ func (f *fetcher) chains(
 		}
 	}
 	if denied != nil && len(r.chains) == 0 {
-		r.ledger.Status, r.ledger.Error = sink.StatusDenied, denied.Error()
+		r.ledger.Status, r.ledger.Error = snapshot.StatusDenied, denied.Error()
 		r.ledger.RecordsUnavailable = 0
 	}
 	return nil
@@ -228,7 +228,7 @@ func (r *result) count(done *transform.Result) {
 	r.ledger.DuplicatesDropped += done.Duplicates
 	r.ledger.RowsWritten += int64(done.Tables[0].Len())
 	for _, d := range done.Drift {
-		r.drift.Add(sink.Drift(d))
+		r.drift.Add(snapshot.Drift(d))
 	}
 }
 
@@ -238,14 +238,14 @@ func (r *result) drop(d *dataset) {
 	for _, c := range r.chains {
 		d.release(c)
 	}
-	r.chains, r.tables, r.drift, r.childRows = nil, nil, sink.DriftSums{}, 0
+	r.chains, r.tables, r.drift, r.childRows = nil, nil, snapshot.DriftSums{}, 0
 	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
 	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
 	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0
 }
 
 func (r *result) fail(err error) {
-	r.ledger.Status, r.ledger.Error = sink.StatusFailed, err.Error()
+	r.ledger.Status, r.ledger.Error = snapshot.StatusFailed, err.Error()
 }
 
 // endsRun tells whether an error is not a school's own: the run was cancelled,

@@ -16,14 +16,15 @@ import (
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // writer is what the units of a run write with.
 type writer struct {
 	store  sink.Store
-	tables *sink.Tables
-	plan   *sink.Plan
+	tables *snapshot.Tables
+	plan   *snapshot.Plan
 	meter  *Meter
 	now    func() time.Time
 	client *extract.Client
@@ -38,11 +39,11 @@ type writer struct {
 	journalling sync.Mutex
 	// counted is what earlier journals of this process have of the client's
 	// requests: each journal takes what came since.
-	counted sink.Requests
+	counted snapshot.Requests
 }
 
 // writeJournal makes a staged unit part of the run for good.
-func (w *writer) writeJournal(ctx context.Context, j *sink.Journal) error {
+func (w *writer) writeJournal(ctx context.Context, j *snapshot.Journal) error {
 	w.journalling.Lock()
 	defer w.journalling.Unlock()
 	total := requestsOf(w.client.Stats())
@@ -50,7 +51,7 @@ func (w *writer) writeJournal(ctx context.Context, j *sink.Journal) error {
 	done := w.meter.activity.Take()
 	j.Activity = *done
 	j.StagedAt = w.now().UTC()
-	if err := sink.WriteJournal(ctx, w.store, w.plan.RunID, j); err != nil {
+	if err := snapshot.WriteJournal(ctx, w.store, w.plan.RunID, j); err != nil {
 		w.meter.activity.Return(done)
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
@@ -58,15 +59,15 @@ func (w *writer) writeJournal(ctx context.Context, j *sink.Journal) error {
 	return nil
 }
 
-func requestsOf(s extract.Stats) sink.Requests {
-	return sink.Requests{
+func requestsOf(s extract.Stats) snapshot.Requests {
+	return snapshot.Requests{
 		Total: s.Requests, Retries: s.Retries, TokenRefreshes: s.TokenRefreshes,
 		ByStatus: maps.Clone(s.ByStatus),
 	}
 }
 
-func since(total, counted sink.Requests) sink.Requests {
-	diff := sink.Requests{
+func since(total, counted snapshot.Requests) snapshot.Requests {
+	diff := snapshot.Requests{
 		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,
 		TokenRefreshes: total.TokenRefreshes - counted.TokenRefreshes,
 		ByStatus:       make(map[string]int64),
@@ -82,7 +83,7 @@ func since(total, counted sink.Requests) sink.Requests {
 // fetchAll fetches and stages every unit of this shard that is not staged.
 func (r *run) fetchAll(ctx context.Context) error {
 	w := &writer{
-		store: r.Store, tables: sink.NewTables(r.Store, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
+		store: r.Store, tables: snapshot.NewTables(r.Store, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
 		counted: r.counted,
 	}
 	defer func() { r.counted = w.counted }()
@@ -92,7 +93,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 		return err
 	}
 	r.fetch.filters, r.fetch.feedFilters = r.plan.Filters, unfiltered(r.plan.Filters)
-	r.fetch.asOf = r.plan.Kind == sink.AsOf
+	r.fetch.asOf = r.plan.Kind == snapshot.AsOf
 	if r.fetch.check, err = newChecker(r.plan); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 	group.SetLimit(max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
 	var units []*unit
 	for _, u := range todo {
-		if u.Bucket == sink.LookupBucket {
+		if u.Bucket == snapshot.LookupBucket {
 			continue
 		}
 		bucket := r.plan.Buckets[u.Bucket]
@@ -178,15 +179,15 @@ func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
 
 // unitsToDo lists this shard's units that are not staged, or hold a failed
 // school.
-func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
-	staged, damaged, err := sink.StagedUnits(ctx, r.Store, r.plan)
+func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Unit, error) {
+	staged, damaged, err := snapshot.StagedUnits(ctx, r.Store, r.plan)
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
 	}
 	for _, u := range damaged {
 		r.Logger.WarnContext(ctx, "staged files are damaged or gone: their task is fetched again", "task", u.String())
 	}
-	var todo []sink.Unit
+	var todo []snapshot.Unit
 	for _, u := range r.plan.Units() {
 		// The number of shards is this command's: another number than the plan
 		// was made with divides what is left in another way.
@@ -207,9 +208,9 @@ func (r *run) unitsToDo(ctx context.Context) ([]sink.Unit, error) {
 // stageLookups stages the lookup datasets that are to be done, fetching them
 // unless planning has just done so. A run that is resumed with one of them
 // missing asks for all that feed it again; the plan's schools stand.
-func (r *run) stageLookups(ctx context.Context, w *writer, todo []sink.Unit) error {
+func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Unit) error {
 	for _, u := range todo {
-		if u.Bucket != sink.LookupBucket {
+		if u.Bucket != snapshot.LookupBucket {
 			continue
 		}
 		if r.looked == nil {
@@ -227,7 +228,7 @@ func (r *run) stageLookups(ctx context.Context, w *writer, todo []sink.Unit) err
 }
 
 func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
-	u := newUnit(d, sink.Bucket{Index: sink.LookupBucket}, make([]sink.School, 1), r.settings.Scratch)
+	u := newUnit(d, snapshot.Bucket{Index: snapshot.LookupBucket}, make([]snapshot.School, 1), r.settings.Scratch)
 	_, err := u.deliver(ctx, w, 0, r.looked.results[d.Name])
 	u.journal.Ledger = r.looked.ledger[d.Name]
 	if err == nil {
@@ -248,18 +249,18 @@ func (m *Meter) finished(r *result, took time.Duration) {
 	})
 	m.currentDataset.Store(r.ledger.Dataset)
 	switch r.ledger.Status {
-	case sink.StatusFailed:
+	case snapshot.StatusFailed:
 		m.failed.Add(1)
-	case sink.StatusDenied:
+	case snapshot.StatusDenied:
 		m.denied.Add(1)
-	case sink.StatusOK:
+	case snapshot.StatusOK:
 	}
 }
 
 // logResult logs how a school's dataset ended. The first failure and the first
 // denial of a school are logged at the normal level, its others at debug level:
 // the ledger lists them all.
-func (r *run) logResult(ctx context.Context, school *sink.School, result *result) {
+func (r *run) logResult(ctx context.Context, school *snapshot.School, result *result) {
 	l := &result.ledger
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
 	if school.Name != "" {
@@ -268,7 +269,7 @@ func (r *run) logResult(ctx context.Context, school *sink.School, result *result
 	if result.firstRepeated > 0 {
 		r.Logger.LogAttrs(ctx, slog.LevelInfo, "list moved while it was read, so it was read again", append(slices.Clone(attrs),
 			slog.Int64("pairs_with_several_results", result.firstRepeated),
-			slog.Int64("pairs_in_second_reading", result.checks[sink.CheckOneResultPerSubject].Count))...)
+			slog.Int64("pairs_in_second_reading", result.checks[snapshot.CheckOneResultPerSubject].Count))...)
 	}
 	first := func(level slog.Level) slog.Level {
 		if _, again := r.logged.LoadOrStore(outcomeOfSchool{l.SchoolBid, l.Status}, true); again {
@@ -277,11 +278,11 @@ func (r *run) logResult(ctx context.Context, school *sink.School, result *result
 		return level
 	}
 	switch l.Status {
-	case sink.StatusFailed:
+	case snapshot.StatusFailed:
 		r.Logger.LogAttrs(ctx, first(slog.LevelWarn), "school failed", append(attrs, slog.String("error", l.Error))...)
-	case sink.StatusDenied:
+	case snapshot.StatusDenied:
 		r.Logger.LogAttrs(ctx, first(slog.LevelInfo), "access to school denied", attrs...)
-	case sink.StatusOK:
+	case snapshot.StatusOK:
 		r.Logger.LogAttrs(ctx, slog.LevelDebug, "school done",
 			append(attrs, slog.Int64("records", l.RecordsReceived), slog.Int64("pages", l.Pages))...)
 	}
@@ -291,5 +292,5 @@ func (r *run) logResult(ctx context.Context, school *sink.School, result *result
 // several.
 type outcomeOfSchool struct {
 	bid    string
-	status sink.Status
+	status snapshot.Status
 }

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"slices"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // stuckRuns are interrupted publishings that cannot be finished.
-type stuckRuns []*sink.StuckError
+type stuckRuns []*snapshot.StuckError
 
 // finishPublishing finishes interrupted publishings and returns their runs. The
 // ones that cannot be finished are logged and returned too: they block only
 // runs of their own date.
 func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
-	recovered, err := sink.Recover(ctx, deps.Store)
+	recovered, err := snapshot.Recover(ctx, deps.Store)
 	finished, stuck = recovered.Published, recovered.Stuck
 	if err != nil {
 		return finished, stuck, fmt.Errorf("finish an interrupted command: %w", err)
@@ -40,7 +40,7 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 
 // alive writes signs of life of a run while work goes on.
 func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Context) error) error {
-	stop := sink.KeepAlive(ctx, d.Store, run, func(err error) {
+	stop := snapshot.KeepAlive(ctx, d.Store, run, func(err error) {
 		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)
 	})
 	defer stop()
@@ -48,7 +48,7 @@ func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Cont
 }
 
 // of returns the stuck publishing of a run; nil if there is none.
-func (st stuckRuns) of(run string) *sink.StuckError {
+func (st stuckRuns) of(run string) *snapshot.StuckError {
 	for _, s := range st {
 		if s.Run == run {
 			return s
@@ -59,12 +59,12 @@ func (st stuckRuns) of(run string) *sink.StuckError {
 
 // without returns the stuck publishings of other runs.
 func (st stuckRuns) without(run string) stuckRuns {
-	return slices.DeleteFunc(slices.Clone(st), func(s *sink.StuckError) bool { return s.Run == run })
+	return slices.DeleteFunc(slices.Clone(st), func(s *snapshot.StuckError) bool { return s.Run == run })
 }
 
 // inTheWayOf returns why a run cannot be published before a stuck one is
 // finished or abandoned; nil if it can.
-func (st stuckRuns) inTheWayOf(deps *Deps, run string, kind sink.Kind, date string) error {
+func (st stuckRuns) inTheWayOf(deps *Deps, run string, kind snapshot.Kind, date string) error {
 	for _, s := range st {
 		own := s.Run == run && !s.Published && !s.Undone
 		if own || s.Blocks(kind, date) {

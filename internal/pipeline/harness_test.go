@@ -23,6 +23,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -77,7 +78,7 @@ func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 func defaults() pipeline.Settings {
 	s := pipeline.Settings{
 		BaseURL: "simulate", ToolVersion: "test",
-		Perspectives: pipeline.AllPerspectives, PartitionBy: sink.NotPartitioned,
+		Perspectives: pipeline.AllPerspectives, PartitionBy: snapshot.NotPartitioned,
 		SchoolsPerFile: 4, MaxShrink: pipeline.Shrink{Part: 0.2}, Shards: 1,
 		Concurrency: 8, MaxSchoolRecords: 2_000_000,
 	}
@@ -118,9 +119,9 @@ func (s *site) hashes() map[string]string {
 	return hashes
 }
 
-func (s *site) manifest(date string, store sink.Store) *sink.Manifest {
+func (s *site) manifest(date string, store sink.Store) *snapshot.Manifest {
 	s.t.Helper()
-	manifest, err := sink.Standing(s.t.Context(), store, sink.Full, date)
+	manifest, err := snapshot.Standing(s.t.Context(), store, snapshot.Full, date)
 	require.NoError(s.t, err)
 	return manifest
 }

@@ -9,27 +9,28 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // checkLimits returns the reasons why a complete run should not be published
 // before an operator has looked at it; none if it may be.
-func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limits) (sink.Held, error) {
-	var held sink.Held
+func checkLimits(ctx context.Context, store sink.Store, g *snapshot.Gathered, l limits) (snapshot.Held, error) {
+	var held snapshot.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
 		held.FailedSchools = true
 		held.Reasons = append(held.Reasons, fmt.Sprintf("%d of %d schools failed, more than --max-failed-schools %d",
 			failed, g.Schools.Total, l.maxFailed))
 	}
 	if l.strict {
-		for _, check := range sink.FailedChecks(g.Checks) {
+		for _, check := range snapshot.FailedChecks(g.Checks) {
 			held.Reasons = append(held.Reasons, check.String()+" (--strict-checks)")
 		}
 	}
-	if l.maxShrink.Off || g.Plan.Kind != sink.Full {
+	if l.maxShrink.Off || g.Plan.Kind != snapshot.Full {
 		return held, nil
 	}
-	before, err := sink.PreviousFull(ctx, store, g.Plan)
+	before, err := snapshot.PreviousFull(ctx, store, g.Plan)
 	if err != nil {
 		return held, fmt.Errorf("look for the previous snapshot: %w", err)
 	}
@@ -43,7 +44,7 @@ func checkLimits(ctx context.Context, store sink.Store, g *sink.Gathered, l limi
 
 // shrunk compares a run with the snapshot before it, and returns one reason
 // that covers everything that shrank too much; "" if nothing did.
-func shrunk(before *sink.Manifest, g *sink.Gathered, most Shrink) string {
+func shrunk(before *snapshot.Manifest, g *snapshot.Gathered, most Shrink) string {
 	type fall struct {
 		what    string
 		was, is int64

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -36,26 +36,26 @@ var errNoRunSince = errors.New("--modified-since auto: no full run of this servi
 	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
 
 // kind is the kind of run that the settings ask for.
-func (s *Settings) kind() sink.Kind {
+func (s *Settings) kind() snapshot.Kind {
 	switch {
 	case s.EffectiveDate != "":
-		return sink.AsOf
+		return snapshot.AsOf
 	case s.ModifiedSince != "":
-		return sink.Delta
+		return snapshot.Delta
 	default:
-		return sink.Full
+		return snapshot.Full
 	}
 }
 
 // takesPart tells whether a dataset can be part of a run of this kind: as-of
 // and delta runs are of those alone whose operations accept the parameter.
-func takesPart(d *schemas.Dataset, kind sink.Kind) bool {
+func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	switch kind {
-	case sink.AsOf:
+	case snapshot.AsOf:
 		return slices.Contains(d.Operation.Filters, effectiveDate)
-	case sink.Delta:
+	case snapshot.Delta:
 		return slices.Contains(d.Operation.Filters, modifiedSince)
-	case sink.Full:
+	case snapshot.Full:
 	}
 	return true
 }
@@ -88,7 +88,7 @@ func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	switch s.ModifiedSince {
 	case "":
 	case SinceAuto:
-		last, err := sink.LatestOfChain(ctx, r.Store, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
+		last, err := snapshot.LatestOfChain(ctx, r.Store, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
 		if err != nil {
 			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
 		}
@@ -126,7 +126,7 @@ func checkKind(s *Settings) error {
 			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
 		}
 	}
-	if _, isTime := sink.ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
+	if _, isTime := snapshot.ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
 		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
 	}
 	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
@@ -136,7 +136,7 @@ func checkKind(s *Settings) error {
 }
 
 // parts names the datasets that can take part in a kind of run.
-func parts(kind sink.Kind) []string {
+func parts(kind snapshot.Kind) []string {
 	var names []string
 	for _, d := range schemas.Datasets() {
 		if takesPart(d, kind) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/internal/wording"
 )
@@ -20,12 +20,12 @@ type lookups struct {
 	results map[string]*result
 	// schools are those of 4.1 in the order received, the ones without a bid
 	// and those listed twice included.
-	schools []sink.School
+	schools []snapshot.School
 	// districts are the bids of 4.2, sorted.
 	districts []string
 	// namedBy are, by school, the districts of 4.2 whose list 4.3 names it.
 	namedBy map[string][]string
-	ledger  map[string][]sink.LedgerRow
+	ledger  map[string][]snapshot.LedgerRow
 }
 
 // ErrNoSchools says that the service answered with an empty school list.
@@ -48,13 +48,13 @@ func needs(s *Settings, selected map[string]*dataset) (districts, districtSchool
 // lookUp fetches the lookups. A failure of any of them fails the run; a denial
 // of 4.2 or 4.3 denies that dataset alone.
 func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*dataset) (*lookups, error) {
-	l := &lookups{results: make(map[string]*result), namedBy: make(map[string][]string), ledger: make(map[string][]sink.LedgerRow)}
+	l := &lookups{results: make(map[string]*result), namedBy: make(map[string][]string), ledger: make(map[string][]snapshot.LedgerRow)}
 
 	schools, err := f.lookUpOnce(ctx, f.datasets["schools"], l)
 	if err != nil {
 		return nil, err
 	}
-	if schools.ledger.Status == sink.StatusDenied {
+	if schools.ledger.Status == snapshot.StatusDenied {
 		return nil, fmt.Errorf("list the schools: %w: %s", extract.ErrRefused, schools.ledger.Error)
 	}
 	if schools.ledger.RecordsReceived == 0 {
@@ -62,7 +62,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 	}
 	bids, names, districts := schools.texts(0, "school_bid"), schools.texts(0, "name"), schools.texts(0, "district_bid")
 	for i := range bids {
-		l.schools = append(l.schools, sink.School{Bid: bids[i], Name: wording.Cut(names[i], sink.MaxSchoolName), District: districts[i]})
+		l.schools = append(l.schools, snapshot.School{Bid: bids[i], Name: wording.Cut(names[i], snapshot.MaxSchoolName), District: districts[i]})
 	}
 
 	needDistricts, needLists := needs(s, selected)
@@ -87,23 +87,23 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 
 // lookUpOnce fetches a dataset of one call.
 func (f *fetcher) lookUpOnce(ctx context.Context, d *dataset, l *lookups) (*result, error) {
-	r := &result{ledger: sink.LedgerRow{Dataset: d.Name, Status: sink.StatusOK}}
+	r := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
 	if err := f.chains(ctx, d, r, []transform.Params{{}}, nil); err != nil {
 		return nil, err
 	}
-	if r.ledger.Status == sink.StatusFailed {
+	if r.ledger.Status == snapshot.StatusFailed {
 		return nil, fmt.Errorf("fetch %s: %s", d.Name, r.ledger.Error)
 	}
 	l.results[d.Name] = r
-	l.ledger[d.Name] = []sink.LedgerRow{r.ledger}
+	l.ledger[d.Name] = []snapshot.LedgerRow{r.ledger}
 	return r, nil
 }
 
 // lookUpLists fetches 4.3 for every district of 4.2, in the order of their
 // bids, which is the order of the file.
 func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error {
-	all := &result{ledger: sink.LedgerRow{Dataset: d.Name, Status: sink.StatusOK}}
-	if denied := l.results["districts"].ledger; denied.Status == sink.StatusDenied {
+	all := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
+	if denied := l.results["districts"].ledger; denied.Status == snapshot.StatusDenied {
 		denied.Dataset, denied.Requests, denied.Retries = d.Name, 0, 0
 		l.ledger[d.Name] = append(l.ledger[d.Name], denied)
 	}
@@ -111,13 +111,13 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 	group, fetching := errgroup.WithContext(ctx)
 	group.SetLimit(f.window)
 	for i, district := range l.districts {
-		lists[i] = &result{ledger: sink.LedgerRow{Dataset: d.Name, DistrictBid: district, Status: sink.StatusOK}}
+		lists[i] = &result{ledger: snapshot.LedgerRow{Dataset: d.Name, DistrictBid: district, Status: snapshot.StatusOK}}
 		group.Go(func() error {
 			if fetching.Err() != nil {
 				return context.Cause(fetching)
 			}
 			err := f.chains(fetching, d, lists[i], []transform.Params{{"district_bid": district}}, nil)
-			if err == nil && lists[i].ledger.Status == sink.StatusFailed {
+			if err == nil && lists[i].ledger.Status == snapshot.StatusFailed {
 				err = fmt.Errorf("fetch %s: %s", d.Name, lists[i].ledger.Error)
 			}
 			return err
@@ -156,7 +156,7 @@ func (r *result) merge(other *result) {
 
 // perspectives fills in through which districts each school's enrollment is
 // read: those whose list names it, and its own.
-func (l *lookups) perspectives(plan *sink.Plan, s *Settings) {
+func (l *lookups) perspectives(plan *snapshot.Plan, s *Settings) {
 	for i := range plan.Schools {
 		school := &plan.Schools[i]
 		var through []string

@@ -8,6 +8,7 @@ import (
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Meter counts what a run has done so far. A Meter is written by the run, and
@@ -129,7 +130,7 @@ func (m *Meter) readHealth(p *Progress, health extract.Health) {
 }
 
 // planned prepares the meter for the schools of a plan.
-func (m *Meter) planned(plan *sink.Plan) {
+func (m *Meter) planned(plan *snapshot.Plan) {
 	names := plan.SchoolNames()
 	m.names.Store(&names)
 }

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/odd"
 	"example.org/growthexport/internal/simulator/oracle"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestOddWorld exports all that the live service is known to send and more:
@@ -33,6 +33,6 @@ func TestOddWorld(t *testing.T) {
 
 	partitioned := newSite(t, world, options)
 	settings := everything()
-	settings.PartitionBy = sink.ByDistrict
+	settings.PartitionBy = snapshot.ByDistrict
 	require.Equal(t, pipeline.Published, partitioned.run(settings).Outcome)
 }

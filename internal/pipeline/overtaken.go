@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // overtaken is how a process ends that could not bring a run to its end: with
@@ -15,7 +15,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if ctx.Err() != nil {
 		return reason
 	}
-	if begun, err := sink.PublishingBegun(ctx, deps.Store, run); !begun {
+	if begun, err := snapshot.PublishingBegun(ctx, deps.Store, run); !begun {
 		return errors.Join(reason, err)
 	}
 	_, stuck, err := finishPublishing(ctx, deps)
@@ -25,7 +25,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if s := stuck.of(run); s != nil && !s.Published {
 		return errors.Join(reason, s)
 	}
-	manifest, err := sink.ReadManifest(ctx, deps.Store, run)
+	manifest, err := snapshot.ReadManifest(ctx, deps.Store, run)
 	if err != nil {
 		return errors.Join(reason, err)
 	}
@@ -39,9 +39,9 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 // tidy drops what is left of the staging of a published run, and of the pages of
 // those that it replaced: a publisher may have been killed on its last steps. It
 // is as good as it was if that fails.
-func tidy(ctx context.Context, deps *Deps, manifest *sink.Manifest) {
+func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
-		if err := sink.Tidy(ctx, deps.Store, run); err != nil && ctx.Err() == nil {
+		if err := snapshot.Tidy(ctx, deps.Store, run); err != nil && ctx.Err() == nil {
 			deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
 		}
 	}

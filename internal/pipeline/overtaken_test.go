@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // lockless is a store that keeps nobody out, as on S3.
@@ -34,7 +36,7 @@ type interrupted struct {
 }
 
 func (s interrupted) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if path != sink.ReportPath("run") && path != sink.AlivePath("run") && s.written.Add(1) == s.before {
+	if path != snapshot.ReportPath("run") && path != snapshot.AlivePath("run") && s.written.Add(1) == s.before {
 		s.act()
 	}
 	return s.lockless.Write(ctx, path, data, when)
@@ -145,7 +147,7 @@ func TestOvertakenWhilePublishing(t *testing.T) {
 	var publishing atomic.Bool
 	before := interrupted{lockless: lockless{deps.Store}, before: 3, written: &count, act: func() {
 		other := s.deps(nil)
-		other.Store = killed{lockless: lockless{other.Store}, path: sink.ManifestPath("run")}
+		other.Store = killed{lockless: lockless{other.Store}, path: snapshot.ManifestPath("run")}
 		_, err := pipeline.Run(t.Context(), other, settings)
 		require.ErrorIs(t, err, errKilled)
 		publishing.Store(true)
@@ -155,7 +157,7 @@ func TestOvertakenWhilePublishing(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, publishing.Load())
 	require.True(t, summary.AlreadyPublished)
-	report, err := sink.Verify(t.Context(), deps.Store, sink.VerifyTarget{RunID: "run"})
+	report, err := maintenance.Verify(t.Context(), deps.Store, maintenance.VerifyTarget{RunID: "run"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	staged, err := deps.Store.Staged(t.Context())

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
 // makePlan pins what the run will do from the settings and the lookups.
-func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
+func (r *run) makePlan(id string, looked *lookups) (*snapshot.Plan, error) {
 	s := r.settings
-	plan := &sink.Plan{
-		FormatVersion: sink.FormatVersion, RunID: id, Kind: s.kind(),
+	plan := &snapshot.Plan{
+		FormatVersion: snapshot.FormatVersion, RunID: id, Kind: s.kind(),
 		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
@@ -26,13 +26,13 @@ func (r *run) makePlan(id string, looked *lookups) (*sink.Plan, error) {
 	if err := selectSchools(plan, s, looked); err != nil {
 		return nil, err
 	}
-	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == sink.ByDistrict)
+	plan.Buckets = cutBuckets(plan.Schools, s.SchoolsPerFile, s.PartitionBy == snapshot.ByDistrict)
 	return plan, nil
 }
 
 // selectSchools fills in the plan's schools, each once, and those that it
 // cannot fetch.
-func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
+func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
 	wanted := make(map[string]bool, len(s.Schools))
 	for _, bid := range s.Schools {
 		wanted[bid] = true
@@ -51,7 +51,7 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 		case len(districts) > 0 && !districts[school.District]:
 		case school.Bid == "":
 			if len(wanted) == 0 {
-				plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
+				plan.FailedSchools = append(plan.FailedSchools, snapshot.SchoolFailure{
 					SchoolName: school.Name,
 					Error:      "the school list has a school without a schoolBid: it cannot be asked for",
 				})
@@ -80,13 +80,13 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 		return Usagef("--schools and --districts: none of these schools is in these districts")
 	}
 	for _, bid := range unknown {
-		plan.FailedSchools = append(plan.FailedSchools, sink.SchoolFailure{
+		plan.FailedSchools = append(plan.FailedSchools, snapshot.SchoolFailure{
 			SchoolBid: bid,
 			Error:     "--schools names it, but the school list does not: check the bid and the data sharing agreement",
 		})
 	}
-	byDistrict := s.PartitionBy == sink.ByDistrict
-	slices.SortFunc(plan.Schools, func(a, b sink.School) int {
+	byDistrict := s.PartitionBy == snapshot.ByDistrict
+	slices.SortFunc(plan.Schools, func(a, b snapshot.School) int {
 		if byDistrict {
 			if c := strings.Compare(a.District, b.District); c != 0 {
 				return c
@@ -101,14 +101,14 @@ func selectSchools(plan *sink.Plan, s *Settings, looked *lookups) error {
 // cutBuckets cuts the sorted schools every size schools, and where the
 // district changes if a bucket must not mix districts. Without any school there
 // is one bucket all the same: its files hold no row, but every table is there.
-func cutBuckets(schools []sink.School, size int, byDistrict bool) []sink.Bucket {
+func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
 	if len(schools) == 0 {
-		return []sink.Bucket{{}}
+		return []snapshot.Bucket{{}}
 	}
-	var buckets []sink.Bucket
+	var buckets []snapshot.Bucket
 	for first := 0; first < len(schools); {
 		end := min(first+size, len(schools))
-		bucket := sink.Bucket{Index: len(buckets), First: first}
+		bucket := snapshot.Bucket{Index: len(buckets), First: first}
 		if byDistrict {
 			bucket.District = schools[first].District
 			for i := first; i < end; i++ {
@@ -126,9 +126,9 @@ func cutBuckets(schools []sink.School, size int, byDistrict bool) []sink.Bucket 
 
 // scopeOf returns the scope of the settings in its canonical form, in which
 // equal scopes are equal values.
-func scopeOf(s *Settings) sink.Scope {
+func scopeOf(s *Settings) snapshot.Scope {
 	taken, _ := s.split()
-	return sink.Scope{
+	return snapshot.Scope{
 		Datasets:       taken,
 		Schools:        canonical(s.Schools),
 		Districts:      canonical(s.Districts),
@@ -164,7 +164,7 @@ func checkSettings(s *Settings) error {
 		problem = "--shard with several shards needs --run-id, the same for all of them"
 	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
 		problem = "--perspectives is all or own"
-	case s.PartitionBy != sink.NotPartitioned && s.PartitionBy != sink.ByDistrict:
+	case s.PartitionBy != snapshot.NotPartitioned && s.PartitionBy != snapshot.ByDistrict:
 		problem = "--partition-by is none or district"
 	}
 	if problem != "" {
@@ -187,7 +187,7 @@ func checkSettings(s *Settings) error {
 }
 
 // follow checks that a plan that stands is this command's.
-func follow(plan *sink.Plan, s *Settings, mark string) error {
+func follow(plan *snapshot.Plan, s *Settings, mark string) error {
 	var differs []string
 	if plan.Fingerprint != mark {
 		differs = differences(plan, s)
@@ -203,7 +203,7 @@ func follow(plan *sink.Plan, s *Settings, mark string) error {
 }
 
 // differences names what a run id covers and a plan has otherwise.
-func differences(plan *sink.Plan, s *Settings) []string {
+func differences(plan *snapshot.Plan, s *Settings) []string {
 	var found []string
 	value := func(name, theirs, ours string) {
 		if theirs != ours {

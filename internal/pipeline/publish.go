@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -78,7 +79,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 			tidy(ctx, &deps, found.manifest)
 		}
 		if summary.AlreadyPublished = !slices.Contains(finished, id); !summary.AlreadyPublished {
-			summary.Report = sink.ReportPath(id)
+			summary.Report = snapshot.ReportPath(id)
 		}
 		summary.fromManifest(found.manifest)
 		return summary, nil
@@ -104,13 +105,13 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 // onlyStaged finds the run that publish means when it is not told: the one that
 // is staged, else the one whose publishing was just finished, or could not be.
 func onlyStaged(ctx context.Context, store sink.Store, finished []string, stuck stuckRuns) (string, error) {
-	runs, err := sink.Runs(ctx, store)
+	runs, err := snapshot.Runs(ctx, store)
 	if err != nil {
 		return "", err
 	}
 	var ready []string
 	for i := range runs {
-		if runs[i].State == sink.StateStaged || runs[i].State == sink.StateHeld {
+		if runs[i].State == snapshot.StateStaged || runs[i].State == snapshot.StateHeld {
 			ready = append(ready, runs[i].RunID)
 		}
 	}
@@ -131,16 +132,16 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string, stuck 
 
 // publishRun judges a run whose units should all be staged, and publishes it
 // or holds it back.
-func publishRun(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
+func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
 	return deps.phase(ctx, StepPublish, plan.RunID, func(ctx context.Context) error {
 		return judgeAndPublish(ctx, deps, plan, l, summary)
 	})
 }
 
-func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, summary *Summary) error {
-	var gathered *sink.Gathered
+func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
+	var gathered *snapshot.Gathered
 	err := deps.alive(ctx, plan.RunID, func(ctx context.Context) (err error) {
-		gathered, err = sink.GatherIntact(ctx, deps.Store, plan)
+		gathered, err = snapshot.GatherIntact(ctx, deps.Store, plan)
 		return err
 	})
 	if err != nil {
@@ -153,9 +154,9 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 	if allDenied(gathered) {
 		return errors.Join(
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
-			sink.Forget(ctx, deps.Store, plan.RunID))
+			snapshot.Forget(ctx, deps.Store, plan.RunID))
 	}
-	for _, check := range sink.FailedChecks(gathered.Checks) {
+	for _, check := range snapshot.FailedChecks(gathered.Checks) {
 		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
@@ -169,11 +170,11 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 	if len(held.Reasons) > 0 && !l.acceptHeld {
 		summary.Outcome, summary.Held = HeldBack, held.Reasons
 		summary.Next = wording.Held{
-			Destination: deps.Store.String(), RunID: plan.RunID, FixedDate: plan.Kind == sink.AsOf,
+			Destination: deps.Store.String(), RunID: plan.RunID, FixedDate: plan.Kind == snapshot.AsOf,
 			FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
-			Report: strings.TrimSuffix(deps.Store.String(), "/") + "/" + sink.ReportPath(plan.RunID),
+			Report: strings.TrimSuffix(deps.Store.String(), "/") + "/" + snapshot.ReportPath(plan.RunID),
 		}.Advice()
-		return sink.Hold(ctx, deps.Store, plan.RunID, held)
+		return snapshot.Hold(ctx, deps.Store, plan.RunID, held)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -185,10 +186,10 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 		files += int64(len(table.Files))
 	}
 	store := deps.Meter.publishing(files, deps.Store)
-	manifest, err := sink.Publish(context.WithoutCancel(ctx), store, gathered, sink.PublishOptions{
+	manifest, err := snapshot.Publish(context.WithoutCancel(ctx), store, gathered, snapshot.PublishOptions{
 		Now: deps.Now, Replace: l.replace, AcceptBaseURL: l.acceptBaseURL, Accepted: held.Reasons,
 	})
-	if u, published := errors.AsType[*sink.UnfinishedError](err); published {
+	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {
 		summary.Unfinished = u.Err.Error()
 	} else if err != nil {
 		return usageIfRefused(err)
@@ -200,7 +201,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *sink.Plan, l limits, 
 
 // incomplete returns which tasks are missing, and which of them because their
 // staged files have changed.
-func incomplete(g *sink.Gathered) error {
+func incomplete(g *snapshot.Gathered) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {
 		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeUnits(g.Damaged))
@@ -216,7 +217,7 @@ func incomplete(g *sink.Gathered) error {
 		ErrIncomplete, len(g.Missing), len(g.Plan.Units()), describeUnits(g.Missing), why, what)
 }
 
-func describeUnits(units []sink.Unit) string {
+func describeUnits(units []snapshot.Unit) string {
 	const most = 5
 	var names []string
 	for i, u := range units {
@@ -231,14 +232,14 @@ func describeUnits(units []sink.Unit) string {
 
 // allDenied tells whether the service denied every per-school dataset of every
 // school: then it is us that it denies.
-func allDenied(g *sink.Gathered) bool {
+func allDenied(g *snapshot.Gathered) bool {
 	denied := false
 	for i := range g.Ledger {
 		row := &g.Ledger[i]
 		if row.SchoolBid == "" {
 			continue
 		}
-		if row.Status != sink.StatusDenied {
+		if row.Status != snapshot.StatusDenied {
 			return false
 		}
 		denied = true
@@ -246,23 +247,23 @@ func allDenied(g *sink.Gathered) bool {
 	return denied
 }
 
-func (s *Summary) fromGathered(g *sink.Gathered) {
+func (s *Summary) fromGathered(g *snapshot.Gathered) {
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
 	s.Denials = denials(g)
 }
 
-func (s *Summary) fromManifest(m *sink.Manifest) {
+func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.Outcome = Published
 	s.Accepted = m.Accepted
 	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
-	s.Manifest = sink.ManifestPath(m.RunID)
+	s.Manifest = snapshot.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
-	s.Drift = slices.SortedFunc(slices.Values(m.Drift), sink.Drift.Compare) // older manifests have another order
+	s.Drift = slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
 }
 
-func (s *Summary) fill(tables map[string]sink.ManifestTable, datasets map[string]sink.ManifestDataset) {
+func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[string]snapshot.ManifestDataset) {
 	s.Tables, s.Datasets = nil, nil
 	for name, table := range tables {
 		t := TableSummary{Table: name, Rows: table.Rows, Files: len(table.Files)}

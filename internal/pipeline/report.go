@@ -10,6 +10,7 @@ import (
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // ending is what a command knows of a run that it has worked on, and that is
@@ -19,7 +20,7 @@ type ending struct {
 	failure error
 	// requests and activity are what came since the last journal: of a run that
 	// failed, what it failed of.
-	requests sink.Requests
+	requests snapshot.Requests
 	activity activity.Log
 }
 
@@ -47,7 +48,7 @@ func drawPage(page *report.Page) ([]byte, error) {
 // run's other documents. It returns its path below the destination.
 func WriteReport(ctx context.Context, store sink.Store, run string) (string, error) {
 	_, err := writeReport(ctx, store, run, ending{})
-	return sink.ReportPath(run), err
+	return snapshot.ReportPath(run), err
 }
 
 // writeReport writes the page of a run, again if the run became another one while
@@ -70,15 +71,15 @@ func writeReport(ctx context.Context, store sink.Store, run string, end ending) 
 		if err != nil {
 			return page, err
 		}
-		written := store.Write(ctx, sink.ReportPath(run), text, sink.Condition{})
-		manifest, err := sink.ReadManifest(ctx, store, run)
+		written := store.Write(ctx, snapshot.ReportPath(run), text, sink.Condition{})
+		manifest, err := snapshot.ReadManifest(ctx, store, run)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) {
 			return page, errors.Join(written, err)
 		}
-		going, err := sink.BeingPruned(ctx, store, run)
+		going, err := snapshot.BeingPruned(ctx, store, run)
 		switch {
 		case going:
-			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), store.Remove(ctx, sink.ReportPath(run)))
+			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), store.Remove(ctx, snapshot.ReportPath(run)))
 		case err != nil, written != nil:
 			return page, errors.Join(written, err)
 		case manifest == nil, visible(page) && sameRun(manifest, page.Manifest):
@@ -96,7 +97,7 @@ func visible(page *report.Page) bool {
 
 // sameRun tells whether a run was neither replaced nor purged between two readings
 // of its manifest.
-func sameRun(a, b *sink.Manifest) bool {
+func sameRun(a, b *snapshot.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
 
@@ -114,7 +115,7 @@ func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 	defer cancel()
 	page, err := writeReport(within, d.Store, run, end)
 	if err == nil {
-		path = sink.ReportPath(run)
+		path = snapshot.ReportPath(run)
 		for _, replaced := range page.Manifest.Replaces {
 			_, failed := WriteReport(within, d.Store, replaced)
 			err = errors.Join(err, failed)
@@ -130,12 +131,12 @@ func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 }
 
 func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, error) {
-	plan, err := sink.ReadPlan(ctx, store, run)
+	plan, err := snapshot.ReadPlan(ctx, store, run)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of run %s: %w", run, err)
 	}
 	page := &report.Page{Destination: store.String(), Filters: plan.Filters, Tasks: len(plan.Units()), Names: plan.SchoolNames()}
-	page.Manifest, err = sink.ReadManifest(ctx, store, run)
+	page.Manifest, err = snapshot.ReadManifest(ctx, store, run)
 	switch {
 	case err == nil:
 		err = published(ctx, store, page)
@@ -145,7 +146,7 @@ func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, er
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	page.Baseline, err = sink.Before(ctx, store, page.Manifest)
+	page.Baseline, err = snapshot.Before(ctx, store, page.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("look for the run before %s: %w", run, err)
 	}
@@ -156,9 +157,9 @@ func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, er
 func published(ctx context.Context, store sink.Store, page *report.Page) error {
 	m := page.Manifest
 	page.State = report.Published
-	if m.Status == sink.Replaced {
+	if m.Status == snapshot.Replaced {
 		page.State = report.Replaced
-		standing, err := sink.Standing(ctx, store, m.Kind, m.SnapshotDate)
+		standing, err := snapshot.Standing(ctx, store, m.Kind, m.SnapshotDate)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 			return err
 		}
@@ -166,12 +167,12 @@ func published(ctx context.Context, store sink.Store, page *report.Page) error {
 			page.ReplacedBy = standing.RunID
 		}
 	}
-	return sink.ReadLedger(ctx, store, m.RunID, page.Ledger.Add)
+	return snapshot.ReadLedger(ctx, store, m.RunID, page.Ledger.Add)
 }
 
 // unpublished adds up the journals of a run.
-func unpublished(ctx context.Context, store sink.Store, plan *sink.Plan, page *report.Page) error {
-	gathered, err := sink.Gather(ctx, store, plan)
+func unpublished(ctx context.Context, store sink.Store, plan *snapshot.Plan, page *report.Page) error {
+	gathered, err := snapshot.Gather(ctx, store, plan)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func unpublished(ctx context.Context, store sink.Store, plan *sink.Plan, page *r
 		page.State = report.Incomplete
 		return nil
 	}
-	if page.Held, err = sink.ReadHeld(ctx, store, plan.RunID); len(page.Held.Reasons) > 0 {
+	if page.Held, err = snapshot.ReadHeld(ctx, store, plan.RunID); len(page.Held.Reasons) > 0 {
 		page.State = report.Held
 	}
 	return err

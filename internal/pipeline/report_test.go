@@ -16,15 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // page is the text of the report of a run.
 func (s *site) page(run string) string {
 	s.t.Helper()
-	data, err := os.ReadFile(filepath.Join(s.dest, filepath.FromSlash(sink.ReportPath(run))))
+	data, err := os.ReadFile(filepath.Join(s.dest, filepath.FromSlash(snapshot.ReportPath(run))))
 	require.NoError(s.t, err)
 	return html.UnescapeString(string(data))
 }
@@ -44,7 +46,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	settings := defaults()
 	settings.RunID = "first"
 	summary := s.run(settings)
-	require.Equal(t, sink.ReportPath("first"), summary.Report)
+	require.Equal(t, snapshot.ReportPath("first"), summary.Report)
 	first := s.page("first")
 	s.shows("first", "All schools exported completely.", "There is no previous run")
 
@@ -55,14 +57,14 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	held, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
-	require.Equal(t, sink.ReportPath("second"), held.Report)
+	require.Equal(t, snapshot.ReportPath("second"), held.Report)
 	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
 	require.Equal(t, first, s.page("first"))
 
 	// Published by hand: its page is another, and so is that of the run it replaces.
 	accepted, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
 	require.NoError(t, err)
-	require.Equal(t, sink.ReportPath("second"), accepted.Report)
+	require.Equal(t, snapshot.ReportPath("second"), accepted.Report)
 	page := s.page("second")
 	s.shows("second", "Published, but</span> 1 of ", bad, "Compared with run <code>first</code>")
 	s.shows("first", "Run second replaced this one")
@@ -80,7 +82,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.Equal(t, accepted.Report, path)
 	require.Equal(t, page, s.page("second"))
 
-	report, err := sink.Verify(t.Context(), s.deps(nil).Store, sink.VerifyTarget{RunID: "second"})
+	report, err := maintenance.Verify(t.Context(), s.deps(nil).Store, maintenance.VerifyTarget{RunID: "second"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	_, err = pipeline.Report(t.Context(), s.deps(nil).Store, "nowhere")
@@ -122,13 +124,13 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	settings.RunID, settings.Shards = "night", 2
 	summary := s.run(settings)
 	require.Equal(t, pipeline.Staged, summary.Outcome)
-	require.Equal(t, sink.ReportPath("night"), summary.Report)
+	require.Equal(t, snapshot.ReportPath("night"), summary.Report)
 	s.shows("night", "Incomplete.")
 	s.shows("night", "every shard")
 
 	failed, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night"})
 	require.ErrorIs(t, err, pipeline.ErrIncomplete)
-	require.Equal(t, sink.ReportPath("night"), failed.Report)
+	require.Equal(t, snapshot.ReportPath("night"), failed.Report)
 	s.shows("night", "Failed.")
 	s.shows("night", err.Error())
 
@@ -151,7 +153,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	deps.Meter = meter
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.ErrorIs(t, err, extract.ErrGaveUp)
-	require.Equal(t, sink.ReportPath("run"), summary.Report)
+	require.Equal(t, snapshot.ReportPath("run"), summary.Report)
 	s.shows("run", "Failed.", err.Error(), `<th scope="row">503</th><td class="soft">service unavailable</td>`, `<i class="key s-5xx"></i>503</th>`)
 }
 
@@ -184,7 +186,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		settings := defaults()
 		settings.RunID = "killed"
 		deps := s.deps(nil)
-		deps.Store = killed{lockless: lockless{deps.Store}, path: sink.ManifestPath("killed")}
+		deps.Store = killed{lockless: lockless{deps.Store}, path: snapshot.ManifestPath("killed")}
 		_, err := pipeline.Run(t.Context(), deps, settings)
 		require.ErrorIs(t, err, errKilled)
 		s.shows("killed", errKilled.Error())
@@ -196,7 +198,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		}
 		summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{})
 		require.NoError(t, err)
-		require.Equal(t, sink.ReportPath("killed"), summary.Report)
+		require.Equal(t, snapshot.ReportPath("killed"), summary.Report)
 		s.shows("killed", "All schools exported completely.")
 	}
 }
@@ -236,7 +238,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	s.shows("run", "Run next replaced this one")
 
 	remove := sync.OnceFunc(func() {
-		_, err := sink.Prune(t.Context(), s.deps(nil).Store, sink.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
+		_, err := maintenance.Prune(t.Context(), s.deps(nil).Store, maintenance.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
 		require.NoError(t, err)
 		require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"))
 	})
@@ -254,7 +256,7 @@ type beforeReport struct {
 }
 
 func (s beforeReport) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if path == sink.ReportPath("run") {
+	if path == snapshot.ReportPath("run") {
 		s.act()
 	}
 	return s.Store.Write(ctx, path, data, when)
@@ -269,7 +271,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	deps := s.deps(nil)
 	var logged bytes.Buffer
 	deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-	deps.Store = killed{lockless: lockless{deps.Store}, path: sink.ReportPath("run")}
+	deps.Store = killed{lockless: lockless{deps.Store}, path: snapshot.ReportPath("run")}
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published, summary.Outcome)

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -108,7 +108,7 @@ func TestOwnPerspective(t *testing.T) {
 
 func TestPlanTellsTheRequests(t *testing.T) {
 	t.Parallel()
-	for _, partition := range []string{sink.NotPartitioned, sink.ByDistrict} {
+	for _, partition := range []string{snapshot.NotPartitioned, snapshot.ByDistrict} {
 		t.Run(partition, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, small(), simulator.ServerOptions{})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // The functions of this file count where the rows of one school break the
@@ -191,7 +191,7 @@ const otherTerms = "others"
 // countTerms counts the results of a school by the school they belong to, which
 // is the school itself unless they say otherwise, and by their term. Those of
 // schools that are not in the run are left out.
-func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sink.TermCounts {
+func countTerms(results []*rows.Batch, school string, inRun map[string]bool) snapshot.TermCounts {
 	uses := make(map[string]map[string]*int64)
 	distinct := 0
 	var lastOf, lastTerm []byte // most results have the same as the one before
@@ -231,7 +231,7 @@ func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sin
 			last = n
 		}
 	}
-	counts := make(sink.TermCounts)
+	counts := make(snapshot.TermCounts)
 	for of, terms := range uses {
 		for term, n := range terms {
 			hash := otherTerms

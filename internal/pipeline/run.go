@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -18,7 +19,7 @@ import (
 type run struct {
 	Deps
 	settings *Settings
-	scope    sink.Scope
+	scope    snapshot.Scope
 	mark     string
 	// now is when the command began: the time of the plan, if it makes one.
 	// What is modified from then on is another run's.
@@ -27,10 +28,10 @@ type run struct {
 	date string
 	// replaces is the published run of the date that this one replaces; nil if
 	// there is none.
-	replaces *sink.Manifest
+	replaces *snapshot.Manifest
 	// pinned are the optional parameters that its plan will pin.
 	pinned map[string]string
-	plan   *sink.Plan
+	plan   *snapshot.Plan
 	// restarts is set if the run that is there is to be dropped first.
 	restarts bool
 	// looked is nil where this process found the plan made.
@@ -45,7 +46,7 @@ type run struct {
 	stagedStudents map[int]*stagedStudents
 	// counted are the client's requests that are in a journal, or were for an
 	// earlier run.
-	counted sink.Requests
+	counted snapshot.Requests
 	// logged holds each outcomeOfSchool that the log has named.
 	logged  sync.Map
 	summary *Summary
@@ -101,12 +102,12 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return r.summary, nil
 	}
 	if r.restarts {
-		if err := sink.Abandon(ctx, deps.Store, found.id); err != nil {
+		if err := snapshot.Abandon(ctx, deps.Store, found.id); err != nil {
 			return r.summary, fmt.Errorf("restart run %s: %w", found.id, err)
 		}
 		r.summary.Restarted = true
 	}
-	unlock, err := sink.HoldRunShared(ctx, deps.Store, found.id, s.Shard, s.Shards)
+	unlock, err := snapshot.HoldRunShared(ctx, deps.Store, found.id, s.Shard, s.Shards)
 	if err != nil {
 		if errors.Is(err, sink.ErrLocked) {
 			err = fmt.Errorf("another process is working on run %s: wait for it, or give this one another --run-id: %w", found.id, err)
@@ -132,7 +133,7 @@ func (r *run) checkFolders(ctx context.Context, id, date string) error {
 	var paths []string
 	for _, d := range r.selected {
 		for _, table := range d.Tables {
-			paths = append(paths, sink.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")
+			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")
 		}
 	}
 	return r.Store.CheckCommit(ctx, id, paths)
@@ -181,7 +182,7 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 		return nil, found, err
 	}
 	accept := s.AcceptBaseURL || found.plan != nil && found.plan.AcceptBaseURL
-	if err := sink.CheckDestination(ctx, deps.Store, s.BaseURL, s.PartitionBy, accept); err != nil {
+	if err := snapshot.CheckDestination(ctx, deps.Store, s.BaseURL, s.PartitionBy, accept); err != nil {
 		return nil, found, usageIfRefused(err)
 	}
 	if s.Restart && found.plan != nil && found.manifest == nil {
@@ -223,7 +224,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 	r.summary.SnapshotDate = r.plan.SnapshotDate
 	r.Meter.planned(r.plan)
 	if found.plan != nil {
-		if err := sink.Release(ctx, r.Store, r.plan.RunID); err != nil {
+		if err := snapshot.Release(ctx, r.Store, r.plan.RunID); err != nil {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
 		}
 	}
@@ -250,7 +251,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 // service still lists. The plan has been written, so a purge that begins now
 // finds the run.
 func (r *run) warnOfPurged(ctx context.Context) error {
-	purged, err := sink.PurgedBefore(ctx, r.Store, r.plan)
+	purged, err := snapshot.PurgedBefore(ctx, r.Store, r.plan)
 	if err != nil {
 		return fmt.Errorf("look for purged schools: %w", err)
 	}
@@ -272,7 +273,7 @@ func (r *run) beginPlan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if r.plan, err = sink.CreatePlan(ctx, r.Store, plan); err != nil {
+	if r.plan, err = snapshot.CreatePlan(ctx, r.Store, plan); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	r.looked = looked
@@ -293,7 +294,7 @@ func (r *run) endShard(ctx context.Context) error {
 	if overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil
 	}
-	gathered, err := sink.Gather(ctx, r.Store, r.plan)
+	gathered, err := snapshot.Gather(ctx, r.Store, r.plan)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -72,15 +73,15 @@ func (s *site) requireLedger(expected *oracle.Expected) {
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
 	manifest := s.manifest("2026-11-20", store)
-	drift := []sink.Drift{}
+	drift := []snapshot.Drift{}
 	for _, d := range expected.Drift {
-		drift = append(drift, sink.Drift(d))
+		drift = append(drift, snapshot.Drift(d))
 	}
-	slices.SortFunc(drift, sink.Drift.Compare)
+	slices.SortFunc(drift, snapshot.Drift.Compare)
 	require.Empty(s.t, cmp.Diff(drift, manifest.Drift), "drift (-want +got)")
 	type key struct{ dataset, school, district string }
 	got := make(map[key]oracle.Row)
-	for _, row := range readFile(s.t, s.dest+"/"+manifest.Ledger.Path, sink.LedgerTable()) {
+	for _, row := range readFile(s.t, s.dest+"/"+manifest.Ledger.Path, snapshot.LedgerTable()) {
 		text := func(column string) string {
 			value, _ := row[column].(string)
 			return value
@@ -106,7 +107,7 @@ func (s *site) requireLedgerAddsUp() {
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
 	manifest := s.manifest("2026-11-20", store)
-	rows := readFile(s.t, s.dest+"/"+manifest.Ledger.Path, sink.LedgerTable())
+	rows := readFile(s.t, s.dest+"/"+manifest.Ledger.Path, snapshot.LedgerTable())
 	require.NotEmpty(s.t, rows)
 	written := make(map[string]int64)
 	for _, row := range rows {

@@ -10,15 +10,16 @@ import (
 	"strconv"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // fingerprint condenses what a derived run id covers: a run is resumed only by
 // a command that would fetch the same rows into the same files.
-func fingerprint(s *Settings, kind sink.Kind, scope sink.Scope) (string, error) {
+func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string, error) {
 	text, err := json.Marshal(struct {
 		BaseURL        string
-		Kind           sink.Kind
-		Scope          sink.Scope
+		Kind           snapshot.Kind
+		Scope          snapshot.Scope
 		SchoolsPerFile int
 		ToolVersion    string
 	}{s.BaseURL, kind, scope, s.SchoolsPerFile, s.ToolVersion})
@@ -31,15 +32,15 @@ func fingerprint(s *Settings, kind sink.Kind, scope sink.Scope) (string, error) 
 
 // derivedRunID is the n-th run id, from 1, of a date and settings. That of an
 // as-of run ends in its date, as one that the user chose does.
-func derivedRunID(kind sink.Kind, date, fingerprint string, n int) string {
+func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 	id := date + "-" + fingerprint[:10]
-	if kind == sink.AsOf {
+	if kind == snapshot.AsOf {
 		id = "as-of-" + fingerprint[:10]
 	}
 	if n > 1 {
 		id += "-" + strconv.Itoa(n)
 	}
-	if kind == sink.AsOf {
+	if kind == snapshot.AsOf {
 		id += "-" + date
 	}
 	return id
@@ -48,8 +49,8 @@ func derivedRunID(kind sink.Kind, date, fingerprint string, n int) string {
 // standing is a run id and what is known of it at the destination.
 type standing struct {
 	id       string
-	plan     *sink.Plan     // nil: the run has not begun
-	manifest *sink.Manifest // nil: it is not published
+	plan     *snapshot.Plan     // nil: the run has not begun
+	manifest *snapshot.Manifest // nil: it is not published
 }
 
 // date is the snapshot date of the run: its plan's date, once it has a plan.
@@ -62,7 +63,7 @@ func (s *standing) date(ifNew string) string {
 
 func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, error) {
 	s := standing{id: id}
-	plan, err := sink.ReadPlan(ctx, store, id)
+	plan, err := snapshot.ReadPlan(ctx, store, id)
 	if errors.Is(err, sink.ErrNotFound) {
 		return s, nil
 	}
@@ -70,7 +71,7 @@ func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, erro
 		return s, err
 	}
 	s.plan = plan
-	manifest, err := sink.ReadManifest(ctx, store, id)
+	manifest, err := snapshot.ReadManifest(ctx, store, id)
 	if errors.Is(err, sink.ErrNotFound) {
 		return s, nil
 	}
@@ -82,7 +83,7 @@ func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, erro
 // names, or the first of its derived ids that is not published.
 func chooseRun(ctx context.Context, store sink.Store, s *Settings, date, mark string) (standing, error) {
 	switch {
-	case s.RunID != "" && s.kind() == sink.AsOf:
+	case s.RunID != "" && s.kind() == snapshot.AsOf:
 		return lookUpRun(ctx, store, s.RunID+"-"+date)
 	case s.RunID != "":
 		return lookUpRun(ctx, store, s.RunID)

@@ -17,13 +17,14 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 func TestPartitionByDistrict(t *testing.T) {
 	t.Parallel()
 	quiet := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
-	settings.PartitionBy = sink.ByDistrict
+	settings.PartitionBy = snapshot.ByDistrict
 	quiet.run(settings)
 	districts := make(map[string]string)
 	for _, school := range quiet.world.Schools() {
@@ -53,7 +54,7 @@ func TestPartitionByDistrict(t *testing.T) {
 	noisy.run(settings)
 	require.Equal(t, quiet.hashes(), noisy.hashes())
 
-	settings.PartitionBy = sink.NotPartitioned
+	settings.PartitionBy = snapshot.NotPartitioned
 	_, err = pipeline.Run(t.Context(), quiet.deps(nil), settings)
 	require.ErrorIs(t, err, pipeline.ErrUsage, "a destination keeps its first partitioning")
 }
@@ -120,7 +121,7 @@ func TestSchoolsThatAreNotThere(t *testing.T) {
 // TestNoSchoolLeft: if no school has a bid, every table is written, without rows.
 func TestNoSchoolLeft(t *testing.T) {
 	t.Parallel()
-	for _, partition := range []string{sink.NotPartitioned, sink.ByDistrict} {
+	for _, partition := range []string{snapshot.NotPartitioned, snapshot.ByDistrict} {
 		s := newSite(t, small(), simulator.ServerOptions{})
 		s.server.SetFaults([]simulator.Fault{{
 			Operation: "schools", Kind: simulator.FaultBody, Body: `[{"schoolName":"Nameless"}]`,
@@ -129,7 +130,7 @@ func TestNoSchoolLeft(t *testing.T) {
 		settings.MaxFailedSchools, settings.PartitionBy = 1, partition
 		summary := s.run(settings)
 		require.Equal(t, pipeline.Published, summary.Outcome)
-		require.Equal(t, sink.ManifestSchools{Total: 1, Failed: 1, Failures: summary.Schools.Failures}, summary.Schools)
+		require.Equal(t, snapshot.ManifestSchools{Total: 1, Failed: 1, Failures: summary.Schools.Failures}, summary.Schools)
 		require.Empty(t, s.rows(s.table("test_results")), "the table is there, without rows")
 	}
 }
@@ -175,7 +176,7 @@ func TestOneDatasetOfASchool(t *testing.T) {
 	require.Equal(t, pipeline.Published, summary.Outcome)
 	require.Equal(t, int64(1), summary.Schools.Denied)
 	require.Equal(t, int64(1), summary.Schools.Failed)
-	require.Equal(t, []sink.SchoolFailure{{
+	require.Equal(t, []snapshot.SchoolFailure{{
 		SchoolBid: failed, SchoolName: s.world.Schools()[5].Name, Dataset: "school_classes", Error: summary.Schools.Failures[0].Error,
 	}}, summary.Schools.Failures)
 	require.NotEmpty(t, summary.Schools.Failures[0].SchoolName)
@@ -217,7 +218,7 @@ func TestOnePerspectiveDenied(t *testing.T) {
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(t, err)
 	unavailable := int64(0)
-	for _, row := range readFile(t, s.dest+"/"+s.manifest("2026-11-20", store).Ledger.Path, sink.LedgerTable()) {
+	for _, row := range readFile(t, s.dest+"/"+s.manifest("2026-11-20", store).Ledger.Path, snapshot.LedgerTable()) {
 		n, ok := row["records_unavailable"].(int64)
 		require.True(t, ok)
 		unavailable += n

@@ -11,9 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 var errRefused = errors.New("the disk refuses it")
@@ -78,9 +80,9 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	summary, err = take("same", 0, false)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	manifest, err := sink.ReadManifest(t.Context(), broken.Store, "stuck")
+	manifest, err := snapshot.ReadManifest(t.Context(), broken.Store, "stuck")
 	require.NoError(t, err)
-	require.Equal(t, sink.Replaced, manifest.Status, "it was finished first")
+	require.Equal(t, snapshot.Replaced, manifest.Status, "it was finished first")
 }
 
 // TestFailureAfterThePointer has a store on which _latest.json cannot be
@@ -92,7 +94,7 @@ func TestFailureAfterThePointer(t *testing.T) {
 	settings := defaults()
 	settings.RunID, settings.Datasets = "run", []string{"schools", "students"}
 	deps := s.deps(nil)
-	deps.Store = refusing{Store: deps.Store, document: sink.LatestPath}
+	deps.Store = refusing{Store: deps.Store, document: snapshot.LatestPath}
 	for range 2 {
 		summary, err := pipeline.Run(t.Context(), deps, settings)
 		require.NoError(t, err)
@@ -100,20 +102,20 @@ func TestFailureAfterThePointer(t *testing.T) {
 		require.Contains(t, summary.Unfinished, "write _latest.json: the disk refuses it")
 	}
 	store := s.deps(nil).Store
-	manifest, err := sink.Standing(t.Context(), store, sink.Full, "2026-11-20")
+	manifest, err := snapshot.Standing(t.Context(), store, snapshot.Full, "2026-11-20")
 	require.NoError(t, err)
 	require.Equal(t, "run", manifest.RunID)
 
 	summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 	require.NoError(t, err)
 	require.Empty(t, summary.Unfinished)
-	report, err := sink.Verify(t.Context(), store, sink.VerifyTarget{})
+	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	begun, err := sink.PublishingBegun(t.Context(), store, "run")
+	begun, err := snapshot.PublishingBegun(t.Context(), store, "run")
 	require.NoError(t, err)
 	require.True(t, begun)
-	_, _, err = store.Read(t.Context(), sink.ChangePath("run"))
+	_, _, err = store.Read(t.Context(), snapshot.ChangePath("run"))
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 

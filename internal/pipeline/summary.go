@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -32,11 +33,11 @@ const (
 
 // Summary is what a command says on stdout when it is done.
 type Summary struct {
-	Outcome      Outcome   `json:"outcome"`
-	RunID        string    `json:"run_id"`
-	Kind         sink.Kind `json:"kind"`
-	SnapshotDate string    `json:"snapshot_date"`
-	Destination  string    `json:"destination"`
+	Outcome      Outcome       `json:"outcome"`
+	RunID        string        `json:"run_id"`
+	Kind         snapshot.Kind `json:"kind"`
+	SnapshotDate string        `json:"snapshot_date"`
+	Destination  string        `json:"destination"`
 	// Manifest is the path of the manifest below the destination, once
 	// published.
 	Manifest string `json:"manifest,omitempty"`
@@ -48,7 +49,7 @@ type Summary struct {
 	Accepted []string `json:"accepted,omitempty"`
 	// PurgedBefore are schools of the run that were purged from the destination,
 	// and that the service still lists.
-	PurgedBefore []sink.PurgedSchools `json:"purged_before,omitempty"`
+	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// Unfinished is why a step after the run was published could not be done.
 	// The next command does it.
 	Unfinished string `json:"unfinished,omitempty"`
@@ -57,20 +58,20 @@ type Summary struct {
 	// Restarted: what an earlier command of the run had staged was dropped.
 	Restarted bool `json:"restarted,omitempty"`
 	// AlreadyPublished: the run id was published before, nothing was done.
-	AlreadyPublished bool                 `json:"already_published,omitempty"`
-	Tables           []TableSummary       `json:"tables"`
-	Datasets         []DatasetSummary     `json:"datasets"`
-	Schools          sink.ManifestSchools `json:"schools"`
+	AlreadyPublished bool                     `json:"already_published,omitempty"`
+	Tables           []TableSummary           `json:"tables"`
+	Datasets         []DatasetSummary         `json:"datasets"`
+	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Denials are the schools to which the service denied access. They are
 	// known to the command that staged or published the run; later they are in
 	// the ledger alone.
 	Denials []Denial `json:"denials,omitempty"`
 	// MoreDenied is set if fewer schools were denied in the previous snapshot.
-	MoreDenied *PreviousDenials `json:"more_denied,omitempty"`
-	Requests   sink.Requests    `json:"requests"`
-	Drift      []sink.Drift     `json:"drift"`
+	MoreDenied *PreviousDenials  `json:"more_denied,omitempty"`
+	Requests   snapshot.Requests `json:"requests"`
+	Drift      []snapshot.Drift  `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
-	Checks []sink.Check `json:"checks"`
+	Checks []snapshot.Check `json:"checks"`
 	// LeftOut are datasets that cannot be part of a run of this kind.
 	LeftOut []string `json:"left_out,omitempty"`
 	// UnitsTotal counts the (dataset, bucket) steps of this process, and
@@ -96,11 +97,11 @@ type PreviousDenials struct {
 // moreDenied compares the denied schools of a full run with the previous
 // snapshot's. It returns nil if there are not more: denied schools do not hold
 // a run back, so a growing number is easily missed.
-func moreDenied(ctx context.Context, store sink.Store, g *sink.Gathered) (*PreviousDenials, error) {
-	if g.Plan.Kind != sink.Full || g.Schools.Denied == 0 {
+func moreDenied(ctx context.Context, store sink.Store, g *snapshot.Gathered) (*PreviousDenials, error) {
+	if g.Plan.Kind != snapshot.Full || g.Schools.Denied == 0 {
 		return nil, nil
 	}
-	before, err := sink.PreviousFull(ctx, store, g.Plan)
+	before, err := snapshot.PreviousFull(ctx, store, g.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("look for the previous snapshot: %w", err)
 	}
@@ -111,12 +112,12 @@ func moreDenied(ctx context.Context, store sink.Store, g *sink.Gathered) (*Previ
 }
 
 // denials lists the schools with a denied dataset by their bids.
-func denials(g *sink.Gathered) []Denial {
+func denials(g *snapshot.Gathered) []Denial {
 	names := g.Plan.SchoolNames()
 	found := make(map[string]*Denial)
 	for i := range g.Ledger {
 		row := &g.Ledger[i]
-		if row.Status != sink.StatusDenied || row.SchoolBid == "" {
+		if row.Status != snapshot.StatusDenied || row.SchoolBid == "" {
 			continue
 		}
 		if found[row.SchoolBid] == nil {
@@ -143,5 +144,5 @@ type TableSummary struct {
 // DatasetSummary counts a dataset's schools by what became of them.
 type DatasetSummary struct {
 	Dataset string `json:"dataset"`
-	sink.ManifestDataset
+	snapshot.ManifestDataset
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // unit is one dataset of one bucket: the step that is fetched, written as one
@@ -18,8 +19,8 @@ import (
 // wait.
 type unit struct {
 	dataset *dataset
-	bucket  sink.Bucket
-	schools []sink.School
+	bucket  snapshot.Bucket
+	schools []snapshot.School
 	// rosters join the units of students and of test results of a bucket; nil
 	// where only one of them is to be done.
 	rosters rosters
@@ -36,20 +37,20 @@ type unit struct {
 	scratch scratch
 
 	// The fields below belong to the goroutine that set writing.
-	files   []*sink.TableFile
-	journal sink.Journal
-	drift   sink.DriftSums
+	files   []*snapshot.TableFile
+	journal snapshot.Journal
+	drift   snapshot.DriftSums
 	// sessions are the enrollment sessions of all schools so far.
 	sessions map[string]bool
 }
 
-func newUnit(d *dataset, bucket sink.Bucket, schools []sink.School, scratchFolder string) *unit {
+func newUnit(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, scratchFolder string) *unit {
 	return &unit{
 		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder},
 		waiting: make(map[int]*result),
-		journal: sink.Journal{
+		journal: snapshot.Journal{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
-			Checks: make(sink.CheckCounts), Terms: make(sink.TermCounts),
+			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
 		},
 		sessions: make(map[string]bool),
 	}
@@ -187,7 +188,7 @@ func (u *unit) stage(ctx context.Context, w *writer) error {
 	u.journal.Sessions = slices.Sorted(maps.Keys(u.sessions))
 	err := w.writeJournal(ctx, &u.journal)
 	// The run holds its units to the end: what they held is let go.
-	u.files, u.journal, u.drift, u.sessions = nil, sink.Journal{}, sink.DriftSums{}, nil
+	u.files, u.journal, u.drift, u.sessions = nil, snapshot.Journal{}, snapshot.DriftSums{}, nil
 	w.mu.Lock()
 	u.waiting = nil
 	w.mu.Unlock()

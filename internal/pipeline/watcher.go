@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // The names of steps.
@@ -39,7 +40,7 @@ type End struct {
 	Err error
 	// Ledger is what the ledger says of the school's dataset; nil for other
 	// steps, and if there was an error.
-	Ledger *sink.LedgerRow
+	Ledger *snapshot.LedgerRow
 	// Files are those that were staged, by table.
 	Files map[string]sink.File
 }

@@ -1,7 +1,7 @@
 package report
 
 import (
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -15,7 +15,7 @@ func advice(p *Page) []wording.Advice {
 	switch p.State {
 	case Held:
 		return wording.Held{
-			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == sink.AsOf,
+			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == snapshot.AsOf,
 			FailedSchools: p.Held.FailedSchools, OtherReasons: p.Held.OtherReasons(),
 		}.Advice()
 	case Staged:
@@ -28,7 +28,7 @@ func advice(p *Page) []wording.Advice {
 			}
 		}
 		say := "Run the same command again: it fetches only what is missing"
-		if m.Kind != sink.AsOf { // whose run id does not depend on the day
+		if m.Kind != snapshot.AsOf { // whose run id does not depend on the day
 			say += " (on a later day, add" + ofRun + ")"
 		}
 		return []wording.Advice{{Say: say + "."}}
@@ -40,7 +40,7 @@ func advice(p *Page) []wording.Advice {
 	if len(falls(p)) > 0 {
 		all = append(all, wording.Advice{Say: "Compare the tables below with the previous snapshot: is the drop in rows real?"})
 	}
-	if len(sink.FailedChecks(m.Checks)) > 0 {
+	if len(snapshot.FailedChecks(m.Checks)) > 0 {
 		all = append(all, wording.Advice{Say: "See the failed checks below."})
 	}
 	if m.Schools.Failed > 0 {
@@ -55,24 +55,24 @@ func advice(p *Page) []wording.Advice {
 	if len(all) == 0 {
 		all = []wording.Advice{{Say: "Nothing. To create views for DuckDB or Spark:", Command: command("sql", " --snapshot-date "+m.SnapshotDate)}}
 		switch m.Kind {
-		case sink.AsOf:
+		case snapshot.AsOf:
 			all[0].Command = command("sql", " --effective-date "+m.SnapshotDate)
-		case sink.Delta:
+		case snapshot.Delta:
 			all[0] = wording.Advice{Say: "Nothing. To create views of all changes, with the latest row of each key:", Command: command("sql", " --changes")}
-		case sink.Full:
+		case snapshot.Full:
 		}
 	}
 	return append(all, wording.Advice{Say: "Verify the files against the manifest:", Command: command("verify", ofRun)})
 }
 
 // retry says how to fetch failed schools of a published run.
-func retry(m *sink.Manifest) string {
+func retry(m *snapshot.Manifest) string {
 	switch m.Kind {
-	case sink.AsOf:
+	case snapshot.AsOf:
 		return "Run the same command again with --replace: a new run replaces this one."
-	case sink.Delta:
+	case snapshot.Delta:
 		return "Run the same command again: it publishes a new run beside this one."
-	case sink.Full:
+	case snapshot.Full:
 	}
 	return "Run the same command again: on the same day, a new run replaces this one; on a later day, add --snapshot-date " + m.SnapshotDate + " --replace."
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/report"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestChecks: every check that was made is on the page, failed ones first.
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	passed := sink.Check{Check: sink.CheckItemsOrder, Table: "test_results", Schools: 12}
-	failed := sink.Check{Check: sink.CheckUnknownStudent, Table: "test_results", Count: 1234, Schools: 11}
-	page := func(checks ...sink.Check) string {
-		return draw(t, &report.Page{State: report.Published, Manifest: &sink.Manifest{Kind: sink.Full, SnapshotDate: "2026-11-20", Checks: checks}})
+	passed := snapshot.Check{Check: snapshot.CheckItemsOrder, Table: "test_results", Schools: 12}
+	failed := snapshot.Check{Check: snapshot.CheckUnknownStudent, Table: "test_results", Count: 1234, Schools: 11}
+	page := func(checks ...snapshot.Check) string {
+		return draw(t, &report.Page{State: report.Published, Manifest: &snapshot.Manifest{Kind: snapshot.Full, SnapshotDate: "2026-11-20", Checks: checks}})
 	}
 	text := page(passed, failed)
 	has(t, text, "1 of 2 failed.")

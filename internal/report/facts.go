@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -19,7 +19,7 @@ type fact struct {
 func facts(p *Page, v *view) []fact {
 	m := p.Manifest
 	var all []fact
-	if p.State != Published && p.State != Replaced && m.Kind == sink.Full {
+	if p.State != Published && p.State != Replaced && m.Kind == snapshot.Full {
 		all = append(all, currentSnapshot(p))
 	}
 	schools := fact{Name: "schools", Value: wording.Count(m.Schools.Total), Note: "all complete"}
@@ -89,7 +89,7 @@ func currentSnapshot(p *Page) fact {
 }
 
 // lastRequest returns the end of the last interval with a request, or the zero time.
-func lastRequest(m *sink.Manifest) time.Time {
+func lastRequest(m *snapshot.Manifest) time.Time {
 	steps := m.Activity.Steps
 	if len(steps) == 0 || !m.Activity.Sound() {
 		return time.Time{}

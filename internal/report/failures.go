@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -36,13 +36,13 @@ type failureLine struct {
 }
 
 // failures merges rows of one school with the same error. Count returns the number of rows with the status.
-func failures(p *Page, status sink.Status, rows []sink.LedgerRow, count func(*LedgerSums) int64) failureList {
+func failures(p *Page, status snapshot.Status, rows []snapshot.LedgerRow, count func(*LedgerSums) int64) failureList {
 	list := failureList{Query: ledgerQuery(p, status)}
 	for _, sums := range p.Ledger.Datasets {
 		list.All += count(&sums)
 	}
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b sink.LedgerRow) int {
+	slices.SortStableFunc(rows, func(a, b snapshot.LedgerRow) int {
 		return cmp.Or(cmp.Compare(a.SchoolBid, b.SchoolBid), cmp.Compare(a.DistrictBid, b.DistrictBid))
 	})
 	for i := range rows {
@@ -67,7 +67,7 @@ func failures(p *Page, status sink.Status, rows []sink.LedgerRow, count func(*Le
 	return list
 }
 
-func (l *Ledger) frequentReasons(status sink.Status) []reasonLine {
+func (l *Ledger) frequentReasons(status snapshot.Status) []reasonLine {
 	var lines []reasonLine
 	for key, n := range l.reasons {
 		if key.status == status {
@@ -82,22 +82,22 @@ func (l *Ledger) frequentReasons(status sink.Status) []reasonLine {
 
 // ledgerQuery returns SQL for DuckDB that selects rows of a status: from the ledger, or from the checkpoints of an
 // unpublished run.
-func ledgerQuery(p *Page, status sink.Status) string {
+func ledgerQuery(p *Page, status snapshot.Status) string {
 	quoted := func(below string) string {
 		return "'" + strings.ReplaceAll(strings.TrimSuffix(p.Destination, "/")+"/"+below, "'", "''") + "'"
 	}
 	run := p.Manifest.RunID
 	if p.State == Published || p.State == Replaced {
-		return "SELECT * FROM read_parquet(" + quoted(sink.LedgerPath(run)) + ") WHERE status = '" + string(status) + "';"
+		return "SELECT * FROM read_parquet(" + quoted(snapshot.LedgerPath(run)) + ") WHERE status = '" + string(status) + "';"
 	}
-	checkpoints := quoted(path.Dir(sink.JournalPath(run, 0, "")) + "/*.json")
+	checkpoints := quoted(path.Dir(snapshot.JournalPath(run, 0, "")) + "/*.json")
 	return "SELECT line.* FROM (SELECT unnest(ledger) AS line FROM read_json(" + checkpoints + ")) WHERE line.status = '" + string(status) + "';"
 }
 
 // place is what a row of the ledger is about, mostly a school. Bid is empty if Name is the bid.
 type place struct{ Name, Bid string }
 
-func (p *Page) placeOf(row *sink.LedgerRow) place {
+func (p *Page) placeOf(row *snapshot.LedgerRow) place {
 	switch {
 	case row.SchoolBid != "":
 		return p.school(row.SchoolBid)

@@ -4,13 +4,13 @@ import (
 	"strconv"
 	"strings"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Ledger sums up the ledger of a run. The zero value is an empty ledger.
 type Ledger struct {
 	// Failed and Denied are the first rows of each status.
-	Failed, Denied []sink.LedgerRow
+	Failed, Denied []snapshot.LedgerRow
 	// Datasets are sums by dataset.
 	Datasets map[string]LedgerSums
 
@@ -19,7 +19,7 @@ type Ledger struct {
 
 // reason is why rows of a dataset failed or were denied.
 type reason struct {
-	status  sink.Status
+	status  snapshot.Status
 	dataset string
 	text    string
 }
@@ -34,18 +34,18 @@ type LedgerSums struct {
 }
 
 // Add adds a row.
-func (l *Ledger) Add(row *sink.LedgerRow) {
+func (l *Ledger) Add(row *snapshot.LedgerRow) {
 	if l.Datasets == nil {
 		l.Datasets, l.reasons = make(map[string]LedgerSums), make(map[reason]int64)
 	}
 	sums := l.Datasets[row.Dataset]
 	switch row.Status {
-	case sink.StatusOK:
+	case snapshot.StatusOK:
 		sums.OK++
-	case sink.StatusDenied:
+	case snapshot.StatusDenied:
 		sums.Denied++
 		l.Denied = l.addProblem(l.Denied, row)
-	case sink.StatusFailed:
+	case snapshot.StatusFailed:
 		sums.Failed++
 		l.Failed = l.addProblem(l.Failed, row)
 	}
@@ -55,7 +55,7 @@ func (l *Ledger) Add(row *sink.LedgerRow) {
 }
 
 // addProblem counts the reason of a row and keeps the row if it is among the first.
-func (l *Ledger) addProblem(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.LedgerRow {
+func (l *Ledger) addProblem(rows []snapshot.LedgerRow, row *snapshot.LedgerRow) []snapshot.LedgerRow {
 	key := reason{row.Status, row.Dataset, reasonOf(row)}
 	if _, known := l.reasons[key]; known || len(l.reasons) < maxDifferentReasons {
 		l.reasons[key]++
@@ -67,7 +67,7 @@ func (l *Ledger) addProblem(rows []sink.LedgerRow, row *sink.LedgerRow) []sink.L
 }
 
 // reasonOf returns the error of a row without the dataset and the school, and with the route last.
-func reasonOf(row *sink.LedgerRow) string {
+func reasonOf(row *snapshot.LedgerRow) string {
 	reason, ok := strings.CutPrefix(row.Error, row.Dataset+" of school "+row.SchoolBid+" ")
 	if !ok { // unusual bids are quoted
 		reason, ok = strings.CutPrefix(row.Error, row.Dataset+" of school "+strconv.Quote(row.SchoolBid)+" ")

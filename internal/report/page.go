@@ -7,7 +7,7 @@ import (
 	"html/template"
 	"io"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -41,15 +41,15 @@ const (
 type Page struct {
 	State State
 	// Manifest is the manifest of the run, or what it would be if the run were published now.
-	Manifest *sink.Manifest
+	Manifest *snapshot.Manifest
 	// Baseline is the manifest of the run to compare with, or nil.
-	Baseline *sink.Manifest
+	Baseline *snapshot.Manifest
 	// Destination is the place of the run as commands name it.
 	Destination string
 	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.
 	ReplacedBy string
 	// Held has the reasons why the run was held back.
-	Held sink.Held
+	Held snapshot.Held
 	// Failure is the error of the command that worked on the run, empty if it succeeded.
 	Failure string
 	// Tasks is the number of tasks of the run. Missing names the tasks that are not staged.

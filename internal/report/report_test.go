@@ -20,6 +20,7 @@ import (
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // draw writes a page and checks what holds of every page.
@@ -117,43 +118,43 @@ func night() *report.Page {
 		}
 	}
 	recorder.School(activity.SchoolTime{School: "slow-school", Dataset: "test_results", Seconds: 83.2, Requests: 41, Retries: 3})
-	files := func(rows ...int64) sink.ManifestTable {
-		var table sink.ManifestTable
+	files := func(rows ...int64) snapshot.ManifestTable {
+		var table snapshot.ManifestTable
 		for i, n := range rows {
 			table.Rows += n
 			table.Files = append(table.Files, sink.File{Path: fmt.Sprintf("f%d", i), Rows: n, Bytes: n * 1234})
 		}
 		return table
 	}
-	manifest := &sink.Manifest{
-		FormatVersion: 1, RunID: "2026-11-20-abc", Status: sink.Published, SnapshotDate: "2026-11-20", Kind: sink.Full,
+	manifest := &snapshot.Manifest{
+		FormatVersion: 1, RunID: "2026-11-20-abc", Status: snapshot.Published, SnapshotDate: "2026-11-20", Kind: snapshot.Full,
 		StartedAt: began(), PublishedAt: began().Add(25*time.Minute + 4*time.Second), ToolVersion: "v1.2.3", BaseURL: "https://service.example",
-		Parameters: sink.Parameters{
-			Scope:          sink.Scope{Datasets: []string{"schools", "students", "test_results"}, Perspectives: "all", PartitionBy: "none"},
+		Parameters: snapshot.Parameters{
+			Scope:          snapshot.Scope{Datasets: []string{"schools", "students", "test_results"}, Perspectives: "all", PartitionBy: "none"},
 			SchoolsPerFile: 256, Shards: 1, MaxFailedSchools: 5, MaxShrink: "20%",
 		},
-		Tables: map[string]sink.ManifestTable{
+		Tables: map[string]snapshot.ManifestTable{
 			"schools": files(3), "students": files(1200, 345), "test_results": files(1_234_567), "test_result_norms": files(0),
 		},
-		Schools: sink.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1},
-		Datasets: map[string]sink.ManifestDataset{
+		Schools: snapshot.ManifestSchools{Total: 3, OK: 1, Denied: 1, Failed: 1},
+		Datasets: map[string]snapshot.ManifestDataset{
 			"schools": {OK: 1, SchoolsWithRow: 1}, "students": {OK: 2, Denied: 1, SchoolsWithRow: 2}, "test_results": {OK: 2, Failed: 1, SchoolsWithRow: 1},
 		},
-		Requests: sink.Requests{Total: 300, Retries: 12, TokenRefreshes: 1, ByStatus: map[string]int64{"200": 287, "503": 6, "timeout": 7}},
-		Drift:    []sink.Drift{{Table: "students", Field: "grade", Kind: "type_mismatch", Count: 4321}},
+		Requests: snapshot.Requests{Total: 300, Retries: 12, TokenRefreshes: 1, ByStatus: map[string]int64{"200": 287, "503": 6, "timeout": 7}},
+		Drift:    []snapshot.Drift{{Table: "students", Field: "grade", Kind: "type_mismatch", Count: 4321}},
 		Activity: *recorder.Take(),
 	}
-	before := &sink.Manifest{
-		RunID: "2026-11-19-abc", SnapshotDate: "2026-11-19", Kind: sink.Full,
-		Tables: map[string]sink.ManifestTable{"schools": files(3), "students": files(1500), "test_results": files(1_000_000), "test_result_norms": files(0)},
+	before := &snapshot.Manifest{
+		RunID: "2026-11-19-abc", SnapshotDate: "2026-11-19", Kind: snapshot.Full,
+		Tables: map[string]snapshot.ManifestTable{"schools": files(3), "students": files(1500), "test_results": files(1_000_000), "test_result_norms": files(0)},
 	}
 	page := &report.Page{State: report.Published, Manifest: manifest, Baseline: before, Destination: "/data/growth", Tasks: 3}
-	for _, row := range []sink.LedgerRow{
-		{Dataset: "schools", Status: sink.StatusOK, RowsWritten: 3},
-		{Dataset: "students", SchoolBid: "denying", Status: sink.StatusDenied, Error: "students of school denying (/students): access denied (status 403)"},
-		{Dataset: "students", SchoolBid: "good", Status: sink.StatusOK, DuplicatesDropped: 17},
-		{Dataset: "test_results", SchoolBid: "failing", Status: sink.StatusFailed, Requests: 9, Retries: 8, Error: "test_results of school failing (/growth): the service fails to answer (status 500, 9 attempts)"},
-		{Dataset: "test_results", SchoolBid: "good", Status: sink.StatusOK, RecordsUnavailable: 23},
+	for _, row := range []snapshot.LedgerRow{
+		{Dataset: "schools", Status: snapshot.StatusOK, RowsWritten: 3},
+		{Dataset: "students", SchoolBid: "denying", Status: snapshot.StatusDenied, Error: "students of school denying (/students): access denied (status 403)"},
+		{Dataset: "students", SchoolBid: "good", Status: snapshot.StatusOK, DuplicatesDropped: 17},
+		{Dataset: "test_results", SchoolBid: "failing", Status: snapshot.StatusFailed, Requests: 9, Retries: 8, Error: "test_results of school failing (/growth): the service fails to answer (status 500, 9 attempts)"},
+		{Dataset: "test_results", SchoolBid: "good", Status: snapshot.StatusOK, RecordsUnavailable: 23},
 	} {
 		page.Ledger.Add(&row)
 	}
@@ -187,7 +188,7 @@ func TestSchoolsByName(t *testing.T) {
 	page.Names = map[string]string{
 		"failing": "Lincoln Elementary", "denying": "<b>Oak</b>\u202e\nMiddle", "slow-school": strings.Repeat("Ж", 200), "good": "unseen", "blank": "  ",
 	}
-	page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: "blank", Status: sink.StatusFailed, Error: "e"})
+	page.Ledger.Add(&snapshot.LedgerRow{Dataset: "students", SchoolBid: "blank", Status: snapshot.StatusFailed, Error: "e"})
 	text := draw(t, page)
 	for _, part := range []string{
 		`<th scope="row"><bdi>Lincoln Elementary</bdi> <small class="bid"><bdi>failing</bdi></small></th>`,
@@ -203,7 +204,7 @@ func TestSchoolsByName(t *testing.T) {
 func TestTablesBesideTheRunBefore(t *testing.T) {
 	t.Parallel()
 	page := night()
-	page.Baseline.Tables["students"] = sink.ManifestTable{Rows: 3090}
+	page.Baseline.Tables["students"] = snapshot.ManifestTable{Rows: 3090}
 	text := draw(t, page)
 	row := regexp.MustCompile(`<tr><th scope="row">students</th>.*`).FindString(text)
 	has(t, row, `<td class="num">1,545</td><td class="num soft was">3,090</td><td class="num fell">−50.0%</td>`)
@@ -218,7 +219,7 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	quiet := func(change func(*report.Page)) *report.Page {
 		page := night()
-		page.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 3}
+		page.Manifest.Schools = snapshot.ManifestSchools{Total: 3, OK: 3}
 		page.Ledger = report.Ledger{}
 		change(page)
 		return page
@@ -233,12 +234,12 @@ func TestVerdicts(t *testing.T) {
 			quiet(func(*report.Page) {}), "good", []string{"All schools exported completely.", "growth-export sql --dest /data/growth --snapshot-date 2026-11-20"}, []string{"<h2>Failed", "<h2>Denied", "--accept-held"},
 		},
 		"denied": {
-			quiet(func(p *report.Page) { p.Manifest.Schools = sink.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"access to 1 of 3 was denied (0 in the snapshot of ", "growth-export purge"}, nil,
+			quiet(func(p *report.Page) { p.Manifest.Schools = snapshot.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"access to 1 of 3 was denied (0 in the snapshot of ", "growth-export purge"}, nil,
 		},
 		"failed in part": {night(), "fair", []string{"<title>Published, but: Full snapshot"}, nil},
 		"held": {
 			quiet(func(p *report.Page) {
-				p.State, p.Held = report.Held, sink.Held{Reasons: []string{"2 of 3 schools failed"}, FailedSchools: true}
+				p.State, p.Held = report.Held, snapshot.Held{Reasons: []string{"2 of 3 schools failed"}, FailedSchools: true}
 			}), "bad",
 			[]string{
 				"Held back", "2 of 3 schools failed", "Run the same growth-export run command again: it retries the schools that failed", "--run-id 2026-11-20-abc)",
@@ -248,14 +249,14 @@ func TestVerdicts(t *testing.T) {
 		},
 		"held for shrinking": {
 			quiet(func(p *report.Page) {
-				p.State, p.Held = report.Held, sink.Held{Reasons: []string{"rows of table students fell from 9 to 5"}}
+				p.State, p.Held = report.Held, snapshot.Held{Reasons: []string{"rows of table students fell from 9 to 5"}}
 			}), "bad",
 			[]string{"Held back", "rows of table students fell", "--run-id 2026-11-20-abc --accept-held", "run command with --restart."},
 			[]string{"it retries the schools that failed"},
 		},
 		"a large fall": {
 			quiet(func(p *report.Page) {
-				p.Baseline.Tables = map[string]sink.ManifestTable{
+				p.Baseline.Tables = map[string]snapshot.ManifestTable{
 					"students": {Rows: 3090}, "test_results": {Rows: 1_234_567 * 10 / 8}, "schools": {Rows: 3}, "gone": {Rows: 100},
 				}
 			}), "fair",
@@ -267,12 +268,12 @@ func TestVerdicts(t *testing.T) {
 		},
 		"two falls": {
 			quiet(func(p *report.Page) {
-				p.Baseline.Tables = map[string]sink.ManifestTable{"students": {Rows: 3090}, "schools": {Rows: 30}}
+				p.Baseline.Tables = map[string]snapshot.ManifestTable{"students": {Rows: 3090}, "schools": {Rows: 30}}
 			}), "fair", []string{"2 tables lost more than 20% of their rows.", "<li><bdi>schools fell from 30 to 3 rows"}, nil,
 		},
 		"a check that failed": {
 			quiet(func(p *report.Page) {
-				p.Manifest.Checks = []sink.Check{{Check: sink.CheckUnknownStudent, Table: "test_results", Count: 7, Schools: 3}}
+				p.Manifest.Checks = []snapshot.Check{{Check: snapshot.CheckUnknownStudent, Table: "test_results", Count: 7, Schools: 3}}
 			}), "fair", []string{"Published, but</span> 1 check of the service&#39;s own rules failed."}, nil,
 		},
 		"accepted by hand": {
@@ -308,11 +309,11 @@ func TestVerdicts(t *testing.T) {
 		},
 		"purged": {
 			quiet(func(p *report.Page) {
-				p.Manifest.Purges = []sink.ManifestPurge{{ID: "f00d", At: began(), RowsRemoved: map[string]int64{"a": 1000, "b": 234}}}
+				p.Manifest.Purges = []snapshot.ManifestPurge{{ID: "f00d", At: began(), RowsRemoved: map[string]int64{"a": 1000, "b": 234}}}
 			}), "good", []string{"1,234 rows were purged on 20 November 2026, 03:00:00 UTC", "_purges/f00d.json"}, nil,
 		},
 		"as of a date": {
-			quiet(func(p *report.Page) { p.Manifest.Kind, p.Manifest.SnapshotDate = sink.AsOf, "2025-09-01" }), "good",
+			quiet(func(p *report.Page) { p.Manifest.Kind, p.Manifest.SnapshotDate = snapshot.AsOf, "2025-09-01" }), "good",
 			[]string{"Enrollment as of 1 September 2025", "growth-export sql --dest /data/growth --effective-date 2025-09-01"},
 			nil,
 		},
@@ -355,7 +356,7 @@ func TestWhatIsStillCurrent(t *testing.T) {
 	has(t, draw(t, page), "<dd>50 days old</dd>")
 	page.Baseline = nil
 	has(t, draw(t, page), "<dt>current snapshot</dt><dd>none</dd>")
-	page.Manifest.Kind = sink.Delta
+	page.Manifest.Kind = snapshot.Delta
 	hasNot(t, draw(t, page), "<dt>current snapshot")
 }
 
@@ -369,12 +370,12 @@ func TestHostileTexts(t *testing.T) {
 	page.State, page.Destination = report.Held, `/tmp/it's <b>; rm -rf $HOME`
 	for i, text := range hostile {
 		page.Held.Reasons = append(page.Held.Reasons, text)
-		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: text, Status: sink.StatusFailed, Error: text})
-		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: text, Status: sink.StatusDenied, Error: text})
-		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: text, Kind: "unknown_field", Count: int64(i + 1)})
+		page.Ledger.Add(&snapshot.LedgerRow{Dataset: "students", SchoolBid: text, Status: snapshot.StatusFailed, Error: text})
+		page.Ledger.Add(&snapshot.LedgerRow{Dataset: "students", SchoolBid: text, Status: snapshot.StatusDenied, Error: text})
+		page.Manifest.Drift = append(page.Manifest.Drift, snapshot.Drift{Table: "students", Field: text, Kind: "unknown_field", Count: int64(i + 1)})
 		page.Manifest.Activity.Slowest = append(page.Manifest.Activity.Slowest, activity.SchoolTime{School: text, Dataset: text})
 		page.Manifest.Parameters.Schools = append(page.Manifest.Parameters.Schools, text)
-		page.Manifest.Tables[text] = sink.ManifestTable{Rows: 5}
+		page.Manifest.Tables[text] = snapshot.ManifestTable{Rows: 5}
 		page.Manifest.Activity.Steps[0].Retries[text] = 3
 	}
 	page.Manifest.BaseURL = hostile[0]
@@ -396,7 +397,7 @@ func TestHostileTexts(t *testing.T) {
 
 func TestLittleToShow(t *testing.T) {
 	t.Parallel()
-	empty := &report.Page{State: report.Published, Manifest: &sink.Manifest{RunID: "r", SnapshotDate: "2026-11-20", Kind: sink.Delta}}
+	empty := &report.Page{State: report.Published, Manifest: &snapshot.Manifest{RunID: "r", SnapshotDate: "2026-11-20", Kind: snapshot.Delta}}
 	text := draw(t, empty)
 	hasNot(t, text, "<svg")
 
@@ -424,7 +425,7 @@ func TestLittleToShow(t *testing.T) {
 	hasNot(t, text, ">limit</li>")
 
 	nothing := night()
-	nothing.Manifest.Tables = map[string]sink.ManifestTable{"students": {}, "test_results": {}}
+	nothing.Manifest.Tables = map[string]snapshot.ManifestTable{"students": {}, "test_results": {}}
 	nothing.Baseline = nil
 	hasNot(t, draw(t, nothing), "plot-rows")
 }
@@ -481,7 +482,7 @@ func TestOddFigures(t *testing.T) {
 	t.Parallel()
 	page := night()
 	m := page.Manifest
-	m.Tables = map[string]sink.ManifestTable{
+	m.Tables = map[string]snapshot.ManifestTable{
 		"schools": {Rows: math.MaxInt64}, "students": {Rows: math.MinInt64}, "test_results": {Rows: -1, Files: []sink.File{{Bytes: -5}}},
 	}
 	for i, n := range []int64{math.MaxInt64, math.MinInt64, -1, 0} {
@@ -541,10 +542,10 @@ func TestManySchools(t *testing.T) {
 	page := night()
 	long := strings.Repeat("the service fails to answer; ", 40)
 	for i := range 20_000 {
-		page.Ledger.Add(&sink.LedgerRow{Dataset: "students", SchoolBid: fmt.Sprintf("school-%05d", i), Status: sink.StatusFailed, Error: long})
-		page.Ledger.Add(&sink.LedgerRow{Dataset: "test_results", SchoolBid: fmt.Sprintf("school-%05d", i), Status: sink.StatusDenied, Error: long})
+		page.Ledger.Add(&snapshot.LedgerRow{Dataset: "students", SchoolBid: fmt.Sprintf("school-%05d", i), Status: snapshot.StatusFailed, Error: long})
+		page.Ledger.Add(&snapshot.LedgerRow{Dataset: "test_results", SchoolBid: fmt.Sprintf("school-%05d", i), Status: snapshot.StatusDenied, Error: long})
 		page.Manifest.Parameters.Schools = append(page.Manifest.Parameters.Schools, fmt.Sprintf("school-%05d", i))
-		page.Manifest.Drift = append(page.Manifest.Drift, sink.Drift{Table: "students", Field: strconv.Itoa(i), Kind: "unknown_field", Count: 1})
+		page.Manifest.Drift = append(page.Manifest.Drift, snapshot.Drift{Table: "students", Field: strconv.Itoa(i), Kind: "unknown_field", Count: 1})
 	}
 	text := draw(t, page)
 	require.Less(t, len(text), 2<<20)
@@ -566,8 +567,8 @@ func TestReasonsOfOddSchools(t *testing.T) {
 		}
 		page := night()
 		page.Ledger = report.Ledger{}
-		page.Ledger.Add(&sink.LedgerRow{
-			Dataset: "students", SchoolBid: bid, Status: sink.StatusFailed,
+		page.Ledger.Add(&snapshot.LedgerRow{
+			Dataset: "students", SchoolBid: bid, Status: snapshot.StatusFailed,
 			Error: "students of school " + said + " (/route): the service fails to answer",
 		})
 		has(t, draw(t, page), "<bdi>the service fails to answer (/route)</bdi>")
@@ -579,8 +580,8 @@ func TestRowsThatSayTheSameAreOne(t *testing.T) {
 	page := night()
 	page.Ledger = report.Ledger{}
 	for _, dataset := range []string{"students", "test_results"} {
-		page.Ledger.Add(&sink.LedgerRow{Dataset: dataset, SchoolBid: "unknown", Status: sink.StatusFailed, Error: "--schools names it"})
-		page.Ledger.Add(&sink.LedgerRow{Dataset: dataset, Status: sink.StatusFailed, Error: "it has no bid"})
+		page.Ledger.Add(&snapshot.LedgerRow{Dataset: dataset, SchoolBid: "unknown", Status: snapshot.StatusFailed, Error: "--schools names it"})
+		page.Ledger.Add(&snapshot.LedgerRow{Dataset: dataset, Status: snapshot.StatusFailed, Error: "it has no bid"})
 	}
 	text := draw(t, page)
 	has(t, text, `<h2>Failed <span class="n">2</span>`)

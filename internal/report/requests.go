@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/activity"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -49,7 +49,7 @@ type causeLine struct {
 	Count                  int64
 }
 
-func newRequestsView(m *sink.Manifest) requestsView {
+func newRequestsView(m *snapshot.Manifest) requestsView {
 	log := &m.Activity
 	v := requestsView{Causes: causes(log), Statuses: statuses(&m.Requests), Operations: operations(log)}
 	if len(log.Steps) == 0 || !log.Sound() {
@@ -93,7 +93,7 @@ func operations(log *activity.Log) []operationLine {
 }
 
 // statuses counts requests by their outcome, the most frequent first.
-func statuses(r *sink.Requests) []fact {
+func statuses(r *snapshot.Requests) []fact {
 	var facts []fact
 	for _, status := range byCount(r.ByStatus) {
 		facts = append(facts, fact{Name: clip(status, maxName), Value: wording.Count(r.ByStatus[status]), Note: meaning(status)})

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -95,7 +95,7 @@ func concerns(p *Page) (short, long []string) {
 	if more := len(fell) - maxConcerns; more > 0 {
 		long = append(long, "And "+wording.Many(more, "more table")+", see below.")
 	}
-	if n := len(sink.FailedChecks(m.Checks)); n > 0 {
+	if n := len(snapshot.FailedChecks(m.Checks)); n > 0 {
 		short = append(short, wording.Many(n, "check")+" of the service's own rules failed")
 	}
 	if len(m.Accepted) > 0 {
@@ -112,7 +112,7 @@ const largeFall = 0.2
 
 // falls returns the tables that lost more than largeFall of their rows since the baseline, the largest loss first.
 func falls(p *Page) []tableLine {
-	if p.Baseline == nil || p.Manifest.Kind == sink.Delta {
+	if p.Baseline == nil || p.Manifest.Kind == snapshot.Delta {
 		return nil
 	}
 	var found []tableLine

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -22,13 +22,13 @@ type view struct {
 	Facts   []fact
 
 	*Page
-	M        *sink.Manifest
-	Baseline *sink.Manifest // nil if there is nothing to compare
+	M        *snapshot.Manifest
+	Baseline *snapshot.Manifest // nil if there is nothing to compare
 	Complete bool
 	Delta    bool
 
 	Failures, Denials failureList
-	FailedChecks      []sink.Check
+	FailedChecks      []snapshot.Check
 	Tables            []tableLine
 	AllTables         tableLine
 	SeveralFiles      bool // per table
@@ -39,7 +39,7 @@ type view struct {
 
 	Requests  requestsView
 	Slowest   []slowLine
-	Drift     []sink.Drift
+	Drift     []snapshot.Drift
 	MoreDrift int
 	Settings  []fact
 }
@@ -75,12 +75,12 @@ func newView(p *Page) *view {
 	m := p.Manifest
 	v := &view{
 		Style: template.CSS(styleText), //nolint:gosec // a constant
-		Title: title(m), Page: p, M: m, Complete: p.State != Incomplete, Delta: m.Kind == sink.Delta,
+		Title: title(m), Page: p, M: m, Complete: p.State != Incomplete, Delta: m.Kind == snapshot.Delta,
 		Verdict: newVerdict(p), Next: advice(p),
-		Failures: failures(p, sink.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
-		Denials:  failures(p, sink.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
+		Failures: failures(p, snapshot.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
+		Denials:  failures(p, snapshot.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
 
-		FailedChecks: sink.FailedChecks(m.Checks), Requests: newRequestsView(m), Settings: settings(p),
+		FailedChecks: snapshot.FailedChecks(m.Checks), Requests: newRequestsView(m), Settings: settings(p),
 	}
 	v.Icon = icon(v.Verdict.Tone)
 	if v.Complete { // comparing part of a run with a whole one is misleading
@@ -94,7 +94,7 @@ func newView(p *Page) *view {
 			School: p.school(s.School), Dataset: clip(s.Dataset, maxName), Duration: seconds(s.Seconds), Requests: s.Requests, Retries: s.Retries,
 		})
 	}
-	drift := slices.SortedFunc(slices.Values(m.Drift), sink.Drift.Compare) // older manifests have another order
+	drift := slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
 	v.Drift, v.MoreDrift = drift[:min(len(drift), maxDrift)], max(len(drift)-maxDrift, 0)
 	for i := range v.Drift {
 		v.Drift[i].Field = clip(v.Drift[i].Field, maxName)
@@ -109,13 +109,13 @@ func icon(tone string) template.URL {
 		"%3Ccircle cx='8' cy='8' r='7' fill='%23" + colour + "'/%3E%3C/svg%3E")
 }
 
-func title(m *sink.Manifest) string {
+func title(m *snapshot.Manifest) string {
 	switch m.Kind {
-	case sink.AsOf:
+	case snapshot.AsOf:
 		return "Enrollment as of " + day(m.SnapshotDate)
-	case sink.Delta:
+	case snapshot.Delta:
 		return "Delta of " + day(m.SnapshotDate)
-	case sink.Full:
+	case snapshot.Full:
 	}
 	return "Full snapshot of " + day(m.SnapshotDate)
 }

@@ -12,6 +12,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Attributes of this command.
@@ -89,14 +90,14 @@ func (i *instruments) staged(ctx context.Context, files map[string]sink.File) {
 }
 
 // finished counts a dataset of a school.
-func (i *instruments) finished(ctx context.Context, l *sink.LedgerRow) {
+func (i *instruments) finished(ctx context.Context, l *snapshot.LedgerRow) {
 	i.datasets.Add(ctx, 1, metric.WithAttributes(datasetKey.String(l.Dataset), outcomeKey.String(string(l.Status))))
 }
 
 func (i *instruments) summarize(ctx context.Context, s *pipeline.Summary, now time.Time) {
 	if s.Schools.Total > 0 {
-		for outcome, n := range map[sink.Status]int64{
-			sink.StatusOK: s.Schools.OK, sink.StatusDenied: s.Schools.Denied, sink.StatusFailed: s.Schools.Failed,
+		for outcome, n := range map[snapshot.Status]int64{
+			snapshot.StatusOK: s.Schools.OK, snapshot.StatusDenied: s.Schools.Denied, snapshot.StatusFailed: s.Schools.Failed,
 		} {
 			i.schools.Record(ctx, n, metric.WithAttributes(outcomeKey.String(string(outcome))))
 		}

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Begin records a step as a span.
@@ -38,7 +38,7 @@ func (t *Telemetry) Begin(ctx context.Context, step pipeline.Step) (context.Cont
 				attribute.Int64("growth_export.retries", l.Retries),
 				attribute.Int64("growth_export.rows", l.RowsWritten),
 			)
-			if l.Status == sink.StatusFailed {
+			if l.Status == snapshot.StatusFailed {
 				span.SetStatus(codes.Error, "")
 			}
 		}

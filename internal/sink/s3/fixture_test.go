@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -22,20 +24,20 @@ func morning() time.Time { return time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC) 
 
 // newPlan is a run of two tables and one school, planned that long after
 // morning.
-func newPlan(run string, after time.Duration) *sink.Plan {
-	return &sink.Plan{
-		FormatVersion: sink.FormatVersion, RunID: run, Kind: sink.Full, SnapshotDate: today,
+func newPlan(run string, after time.Duration) *snapshot.Plan {
+	return &snapshot.Plan{
+		FormatVersion: snapshot.FormatVersion, RunID: run, Kind: snapshot.Full, SnapshotDate: today,
 		PlannedAt: morning().Add(after), ToolVersion: "1.0.0", BaseURL: "https://service.example",
-		Scope:       sink.Scope{Datasets: []string{"schools", "students"}, Perspectives: "all", PartitionBy: sink.NotPartitioned},
+		Scope:       snapshot.Scope{Datasets: []string{"schools", "students"}, Perspectives: "all", PartitionBy: snapshot.NotPartitioned},
 		Fingerprint: "f", SchoolsPerFile: 2, Shards: 1, MaxShrink: "20%",
-		Schools: []sink.School{{Bid: "s1", District: "d1"}},
-		Buckets: []sink.Bucket{{Index: 0, First: 0, End: 1, District: "d1"}},
+		Schools: []snapshot.School{{Bid: "s1", District: "d1"}},
+		Buckets: []snapshot.Bucket{{Index: 0, First: 0, End: 1, District: "d1"}},
 	}
 }
 
 // stageRun plans a run and stages all of it.
-func stageRun(ctx context.Context, store sink.Store, plan *sink.Plan) error {
-	plan, err := sink.CreatePlan(ctx, store, plan)
+func stageRun(ctx context.Context, store sink.Store, plan *snapshot.Plan) error {
+	plan, err := snapshot.CreatePlan(ctx, store, plan)
 	if err != nil {
 		return err
 	}
@@ -47,20 +49,20 @@ func stageRun(ctx context.Context, store sink.Store, plan *sink.Plan) error {
 	return nil
 }
 
-func stageUnit(ctx context.Context, store sink.Store, plan *sink.Plan, unit sink.Unit) error {
+func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit snapshot.Unit) error {
 	dataset, _ := schemas.Find(unit.Dataset)
 	school := ""
-	if unit.Bucket != sink.LookupBucket {
+	if unit.Bucket != snapshot.LookupBucket {
 		school = plan.Schools[0].Bid
 	}
-	journal := &sink.Journal{
+	journal := &snapshot.Journal{
 		Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: plan.PlannedAt,
-		Ledger: []sink.LedgerRow{{
-			Dataset: unit.Dataset, SchoolBid: school, Status: sink.StatusOK, Pages: 1, RecordsReceived: 1, RowsWritten: 1,
+		Ledger: []snapshot.LedgerRow{{
+			Dataset: unit.Dataset, SchoolBid: school, Status: snapshot.StatusOK, Pages: 1, RecordsReceived: 1, RowsWritten: 1,
 		}},
 	}
 	for _, table := range dataset.Tables {
-		file, err := sink.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := snapshot.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
 		if err != nil {
 			return err
 		}
@@ -72,7 +74,7 @@ func stageUnit(ctx context.Context, store sink.Store, plan *sink.Plan, unit sink
 			return err
 		}
 	}
-	return sink.WriteJournal(ctx, store, plan.RunID, journal)
+	return snapshot.WriteJournal(ctx, store, plan.RunID, journal)
 }
 
 // oneRow is a row whose required columns are filled.
@@ -93,21 +95,21 @@ func oneRow(table *schemas.Table, school string) *rows.Batch {
 }
 
 // publishStaged publishes a staged run.
-func publishStaged(ctx context.Context, store sink.Store, run string) (*sink.Manifest, error) {
-	plan, err := sink.ReadPlan(ctx, store, run)
+func publishStaged(ctx context.Context, store sink.Store, run string) (*snapshot.Manifest, error) {
+	plan, err := snapshot.ReadPlan(ctx, store, run)
 	if err != nil {
 		return nil, err
 	}
-	gathered, err := sink.Gather(ctx, store, plan)
+	gathered, err := snapshot.Gather(ctx, store, plan)
 	if err != nil {
 		return nil, err
 	}
-	return sink.Publish(ctx, store, gathered, sink.PublishOptions{Now: morning})
+	return snapshot.Publish(ctx, store, gathered, snapshot.PublishOptions{Now: morning})
 }
 
 // finishAll finishes every publishing that was cut short.
 func finishAll(ctx context.Context, store sink.Store) error {
-	recovered, err := sink.Recover(ctx, store)
+	recovered, err := snapshot.Recover(ctx, store)
 	return errors.Join(err, recovered.Err())
 }
 
@@ -153,22 +155,22 @@ func (d *destination) objects(t testing.TB) map[string]string {
 // data, no document that only an unpublished run needs, no upload.
 func (d *destination) requireSnapshot(t testing.TB, when string, runs ...string) (winner string) {
 	t.Helper()
-	report, err := sink.Verify(t.Context(), d.store, sink.VerifyTarget{SnapshotDate: today})
+	report, err := maintenance.Verify(t.Context(), d.store, maintenance.VerifyTarget{SnapshotDate: today})
 	require.NoError(t, err, when)
 	require.Empty(t, report.Problems, when)
-	latest, err := sink.Verify(t.Context(), d.store, sink.VerifyTarget{})
+	latest, err := maintenance.Verify(t.Context(), d.store, maintenance.VerifyTarget{})
 	require.NoError(t, err, when)
 	require.Equal(t, report, latest, when)
 	want := []string{"_latest.json", "_snapshots/" + today + ".json"}
 	for _, run := range runs {
-		manifest, err := sink.ReadManifest(t.Context(), d.store, run)
+		manifest, err := snapshot.ReadManifest(t.Context(), d.store, run)
 		require.NoError(t, err, when)
-		want = append(want, sink.PlanPath(run), sink.ManifestPath(run), sink.LedgerPath(run))
+		want = append(want, snapshot.PlanPath(run), snapshot.ManifestPath(run), snapshot.LedgerPath(run))
 		if run != report.RunID {
-			require.Equal(t, sink.Replaced, manifest.Status, "%s: run %s", when, run)
+			require.Equal(t, snapshot.Replaced, manifest.Status, "%s: run %s", when, run)
 			continue
 		}
-		require.Equal(t, sink.Published, manifest.Status, "%s: run %s", when, run)
+		require.Equal(t, snapshot.Published, manifest.Status, "%s: run %s", when, run)
 		for _, table := range manifest.Tables {
 			for _, file := range table.Files {
 				want = append(want, file.Path)

@@ -15,6 +15,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // A publishing is killed before an operation; the next command comes to the
@@ -160,15 +161,15 @@ func TestTwoProcessesOfARun(t *testing.T) {
 			if err := finishAll(ctx, store); err != nil {
 				return err
 			}
-			plan, err := sink.CreatePlan(ctx, store, newPlan("run", 0))
+			plan, err := snapshot.CreatePlan(ctx, store, newPlan("run", 0))
 			if err != nil {
 				return err
 			}
-			gathered, err := sink.Gather(ctx, store, plan)
+			gathered, err := snapshot.Gather(ctx, store, plan)
 			if err != nil {
 				return err
 			}
-			if _, err := sink.ReadManifest(ctx, store, "run"); errors.Is(err, sink.ErrNotFound) {
+			if _, err := snapshot.ReadManifest(ctx, store, "run"); errors.Is(err, sink.ErrNotFound) {
 				for _, unit := range gathered.Missing {
 					if err := stageUnit(ctx, store, plan, unit); err != nil {
 						return err
@@ -231,16 +232,16 @@ func TestLostUpload(t *testing.T) {
 	ctx := t.Context()
 	plan := newPlan("run", 0)
 	require.NoError(t, stageRun(ctx, d.store, plan))
-	gathered, err := sink.Gather(ctx, d.store, plan)
+	gathered, err := snapshot.Gather(ctx, d.store, plan)
 	require.NoError(t, err)
 	require.NoError(t, d.store.Abort(ctx, "run", gathered.Tables["students"].Files[0]))
-	_, err = sink.Publish(ctx, d.store, gathered, sink.PublishOptions{Now: morning})
+	_, err = snapshot.Publish(ctx, d.store, gathered, snapshot.PublishOptions{Now: morning})
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 	require.ErrorContains(t, err, "run it again")
 	for name := range d.objects(t) {
 		require.Equal(t, "_runs", strings.Split(path.Clean(name), "/")[0], "%s is visible", name)
 	}
-	gathered, err = sink.Gather(ctx, d.store, plan)
+	gathered, err = snapshot.Gather(ctx, d.store, plan)
 	require.NoError(t, err)
 	require.NotEmpty(t, gathered.Missing)
 	for _, unit := range gathered.Missing {
@@ -256,13 +257,13 @@ func TestRuns(t *testing.T) {
 	d := newDestination(t)
 	ctx := t.Context()
 	require.NoError(t, stageRun(ctx, d.store, newPlan("run", 0)))
-	runs, err := sink.Runs(ctx, d.store)
+	runs, err := snapshot.Runs(ctx, d.store)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-	require.Equal(t, sink.StateStaged, runs[0].State)
+	require.Equal(t, snapshot.StateStaged, runs[0].State)
 	require.WithinDuration(t, time.Now(), runs[0].LastProgress, time.Hour)
 	require.NoError(t, finish(ctx, d.store, "run"))
-	runs, err = sink.Runs(ctx, d.store)
+	runs, err = snapshot.Runs(ctx, d.store)
 	require.NoError(t, err)
-	require.Equal(t, sink.StatePublished, runs[0].State)
+	require.Equal(t, snapshot.StatePublished, runs[0].State)
 }

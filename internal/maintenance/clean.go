@@ -1,0 +1,83 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// Clean drops what dead runs have left staged, and returns these runs by their
+// names in paths. A run is dead if no process holds it and it is published or
+// replaced, or has given no sign of life for longer than age while it was staging
+// or had no plan: it can be started over but not resumed. Runs that are staged,
+// held or being published are never touched.
+func Clean(ctx context.Context, store sink.Store, now time.Time, age time.Duration) ([]string, error) {
+	// What is staged is read first: a run that begins meanwhile is not in it.
+	staged, err := store.Staged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := snapshot.Runs(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	states := make(map[string]*snapshot.RunState, len(runs))
+	for i := range runs {
+		states[sink.Escape(runs[i].RunID)] = &runs[i]
+	}
+	var cleaned []string
+	for _, name := range slices.Sorted(maps.Keys(staged)) {
+		state, run := states[name], name
+		if state != nil {
+			run = state.RunID
+		}
+		if !dead(state, staged[name], now, age) {
+			continue
+		}
+		done, err := cleanRun(ctx, store, run, state != nil && state.State == snapshot.StateStaging)
+		if err != nil {
+			return cleaned, fmt.Errorf("clean run %s: %w", run, err)
+		}
+		if done {
+			cleaned = append(cleaned, run)
+		}
+	}
+	return cleaned, nil
+}
+
+// dead reports whether a run is dead, judging by its documents and staged
+// files. It has no state if it has no plan.
+func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bool {
+	switch {
+	case state == nil:
+		return now.Sub(staged) > age // its plan may be on its way
+	case state.State == snapshot.StatePublished, state.State == snapshot.StateReplaced:
+		return true
+	}
+	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
+}
+
+// cleanRun drops what a run has staged, and its journals if it was staging,
+// unless a process holds the run.
+func cleanRun(ctx context.Context, store sink.Store, run string, staging bool) (done bool, err error) {
+	release, err := snapshot.HoldRunExclusive(ctx, store, run)
+	if errors.Is(err, sink.ErrLocked) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if staging {
+		if err := errors.Join(snapshot.Forget(ctx, store, run), store.Remove(ctx, snapshot.AlivePath(run))); err != nil {
+			return false, err
+		}
+	}
+	return true, store.Sweep(ctx, run)
+}

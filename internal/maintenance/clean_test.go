@@ -1,0 +1,150 @@
+package maintenance_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"example.org/growthexport/schemas"
+)
+
+// TestClean drops what dead runs have left, and nothing of the others.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	store, err := sink.NewDir(t.TempDir(), sink.DirOptions{})
+	require.NoError(t, err)
+	draft := func(run string) {
+		d, err := store.Draft(ctx, run, "schools/snapshot_date=2026-11-20/part-0000-"+run+".parquet")
+		require.NoError(t, err)
+		_, err = d.Write([]byte("rows"))
+		require.NoError(t, err)
+		_, err = d.Finish()
+		require.NoError(t, err)
+		_, err = d.Stage(ctx)
+		require.NoError(t, err)
+	}
+	plan := func(run string, at time.Time) {
+		_, err := snapshot.CreatePlan(ctx, store, &snapshot.Plan{
+			FormatVersion: snapshot.FormatVersion, RunID: run, Kind: snapshot.Full, SnapshotDate: "2026-11-20", PlannedAt: at, Shards: 1,
+			SchoolsPerFile: 1, Scope: snapshot.Scope{Datasets: []string{"schools"}, PartitionBy: snapshot.NotPartitioned, Perspectives: "all"},
+			Schools: []snapshot.School{}, Buckets: []snapshot.Bucket{},
+		})
+		require.NoError(t, err)
+	}
+	now := time.Now()
+	for _, run := range []string{"alive", "killed", "unplanned"} {
+		draft(run)
+	}
+	plan("alive", now)
+	plan("killed", now)
+
+	cleaned, err := maintenance.Clean(ctx, store, now, time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, cleaned, "a run that makes progress is alive, and a plan may be on its way")
+
+	// A day later nobody has resumed them, but one has gone on.
+	cleaned, err = maintenance.Clean(ctx, store, now.Add(24*time.Hour), 48*time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, cleaned)
+	require.NoError(t, snapshot.Hold(ctx, store, "alive", snapshot.Held{Reasons: []string{"a school failed"}}))
+	journal := &snapshot.Journal{
+		Dataset: "schools", Bucket: snapshot.LookupBucket, Files: map[string]sink.File{"schools": stagedFile(t, store, "alive")},
+		Ledger: []snapshot.LedgerRow{{Dataset: "schools", Status: snapshot.StatusOK}}, StagedAt: now,
+	}
+	require.NoError(t, snapshot.WriteJournal(ctx, store, "alive", journal))
+	cleaned, err = maintenance.Clean(ctx, store, now.Add(24*time.Hour), time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"killed", "unplanned"}, cleaned, "a held run waits for its user")
+	staged, err := store.Staged(ctx)
+	require.NoError(t, err)
+	require.Contains(t, staged, "alive")
+	require.Len(t, staged, 1)
+	journals, err := snapshot.ReadJournals(ctx, store, "alive")
+	require.NoError(t, err)
+	require.Len(t, journals, 1)
+}
+
+// TestCleanLeavesLiveRunsAlone has live runs that have staged nothing for days:
+// one on disk holds its lock, and one on a store without locks gives signs of
+// life.
+func TestCleanLeavesLiveRunsAlone(t *testing.T) {
+	t.Parallel()
+	for _, locks := range []bool{true, false} {
+		root := t.TempDir()
+		store := sink.Store(snapshottest.NewDir(t, root))
+		if !locks {
+			store = snapshottest.Lockless{Store: store}
+		}
+		plan, err := snapshot.CreatePlan(t.Context(), store, snapshottest.NewPlan("slow", snapshottest.Few))
+		require.NoError(t, err)
+		snapshottest.StageUnit(t, store, plan, snapshot.Unit{Bucket: 0, Dataset: "students"}, nil)
+		release, err := snapshot.HoldRunShared(t.Context(), store, "slow", 3, 8)
+		require.NoError(t, err)
+		long := time.Now().Add(25 * time.Hour)
+		stop := func() {}
+		if !locks {
+			stop = snapshot.KeepAlive(t.Context(), store, "slow", func(err error) { require.NoError(t, err) })
+			for _, _, err := store.Read(t.Context(), snapshot.AlivePath("slow")); err != nil; _, _, err = store.Read(t.Context(), snapshot.AlivePath("slow")) {
+				require.ErrorIs(t, err, sink.ErrNotFound)
+			}
+			sign := filepath.Join(root, filepath.FromSlash(snapshot.AlivePath("slow")))
+			require.NoError(t, os.Chtimes(sign, long, long))
+		}
+		cleaned, err := maintenance.Clean(t.Context(), store, long, 24*time.Hour)
+		require.NoError(t, err)
+		require.Empty(t, cleaned)
+		journals, err := snapshot.ReadJournals(t.Context(), store, "slow")
+		require.NoError(t, err)
+		require.Len(t, journals, 1)
+
+		stop()
+		require.NoError(t, release())
+		require.NoFileExists(t, filepath.Join(root, filepath.FromSlash(snapshot.AlivePath("slow"))))
+		cleaned, err = maintenance.Clean(t.Context(), store, long, 24*time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, []string{"slow"}, cleaned)
+	}
+}
+
+// TestKeepAlive writes a sign of life every few minutes, and takes it back.
+func TestKeepAlive(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshottest.NewDir(t, root)
+		stop := snapshot.KeepAlive(t.Context(), store, "run", func(err error) { require.NoError(t, err) })
+		for range 3 {
+			<-time.After(5 * time.Minute)
+			synctest.Wait()
+			sign, _, err := snapshot.ReadDocument[snapshot.AliveDocument](t.Context(), store, snapshot.AlivePath("run"))
+			require.NoError(t, err)
+			require.Less(t, time.Since(sign.WrittenAt), 5*time.Minute)
+			require.Equal(t, os.Getpid(), sign.PID)
+		}
+		stop()
+		_, _, err := store.Read(t.Context(), snapshot.AlivePath("run"))
+		require.ErrorIs(t, err, sink.ErrNotFound)
+	})
+}
+
+// stagedFile stages an empty table of schools.
+func stagedFile(t *testing.T, store sink.Store, run string) sink.File {
+	t.Helper()
+	table, _, ok := schemas.FindTable("schools")
+	require.True(t, ok)
+	path := (&snapshot.Plan{Kind: snapshot.Full, SnapshotDate: "2026-11-20", RunID: run}).DataPath(table.Name, snapshot.LookupBucket)
+	file, err := snapshot.NewTables(store, run).Create(t.Context(), path, table)
+	require.NoError(t, err)
+	staged, err := file.Stage(t.Context())
+	require.NoError(t, err)
+	return staged
+}

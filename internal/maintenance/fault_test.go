@@ -1,0 +1,189 @@
+package maintenance_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+var everyFault = flag.Bool("every-fault", false, "fail every call and lose power at every point, not just at some")
+
+// sampled skips most of the points of a test, unless all are requested.
+func sampled(every int) int {
+	if *everyFault {
+		return 1
+	}
+	return every
+}
+
+// exportNight does what the command run does at its destination: it stages what
+// is not staged yet and publishes it.
+func exportNight(ctx context.Context, store sink.Store) (err error) {
+	if err := store.Check(ctx); err != nil {
+		return err
+	}
+	if err := snapshottest.FinishAll(ctx, store); err != nil {
+		return err
+	}
+	release, err := snapshot.HoldRunShared(ctx, store, snapshottest.LatestRun, 0, 1)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	plan, err := snapshot.CreatePlan(ctx, store, snapshottest.WorldPlan(snapshottest.LatestRun, snapshottest.Datasets("schools", "students")))
+	if err != nil {
+		return err
+	}
+	g, err := snapshot.Gather(ctx, store, plan)
+	if err != nil {
+		return err
+	}
+	for _, unit := range g.Missing {
+		if err := snapshottest.StageWorldUnit(ctx, store, plan, unit, snapshottest.PurgeWorld()); err != nil {
+			return err
+		}
+	}
+	if g, err = snapshot.Gather(ctx, store, plan); err != nil {
+		return err
+	}
+	_, err = snapshot.Publish(ctx, store, g, snapshottest.Options())
+	return err
+}
+
+func purgeNights(ctx context.Context, store sink.Store) error {
+	options := purgeOptions([]string{snapshottest.Gone}, nil)
+	options.AllowUnknown = true
+	_, err := maintenance.Purge(ctx, store, options)
+	return err
+}
+
+// commands are what happens at a destination that has a snapshot of the day
+// before already.
+func commands() []func(context.Context, sink.Store) error {
+	return []func(context.Context, sink.Store) error{exportNight, purgeNights}
+}
+
+// yesterday makes a destination with the snapshot of the day before.
+func yesterday(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	snapshottest.PublishWorld(t, snapshottest.NewDir(t, root), snapshottest.EarlierRun, snapshottest.OnDate(snapshottest.EarlierDate), snapshottest.Datasets("schools", "students"))
+	return root
+}
+
+// settled is a tree without the proofs of purges, which a purge that is done
+// twice writes twice, and without what the next writer clears away: the files of
+// locks, which lock nothing once they are not held, and temporary documents.
+func settled(t *testing.T, root string) map[string]string {
+	t.Helper()
+	all := snapshottest.Tree(t, root)
+	maps.DeleteFunc(all, func(name, _ string) bool {
+		return strings.HasPrefix(name, "_purges/") || strings.HasPrefix(name, "_staging/~locks") ||
+			strings.HasPrefix(name, "_staging/~documents")
+	})
+	return all
+}
+
+// TestFailingCall has a call of the file system fail, one after the other over
+// a run and a purge, and expects an error that says where, complete snapshots
+// at any time, and exactly the same result once the command is run again.
+func TestFailingCall(t *testing.T) {
+	t.Parallel()
+	start := yesterday(t)
+	undisturbed := snapshottest.CopyTree(t, start)
+	var counts []int64
+	for _, do := range commands() {
+		store, calls := faulty(t, undisturbed, -1)
+		require.NoError(t, do(t.Context(), store))
+		counts = append(counts, calls.Load())
+	}
+	want := settled(t, undisturbed)
+	for i, test := range []struct {
+		name  string
+		every int
+	}{{"run", 11}, {"purge", 61}} {
+		require.Greater(t, counts[i], int64(200))
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			for n := int64(0); n < counts[i]; n += int64(sampled(test.every)) {
+				requireRepaired(t, snapshottest.CopyTree(t, start), want, i, n)
+			}
+		})
+	}
+}
+
+// requireRepaired fails the n-th call of a command, and runs it and those after
+// it again.
+func requireRepaired(t *testing.T, root string, want map[string]string, failing int, n int64) {
+	t.Helper()
+	when := fmt.Sprintf("command %d, call %d", failing, n)
+	for i, do := range commands() {
+		if i == failing {
+			store, _ := faulty(t, root, n)
+			if err := do(t.Context(), store); err != nil {
+				require.ErrorIs(t, err, syscall.EIO, when)
+			}
+			requireSoundPointers(t, root, when)
+		}
+		require.NoError(t, do(t.Context(), snapshottest.NewDir(t, root)), when)
+	}
+	got := settled(t, root)
+	require.ElementsMatch(t, snapshottest.Names(want), snapshottest.Names(got), when)
+	require.Equal(t, want, got, when)
+}
+
+// requireSoundPointers verifies each run that a pointer names, and finds no data
+// file that no run is about to publish or has published.
+func requireSoundPointers(t *testing.T, root, when string) {
+	t.Helper()
+	store := snapshottest.NewDir(t, root)
+	pointers, err := sink.ListAll(t.Context(), store, "_snapshots/")
+	require.NoError(t, err, when)
+	require.NotEmpty(t, pointers, when)
+	pointed := make(map[string]bool)
+	for _, entry := range pointers {
+		report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{SnapshotDate: strings.TrimSuffix(path.Base(entry.Path), ".json")})
+		require.NoError(t, err, when)
+		require.Empty(t, report.Problems, when)
+		pointed[report.RunID] = true
+	}
+	publishing, err := snapshot.RunsChanging(t.Context(), store, (*snapshot.Change).Publishes)
+	require.NoError(t, err, when)
+	for _, run := range publishing {
+		pointed[run] = true
+	}
+	visible, err := filepath.Glob(filepath.Join(root, "*", "snapshot_date=*", "*.parquet"))
+	require.NoError(t, err)
+	for _, name := range visible {
+		require.True(t, pointed[sink.Owner(filepath.ToSlash(name))], "%s: %s is visible", when, name)
+	}
+}
+
+// faulty is a destination whose n-th call fails, and a counter of the calls.
+func faulty(t *testing.T, root string, n int64) (*sink.Dir, *atomic.Int64) {
+	t.Helper()
+	calls := new(atomic.Int64)
+	return snapshottest.NewDirOn(t, root, func(r sink.FileSystem) sink.FileSystem {
+		return snapshottest.Tap{FileSystem: r, Before: func(call, name string) error {
+			if calls.Add(1)-1 == n {
+				return &fs.PathError{Op: call, Path: name, Err: syscall.EIO}
+			}
+			return nil
+		}}
+	}), calls
+}

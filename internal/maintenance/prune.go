@@ -1,0 +1,227 @@
+package maintenance
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// PruneOptions say which snapshots Prune keeps: exactly one of Keep and
+// KeepDays is above 0.
+type PruneOptions struct {
+	// Kinds are the kinds of snapshots that are pruned; empty means all.
+	Kinds []snapshot.Kind
+	// Keep is how many snapshots of each kind are kept, those of the newest
+	// dates.
+	Keep int
+	// KeepDays keeps the full snapshots and the changes of the last so many days
+	// and today's, and the as-of snapshots that were taken in them, however long
+	// ago their own dates are.
+	KeepDays int
+	// Now returns the time.
+	Now func() time.Time
+	// DryRun reports what would be removed and removes nothing.
+	DryRun bool
+}
+
+// prunes reports whether snapshots of a kind are pruned.
+func (o *PruneOptions) prunes(kind snapshot.Kind) bool {
+	return len(o.Kinds) == 0 || slices.Contains(o.Kinds, kind)
+}
+
+// PruneReport lists what Prune has removed, or would remove.
+type PruneReport struct {
+	DryRun  bool        `json:"dry_run"`
+	Removed []PrunedRun `json:"removed"`
+	// Kept counts the published snapshots of the pruned kinds that stay.
+	Kept int `json:"kept"`
+}
+
+// PrunedRun is a run that was removed. A replaced one has no files any more.
+type PrunedRun struct {
+	RunID        string        `json:"run_id"`
+	Kind         snapshot.Kind `json:"kind"`
+	SnapshotDate string        `json:"snapshot_date"`
+	State        string        `json:"state"`
+	Files        int           `json:"files"`
+	Bytes        int64         `json:"bytes"`
+}
+
+// Prune removes whole published snapshots of some kinds, each kind on its own,
+// and what is left of replaced runs that are older than everything that is kept. The
+// run that _latest.json names is never removed, nor the newest that it should name.
+//
+// Of a run the pointer goes first, so that no reader by pointer finds a manifest
+// whose files are missing, and the manifest last. A removal that was killed is
+// finished by the next command that changes the destination (Recover). A
+// manifest that cannot be read keeps its run and is an error, once everything
+// else is done.
+//
+// On a store without locks no run of a date that is about to go should be
+// published at the same time: pointers are not removed under a condition.
+func Prune(ctx context.Context, store sink.Store, opts PruneOptions) (_ *PruneReport, err error) {
+	if (opts.Keep > 0) == (opts.KeepDays > 0) {
+		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
+	}
+	p := &pruning{store: store, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
+	if opts.DryRun {
+		begun, err := snapshot.ChangesOf(ctx, store, (*snapshot.Change).Prunes)
+		if err != nil {
+			return nil, err
+		}
+		return p.report, p.run(ctx, begun)
+	}
+	recovered, unlock, err := snapshot.RecoverAndHold(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return p.report, p.run(ctx, recovered.Pruned)
+}
+
+type pruning struct {
+	store  sink.Store
+	opts   PruneOptions
+	today  time.Time
+	report *PruneReport
+}
+
+// run removes what has expired. Removals that had begun earlier, which
+// recovery has finished or a dry run leaves, are reported too.
+func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
+	runs, unreadable, err := snapshot.PublishedRuns(ctx, p.store)
+	if err != nil {
+		return err
+	}
+	spared, err := p.spared(ctx)
+	if err != nil {
+		return err
+	}
+	for _, change := range begun {
+		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))
+		delete(runs, change.RunID)
+	}
+	for _, kind := range slices.DeleteFunc([]snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta}, func(k snapshot.Kind) bool { return !p.opts.prunes(k) }) {
+		for _, manifest := range p.expired(kind, runs, spared) {
+			change, err := p.removal(ctx, manifest)
+			if err == nil && !p.opts.DryRun {
+				err = snapshot.MakeChange(ctx, p.store, change)
+			}
+			if err != nil {
+				return err
+			}
+			p.report.Removed = append(p.report.Removed, prunedRun(change, manifest))
+		}
+	}
+	for _, manifest := range runs {
+		gone := slices.ContainsFunc(p.report.Removed, func(r PrunedRun) bool { return r.RunID == manifest.RunID })
+		if manifest.Status == snapshot.Published && !gone && p.opts.prunes(manifest.Kind) {
+			p.report.Kept++
+		}
+	}
+	return unreadable
+}
+
+// spared are the runs that are never removed.
+func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
+	spared := make(map[string]bool)
+	latest, _, err := snapshot.ReadDocument[snapshot.Latest](ctx, p.store, snapshot.LatestPath)
+	switch {
+	case err == nil:
+		spared[latest.RunID] = true
+	case !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged):
+		return nil, err
+	}
+	newest, err := snapshot.NewestWhole(ctx, p.store)
+	if err != nil {
+		return nil, err
+	}
+	if newest != nil {
+		spared[newest.RunID] = true
+	}
+	return spared, nil
+}
+
+// expired returns the runs of a kind that are to be removed, the oldest first.
+func (p *pruning) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest, spared map[string]bool) []*snapshot.Manifest {
+	all := slices.Collect(maps.Values(runs))
+	all = slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return m.Kind != kind })
+	slices.SortFunc(all, func(a, b *snapshot.Manifest) int {
+		return cmp.Or(cmp.Compare(a.SnapshotDate, b.SnapshotDate), a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
+	})
+	expired := p.expiredByAge
+	if p.opts.Keep > 0 {
+		expired = p.expiredByCount(all)
+	}
+	return slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return !expired(m) || spared[m.RunID] })
+}
+
+func (p *pruning) expiredByAge(m *snapshot.Manifest) bool {
+	day := m.SnapshotDate
+	if m.Kind == snapshot.AsOf {
+		day = m.StartedAt.UTC().Format(time.DateOnly)
+	}
+	return day < p.today.AddDate(0, 0, -p.opts.KeepDays).Format(time.DateOnly)
+}
+
+// expiredByCount judges by the number of newer published snapshots among all,
+// which are sorted. A replaced run has expired where it is older than all that
+// are kept.
+func (p *pruning) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
+	kept := make(map[*snapshot.Manifest]bool)
+	oldest := "" // of the dates that are kept; nothing is older than none
+	for _, m := range slices.Backward(all) {
+		if m.Status == snapshot.Published && len(kept) < p.opts.Keep {
+			kept[m] = true
+			oldest = m.SnapshotDate
+		}
+	}
+	return func(m *snapshot.Manifest) bool {
+		return !kept[m] && (m.Status == snapshot.Published || m.SnapshotDate < oldest)
+	}
+}
+
+// prunedRun reports a removal; m is nil if an earlier process began it.
+func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
+	pruned := PrunedRun{RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: snapshot.Published}
+	if m == nil {
+		pruned.Files = len(change.Remove)
+		return pruned
+	}
+	pruned.State = m.Status
+	if m.Status != snapshot.Published {
+		return pruned
+	}
+	for _, file := range m.Files() {
+		pruned.Files++
+		pruned.Bytes += file.Bytes
+	}
+	return pruned
+}
+
+// removal returns the change that removes a run: the data files that its
+// manifest names, and those in the folders of its date under the run's name.
+func (p *pruning) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.Change, error) {
+	found := make(set)
+	if m.Status == snapshot.Published {
+		maps.Copy(found, m.Paths())
+	}
+	files, err := snapshot.FilesOfDate(ctx, p.store, m.Kind, m.SnapshotDate)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		if sink.Owner(path) == sink.Escape(m.RunID) {
+			found[path] = true
+		}
+	}
+	return &snapshot.Change{
+		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate, Remove: found.sorted(),
+	}, nil
+}

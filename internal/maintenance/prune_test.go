@@ -1,0 +1,198 @@
+package maintenance_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+// pruneSite is a destination of a week of full snapshots, one of them replaced,
+// three as-of snapshots and two sets of changes.
+func pruneSite(t *testing.T, store sink.Store) {
+	t.Helper()
+	for _, day := range []string{"14", "15", "16", "17"} {
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full-"+day, snapshottest.Few, snapshottest.OnDate("2026-11-"+day)))
+	}
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("again-14", snapshottest.Few, snapshottest.OnDate("2026-11-14"), snapshottest.Planned(time.Hour)))
+	filtered := func(p *snapshot.Plan) { p.Scope.Schools = []string{"s1"} }
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("filtered-18", snapshottest.Few, snapshottest.OnDate("2026-11-18"), filtered))
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("filtered-19", snapshottest.Few, snapshottest.OnDate("2026-11-19"), filtered))
+	for month, taken := range map[string]string{"09": "2026-11-19", "10": "2026-11-10", "11": "2026-11-11"} {
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("as-of-"+month, snapshottest.Few, snapshottest.OnDate(taken), func(p *snapshot.Plan) {
+			p.Kind, p.SnapshotDate = snapshot.AsOf, "2025-"+month+"-01"
+		}))
+	}
+	for _, hour := range []string{"1", "2"} {
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("delta-"+hour, snapshottest.Few, snapshottest.OnDate("2026-11-15"), func(p *snapshot.Plan) {
+			p.Kind = snapshot.Delta
+			p.PlannedAt = p.PlannedAt.Add(time.Duration(hour[0]-'0') * time.Hour)
+		}))
+	}
+}
+
+func removedRuns(r *maintenance.PruneReport) []string {
+	var runs []string
+	for _, run := range r.Removed {
+		runs = append(runs, run.RunID)
+	}
+	slices.Sort(runs)
+	return runs
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		options maintenance.PruneOptions
+		removed []string
+		kept    int
+	}{
+		{"one of each kind", maintenance.PruneOptions{Keep: 1}, []string{
+			"again-14", "as-of-09", "as-of-10", "delta-1", "filtered-18", "full-14", "full-15", "full-16",
+		}, 4},
+		{"four of each kind", maintenance.PruneOptions{Keep: 4}, []string{"again-14", "full-14", "full-15"}, 9},
+		{"many", maintenance.PruneOptions{Keep: 100}, nil, 11},
+		{"five days", maintenance.PruneOptions{KeepDays: 5}, []string{"again-14", "full-14", "as-of-10", "as-of-11"}, 8},
+		{"one day", maintenance.PruneOptions{KeepDays: 1}, []string{
+			"again-14", "as-of-10", "as-of-11", "delta-1", "delta-2", "filtered-18", "full-14", "full-15", "full-16",
+		}, 3},
+		{"many days", maintenance.PruneOptions{KeepDays: 1000}, nil, 11},
+	}
+	start := t.TempDir()
+	pruneSite(t, snapshottest.NewDir(t, start))
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := snapshottest.CopyTree(t, start)
+			store := snapshottest.NewDir(t, root)
+			before := snapshottest.Tree(t, root)
+			test.options.Now, test.options.DryRun = snapshottest.PublishedAt, true
+			would, err := maintenance.Prune(t.Context(), store, test.options)
+			require.NoError(t, err)
+			require.Equal(t, before, snapshottest.Tree(t, root))
+
+			test.options.DryRun = false
+			report, err := maintenance.Prune(t.Context(), store, test.options)
+			require.NoError(t, err)
+			require.Equal(t, would.Removed, report.Removed)
+			slices.Sort(test.removed)
+			require.Equal(t, test.removed, removedRuns(report))
+			require.Equal(t, test.kept, report.Kept)
+			require.Equal(t, test.kept, would.Kept)
+
+			after := snapshottest.Tree(t, root)
+			for name, text := range after {
+				require.Equal(t, before[name], text, name)
+			}
+			for name := range before {
+				ours := slices.ContainsFunc(test.removed, func(run string) bool { return strings.Contains(name, run) })
+				_, there := after[name]
+				if !strings.HasPrefix(name, "_snapshots/") && !strings.HasPrefix(name, "_as_of/") {
+					require.Equal(t, !ours, there, name)
+				}
+			}
+			runs, err := snapshot.Runs(t.Context(), store)
+			require.NoError(t, err)
+			for _, run := range runs {
+				if run.State == snapshot.StatePublished {
+					snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run.RunID})
+				}
+			}
+			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+			again, err := maintenance.Prune(t.Context(), store, test.options)
+			require.NoError(t, err)
+			require.Empty(t, again.Removed)
+		})
+	}
+}
+
+// TestPruneLeaves what is not published, what it cannot judge, and tells of it.
+func TestPruneLeaves(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	pruneSite(t, store)
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("staged", snapshottest.Few, snapshottest.OnDate("2026-11-01")), nil)
+	require.NoError(t, os.WriteFile(filepath.Join(root, snapshot.ManifestPath("full-15")), []byte("{"), 0o600))
+	_, err := maintenance.Prune(t.Context(), store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+	require.ErrorIs(t, err, sink.ErrDamaged)
+	require.ErrorContains(t, err, snapshot.ManifestPath("full-15"))
+	left := slices.Collect(maps.Keys(snapshottest.Tree(t, root)))
+	require.Contains(t, left, snapshot.PlanPath("full-15"))
+	require.Contains(t, left, snapshot.PlanPath("staged"))
+	require.NotContains(t, left, snapshot.PlanPath("full-16"))
+	snapshottest.PublishRun(t, store, "staged")
+
+	for _, options := range []maintenance.PruneOptions{{}, {Keep: 1, KeepDays: 1}} {
+		_, err := maintenance.Prune(t.Context(), store, options)
+		require.Error(t, err)
+	}
+}
+
+// TestPruneKilledAnywhere kills a pruning before its operations: readers by
+// pointer find whole snapshots alone, and the next prune, which keeps more,
+// finishes what was begun.
+func TestPruneKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	start := t.TempDir()
+	store := snapshottest.NewDir(t, start)
+	for _, day := range []string{"17", "18", "19"} {
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full-"+day, snapshottest.Few, snapshottest.OnDate("2026-11-"+day)))
+	}
+	prune := func(ctx context.Context, store sink.Store) error {
+		_, err := maintenance.Prune(ctx, store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+		return err
+	}
+	requireKilledAnywhere(t, start, prune, "full-17", "full-18", "full-19")
+
+	// Killed once the pointer is gone, and then nothing would be removed any more.
+	for n := 0; n < 60; n += 3 {
+		root := snapshottest.CopyTree(t, start)
+		dead := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root)}
+		dead.Left.Store(int64(n))
+		require.ErrorIs(t, prune(t.Context(), dead), snapshottest.ErrKilled)
+		alive := snapshottest.NewDir(t, root)
+		_, err := maintenance.Prune(t.Context(), alive, maintenance.PruneOptions{Keep: 100, Now: snapshottest.PublishedAt})
+		require.NoError(t, err)
+		runs, err := snapshot.Runs(t.Context(), alive)
+		require.NoError(t, err)
+		for _, run := range runs {
+			snapshottest.RequireVerified(t, alive, maintenance.VerifyTarget{SnapshotDate: run.SnapshotDate})
+			snapshottest.RequireVerified(t, alive, maintenance.VerifyTarget{RunID: run.RunID})
+		}
+		require.NoError(t, os.RemoveAll(root))
+	}
+}
+
+// stuck is a store whose locks cannot be given up.
+type stuck struct{ sink.Store }
+
+var errStuck = errors.New("the lock is stuck")
+
+func (stuck) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {
+	return func() error { return errStuck }, nil
+}
+
+// TestLockThatCannotBeGivenUp is told of, though what was asked for is done.
+func TestLockThatCannotBeGivenUp(t *testing.T) {
+	t.Parallel()
+	store := stuck{snapshottest.NewDir(t, t.TempDir())}
+	pruned, err := maintenance.Prune(t.Context(), store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.Morning})
+	require.ErrorIs(t, err, errStuck)
+	require.Empty(t, pruned.Removed)
+	purged, err := maintenance.Purge(t.Context(), store, maintenance.PurgeOptions{Schools: []string{"x"}, AllowUnknown: true, Now: snapshottest.Morning})
+	require.ErrorIs(t, err, errStuck)
+	require.Empty(t, purged.Runs)
+}

@@ -1,0 +1,422 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// purgeRounds is how often a purge starts over because its last look has found
+// something again: a run was started or published in the meantime, or replaced
+// while it was purged.
+const purgeRounds = 3
+
+// Purge removes all rows of some schools, or of some districts and their
+// schools, from every published run at a destination, and drops what unfinished
+// runs have staged, for nobody can look into that: their next command plans and
+// fetches anew. Ledgers, plans and manifests, which name schools and hold
+// nothing of students, stay. See bids for the rows, knowledge for the schools of
+// a district.
+//
+// Only files that hold such rows are rewritten, run by run: the new files are
+// staged and a Change puts them in the place of the old ones. A purge that was
+// killed is finished by the same purge, asked again; the change of a run that
+// has begun, by any command (Recover). At last every file is read again, and the
+// report, now a proof, is stored as _purges/<id>.json.
+//
+// Purge looks at what the destination shows: versions that the store keeps of
+// removed objects, backups and copies are out of its reach (NotReached). It fails
+// with a *RefusedError if something blocks the purge, and with an
+// *UnknownBidsError if a bid occurs nowhere; nothing was changed then.
+func Purge(ctx context.Context, store sink.Store, opts PurgeOptions) (_ *PurgeReport, err error) {
+	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
+		return nil, errors.New("purge: say either which schools or which districts")
+	}
+	if !opts.DryRun {
+		_, unlock, lockErr := snapshot.RecoverAndHold(ctx, store)
+		if lockErr != nil {
+			return nil, lockErr
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	p, err := newPurging(ctx, store, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.survey(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.scan(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.summarize(ctx); err != nil {
+		return nil, err
+	}
+	if opts.DryRun || p.report.Nothing() {
+		return p.report, nil
+	}
+	return p.report, p.carryOut(ctx)
+}
+
+// purging is a purge at work.
+type purging struct {
+	store  sink.Store
+	opts   PurgeOptions
+	report *PurgeReport
+	know   *knowledge
+
+	runs  map[string]*snapshot.Manifest // published
+	all   map[string]*snapshot.Manifest // published or replaced
+	found map[string][]purgeUnit
+	plans map[string]*snapshot.Plan // by folder
+	// unfinished are the folders of runs that have something staged, or whose
+	// plan may be of a purged school; with the run's id, if it is known.
+	unfinished map[string]string
+	listed     bool // the store lists all that is staged
+	// leftovers are published runs that still have staged files: one of their
+	// processes was killed, or was not done when another published the run.
+	leftovers  []string
+	locks      bool                    // the destination has locks
+	held       map[string]func() error // runs, until the purge ends
+	undeclared set                     // tables that this release does not declare
+	seen       set                     // bids that were asked for and found in a row
+}
+
+// newPurging begins a report, or goes on with that of a killed purge.
+func newPurging(ctx context.Context, store sink.Store, opts PurgeOptions) (*purging, error) {
+	p := &purging{
+		store: store, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
+		undeclared: make(set), seen: make(set),
+	}
+	asked := PurgeAsked{
+		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
+		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
+	}
+	begunAt := opts.Now().UTC().Truncate(time.Second)
+	p.report = &PurgeReport{
+		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
+		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
+		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
+	}
+	entries, err := sink.ListAll(ctx, store, snapshot.PurgesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
+			continue
+		}
+		earlier, _, err := snapshot.ReadDocument[PurgeReport](ctx, store, entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		if earlier.State == purgeBegun {
+			earlier.DryRun, earlier.resumed = opts.DryRun, true
+			p.report = earlier
+		}
+	}
+	p.report.NotReached = p.notReached()
+	p.know = newKnowledge(p.report.Schools)
+	return p, nil
+}
+
+// survey reads what the destination says of its runs.
+func (p *purging) survey(ctx context.Context) error {
+	entries, err := sink.ListAll(ctx, p.store, snapshot.RunsPrefix)
+	if err != nil {
+		return err
+	}
+	runs, unreadable, err := snapshot.PublishedRuns(ctx, p.store)
+	if err = errors.Join(err, unreadable); err != nil {
+		return fmt.Errorf("purge: what a run consists of cannot be told: %w", err)
+	}
+	p.all = maps.Clone(runs)
+	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
+	going, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Prunes)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(runs, func(run string, _ *snapshot.Manifest) bool { return slices.Contains(going, sink.Escape(run)) })
+	p.runs = runs
+	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
+		return err
+	}
+	if len(p.opts.Districts) > 0 {
+		for _, plan := range p.plans {
+			p.know.addPlan(plan)
+		}
+		for _, run := range slices.Sorted(maps.Keys(runs)) {
+			if err := p.know.addTables(ctx, p.store, runs[run]); err != nil {
+				return fmt.Errorf("purge run %s: %w", run, err)
+			}
+		}
+	}
+	return p.findUnfinished(ctx, entries)
+}
+
+// surveyAgain finds what was begun since the survey, as reading everything takes
+// long, and returns the runs that were published since.
+func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
+	entries, err := sink.ListAll(ctx, p.store, snapshot.RunsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
+		return nil, err
+	}
+	known := make(set)
+	for run := range p.all {
+		known[sink.Escape(run)] = true
+	}
+	busy, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Publishes)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range snapshot.RunsWith(entries, snapshot.ManifestName) {
+		if !known[run] && !slices.Contains(busy, run) {
+			newlyPublished = append(newlyPublished, run)
+		}
+	}
+	return newlyPublished, p.findUnfinished(ctx, entries)
+}
+
+// findUnfinished finds the runs that are neither published nor being so and
+// have something staged, or a plan that names a purged bid, and what runs that
+// are dead have left staged.
+func (p *purging) findUnfinished(ctx context.Context, entries []sink.Entry) error {
+	staged, err := p.store.Staged(ctx)
+	if err != nil {
+		return err
+	}
+	p.unfinished = make(map[string]string)
+	has := make(map[string]set) // what is in the folders of runs
+	for _, entry := range entries {
+		folder, name, _ := strings.Cut(strings.TrimPrefix(entry.Path, snapshot.RunsPrefix), "/")
+		put(has, folder, name)
+	}
+	p.leftovers = nil
+	for folder := range staged {
+		switch {
+		case has[folder][snapshot.ChangeName]:
+		case has[folder][snapshot.ManifestName]:
+			p.leftovers = append(p.leftovers, folder)
+		default:
+			p.unfinished[folder] = folder
+		}
+	}
+	for folder, names := range has {
+		plan := p.plans[folder]
+		switch {
+		case names[snapshot.ChangeName], names[snapshot.ManifestName]:
+		case len(names) > 1 || plan == nil:
+			p.unfinished[folder] = folder
+		default:
+			b := p.bidsOf(plan.RunID)
+			if b.named(plan) {
+				p.unfinished[folder] = folder
+			}
+		}
+	}
+	for folder := range p.unfinished {
+		if plan := p.plans[folder]; plan != nil {
+			p.unfinished[folder] = plan.RunID
+		}
+	}
+	return nil
+}
+
+// bidsOf are the bids whose rows are purged from a run.
+func (p *purging) bidsOf(run string) bids {
+	b := bids{schools: make(set), districts: make(set)}
+	for _, school := range p.report.Asked.Schools {
+		b.schools[school] = true
+	}
+	for _, district := range p.report.Asked.Districts {
+		b.districts[district] = true
+	}
+	if len(b.districts) > 0 {
+		b.schools = p.know.schoolsOf(run, b.districts)
+	}
+	return b
+}
+
+// summarize puts into the report what was found: which schools are purged, what
+// would change, and which of the bids occur nowhere.
+func (p *purging) summarize(ctx context.Context) error {
+	r := p.report
+	schools := make(set)
+	for _, school := range r.Schools {
+		schools[school] = true
+	}
+	for run := range p.runs {
+		maps.Copy(schools, p.bidsOf(run).schools)
+	}
+	for _, plan := range p.plans {
+		maps.Copy(schools, p.bidsOf(plan.RunID).schools)
+	}
+	r.Schools = schools.sorted()
+	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+	for _, run := range slices.Sorted(maps.Keys(p.found)) {
+		r.add(p.runs[run], p.found[run])
+	}
+	if r.resumed {
+		return nil
+	}
+	var err error
+	if r.Unknown, err = p.unknownBids(ctx); err != nil {
+		return err
+	}
+	if len(r.Unknown) > 0 && !p.opts.AllowUnknown {
+		return &UnknownBidsError{Bids: r.Unknown}
+	}
+	if len(r.Unknown) < len(r.Asked.Schools)+len(r.Asked.Districts) {
+		r.DroppedRuns = append(r.DroppedRuns, slices.Sorted(maps.Values(p.unfinished))...)
+	}
+	return nil
+}
+
+// carryOut makes the changes that are needed, and repeats the search until it
+// finds no more. Files that a process has staged since, for a new run or
+// because no lock excluded it, are found and dropped as well.
+func (p *purging) carryOut(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, p.release()) }()
+	if p.locks, err = p.keepsOut(ctx); err != nil {
+		return err
+	}
+	if err := p.hold(ctx, p.toChange()); err != nil {
+		return err
+	}
+	if p.listed, err = p.store.ListsStaged(ctx); err != nil {
+		return err
+	}
+	path := PurgePath(p.report.ID)
+	if !p.report.resumed {
+		begun := *p.report
+		begun.Runs, begun.RowsRemoved, begun.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+		if err := snapshot.WriteDocument(ctx, p.store, path, begun, sink.Condition{Absent: true}); err != nil {
+			return err
+		}
+	}
+	for round := 0; ; round++ {
+		if err := p.dropUnfinished(ctx); err != nil {
+			return err
+		}
+		var disturbed error // what was taken back, to be found again
+		for _, run := range slices.Sorted(maps.Keys(p.found)) {
+			err := p.purgeRun(ctx, run)
+			switch {
+			case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
+				disturbed = errors.Join(disturbed, err)
+			case err != nil:
+				return err
+			}
+		}
+		if err := p.survey(ctx); err != nil {
+			return err
+		}
+		if err := p.reread(ctx); err != nil {
+			return err
+		}
+		newlyPublished, err := p.surveyAgain(ctx)
+		if err != nil {
+			return err
+		}
+		changes := append(p.toChange(), newlyPublished...)
+		if len(changes) == 0 {
+			break
+		}
+		if round == purgeRounds {
+			return errors.Join(disturbed, fmt.Errorf(
+				"purge: other processes keep writing here, and rows remain, as in run %s: stop them and purge again", changes[0]))
+		}
+		if err := p.hold(ctx, changes); err != nil {
+			return err
+		}
+	}
+	if strays := p.report.Strays; len(strays) > 0 {
+		return fmt.Errorf("purge: %d files that no published run names hold rows of them, such as %s: remove them and purge again",
+			len(strays), strays[0])
+	}
+	// The runs of these may hold rows too, and are not looked into before they
+	// are through.
+	if busy, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
+		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
+	}
+	if p.report.resumed {
+		// Every sweep also removes the lock files of killed processes. Nothing is
+		// staged under the purge's own name.
+		if err := p.store.Sweep(ctx, p.report.ID); err != nil {
+			return err
+		}
+	}
+	p.prove()
+	return snapshot.WriteDocument(ctx, p.store, path, p.report, sink.Condition{})
+}
+
+// purgeRun removes the rows that were found in a published run.
+func (p *purging) purgeRun(ctx context.Context, run string) error {
+	m := p.runs[run]
+	data, _, err := p.store.Read(ctx, snapshot.ManifestPath(run))
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	standing := new(snapshot.Manifest)
+	if err := snapshot.DecodeDocument(snapshot.ManifestPath(run), data, standing); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(m, standing) {
+		return fmt.Errorf("purge run %s: %w: its manifest has changed; purge again", run, sink.ErrConflict)
+	}
+	if err := p.pointed(ctx, m, sink.Hash(data)); err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	change, err := p.rewrite(ctx, m, sink.Hash(data), p.found[run])
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	return snapshot.MakeChange(ctx, p.store, change)
+}
+
+// pointed fails where the pointer of the run's date says another hash: what was
+// tampered with is not made right by a new one.
+func (p *purging) pointed(ctx context.Context, m *snapshot.Manifest, hash string) error {
+	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
+	if path == "" {
+		return nil
+	}
+	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.store, path)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
+		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names; verify the run", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
+	}
+	return nil
+}
+
+// prove completes the report from the manifests: they tell what this purge has
+// removed, before it was killed too.
+func (p *purging) prove() {
+	r := p.report
+	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
+		m := p.runs[run]
+		for i := range m.Purges {
+			if m.Purges[i].ID == r.ID {
+				r.addPurge(m, &m.Purges[i])
+			}
+		}
+	}
+	r.State = purgeDone
+	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
+}

@@ -1,0 +1,124 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// hold takes runs, and keeps them until the purge ends, so that no process
+// stages or publishes anything for them until then. It fails with a
+// *RefusedError while a process works on one of them. On a destination without
+// locks it relies on the signs of life of runs and excludes no process; see
+// notReached.
+func (p *purging) hold(ctx context.Context, runs []string) error {
+	for _, run := range runs {
+		if p.held[run] != nil {
+			continue
+		}
+		release, err := snapshot.HoldRunExclusive(ctx, p.store, run)
+		if locked, held := errors.AsType[*sink.LockedError](err); held {
+			err = &snapshot.RefusedError{Reason: fmt.Sprintf(
+				"run %s is %v: wait for that process to end or stop it, then purge again", run, locked)}
+		}
+		if err != nil {
+			return err
+		}
+		p.held[run] = release
+		if !p.locks {
+			if err := p.refuseAlive(ctx, run); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// refuseAlive returns a *RefusedError if a run has given a sign of life
+// recently.
+func (p *purging) refuseAlive(ctx context.Context, run string) error {
+	sign, _, err := snapshot.ReadDocument[snapshot.AliveDocument](ctx, p.store, snapshot.AlivePath(run))
+	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	const dead = 2 * snapshot.AliveInterval
+	if p.opts.Now().Sub(sign.WrittenAt) > dead {
+		return nil
+	}
+	return &snapshot.RefusedError{Reason: fmt.Sprintf("process %d on host %s works on run %s, or was killed less than %.0f minutes ago: "+
+		"wait for it to end or stop it, then purge again", sign.PID, sign.Host, run, dead.Minutes())}
+}
+
+// release gives up what hold has taken.
+func (p *purging) release() error {
+	var errs []error
+	for _, release := range p.held {
+		errs = append(errs, release())
+	}
+	return errors.Join(errs...)
+}
+
+// toChange returns the runs that the purge is about to drop or rewrite.
+func (p *purging) toChange() []string {
+	runs := make(set)
+	for _, run := range p.unfinished {
+		runs[run] = true
+	}
+	for _, run := range p.leftovers {
+		runs[run] = true
+	}
+	for run := range p.found {
+		runs[run] = true
+	}
+	return runs.sorted()
+}
+
+// keepsOut reports whether the destination has locks, while the purge holds the
+// publish lock.
+func (p *purging) keepsOut(ctx context.Context) (bool, error) {
+	unlock, err := p.store.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
+	if errors.Is(err, sink.ErrLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, unlock()
+}
+
+// dropUnfinished drops the runs that are not published, each one's plan last:
+// the same command then plans again. What dead processes of published runs have
+// left staged goes too.
+func (p *purging) dropUnfinished(ctx context.Context) error {
+	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
+		run := p.unfinished[folder]
+		if err := p.dropRun(ctx, folder, run); err != nil {
+			return fmt.Errorf("drop run %s: %w", run, err)
+		}
+		if !slices.Contains(p.report.DroppedRuns, run) {
+			p.report.DroppedRuns = append(p.report.DroppedRuns, run)
+			slices.Sort(p.report.DroppedRuns)
+		}
+	}
+	for _, run := range p.leftovers {
+		if err := p.store.Sweep(ctx, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *purging) dropRun(ctx context.Context, folder, run string) error {
+	if err := snapshot.Forget(ctx, p.store, run); err != nil {
+		return err
+	}
+	return snapshot.RemoveDocuments(ctx, p.store, run, snapshot.InRun(folder, ""), snapshot.InRun(folder, snapshot.PlanName))
+}

@@ -1,0 +1,216 @@
+package maintenance
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// bids are the schools and districts whose rows are purged from a run. A row is
+// theirs if
+//
+//   - requested_school_bid or school_bid is one of the schools,
+//   - district_bid or requested_district_bid is one of the districts: the
+//     districts themselves, their schools, the lists that they were asked for,
+//     and details of their students,
+//   - requested_perspective_bid or perspective_bid is one of the districts:
+//     what they say of other districts' schools,
+//   - it was made from an element of a record that is theirs: a norm, an
+//     instructional area, an enrollment session, a student or an educator of a
+//     class.
+type bids struct {
+	schools, districts set
+}
+
+// schoolColumns hold the bid of a school, districtColumns that of a district.
+func schoolColumns() []string { return []string{"requested_school_bid", "school_bid"} }
+
+func districtColumns() []string {
+	return []string{"requested_district_bid", "requested_perspective_bid", "district_bid", "perspective_bid"}
+}
+
+// matchColumns returns the names of the columns that decide whether a row of a
+// table is purged: those that hold a bid, and those that identify the record of
+// a child row.
+func matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
+	wanted := slices.Concat(schoolColumns(), districtColumns())
+	for _, key := range recordKey(table, dataset) {
+		wanted = append(wanted, table.Columns[key].Name)
+	}
+	slices.Sort(wanted)
+	return slices.Compact(wanted)
+}
+
+// recordKey returns the columns that tell which record a row is, or is an
+// element of: the key of the dataset's first table, as it stands in this one.
+// None for a dataset of one table, or for a table that is not declared.
+func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
+	if dataset == nil || len(dataset.Tables) < 2 {
+		return nil
+	}
+	parent := dataset.Tables[0]
+	var key []int
+	for _, k := range parent.KeyColumns() {
+		source := parent.Columns[k].Source
+		if table != parent && !strings.HasPrefix(source, string(schemas.SourceParam)) {
+			source = string(schemas.SourceParent) + source
+		}
+		at := slices.IndexFunc(table.Columns, func(c schemas.Column) bool { return c.Source == source })
+		if at >= 0 {
+			key = append(key, at)
+		}
+	}
+	return key
+}
+
+// match tells of the rows of one table, read whole or in matchColumns, whether
+// they are purged. Tables of one dataset and bucket share the records, and are
+// read in the order in which they are declared.
+type match struct {
+	bids
+	schoolAt, districtAt []int
+	// requests are the columns that say what was asked for, which stand in
+	// child rows too.
+	requests map[int]bool
+	key      []int // of the record; -1 for a column that the file lacks
+	first    bool  // the table is the first of its dataset
+	records  records
+	seen     set // bids that rows hold
+	scratch  []byte
+}
+
+// records are the keys of records that are purged though the call that they
+// answered is not one of a purged school or perspective. They are few: results
+// of students who have moved. Records with an incomplete key cannot be told
+// apart; of those that one call has sent, all elements go if one record does.
+type records map[string]bool
+
+// newMatch returns the match of a table's rows that are read in these columns.
+func newMatch(b bids, columns, table *schemas.Table, dataset *schemas.Dataset, r records) *match {
+	m := &match{bids: b, first: dataset == nil || table == dataset.Tables[0], records: r, requests: make(map[int]bool), seen: make(set)}
+	find := func(names []string) []int {
+		var found []int
+		for _, name := range names {
+			if at := columns.Column(name); at >= 0 && isText(&columns.Columns[at]) {
+				found = append(found, at)
+				m.requests[at] = strings.HasPrefix(name, "requested_")
+			}
+		}
+		return found
+	}
+	m.schoolAt, m.districtAt = find(schoolColumns()), find(districtColumns())
+	for _, key := range recordKey(table, dataset) {
+		at := columns.Column(table.Columns[key].Name)
+		if at >= 0 && !isText(&columns.Columns[at]) {
+			at = -1
+		}
+		m.key = append(m.key, at)
+	}
+	return m
+}
+
+// row tells whether row i is purged.
+func (m *match) row(batch *rows.Batch, i int) bool {
+	requested, told := m.among(batch, i, m.schoolAt, m.schools)
+	requestedDistrict, toldDistrict := m.among(batch, i, m.districtAt, m.districts)
+	switch {
+	case requested || requestedDistrict:
+		return true
+	case told || toldDistrict:
+		if m.first && len(m.key) > 0 {
+			m.records[string(m.recordOf(batch, i))] = true
+		}
+		return true
+	}
+	return !m.first && len(m.records) > 0 && m.records[string(m.recordOf(batch, i))]
+}
+
+// among tells whether a column holds one of the bids: one that says what was
+// asked for, or another.
+func (m *match) among(batch *rows.Batch, i int, columns []int, of set) (requested, told bool) {
+	if len(of) == 0 {
+		return false, false
+	}
+	for _, c := range columns {
+		if v := &batch.Cols[c]; !v.Null(i) && of[string(v.Text(i))] {
+			if !m.seen[string(v.Text(i))] {
+				m.seen[string(v.Text(i))] = true
+			}
+			if m.requests[c] {
+				return true, told
+			}
+			told = true
+		}
+	}
+	return false, told
+}
+
+// recordOf returns the key of the row's record, valid until the next call.
+func (m *match) recordOf(batch *rows.Batch, i int) []byte {
+	m.scratch = m.scratch[:0]
+	for _, c := range m.key {
+		if c < 0 || batch.Cols[c].Null(i) {
+			m.scratch = append(m.scratch, 0)
+			continue
+		}
+		v := &batch.Cols[c]
+		m.scratch = append(m.scratch, 1)
+		m.scratch = binary.AppendUvarint(m.scratch, uint64(len(v.Text(i))))
+		m.scratch = append(m.scratch, v.Text(i)...)
+	}
+	return m.scratch
+}
+
+// mentions reports whether a text of the row, or a text within its JSON, is one
+// of the bids, in any column. The file need not say which texts are JSON.
+func (b *bids) mentions(batch *rows.Batch, i int) bool {
+	for c := range batch.Cols {
+		v := &batch.Cols[c]
+		if !v.IsText() || v.Null(i) {
+			continue
+		}
+		text := v.Text(i)
+		if b.schools[string(text)] || b.districts[string(text)] {
+			return true
+		}
+		if len(text) > 0 && (text[0] == '{' || text[0] == '[') && b.inJSON(text) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bids) inJSON(text []byte) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '"' {
+			continue
+		}
+		end, escaped := i+1, false
+		for end < len(text) && text[end] != '"' {
+			if text[end] == '\\' {
+				escaped = true
+				end++
+			}
+			end++
+		}
+		if end >= len(text) {
+			return false
+		}
+		inner := text[i+1 : end]
+		if b.schools[string(inner)] || b.districts[string(inner)] {
+			return true
+		}
+		if escaped {
+			var plain string
+			if json.Unmarshal(text[i:end+1], &plain) == nil && (b.schools[plain] || b.districts[plain]) {
+				return true
+			}
+		}
+		i = end
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package maintenance
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+	"github.com/stretchr/testify/require"
+)
+
+// TestKnowledge gives schools to districts as the runs tell it.
+func TestKnowledge(t *testing.T) {
+	const moved, goneDistrict, staysToo = "school-of-both", "district-that-goes", "district-that-stays"
+	t.Parallel()
+	plan := func(run, school, district string, perspectives ...string) *snapshot.Plan {
+		return &snapshot.Plan{RunID: run, Schools: []snapshot.School{{Bid: school, District: district, Perspectives: perspectives}}}
+	}
+	k := newKnowledge([]string{"resolved before"})
+	k.addPlan(plan("autumn", moved, goneDistrict))
+	k.addPlan(plan("spring", moved, staysToo, goneDistrict))
+	k.addPlan(plan("autumn", "listed by one", "", goneDistrict))
+	k.addPlan(plan("autumn", "listed by both", "", goneDistrict))
+	k.addPlan(plan("autumn", "listed by both", "", staysToo))
+	districts := set{goneDistrict: true}
+	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.schoolsOf("autumn", districts).sorted())
+	require.Equal(t, []string{"listed by one", "resolved before"}, k.schoolsOf("spring", districts).sorted())
+	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.schoolsOf("silent", districts).sorted())
+}
+
+// TestPurgeColumns fails when a column is declared that may hold the bid of a
+// school or a district and that no purge looks at.
+func TestPurgeColumns(t *testing.T) {
+	t.Parallel()
+	known := slices.Concat(schoolColumns(), districtColumns())
+	looked := 0
+	for _, dataset := range schemas.Datasets() {
+		for _, table := range dataset.Tables {
+			for _, c := range table.Columns {
+				for _, word := range []string{"school_bid", "district_bid", "perspective_bid"} {
+					if strings.HasSuffix(c.Name, word) {
+						require.Contains(t, known, c.Name, table.Name)
+						looked++
+					}
+				}
+			}
+			require.NotEmpty(t, snapshot.ColumnsOf(table, matchColumns(table, dataset)...).Columns, table.Name)
+			key := recordKey(table, dataset)
+			require.Len(t, key, len(recordKey(dataset.Tables[0], dataset)), table.Name)
+			for _, k := range key {
+				require.GreaterOrEqual(t, textColumns(table).Column(table.Columns[k].Name), 0, table.Name)
+			}
+		}
+	}
+	require.Greater(t, looked, 30)
+}
+
+func TestPurgeMentions(t *testing.T) {
+	t.Parallel()
+	b := bids{schools: set{`sch"ool`: true}, districts: set{"d": true}}
+	for text, want := range map[string]bool{
+		`{"a":"d"}`: true, `{"d":1}`: true, `{"a":["sch\"ool"]}`: true, `{"a":"\u0064"}`: true,
+		`{"a":"dd"}`: false, `{"a":"\"d"}`: false, `{"a":"`: false, `"`: false, ``: false, `{"a":"\`: false,
+	} {
+		require.Equal(t, want, b.inJSON([]byte(text)), text)
+	}
+}

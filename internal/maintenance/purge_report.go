@@ -1,0 +1,155 @@
+package maintenance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/snapshot"
+)
+
+// PurgeOptions say whose rows Purge removes: either of schools or of districts.
+type PurgeOptions struct {
+	Schools, Districts []string
+	// AllowUnknown purges the others where some of the bids occur nowhere.
+	AllowUnknown bool
+	// DryRun reports what would be removed and changes nothing.
+	DryRun bool
+	// Now tells the time.
+	Now         func() time.Time
+	ToolVersion string
+}
+
+const (
+	purgeBegun = "begun"
+	purgeDone  = "done"
+)
+
+// PurgeReport is _purges/<id>.json: what a purge was asked for and has done. It
+// is written when the purge begins, to be gone on with, and again when it is
+// done, as the proof.
+type PurgeReport struct {
+	FormatVersion int        `json:"format_version"`
+	ID            string     `json:"id"`
+	State         string     `json:"state"` // begun or done
+	DryRun        bool       `json:"dry_run,omitempty"`
+	ToolVersion   string     `json:"tool_version"`
+	Asked         PurgeAsked `json:"asked"`
+	// Schools are those whose rows are purged from some run, those of the
+	// districts included.
+	Schools []string `json:"schools"`
+	// Unknown are bids that occur in no table, plan, ledger or manifest.
+	Unknown    []string  `json:"unknown"`
+	BegunAt    time.Time `json:"begun_at"`
+	FinishedAt time.Time `json:"finished_at,omitzero"`
+	// Runs are the published runs that rows were removed from.
+	Runs           []PurgedRun      `json:"runs"`
+	RowsRemoved    map[string]int64 `json:"rows_removed"` // by table
+	FilesRewritten int              `json:"files_rewritten"`
+	// DroppedRuns were not published, and what they had staged is gone.
+	DroppedRuns []string `json:"dropped_runs"`
+	// Reread is the last look at every file, after all was done.
+	Reread *PurgeReread `json:"reread,omitempty"`
+	// Strays are data files that no published run names and that hold rows.
+	Strays []string `json:"strays,omitempty"`
+	// NotReached says where the rows may still be.
+	NotReached []string `json:"not_reached"`
+
+	// resumed tells that the report is that of a purge that was killed: there
+	// is a proof to be written, though nothing may be left to do.
+	resumed bool
+}
+
+// PurgeAsked is what a purge was asked for.
+type PurgeAsked struct {
+	Schools   []string `json:"schools,omitempty"`
+	Districts []string `json:"districts,omitempty"`
+}
+
+// PurgedRun is a published run that a purge has removed rows from.
+type PurgedRun struct {
+	RunID        string                `json:"run_id"`
+	Kind         snapshot.Kind         `json:"kind"`
+	SnapshotDate string                `json:"snapshot_date"`
+	RowsRemoved  map[string]int64      `json:"rows_removed"` // by table
+	Files        []snapshot.PurgedFile `json:"files"`
+}
+
+// PurgeReread is what reading every row of every table again has found.
+type PurgeReread struct {
+	Files int   `json:"files"`
+	Rows  int64 `json:"rows"`
+	Bytes int64 `json:"bytes"`
+	// RowsFound are rows of what was purged: 0 in a proof.
+	RowsFound int64 `json:"rows_found"`
+	// RowsMentioning counts by table the rows of others that name a purged bid
+	// in another column, such as within _extra. They stay.
+	RowsMentioning map[string]int64 `json:"rows_mentioning"`
+}
+
+// PurgePath is where the proof of a purge is.
+func PurgePath(id string) string { return snapshot.PurgesPrefix + id + ".json" }
+
+// Nothing tells that there was nothing to do.
+func (r *PurgeReport) Nothing() bool {
+	return len(r.Runs) == 0 && len(r.DroppedRuns) == 0 && !r.resumed
+}
+
+// id is the same for the same bids.
+func (a PurgeAsked) id() string {
+	text, _ := json.Marshal(a) // texts alone, which always encode
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// add adds what was found in a run and is to be removed.
+func (r *PurgeReport) add(m *snapshot.Manifest, units []purgeUnit) {
+	purge := snapshot.ManifestPurge{RowsRemoved: make(map[string]int64)}
+	for i := range units {
+		for _, f := range units[i].files {
+			if f.removed > 0 {
+				purge.RowsRemoved[f.table.Name] += f.removed
+				purge.Files = append(purge.Files, snapshot.PurgedFile{Was: f.file.Path, RowsRemoved: f.removed})
+			}
+		}
+	}
+	r.addPurge(m, &purge)
+}
+
+// addPurge adds what was removed from a run.
+func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPurge) {
+	r.Runs = append(r.Runs, PurgedRun{
+		RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
+		RowsRemoved: purge.RowsRemoved, Files: slices.Clone(purge.Files),
+	})
+	for table, n := range purge.RowsRemoved {
+		r.RowsRemoved[table] += n
+	}
+	r.FilesRewritten += len(purge.Files)
+}
+
+// notReached returns what the purge does not reach.
+func (p *purging) notReached() []string {
+	places := []string{
+		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
+		"snapshots of the file system, backups, and blocks of a disk that are not written over",
+		"copies that readers have made: database tables, files, caches, query results",
+		"scratch folders of runs that were killed, on the machines that they ran on",
+		"folders named after a district, plans, ledgers and manifests, which name schools and districts and hold nothing of students",
+	}
+	if !p.listed {
+		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
+			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
+	}
+	if !p.locks {
+		places = append(places, "what a process that was at work during the purge has staged since the last look: "+
+			"this destination has no locks that keep others out")
+	}
+	for _, table := range p.undeclared.sorted() {
+		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
+			"gives to a school or district")
+	}
+	return places
+}

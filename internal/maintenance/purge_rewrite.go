@@ -1,0 +1,276 @@
+package maintenance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// rewriteConcurrency is how many files are rewritten at once: each holds a row
+// group.
+const rewriteConcurrency = 2
+
+// purgeUnit are the files of one dataset and bucket, in the order of its
+// tables: their rows are of the same records.
+type purgeUnit struct {
+	dataset *schemas.Dataset // nil for a table that is not declared
+	files   []purgeFile
+	emptied int64 // requests of the ledger, such as schools, that have no rows left
+}
+
+type purgeFile struct {
+	table   *schemas.Table
+	file    sink.File
+	removed int64 // rows that are to be removed
+}
+
+// removed counts the rows of the unit that are to be removed.
+func (u *purgeUnit) removed() (n int64) {
+	for i := range u.files {
+		n += u.files[i].removed
+	}
+	return n
+}
+
+// purgeUnits returns the files of a published run. Each file of a table that is
+// not declared, because another release wrote it, is a unit of its own.
+func purgeUnits(m *snapshot.Manifest) []purgeUnit {
+	declared := make(set)
+	var units []purgeUnit
+	for _, dataset := range schemas.Datasets() {
+		at := make(map[string]int) // in units, by the part
+		for _, table := range dataset.Tables {
+			declared[table.Name] = true
+			for _, file := range m.Tables[table.Name].Files {
+				part := partOf(file.Path, snapshot.DatePath(m.Kind, table.Name, m.SnapshotDate))
+				if _, ok := at[part]; !ok {
+					at[part] = len(units)
+					units = append(units, purgeUnit{dataset: dataset})
+				}
+				unit := &units[at[part]]
+				unit.files = append(unit.files, purgeFile{table: table, file: file})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
+		if declared[name] {
+			continue
+		}
+		for _, file := range m.Tables[name].Files {
+			units = append(units, purgeUnit{files: []purgeFile{{table: &schemas.Table{Name: name}, file: file}}})
+		}
+	}
+	return units
+}
+
+// generationDigits are behind the number of the bucket in the name of a
+// rewritten file: stores tell the run by a name of that form.
+const generationDigits = 4
+
+// partNumber returns the number in the name of a data file as it was published,
+// and what stands before and behind.
+func partNumber(path string) (before, number, behind string, ok bool) {
+	slash := strings.LastIndexByte(path, '/') + 1
+	name, ok := strings.CutPrefix(path[slash:], "part-")
+	number, behind, cut := strings.Cut(name, "-")
+	if !ok || !cut || number == "" || strings.Trim(number, "0123456789") != "" {
+		return "", "", "", false
+	}
+	if len(number) >= 2*generationDigits {
+		number = number[:len(number)-generationDigits]
+	}
+	return path[:slash] + "part-", number, "-" + behind, true
+}
+
+// partOf tells which part of a table the file is, the same for all tables of a
+// dataset, however often it was rewritten.
+func partOf(path, folder string) string {
+	part := strings.TrimPrefix(path, folder)
+	if before, number, behind, ok := partNumber(part); ok {
+		return before + number + behind
+	}
+	return part
+}
+
+// rewrittenPath is where the file goes that takes the place of the one at path.
+func rewrittenPath(path string, generation int) (string, error) {
+	before, number, behind, ok := partNumber(path)
+	if !ok || generation >= 10000 {
+		return "", fmt.Errorf("rewrite %s: it is not named like a data file, or was rewritten too often", path)
+	}
+	return fmt.Sprintf("%s%s%0*d%s", before, number, generationDigits, generation, behind), nil
+}
+
+// rewrite stages the files of a run without the rows that are purged, and
+// returns the change that publishes them. Nothing is visible yet.
+func (p *purging) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, units []purgeUnit) (*snapshot.Change, error) {
+	// Remove what a killed purge, or the run itself, has left staged.
+	if err := p.store.Sweep(ctx, m.RunID); err != nil {
+		return nil, err
+	}
+	purge := snapshot.ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64)}
+	tables := snapshot.NewTables(p.store, m.RunID)
+	rewritten := make([][]sink.File, len(units))
+	group, rewriting := errgroup.WithContext(ctx)
+	group.SetLimit(rewriteConcurrency)
+	for i := range units {
+		rewritten[i] = make([]sink.File, len(units[i].files))
+		if units[i].removed() == 0 {
+			continue
+		}
+		group.Go(func() error {
+			if err := rewriting.Err(); err != nil {
+				return err
+			}
+			return p.rewriteUnit(rewriting, tables, m, &units[i], rewritten[i])
+		})
+	}
+	if err := group.Wait(); err != nil {
+		ctx := context.WithoutCancel(ctx)
+		return nil, errors.Join(err, snapshot.AbortAll(ctx, p.store, m.RunID, slices.Concat(rewritten...)), p.store.Sweep(ctx, m.RunID))
+	}
+	change := &snapshot.Change{
+		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
+		Before: hash, Staged: make(map[string]json.RawMessage),
+	}
+	takes := make(map[string]sink.File) // the place of the file at a path
+	for i := range units {
+		if units[i].emptied > 0 {
+			purge.SchoolsEmptied[units[i].dataset.Name] += units[i].emptied
+		}
+		for j := range units[i].files {
+			old, file := &units[i].files[j], rewritten[i][j]
+			if old.removed == 0 {
+				continue
+			}
+			change.Staged[file.Path] = file.Staged
+			file.Staged = nil
+			takes[old.file.Path] = file
+			purge.RowsRemoved[old.table.Name] += old.removed
+			purge.Files = append(purge.Files, snapshot.PurgedFile{Path: file.Path, Was: old.file.Path, RowsRemoved: old.removed})
+			change.Remove = append(change.Remove, old.file.Path)
+		}
+	}
+	slices.SortFunc(purge.Files, func(a, b snapshot.PurgedFile) int { return strings.Compare(a.Path, b.Path) })
+	after := m.Without(takes, purge)
+	change.After = &after
+	return change, nil
+}
+
+// rewriteUnit stages the files of a unit that lose rows.
+func (p *purging) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
+	of := make(records)
+	for i := range unit.files {
+		f := &unit.files[i]
+		if f.removed == 0 {
+			continue
+		}
+		path, err := rewrittenPath(f.file.Path, len(m.Purges)+1)
+		if err != nil {
+			return err
+		}
+		var c *census
+		prepare := func(own *schemas.Table) (*match, *census) {
+			c = newCensus(own)
+			return newMatch(p.bidsOf(m.RunID), own, f.table, unit.dataset, of), c
+		}
+		if into[i], err = p.rewriteFile(ctx, tables, f, path, prepare); err != nil {
+			return err
+		}
+		if unit.dataset != nil && f.table == unit.dataset.Tables[0] {
+			unit.emptied += c.emptied()
+		}
+	}
+	return nil
+}
+
+// census counts the requests, as the ledger counts them, that have rows in a
+// file: its schools, or districts for a table that is fetched per district.
+type census struct {
+	column       int // what was requested; -1 if the table is fetched as a whole
+	before, left set
+}
+
+func newCensus(own *schemas.Table) *census {
+	c := &census{column: own.Column("requested_school_bid"), before: make(set), left: make(set)}
+	if c.column < 0 {
+		c.column = own.Column("requested_district_bid")
+	}
+	return c
+}
+
+// count counts a row.
+func (c *census) count(batch *rows.Batch, i int, removed bool) {
+	var requested []byte
+	if c.column >= 0 && !batch.Cols[c.column].Null(i) {
+		requested = batch.Cols[c.column].Text(i)
+	}
+	if !c.before[string(requested)] {
+		c.before[string(requested)] = true
+	}
+	if !removed && !c.left[string(requested)] {
+		c.left[string(requested)] = true
+	}
+}
+
+// emptied returns how many requests have no rows left.
+func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
+
+// rewriteFile stages a file with the rows of another that are not purged, in
+// their order and with the columns of that file: its bytes depend on these
+// alone.
+func (p *purging) rewriteFile(
+	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
+	prepare func(*schemas.Table) (*match, *census),
+) (_ sink.File, err error) {
+	was, err := openDataFile(ctx, p.store, old.file.Path, old.table)
+	if err != nil {
+		return sink.File{}, err
+	}
+	defer func() { err = errors.Join(err, was.Close()) }()
+	hash, err := sink.HashFile(ctx, was, was.Size())
+	if err == nil && hash != old.file.SHA256 {
+		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", sink.ErrDamaged)
+	}
+	if err != nil {
+		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
+	}
+	file, err := tables.Create(ctx, path, was.table)
+	if err != nil {
+		return sink.File{}, err
+	}
+	defer func() { err = errors.Join(err, file.Abort()) }()
+	match, census := prepare(was.table)
+	var removed int64
+	err = snapshot.ReadRows(was, was.Size(), was.table, func(batch *rows.Batch) error {
+		kept := make([]int32, 0, batch.N)
+		for i := range batch.N {
+			goes := match.row(batch, i)
+			census.count(batch, i, goes)
+			if !goes {
+				kept = append(kept, int32(i))
+			}
+		}
+		removed += int64(batch.N - len(kept))
+		batch.Order = kept
+		return errors.Join(ctx.Err(), file.Append(batch))
+	})
+	if err == nil && removed != old.removed {
+		err = fmt.Errorf("%d rows were found to be purged, then %d", old.removed, removed)
+	}
+	if err != nil {
+		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
+	}
+	return file.Stage(ctx)
+}

@@ -1,0 +1,182 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// scan looks for the rows that are to be purged, in every file of every
+// published run, by the columns that tell.
+func (p *purging) scan(ctx context.Context) error {
+	return p.look(ctx, nil)
+}
+
+// reread looks for them in every text of every file, and in the files that no
+// run names.
+func (p *purging) reread(ctx context.Context) error {
+	again := &PurgeReread{RowsMentioning: make(map[string]int64)}
+	if err := p.look(ctx, again); err != nil {
+		return err
+	}
+	p.report.Reread = again
+	return p.findStrays(ctx)
+}
+
+// look finds the rows; again counts what was read, and has all texts read.
+func (p *purging) look(ctx context.Context, again *PurgeReread) error {
+	p.found = make(map[string][]purgeUnit)
+	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
+		units := purgeUnits(p.runs[run])
+		for i := range units {
+			if units[i].dataset == nil {
+				p.undeclared[units[i].files[0].table.Name] = true
+			}
+		}
+		of := p.bidsOf(run)
+		var mu sync.Mutex // over again and p.seen
+		group, looking := errgroup.WithContext(ctx)
+		group.SetLimit(verifyConcurrency)
+		for i := range units {
+			group.Go(func() error {
+				if err := looking.Err(); err != nil {
+					return err
+				}
+				l := lookout{bids: of, records: make(records), whole: again != nil, seen: make(set)}
+				if err := l.unit(looking, p.store, &units[i]); err != nil {
+					return fmt.Errorf("look for rows in run %s: %w", run, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				maps.Copy(p.seen, l.seen)
+				if again != nil {
+					again.add(&units[i], &l)
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(units, func(u purgeUnit) bool { return u.removed() > 0 }) {
+			p.found[run] = units
+		}
+	}
+	return nil
+}
+
+// add adds what was found in a unit.
+func (r *PurgeReread) add(unit *purgeUnit, l *lookout) {
+	for i := range unit.files {
+		r.Files++
+		r.Rows += unit.files[i].file.Rows
+		r.Bytes += unit.files[i].file.Bytes
+		r.RowsFound += unit.files[i].removed
+		if n := l.mentioning[i]; n > 0 {
+			r.RowsMentioning[unit.files[i].table.Name] += n
+		}
+	}
+}
+
+// lookout looks for rows in the files of a unit.
+type lookout struct {
+	bids
+
+	records    records
+	whole      bool
+	seen       set
+	mentioning []int64 // rows by file
+}
+
+func (l *lookout) unit(ctx context.Context, store sink.Store, unit *purgeUnit) error {
+	l.mentioning = make([]int64, len(unit.files))
+	for i := range unit.files {
+		f := &unit.files[i]
+		pick := some(matchColumns(f.table, unit.dataset))
+		if l.whole {
+			pick = textColumns
+		}
+		var match *match
+		prepare := func(own *schemas.Table) *schemas.Table {
+			columns := pick(own)
+			match = newMatch(l.bids, columns, f.table, unit.dataset, l.records)
+			match.seen = l.seen
+			return columns
+		}
+		err := readFile(ctx, store, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
+			for r := range batch.N {
+				switch {
+				case match.row(batch, r):
+					f.removed++
+				case l.whole && l.mentions(batch, r):
+					l.mentioning[i]++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findStrays looks into the data files that no published run names, as somebody
+// may have put them back: they hold rows, or cannot be read.
+func (p *purging) findStrays(ctx context.Context) error {
+	named := make(set)
+	for _, m := range p.runs {
+		maps.Copy(named, m.Paths())
+	}
+	busy, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Publishes)
+	if err != nil {
+		return err
+	}
+	p.report.Strays = nil
+	p.report.NotReached = p.notReached()
+	entries, err := sink.ListAll(ctx, p.store, "")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		path := entry.Path
+		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || slices.Contains(busy, sink.Owner(path)) {
+			continue
+		}
+		holds, err := p.strayHolds(ctx, path)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, sink.ErrNotFound):
+		case err != nil:
+			p.report.NotReached = append(p.report.NotReached, path+", which is not a data file of a published run and cannot be read")
+		case holds:
+			p.report.Strays = append(p.report.Strays, path)
+		}
+	}
+	return nil
+}
+
+// strayHolds tells whether a file that no run names holds rows.
+func (p *purging) strayHolds(ctx context.Context, path string) (bool, error) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "as_of/"), "changes/"), "/")
+	table, dataset, ok := schemas.FindTable(name)
+	if !ok {
+		table = &schemas.Table{Name: name}
+	}
+	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
+	l := lookout{bids: p.bidsOf(""), records: make(records), seen: make(set)}
+	err := l.unit(ctx, p.store, &unit)
+	return unit.removed() > 0, err
+}

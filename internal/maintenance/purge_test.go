@@ -1,0 +1,593 @@
+package maintenance_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"example.org/growthexport/schemas"
+)
+
+// TestPurgeSchool removes a school from every run: its own rows, what others
+// hold of it, and what was made from these records.
+func TestPurgeSchool(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PurgeSite(t, store)
+	before := snapshottest.Tree(t, root)
+
+	options := purgeOptions([]string{snapshottest.Gone, "nobody"}, nil)
+	options.DryRun = true
+	var unknown *maintenance.UnknownBidsError
+	_, err := maintenance.Purge(t.Context(), store, options)
+	require.ErrorAs(t, err, &unknown)
+	require.Equal(t, []string{"nobody"}, unknown.Bids)
+	options.AllowUnknown = true
+	would, err := maintenance.Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")
+
+	options.DryRun = false
+	report, err := maintenance.Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.Equal(t, would.RowsRemoved, report.RowsRemoved)
+	require.Equal(t, []string{"nobody"}, report.Unknown)
+	require.Equal(t, map[string]int64{
+		"schools": 4, "district_schools": 4, "students": 8,
+		"test_results": 4 * (4 + 1), "test_result_norms": 4 * (4 + 2), "test_result_instructional_areas": 4 * (4 + 2),
+	}, report.RowsRemoved)
+	require.Zero(t, report.Reread.RowsFound)
+	require.Empty(t, report.Reread.RowsMentioning)
+	require.Len(t, report.Runs, 4)
+	require.Equal(t, 4*6, report.FilesRewritten)
+
+	for _, run := range snapshottest.PurgedRuns() {
+		snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
+		got := readWorld(t, store, run)
+		for name, records := range got {
+			for _, r := range records {
+				for _, text := range r {
+					require.NotEqual(t, snapshottest.Gone, text, "table %s of %s: %v", name, run, r)
+				}
+			}
+		}
+		require.Len(t, got["test_results"], 3)
+		require.Equal(t, []snapshottest.Record{
+			{"requested_school_bid": snapshottest.Stays},
+			{"requested_school_bid": snapshottest.Stays, "test_result_bid": "1 of " + snapshottest.Stays},
+			{"requested_school_bid": snapshottest.Stays, "test_result_bid": "3 of " + snapshottest.Stays},
+		}, got["test_result_norms"], "the elements of the record that went are gone, and no others")
+		require.Len(t, got["academic_years"], 3)
+	}
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+	requireNoBytes(t, root, snapshottest.Gone)
+	requireRewrittenLikeNew(t, store, snapshottest.LatestRun)
+
+	var proof maintenance.PurgeReport
+	data, _, err := store.Read(t.Context(), maintenance.PurgePath(report.ID))
+	require.NoError(t, err)
+	require.NoError(t, snapshot.DecodeDocument("", data, &proof))
+	require.Equal(t, maintenance.PurgeDone, proof.State)
+	require.Equal(t, report.RowsRemoved, proof.RowsRemoved)
+	require.Equal(t, rewrittenFiles(report), rewrittenFiles(&proof))
+
+	// What has nothing to do with it is as it was.
+	after := snapshottest.Tree(t, root)
+	for name, text := range before {
+		if strings.HasPrefix(name, "districts/") || strings.HasPrefix(name, "academic_years/") || strings.Contains(name, "ledger") {
+			require.Equal(t, text, after[name], name)
+		}
+	}
+	again, err := maintenance.Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.True(t, again.Nothing())
+	require.Equal(t, after, snapshottest.Tree(t, root))
+}
+
+// requireNoBytes looks for a text in the bytes of every data file as they are,
+// which statistics and page indexes are, and in every text that is read.
+func requireNoBytes(t *testing.T, root, text string) {
+	t.Helper()
+	looked := 0
+	for name, data := range snapshottest.Tree(t, root) {
+		if strings.HasPrefix(name, "_") {
+			continue
+		}
+		looked++
+		require.NotContains(t, data, text, name)
+	}
+	require.Positive(t, looked)
+}
+
+// requireRewrittenLikeNew writes the rows of every file of a run as a new file
+// would be, whose bytes are the same.
+func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
+	t.Helper()
+	m, err := snapshot.ReadManifest(t.Context(), store, run)
+	require.NoError(t, err)
+	for name, listed := range m.Tables {
+		table, _, _ := schemas.FindTable(name)
+		for _, file := range listed.Files {
+			var out bytes.Buffer
+			w := parquetfile.NewWriter(&out, table, parquetfile.Options{})
+			require.NoError(t, maintenance.ReadFile(t.Context(), store, file.Path, table, as(table), w.Append))
+			_, err := w.Close()
+			require.NoError(t, err)
+			require.Equal(t, sink.Hash(out.Bytes()), file.SHA256, file.Path)
+		}
+	}
+}
+
+// TestPurgeDistrict removes a district with its school and with what it says of
+// the school of another.
+func TestPurgeDistrict(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PurgeSite(t, store)
+	report, err := maintenance.Purge(t.Context(), store, purgeOptions(nil, []string{snapshottest.GoneDistrict}))
+	require.NoError(t, err)
+	require.Equal(t, []string{snapshottest.Gone}, report.Schools)
+	require.Empty(t, report.Unknown)
+	for _, run := range snapshottest.PurgedRuns() {
+		snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
+		got := readWorld(t, store, run)
+		require.Equal(t, []snapshottest.Record{{"district_bid": snapshottest.StaysToo}}, got["districts"])
+		require.Len(t, got["schools"], 1)
+		require.Len(t, got["district_schools"], 1)
+		require.Len(t, got["students"], 2)
+		require.Len(t, got["academic_years"], 1)
+		require.Len(t, got["enrollment_sessions"], 1)
+		require.Equal(t, "s "+snapshottest.StaysToo, got["enrollment_sessions"][0]["enrollment_session_bid"])
+	}
+	requireNoBytes(t, root, snapshottest.Gone)
+	requireNoBytes(t, root, snapshottest.GoneDistrict)
+}
+
+// TestPurgeAgain purges another school of a run that was purged before.
+func TestPurgeAgain(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PurgeSite(t, store)
+	for _, school := range []string{snapshottest.Gone, snapshottest.Stays} {
+		_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{school}, nil))
+		require.NoError(t, err)
+		requireNoBytes(t, root, school)
+	}
+	for _, run := range snapshottest.PurgedRuns() {
+		snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
+		require.Empty(t, readWorld(t, store, run)["test_results"])
+	}
+	require.Contains(t, snapshottest.Tree(t, root), "students/snapshot_date="+snapshottest.Today+"/part-00000002-"+snapshottest.LatestRun+".parquet")
+}
+
+// TestPurgeUnfinished drops runs that are not published, for what they have
+// staged cannot be looked into, and none where the bid is nobody's.
+func TestPurgeUnfinished(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PurgeSite(t, store)
+	snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld(), snapshottest.Planned(time.Hour))
+	_, err := snapshot.CreatePlan(t.Context(), store, snapshottest.NewPlan("only-planned", snapshottest.Few))
+	require.NoError(t, err)
+	before := snapshottest.Tree(t, root)
+	unknown := purgeOptions([]string{"nobody"}, nil)
+	_, err = maintenance.Purge(t.Context(), store, unknown)
+	require.ErrorAs(t, err, new(*maintenance.UnknownBidsError))
+	unknown.AllowUnknown = true
+	report, err := maintenance.Purge(t.Context(), store, unknown)
+	require.NoError(t, err)
+	require.True(t, report.Nothing())
+	require.Equal(t, before, snapshottest.Tree(t, root))
+
+	for _, shard := range [][2]int{{0, 1}, {2, 3}, {0, 7}, {3, 8}, {0, 16}} {
+		unlock, err := snapshot.HoldRunShared(t.Context(), store, "staged", shard[0], shard[1])
+		require.NoError(t, err)
+		_, err = maintenance.Purge(t.Context(), snapshottest.NewDir(t, root), purgeOptions([]string{snapshottest.Gone}, nil))
+		require.ErrorAs(t, err, new(*snapshot.RefusedError))
+		require.NoError(t, unlock())
+		require.Equal(t, before, snapshottest.Tree(t, root))
+	}
+
+	report, err = maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+	require.Equal(t, []string{"staged"}, report.DroppedRuns)
+	require.NoDirExists(t, filepath.Join(root, "_staging"))
+	require.NoDirExists(t, filepath.Join(root, "_runs", "staged"))
+	require.FileExists(t, filepath.Join(root, "_runs", "only-planned", "plan.json"))
+}
+
+// TestPurgeTells of what is not as it should be, and changes no run then.
+func TestPurgeTells(t *testing.T) {
+	t.Parallel()
+	students := "students/snapshot_date=" + snapshottest.Today + "/"
+	tests := []struct {
+		name  string
+		spoil func(t *testing.T, root string)
+		says  string
+	}{
+		{"a file that no run names", func(t *testing.T, root string) {
+			t.Helper()
+			link(t, root, students+"part-0000-"+snapshottest.LatestRun+".parquet", students+"part-0000-restored.parquet")
+		}, students + "part-0000-restored.parquet"},
+		{"a damaged file", func(t *testing.T, root string) {
+			t.Helper()
+			link(t, root, "students/snapshot_date="+snapshottest.EarlierDate+"/part-0000-"+snapshottest.EarlierRun+".parquet", "x")
+			data, err := os.ReadFile(filepath.Join(root, "x"))
+			require.NoError(t, err)
+			data[8] ^= 1
+			require.NoError(t, os.WriteFile(filepath.Join(root, "x"), data, 0o600))
+		}, "part-0000-" + snapshottest.EarlierRun},
+		{"a damaged manifest", func(t *testing.T, root string) {
+			t.Helper()
+			require.NoError(t, os.WriteFile(filepath.Join(root, snapshot.ManifestPath(snapshottest.LatestRun)), []byte("{"), 0o600))
+		}, snapshot.ManifestPath(snapshottest.LatestRun)},
+		{"a manifest that the pointer does not name", func(t *testing.T, root string) {
+			t.Helper()
+			path := filepath.Join(root, snapshot.ManifestPath(snapshottest.LatestRun))
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, bytes.Replace(data, []byte("1.0.0"), []byte("1.0.1"), 1), 0o600))
+		}, snapshot.ManifestPath(snapshottest.LatestRun)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.PurgeSite(t, store)
+			test.spoil(t, root)
+			_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+			require.ErrorContains(t, err, test.says)
+		})
+	}
+}
+
+// TestPurgeDisturbed has somebody else step in between two operations: the
+// purge looks again and comes to its end, and every run is whole.
+func TestPurgeDisturbed(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, path string
+		act        func(t *testing.T, store sink.Store)
+		runs       []string
+	}{
+		{"the run is replaced", snapshot.ManifestPath(snapshottest.LatestRun), func(t *testing.T, store sink.Store) {
+			t.Helper()
+			snapshottest.PublishWorld(t, store, "later", snapshottest.Planned(time.Hour))
+		}, []string{"later"}},
+		{"what was staged is lost", snapshot.ChangePath(snapshottest.LatestRun), func(t *testing.T, store sink.Store) {
+			t.Helper()
+			require.NoError(t, store.Sweep(t.Context(), snapshottest.LatestRun))
+		}, []string{snapshottest.LatestRun}},
+		{"another run is published", snapshot.ChangePath(snapshottest.LatestRun), func(t *testing.T, store sink.Store) {
+			t.Helper()
+			snapshottest.PublishWorld(t, store, "other", snapshottest.OnDate("2026-11-18"))
+		}, []string{snapshottest.LatestRun, "other"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+			acted := false
+			disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: test.path, Act: func() {
+				acted = true
+				test.act(t, snapshottest.Lockless{Store: store})
+			}}
+			report, err := maintenance.Purge(t.Context(), disturbed, purgeOptions([]string{snapshottest.Gone}, nil))
+			require.NoError(t, err)
+			require.True(t, acted)
+			require.Len(t, report.Runs, len(test.runs))
+			for _, run := range test.runs {
+				snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
+			}
+			requireNoBytes(t, root, snapshottest.Gone)
+			for name := range snapshottest.Tree(t, root) {
+				require.NotContains(t, name, "change.json")
+				require.NotContains(t, name, "_staging/")
+				if name[0] != '_' && !slices.Contains(test.runs, snapshottest.LatestRun) {
+					require.NotContains(t, name, snapshottest.LatestRun)
+				}
+			}
+		})
+	}
+}
+
+func link(t *testing.T, root, from, to string) {
+	t.Helper()
+	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))
+}
+
+// TestPurgeKnownBids expects a bid to be known wherever it occurs, and to be
+// unknown only if it occurs nowhere.
+func TestPurgeKnownBids(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.StageWorld(t, store, snapshottest.LatestRun, snapshottest.PurgeWorld(), func(p *snapshot.Plan) {
+		p.FailedSchools = []snapshot.SchoolFailure{{SchoolBid: "failed", Dataset: "schools", Error: "unknown"}}
+		p.Districts = []string{"empty district"}
+	})
+	snapshottest.PublishRun(t, store, snapshottest.LatestRun)
+	require.NoError(t, os.Remove(filepath.Join(root, snapshot.PlanPath(snapshottest.LatestRun))))
+	known := func(bid string, byDistrict bool) error {
+		options := purgeOptions([]string{bid}, nil)
+		if byDistrict {
+			options = purgeOptions(nil, []string{bid})
+		}
+		options.DryRun = true
+		_, err := maintenance.Purge(t.Context(), store, options)
+		return err
+	}
+	require.NoError(t, known("failed", false), "the manifest and the ledger name it")
+	require.NoError(t, known(snapshottest.Gone, false))
+	require.NoError(t, known(snapshottest.GoneDistrict, true))
+	require.Error(t, known("empty district", true), "only the plan named it")
+
+	// The rows of a school that was purged are gone, and its ledger rows stay.
+	_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+	report, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+	require.True(t, report.Nothing())
+}
+
+// intruded is a Store on which another process acts before the first write to a
+// path. Unlike an interloper's, its locks exclude others.
+type intruded struct {
+	sink.Store
+
+	path string
+	once sync.Once
+	act  func()
+}
+
+func (i *intruded) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == i.path {
+		i.once.Do(i.act)
+	}
+	return i.Store.Write(ctx, path, data, when)
+}
+
+// TestPurgeIntruded has a run begin after the purge has looked for runs: what it
+// stages is dropped before the proof, or no proof is written while it is at
+// work.
+func TestPurgeIntruded(t *testing.T) {
+	t.Parallel()
+	options := purgeOptions([]string{snapshottest.Gone}, nil)
+	id := snapshottest.PublishedAt().Format("20060102T150405Z") + "-" + maintenance.PurgeAsked{Schools: options.Schools}.ID()
+	for _, test := range []struct {
+		name, path       string
+		atWork, lockless bool
+	}{
+		{"ended", maintenance.PurgePath(id), false, false},
+		{"at work", maintenance.PurgePath(id), true, false},
+		{"ended, late", snapshot.ChangePath(snapshottest.LatestRun), false, false},
+		{"at work, late", snapshot.ChangePath(snapshottest.LatestRun), true, false},
+		{"without locks", snapshot.ChangePath(snapshottest.LatestRun), false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			snapshottest.PublishWorld(t, snapshottest.NewDir(t, root), snapshottest.LatestRun)
+			release := func() error { return nil }
+			var store sink.Store = snapshottest.NewDir(t, root)
+			if test.lockless {
+				store = snapshottest.Lockless{Store: store}
+			}
+			acted := false
+			store = &intruded{Store: store, path: test.path, act: func() {
+				acted = true
+				other := snapshottest.NewDir(t, root)
+				if test.atWork {
+					var err error
+					release, err = snapshot.HoldRunShared(t.Context(), other, "intruder", 0, 1)
+					require.NoError(t, err)
+				}
+				snapshottest.StageWorld(t, other, "intruder", snapshottest.PurgeWorld(), snapshottest.OnDate("2026-11-21"))
+			}}
+			report, err := maintenance.Purge(t.Context(), store, options)
+			require.True(t, acted)
+			if test.atWork {
+				var refused *snapshot.RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Regexp(t, `run intruder is held by process \d+ on host`, refused.Reason)
+				proof, _, reading := snapshot.ReadDocument[maintenance.PurgeReport](t.Context(), store, maintenance.PurgePath(id))
+				require.NoError(t, reading)
+				require.Equal(t, maintenance.PurgeBegun, proof.State, "there is no proof")
+				require.NoError(t, release())
+				report, err = maintenance.Purge(t.Context(), store, options)
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"intruder"}, report.DroppedRuns)
+			require.Equal(t, maintenance.PurgeDone, report.State)
+			require.NoDirExists(t, filepath.Join(root, "_runs", "intruder"))
+			if !test.lockless {
+				require.NoDirExists(t, filepath.Join(root, "_staging"))
+			}
+			require.Equal(t, test.lockless, strings.Contains(strings.Join(report.NotReached, "\n"), "this destination has no locks"))
+		})
+	}
+}
+
+// TestPurgeHoldsPublished does not rewrite a published run while a process that
+// does not know that it is published works on it.
+func TestPurgeHoldsPublished(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	release, err := snapshot.HoldRunShared(t.Context(), store, snapshottest.LatestRun, 3, 8)
+	require.NoError(t, err)
+	before := snapshottest.Tree(t, root)
+	_, err = maintenance.Purge(t.Context(), snapshottest.NewDir(t, root), purgeOptions([]string{snapshottest.Gone}, nil))
+	require.ErrorAs(t, err, new(*snapshot.RefusedError))
+	require.Equal(t, before, snapshottest.Tree(t, root))
+	require.NoError(t, release())
+	_, err = maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+}
+
+// TestPurgeCounts expects the manifest to count the schools that have rows left,
+// whichever purge took the others.
+func TestPurgeCounts(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	withRows := func() map[string]int64 {
+		m := requireManifest(t, store, snapshottest.LatestRun)
+		found := make(map[string]int64)
+		for name, counts := range m.Datasets {
+			found[name] = counts.SchoolsWithRow
+		}
+		snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+		return found
+	}
+	before := withRows()
+	require.Equal(t, int64(2), before["students"])
+	_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+	after := withRows()
+	require.Equal(t, int64(1), after["students"])
+	require.Equal(t, int64(1), after["test_results"])
+	require.Equal(t, before["schools"], after["schools"], "one list was fetched, and has rows left")
+	_, err = maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Stays}, nil))
+	require.NoError(t, err)
+	after = withRows()
+	require.Zero(t, after["students"])
+	require.Zero(t, after["test_results"])
+	require.Zero(t, after["schools"])
+}
+
+// TestPurgedBefore finds the schools of a plan that were purged, by their own
+// bids or by their district's, on the day of their last purge.
+func TestPurgedBefore(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	plan, err := snapshot.ReadPlan(t.Context(), store, snapshottest.LatestRun)
+	require.NoError(t, err)
+	before := func() []snapshot.PurgedSchools {
+		found, err := snapshot.PurgedBefore(t.Context(), store, plan)
+		require.NoError(t, err)
+		return found
+	}
+	require.Empty(t, before())
+	options := purgeOptions([]string{snapshottest.Gone, "unknown"}, nil)
+	options.AllowUnknown = true
+	_, err = maintenance.Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	plan.Schools = append(plan.Schools, snapshot.School{Bid: "unknown"}, snapshot.School{Bid: "opened since", District: snapshottest.GoneDistrict})
+	require.Equal(t, []snapshot.PurgedSchools{{Date: snapshottest.Today, Schools: 1}}, before())
+
+	options = purgeOptions(nil, []string{snapshottest.GoneDistrict})
+	options.Now = func() time.Time { return snapshottest.PublishedAt().AddDate(0, 0, 1) }
+	_, err = maintenance.Purge(t.Context(), store, options)
+	require.NoError(t, err)
+	require.Equal(t, []snapshot.PurgedSchools{{Date: "2026-11-21", Schools: 2}}, before())
+}
+
+// TestPurgeAlive goes by a run's sign of life where there are no locks, and by
+// the locks alone where there are.
+func TestPurgeAlive(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name     string
+		lockless bool
+		ago      time.Duration
+		refused  bool
+	}{
+		{"recent", true, time.Minute, true},
+		{"of a killed process", true, time.Hour, false},
+		{"recent, with locks", false, time.Minute, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			var store sink.Store = snapshottest.NewDir(t, root)
+			snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld())
+			sign := snapshot.AliveDocument{WrittenAt: snapshottest.PublishedAt().Add(-test.ago), PID: 4711, Host: "worker-7"}
+			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.AlivePath("staged"), sign, sink.Condition{}))
+			if test.lockless {
+				store = snapshottest.Lockless{Store: store}
+			}
+			before := snapshottest.Tree(t, root)
+			report, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+			if test.refused {
+				var refused *snapshot.RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, refused.Reason, "process 4711 on host worker-7 works on run staged")
+				require.Equal(t, before, snapshottest.Tree(t, root))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"staged"}, report.DroppedRuns)
+		})
+	}
+}
+
+// Files are the paths of a report.
+func rewrittenFiles(r *maintenance.PurgeReport) (paths []string) {
+	for _, run := range r.Runs {
+		for _, file := range run.Files {
+			paths = append(paths, file.Path)
+		}
+	}
+	return paths
+}
+
+// readWorld returns the rows of a published run that name something, by table.
+func readWorld(t *testing.T, store sink.Store, run string) map[string][]snapshottest.Record {
+	t.Helper()
+	m, err := snapshot.ReadManifest(t.Context(), store, run)
+	require.NoError(t, err)
+	found := make(map[string][]snapshottest.Record)
+	for name, listed := range m.Tables {
+		table, _, ok := schemas.FindTable(name)
+		require.True(t, ok)
+		some := maintenance.TextColumns(table)
+		for _, file := range listed.Files {
+			require.NoError(t, maintenance.ReadFile(t.Context(), store, file.Path, table, as(some), func(b *rows.Batch) error {
+				for i := range b.N {
+					r := make(snapshottest.Record)
+					for c := range b.Cols {
+						if !b.Cols[c].Null(i) {
+							r[some.Columns[c].Name] = string(b.Cols[c].Text(i))
+						}
+					}
+					found[name] = append(found[name], r)
+				}
+				return nil
+			}))
+		}
+	}
+	return found
+}
+
+// as reads a file as the table, which it must fit.
+func as(table *schemas.Table) func(*schemas.Table) *schemas.Table {
+	return func(*schemas.Table) *schemas.Table { return table }
+}
+
+func purgeOptions(schools, districts []string) maintenance.PurgeOptions {
+	return maintenance.PurgeOptions{Schools: schools, Districts: districts, Now: snapshottest.PublishedAt, ToolVersion: "1.0.0"}
+}

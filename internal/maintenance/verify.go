@@ -1,0 +1,362 @@
+package maintenance
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// verifyConcurrency is how many files are read at once.
+const verifyConcurrency = 4
+
+// VerifyReport records what was read and lists every problem that was found.
+type VerifyReport struct {
+	RunID        string        `json:"run_id"`
+	Kind         snapshot.Kind `json:"kind"`
+	SnapshotDate string        `json:"snapshot_date"`
+	// Files, Rows and Bytes are of the tables, as in the summary of a run. The
+	// ledger is verified too, and is not counted.
+	Files    int       `json:"files"`
+	Rows     int64     `json:"rows"`
+	Bytes    int64     `json:"bytes"`
+	Problems []Problem `json:"problems"`
+}
+
+// Problem is what is wrong with a file of a destination.
+type Problem struct {
+	Path    string `json:"path"`
+	Problem string `json:"problem"`
+}
+
+// String names the file and what is wrong with it.
+func (p Problem) String() string { return p.Path + ": " + p.Problem }
+
+// OK tells whether nothing was found wrong.
+func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
+
+// isMissing is the problem of a file that is not there.
+const isMissing = "is missing"
+
+// Verify reads a published run again and compares it with its manifest, its
+// ledger and its pointer. What is missing, damaged or not as it was written is
+// a problem of the report; the error is for what keeps it from reading at all,
+// and a *RefusedError for a target of which there is no trace.
+//
+// A snapshot that another process replaces or purges at the same time is not
+// damaged. If a problem is found the pointers are read again, and if they have
+// changed, so is everything else.
+func Verify(ctx context.Context, store sink.Store, target VerifyTarget) (*VerifyReport, error) {
+	for {
+		v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
+		report, err := v.verify(ctx, target)
+		if err != nil || report.OK() {
+			return report, err
+		}
+		if stands, err := v.stands(ctx, target); stands || err != nil {
+			return report, err
+		}
+	}
+}
+
+func (v *verification) verify(ctx context.Context, target VerifyTarget) (*VerifyReport, error) {
+	found, err := v.locate(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	if found.run == "" && !slices.ContainsFunc(v.report.Problems, func(p Problem) bool { return p.Problem != isMissing }) {
+		return nil, target.unknown(v.store)
+	}
+	if found.run != "" {
+		v.report.RunID = found.run
+		if err := v.run(ctx, found); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(v.report.Problems, func(a, b Problem) int { return cmp.Compare(a.Path, b.Path) })
+	return v.report, nil
+}
+
+type verification struct {
+	store sink.Store
+	// pointers are the hashes of the documents that led to the run, by path; ""
+	// for one that could not be read.
+	pointers map[string]string
+	// manifest is the hash of the one that was read, "" for none.
+	manifest string
+	mu       sync.Mutex // over report
+	report   *VerifyReport
+}
+
+// stands reports whether the pointers and the manifest are still the ones that
+// were verified.
+func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, error) {
+	again := &verification{store: v.store, report: &VerifyReport{}}
+	found, err := again.locate(ctx, target)
+	if err != nil || found.run != v.report.RunID || !maps.Equal(again.pointers, v.pointers) {
+		return false, err
+	}
+	if found.run == "" {
+		return true, nil
+	}
+	data, err := again.read(ctx, snapshot.ManifestPath(found.run))
+	return data == nil && v.manifest == "" || data != nil && sink.Hash(data) == v.manifest, err
+}
+
+func (v *verification) problem(path, format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
+}
+
+// pinned reads a document of which every byte is fixed by what it says. One
+// that is not as it should be is a problem and gives nil.
+func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
+	data, err := v.read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if v.pointers == nil {
+		v.pointers = make(map[string]string)
+	}
+	v.pointers[path] = ""
+	if data == nil {
+		return nil, nil
+	}
+	v.pointers[path] = sink.Hash(data)
+	document := new(T)
+	if err := snapshot.CheckDocumentFormat(path, data); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, document); err != nil {
+		v.problem(path, "%v: %v", sink.ErrDamaged, err)
+		return nil, nil
+	}
+	written, err := snapshot.EncodeDocument(document)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(data, written) {
+		v.problem(path, "its bytes are not as they were written")
+	}
+	return document, nil
+}
+
+// read reads a document; one that cannot be read is a problem and gives nil.
+func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
+	data, _, err := v.store.Read(ctx, path)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, sink.ErrNotFound):
+		v.problem(path, isMissing)
+		return nil, nil
+	case err != nil:
+		v.problem(path, "%v", err)
+		return nil, nil
+	}
+	return data, nil
+}
+
+// run verifies the run that was found.
+func (v *verification) run(ctx context.Context, found located) error {
+	path := snapshot.ManifestPath(found.run)
+	data, err := v.read(ctx, path)
+	if data == nil || err != nil {
+		return err
+	}
+	if err := snapshot.CheckDocumentFormat(path, data); err != nil {
+		return err
+	}
+	v.manifest = sink.Hash(data)
+	manifest := new(snapshot.Manifest)
+	if found.hash != "" && sink.Hash(data) != found.hash && !snapshot.BeingPurged(ctx, v.store, found.run, sink.Hash(data), found.hash) {
+		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
+	}
+	if err := json.Unmarshal(data, manifest); err != nil {
+		v.problem(path, "%v: %v", sink.ErrDamaged, err)
+		return nil
+	}
+	v.report.Kind, v.report.SnapshotDate = manifest.Kind, manifest.SnapshotDate
+	if err := v.plan(ctx, path, found.run, manifest); err != nil {
+		return err
+	}
+	v.tables(path, manifest)
+
+	files := []sink.File{manifest.Ledger}
+	switch {
+	case manifest.Status != snapshot.Published:
+		v.problem(path, "the run is %q: its files are not kept", manifest.Status)
+	case found.replacedBy != "":
+		v.problem(path, "the run is being replaced by run %s: its files are not kept", found.replacedBy)
+	default:
+		files = append(files, manifest.Files()...)
+	}
+	sound := make([]bool, len(files))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(verifyConcurrency)
+	for i, file := range files {
+		group.Go(func() error {
+			var err error
+			sound[i], err = v.file(groupCtx, file)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if sound[0] {
+		return v.ledger(ctx, manifest)
+	}
+	return nil
+}
+
+// plan compares what the manifest says of the run with its plan, where that can
+// be read: it decides which pointer the manifest is held against.
+func (v *verification) plan(ctx context.Context, path, run string, manifest *snapshot.Manifest) error {
+	if manifest.RunID != run {
+		v.problem(path, "it is the manifest of another run")
+	}
+	if manifest.Ledger.Path != snapshot.LedgerPath(run) {
+		v.problem(path, "its ledger is not that of its run")
+	}
+	plan, err := snapshot.ReadPlan(ctx, v.store, run)
+	if err != nil {
+		return ctx.Err()
+	}
+	if manifest.Kind != plan.Kind || manifest.SnapshotDate != plan.SnapshotDate || manifest.BaseURL != plan.BaseURL ||
+		!manifest.StartedAt.Equal(plan.PlannedAt) || !manifest.Parameters.Equal(plan.Scope) {
+		v.problem(path, "it is not what %s planned", snapshot.PlanPath(run))
+	}
+	return nil
+}
+
+// tables compares the manifest's totals with its files.
+func (v *verification) tables(path string, manifest *snapshot.Manifest) {
+	for name, table := range manifest.Tables {
+		var sum int64
+		for _, file := range table.Files {
+			sum += file.Rows
+		}
+		if sum != table.Rows {
+			v.problem(path, "table %s has %d rows, its files have %d", name, table.Rows, sum)
+		}
+	}
+}
+
+// file compares a file with its entry in the manifest.
+func (v *verification) file(ctx context.Context, file sink.File) (sound bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, context.Cause(ctx)
+	}
+	object, err := v.store.Open(ctx, file.Path)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case errors.Is(err, sink.ErrNotFound):
+		v.problem(file.Path, isMissing)
+		return false, nil
+	case err != nil:
+		v.problem(file.Path, "%v", err)
+		return false, nil
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	sound = true
+	bad := func(format string, args ...any) {
+		sound = false
+		v.problem(file.Path, format, args...)
+	}
+	size := object.Size()
+	if _, ledger := strings.CutSuffix(file.Path, "/"+snapshot.LedgerName); !ledger {
+		v.mu.Lock()
+		v.report.Files++
+		v.report.Rows += file.Rows
+		v.report.Bytes += size
+		v.mu.Unlock()
+	}
+	if size != file.Bytes {
+		bad("it has %d bytes, the manifest says %d", size, file.Bytes)
+	}
+	hash, err := sink.HashFile(ctx, object, size)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		bad("%v", err)
+	case hash != file.SHA256:
+		bad("its SHA-256 is not the manifest's")
+	}
+	info, err := parquetfile.Inspect(object, size)
+	switch {
+	case err != nil:
+		bad("%v", err)
+	case info.Rows != file.Rows:
+		bad("its footer counts %d rows, the manifest %d", info.Rows, file.Rows)
+	}
+	return sound, nil
+}
+
+// ledger compares what the ledger adds up to with the manifest.
+func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) error {
+	path := manifest.Ledger.Path
+	object, err := v.store.Open(ctx, path)
+	if errors.Is(err, sink.ErrNotFound) {
+		v.problem(path, isMissing) // removed since it was hashed
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	totals, err := snapshot.ReadLedgerTotals(object, object.Size())
+	if err := errors.Join(err, object.Close()); err != nil {
+		v.problem(path, "%v", err)
+		return nil
+	}
+	for name, counts := range manifest.Datasets {
+		counts.SchoolsWithRow += manifest.SchoolsEmptied(name) // the ledger says what was published
+		if found := totals.Datasets[name]; found != counts {
+			v.problem(path, "of dataset %s it counts %+v, the manifest %+v", name, found, counts)
+		}
+		dataset, ok := schemas.Find(name)
+		if !ok {
+			continue
+		}
+		table := dataset.Tables[0].Name
+		rows, purged := manifest.Tables[table].Rows, manifest.Purged(table)
+		if rows+purged != totals.Written[name] {
+			v.problem(path, "it counts %d rows of dataset %s, table %s has %d and %d were purged",
+				totals.Written[name], name, table, rows, purged)
+		}
+	}
+	for name := range totals.Datasets {
+		if _, ok := manifest.Datasets[name]; !ok {
+			v.problem(path, "it has rows of dataset %s, which the manifest does not know", name)
+		}
+	}
+	if totals.Uneven > 0 {
+		v.problem(path, "in %d rows of status ok the records received are not those written and dropped", totals.Uneven)
+	}
+	schools := manifest.Schools
+	if ok, denied, failed, known := totals.Schools(); known &&
+		(ok != schools.OK || denied != schools.Denied || failed != schools.Failed) {
+		v.problem(path, "it counts %d schools ok, %d denied and %d failed, the manifest %d, %d and %d",
+			ok, denied, failed, schools.OK, schools.Denied, schools.Failed)
+	}
+	if schools.Total != schools.OK+schools.Denied+schools.Failed {
+		v.problem(snapshot.ManifestPath(manifest.RunID), "its counts of schools do not add up")
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// VerifyTarget chooses what is verified: a run, the snapshot of a date, the
+// enrollment as of a date, or, if all are empty, the latest snapshot.
+type VerifyTarget struct {
+	RunID         string
+	SnapshotDate  string
+	EffectiveDate string
+}
+
+// located is a run that was found; none if run is empty.
+type located struct {
+	run string
+	// pointer is the document that names the run, and hash what it says of the
+	// manifest; empty where no pointer could be read.
+	pointer, hash string
+	// replacedBy is the run that is taking the date from this one.
+	replacedBy string
+}
+
+// publishing reports whether a publishing of the run is going on, or was cut
+// short: then the steps after its pointer may not all be done.
+func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
+	change, _, err := snapshot.CurrentChange(ctx, v.store, run)
+	return change != nil && change.Publishes(), err
+}
+
+func (v *verification) locate(ctx context.Context, target VerifyTarget) (located, error) {
+	switch {
+	case target.RunID != "":
+		return v.locateRun(ctx, target.RunID)
+	case target.SnapshotDate != "":
+		return v.locateDate(ctx, snapshot.Full, target.SnapshotDate)
+	case target.EffectiveDate != "":
+		return v.locateDate(ctx, snapshot.AsOf, target.EffectiveDate)
+	}
+	return v.locateLatest(ctx)
+}
+
+// unknown says that there is nothing to verify.
+func (t VerifyTarget) unknown(store sink.Store) error {
+	what := "no snapshot of all schools is published at " + store.String() + ": name another one by its date or run"
+	switch {
+	case t.RunID != "":
+		what = "there is no run " + t.RunID + " at " + store.String() + ": see growth-export status"
+	case t.SnapshotDate != "":
+		what = "there is no snapshot of " + t.SnapshotDate + " at " + store.String()
+	case t.EffectiveDate != "":
+		what = "there is no snapshot as of " + t.EffectiveDate + " at " + store.String()
+	}
+	return &snapshot.RefusedError{Reason: what}
+}
+
+func (v *verification) locateRun(ctx context.Context, run string) (located, error) {
+	manifest, err := snapshot.ReadManifest(ctx, v.store, run)
+	if errors.Is(err, sink.ErrNotFound) {
+		if _, planErr := snapshot.ReadPlan(ctx, v.store, run); errors.Is(planErr, sink.ErrNotFound) {
+			return located{}, nil // neither planned nor published
+		}
+	}
+	if ctx.Err() != nil {
+		return located{}, context.Cause(ctx)
+	}
+	if err != nil || manifest.Status != snapshot.Published {
+		return located{run: run}, nil //nolint:nilerr // What is wrong with it is found where it is read.
+	}
+	path := snapshot.PointerPath(manifest.Kind, manifest.SnapshotDate)
+	if path == "" {
+		return located{run: run}, nil
+	}
+	pointer, err := v.pointer(ctx, path)
+	if pointer == nil || err != nil {
+		return located{run: run}, err
+	}
+	if pointer.RunID != run {
+		if publishing, err := v.publishing(ctx, pointer.RunID); publishing || err != nil {
+			return located{run: run, replacedBy: pointer.RunID}, err
+		}
+		v.problem(path, "names run %s, though the manifest of run %s is not marked as replaced", pointer.RunID, run)
+		return located{run: run}, nil
+	}
+	return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
+}
+
+func (v *verification) pointer(ctx context.Context, path string) (*snapshot.Pointer, error) {
+	pointer, err := pinned[snapshot.Pointer](ctx, v, path)
+	if pointer == nil || err != nil {
+		return nil, err
+	}
+	if pointer.Manifest != snapshot.ManifestPath(pointer.RunID) {
+		v.problem(path, "its manifest is not that of its run")
+		return nil, nil
+	}
+	return pointer, nil
+}
+
+func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date string) (located, error) {
+	path := snapshot.PointerPath(kind, date)
+	pointer, err := v.pointer(ctx, path)
+	if err != nil {
+		return located{}, err
+	}
+	if pointer != nil {
+		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
+	}
+	// The pointer is no help; what it named may be found all the same.
+	runs, err := snapshot.Runs(ctx, v.store)
+	if err != nil {
+		return located{}, err
+	}
+	for _, r := range runs { // the newest first
+		if r.Kind == kind && r.SnapshotDate == date && r.State == snapshot.StatePublished {
+			return located{run: r.RunID}, nil
+		}
+	}
+	return located{}, nil
+}
+
+func (v *verification) locateLatest(ctx context.Context) (located, error) {
+	latest, err := pinned[snapshot.Latest](ctx, v, snapshot.LatestPath)
+	if err != nil {
+		return located{}, err
+	}
+	newest, err := snapshot.NewestWhole(ctx, v.store)
+	if err != nil || latest == nil && newest == nil {
+		return located{}, err
+	}
+	// _latest.json follows the pointer of the date. Publishings in progress are
+	// looked up after both were read: if one has ended by then, _latest.json
+	// has changed since, and everything is read again.
+	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
+		follows, err := v.publishing(ctx, newest.RunID)
+		if err != nil {
+			return located{}, err
+		}
+		switch {
+		case follows:
+			v.report.Problems = slices.DeleteFunc(v.report.Problems, func(p Problem) bool {
+				return p == Problem{Path: snapshot.LatestPath, Problem: isMissing}
+			})
+		case latest != nil:
+			v.problem(snapshot.LatestPath, "names the snapshot of %s, the newest is of %s", latest.SnapshotDate, newest.SnapshotDate)
+		}
+	}
+	if latest == nil {
+		return v.locateDate(ctx, snapshot.Full, newest.SnapshotDate)
+	}
+	if latest.Manifest != snapshot.ManifestPath(latest.RunID) {
+		v.problem(snapshot.LatestPath, "its manifest is not that of its run")
+	}
+	found, err := v.locateDate(ctx, snapshot.Full, latest.SnapshotDate)
+	if err != nil {
+		return located{}, err
+	}
+	if found.run != latest.RunID {
+		follows, err := v.publishing(ctx, found.run)
+		if err != nil {
+			return located{}, err
+		}
+		if !follows {
+			v.problem(snapshot.LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, found.run)
+		}
+	}
+	if found.run == "" && newest != nil {
+		return v.locateDate(ctx, snapshot.Full, newest.SnapshotDate)
+	}
+	return found, nil
+}

@@ -1,0 +1,67 @@
+package maintenance_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+// deafStore refuses every version, as a store does behind a proxy that rewrites
+// ETags: a document can be created and never be replaced.
+type deafStore struct{ snapshottest.Lockless }
+
+func (d deafStore) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if when.Version != "" {
+		return sink.ErrConflict
+	}
+	return d.Lockless.Write(ctx, path, data, when)
+}
+
+// TestNothingSpinsOnAStoreThatRefusesItsVersions exports two nights, replaces
+// one and purges: each ends with an error that says why, and published
+// snapshots are untouched.
+func TestNothingSpinsOnAStoreThatRefusesItsVersions(t *testing.T) {
+	t.Parallel()
+	store := deafStore{snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}}
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("first", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
+
+	// The next night is published; _latest.json cannot follow.
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
+	_, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "second"), snapshottest.Options())
+	require.ErrorIs(t, err, sink.ErrVersionRefused)
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: "2026-11-19"})
+
+	// The same night again cannot replace it.
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("again", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
+	_, err = snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "again"), snapshottest.Options())
+	require.ErrorIs(t, err, sink.ErrVersionRefused)
+	require.Equal(t, "second", snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today}).RunID)
+}
+
+// TestPurgeIsUndoneOnAStoreThatRefusesItsVersions leaves the run as it was.
+func TestPurgeIsUndoneOnAStoreThatRefusesItsVersions(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := deafStore{snapshottest.Lockless{Store: snapshottest.NewDir(t, root)}}
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run", snapshottest.Few))
+	before := snapshottest.Tree(t, root)
+	_, err := maintenance.Purge(t.Context(), store, maintenance.PurgeOptions{Schools: []string{"s1"}, Now: snapshottest.PublishedAt})
+	require.ErrorIs(t, err, sink.ErrVersionRefused)
+	after := snapshottest.Tree(t, root)
+	for path, content := range before {
+		require.Equal(t, content, after[path], path)
+	}
+	for path := range after {
+		if _, was := before[path]; !was {
+			require.Contains(t, path, "_purges/", "left behind by the purge: %s", path)
+		}
+	}
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+}

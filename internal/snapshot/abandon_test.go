@@ -1,0 +1,163 @@
+package snapshot_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+// TestAbandon gives up runs in every state before they are published: nothing of
+// them is left, and the previous snapshot is untouched.
+func TestAbandon(t *testing.T) {
+	t.Parallel()
+	begins := func(t *testing.T, store sink.Store, commit bool) {
+		t.Helper()
+		begun, _, err := snapshot.BeginPublishing(t.Context(), store, snapshottest.Gather(t, store, "run"), snapshottest.Options(), "")
+		require.NoError(t, err)
+		if commit {
+			require.NoError(t, sink.CommitAll(t.Context(), store, "run", begun.Files()[:2]))
+		}
+	}
+	for name, prepare := range map[string]func(t *testing.T, store *sink.Dir, root string){
+		"staging": func(t *testing.T, store *sink.Dir, _ string) {
+			t.Helper()
+			_, err := snapshot.CreatePlan(t.Context(), store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)))
+			require.NoError(t, err)
+			snapshottest.StageUnit(t, store, snapshottest.NewPlan("run"), snapshot.Unit{Bucket: 0, Dataset: "test_results"}, nil)
+		},
+		"held": func(t *testing.T, store *sink.Dir, _ string) {
+			t.Helper()
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
+			require.NoError(t, snapshot.Hold(t.Context(), store, "run", snapshot.Held{Reasons: []string{"shrunk"}}))
+		},
+		"publishing": func(t *testing.T, store *sink.Dir, _ string) {
+			t.Helper()
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
+			begins(t, store, true)
+		},
+		"before the pointer": func(t *testing.T, store *sink.Dir, _ string) {
+			t.Helper()
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
+			g := snapshottest.Gather(t, store, "run")
+			_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}, g, snapshottest.Options())
+			require.ErrorIs(t, err, snapshottest.ErrKilled)
+		},
+		"damaged plan": func(t *testing.T, store *sink.Dir, root string) {
+			t.Helper()
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
+			begins(t, store, true)
+			require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/run/plan.json"), []byte("{"), 0o600))
+		},
+		"table is a link": func(t *testing.T, store *sink.Dir, root string) {
+			t.Helper()
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
+			begins(t, store, false)
+			require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(root, "student_details")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("before"))
+			want := snapshottest.Tree(t, root)
+			prepare(t, store, root)
+			require.NoError(t, snapshot.Abandon(t.Context(), store, "run"))
+			if name == "table is a link" {
+				require.NoError(t, os.Remove(filepath.Join(root, "student_details")), "the link is left alone")
+			}
+			require.Equal(t, want, snapshottest.Tree(t, root))
+			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+			var refused *snapshot.RefusedError
+			require.ErrorAs(t, snapshot.Abandon(t.Context(), store, "run"), &refused, "it is gone")
+		})
+	}
+}
+
+func TestAbandonPublished(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("replaced"))
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("published", snapshottest.Planned(time.Hour)))
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("unfinished", snapshottest.Planned(2*time.Hour)), nil)
+	_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, snapshot.LatestPath}, snapshottest.Gather(t, store, "unfinished"), snapshottest.Options())
+	require.ErrorIs(t, err, snapshottest.ErrKilled)
+	want := snapshottest.Tree(t, root)
+	for _, run := range []string{"replaced", "unfinished", "unknown"} {
+		var refused *snapshot.RefusedError
+		require.ErrorAs(t, snapshot.Abandon(t.Context(), store, run), &refused)
+		require.Equal(t, want, snapshottest.Tree(t, root))
+	}
+}
+
+// TestAbandonKilledAnywhere kills the abandoning of a publishing that was cut
+// short before each of its operations: the next one removes the rest, and a
+// publishing that is finished in between never shows a partial snapshot.
+func TestAbandonKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, finishing := range []bool{false, true} {
+		for n := int64(0); ; n++ {
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("before", snapshottest.Few))
+			want := snapshottest.Tree(t, root)
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
+			_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}, snapshottest.Gather(t, store, "run"), snapshottest.Options())
+			require.ErrorIs(t, err, snapshottest.ErrKilled)
+			dying := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root)}
+			dying.Left.Store(n)
+			killed := snapshot.Abandon(t.Context(), dying, "run")
+			if killed != nil {
+				require.ErrorIs(t, killed, snapshottest.ErrKilled)
+			}
+			if finishing {
+				_, err := snapshot.Recover(t.Context(), store)
+				require.NoError(t, err)
+				snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})
+				runs, err := snapshot.Runs(t.Context(), store)
+				require.NoError(t, err)
+				for _, run := range runs {
+					require.NotEqual(t, snapshot.StatePublishing, run.State)
+				}
+			}
+			if killed == nil {
+				break
+			}
+			manifest, err := snapshot.Standing(t.Context(), store, snapshot.Full, snapshottest.Today)
+			require.NoError(t, err)
+			if manifest.RunID == "before" {
+				err := snapshot.Abandon(t.Context(), store, "run")
+				if _, gone := err.(*snapshot.RefusedError); !gone { //nolint:errorlint // it is not wrapped
+					require.NoError(t, err)
+				}
+				require.Equal(t, want, snapshottest.Tree(t, root), n)
+			}
+		}
+	}
+}
+
+// TestAbandonOfARunAtWork refuses to abandon a run that a process works on, and
+// names it.
+func TestAbandonOfARunAtWork(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("run"), nil)
+	release, err := snapshot.HoldRunShared(t.Context(), snapshottest.NewDir(t, root), "run", 3, 8)
+	require.NoError(t, err)
+	err = snapshot.Abandon(t.Context(), store, "run")
+	require.ErrorIs(t, err, sink.ErrLocked)
+	require.ErrorContains(t, err, "another process is working on run run")
+	require.ErrorContains(t, err, "held by process "+strconv.Itoa(os.Getpid()))
+	require.NoError(t, release())
+	require.NoError(t, snapshot.Abandon(t.Context(), store, "run"))
+}

@@ -1,0 +1,59 @@
+package snapshot
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// aliveInterval is how often a process that works on a run gives a sign of life:
+// users are promised one every five minutes at least.
+const AliveInterval = 4 * time.Minute
+
+// aliveDocument is alive.json: a process works on the run. Only the time of
+// writing counts, which the store records.
+type AliveDocument struct {
+	WrittenAt time.Time `json:"written_at"`
+	PID       int       `json:"pid"`
+	Host      string    `json:"host"`
+}
+
+// KeepAlive writes signs of life of a run until stop is called, which removes
+// the last one. Clean relies on them on stores that have no locks. If a sign
+// cannot be written, the error is passed to failed and otherwise ignored.
+func KeepAlive(ctx context.Context, store sink.Store, run string, failed func(error)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(AliveInterval)
+		defer ticker.Stop()
+		for {
+			if err := giveSign(ctx, store, run); err != nil && ctx.Err() == nil {
+				failed(err)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if err := store.Remove(ctx, AlivePath(run)); err != nil {
+			failed(err)
+		}
+	}
+}
+
+func giveSign(ctx context.Context, store sink.Store, run string) error {
+	host, _ := os.Hostname() // It is only shown.
+	sign := AliveDocument{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
+	return WriteDocument(ctx, store, AlivePath(run), sign, sink.Condition{})
+}

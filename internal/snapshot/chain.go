@@ -1,0 +1,99 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// modifiedSince is the name of the filter by which a delta run pins its start.
+const modifiedSince = "modified-since"
+
+// LatestOfChain returns the plan of the last run up to which the destination
+// holds every change of these datasets without a gap, or nil if there is none.
+// The chain begins with a full run; a delta run continues it if the delta
+// started at least margin before the plan of the run before it was made. Only
+// published runs of the service at baseURL count, without a filter and without
+// failed or denied schools; a run that was planned in the future, by a wrong
+// clock, does not. Manifests and plans that cannot be read are passed over:
+// starting from an earlier run only reaches further back.
+func LatestOfChain(
+	ctx context.Context, store sink.Store, baseURL string, datasets []string, now time.Time, margin time.Duration,
+) (*Plan, error) {
+	runs, _, err := PublishedRuns(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	var whole []string
+	for _, m := range runs {
+		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
+		if m.Kind != AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
+			SameService(m.BaseURL, baseURL) && !slices.ContainsFunc(datasets, missing) {
+			whole = append(whole, m.RunID)
+		}
+	}
+	plans := make([]*Plan, len(whole))
+	err = each(ctx, whole, func(ctx context.Context, i int, run string) error {
+		plan, err := ReadPlan(ctx, store, run)
+		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
+			return nil
+		}
+		plans[i] = plan
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	plans = slices.DeleteFunc(plans, func(p *Plan) bool { return p == nil })
+	slices.SortFunc(plans, func(a, b *Plan) int {
+		return cmp.Or(a.PlannedAt.Compare(b.PlannedAt), cmp.Compare(a.RunID, b.RunID))
+	})
+	var last *Plan
+	for _, plan := range plans {
+		switch {
+		case plan.PlannedAt.Add(-margin).After(now):
+		case plan.Kind == Full, last != nil && plan.startsBefore(last.PlannedAt.Add(-margin)):
+			last = plan
+		}
+	}
+	return last, nil
+}
+
+// DeltaRuns returns the published delta runs in the order of their plans. A
+// manifest that cannot be read is an error: it may be one of them.
+func DeltaRuns(ctx context.Context, store sink.Store) ([]*Manifest, error) {
+	runs, unreadable, err := PublishedRuns(ctx, store)
+	if err := errors.Join(err, unreadable); err != nil {
+		return nil, fmt.Errorf("look for delta runs: %w", err)
+	}
+	deltas := slices.SortedFunc(maps.Values(runs), ByPlan)
+	return slices.DeleteFunc(deltas, func(m *Manifest) bool { return m.Kind != Delta || m.Status != Published }), nil
+}
+
+// ByPlan orders published runs by when they were planned.
+func ByPlan(a, b *Manifest) int {
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
+}
+
+// startsBefore reports whether the delta run holds all changes made since t.
+func (p *Plan) startsBefore(t time.Time) bool {
+	since, ok := ParseTime(p.Filters[modifiedSince])
+	return ok && !since.After(t)
+}
+
+// ParseTime reads a date or a timestamp as the service accepts them; without a
+// zone it is UTC. It reports whether the text is one.
+func ParseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,51 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestUnknownTerms: results follow the student, so their terms are compared with
+// the sessions of all schools, but only where the academic years of the result's
+// own school are known.
+func TestUnknownTerms(t *testing.T) {
+	t.Parallel()
+	ledger := func(dataset, school string, status Status) LedgerRow {
+		return LedgerRow{Dataset: dataset, SchoolBid: school, Status: status}
+	}
+	rows := []LedgerRow{
+		ledger("test_results", "a", StatusOK), ledger("academic_years", "a", StatusOK),
+		ledger("test_results", "b", StatusOK), ledger("academic_years", "b", StatusDenied),
+		ledger("test_results", "c", StatusFailed), ledger("academic_years", "c", StatusOK),
+		ledger("students", "d", StatusOK),
+	}
+	sums := newCheckSums()
+	sums.add(&Journal{Sessions: []string{"fall", "spring"}})
+	sums.add(&Journal{Sessions: []string{"winter"}})
+	sums.add(&Journal{
+		Checks: CheckCounts{CheckRITOrder: {Count: 2, Schools: 1}, CheckUnknownStudent: {}},
+		Terms:  TermCounts{"a": {"fall": 5, "winter": 1, "gone": 3}, "b": {"gone": 7}},
+	})
+	sums.add(&Journal{
+		Checks: CheckCounts{CheckRITOrder: {Schools: 1}},
+		Terms:  TermCounts{"a": {"gone": 1}, "c": {"lost": 2}},
+	})
+	require.Equal(t, []Check{
+		{Check: CheckRITOrder, Table: "test_results", Count: 2, Schools: 2},
+		{Check: CheckUnknownTerm, Table: "test_results", Count: 6, Schools: 1},
+	}, sums.list(rows))
+	require.Empty(t, newCheckSums().list(nil))
+}
+
+func TestCheckMeaning(t *testing.T) {
+	t.Parallel()
+	require.NotEmpty(t, checkMeanings)
+	for _, m := range checkMeanings {
+		one, many := Check{Check: m.name, Table: "test_results", Count: 1}, Check{Check: m.name, Table: "test_results", Count: 1200}
+		require.Equal(t, "check "+m.name+", table test_results: 1 "+m.one, one.String())
+		require.Equal(t, "check "+m.name+", table test_results: 1200 "+m.many, many.String())
+	}
+	require.Equal(t, "violations", Check{Check: "of a later version"}.Meaning())
+	require.Len(t, FailedChecks([]Check{{Check: "a"}, {Check: "b", Count: 1}}), 1)
+}

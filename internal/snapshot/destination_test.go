@@ -1,0 +1,167 @@
+package snapshot_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	serviceA = "https://service.example"
+	serviceB = "https://test.example"
+)
+
+func ofService(baseURL string) func(*snapshot.Plan) {
+	return func(p *snapshot.Plan) { p.BaseURL = baseURL }
+}
+
+// refusedService returns why the destination refuses a run of a service; empty
+// if it does not.
+func refusedService(t *testing.T, store sink.Store, baseURL string) string {
+	t.Helper()
+	err := snapshot.CheckDestination(t.Context(), store, baseURL, snapshot.NotPartitioned, false)
+	require.NoError(t, snapshot.CheckDestination(t.Context(), store, baseURL, snapshot.NotPartitioned, true))
+	if err == nil {
+		return ""
+	}
+	var refused *snapshot.RefusedError
+	require.ErrorAs(t, err, &refused)
+	return refused.Reason
+}
+
+func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	require.Empty(t, refusedService(t, store, serviceA))
+
+	t.Log("a run that was only planned does not count")
+	planned := snapshottest.NewPlan("planned", snapshottest.Few, ofService(serviceB))
+	_, err := snapshot.CreatePlan(t.Context(), store, planned)
+	require.NoError(t, err)
+	require.Empty(t, refusedService(t, store, serviceA))
+	require.Empty(t, refusedService(t, store, serviceB))
+
+	t.Log("one that has staged something does")
+	plan := snapshottest.NewPlan("first", snapshottest.Few)
+	_, err = snapshot.CreatePlan(t.Context(), store, plan)
+	require.NoError(t, err)
+	snapshottest.StageUnit(t, store, plan, plan.Units()[0], nil)
+	require.Empty(t, refusedService(t, store, serviceA))
+	reason := refusedService(t, store, serviceB)
+	require.Contains(t, reason, "belongs to https://service.example (run first, not published), not to https://test.example: ")
+	require.Contains(t, reason, "--accept-base-url")
+	require.Contains(t, reason, "publish --abandon --run-id first")
+
+	t.Log("and so does a published one, which may be of any kind, and of an earlier build that knew no such rule")
+	snapshottest.StageRun(t, store, plan, nil)
+	snapshottest.PublishRun(t, store, "first")
+	require.NoFileExists(t, filepath.Join(store.String(), snapshot.ServicePath))
+	require.Empty(t, refusedService(t, store, "HTTPS://Service.Example:443//"))
+	require.Contains(t, refusedService(t, store, "simulate"), "not to simulate")
+}
+
+func TestDestinationOfAsOfRunsAlone(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("past", snapshottest.Few, func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, "2026-10-01" }))
+	require.Empty(t, refusedService(t, store, serviceA))
+	require.Contains(t, refusedService(t, store, serviceB), "(run past)")
+}
+
+func TestDestinationMovesToAnotherService(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few, ofService(serviceB)), nil)
+	_, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "new"), snapshottest.Options())
+	var refused *snapshot.RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, refused.Reason, serviceA)
+	require.Contains(t, refused.Reason, serviceB)
+	require.Contains(t, refusedService(t, store, serviceB), "run old", "nothing has moved yet")
+
+	accept := snapshottest.Options()
+	accept.AcceptBaseURL = true
+	m, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "new"), accept)
+	require.NoError(t, err)
+	require.Equal(t, serviceB, m.BaseURL)
+	require.Empty(t, refusedService(t, store, serviceB))
+	require.Contains(t, refusedService(t, store, serviceA), "belongs to https://test.example, not to https://service.example: ")
+
+	t.Log("the plan may accept it, too, and back again; what one service staged stays its own")
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("back", snapshottest.Few, snapshottest.OnDate("2026-11-21"), func(p *snapshot.Plan) { p.AcceptBaseURL = true }))
+	require.Empty(t, refusedService(t, store, serviceA))
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+
+	require.NoError(t, os.WriteFile(filepath.Join(store.String(), snapshot.ServicePath), []byte("{"), 0o600))
+	require.Contains(t, refusedService(t, store, serviceA), snapshot.ServicePath)
+}
+
+func TestFindEqual(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	find := func(kind snapshot.Kind, date, baseURL string, scope snapshot.Scope) string {
+		m, err := snapshot.FindEqual(t.Context(), store, kind, date, baseURL, scope)
+		require.NoError(t, err)
+		if m == nil {
+			return "none"
+		}
+		return m.RunID
+	}
+	scope := snapshottest.NewPlan("x", snapshottest.Few).Scope
+	other := snapshottest.NewPlan("x", snapshottest.Datasets("schools")).Scope
+	for _, kind := range []snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta} {
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan(string(kind), snapshottest.Few, func(p *snapshot.Plan) { p.Kind = kind }))
+		require.Equal(t, string(kind), find(kind, snapshottest.Today, serviceA, scope))
+		require.Equal(t, "none", find(kind, "2026-11-19", serviceA, scope))
+		require.Equal(t, "none", find(kind, snapshottest.Today, serviceB, scope))
+		require.Equal(t, "none", find(kind, snapshottest.Today, serviceA, other))
+	}
+}
+
+func TestCanonicalBaseURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"simulate":                      "simulate",
+		"https://host":                  "https://host",
+		"HTTPS://HOST:443/":             "https://host",
+		"http://host:80/a/b//":          "http://host/a/b",
+		"http://host:443":               "http://host:443",
+		"https://host:8443/Path":        "https://host:8443/Path",
+		"https://host/a%2Fb/":           "https://host/a%2Fb",
+		"https://[2001:DB8::1]:443/x":   "https://[2001:db8::1]/x",
+		"http://127.0.0.1:8080/path%20": "http://127.0.0.1:8080/path%20",
+	} {
+		require.Equal(t, want, snapshot.CanonicalBaseURL(text), text)
+		require.Equal(t, want, snapshot.CanonicalBaseURL(want))
+	}
+}
+
+func TestPartitioningOfRunsThatHaveBegun(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	byDistrict := func(p *snapshot.Plan) { p.Scope.PartitionBy = snapshot.ByDistrict }
+	plan := snapshottest.NewPlan("first", snapshottest.Few, byDistrict)
+	check := func(partitionBy string) error {
+		return snapshot.CheckDestination(t.Context(), store, plan.BaseURL, partitionBy, false)
+	}
+	require.NoError(t, check(snapshot.ByDistrict))
+	snapshottest.StageRun(t, store, plan, nil)
+	require.NoError(t, check(snapshot.ByDistrict))
+	err := check(snapshot.NotPartitioned)
+	var refused *snapshot.RefusedError
+	require.ErrorAs(t, err, &refused)
+
+	t.Log("of two that began at once the first to be published settles it")
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
+	snapshottest.PublishRun(t, store, "second")
+	_, err = snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "first"), snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
+	require.ErrorAs(t, err, &refused)
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+}

@@ -1,0 +1,31 @@
+// Package snapshot knows which runs and snapshots a destination holds, and is the only way to change them. It lays
+// files and documents out in a sink.Store, and knows tables and rows, but nothing of the service they come from.
+//
+// # A run's documents
+//
+//	_runs/<run>/plan.json       what the run will do, written first (CreatePlan)
+//	            journal/*.json  one dataset of one bucket is staged (WriteJournal)
+//	            held.json       why a check says not to publish (Hold)
+//	            alive.json      a process is working on the run (KeepAlive)
+//	            change.json     a change of what readers see has begun (Change)
+//	            ledger.parquet  the outcome for every school and dataset
+//	            manifest.json   the run is published, and these are its files
+//	            report.html     what the run did, for people; nothing reads it
+//
+// A pointer names the run of each date (_snapshots/, _as_of/), _latest.json the newest full one of all schools, and
+// _destination.json the service that a destination was moved to.
+//
+// Journals are the state from which a run is resumed; Gather adds them up.
+//
+// # A change rolls forward
+//
+// Publishing, purging and pruning are each one [Change], written before its first step. Its steps are: commit the staged
+// files, write the manifest, move the pointer of the date in one conditional write, then remove what readers no longer
+// find, and the change last. Each step may be done twice, and the change holds all that the steps need, so any process
+// can finish the change of a killed one: every command that changes a destination calls [Recover] first. A change that
+// cannot be made, because the store has lost staged files, is undone.
+//
+// Two publishers cannot both win a date. On disk a lock keeps the second waiting. On a store without locks the
+// conditional write refuses it, it looks again, and of two runs that may replace each other the one planned later
+// stays, whatever the order in which they came.
+package snapshot

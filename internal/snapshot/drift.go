@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Drift counts how often the service sent something that the table does not
+// expect.
+type Drift struct {
+	Table string `json:"table"`
+	Field string `json:"field"`
+	Kind  string `json:"kind"`
+	Count int64  `json:"count"`
+}
+
+// Compare orders drift by count, the largest first, then by table, field and
+// kind.
+func (d Drift) Compare(other Drift) int {
+	return cmp.Or(cmp.Compare(other.Count, d.Count), cmp.Compare(d.Table, other.Table), cmp.Compare(d.Field, other.Field), cmp.Compare(d.Kind, other.Kind))
+}
+
+const (
+	// MaxDriftFields is how many fields of one table drift names.
+	MaxDriftFields = 1000
+	// OtherFields stands for fields that drift does not name.
+	OtherFields = "#"
+)
+
+// DriftSums adds up drift. Its zero value is empty. Of the fields of a table it
+// names MaxDriftFields, those met most often, with ties broken by name; the
+// others are counted as OtherFields. Its size is bounded, so with far more
+// fields than that, the sums depend on the order of the additions.
+type DriftSums struct {
+	counts map[Drift]int64 // by drift without its count
+	full   int             // how many counts there may be before fields are dropped
+}
+
+// slack is how many counts a DriftSums holds at least before it drops fields.
+const slack = 20_000
+
+// Add adds drift.
+func (s *DriftSums) Add(d Drift) {
+	if s.counts == nil {
+		s.counts, s.full = make(map[Drift]int64), slack
+	}
+	n := d.Count
+	d.Count = 0
+	s.counts[d] += n
+	if len(s.counts) > s.full {
+		s.cap()
+		s.full = 2*len(s.counts) + slack
+	}
+}
+
+// List returns the sums, ordered by Compare.
+func (s *DriftSums) List() []Drift {
+	s.cap()
+	all := make([]Drift, 0, len(s.counts))
+	for d, n := range s.counts {
+		d.Count = n
+		all = append(all, d)
+	}
+	slices.SortFunc(all, Drift.Compare)
+	return all
+}
+
+// cap merges the fields beyond the limit into one.
+func (s *DriftSums) cap() {
+	if len(s.counts) <= MaxDriftFields {
+		return
+	}
+	tables := make(map[string]map[string]int64) // sums by table and field
+	for d, n := range s.counts {
+		if tables[d.Table] == nil {
+			tables[d.Table] = make(map[string]int64)
+		}
+		tables[d.Table][d.Field] += n
+	}
+	for table, fields := range tables {
+		delete(fields, OtherFields)
+		names := slices.SortedFunc(maps.Keys(fields), func(a, b string) int {
+			return cmp.Or(cmp.Compare(fields[b], fields[a]), cmp.Compare(a, b))
+		})
+		named := make(map[string]bool)
+		for _, name := range names[:min(len(names), MaxDriftFields)] {
+			named[name] = true
+		}
+		for d, n := range s.counts {
+			if d.Table == table && d.Field != OtherFields && !named[d.Field] {
+				delete(s.counts, d)
+				d.Field = OtherFields
+				s.counts[d] += n
+			}
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// WriteJournal says that a unit is staged. What an earlier journal of the unit
+// had staged is dropped if a school of it failed, which is why the unit was done
+// again. Else another process does the same run at the same time: it may be
+// publishing what it staged, and what is not published is swept.
+func WriteJournal(ctx context.Context, store sink.Store, run string, journal *Journal) error {
+	path := JournalPath(run, journal.Bucket, journal.Dataset)
+	earlier, _, err := ReadDocument[Journal](ctx, store, path)
+	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+		return err
+	}
+	if earlier != nil {
+		journal.Requests.Add(earlier.Requests) // they were sent for this unit, too
+		var both activity.Log
+		both.Add(&earlier.Activity)
+		both.Add(&journal.Activity)
+		journal.Activity = both // as a new one: the caller may take back what it has handed in
+	}
+	if err := WriteDocument(ctx, store, path, journal, sink.Condition{}); err != nil {
+		return err
+	}
+	if earlier == nil || !earlier.Failed() {
+		return nil
+	}
+	for table, file := range earlier.Files {
+		if sameStaged(file, journal.Files[table]) {
+			continue
+		}
+		if err := store.Abort(ctx, run, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameStaged tells whether two files are the same staged one.
+func sameStaged(a, b sink.File) bool {
+	return a.Path == b.Path && bytes.Equal(compactJSON(a.Staged), compactJSON(b.Staged))
+}
+
+func compactJSON(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// ReadJournals reads the journals of a run in the order of Units. One that
+// cannot be read, or is not of the unit in its name, proves nothing staged: it
+// is left out, and its unit is done again.
+func ReadJournals(ctx context.Context, store sink.Store, run string) ([]*Journal, error) {
+	paths, err := sink.ListAll(ctx, store, runPath(run)+journalName)
+	if err != nil {
+		return nil, err
+	}
+	journals := make([]*Journal, len(paths))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sink.MaxConcurrency)
+	for i, entry := range paths {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			journal, _, err := ReadDocument[Journal](ctx, store, entry.Path)
+			switch {
+			case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
+				return nil
+			case err != nil:
+				return err
+			}
+			if JournalPath(run, journal.Bucket, journal.Dataset) == entry.Path {
+				journals[i] = journal
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	journals = slices.DeleteFunc(journals, func(j *Journal) bool { return j == nil })
+	order, _ := schemas.Positions()
+	slices.SortFunc(journals, func(a, b *Journal) int {
+		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))
+	})
+	return journals, nil
+}
+
+// covers tells whether the journal has a file of every table of its dataset and
+// a ledger row for every school of its bucket, and none else.
+func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
+	if len(j.Files) != len(dataset.Tables) {
+		return false
+	}
+	for _, table := range dataset.Tables {
+		if _, ok := j.Files[table.Name]; !ok {
+			return false
+		}
+	}
+	if dataset.IsLookup() {
+		return true
+	}
+	var listed, wanted []string
+	for i := range j.Ledger {
+		listed = append(listed, j.Ledger[i].SchoolBid)
+	}
+	for _, school := range plan.schoolsOf(j.Bucket) {
+		wanted = append(wanted, school.Bid)
+	}
+	slices.Sort(listed)
+	slices.Sort(wanted)
+	return slices.Equal(listed, wanted)
+}
+
+// Held is held.json: why a staged run is not published.
+type Held struct {
+	Reasons []string `json:"reasons"`
+	// FailedSchools reports whether the first reason is that schools failed,
+	// which running again may fix.
+	FailedSchools bool `json:"failed_schools"`
+}
+
+// OtherReasons reports whether a reason is other than failed schools.
+func (h *Held) OtherReasons() bool {
+	return len(h.Reasons) > 1 || len(h.Reasons) == 1 && !h.FailedSchools
+}
+
+// Hold says why a staged run is not published.
+func Hold(ctx context.Context, store sink.Store, run string, held Held) error {
+	held.Reasons = orEmpty(held.Reasons)
+	return WriteDocument(ctx, store, HeldPath(run), held, sink.Condition{})
+}
+
+// ReadHeld returns what Hold wrote; without reasons if the run is not held.
+func ReadHeld(ctx context.Context, store sink.Store, run string) (Held, error) {
+	held, _, err := ReadDocument[Held](ctx, store, HeldPath(run))
+	if errors.Is(err, sink.ErrNotFound) {
+		return Held{}, nil
+	}
+	if err != nil {
+		return Held{}, err
+	}
+	return *held, nil
+}
+
+// Release takes back what Hold said: the run is being done again or published.
+func Release(ctx context.Context, store sink.Store, run string) error {
+	return store.Remove(ctx, HeldPath(run))
+}
+
+// orEmpty makes an absent list an empty one, as documents write it.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

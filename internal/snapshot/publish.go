@@ -1,0 +1,184 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// publishLock is the lock that publishers of a destination hold.
+const PublishLock = "publish"
+
+// PublishOptions are the options of Publish.
+type PublishOptions struct {
+	// Now tells the time.
+	Now func() time.Time
+	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow,
+	// besides what the plan allows.
+	Replace, AcceptBaseURL bool
+	// Accepted are the reasons to hold the run back that were overruled by hand.
+	Accepted []string
+}
+
+// Publish makes a staged run visible, and is done once it returns a manifest:
+// called again, after it was killed or not, it goes on where it stopped. A
+// *RefusedError says that the run may not replace the current one; nothing is
+// visible then. An *UnfinishedError comes with the manifest: the run is the snapshot of
+// its date, and a step after that failed. ErrConflict says that another run, planned later, took the date
+// while this one published; the manifest tells that this one is replaced.
+// ErrStagedLost says that nothing is visible and the run has to be run again.
+func Publish(ctx context.Context, store sink.Store, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
+	unlock, err := lockPublishing(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		unlocked := unlock()
+		if err == nil {
+			unlocked = unfinished(unlocked)
+		}
+		err = errors.Join(err, unlocked)
+	}()
+
+	run := g.Plan.RunID
+	change, version, err := readChange(ctx, store, run)
+	switch {
+	case err == nil:
+		return applyChange(ctx, store, change, version)
+	case errors.Is(err, sink.ErrDamaged):
+		// The journals say the same, and what was done is done.
+	case !errors.Is(err, sink.ErrNotFound):
+		return nil, err
+	default:
+		manifest, err := ReadManifest(ctx, store, run)
+		if err == nil {
+			// Another process may have gone on staging the run.
+			err = unfinished(Tidy(ctx, store, run))
+		}
+		if !errors.Is(err, sink.ErrNotFound) {
+			return manifest, err
+		}
+	}
+	if len(g.Missing) > 0 {
+		return nil, &MissingError{Run: run, Missing: g.Missing}
+	}
+	change, version, err = beginPublishing(ctx, store, g, opts, version)
+	if err != nil {
+		return nil, fmt.Errorf("publish run %s: %w", run, err)
+	}
+	if change == nil {
+		return ReadManifest(ctx, store, run)
+	}
+	return applyChange(ctx, store, change, version)
+}
+
+// beginPublishing checks that the run may replace the current one, stages the
+// ledger and writes the change, over the damaged one of that version if there
+// is one. If another process was faster its change counts; nil says that it has
+// made it already.
+func beginPublishing(
+	ctx context.Context, store sink.Store, g *Gathered, opts PublishOptions, damaged string,
+) (*Change, string, error) {
+	plan := g.Plan
+	run := plan.RunID
+	manifest, files := g.manifest()
+	claim := &Claim{
+		PlannedAt: plan.PlannedAt.UTC(),
+		Today:     plan.PlannedAt.UTC().Format(time.DateOnly) == plan.SnapshotDate,
+		Replace:   plan.Replace || opts.Replace,
+		Replaces:  []string{},
+	}
+	replaced, err := CheckReplace(ctx, store, Candidate{
+		Run: run, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
+		Today: claim.Today, Replace: claim.Replace,
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	if replaced != nil {
+		claim.Replaces = append(claim.Replaces, replaced.RunID)
+		manifest.Replaces = claim.Replaces
+	}
+	err = settleDestination(ctx, store, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := store.CheckCommit(ctx, run, slices.Collect(maps.Keys(files))); err != nil {
+		return nil, "", err
+	}
+	ledger, err := stageLedger(ctx, store, run, g.Ledger)
+	if errors.Is(err, sink.ErrStagedLost) {
+		if swept, readErr := PublishingBegun(ctx, store, run); swept && readErr == nil {
+			return CurrentChange(ctx, store, run)
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	files[ledger.Path] = ledger
+	manifest.Ledger = ledger
+	manifest.Ledger.Staged = nil
+	manifest.Accepted = opts.Accepted
+	manifest.PublishedAt = opts.Now().UTC().Truncate(time.Second)
+	change := &Change{
+		FormatVersion: FormatVersion, RunID: run, Kind: plan.Kind, SnapshotDate: plan.SnapshotDate,
+		After: manifest, Staged: make(map[string]json.RawMessage), Claim: claim,
+	}
+	for path, file := range files {
+		if file.Staged != nil {
+			change.Staged[path] = file.Staged
+		}
+	}
+	err = beginChange(ctx, store, change, damaged)
+	if err != nil && !errors.Is(err, sink.ErrConflict) {
+		// It may have been written anyway, and then needs the ledger.
+		if _, _, readErr := store.Read(ctx, ChangePath(run)); errors.Is(readErr, sink.ErrNotFound) {
+			err = errors.Join(err, store.Abort(ctx, run, ledger))
+		}
+		return nil, "", err
+	}
+	current, version, err := CurrentChange(ctx, store, run)
+	if err != nil {
+		return nil, "", err
+	}
+	if current == nil || !sameStaged(sink.File{Staged: current.Staged[ledger.Path]}, sink.File{Staged: ledger.Staged}) {
+		if err := store.Abort(ctx, run, ledger); err != nil {
+			return nil, "", err
+		}
+	}
+	return current, version, nil
+}
+
+// currentChange reads the change of a run; nil if there is none.
+func CurrentChange(ctx context.Context, store sink.Store, run string) (*Change, string, error) {
+	change, version, err := readChange(ctx, store, run)
+	if errors.Is(err, sink.ErrNotFound) {
+		return nil, "", nil
+	}
+	return change, version, err
+}
+
+// ReadManifest reads the manifest of a run: ErrNotFound if it is not published,
+// ErrDamaged.
+func ReadManifest(ctx context.Context, store sink.Store, run string) (*Manifest, error) {
+	manifest, _, err := readManifest(ctx, store, run)
+	return manifest, err
+}
+
+func readManifest(ctx context.Context, store sink.Store, run string) (*Manifest, string, error) {
+	path := ManifestPath(run)
+	manifest, version, err := ReadDocument[Manifest](ctx, store, path)
+	if err != nil {
+		return nil, version, err
+	}
+	if manifest.RunID != run {
+		return nil, version, fmt.Errorf("read %s: %w: it is the manifest of another run", path, sink.ErrDamaged)
+	}
+	return manifest, version, nil
+}

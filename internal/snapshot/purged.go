@@ -1,0 +1,74 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// PurgedSchools counts schools that were purged from the destination on a day.
+type PurgedSchools struct {
+	Date    string `json:"purged_on"`
+	Schools int    `json:"schools"`
+}
+
+// purgeRecord is what a run needs to know of a purge's report (maintenance.PurgeReport).
+type purgeRecord struct {
+	Asked struct {
+		Districts []string `json:"districts"`
+	} `json:"asked"`
+	Schools    []string  `json:"schools"`
+	Unknown    []string  `json:"unknown"`
+	BegunAt    time.Time `json:"begun_at"`
+	FinishedAt time.Time `json:"finished_at"`
+}
+
+// PurgedBefore counts the schools of a plan that a purge has removed from the
+// destination, by the day of their last purge: the service still lists them, so
+// the run exports them again. It goes by the reports of purges, which are never
+// removed; the report of an unfinished purge counts too.
+func PurgedBefore(ctx context.Context, store sink.Store, plan *Plan) ([]PurgedSchools, error) {
+	entries, err := sink.ListAll(ctx, store, PurgesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	last := make(map[string]string) // days by school
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, ".json") {
+			continue
+		}
+		report, _, err := ReadDocument[purgeRecord](ctx, store, entry.Path)
+		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		at := report.FinishedAt
+		if at.IsZero() {
+			at = report.BegunAt
+		}
+		day := at.UTC().Format(time.DateOnly)
+		for i := range plan.Schools {
+			school := &plan.Schools[i]
+			purged := slices.Contains(report.Schools, school.Bid) || slices.Contains(report.Asked.Districts, school.District)
+			if purged && !slices.Contains(report.Unknown, school.Bid) {
+				last[school.Bid] = max(last[school.Bid], day)
+			}
+		}
+	}
+	counts := make(map[string]int)
+	for _, day := range last {
+		counts[day]++
+	}
+	var found []PurgedSchools
+	for _, day := range slices.Sorted(maps.Keys(counts)) {
+		found = append(found, PurgedSchools{Date: day, Schools: counts[day]})
+	}
+	return found, nil
+}

@@ -1,0 +1,239 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Recovered is what Recover has done.
+type Recovered struct {
+	// Published are the runs whose publishing was finished.
+	Published []string
+	// Pruned are the changes of the runs whose removal was finished.
+	Pruned []*Change
+	// Stuck are the changes that cannot be finished. They do not block the others.
+	Stuck []*StuckError
+}
+
+// Err joins the errors of the changes that cannot be finished, for callers that
+// need all of them finished.
+func (r *Recovered) Err() error {
+	var errs []error
+	for _, stuck := range r.Stuck {
+		errs = append(errs, stuck)
+	}
+	return errors.Join(errs...)
+}
+
+// StuckError says that a change that was cut short could not be finished.
+type StuckError struct {
+	Run string
+	// Change is publish, purge or prune; empty if the change cannot be read.
+	Change string
+	// Kind and Date are those of the run's snapshot; empty if its change cannot be read.
+	Kind Kind
+	Date string
+	// Published: the run is published, and a step after that failed.
+	Published bool
+	// Undone: the store has lost staged files, or they are damaged. Nothing of
+	// the run is visible any more, and it has to be run again.
+	Undone bool
+	Err    error
+}
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("the interrupted %s of run %s cannot be finished: %v", cmp.Or(e.Change, "change"), e.Run, e.Err)
+}
+
+// Cause returns why it could not be finished, without naming the run.
+func (e *StuckError) Cause() error {
+	if u, published := errors.AsType[*UnfinishedError](e.Err); published {
+		return u.Err
+	}
+	return e.Err
+}
+
+func (e *StuckError) Unwrap() error { return e.Err }
+
+// Blocks reports whether another run of that kind and date would meet files of
+// the stuck one that are visible already. Delta runs do not replace one another.
+func (e *StuckError) Blocks(kind Kind, date string) bool {
+	return !e.Published && !e.Undone && kind != Delta && e.Kind == kind && e.Date == date
+}
+
+// Recover finishes every change that was interrupted: purges and prunes first,
+// then publishings in the order in which their runs were planned. Every command
+// that changes the destination calls it first.
+func Recover(ctx context.Context, store sink.Store) (_ *Recovered, err error) {
+	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+	if err != nil || len(RunsWith(entries, ChangeName)) == 0 {
+		return &Recovered{}, err
+	}
+	unlock, err := lockPublishing(ctx, store)
+	if err != nil {
+		return &Recovered{}, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return recoverAll(ctx, store)
+}
+
+// RecoverAndHold finishes every interrupted change, and keeps other changes of the
+// destination out until unlock is called.
+func RecoverAndHold(ctx context.Context, store sink.Store) (_ *Recovered, unlock func() error, err error) {
+	if unlock, err = lockPublishing(ctx, store); err != nil {
+		return nil, nil, err
+	}
+	recovered, err := recoverAll(ctx, store)
+	if err := errors.Join(err, recovered.Err()); err != nil {
+		return nil, nil, errors.Join(err, unlock())
+	}
+	return recovered, unlock, nil
+}
+
+// recoverAll is Recover for a process that holds the publish lock.
+func recoverAll(ctx context.Context, store sink.Store) (*Recovered, error) {
+	r := &Recovered{}
+	begun, err := changes(ctx, store, r)
+	if err != nil {
+		return r, err
+	}
+	for _, a := range begun {
+		c := a.change
+		_, err := applyChange(ctx, store, c, a.version)
+		if ctx.Err() != nil {
+			return r, errors.Join(err, context.Cause(ctx))
+		}
+		switch givenUp := errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost); {
+		case err != nil && !givenUp:
+			_, visible := errors.AsType[*UnfinishedError](err)
+			_, undone := errors.AsType[*undoneError](err)
+			r.Stuck = append(r.Stuck, &StuckError{
+				Run: c.RunID, Change: c.verb(), Kind: c.Kind, Date: c.SnapshotDate,
+				Published: visible || !c.Publishes(), Undone: undone, Err: err,
+			})
+		case c.Publishes():
+			r.Published = append(r.Published, c.RunID)
+		case c.Prunes() && err == nil:
+			r.Pruned = append(r.Pruned, c)
+		}
+	}
+	return r, nil
+}
+
+// changes reads the changes that have begun, in the order in which they are
+// finished. A damaged change of a run without a manifest is left to that run's
+// next publishing: its journals say the same.
+func changes(ctx context.Context, store sink.Store, r *Recovered) ([]*applying, error) {
+	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	published := RunsWith(entries, ManifestName)
+	var begun []*applying
+	for _, folder := range RunsWith(entries, ChangeName) {
+		change, version, err := ReadDocument[Change](ctx, store, InRun(folder, ChangeName))
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged) && !slices.Contains(published, folder):
+		case err != nil:
+			r.Stuck = append(r.Stuck, &StuckError{Run: folder, Published: slices.Contains(published, folder), Err: err})
+		default:
+			begun = append(begun, &applying{change: change, version: version})
+		}
+	}
+	planned := func(c *Change) time.Time {
+		if c.Claim == nil {
+			return time.Time{}
+		}
+		return c.Claim.PlannedAt
+	}
+	slices.SortFunc(begun, func(a, b *applying) int {
+		return cmp.Or(planned(a.change).Compare(planned(b.change)), cmp.Compare(a.change.RunID, b.change.RunID))
+	})
+	return begun, nil
+}
+
+// changesOf reads the changes that have begun and are meant, by the folders of
+// their runs. A change that is damaged is one that publishes: of a run that
+// has a manifest Recover reports it.
+func ChangesOf(ctx context.Context, store sink.Store, meant func(*Change) bool) ([]*Change, error) {
+	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	folders := RunsWith(entries, ChangeName)
+	found := make([]*Change, len(folders))
+	err = each(ctx, folders, func(ctx context.Context, i int, folder string) error {
+		change, _, err := ReadDocument[Change](ctx, store, InRun(folder, ChangeName))
+		switch {
+		case errors.Is(err, sink.ErrNotFound):
+			return nil
+		case errors.Is(err, sink.ErrDamaged):
+			change = &Change{RunID: folder, After: &Manifest{}}
+		case err != nil:
+			return err
+		}
+		if meant(change) {
+			found[i] = change
+		}
+		return nil
+	})
+	return slices.DeleteFunc(found, func(c *Change) bool { return c == nil }), err
+}
+
+// runsChanging returns the folders of the runs whose change is meant.
+func RunsChanging(ctx context.Context, store sink.Store, meant func(*Change) bool) ([]string, error) {
+	found, err := ChangesOf(ctx, store, meant)
+	var folders []string
+	for _, change := range found {
+		folders = append(folders, sink.Escape(change.RunID))
+	}
+	return folders, err
+}
+
+// PublishingBegun reports whether publishing of a run has started or is done.
+// From then on its journals are ignored.
+func PublishingBegun(ctx context.Context, store sink.Store, run string) (bool, error) {
+	// The manifest is written before the change is removed.
+	for _, path := range []string{ChangePath(run), ManifestPath(run)} {
+		_, _, err := store.Read(ctx, path)
+		if !errors.Is(err, sink.ErrNotFound) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// BeingPruned reports whether a run is gone or is being removed: what is written
+// into its folder then may stay behind.
+func BeingPruned(ctx context.Context, store sink.Store, run string) (bool, error) {
+	// In this order: a removal that begins later finds what was written, and one
+	// that has ended has left no plan.
+	change, _, err := readChange(ctx, store, run)
+	if err == nil && change.Prunes() {
+		return true, nil
+	}
+	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+		return false, err
+	}
+	plan, err := sink.ListAll(ctx, store, PlanPath(run))
+	return err == nil && len(plan) == 0, err
+}
+
+// BeingPurged reports whether a purge has rewritten the manifest with this hash
+// and has not yet moved the pointer, which names the hash pointed.
+func BeingPurged(ctx context.Context, store sink.Store, run, hash, pointed string) bool {
+	change, _, err := readChange(ctx, store, run)
+	if err != nil || change.Prunes() || change.Before != pointed {
+		return false
+	}
+	after, err := EncodeDocument(change.After)
+	return err == nil && sink.Hash(after) == hash
+}

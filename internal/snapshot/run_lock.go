@@ -1,0 +1,54 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// How long commands wait for a lock before they give up. Locks of a run are
+// waited for only as long as another command briefly looks at the run.
+const (
+	publishPatience = 30 * time.Minute
+	runPatience     = 10 * time.Second
+)
+
+// HoldRunShared holds a run for a process that works on shard of shards, until
+// release is called or the process ends. Any number of processes may work on a
+// run, but only one on each shard: the second fails with a *LockedError, as
+// does every process while another holds the run with HoldRunExclusive.
+//
+// Shards of different counts may overlap, such as 0/1 and 1/3. That is allowed,
+// since an operator may finish the work of dead shards with another count: both
+// processes stage the buckets they have in common, and the checkpoint written
+// last decides whose files count.
+func HoldRunShared(ctx context.Context, store sink.Store, run string, shard, shards int) (release func() error, err error) {
+	unlock, err := store.Lock(ctx, runLock(run), sink.Shared, runPatience)
+	if err != nil {
+		return nil, err
+	}
+	unlockShard, err := store.Lock(ctx, fmt.Sprintf("%s, shard %d of %d", runLock(run), shard, shards), sink.Exclusive, 0)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return func() error { return errors.Join(unlockShard(), unlock()) }, nil
+}
+
+// HoldRunExclusive holds a run for a process that removes or rewrites what it
+// has staged or published, until release is called or the process ends. It
+// fails at once with a *LockedError while any process works on the run,
+// whatever its shard.
+func HoldRunExclusive(ctx context.Context, store sink.Store, run string) (release func() error, err error) {
+	return store.Lock(ctx, runLock(run), sink.Exclusive, 0)
+}
+
+// runLock is the name of the lock of a run.
+func runLock(run string) string { return "run " + run }
+
+// lockPublishing keeps other publishers away from the destination.
+func lockPublishing(ctx context.Context, store sink.Store) (unlock func() error, err error) {
+	return store.Lock(ctx, PublishLock, sink.Exclusive, publishPatience)
+}

@@ -1,0 +1,3 @@
+// Package snapshottest makes destinations for the tests of snapshot and maintenance: small plans and runs, a world of
+// rows to purge, and stores that are killed, disturbed or observed. Only tests import it.
+package snapshottest

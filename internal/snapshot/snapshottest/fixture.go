@@ -1,0 +1,253 @@
+package snapshottest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+const Today = "2026-11-20"
+
+func Morning() time.Time { return time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC) }
+
+// published is when runs of tests are published.
+func PublishedAt() time.Time { return Morning().Add(90 * time.Minute) }
+
+func NewDir(t *testing.T, root string) *sink.Dir {
+	t.Helper()
+	return NewDirOn(t, root, func(system sink.FileSystem) sink.FileSystem {
+		return Tap{FileSystem: system, Before: func(string, string) error { return nil }} // It syncs nothing.
+	})
+}
+
+func NewDirOn(t *testing.T, root string, wrap func(sink.FileSystem) sink.FileSystem) *sink.Dir {
+	t.Helper()
+	dir, err := sink.NewDir(root, sink.DirOptions{WrapFileSystem: wrap})
+	require.NoError(t, err)
+	return dir
+}
+
+// newPlan is a plan of four schools in two buckets; edit changes it.
+func NewPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
+	p := &snapshot.Plan{
+		FormatVersion: snapshot.FormatVersion, RunID: run, Kind: snapshot.Full, SnapshotDate: Today, PlannedAt: Morning(),
+		ToolVersion: "1.0.0", BaseURL: "https://service.example",
+		Scope: snapshot.Scope{
+			Datasets: []string{"districts", "schools", "test_results"}, Perspectives: "all", PartitionBy: snapshot.NotPartitioned,
+		},
+		Fingerprint: "f", SchoolsPerFile: 2, Shards: 1, MaxShrink: "20%",
+		Schools: []snapshot.School{{Bid: "s1", District: "d1"}, {Bid: "s2", District: "d1"}, {Bid: "s3", District: "d2"}, {Bid: "s4"}},
+		Buckets: []snapshot.Bucket{
+			{Index: 0, First: 0, End: 2, District: "d1"},
+			{Index: 1, First: 2, End: 4, District: "d2"},
+		},
+	}
+	for _, e := range edit {
+		e(p)
+	}
+	return p
+}
+
+func Planned(after time.Duration) func(*snapshot.Plan) {
+	return func(p *snapshot.Plan) { p.PlannedAt = p.PlannedAt.Add(after) }
+}
+
+func Datasets(names ...string) func(*snapshot.Plan) {
+	return func(p *snapshot.Plan) { p.Scope.Datasets = names }
+}
+
+func OnDate(date string) func(*snapshot.Plan) {
+	return func(p *snapshot.Plan) {
+		p.SnapshotDate = date
+		day, err := time.Parse(time.DateOnly, date)
+		if err != nil {
+			panic(err)
+		}
+		p.PlannedAt = day.Add(6 * time.Hour)
+	}
+}
+
+// statusOf tells what becomes of a school's dataset; ok where it says nothing.
+type StatusOf map[string]snapshot.Status
+
+// stageUnit stages a unit with one row per school that is ok, and two rows in
+// each further table.
+func StageUnit(t *testing.T, store sink.Store, plan *snapshot.Plan, unit snapshot.Unit, fate StatusOf) *snapshot.Journal {
+	t.Helper()
+	ctx := t.Context()
+	dataset, ok := schemas.Find(unit.Dataset)
+	require.True(t, ok)
+	journal := &snapshot.Journal{
+		Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: Morning(),
+		Requests: snapshot.Requests{Total: 3, Retries: 1, ByStatus: map[string]int64{"200": 2, "503": 1}},
+		Drift:    []snapshot.Drift{{Table: dataset.Tables[0].Name, Field: "x", Kind: "unknown_field", Count: 2}},
+	}
+	asked := []string{""}
+	if !dataset.IsLookup() {
+		asked = nil
+		for _, school := range schoolsOf(plan, unit.Bucket) {
+			asked = append(asked, school.Bid)
+		}
+	}
+	for _, bid := range asked {
+		row := snapshot.LedgerRow{Dataset: unit.Dataset, SchoolBid: bid, Status: snapshot.StatusOK, Requests: 1}
+		if s, ok := fate[bid]; ok {
+			row.Status, row.Error = s, "the service said "+string(s)
+		} else {
+			row.Pages, row.RecordsReceived, row.RowsWritten, row.DuplicatesDropped = 1, 2, 1, 1
+		}
+		journal.Ledger = append(journal.Ledger, row)
+	}
+	for i, table := range dataset.Tables {
+		file, err := snapshot.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		require.NoError(t, err)
+		for _, bid := range asked {
+			if _, bad := fate[bid]; bad {
+				continue
+			}
+			require.NoError(t, file.Append(SomeRows(table, bid, i+1)))
+		}
+		journal.Files[table.Name], err = file.Stage(ctx)
+		require.NoError(t, err)
+		require.NoError(t, file.Abort(), "after Stage it does nothing")
+	}
+	require.NoError(t, snapshot.WriteJournal(ctx, store, plan.RunID, journal))
+	return journal
+}
+
+// someRows are n rows of a school, or of none, whose required columns are
+// filled.
+func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
+	batch := rows.New(table)
+	for r := range n {
+		for i := range batch.Cols {
+			switch v := &batch.Cols[i]; {
+			case table.Columns[i].Name == "requested_school_bid":
+				v.AppendString(bid)
+			case !v.Required:
+				v.AppendNull()
+			case v.IsText():
+				v.AppendString("id")
+			default:
+				v.AppendInt32(int32(r))
+			}
+		}
+		batch.N++
+	}
+	return batch
+}
+
+// stageRun plans a run and stages all of it.
+func StageRun(t *testing.T, store sink.Store, plan *snapshot.Plan, fate StatusOf) {
+	t.Helper()
+	standing, err := snapshot.CreatePlan(t.Context(), store, plan)
+	require.NoError(t, err)
+	for _, unit := range standing.Units() {
+		StageUnit(t, store, standing, unit, fate)
+	}
+}
+
+func Options() snapshot.PublishOptions { return snapshot.PublishOptions{Now: PublishedAt} }
+
+// publishRun publishes a staged run.
+func PublishRun(t *testing.T, store sink.Store, run string) *snapshot.Manifest {
+	t.Helper()
+	plan, err := snapshot.ReadPlan(t.Context(), store, run)
+	require.NoError(t, err)
+	g, err := snapshot.Gather(t.Context(), store, plan)
+	require.NoError(t, err)
+	m, err := snapshot.Publish(t.Context(), store, g, Options())
+	require.NoError(t, err)
+	return m
+}
+
+// takeSnapshot stages and publishes a run.
+func TakeSnapshot(t *testing.T, store sink.Store, plan *snapshot.Plan) *snapshot.Manifest {
+	t.Helper()
+	StageRun(t, store, plan, nil)
+	return PublishRun(t, store, plan.RunID)
+}
+
+// tree returns every file below root by path, and empty folders with a slash.
+func Tree(t *testing.T, root string) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if !entry.IsDir() {
+			data, err := os.ReadFile(path)
+			found[filepath.ToSlash(name)] = string(data)
+			return err
+		}
+		if inside, err := os.ReadDir(path); err != nil || len(inside) == 0 {
+			found[filepath.ToSlash(name)+"/"] = ""
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return found
+}
+
+// names are the paths of a tree.
+func Names(tree map[string]string) []string {
+	var all []string
+	for name := range tree {
+		all = append(all, name)
+	}
+	return all
+}
+
+func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTarget) *maintenance.VerifyReport {
+	t.Helper()
+	report, err := maintenance.Verify(t.Context(), store, target)
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	require.Positive(t, report.Files)
+	return report
+}
+
+func Gather(t *testing.T, store sink.Store, run string) *snapshot.Gathered {
+	t.Helper()
+	plan, err := snapshot.ReadPlan(t.Context(), store, run)
+	require.NoError(t, err)
+	g, err := snapshot.Gather(t.Context(), store, plan)
+	require.NoError(t, err)
+	return g
+}
+
+// below returns the paths of all that is below a folder.
+func Below(t *testing.T, root string) []string {
+	t.Helper()
+	var found []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		found = append(found, path)
+		return err
+	}))
+	return found
+}
+
+// schoolsOf returns the schools of a bucket.
+func schoolsOf(plan *snapshot.Plan, bucket int) []snapshot.School {
+	for _, b := range plan.Buckets {
+		if b.Index == bucket {
+			return plan.Schools[b.First:b.End]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package snapshottest
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"github.com/stretchr/testify/require"
+)
+
+var ErrKilled = errors.New("the process was killed")
+
+// mortal is a Store whose process is killed before one of its operations. The
+// locks of a killed process are given up, as the system does.
+type Mortal struct {
+	sink.Store
+
+	Left atomic.Int64 // operations that it lives to see
+	// wait is called before each operation, if it is set.
+	Wait func()
+}
+
+// step does an operation, unless the process is dead.
+func (m *Mortal) step(do func() error) error {
+	if m.Wait != nil {
+		m.Wait()
+	}
+	if m.Left.Add(-1) < 0 {
+		return ErrKilled
+	}
+	return do()
+}
+
+func (m *Mortal) Draft(ctx context.Context, run, path string) (sink.Draft, error) {
+	var draft sink.Draft
+	err := m.step(func() (err error) {
+		draft, err = m.Store.Draft(ctx, run, path)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &mortalDraft{Draft: draft, of: m}, nil
+}
+
+type mortalDraft struct {
+	sink.Draft
+
+	of *Mortal
+}
+
+func (d *mortalDraft) Write(p []byte) (n int, err error) {
+	err = d.of.step(func() error {
+		n, err = d.Draft.Write(p)
+		return err
+	})
+	return n, err
+}
+
+func (d *mortalDraft) Stage(ctx context.Context) (staged []byte, err error) {
+	err = d.of.step(func() error {
+		staged, err = d.Draft.Stage(ctx)
+		return err
+	})
+	return staged, err
+}
+
+func (d *mortalDraft) Abort() error { return d.of.step(d.Draft.Abort) }
+
+func (m *Mortal) Holds(ctx context.Context, run string, file sink.File) (holds bool, err error) {
+	err = m.step(func() error {
+		holds, err = m.Store.Holds(ctx, run, file)
+		return err
+	})
+	return holds, err
+}
+
+func (m *Mortal) Intact(ctx context.Context, run string, file sink.File) (intact bool, err error) {
+	err = m.step(func() error {
+		intact, err = m.Store.Intact(ctx, run, file)
+		return err
+	})
+	return intact, err
+}
+
+func (m *Mortal) Commit(ctx context.Context, run string, file sink.File) error {
+	return m.step(func() error { return m.Store.Commit(ctx, run, file) })
+}
+
+func (m *Mortal) Abort(ctx context.Context, run string, file sink.File) error {
+	return m.step(func() error { return m.Store.Abort(ctx, run, file) })
+}
+
+func (m *Mortal) Sweep(ctx context.Context, run string) error {
+	return m.step(func() error { return m.Store.Sweep(ctx, run) })
+}
+
+func (m *Mortal) Read(ctx context.Context, path string) (data []byte, version string, err error) {
+	err = m.step(func() error {
+		data, version, err = m.Store.Read(ctx, path)
+		return err
+	})
+	return data, version, err
+}
+
+func (m *Mortal) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	return m.step(func() error { return m.Store.Write(ctx, path, data, when) })
+}
+
+func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
+	if err := m.step(func() error { return nil }); err != nil {
+		return func(yield func(sink.Entry, error) bool) { yield(sink.Entry{}, err) }
+	}
+	return m.Store.List(ctx, prefix)
+}
+
+func (m *Mortal) Open(ctx context.Context, path string) (object sink.Object, err error) {
+	err = m.step(func() error {
+		object, err = m.Store.Open(ctx, path)
+		return err
+	})
+	return object, err
+}
+
+func (m *Mortal) Remove(ctx context.Context, path string) error {
+	return m.step(func() error { return m.Store.Remove(ctx, path) })
+}
+
+func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (unlock func() error, err error) {
+	err = m.step(func() error {
+		unlock, err = m.Store.Lock(ctx, name, mode, patience)
+		return err
+	})
+	return unlock, err
+}
+
+// finishAll finishes every publishing that was cut short.
+func FinishAll(ctx context.Context, store sink.Store) error {
+	recovered, err := snapshot.Recover(ctx, store)
+	return errors.Join(err, recovered.Err())
+}
+
+// copyTree returns a copy of a destination. Its files are links, which is as
+// good, for a Dir never writes into a file that has a name.
+func CopyTree(t *testing.T, root string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy")
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.Mkdir(filepath.Join(to, name), 0o700)
+		}
+		return os.Link(path, filepath.Join(to, name))
+	}))
+	return to
+}
+
+// few makes a plan small: two tables, one bucket.
+func Few(p *snapshot.Plan) {
+	Datasets("schools", "students")(p)
+	p.Schools, p.Buckets = p.Schools[:2], p.Buckets[:1]
+}
+
+// lockless is a Store without locks, as S3 is: the conditional writes alone
+// keep publishers apart.
+type Lockless struct{ sink.Store }
+
+func (Lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {
+	return func() error { return nil }, nil
+}

@@ -1,0 +1,191 @@
+package snapshottest
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// record is a row by the names of its columns; those it does not name are null.
+type Record map[string]string
+
+// The bids of the tests of purges are long enough to be looked for in bytes.
+const (
+	Gone, Stays, moved      = "school-that-goes", "school-that-stays", "school-of-both"
+	GoneDistrict, StaysToo  = "district-that-goes", "district-that-stays"
+	LatestRun, deltaRun     = "run-latest", "run-delta"
+	asOfRun, EarlierRun     = "run-as-of", "run-earlier"
+	EarlierDate, pastAsDate = "2026-11-19", "2025-09-01"
+)
+
+// purgeWorld are the rows of a run: two schools, results of a student who came
+// from one to the other, and classes seen from both districts.
+func PurgeWorld() map[string][]Record {
+	at := func(r Record, school string) Record {
+		r = maps.Clone(r)
+		r["requested_school_bid"] = school
+		return r
+	}
+	world := map[string][]Record{
+		"districts": {{"district_bid": GoneDistrict}, {"district_bid": StaysToo}},
+		"schools": {
+			{"school_bid": Gone, "district_bid": GoneDistrict, "name": "Gone"},
+			{"school_bid": Stays, "district_bid": StaysToo, "name": "Stays"},
+		},
+		"district_schools": {
+			{"requested_district_bid": GoneDistrict, "school_bid": Gone},
+			{"requested_district_bid": GoneDistrict, "school_bid": Stays, "district_bid": StaysToo},
+			{"requested_district_bid": StaysToo, "school_bid": Stays},
+		},
+	}
+	for _, school := range []string{Stays, Gone} {
+		world["students"] = append(world["students"], at(Record{"student_bid": "a of " + school}, school), at(Record{"student_bid": "b of " + school}, school))
+		world["test_results"] = append(world["test_results"],
+			at(Record{"student_bid": "nameless"}, school),
+			at(Record{"test_result_bid": "1 of " + school, "school_bid": school}, school),
+			at(Record{"test_result_bid": "2 of " + school, "school_bid": map[string]string{Gone: Stays, Stays: Gone}[school]}, school),
+			at(Record{"test_result_bid": "3 of " + school}, school))
+		for _, table := range []string{"test_result_norms", "test_result_instructional_areas"} {
+			for _, result := range []string{"1", "2", "2", "3"} {
+				world[table] = append(world[table], at(Record{"test_result_bid": result + " of " + school}, school))
+			}
+		}
+	}
+	world["test_result_norms"] = slices.Insert(world["test_result_norms"], 0, at(Record{}, Stays))
+	for _, district := range []string{GoneDistrict, StaysToo} {
+		seen := at(Record{"requested_perspective_bid": district, "academic_year_bid": "y", "perspective_bid": district}, Stays)
+		world["academic_years"] = append(world["academic_years"], seen)
+		world["enrollment_sessions"] = append(world["enrollment_sessions"], at(Record{
+			"requested_perspective_bid": district, "academic_year_bid": "y", "enrollment_session_bid": "s " + district,
+		}, Stays))
+	}
+	world["academic_years"] = append(world["academic_years"],
+		at(Record{"requested_perspective_bid": StaysToo, "academic_year_bid": "z", "perspective_bid": GoneDistrict}, Stays))
+	world["enrollment_sessions"] = append(world["enrollment_sessions"],
+		at(Record{"requested_perspective_bid": StaysToo, "academic_year_bid": "z", "enrollment_session_bid": "of the one above"}, Stays))
+	return world
+}
+
+func batchOf(table *schemas.Table, records []Record) *rows.Batch {
+	batch := rows.New(table)
+	for _, r := range records {
+		for i := range batch.Cols {
+			v, c := &batch.Cols[i], &table.Columns[i]
+			text, ok := r[c.Name]
+			switch {
+			case ok:
+				v.AppendString(text)
+			case !v.Required:
+				v.AppendNull()
+			default:
+				v.AppendInt32(int32(batch.N))
+			}
+		}
+		batch.N++
+	}
+	return batch
+}
+
+// purgeDatasets are those of purgeWorld.
+func purgeDatasets() []string {
+	return []string{"districts", "schools", "district_schools", "students", "test_results", "academic_years"}
+}
+
+// worldPlan is the plan of a run of purgeWorld.
+func WorldPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
+	return NewPlan(run, append([]func(*snapshot.Plan){Datasets(purgeDatasets()...), func(p *snapshot.Plan) {
+		p.Schools = []snapshot.School{
+			{Bid: Gone, District: GoneDistrict, Perspectives: []string{GoneDistrict}},
+			{Bid: Stays, District: StaysToo, Perspectives: []string{GoneDistrict, StaysToo}},
+		}
+		p.Buckets = []snapshot.Bucket{{Index: 0, First: 0, End: 2}}
+	}}, edit...)...)
+}
+
+// stageWorld plans and stages a run of the rows.
+func StageWorld(t *testing.T, store sink.Store, run string, world map[string][]Record, edit ...func(*snapshot.Plan)) *snapshot.Plan {
+	t.Helper()
+	plan, err := snapshot.CreatePlan(t.Context(), store, WorldPlan(run, edit...))
+	require.NoError(t, err)
+	for _, unit := range plan.Units() {
+		require.NoError(t, StageWorldUnit(t.Context(), store, plan, unit, world))
+	}
+	return plan
+}
+
+func StageWorldUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit snapshot.Unit, world map[string][]Record) error {
+	dataset, _ := schemas.Find(unit.Dataset)
+	journal := &snapshot.Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: Morning()}
+	for _, table := range dataset.Tables {
+		file, err := snapshot.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		if err != nil {
+			return err
+		}
+		if err = file.Append(SortedBatch(table, world[table.Name])); err == nil {
+			journal.Files[table.Name], err = file.Stage(ctx)
+		}
+		if err != nil {
+			return errors.Join(err, file.Abort())
+		}
+	}
+	asked := []string{""}
+	if !dataset.IsLookup() {
+		asked = []string{Gone, Stays}
+	}
+	for _, school := range asked {
+		n := int64(len(world[dataset.Tables[0].Name]))
+		if school != "" {
+			n = 0
+			for _, r := range world[dataset.Tables[0].Name] {
+				if r["requested_school_bid"] == school {
+					n++
+				}
+			}
+		}
+		journal.Ledger = append(journal.Ledger, snapshot.LedgerRow{
+			Dataset: unit.Dataset, SchoolBid: school, Status: snapshot.StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
+		})
+	}
+	return snapshot.WriteJournal(ctx, store, plan.RunID, journal)
+}
+
+// sortedBatch puts the rows in the order of a file.
+func SortedBatch(table *schemas.Table, records []Record) *rows.Batch {
+	records = slices.Clone(records)
+	slices.SortStableFunc(records, func(a, b Record) int {
+		for _, k := range table.KeyColumns() {
+			if c := strings.Compare(a[table.Columns[k].Name], b[table.Columns[k].Name]); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return batchOf(table, records)
+}
+
+func PublishWorld(t *testing.T, store sink.Store, run string, edit ...func(*snapshot.Plan)) {
+	t.Helper()
+	StageWorld(t, store, run, PurgeWorld(), edit...)
+	PublishRun(t, store, run)
+}
+
+// purgeSite is a destination of all kinds of snapshots.
+func PurgeSite(t *testing.T, store sink.Store) {
+	t.Helper()
+	PublishWorld(t, store, EarlierRun, OnDate(EarlierDate))
+	PublishWorld(t, store, LatestRun)
+	PublishWorld(t, store, asOfRun, func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, pastAsDate })
+	PublishWorld(t, store, deltaRun, func(p *snapshot.Plan) { p.Kind = snapshot.Delta })
+}
+
+func PurgedRuns() []string { return []string{asOfRun, deltaRun, EarlierRun, LatestRun} }

@@ -1,0 +1,136 @@
+package snapshottest
+
+import (
+	"io/fs"
+	"os"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// tap is an observed FileSystem: before is called before every call that changes
+// something, and may fail it; after is called after every success.
+type Tap struct {
+	sink.FileSystem
+
+	Before func(call, name string) error
+	After  func(call, name, to string, data []byte)
+}
+
+func (t Tap) do(call, name, to string, system func() error) error {
+	if err := t.Before(call, name); err != nil {
+		return err
+	}
+	err := system()
+	if err == nil && t.After != nil {
+		t.After(call, name, to, nil)
+	}
+	return err
+}
+
+func (t Tap) OpenFile(name string, flag int, perm fs.FileMode) (sink.FileHandle, error) {
+	if err := t.Before("open", name); err != nil {
+		return nil, err
+	}
+	f, err := t.FileSystem.OpenFile(name, flag, perm)
+	if err != nil {
+		return nil, err
+	}
+	if flag&os.O_EXCL != 0 && t.After != nil {
+		t.After("create", name, "", nil)
+	}
+	return tapFile{FileHandle: f, of: t, name: name}, nil
+}
+
+func (t Tap) Mkdir(name string, perm fs.FileMode) error {
+	return t.do("mkdir", name, "", func() error { return t.FileSystem.Mkdir(name, perm) })
+}
+
+func (t Tap) Chmod(name string, mode fs.FileMode) error {
+	return t.do("chmod", name, "", func() error { return t.FileSystem.Chmod(name, mode) })
+}
+
+func (t Tap) Stat(name string) (info fs.FileInfo, err error) {
+	err = t.do("stat", name, "", func() error {
+		info, err = t.FileSystem.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+func (t Tap) Lstat(name string) (info fs.FileInfo, err error) {
+	err = t.do("lstat", name, "", func() error {
+		info, err = t.FileSystem.Lstat(name)
+		return err
+	})
+	return info, err
+}
+
+func (t Tap) Rename(from, to string) error {
+	return t.do("rename", from, to, func() error { return t.FileSystem.Rename(from, to) })
+}
+
+func (t Tap) Link(from, to string) error {
+	return t.do("link", from, to, func() error { return t.FileSystem.Link(from, to) })
+}
+
+func (t Tap) Remove(name string) error {
+	return t.do("remove", name, "", func() error { return t.FileSystem.Remove(name) })
+}
+
+func (t Tap) RemoveAll(name string) error {
+	return t.do("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
+}
+
+// tapFile is an open file of a tap. It is never really synced.
+type tapFile struct {
+	sink.FileHandle
+
+	of   Tap
+	name string
+}
+
+func (f tapFile) Read(p []byte) (n int, err error) {
+	if err := f.of.Before("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.FileHandle.Read(p)
+}
+
+func (f tapFile) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.of.Before("read", f.name); err != nil {
+		return 0, err
+	}
+	return f.FileHandle.ReadAt(p, offset)
+}
+
+func (f tapFile) Write(p []byte) (int, error) {
+	if err := f.of.Before("write", f.name); err != nil {
+		n, _ := f.FileHandle.Write(p[:len(p)/2])
+		return n, err
+	}
+	n, err := f.FileHandle.Write(p)
+	if f.of.After != nil {
+		f.of.After("write", f.name, "", p[:n])
+	}
+	return n, err
+}
+
+func (f tapFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if err := f.of.Before("read folder", f.name); err != nil {
+		return nil, err
+	}
+	return f.FileHandle.ReadDir(n)
+}
+
+func (f tapFile) Sync() error {
+	return f.of.do("sync", f.name, "", func() error { return nil })
+}
+
+// Close closes the file in any case, as the system does.
+func (f tapFile) Close() error {
+	failed := f.of.Before("close", f.name)
+	if err := f.FileHandle.Close(); err != nil {
+		return err
+	}
+	return failed
+}

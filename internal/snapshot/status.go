@@ -1,0 +1,256 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// The states of a run, in the order of its life.
+const (
+	StateStaging    = "staging"
+	StateStaged     = "staged"
+	StateHeld       = "held"
+	StatePublishing = "publishing"
+	StatePublished  = Published
+	StateReplaced   = Replaced
+)
+
+// RunState tells how far a run is.
+type RunState struct {
+	RunID        string `json:"run_id"`
+	Kind         Kind   `json:"kind"`
+	SnapshotDate string `json:"snapshot_date"`
+	State        string `json:"state"`
+	// PlannedAt is when the run was planned; zero if its plan cannot be read.
+	PlannedAt time.Time `json:"planned_at"`
+	// LastProgress is the last sign of life: when something of the run was last
+	// written. A process at work writes at least every five minutes.
+	LastProgress time.Time `json:"last_progress"`
+	// Staged of the run's Units are staged. A published run has no units left
+	// to tell of: both are as in its plan.
+	Staged int `json:"staged"`
+	Units  int `json:"units"`
+	// Schools, Failed and Denied count schools, as far as they are known.
+	Schools int64 `json:"schools"`
+	Failed  int64 `json:"failed"`
+	Denied  int64 `json:"denied"`
+	// Rows, Bytes and Duration, from plan to publishing, are of a run that is or
+	// was published. The files of a replaced run are gone.
+	Rows     int64         `json:"rows"`
+	Bytes    int64         `json:"bytes"`
+	Duration time.Duration `json:"duration_ns"`
+	// Reasons say why a held run is held, unless it is superseded.
+	Reasons []string `json:"reasons,omitempty"`
+	// SupersededBy is the run that has since been published for the date of a held run.
+	SupersededBy string `json:"superseded_by,omitempty"`
+	// Problems name documents of the run that cannot be read.
+	Problems []string `json:"problems,omitempty"`
+	// planWritten orders runs that were planned in the same second.
+	planWritten time.Time
+}
+
+// Runs returns the states of all runs at a destination, those planned last first.
+func Runs(ctx context.Context, store sink.Store) ([]RunState, error) {
+	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	staged, err := store.Staged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var runs []RunState
+	for len(entries) > 0 {
+		// Entries are in the order of their paths, so those of a run together.
+		folder, _, _ := strings.Cut(strings.TrimPrefix(entries[0].Path, RunsPrefix), "/")
+		n := slices.IndexFunc(entries, func(e sink.Entry) bool {
+			return !strings.HasPrefix(e.Path, RunsPrefix+folder+"/")
+		})
+		if n < 0 {
+			n = len(entries)
+		}
+		if n == 0 { // a file that lies beside the runs' folders
+			entries = entries[1:]
+			continue
+		}
+		run, err := runState(ctx, store, RunsPrefix+folder+"/", entries[:n], staged[folder])
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			runs = append(runs, *run)
+		}
+		entries = entries[n:]
+	}
+	slices.SortFunc(runs, func(a, b RunState) int {
+		return b.compare(&a)
+	})
+	for i := range runs {
+		if held := &runs[i]; held.State == StateHeld {
+			if held.SupersededBy = supersededBy(held, runs); held.SupersededBy != "" {
+				held.Reasons = nil
+			}
+		}
+	}
+	return runs, nil
+}
+
+// compare orders runs by when they were planned.
+func (s *RunState) compare(other *RunState) int {
+	return cmp.Or(s.PlannedAt.Compare(other.PlannedAt), s.planWritten.Compare(other.planWritten), cmp.Compare(s.RunID, other.RunID))
+}
+
+// supersededBy returns the run that was published for the date of a held run
+// after that was held, or was planned later.
+func supersededBy(held *RunState, runs []RunState) string {
+	for i := range runs {
+		r := &runs[i]
+		same := r.State == StatePublished && r.Kind == held.Kind && r.SnapshotDate == held.SnapshotDate && r.Kind != Delta
+		if same && (r.compare(held) > 0 || r.LastProgress.After(held.LastProgress)) {
+			return r.RunID
+		}
+	}
+	return ""
+}
+
+// runFolder is what lies in the folder of a run.
+type runFolder struct {
+	path     string
+	modified map[string]time.Time // by name below path
+}
+
+func (f *runFolder) has(name string) bool {
+	_, ok := f.modified[name]
+	return ok
+}
+
+// runState tells of the run in a folder; nil if what lies there is no run.
+func runState(
+	ctx context.Context, store sink.Store, path string, entries []sink.Entry, staged time.Time,
+) (*RunState, error) {
+	folder := &runFolder{path: path, modified: make(map[string]time.Time)}
+	for _, entry := range entries {
+		folder.modified[strings.TrimPrefix(entry.Path, path)] = entry.Modified
+	}
+	if !folder.has(PlanName) && !folder.has(ManifestName) {
+		return nil, nil
+	}
+	state := &RunState{State: StateStaging, planWritten: folder.modified[PlanName]}
+	plan, err := readInto[Plan](ctx, store, path+PlanName, state)
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
+		state.Units = len(plan.Units())
+		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
+		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
+	}
+	if folder.has(ManifestName) {
+		return state, published(ctx, store, folder, state)
+	}
+	if plan == nil {
+		state.RunID = strings.TrimSuffix(strings.TrimPrefix(path, RunsPrefix), "/")
+		return state, nil
+	}
+	return state, unpublished(ctx, store, folder, plan, staged, state)
+}
+
+// readInto reads a document of a run. One that is damaged or gone is a problem
+// of the run and gives nil.
+func readInto[T any](ctx context.Context, store sink.Store, path string, state *RunState) (*T, error) {
+	document, _, err := ReadDocument[T](ctx, store, path)
+	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+		state.Problems = append(state.Problems, err.Error())
+		return nil, nil
+	}
+	return document, err
+}
+
+func published(ctx context.Context, store sink.Store, folder *runFolder, state *RunState) error {
+	state.LastProgress = folder.modified[ManifestName]
+	state.Staged = state.Units
+	state.State = StatePublished
+	manifest, err := readInto[Manifest](ctx, store, folder.path+ManifestName, state)
+	if err != nil {
+		return err
+	}
+	if manifest != nil {
+		state.RunID, state.Kind, state.SnapshotDate = manifest.RunID, manifest.Kind, manifest.SnapshotDate
+		state.Schools = manifest.Schools.Total
+		state.Failed, state.Denied = manifest.Schools.Failed, manifest.Schools.Denied
+		state.State, state.LastProgress = manifest.Status, manifest.PublishedAt
+		state.PlannedAt = manifest.StartedAt
+		state.Duration = manifest.PublishedAt.Sub(manifest.StartedAt)
+		for _, table := range manifest.Tables {
+			state.Rows += table.Rows
+			for i := range table.Files {
+				state.Bytes += table.Files[i].Bytes
+			}
+		}
+	}
+	if !folder.has(ChangeName) {
+		return nil
+	}
+	change, err := readInto[Change](ctx, store, folder.path+ChangeName, state)
+	switch {
+	case err != nil || change == nil:
+		return err
+	case change.Publishes():
+		state.State = StatePublishing
+	default:
+		state.Problems = append(state.Problems, "a "+change.verb()+
+			" of this run is in progress or was interrupted: the next command that changes the destination finishes it")
+	}
+	return nil
+}
+
+func unpublished(
+	ctx context.Context, store sink.Store, folder *runFolder, plan *Plan, staged time.Time, state *RunState,
+) error {
+	later := func(t time.Time) {
+		if t.After(state.LastProgress) {
+			state.LastProgress = t
+		}
+	}
+	for name, modified := range folder.modified {
+		if strings.HasPrefix(name, journalName) || name == heldName || name == ChangeName || name == aliveName {
+			later(modified)
+		}
+	}
+	later(staged)
+	state.LastProgress = state.LastProgress.UTC()
+	gathered, err := Gather(ctx, store, plan)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		state.Problems = append(state.Problems, err.Error())
+		return nil
+	}
+	state.Staged = state.Units - len(gathered.Missing)
+	state.Failed, state.Denied = gathered.Schools.Failed, gathered.Schools.Denied
+	switch {
+	case folder.has(ChangeName):
+		state.State = StatePublishing
+	case len(gathered.Missing) > 0:
+	case folder.has(heldName):
+		state.State = StateHeld
+		held, err := readInto[Held](ctx, store, folder.path+heldName, state)
+		if err != nil {
+			return err
+		}
+		if held != nil {
+			state.Reasons = held.Reasons
+		}
+	default:
+		state.State = StateStaged
+	}
+	return nil
+}

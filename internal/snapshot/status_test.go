@@ -1,0 +1,101 @@
+package snapshot_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	ctx := t.Context()
+	runs, err := snapshot.Runs(ctx, store)
+	require.NoError(t, err)
+	require.Empty(t, runs)
+
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("1-replaced", snapshottest.Few))
+	m := snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("2-published", snapshottest.Few))
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("3-publishing", snapshottest.Few), nil)
+	_, _, err = snapshot.BeginPublishing(ctx, store, snapshottest.Gather(t, store, "3-publishing"), snapshottest.Options(), "")
+	require.NoError(t, err)
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("4-held", snapshottest.Few), snapshottest.StatusOf{"s1": snapshot.StatusFailed, "s2": snapshot.StatusDenied})
+	require.NoError(t, snapshot.Hold(ctx, store, "4-held", snapshot.Held{Reasons: []string{"too many", "too few"}}))
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("5-staged", snapshottest.Few), nil)
+	_, err = snapshot.CreatePlan(ctx, store, snapshottest.NewPlan("6-staging", snapshottest.Few))
+	require.NoError(t, err)
+	snapshottest.StageUnit(t, store, snapshottest.NewPlan("6-staging", snapshottest.Few), snapshot.Unit{Bucket: 0, Dataset: "students"}, nil)
+	_, err = snapshot.CreatePlan(ctx, store, snapshottest.NewPlan("7-begun", snapshottest.Few))
+	require.NoError(t, err)
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("0-earlier", snapshottest.Few, snapshottest.OnDate("2026-11-01")))
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "_runs/8-damaged"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/8-damaged/plan.json"), []byte(`{"run`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/stray"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "_runs/1-replaced.txt"), nil, 0o600))
+
+	runs, err = snapshot.Runs(ctx, store)
+	require.NoError(t, err)
+	type short struct {
+		run, state    string
+		staged, units int
+	}
+	var got []short
+	for _, run := range runs {
+		got = append(got, short{run.RunID, run.State, run.Staged, run.Units})
+		if run.RunID != "8-damaged" {
+			require.False(t, run.LastProgress.IsZero(), run.RunID)
+			require.Empty(t, run.Problems)
+			require.EqualValues(t, 2, run.Schools)
+		}
+	}
+	require.Equal(t, []short{
+		{"7-begun", snapshot.StateStaging, 0, 2},
+		{"6-staging", snapshot.StateStaging, 1, 2},
+		{"5-staged", snapshot.StateStaged, 2, 2},
+		{"4-held", snapshot.StateHeld, 2, 2},
+		{"3-publishing", snapshot.StatePublishing, 2, 2},
+		{"2-published", snapshot.StatePublished, 2, 2},
+		{"1-replaced", snapshot.StateReplaced, 2, 2},
+		{"0-earlier", snapshot.StatePublished, 2, 2},
+		{"8-damaged", snapshot.StateStaging, 0, 0},
+	}, got, "those planned last first")
+	var rows, bytes int64
+	for _, file := range m.Files() {
+		rows += file.Rows
+		bytes += file.Bytes
+	}
+	require.Equal(t, rows, runs[5].Rows)
+	require.Equal(t, bytes, runs[5].Bytes)
+	require.Equal(t, 90*time.Minute, runs[5].Duration)
+	held := runs[3]
+	require.Equal(t, []string{"too many", "too few"}, held.Reasons)
+	require.Empty(t, held.SupersededBy)
+	require.EqualValues(t, 1, held.Failed)
+	require.EqualValues(t, 1, held.Denied)
+	require.Len(t, runs[8].Problems, 1)
+	require.Contains(t, runs[8].Problems[0], "_runs/8-damaged/plan.json")
+
+	t.Log("progress is that of the newest staged file")
+	later := time.Now().Add(time.Hour).Truncate(time.Second)
+	staged, err := os.ReadDir(filepath.Join(root, "_staging/6-staging"))
+	require.NoError(t, err)
+	require.NoError(t, os.Chtimes(filepath.Join(root, "_staging/6-staging", staged[0].Name()), later, later))
+	runs, err = snapshot.Runs(ctx, store)
+	require.NoError(t, err)
+	require.WithinDuration(t, later, runs[1].LastProgress, 0)
+
+	t.Log("a held run whose date was published since is superseded")
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("9-since", snapshottest.Few, snapshottest.Planned(time.Hour)))
+	runs, err = snapshot.Runs(ctx, store)
+	require.NoError(t, err)
+	require.Equal(t, "9-since", runs[0].RunID)
+	require.Equal(t, "4-held", runs[4].RunID)
+	require.Equal(t, "9-since", runs[4].SupersededBy)
+	require.Empty(t, runs[4].Reasons)
+}

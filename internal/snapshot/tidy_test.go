@@ -1,0 +1,31 @@
+package snapshot_test
+
+import (
+	"testing"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTidy drops what another process of a published run goes on to stage, and
+// nothing of the run or of others.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("other", snapshottest.Few), nil)
+	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run", snapshottest.Few))
+	want := snapshottest.Tree(t, root)
+
+	plan := snapshottest.NewPlan("run", snapshottest.Few)
+	for _, unit := range plan.Units() {
+		snapshottest.StageUnit(t, store, plan, unit, nil)
+	}
+	require.NoError(t, snapshot.Hold(t.Context(), store, "run", snapshot.Held{Reasons: []string{"a school failed"}}))
+	require.NotEqual(t, want, snapshottest.Tree(t, root))
+	require.NoError(t, snapshot.Tidy(t.Context(), store, "run"))
+	require.Equal(t, want, snapshottest.Tree(t, root))
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+}
