@@ -4,15 +4,12 @@ package schemas
 
 func schoolClassDetails() *Dataset {
 	return &Dataset{
-		Name:  "school_class_details",
-		Doc:   "The details of each class of school_classes, one call per class and perspective.",
-		Per:   PerRecord,
-		Feeds: []string{"school_classes"},
+		Name: "school_class_details",
+		Doc:  "The details of each class of school_classes, one call per class and perspective.",
+		Per:  PerRecord, Feeds: []string{"school_classes"},
 		Operation: Operation{
-			Section: "4.10",
-			Path:    "/enrollments/v1/school-classes/{school_class_bid}",
-			Query:   []string{"perspective-bid"},
-			Single:  true,
+			Section: "4.10", Path: "/enrollments/v1/school-classes/{school_class_bid}",
+			Query: []string{"perspective-bid"}, Single: true,
 		},
 		Known: []string{"educators", "students"},
 		Tables: []*Table{{
@@ -38,15 +35,12 @@ func schoolClassDetails() *Dataset {
 
 func educatorSchoolAssociationDetails() *Dataset {
 	return &Dataset{
-		Name:  "educator_school_association_details",
-		Doc:   "The details of each association of educator_school_associations, one call per association and perspective.",
-		Per:   PerRecord,
-		Feeds: []string{"educator_school_associations"},
+		Name: "educator_school_association_details",
+		Doc:  "The details of each association of educator_school_associations, one call per association and perspective.",
+		Per:  PerRecord, Feeds: []string{"educator_school_associations"},
 		Operation: Operation{
-			Section: "4.14",
-			Path:    "/enrollments/v1/educator-school-associations/{educator_school_association_bid}",
-			Query:   []string{"perspective-bid"},
-			Single:  true,
+			Section: "4.14", Path: "/enrollments/v1/educator-school-associations/{educator_school_association_bid}",
+			Query: []string{"perspective-bid"}, Single: true,
 		},
 		Tables: []*Table{{
 			Name: "educator_school_association_details",

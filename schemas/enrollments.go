@@ -11,15 +11,11 @@ func academicYears() *Dataset {
 	return &Dataset{
 		Name:    "academic_years",
 		Doc:     "The academic years of each school in each perspective, with their enrollment sessions.",
-		Default: true,
-		Per:     PerSchool,
+		Default: true, Per: PerSchool,
 		Operation: Operation{
-			Section: "4.7",
-			Path:    "/enrollments/v1/academic-years",
-			Query:   []string{"perspective-bid", "school-bid"},
-			Filters: enrollmentFilters(),
-			Records: "academicYears",
-			Paged:   true,
+			Section: "4.7", Path: "/enrollments/v1/academic-years",
+			Query: []string{"perspective-bid", "school-bid"}, Filters: enrollmentFilters(),
+			Records: "academicYears", Paged: true,
 		},
 		Tables: []*Table{
 			{
@@ -62,14 +58,10 @@ func studentSchoolAssociations() *Dataset {
 	return &Dataset{
 		Name:    "student_school_associations",
 		Doc:     "Which students are enrolled at each school, in each perspective.",
-		Default: true,
-		Per:     PerSchool,
+		Default: true, Per: PerSchool,
 		Operation: Operation{
-			Section:  "4.8",
-			Path:     "/enrollments/v1/student-school-associations",
-			Query:    []string{"perspective-bid", "school-bid"},
-			Filters:  enrollmentFilters(),
-			PinsDate: true,
+			Section: "4.8", Path: "/enrollments/v1/student-school-associations",
+			Query: []string{"perspective-bid", "school-bid"}, Filters: enrollmentFilters(), PinsDate: true,
 		},
 		Tables: []*Table{{
 			Name: "student_school_associations",
@@ -101,16 +93,11 @@ func schoolClasses() *Dataset {
 	return &Dataset{
 		Name:    "school_classes",
 		Doc:     "The classes of each school in each perspective, with their educators and students.",
-		Default: true,
-		Per:     PerSchool,
+		Default: true, Per: PerSchool,
 		Operation: Operation{
-			Section:  "4.9",
-			Path:     "/enrollments/v1/school-classes",
-			Query:    []string{"perspective-bid", "school-bid"},
-			Filters:  enrollmentFilters(),
-			PinsDate: true,
-			Records:  "schoolClasses",
-			Paged:    true,
+			Section: "4.9", Path: "/enrollments/v1/school-classes",
+			Query: []string{"perspective-bid", "school-bid"}, Filters: enrollmentFilters(), PinsDate: true,
+			Records: "schoolClasses", Paged: true,
 		},
 		Tables: []*Table{
 			{
@@ -171,15 +158,12 @@ func schoolClasses() *Dataset {
 
 func studentSchoolClasses() *Dataset {
 	return &Dataset{
-		Name:  "student_school_classes",
-		Doc:   "The classes of each student of each school, in every perspective of the school; one call per student and perspective.",
-		Per:   PerStudent,
-		Feeds: []string{"students"},
+		Name: "student_school_classes",
+		Doc:  "The classes of each student of each school, in every perspective of the school; one call per student and perspective.",
+		Per:  PerStudent, Feeds: []string{"students"},
 		Operation: Operation{
-			Section:  "4.11",
-			Path:     "/enrollments/v1/student-school-classes",
-			Query:    []string{"perspective-bid", "school-bid", "student-bid"},
-			Filters:  enrollmentFilters(),
+			Section: "4.11", Path: "/enrollments/v1/student-school-classes",
+			Query: []string{"perspective-bid", "school-bid", "student-bid"}, Filters: enrollmentFilters(),
 			PinsDate: true,
 		},
 		WholeRecordDuplicates: true,
@@ -210,13 +194,10 @@ func educatorSchoolClasses() *Dataset {
 		Name: "educator_school_classes",
 		Doc: "The classes of each educator of each school, in the perspectives that named the educator; one call per educator and perspective. " +
 			"Educators come from educator_school_associations and from the educators of school_classes.",
-		Per:   PerEducator,
-		Feeds: []string{"educator_school_associations", "school_class_educators"},
+		Per: PerEducator, Feeds: []string{"educator_school_associations", "school_class_educators"},
 		Operation: Operation{
-			Section:  "4.12",
-			Path:     "/enrollments/v1/educator-school-classes",
-			Query:    []string{"perspective-bid", "school-bid", "educator-bid"},
-			Filters:  enrollmentFilters(),
+			Section: "4.12", Path: "/enrollments/v1/educator-school-classes",
+			Query: []string{"perspective-bid", "school-bid", "educator-bid"}, Filters: enrollmentFilters(),
 			PinsDate: true,
 		},
 		WholeRecordDuplicates: true,
@@ -246,14 +227,10 @@ func educatorSchoolAssociations() *Dataset {
 	return &Dataset{
 		Name:    "educator_school_associations",
 		Doc:     "Which educators work at each school, in each perspective.",
-		Default: true,
-		Per:     PerSchool,
+		Default: true, Per: PerSchool,
 		Operation: Operation{
-			Section:  "4.13",
-			Path:     "/enrollments/v1/educator-school-associations",
-			Query:    []string{"perspective-bid", "school-bid"},
-			Filters:  enrollmentFilters(),
-			PinsDate: true,
+			Section: "4.13", Path: "/enrollments/v1/educator-school-associations",
+			Query: []string{"perspective-bid", "school-bid"}, Filters: enrollmentFilters(), PinsDate: true,
 		},
 		Tables: []*Table{{
 			Name: "educator_school_associations",

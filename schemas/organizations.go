@@ -6,11 +6,9 @@ func districts() *Dataset {
 	return &Dataset{
 		Name:    "districts",
 		Doc:     "The districts that the app may access.",
-		Default: true,
-		Per:     Once,
+		Default: true, Per: Once,
 		Operation: Operation{
-			Section: "4.2",
-			Path:    "/organizations/v1/districts/",
+			Section: "4.2", Path: "/organizations/v1/districts/",
 		},
 		Tables: []*Table{{
 			Name: "districts",
@@ -28,11 +26,9 @@ func schools() *Dataset {
 	return &Dataset{
 		Name:    "schools",
 		Doc:     "The schools that the app may access through data sharing agreements; they may include the vendor's sample district.",
-		Default: true,
-		Per:     Once,
+		Default: true, Per: Once,
 		Operation: Operation{
-			Section: "4.1",
-			Path:    "/organizations/v1/schools",
+			Section: "4.1", Path: "/organizations/v1/schools",
 		},
 		Tables: []*Table{{
 			Name: "schools",
@@ -51,11 +47,9 @@ func districtSchools() *Dataset {
 	return &Dataset{
 		Name:    "district_schools",
 		Doc:     "The schools of each district: which perspectives name a school.",
-		Default: true,
-		Per:     PerDistrict,
+		Default: true, Per: PerDistrict,
 		Operation: Operation{
-			Section: "4.3",
-			Path:    "/organizations/v1/districts/{district_bid}/schools",
+			Section: "4.3", Path: "/organizations/v1/districts/{district_bid}/schools",
 		},
 		Tables: []*Table{{
 			Name: "district_schools",
@@ -75,11 +69,9 @@ func students() *Dataset {
 	return &Dataset{
 		Name:    "students",
 		Doc:     "The students of each school.",
-		Default: true,
-		Per:     PerSchool,
+		Default: true, Per: PerSchool,
 		Operation: Operation{
-			Section: "4.4",
-			Path:    "/organizations/v1/schools/{school_bid}/students",
+			Section: "4.4", Path: "/organizations/v1/schools/{school_bid}/students",
 		},
 		Tables: []*Table{{
 			Name: "students",
@@ -98,14 +90,11 @@ func students() *Dataset {
 
 func studentDetails() *Dataset {
 	return &Dataset{
-		Name:  "student_details",
-		Doc:   "The details of each student of each school, one call per student.",
-		Per:   PerStudent,
-		Feeds: []string{"students"},
+		Name: "student_details",
+		Doc:  "The details of each student of each school, one call per student.",
+		Per:  PerStudent, Feeds: []string{"students"},
 		Operation: Operation{
-			Section: "4.5",
-			Path:    "/students/v2/{student_bid}",
-			Single:  true,
+			Section: "4.5", Path: "/students/v2/{student_bid}", Single: true,
 		},
 		Known: []string{"personalNeedsProfile", "englishLearner", "individualizedPrograms"},
 		Tables: []*Table{{

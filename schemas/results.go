@@ -7,14 +7,10 @@ func testResults() *Dataset {
 		Name: "test_results",
 		Doc: "The test results of each school, with their norms and instructional areas: " +
 			"the service returns at most one result per student and subject, the most relevant of the last year.",
-		Default: true,
-		Per:     PerSchool,
+		Default: true, Per: PerSchool,
 		Operation: Operation{
-			Section: "4.6",
-			Path:    "/test-results/v1/growth",
-			Query:   []string{"school-bid"},
-			Records: "testResults",
-			Paged:   true,
+			Section: "4.6", Path: "/test-results/v1/growth", Query: []string{"school-bid"}, Records: "testResults",
+			Paged: true,
 		},
 		Known: []string{"accommodations"},
 		Tables: []*Table{
