@@ -12,8 +12,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-const magic = "PAR1"
-
 // footer collects the page indexes and the file's metadata, which follow the row groups.
 type footer struct {
 	meta fileMetaData

@@ -35,6 +35,9 @@ func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	return info, nil
 }
 
+// readBuffer is the size of a read of one column; on S3 each is a request.
+const readBuffer = 256 << 10
+
 // open opens a file that Inspect accepts.
 func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {
 	defer func() {

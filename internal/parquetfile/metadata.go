@@ -7,6 +7,9 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
+// magic begins and ends every Parquet file.
+const magic = "PAR1"
+
 // These structs replace structs of package format. They add members that it lacks, such as whether bounds are exact, or
 // omit members that it always writes.
 

@@ -15,12 +15,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-const (
-	// readBuffer is the size of a read of one column; on S3 each is a request.
-	readBuffer = 256 << 10
-	// valueBatch is the number of values of a page decoded at once.
-	valueBatch = 512
-)
+// valueBatch is the number of values of a page decoded at once.
+const valueBatch = 512
 
 // Reader reads the rows of a file of a Writer, in their order. It holds one page and the dictionary of each column that
 // it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for damaged
@@ -189,4 +185,32 @@ func (r *Reader) Close() error {
 	}
 	r.pages, r.left = nil, 0
 	return errors.Join(errs...)
+}
+
+// TableOf returns the table described by the footer of a file of that size, whatever is declared today: the columns in
+// their order, and as keys the columns that its rows are sorted by. The columns have no sources or documentation. A
+// type that a Writer does not write is an error.
+func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
+	opened, err := open(file, size)
+	if err != nil {
+		return nil, err
+	}
+	meta := opened.Metadata()
+	table := &schemas.Table{Name: meta.Schema[0].Name}
+	for i := range meta.Schema[1:] {
+		e := &meta.Schema[1+i]
+		column := schemas.Column{
+			Name: e.Name, Type: declaredType(e), Required: e.RepetitionType.Valid && e.RepetitionType.V == format.Required,
+		}
+		if column.Type == 0 {
+			return nil, fmt.Errorf("open parquet file: column %s has a type that growth-export does not write", e.Name)
+		}
+		table.Columns = append(table.Columns, column)
+	}
+	if len(meta.RowGroups) > 0 {
+		for _, by := range meta.RowGroups[0].SortingColumns {
+			table.Columns[by.ColumnIdx].Key = true
+		}
+	}
+	return table, nil
 }

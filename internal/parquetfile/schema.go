@@ -1,43 +1,12 @@
 package parquetfile
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"example.org/growthexport/schemas"
 )
-
-// TableOf returns the table described by the footer of a file of that size, whatever is declared today: the columns in
-// their order, and as keys the columns that its rows are sorted by. The columns have no sources or documentation. A
-// type that a Writer does not write is an error.
-func TableOf(file io.ReaderAt, size int64) (*schemas.Table, error) {
-	opened, err := open(file, size)
-	if err != nil {
-		return nil, err
-	}
-	meta := opened.Metadata()
-	table := &schemas.Table{Name: meta.Schema[0].Name}
-	for i := range meta.Schema[1:] {
-		e := &meta.Schema[1+i]
-		column := schemas.Column{
-			Name: e.Name, Type: declaredType(e), Required: e.RepetitionType.Valid && e.RepetitionType.V == format.Required,
-		}
-		if column.Type == 0 {
-			return nil, fmt.Errorf("open parquet file: column %s has a type that growth-export does not write", e.Name)
-		}
-		table.Columns = append(table.Columns, column)
-	}
-	if len(meta.RowGroups) > 0 {
-		for _, by := range meta.RowGroups[0].SortingColumns {
-			table.Columns[by.ColumnIdx].Key = true
-		}
-	}
-	return table, nil
-}
 
 // declaredType returns the type of a column that the element describes, the inverse of elementOf; 0 if there is none.
 func declaredType(e *format.SchemaElement) schemas.Type {

@@ -95,20 +95,3 @@ func (l *leftovers) wrap(mark leftoverMark, name string) bool {
 	l.members = append(l.members[:mark.members], m)
 	return true
 }
-
-// writeExtra writes _extra of the row just read, from its leftovers, and returns pos, or duplicated.
-func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
-	if !d.left.sortMembers(mark) {
-		return duplicated
-	}
-	if d.left.count(mark) == 0 {
-		t.setNull(t.plan.extra, t.n)
-	} else {
-		v := &t.cols[t.plan.extra]
-		v.Data = d.left.appendObject(v.Data, mark)
-		v.Present[t.n] = 1
-		v.End[t.n] = uint32(len(v.Data))
-	}
-	d.left.members, d.left.text = d.left.members[:mark.members], d.left.text[:mark.text]
-	return pos
-}

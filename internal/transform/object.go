@@ -109,6 +109,23 @@ func (d *Decoder) readRow(t *tableRows, pos int) int {
 	return d.writeExtra(t, mark, pos)
 }
 
+// writeExtra writes _extra of the row just read, from its leftovers, and returns pos, or duplicated.
+func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
+	if !d.left.sortMembers(mark) {
+		return duplicated
+	}
+	if d.left.count(mark) == 0 {
+		t.setNull(t.plan.extra, t.n)
+	} else {
+		v := &t.cols[t.plan.extra]
+		v.Data = d.left.appendObject(v.Data, mark)
+		v.Present[t.n] = 1
+		v.End[t.n] = uint32(len(v.Data))
+	}
+	d.left.members, d.left.text = d.left.members[:mark.members], d.left.text[:mark.text]
+	return pos
+}
+
 // readMembers reads the members of an object, from behind its opening brace to behind its closing one, into the next
 // row. The bits of seen are the members that the row already has.
 //
