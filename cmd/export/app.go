@@ -76,27 +76,25 @@ func (a *app) complain(err error) {
 }
 
 func (a *app) rootCommand(args []string) *cobra.Command {
-	var versionAsked bool
 	root := &cobra.Command{
-		Use:   "growth-export",
-		Short: "Exports test results and enrollment to Parquet snapshots",
-		Long:  "Takes snapshots of a student assessment service and publishes them as Parquet.",
+		Use:     "growth-export",
+		Version: thisBuild().String(),
+		Long:    "Takes snapshots of a student assessment service and publishes them as Parquet.",
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 0:
+			if len(args) > 0 {
 				return unknownCommand(cmd, args[0])
-			case !versionAsked:
-				_ = cmd.Help() // it always succeeds
-				return usagef("name a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
 			}
 			return nil
 		},
-		RunE:          func(*cobra.Command, []string) error { return a.writeVersion(outputText) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_ = cmd.Help() // it always succeeds
+			return usagef("name a command: %s; see growth-export --help", strings.Join(commandNames(cmd), ", "))
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.Flags().BoolVar(&versionAsked, "version", false, "print the version, as the command does")
+	root.SetVersionTemplate("{{.Version}}")
 	commands := a.commands()
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd, commands, slices.Contains(args, "-h")) })
 	root.SetHelpCommand(helpCommand(root))

@@ -12,9 +12,15 @@ import (
 func newCommand[O any](
 	a *app, o *O, work func(ctx context.Context, o *O, from sources) error, common string, cmd *cobra.Command,
 ) *cobra.Command {
-	cmd.Annotations = map[string]string{oftenAnnotation: common}
+	cmd.Annotations = map[string]string{commonAnnotation: common}
 	cmd.Args = noArguments
-	cmd.RunE = resolved(a, o, work)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		from, err := a.resolve(cmd)
+		if err != nil {
+			return err
+		}
+		return work(cmd.Context(), o, from)
+	}
 	return cmd
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -36,19 +35,15 @@ const (
 
 func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
-	cmd := &cobra.Command{
-		Use:         "doctor",
-		Annotations: map[string]string{oftenAnnotation: "base-url simulate dest config"},
-		Short:       "Checks service, credentials and destination, and prints fixes",
-		Long: "Checks in order everything that a run needs of the service and of the destination,\n" +
-			"and prints one line per check, with the fix. It reads the school list and one page\n" +
-			"of one school, which it discards, and leaves nothing at the destination. The exit\n" +
-			"code is 0, or the one a run would end with.",
-		Args: noArguments,
+	cmd := newCommand(a, o, a.doctor, "base-url simulate dest config", &cobra.Command{
+		Use:   "doctor",
+		Short: "Checks service, credentials and destination, and prints fixes",
+		Long: "Checks in order everything that a run needs of the service and of the destination, and prints one line per check," +
+			" with the fix. It reads the school list and one page of one school, which it discards, and leaves nothing at the" +
+			" destination. The exit code is 0, or the one a run would end with.",
 		Example: "  growth-export doctor --simulate\n" +
 			"  growth-export doctor --base-url https://host --dest s3://bucket/prefix",
-		RunE: resolved(a, o, a.doctor),
-	}
+	})
 	o.service.define(cmd)
 	retries := cmd.Flags().Lookup("retries")
 	retries.DefValue = doctorRetries
@@ -75,14 +70,10 @@ func (a *app) doctor(ctx context.Context, o *doctorOptions, from sources) error 
 		return err
 	}
 	failure := firstFailure(findings)
-	if o.output == outputJSON {
-		err = writeJSON(a.stdout, struct {
-			Checks   []doctor.Finding `json:"checks"`
-			ExitCode int              `json:"exit_code"`
-		}{findings, exitCode(failure)})
-	} else {
-		err = writeFindings(a.stdout, findings)
-	}
+	err = writeOutput(a.stdout, o.output, struct {
+		Checks   []doctor.Finding `json:"checks"`
+		ExitCode int              `json:"exit_code"`
+	}{findings, exitCode(failure)}, findingsText(findings))
 	if failure != nil {
 		return failure
 	}
@@ -172,8 +163,8 @@ func count(findings []doctor.Finding, state doctor.State) int {
 	return n
 }
 
-// writeFindings prints one line per check.
-func writeFindings(w io.Writer, findings []doctor.Finding) error {
+// findingsText formats findings, one line each.
+func findingsText(findings []doctor.Finding) string {
 	width := 0
 	for i := range findings {
 		width = max(width, len(findings[i].Check))
@@ -197,5 +188,5 @@ func writeFindings(w io.Writer, findings []doctor.Finding) error {
 	default:
 		b.WriteString("\nAll checks passed.\n")
 	}
-	return writeText(w, b.String())
+	return b.String()
 }

@@ -172,7 +172,7 @@ func (h *helpText) breakLine(indent int) (column int) {
 // commonFlags returns the flags that most people need, in the order of the command's annotation.
 func commonFlags(cmd *cobra.Command) []*pflag.Flag {
 	var flags []*pflag.Flag
-	for name := range strings.FieldsSeq(cmd.Annotations[oftenAnnotation]) {
+	for name := range strings.FieldsSeq(cmd.Annotations[commonAnnotation]) {
 		if f := cmd.Flags().Lookup(name); f != nil {
 			flags = append(flags, f)
 		}

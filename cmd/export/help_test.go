@@ -69,7 +69,7 @@ func TestLongHelp(t *testing.T) {
 		for _, f := range flagsOf(cmd) {
 			require.Equal(t, 1, strings.Count(text, "\n"+flagUsage(f)+" "), "%s of %s", f.Name, cmd.Name())
 		}
-		names := strings.Fields(cmd.Annotations[oftenAnnotation])
+		names := strings.Fields(cmd.Annotations[commonAnnotation])
 		require.Len(t, commonFlags(cmd), len(names), "%s names flags as often used that it does not have", cmd.Name())
 		for _, name := range names {
 			often++

@@ -22,43 +22,36 @@ const (
 )
 
 const (
-	barEvery   = 150 * time.Millisecond
-	linesEvery = 10 * time.Second
-	// rateSpan is the time over which the rate of requests is taken.
-	rateSpan = 5 * time.Second
+	barInterval  = 150 * time.Millisecond
+	lineInterval = 10 * time.Second
+	// rateWindow is the time over which the request rate is measured.
+	rateWindow = 5 * time.Second
 )
 
-// watch shows how a run gets on until stop is called, which waits for the last
-// word.
-func (a *app) watch(o *general, meter *pipeline.Meter) (stop func()) {
-	form := o.progress
-	if form == progressAuto {
-		form = progressPlain
-		if a.stderr.isTerminal() && a.env["TERM"] != "dumb" {
-			form = progressBar
-		}
-	}
-	w := &watcher{read: func() pipeline.Progress { return meter.Read(a.now()) }}
+// showProgress shows the progress of a run until stop is called, which waits for the last line.
+func (a *app) showProgress(o *general, meter *pipeline.Meter) (stop func()) {
+	v := &progressView{read: func() pipeline.Progress { return meter.Read(a.now()) }}
+	isBar := o.progress == progressBar || o.progress == progressAuto && a.stderr.isTerminal() && a.env["TERM"] != "dumb"
 	switch {
-	case form == progressNone:
+	case o.progress == progressNone:
 		return func() {}
-	case form == progressBar:
-		w.show = func(p pipeline.Progress) { a.stderr.draw(barLine(p, w.pace, a.stderr.width())) }
+	case isBar:
+		v.show = func(p pipeline.Progress) { a.stderr.draw(barLine(p, v.pace, a.stderr.width())) }
 	case o.logFormat == "json":
-		// Progress is asked for by --progress, whatever --log-level says.
+		// --log-level does not apply: --progress asks for these lines.
 		logger := slog.New(identified{slog.NewJSONHandler(a.stderr, nil), &a.who})
-		w.show = w.nowAndThen(func(p pipeline.Progress) {
+		v.show = throttled(func(p pipeline.Progress) {
 			logger.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
 				"schools_done", p.SchoolsDone, "schools_total", p.SchoolsTotal, "failed", p.Failed, "denied", p.Denied,
 				"rows", p.Rows, "requests", p.Requests, "retries", p.Retries,
-				"requests_per_second", w.pace.rate, "seconds", p.Elapsed.Seconds())
+				"requests_per_second", v.pace.rate, "seconds", p.Elapsed.Seconds())
 		})
 	default:
-		w.show = w.nowAndThen(func(p pipeline.Progress) { fmt.Fprintln(a.stderr, plainLine(p, w.pace)) })
+		v.show = throttled(func(p pipeline.Progress) { fmt.Fprintln(a.stderr, plainLine(p, v.pace)) })
 	}
 	done := make(chan struct{})
 	var owner sync.WaitGroup
-	owner.Go(func() { w.watch(done) })
+	owner.Go(func() { v.refreshUntil(done) })
 	return sync.OnceFunc(func() {
 		close(done)
 		owner.Wait()
@@ -66,88 +59,86 @@ func (a *app) watch(o *general, meter *pipeline.Meter) (stop func()) {
 	})
 }
 
-// watcher reads the meter again and again.
-type watcher struct {
+// progressView shows readings of the progress.
+type progressView struct {
 	read func() pipeline.Progress
 	show func(p pipeline.Progress)
 	pace pace
 }
 
-func (w *watcher) watch(done <-chan struct{}) {
-	ticker := time.NewTicker(barEvery)
+func (v *progressView) refreshUntil(done <-chan struct{}) {
+	ticker := time.NewTicker(barInterval)
 	defer ticker.Stop()
 	for {
-		w.look()
+		v.refresh()
 		select {
 		case <-ticker.C:
 		case <-done:
-			w.look() // what happened since
+			v.refresh()
 			return
 		}
 	}
 }
 
-func (w *watcher) look() {
-	p := w.read()
-	w.pace.note(p)
-	w.show(p)
+func (v *progressView) refresh() {
+	p := v.read()
+	v.pace.add(p)
+	v.show(p)
 }
 
-// nowAndThen shows some readings only: the first of each phase, and one now and
-// then.
-func (w *watcher) nowAndThen(show func(p pipeline.Progress)) func(p pipeline.Progress) {
+// throttled shows the first reading of each phase and one per lineInterval.
+func throttled(show func(p pipeline.Progress)) func(p pipeline.Progress) {
 	phase, next := "", time.Duration(0)
 	return func(p pipeline.Progress) {
 		if p.Phase == "" || p.Phase == phase && p.Elapsed < next {
 			return
 		}
-		phase, next = p.Phase, p.Elapsed+linesEvery
+		phase, next = p.Phase, p.Elapsed+lineInterval
 		show(p)
 	}
 }
 
-// pace is how fast a run gets on.
+// pace estimates the speed of a run.
 type pace struct {
-	rate float64       // requests per second, lately
-	left time.Duration // until all schools are done; negative if nothing tells
+	rate float64       // requests per second over the last rateWindow
+	left time.Duration // until all schools are done; negative if unknown
 
-	span      []pipeline.Progress // the readings of the last rateSpan
-	fetching  bool
-	fetchFrom pipeline.Progress // the first reading of the phase
-	lastDone  pipeline.Progress // the reading in which schools were done last
+	window   []pipeline.Progress // the readings of the last rateWindow
+	fetching bool
+	first    pipeline.Progress // the first reading of the fetch phase
+	lastDone pipeline.Progress // the reading with the latest change of SchoolsDone
 }
 
-// note takes one more reading into account.
-func (c *pace) note(p pipeline.Progress) {
-	c.span = append(c.span, p)
-	for len(c.span) > 2 && p.Elapsed-c.span[1].Elapsed >= rateSpan {
-		c.span = c.span[1:]
+// add updates the estimate with a reading.
+func (c *pace) add(p pipeline.Progress) {
+	c.window = append(c.window, p)
+	for len(c.window) > 2 && p.Elapsed-c.window[1].Elapsed >= rateWindow {
+		c.window = c.window[1:]
 	}
 	c.rate = 0
-	if first := c.span[0]; p.Elapsed > first.Elapsed {
-		c.rate = float64(p.Requests-first.Requests) / (p.Elapsed - first.Elapsed).Seconds()
+	if oldest := c.window[0]; p.Elapsed > oldest.Elapsed {
+		c.rate = float64(p.Requests-oldest.Requests) / (p.Elapsed - oldest.Elapsed).Seconds()
 	}
-	// What an earlier process had done tells nothing of the time it takes.
+	// Schools done by an earlier process do not count: how long they took is unknown.
 	if p.Phase == "fetch" && !c.fetching {
-		c.fetching, c.fetchFrom = true, p
+		c.fetching, c.first = true, p
 	}
 	if p.SchoolsDone != c.lastDone.SchoolsDone {
 		c.lastDone = p
 	}
 	c.left = -1
-	if done := p.SchoolsDone - c.fetchFrom.SchoolsDone; c.fetching && done > 0 {
-		each := (p.Elapsed - c.fetchFrom.Elapsed).Seconds() / float64(done)
+	if done := p.SchoolsDone - c.first.SchoolsDone; c.fetching && done > 0 {
+		each := (p.Elapsed - c.first.Elapsed).Seconds() / float64(done)
 		c.left = time.Duration(each * float64(p.SchoolsTotal-p.SchoolsDone) * float64(time.Second))
-		// The last schools may be those in trouble, of which the others tell nothing.
-		if stuck := p.Elapsed - c.lastDone.Elapsed; stuck > c.left && stuck > linesEvery {
+		// The last schools may be the ones being retried, which take longer than the others.
+		if stuck := p.Elapsed - c.lastDone.Elapsed; stuck > c.left && stuck > lineInterval {
 			c.left = -1
 		}
 	}
 }
 
-// figures are the parts of a line of progress that both forms show, the most
-// important first: a narrow terminal shows as many as fit. A school counts once
-// in every dataset.
+// figures returns the parts of a progress line, the most important first: a narrow terminal shows as many as fit. A school
+// counts once per dataset.
 func figures(p pipeline.Progress, c pace) []string {
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		return []string{fmt.Sprintf("%s of %s files", wording.Count(p.FilesDone), wording.Count(p.FilesTotal))}
@@ -179,15 +170,12 @@ func figures(p pipeline.Progress, c pace) []string {
 }
 
 const (
-	// longRetry is how long a call must have been failing before progress names
-	// it: in a large run some call is always being retried.
-	longRetry = 5 * time.Second
-	// mostNamed is how many of them are named.
-	mostNamed = 3
+	// minRetryShown is how long a call must have been failing to be shown: in a large run some call is always being retried.
+	minRetryShown = 5 * time.Second
+	maxNamed      = 3
 )
 
-// troubles returns what keeps a run from making progress; empty if nothing
-// does.
+// troubles returns what keeps a run from making progress; empty if nothing does.
 func troubles(p pipeline.Progress) string {
 	if p.Paused != "" {
 		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, wording.Duration(max(0, p.GivesUpIn)))
@@ -199,13 +187,13 @@ func troubles(p pipeline.Progress) string {
 			continue
 		}
 		schools[r.SchoolBid] = true
-		if len(named) < mostNamed {
+		if len(named) < maxNamed {
 			school := wording.Bid(r.SchoolBid)
 			if r.SchoolName != "" {
 				school = wording.Name(r.SchoolName)
 			}
 			named = append(named, fmt.Sprintf("%s (%s: %s, attempt %d)", school, r.Dataset, r.Cause, r.Attempt))
-		} else if len(named) == mostNamed {
+		} else if len(named) == maxNamed {
 			named = append(named, "...")
 		}
 	}
@@ -219,14 +207,12 @@ func troubles(p pipeline.Progress) string {
 	}
 }
 
-// longRetries returns the retries worth mentioning: any while planning, which
-// waits for each, and later only long ones.
+// longRetries returns the retries to show: all while planning, which waits for each, and long ones later.
 func longRetries(p pipeline.Progress) []pipeline.Retry {
-	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < longRetry })
+	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < minRetryShown })
 }
 
-// planning returns how far planning has got: only a failing token request or
-// lookup is worth reporting.
+// planning returns the progress of planning: the requests, or a token request or lookup that is failing.
 func planning(p pipeline.Progress) string {
 	if len(p.Retrying) == 0 {
 		return wording.Many(p.Requests, "request")
@@ -235,9 +221,8 @@ func planning(p pipeline.Progress) string {
 	return fmt.Sprintf("attempt %d, %s: %s", r.Attempt, r.Dataset, r.Cause)
 }
 
-// part is how much of the schools is done, or of the files while they are
-// published, from 0 to 1.
-func part(p pipeline.Progress) float64 {
+// fraction returns the share of schools that are done, or of files while publishing.
+func fraction(p pipeline.Progress) float64 {
 	done, total := p.SchoolsDone, p.SchoolsTotal
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		done, total = p.FilesDone, p.FilesTotal
@@ -248,21 +233,20 @@ func part(p pipeline.Progress) float64 {
 	return min(1, float64(done)/float64(total))
 }
 
-// plainLine is a line of progress for logs.
+// plainLine formats progress as a line for logs.
 func plainLine(p pipeline.Progress, c pace) string {
 	line := "progress: " + p.Phase
 	if p.SchoolsTotal == 0 {
 		return fmt.Sprintf("%s, %s, after %s", line, planning(p), wording.Duration(p.Elapsed))
 	}
 	if p.Phase == "fetch" {
-		line += fmt.Sprintf(" %.0f%%", 100*part(p))
+		line += fmt.Sprintf(" %.0f%%", 100*fraction(p))
 	}
 	return line + ", " + strings.Join(append(figures(p, c), "after "+wording.Duration(p.Elapsed)), ", ")
 }
 
-// barLine returns the bar, at most one column narrower than the terminal. On a
-// narrow terminal the bar is shorter and the least important figures are
-// dropped first.
+// barLine returns the bar, at least one column narrower than the terminal. On a narrow terminal the bar is shorter, and the
+// least important figures are dropped.
 func barLine(p pipeline.Progress, c pace, width int) string {
 	width = max(width-1, 0)
 	line := fmt.Sprintf("%-7s", p.Phase)
@@ -270,10 +254,10 @@ func barLine(p pipeline.Progress, c pace, width int) string {
 	if p.SchoolsTotal > 0 {
 		cells := min(20, max(0, width/2-20))
 		if cells > 0 {
-			done := int(part(p) * float64(cells))
+			done := int(fraction(p) * float64(cells))
 			line += " [" + strings.Repeat("=", done) + strings.Repeat(" ", cells-done) + "]"
 		}
-		line += fmt.Sprintf(" %3.0f%%", 100*part(p))
+		line += fmt.Sprintf(" %3.0f%%", 100*fraction(p))
 		parts = figures(p, c)
 	}
 	for _, part := range parts {

@@ -43,7 +43,7 @@ func TestPlainLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
 		var shown []string
-		w := &watcher{read: func() pipeline.Progress {
+		w := &progressView{read: func() pipeline.Progress {
 			p := pipeline.Progress{Elapsed: time.Since(started), Phase: "plan"}
 			if p.Elapsed > 3*time.Second {
 				p.Phase, p.SchoolsTotal = "fetch", 100
@@ -51,13 +51,13 @@ func TestPlainLines(t *testing.T) {
 			}
 			return p
 		}}
-		w.show = w.nowAndThen(func(p pipeline.Progress) { shown = append(shown, plainLine(p, w.pace)) })
+		w.show = throttled(func(p pipeline.Progress) { shown = append(shown, plainLine(p, w.pace)) })
 		done := make(chan struct{})
 		go func() {
 			<-time.After(24 * time.Second)
 			close(done)
 		}()
-		w.watch(done)
+		w.refreshUntil(done)
 		require.Len(t, shown, 4, strings.Join(shown, "\n"))
 		require.Equal(t, "progress: plan, 0 requests, after 0.0s", shown[0])
 		require.Contains(t, shown[1], "progress: fetch 3%, ")
@@ -66,17 +66,17 @@ func TestPlainLines(t *testing.T) {
 	})
 }
 
-// TestWatchEndsWithItsLastWord draws a bar and takes it away.
-func TestWatchEndsWithItsLastWord(t *testing.T) {
+// TestProgressIsCleared draws a bar and clears it.
+func TestProgressIsCleared(t *testing.T) {
 	t.Parallel()
 	a, _, stderr := testApp(nil)
 	a.now = time.Now
-	stop := a.watch(&general{progress: progressBar}, &pipeline.Meter{})
+	stop := a.showProgress(&general{progress: progressBar}, &pipeline.Meter{})
 	stop()
 	stop()
 	require.True(t, strings.HasSuffix(stderr.String(), clearLine), "%q", stderr)
 	stderr.Reset()
-	a.watch(&general{progress: progressNone}, &pipeline.Meter{})()
+	a.showProgress(&general{progress: progressNone}, &pipeline.Meter{})()
 	require.Empty(t, stderr.String())
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -55,19 +54,6 @@ func (s sources) choose(names ...string) (string, error) {
 		}
 	}
 	return chosen, nil
-}
-
-// resolved returns the function that resolves a command's settings and then does its work.
-func resolved[O any](
-	a *app, settings *O, work func(ctx context.Context, settings *O, from sources) error,
-) func(cmd *cobra.Command, _ []string) error {
-	return func(cmd *cobra.Command, _ []string) error {
-		from, err := a.resolve(cmd)
-		if err != nil {
-			return err
-		}
-		return work(cmd.Context(), settings, from)
-	}
 }
 
 // resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty variable

@@ -72,7 +72,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, deps.Store, deps.Logger)
 	}
-	stop := a.watch(&o.general, deps.Meter)
+	stop := a.showProgress(&o.general, deps.Meter)
 	defer stop()
 	if len(o.effectiveDates) > 1 {
 		return a.runDates(ctx, o, deps, settings, stop)

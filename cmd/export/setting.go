@@ -14,9 +14,9 @@ import (
 
 // Annotations that help and completion read.
 const (
-	groupAnnotation = "group" // of a flag: its heading in help
-	wordsAnnotation = "words" // of a flag: the only values that it takes
-	oftenAnnotation = "often" // of a command: the flags that most people need, in the order of help
+	groupAnnotation  = "group"  // of a flag: its heading in help
+	wordsAnnotation  = "words"  // of a flag: the only values that it takes
+	commonAnnotation = "common" // of a command: the flags that most people need, in the order of help
 )
 
 // setting is a flag of any type. Environment variables and configuration files set it as flags do, so that a value is parsed,

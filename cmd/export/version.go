@@ -37,9 +37,15 @@ func thisBuild() build {
 	return b
 }
 
+func (b build) String() string {
+	return fmt.Sprintf("growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	var output string
-	work := func(context.Context, *string, sources) error { return a.writeVersion(output) }
+	work := func(context.Context, *string, sources) error {
+		return writeOutput(a.stdout, output, thisBuild(), thisBuild().String())
+	}
 	cmd := newCommand(a, &output, work, "", &cobra.Command{
 		Use:   "version",
 		Short: "Prints version, commit and Go version",
@@ -47,9 +53,4 @@ func (a *app) versionCommand() *cobra.Command {
 	choose(group{cmd.Flags(), generalGroup}, &output, "output", "FORMAT", outputText, []string{outputText, outputJSON},
 		"output format: text or json")
 	return cmd
-}
-
-func (a *app) writeVersion(output string) error {
-	b := thisBuild()
-	return writeOutput(a.stdout, output, b, fmt.Sprintf("growth-export %s, commit %s, %s\n", b.Version, b.Commit, b.Go))
 }
