@@ -18,15 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// journaled is one change of a file system, or a call that makes earlier ones
-// durable.
+// journaled is a change of a file system, or a sync.
 type journaled struct {
 	call     string // create, mkdir, write, rename, link, remove, remove all, sync
 	name, to string
 	data     []byte
 }
 
-// recorder is a destination that records what is done to it.
+// recorder records the changes of a destination.
 type recorder struct {
 	mu    sync.Mutex
 	calls []journaled
@@ -50,25 +49,23 @@ func (r *recorder) open(t *testing.T, root string) *sink.Dir {
 	})
 }
 
-// inode is a file: its bytes, and how many of them were synced.
+// inode is a file and how many of its bytes were synced.
 type inode struct {
 	data   []byte
 	synced int
 }
 
-// change is one of a folder's entries.
+// change is a change of a folder's entries.
 type change struct {
 	put     bool
 	name    string // that gets or loses an entry
-	gone    string // of a rename: that loses it at the same moment
+	gone    string // the entry that a rename removes in the same step
 	file    *inode // nil: a folder
 	durable bool
 }
 
-// disk is a file system that loses power: changes of a folder's entries keep
-// the order in which they were made, and are durable once the folder was
-// synced; bytes are durable once their file was. A rename is one change of the
-// folder that the file is moved to.
+// disk is a file system that loses power. The changes of a folder's entries keep their order and are durable once the
+// folder is synced; bytes are durable once their file is. A rename is one change of the folder the file is moved to.
 type disk struct {
 	start   map[string][]byte // nil: a folder
 	changes []*change
@@ -126,9 +123,8 @@ func after(start map[string][]byte, calls []journaled) *disk {
 	return d
 }
 
-// cut returns what is on disk when the power is back: everything that was
-// durable, and of the rest what keep selects, or nothing if keep is nil. No
-// file system moves a file into a folder that is lost.
+// cut returns what is on disk when the power is back: everything durable, and of the rest what keep selects at random,
+// or nothing if keep is nil. No file is moved into a folder that is lost.
 func (d *disk) cut(keep *rand.Rand) map[string][]byte {
 	found := make(map[string]*inode)
 	for name, data := range d.start {
@@ -179,7 +175,7 @@ func (d *disk) cut(keep *rand.Rand) map[string][]byte {
 	return left
 }
 
-// restore makes a destination of what was found.
+// restore creates a destination with these files and folders.
 func restore(t *testing.T, found map[string][]byte) string {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "replayed")
@@ -196,7 +192,7 @@ func restore(t *testing.T, found map[string][]byte) string {
 	return root
 }
 
-// contents returns all that is below a folder, as disk.start takes it.
+// contents returns everything below a folder, as disk.start takes it.
 func contents(t *testing.T, root string) map[string][]byte {
 	t.Helper()
 	all := make(map[string][]byte)
@@ -219,11 +215,9 @@ func contents(t *testing.T, root string) map[string][]byte {
 	return all
 }
 
-// TestPowerLoss cuts the power at points of a run and of a purge: what was not
-// synced is lost, all of it or a random part. Each snapshot that a pointer
-// names is still complete, including the previous day's, and what had been
-// published before the cut is still published. Running the same commands again
-// gives exactly the same result.
+// TestPowerLoss cuts the power at points of a run and of a purge, and loses what was not synced, all of it or a random
+// part. Each snapshot with a pointer is still complete, including the previous day's, and runs published before the cut
+// are still published. Running the same commands again gives exactly the same result.
 func TestPowerLoss(t *testing.T) {
 	t.Parallel()
 	first := yesterday(t)
@@ -245,7 +239,7 @@ func TestPowerLoss(t *testing.T) {
 			t.Parallel()
 			for n := chunk; n <= len(calls); n += chunks {
 				at := after(start, calls[:n])
-				// Only a sync changes what is left if everything else is lost.
+				// If everything else is lost, only a sync changes the result.
 				if n == ends[0] || n == ends[1] || (n > 0 && calls[n-1].call == "sync" && (n/chunks)%sampled(3) == 0) {
 					requireSurvived(t, restore(t, at.cut(nil)), want, n, ends, "all that was not synced is lost")
 				}

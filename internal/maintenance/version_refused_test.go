@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deafStore refuses every version, as a store does behind a proxy that rewrites
-// ETags: a document can be created and never be replaced.
+// deafStore refuses every version, like a store behind a proxy that rewrites ETags: documents can be created but never
+// replaced.
 type deafStore struct{ snapshottest.Lockless }
 
 func (d deafStore) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
@@ -23,30 +23,29 @@ func (d deafStore) Write(ctx context.Context, path string, data []byte, when sin
 	return d.Lockless.Write(ctx, path, data, when)
 }
 
-// TestNothingSpinsOnAStoreThatRefusesItsVersions exports two nights, replaces
-// one and purges: each ends with an error that says why, and published
-// snapshots are untouched.
-func TestNothingSpinsOnAStoreThatRefusesItsVersions(t *testing.T) {
+// TestVersionsRefused publishes two dates and replaces one. Each publishing ends with an error that says why, and
+// published snapshots are untouched.
+func TestVersionsRefused(t *testing.T) {
 	t.Parallel()
 	store := deafStore{snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}}
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("first", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
 
-	// The next night is published; _latest.json cannot follow.
+	// The next date is published, but _latest.json cannot be replaced.
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
 	_, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "second"), snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrVersionRefused)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: "2026-11-19"})
 
-	// The same night again cannot replace it.
+	// Another run of the date cannot replace it.
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("again", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 	_, err = snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "again"), snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrVersionRefused)
 	require.Equal(t, "second", snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today}).RunID)
 }
 
-// TestPurgeIsUndoneOnAStoreThatRefusesItsVersions leaves the run as it was.
-func TestPurgeIsUndoneOnAStoreThatRefusesItsVersions(t *testing.T) {
+// TestPurgeIsUndoneIfVersionsAreRefused expects that a purge leaves the run as it was.
+func TestPurgeIsUndoneIfVersionsAreRefused(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	store := deafStore{snapshottest.Lockless{Store: snapshottest.NewDir(t, root)}}

@@ -23,15 +23,16 @@ func ListAll(ctx context.Context, store Store, prefix string) ([]Entry, error) {
 
 // CommitAll commits staged files concurrently.
 func CommitAll(ctx context.Context, store Store, owner string, files []File) error {
-	return forEach(ctx, files, func(ctx context.Context, file File) error { return store.Commit(ctx, owner, file) })
+	return ForEach(ctx, files, func(ctx context.Context, file File) error { return store.Commit(ctx, owner, file) })
 }
 
 // RemoveAll removes objects concurrently.
 func RemoveAll(ctx context.Context, store Store, paths []string) error {
-	return forEach(ctx, paths, store.Remove)
+	return ForEach(ctx, paths, store.Remove)
 }
 
-func forEach[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+// ForEach calls do for every item, concurrently, until one fails. It returns the first error.
+func ForEach[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(MaxConcurrency)
 	for _, item := range items {

@@ -39,7 +39,7 @@ func TestDirIsAStore(t *testing.T) {
 	})
 }
 
-// leftovers returns what is in the staging folder, and folders without files.
+// leftovers returns the content of the staging folder, and empty folders.
 func leftovers(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowSync is a file system whose files take until proceed to become durable.
+// slowSync is a file system on which Sync waits for proceed.
 type slowSync struct {
 	FileSystem
 
@@ -32,8 +32,7 @@ func (f slowFile) Sync() error {
 	return nil
 }
 
-// TestDirSyncWaits has two goroutines sync a change in the same folder: the
-// second returns only when the folder is durable.
+// TestDirSyncWaits syncs a change in a folder from two goroutines. The second returns only when the folder is durable.
 func TestDirSyncWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +50,7 @@ func TestDirSyncWaits(t *testing.T) {
 		<-entered
 		go func() { second <- d.sync(root) }()
 		synctest.Wait()
-		require.Empty(t, second, "it returned while the folder was not durable yet")
+		require.Empty(t, second, "it returned before the folder was durable")
 		close(proceed)
 		require.NoError(t, <-first)
 		require.NoError(t, <-second)

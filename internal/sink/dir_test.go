@@ -22,8 +22,8 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-func TestDirModes(t *testing.T) { //nolint:paralleltest // The umask is the whole process's.
-	//nolint:paralleltest // Nor can its parts be.
+func TestDirModes(t *testing.T) { //nolint:paralleltest // The umask belongs to the whole process.
+	//nolint:paralleltest // As above.
 	for _, test := range []struct {
 		name         string
 		opts         sink.DirOptions
@@ -103,7 +103,7 @@ func TestDirCheck(t *testing.T) {
 		{"a file", file, "is a file, not a folder"},
 		{"below a file", filepath.Join(file, "a", "b"), file + " is a file, not a folder"},
 		{"a link to nothing", filepath.Join(base, "dangling"), "is a symbolic link to nothing"},
-		{"a place where nothing can be made", "/proc/growth-data", "cannot create files in /proc"},
+		{"a folder without write permission", "/proc/growth-data", "cannot create files in /proc"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -124,14 +124,14 @@ func TestDirCheck(t *testing.T) {
 			}
 			found, err := os.ReadDir(base)
 			require.NoError(t, err)
-			require.Len(t, found, 3, "it leaves nothing")
+			require.Len(t, found, 3, "Check leaves nothing behind")
 		})
 	}
 	_, err := sink.NewDir("", sink.DirOptions{})
 	require.Error(t, err)
 }
 
-// TestDirCheckClearsAway removes what a check left that was killed.
+// TestDirCheckClearsAway removes the files of a killed Check.
 func TestDirCheckClearsAway(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -168,7 +168,7 @@ func TestDirStaysInside(t *testing.T) {
 	require.Empty(t, entries)
 	require.Equal(t, []string{"secret"}, storetest.Paths(t, outside))
 
-	t.Log("a journal cannot name a file elsewhere")
+	t.Log("a staged name cannot name a file elsewhere")
 	for _, name := range []string{"../../x", "/etc/passwd", "a/b", "", ".."} {
 		_, err := dir.Holds(ctx, "r", sink.File{Path: "x", Staged: []byte(`{"name": "` + name + `"}`)})
 		require.ErrorIs(t, err, sink.ErrDamaged, "%q", name)
@@ -194,8 +194,7 @@ func TestDirWithAFileInTheWay(t *testing.T) {
 	require.ErrorContains(t, err, "create destination")
 }
 
-// TestDirErrorsKeepTheirReason has a disk fill up as files are made durable,
-// and expects the reason and the path, and no temporary name.
+// TestDirErrorsKeepTheirReason fills the disk on sync and expects the reason and the path, without temporary names.
 func TestDirErrorsKeepTheirReason(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -213,12 +212,11 @@ func TestDirErrorsKeepTheirReason(t *testing.T) {
 	require.ErrorContains(t, err, "stage table/x in "+root)
 	require.NotContains(t, err.Error(), "SECRETNAME")
 	require.NoError(t, draft.Abort())
-	require.Equal(t, []string{"./"}, storetest.Paths(t, root), "nothing is left of what could not be written")
+	require.Equal(t, []string{"./"}, storetest.Paths(t, root), "failed writes leave nothing behind")
 }
 
-// TestDirMakesDurableFirst holds the order in which things become durable:
-// staged bytes before the name of the file, committed names before a document
-// that tells of them.
+// TestDirMakesDurableFirst expects that a staged file is durable before its name, and committed names are before the
+// next document.
 func TestDirMakesDurableFirst(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -244,7 +242,7 @@ func TestDirMakesDurableFirst(t *testing.T) {
 	require.Subset(t, flushed[1:], []string{".", "_staging", "_staging/r"})
 
 	file := sink.File{Path: "table/date/x", Bytes: size, Staged: staged}
-	for range 2 { // also where another process has committed before
+	for range 2 { // The second time the file is committed already.
 		flushed = nil
 		require.NoError(t, dir.Commit(t.Context(), "r", file))
 		require.Empty(t, flushed)
@@ -264,8 +262,7 @@ func indexOf(list []string, wanted string) int {
 	return len(list)
 }
 
-// TestDirClearsAwayAfterTheKilled writes a document of a run that is over, as
-// when it is marked replaced, and is killed: nobody will sweep that run again.
+// TestDirClearsAwayAfterTheKilled kills a conditional write to a document of a finished run, which is not swept again.
 func TestDirClearsAwayAfterTheKilled(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -280,7 +277,7 @@ func TestDirClearsAwayAfterTheKilled(t *testing.T) {
 	require.Len(t, left, 1)
 	staged, err := dir.Staged(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, staged, "it is no run's")
+	require.Empty(t, staged, "it has no owner")
 
 	again := storetest.NewDir(t, root, nil)
 	require.NoError(t, again.Write(t.Context(), "_runs/next/change.json", nil, sink.Condition{Absent: true}))
@@ -299,14 +296,14 @@ func TestDirLeavesNoRootThatItDidNotNeed(t *testing.T) {
 	require.NoError(t, unlock())
 	require.NoDirExists(t, filepath.Join(base, "a"))
 
-	t.Log("whoever had it open goes on with a new one")
+	t.Log("another Dir that had the root open creates it again")
 	unlock, err = other.Lock(t.Context(), "run", sink.Exclusive, time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, other.Write(t.Context(), "x", nil, sink.Condition{}))
 	require.NoError(t, unlock())
 	require.FileExists(t, filepath.Join(base, "a", "b", "x"))
 
-	t.Log("a root that was there stays")
+	t.Log("a root that existed before is kept")
 	there := storetest.NewDir(t, t.TempDir(), nil)
 	unlock, err = there.Lock(t.Context(), "run", sink.Exclusive, 0)
 	require.NoError(t, err)
@@ -331,7 +328,7 @@ func TestDirLockEndsWithItsContext(t *testing.T) {
 	dir := storetest.NewDir(t, t.TempDir(), nil)
 	unlock, err := dir.Lock(t.Context(), "x", sink.Exclusive, time.Minute)
 	require.NoError(t, err)
-	reason := errors.New("the user has had enough")
+	reason := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	waiting := make(chan error)
 	go func() {
@@ -344,9 +341,8 @@ func TestDirLockEndsWithItsContext(t *testing.T) {
 	require.NoError(t, unlock())
 }
 
-// TestDirLockIsOnePersons has many come and go, so that some lock the file of a
-// lock that its holder is removing.
-func TestDirLockIsOnePersons(t *testing.T) {
+// TestDirLockExcludes takes and releases a lock often, so that some lock a file that its holder is removing.
+func TestDirLockExcludes(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	var held atomic.Int64

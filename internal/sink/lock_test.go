@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// TestLockWait waits for a lock with a clock of its own: the wait is logged
-// after ten seconds, and ends with an error that says who holds the lock.
+// TestLockWait waits in virtual time: the wait is logged after ten seconds and ends with an error that names the
+// holder.
 func TestLockWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestLockWait(t *testing.T) {
 	})
 }
 
-// TestLockOfKilledProcess finds the file of a lock whose holder was killed: it
-// locks nothing and its holder is not named.
+// TestLockOfKilledProcess finds the file of a lock whose holder was killed: it is not locked, and the holder is not
+// named.
 func TestLockOfKilledProcess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

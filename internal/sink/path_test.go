@@ -28,8 +28,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestEscapeLong: a name too long for a file system is cut between characters
-// and escapes, wherever these fall.
+// TestEscapeLong expects that long values are cut between characters and escapes.
 func TestEscapeLong(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}

@@ -14,10 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDirSyncsWhatOthersMade takes over from a publisher that was killed after
-// its last rename: the folders that it made, and theirs, are synced before the
-// manifest is written.
-func TestDirSyncsWhatOthersMade(t *testing.T) {
+// TestDirSyncsFoldersOfOthers takes over from a publisher that was killed after its last rename. The folders it
+// created, and those above, are synced before the manifest is written.
+func TestDirSyncsFoldersOfOthers(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "dest")
 	killed := snapshottest.NewDir(t, root)
@@ -45,7 +44,7 @@ func TestDirSyncsWhatOthersMade(t *testing.T) {
 	require.Contains(t, synced, "schools")
 }
 
-// TestObstacles puts something in the place of a table's folder.
+// TestObstacles puts a file or a link in the place of a table's folder.
 func TestObstacles(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -81,7 +80,7 @@ func TestObstacles(t *testing.T) {
 			require.NotErrorIs(t, err, sink.ErrStagedLost)
 			require.Equal(t, before, snapshottest.Below(t, root))
 
-			// Commit finds the same: it may have been put there since.
+			// Commit finds it too: it may have been put there later.
 			_, files := snapshottest.Gather(t, store, "night").Manifest()
 			for _, file := range files {
 				if filepath.Dir(filepath.Dir(file.Path)) == "schools" {
@@ -97,7 +96,7 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// otherDevice is a file system whose folder of schools is a mount.
+// otherDevice is a file system on which the folder of schools is a mount.
 type otherDevice struct{ sink.FileSystem }
 
 func (o otherDevice) Rename(from, to string) error {
@@ -107,8 +106,7 @@ func (o otherDevice) Rename(from, to string) error {
 	return o.FileSystem.Rename(from, to)
 }
 
-// TestMountInTheWay finds before anything is visible that files cannot be moved
-// to the folder of a table.
+// TestMountInTheWay expects an error before anything is visible if files cannot be moved to the folder of a table.
 func TestMountInTheWay(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -24,7 +24,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		"missing bucket":     {func(o *s3.Options) { o.Bucket = "no-such-bucket" }, "bucket no-such-bucket not found at https://"},
 		"wrong secret":       {func(o *s3.Options) { o.SecretAccessKey = "the-wrong-secret" }, "(SignatureDoesNotMatch: "},
 		"wrong key":          {func(o *s3.Options) { o.AccessKeyID = "the-wrong-key" }, "(InvalidAccessKeyId: "},
-		"nobody listens":     {func(o *s3.Options) { o.Endpoint = closed.URL }, ": check --s3-endpoint and the network (2 attempts)"},
+		"connection refused": {func(o *s3.Options) { o.Endpoint = closed.URL }, ": check --s3-endpoint and the network (2 attempts)"},
 		"no such host":       {func(o *s3.Options) { o.Endpoint = "https://no-such-host.invalid" }, "host not found at https://no-such-host.invalid"},
 		"unknown issuer":     {func(o *s3.Options) { o.HTTPClient = &http.Client{} }, "AWS_CA_BUNDLE"},
 		"http for https":     {func(o *s3.Options) { o.Endpoint = "http://" + o.Endpoint[len("https://"):] }, "destination s3://"},
@@ -46,8 +46,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What a check left that was killed is aborted by the next one, and nothing
-// else is.
+// TestCheckClearsAway expects that Check aborts the uploads of a killed Check and no others.
 func TestCheckClearsAway(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -61,8 +60,7 @@ func TestCheckClearsAway(t *testing.T) {
 	require.ElementsMatch(t, []string{"_check/elsewhere", "pre/_checked", "pre/_runs/run/ledger.parquet"}, server.Uploads(t, bucket))
 }
 
-// A user who may write under the prefix, and nowhere else, can do all there is
-// to do.
+// TestLeastPrivilege uses credentials with the permissions in the package's comment.
 func TestLeastPrivilege(t *testing.T) {
 	t.Parallel()
 	server := server(t)
@@ -103,10 +101,10 @@ func TestLeastPrivilege(t *testing.T) {
 	server.Policy(t, bucket, fmt.Sprintf(`{"Version": "2012-10-17", "Statement": [
 		{"Effect": "Allow", "Principal": {"AWS": [%q]}, "Resource": "arn:aws:s3:::%s/mine/*", "Action": "s3:*"}]}`, user, bucket))
 	require.ErrorContains(t, store.Check(ctx), "allow s3:ListBucket")
-	require.NoError(t, store.CheckReading(ctx), "who may read by name alone needs no list")
+	require.NoError(t, store.CheckReading(ctx), "reading does not need a listing")
 }
 
-// Staged tells of what dead runs have left, and Sweep drops it.
+// TestStagedAndSweep lists and drops the uploads of killed runs.
 func TestStagedAndSweep(t *testing.T) {
 	t.Parallel()
 	server := server(t)

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A store that is down for a while is ridden out, an accident costs next to
-// nothing, and a store that wants fewer requests gets them.
+// TestBackoff expects waits that add up to an outage of a minute, are short at first, and are longer when throttled.
 func TestBackoff(t *testing.T) {
 	t.Parallel()
 	delayer := backoff(defaultMaxBackoff)

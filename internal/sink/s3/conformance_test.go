@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// A prefix or none, checksums or none: each is a store.
+// TestStore runs the suite with a prefix and checksums, and without.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	for _, variant := range []struct{ name, prefix, checksums string }{
@@ -44,7 +44,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// scratchFiles returns what is in the scratch folder.
+// scratchFiles returns the files in the scratch folder.
 func scratchFiles(t testing.TB, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -22,8 +22,7 @@ const today = "2026-11-20"
 
 func morning() time.Time { return time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC) }
 
-// newPlan is a run of two tables and one school, planned that long after
-// morning.
+// newPlan returns the plan of a run of two tables and one school, planned after morning.
 func newPlan(run string, after time.Duration) *snapshot.Plan {
 	return &snapshot.Plan{
 		FormatVersion: snapshot.FormatVersion, RunID: run, Kind: snapshot.Full, SnapshotDate: today,
@@ -35,7 +34,7 @@ func newPlan(run string, after time.Duration) *snapshot.Plan {
 	}
 }
 
-// stageRun plans a run and stages all of it.
+// stageRun creates the plan of a run and stages all of its tasks.
 func stageRun(ctx context.Context, store sink.Store, plan *snapshot.Plan) error {
 	plan, err := snapshot.CreatePlan(ctx, store, plan)
 	if err != nil {
@@ -77,7 +76,7 @@ func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit 
 	return snapshot.WriteJournal(ctx, store, plan.RunID, journal)
 }
 
-// oneRow is a row whose required columns are filled.
+// oneRow returns a row with values in the required columns.
 func oneRow(table *schemas.Table, school string) *rows.Batch {
 	batch := rows.New(table)
 	for i := range batch.Cols {
@@ -107,14 +106,13 @@ func publishStaged(ctx context.Context, store sink.Store, run string) (*snapshot
 	return snapshot.Publish(ctx, store, gathered, snapshot.PublishOptions{Now: morning})
 }
 
-// finishAll finishes every publishing that was cut short.
+// finishAll finishes every interrupted publishing.
 func finishAll(ctx context.Context, store sink.Store) error {
 	recovered, err := snapshot.Recover(ctx, store)
 	return errors.Join(err, recovered.Err())
 }
 
-// finish does what the next command does: it finishes what was begun, and
-// publishes the run if that had not begun.
+// finish does what the next command does: it finishes an interrupted publishing, or else publishes the run.
 func finish(ctx context.Context, store sink.Store, run string) error {
 	if err := finishAll(ctx, store); err != nil {
 		return err
@@ -123,7 +121,7 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	return err
 }
 
-// destination is a bucket that is looked at as what it is, a folder.
+// destination is a bucket and its folder.
 type destination struct {
 	server *s3test.Server
 	bucket string
@@ -137,7 +135,7 @@ func newDestination(t testing.TB) *destination {
 	return &destination{server: server, bucket: bucket, store: open(t, options(t, bucket, "pre"))}
 }
 
-// objects are the objects under the prefix and their bytes.
+// objects returns the objects under the prefix and their bytes.
 func (d *destination) objects(t testing.TB) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -150,9 +148,8 @@ func (d *destination) objects(t testing.TB) map[string]string {
 	return found
 }
 
-// requireSnapshot expects that one of the runs is the snapshot of today, whole,
-// that the others are marked replaced, and that nothing else is left of any: no
-// data, no document that only an unpublished run needs, no upload.
+// requireSnapshot expects that one of the runs is the complete snapshot of today, that the others are marked replaced,
+// and that there is nothing else: no data, no document of an unpublished run, no upload.
 func (d *destination) requireSnapshot(t testing.TB, when string, runs ...string) (winner string) {
 	t.Helper()
 	report, err := maintenance.Verify(t.Context(), d.store, maintenance.VerifyTarget{SnapshotDate: today})

@@ -13,8 +13,7 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// shared is the server that all tests of the package use, each with buckets of
-// its own; nil if there is no binary.
+// shared is the server of all tests of the package, each with its own buckets; nil without a binary.
 var shared *s3test.Server
 
 func TestMain(m *testing.M) {
@@ -31,7 +30,7 @@ func withServer(run func() int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // The system's own cleaning is the second.
+	defer func() { _ = os.RemoveAll(folder) }() // The system cleans up what is left.
 	shared, err = s3test.Launch(context.Background(), binary, folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,7 +40,7 @@ func withServer(run func() int) int {
 	return run()
 }
 
-// server returns the shared server, or ends the test.
+// server returns the shared server, or fails or skips the test.
 func server(t testing.TB) *s3test.Server {
 	t.Helper()
 	if shared == nil {
@@ -50,7 +49,7 @@ func server(t testing.TB) *s3test.Server {
 	return shared
 }
 
-// options are those of a store in a bucket of the shared server.
+// options returns the options of a store in a bucket of the shared server.
 func options(t testing.TB, bucket, prefix string) s3.Options {
 	t.Helper()
 	server := server(t)

@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// gets counts the GETs of objects.
+// gets counts the GETs with a range.
 func gets(n *atomic.Int64) func(*http.Request) s3test.Fault {
 	return func(r *http.Request) s3test.Fault {
 		if r.Method == http.MethodGet && r.Header.Get("Range") != "" {
@@ -52,9 +52,9 @@ func TestReadingIsFewRequests(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(data, back.Bytes()))
 	}
-	require.EqualValues(t, 2, requests.Load(), "each time it is hashed")
+	require.EqualValues(t, 2, requests.Load(), "one each time")
 
-	// A Parquet footer: the last bytes first, then back and forth.
+	// A Parquet footer is read from the last bytes, then back and forth.
 	requests.Store(0)
 	for _, at := range []int{8, 5000, 4000, 4500, 200_000, 100} {
 		part := make([]byte, min(at, 3000))
@@ -85,7 +85,7 @@ func TestReadAtEverywhere(t *testing.T) {
 					return errors.New("other bytes")
 				}
 				if (err == nil) != (n == len(p) && offset < len(data)) && !errors.Is(err, io.EOF) {
-					return errors.Join(errors.New("a short read is told"), err)
+					return errors.Join(errors.New("a short read without an error"), err)
 				}
 			}
 			return nil
@@ -96,7 +96,7 @@ func TestReadAtEverywhere(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A body that breaks off is read on where it broke off.
+// TestBrokenBodies expects that reading goes on where a body broke off.
 func TestBrokenBodies(t *testing.T) {
 	t.Parallel()
 	data := noise(3 << 20)
@@ -113,7 +113,7 @@ func TestBrokenBodies(t *testing.T) {
 	require.EqualValues(t, 12, requests.Load())
 }
 
-// An object that is replaced while it is read is not a mixture of two.
+// TestReplacedWhileRead expects an error rather than a mixture of two objects.
 func TestReplacedWhileRead(t *testing.T) {
 	t.Parallel()
 	object, store := openedObject(t, noise(600_000), nil)

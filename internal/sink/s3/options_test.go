@@ -57,7 +57,7 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// The environment is AWS's own chain.
+// TestEnvironment reads AWS's own environment variables.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "none")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "none")
@@ -76,7 +76,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", server.SecretAccessKey)
 	store, err = s3.New(t.Context(), s3.Options{Bucket: bucket, PathStyle: true})
 	require.NoError(t, err)
-	require.NoError(t, store.Check(t.Context()), "a region is not needed where there is an endpoint")
+	require.NoError(t, store.Check(t.Context()), "an endpoint needs no region")
 
 	t.Setenv("AWS_MAX_ATTEMPTS", "2")
 	down := server.Proxy(t, func(*http.Request) s3test.Fault { return s3test.Reset })
@@ -91,5 +91,5 @@ func TestEnvironment(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = store.Read(t.Context(), "document")
 	require.Error(t, err)
-	require.Equal(t, int64(5), down.Requests.Load(), "an option comes before the environment")
+	require.Equal(t, int64(5), down.Requests.Load(), "an option overrides the environment")
 }

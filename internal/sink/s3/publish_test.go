@@ -18,8 +18,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// A publishing is killed before an operation; the next command comes to the
-// very same end.
+// TestPublishingIsKilled kills a publishing before an operation and expects the same result from the next command.
 func TestPublishingIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -66,8 +65,7 @@ func TestPublishingIsKilled(t *testing.T) {
 	}
 }
 
-// stride passes over some operations, for all of them take a minute. With
-// S3_STRIDE=1 in the environment none is passed over.
+// stride skips operations, because all of them take a minute. S3_STRIDE=1 in the environment skips none.
 func stride() int {
 	if os.Getenv("S3_STRIDE") == "1" {
 		return 1
@@ -75,14 +73,13 @@ func stride() int {
 	return 6
 }
 
-// Somebody else publishes another run of the date, from beginning to end, while
-// this one stands still before one of its operations.
+// TestPublishingIsOvertaken publishes another run of the date while this one is stopped before one of its operations.
 func TestPublishingIsOvertaken(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		after time.Duration // the other is planned after this one
-		// others are the runs that others publish, one after the other.
+		// others are published one after the other.
 		others []string
 	}{
 		{"by a run planned later", time.Hour, []string{"other"}},
@@ -119,7 +116,7 @@ func TestPublishingIsOvertaken(t *testing.T) {
 	}
 }
 
-// Two publish at once.
+// TestTwoPublishers publishes two runs of a date concurrently.
 func TestTwoPublishers(t *testing.T) {
 	t.Parallel()
 	for round := range 4 {
@@ -141,7 +138,7 @@ func TestTwoPublishers(t *testing.T) {
 		}
 		require.NoError(t, group.Wait())
 		when := fmt.Sprintf("round %d", round)
-		require.Equal(t, "b", d.requireSnapshot(t, when, runs...), "the one planned later stands")
+		require.Equal(t, "b", d.requireSnapshot(t, when, runs...), "the one planned later is current")
 		require.NoError(t, errs[1], when)
 		if errs[0] != nil {
 			require.ErrorIs(t, errs[0], sink.ErrConflict, when)
@@ -149,8 +146,8 @@ func TestTwoPublishers(t *testing.T) {
 	}
 }
 
-// Two processes do the same run at once, staging included: there is one whole
-// snapshot, at the latest when the command is given once more.
+// TestTwoProcessesOfARun stages and publishes the same run twice at once. There is one complete snapshot, at the latest
+// when the command is run again.
 func TestTwoProcessesOfARun(t *testing.T) {
 	t.Parallel()
 	for round := range 4 {
@@ -194,7 +191,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 	}
 }
 
-// With 40 % of all requests failing, a command or two come to the same end.
+// TestPublishingWithFortyPercent lets 40 % of all requests fail. The result is the same after a few commands.
 func TestPublishingWithFortyPercent(t *testing.T) {
 	t.Parallel()
 	quiet, d := newDestination(t), newDestination(t)
@@ -224,8 +221,8 @@ func TestPublishingWithFortyPercent(t *testing.T) {
 	require.Equal(t, quiet.objects(t), d.objects(t))
 }
 
-// A store that has dropped a staged upload: nothing is visible, the unit is
-// done again, and what is left is taken as it is.
+// TestLostUpload publishes after the store has dropped a staged upload. Nothing is visible, and only that task is done
+// again.
 func TestLostUpload(t *testing.T) {
 	t.Parallel()
 	d := newDestination(t)
@@ -251,7 +248,7 @@ func TestLostUpload(t *testing.T) {
 	d.requireSnapshot(t, "after all", "run")
 }
 
-// Status tells of runs on S3 as of those on disk.
+// TestRuns expects the same status of runs as on disk.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	d := newDestination(t)

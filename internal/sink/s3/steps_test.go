@@ -11,8 +11,7 @@ import (
 
 var errKilled = errors.New("the process was killed")
 
-// steps is a Store on which something happens before its operations, counted
-// from 0: the process is killed, or somebody else does something.
+// steps is a Store that calls before with the number of each operation, counted from 0.
 type steps struct {
 	sink.Store
 
@@ -20,7 +19,7 @@ type steps struct {
 	taken  atomic.Int64
 }
 
-// killedAt is a process that lives to see that many operations.
+// killedAt is a process that is killed after that many operations.
 func killedAt(store sink.Store, operations int) *steps {
 	return &steps{Store: store, before: func(n int) error {
 		if n >= operations {
@@ -30,7 +29,7 @@ func killedAt(store sink.Store, operations int) *steps {
 	}}
 }
 
-// overtakenAt is a process that meets somebody else before one operation.
+// overtakenAt is a process that another process overtakes before one operation.
 func overtakenAt(store sink.Store, operation int, act func()) *steps {
 	return &steps{Store: store, before: func(n int) error {
 		if n == operation {

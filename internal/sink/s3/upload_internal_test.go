@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Parts are equal ones of at least 8 MiB, and 10,000 of them suffice.
+// TestPartSizes expects equal parts of at least 8 MiB, and at most 10,000.
 func TestPartSizes(t *testing.T) {
 	t.Parallel()
 	const mib, gib, tib = 1 << 20, 1 << 30, 1 << 40

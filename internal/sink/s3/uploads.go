@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -53,9 +52,6 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload
 	}
 }
 
-// sweepConcurrency bounds concurrent aborts.
-const sweepConcurrency = 8
-
 // Sweep aborts every upload of the owner. It lists until it finds nothing new: a store may cut a listing short, and an
 // upload whose response was lost may start while Sweep runs.
 func (s *Store) Sweep(ctx context.Context, owner string) error {
@@ -78,17 +74,10 @@ func (s *Store) Sweep(ctx context.Context, owner string) error {
 		if len(found) == 0 {
 			return nil
 		}
-		group, ctx := errgroup.WithContext(ctx)
-		group.SetLimit(sweepConcurrency)
-		for _, upload := range found {
-			group.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				return s.abortAndVerify(ctx, upload.path, upload.id)
-			})
-		}
-		if err := group.Wait(); err != nil {
+		err := sink.ForEach(ctx, found, func(ctx context.Context, upload openUpload) error {
+			return s.abortAndVerify(ctx, upload.path, upload.id)
+		})
+		if err != nil {
 			return err
 		}
 	}

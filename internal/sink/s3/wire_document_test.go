@@ -40,7 +40,7 @@ func TestConditionsOnTheWire(t *testing.T) {
 		require.Equal(t, "aws:kms", put.header.Get("X-Amz-Server-Side-Encryption"))
 		require.Equal(t, "the-key", put.header.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"))
 		require.Equal(t, "NSRBwg==", put.header.Get("X-Amz-Checksum-Crc32"))
-		require.Empty(t, put.header.Get("X-Amz-Trailer"), "there are stores that know no trailers")
+		require.Empty(t, put.header.Get("X-Amz-Trailer"), "some stores do not support trailers")
 	}
 }
 
@@ -63,18 +63,18 @@ func TestChecksumsOnlyWhenRequired(t *testing.T) {
 	}
 }
 
-// The store carries a write out and its answer is lost: the SDK asks again, and
-// the store refuses because of this very write.
-func TestLostAnswerToAConditionalWrite(t *testing.T) {
+// TestLostResponseToAConditionalWrite loses the response to a write. The SDK tries again, and the store refuses the
+// condition because of the first attempt.
+func TestLostResponseToAConditionalWrite(t *testing.T) {
 	t.Parallel()
 	for _, when := range []sink.Condition{{Absent: true}, {Version: `"before"`}} {
 		for _, test := range []struct {
 			name     string
-			others   bool // somebody else was faster
+			others   bool // another process was faster
 			conflict bool
 		}{
 			{"it was this write", false, false},
-			{"it was another's, of the same bytes", true, true},
+			{"it was another write of the same bytes", true, true},
 		} {
 			w := newWire(t)
 			w.answer = func(rw http.ResponseWriter, r sent) bool {
@@ -105,8 +105,8 @@ func TestLostAnswerToAConditionalWrite(t *testing.T) {
 	}
 }
 
-// A condition on an object that was removed answers 404 rather than 412.
-func TestConditionOnAnObjectThatIsGone(t *testing.T) {
+// TestConditionOnARemovedObject answers 404 rather than 412.
+func TestConditionOnARemovedObject(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
 	w.answer = func(rw http.ResponseWriter, r sent) bool {
@@ -124,13 +124,13 @@ func TestConditionOnAnObjectThatIsGone(t *testing.T) {
 		return true
 	}
 	err = w.store(t, nil).Write(t.Context(), "document", nil, sink.Condition{Version: `"before"`})
-	require.NotErrorIs(t, err, sink.ErrConflict, "a missing bucket is no conflict")
+	require.NotErrorIs(t, err, sink.ErrConflict, "a missing bucket is not a conflict")
 	require.ErrorContains(t, err, "NoSuchBucket")
 	_, _, err = w.store(t, nil).Read(t.Context(), "document")
-	require.NotErrorIs(t, err, sink.ErrNotFound, "nor is it a missing document")
+	require.NotErrorIs(t, err, sink.ErrNotFound, "a missing bucket is not a missing document")
 }
 
-func TestRequestsAreTriedAgain(t *testing.T) {
+func TestRetries(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(http.ResponseWriter){
 		"500":   func(rw http.ResponseWriter) { refuse(rw, http.StatusInternalServerError, "InternalError") },
@@ -169,7 +169,7 @@ func TestRequestsAreTriedAgain(t *testing.T) {
 	}
 }
 
-// Errors are one line, and tell nothing that is nobody's business.
+// TestErrorsAreShort expects one line without secrets, upload ids and request ids.
 func TestErrorsAreShort(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -246,7 +246,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// A store without conditional writes is used with care, and a word.
+// TestStoreWithoutConditionalWrites expects emulated conditions and a warning.
 func TestStoreWithoutConditionalWrites(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -267,7 +267,7 @@ func TestStoreWithoutConditionalWrites(t *testing.T) {
 	require.NoError(t, store.Write(ctx, "document", []byte("next"), sink.Condition{Version: `"document"`}))
 	puts := w.of(http.MethodPut, "")
 	require.Equal(t, "next", puts[len(puts)-1].body)
-	require.Equal(t, 1, strings.Count(log.String(), "does not support conditional writes"), "it is said once")
+	require.Equal(t, 1, strings.Count(log.String(), "does not support conditional writes"), "it is logged once")
 }
 
 func TestCancelledRetries(t *testing.T) {
@@ -284,7 +284,7 @@ func TestCancelledRetries(t *testing.T) {
 	require.True(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
-// TestContentTypeOfDocuments is what a browser goes by.
+// TestContentTypeOfDocuments expects types with which a browser shows a document.
 func TestContentTypeOfDocuments(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)

@@ -24,7 +24,7 @@ import (
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// stage stages bytes for a path.
+// stage stages data for a path.
 func stage(t testing.TB, store sink.Store, run, path string, data []byte) sink.File {
 	t.Helper()
 	file, err := storetest.Stage(t.Context(), store, run, path, data)
@@ -93,7 +93,7 @@ func TestUploadOnTheWire(t *testing.T) {
 				require.True(t, bytes.Equal(want, []byte(parts[at].body)), number)
 				require.Equal(t, crcOf(want), parts[at].header.Get("X-Amz-Checksum-Crc32"))
 				require.Empty(t, parts[at].header.Get("X-Amz-Trailer"))
-				// All parts, in their order, each with its checksum.
+				// All parts, in order, each with its checksum.
 				_, part, found := strings.Cut(rest, "<Part>")
 				require.True(t, found)
 				part, rest, found = strings.Cut(part, "</Part>")
@@ -131,7 +131,7 @@ func TestStagedToken(t *testing.T) {
 	}
 }
 
-// The pool is one for all files.
+// TestUploadsAtOnce uploads several files within one limit.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -167,7 +167,7 @@ func TestUploadsAtOnce(t *testing.T) {
 	require.EqualValues(t, 3, most.Load())
 }
 
-// Of an upload that is cancelled, or fails, nothing is left.
+// TestUploadThatEndsEarly expects that failed and cancelled uploads leave nothing behind.
 func TestUploadThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(rw http.ResponseWriter, cancel func()){
@@ -283,14 +283,14 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// discard is a ResponseWriter for an answer that nobody gets.
+// discard is a ResponseWriter for a response that is lost.
 type discard struct{}
 
 func (discard) Header() http.Header         { return http.Header{} }
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
-// An attempt that stands still is given up and tried again.
+// TestStalledAttempts expects that an attempt that transfers nothing is cancelled and tried again.
 func TestStalledAttempts(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
@@ -323,7 +323,7 @@ func TestScratch(t *testing.T) {
 	require.NoError(t, err)
 	_, err = draft.Write(noise(1000))
 	require.NoError(t, err)
-	require.Empty(t, scratchFiles(t, folder), "a process that is killed leaves nothing")
+	require.Empty(t, scratchFiles(t, folder), "a killed process leaves nothing behind")
 	require.NoError(t, draft.Abort())
 
 	store = w.store(t, func(o *s3.Options) { o.Scratch = folder + "/none" })
@@ -331,8 +331,8 @@ func TestScratch(t *testing.T) {
 	require.ErrorContains(t, err, "scratch")
 }
 
-// A staged file is held if its parts, and only they, are in place.
-func TestHoldsWhatIsInPlace(t *testing.T) {
+// TestHoldsUploadedParts expects that a file is held if exactly its parts are uploaded.
+func TestHoldsUploadedParts(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
 	type part struct {
@@ -361,7 +361,7 @@ func TestHoldsWhatIsInPlace(t *testing.T) {
 		{"all", []part{{1, eight, `"etag-1"`}, {2, 1, "etag-2"}}, true},
 		{"one is missing", []part{{1, eight, `"etag-1"`}}, false},
 		{"none", nil, false},
-		{"one is another", []part{{1, eight, `"etag-1"`}, {2, 1, `"etag-3"`}}, false},
+		{"one differs", []part{{1, eight, `"etag-1"`}, {2, 1, `"etag-3"`}}, false},
 		{"one is shorter", []part{{1, eight - 1, `"etag-1"`}, {2, 1, `"etag-2"`}}, false},
 		{"one too many", []part{{1, eight, `"etag-1"`}, {2, 1, `"etag-2"`}, {3, 1, `"etag-3"`}}, false},
 	} {

@@ -14,24 +14,23 @@ import (
 	"example.org/growthexport/internal/sink/s3"
 )
 
-// sent is a request as it crossed the wire.
+// sent is a request as the store received it.
 type sent struct {
 	method, key, query string
 	header             http.Header
 	body               string
 }
 
-// is tells whether it is the request of an operation, by what tells it apart.
+// is reports whether the request is of an operation, by its method and query.
 func (r sent) is(method, query string) bool {
 	return r.method == method && (query == "" && !strings.Contains(r.query, "upload") ||
 		query != "" && strings.Contains(r.query, query))
 }
 
-// wire is a store of test's words: it keeps what was sent, and answers as a
-// store does unless the test has something else to say.
+// wire is a fake store that records requests. It answers as a store does, unless the test answers.
 type wire struct {
 	endpoint string
-	// answer is the test's; it tells whether it has answered.
+	// answer reports whether it has answered.
 	answer func(w http.ResponseWriter, r sent) bool
 
 	mu       sync.Mutex
@@ -55,7 +54,7 @@ func newWire(t *testing.T) *wire {
 	return w
 }
 
-// store returns a store that speaks to the wire.
+// store returns a store whose requests the wire answers.
 func (f *wire) store(t *testing.T, change func(*s3.Options)) *s3.Store {
 	t.Helper()
 	opts := s3.Options{
@@ -100,7 +99,7 @@ func (f *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.standard(w, request)
 }
 
-// standard does what a store does.
+// standard answers as a store does.
 func (f *wire) standard(w http.ResponseWriter, r sent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,12 +153,12 @@ func (f *wire) standard(w http.ResponseWriter, r sent) {
 	}
 }
 
-// refuse answers as stores do that have something to refuse.
+// refuse answers with an error.
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no, says the test</Message></Error>", code)
+	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>refused by the test</Message></Error>", code)
 }
 
-// cut closes the connection without an answer.
+// cut closes the connection without a response.
 func cut() { panic(http.ErrAbortHandler) }
