@@ -1,12 +1,13 @@
 package simulator
 
-// bid is an identifier of the service: a UUID of version 4 by its looks. It is an encryption of what it names under the
-// world's seed, so the simulator can read a bid that a client sends back without keeping a list of them.
+// Bid is an identifier of the service in the form of a version 4 UUID. It encrypts the entity it names under the
+// world's seed, so the simulator can resolve a bid from a client without a list of all bids.
 type Bid struct{ High, Low uint64 }
 
-// thing says what kind of entity a bid names.
+// EntityKind is the kind of entity that a bid names.
 type EntityKind int
 
+// The kinds of entities.
 const (
 	DistrictEntity EntityKind = iota + 1
 	SchoolEntity
@@ -19,17 +20,18 @@ const (
 	EducatorEntity
 	studentAssociationEntity
 	EducatorAssociationEntity
-	studentClassEntity  // a student's stay in a class
-	educatorClassEntity // an educator's lessons of a class
+	studentClassEntity  // a student in a class
+	educatorClassEntity // an educator in a class
 )
 
 const (
 	bidRounds = 4
-	// halfMask keeps 61 bits: a UUID of version 4 has 122 free bits, two halves of 61.
+	// halfMask keeps 61 bits: a version 4 UUID has 122 free bits, two halves of 61.
 	halfMask = 1<<61 - 1
 )
 
-// BidOf names the entity at (group, index): group is a school, a district or another number below 2^24, index below 2^32.
+// BidOf returns the bid of the entity at (group, index). The group is a school, a district or another number below
+// 2^24, the index is below 2^32.
 func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	left, right := uint64(what)<<56|uint64(group)<<32|uint64(index), uint64(0)
 	for round := range uint64(bidRounds) {
@@ -41,8 +43,8 @@ func (w *World) BidOf(what EntityKind, group, index int) Bid {
 	}
 }
 
-// find reads a bid that a client sent. It is not ok if this world never gave out such a bid; whether group and index exist is
-// for the caller to check.
+// FindBid resolves a bid from a client. ok is false if this world never issued it; callers check that group and index
+// exist.
 func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool) {
 	b, ok := ParseBid(text)
 	if !ok && w.quirks != nil {
@@ -55,19 +57,19 @@ func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool
 	return what, group, index, ok && w.bidText(b) == text
 }
 
-// decrypt returns what a bid names. It is not ok if the bid is not one of this world.
+// Entity returns what a bid names. ok is false if the bid is not of this world.
 func (w *World) Entity(b Bid) (what EntityKind, group, index int, ok bool) {
 	left, right := b.High>>16<<13|b.High&0xfff<<1|b.Low>>61&1, b.Low&halfMask
 	for round := bidRounds - 1; round >= 0; round-- {
 		left, right = right^(Mix(w.seed+uint64(round)*Golden^Mix(left))&halfMask), left
 	}
-	// The right half was zero before encryption: 61 bits of certainty. The fixed bits of version and variant are compared by
-	// making the bid anew.
+	// The right half was zero before encryption: 61 bits of certainty. Making the bid again compares the fixed bits of
+	// version and variant.
 	what, group, index = EntityKind(left>>56), int(left>>32&0xffffff), int(left&0xffffffff)
 	return what, group, index, right == 0 && w.BidOf(what, group, index) == b
 }
 
-// bidText is a bid as this world's service writes it. With quirks some hold more than a UUID.
+// bidText returns a bid as this world sends it. With quirks some contain more than a UUID.
 func (w *World) bidText(b Bid) string {
 	if w.quirks != nil {
 		return w.quirks.FormatBid(w, b)
@@ -94,10 +96,10 @@ func (b Bid) appendText(dst []byte) []byte {
 	return dst
 }
 
-// String returns the bid in the form of a UUID.
+// String returns the bid as a UUID.
 func (b Bid) String() string { return string(b.appendText(make([]byte, 0, 36))) }
 
-// parseBid accepts lower case only, as the service gave it out: bids are opaque text to a client.
+// ParseBid reads a UUID in lower case only, as the service sent it: bids are opaque text to a client.
 func ParseBid(text string) (Bid, bool) {
 	if len(text) != 36 {
 		return Bid{}, false

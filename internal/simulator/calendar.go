@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// season is a quarter of an academic year; each season is one enrollment session, in which tests are taken.
+// season is a quarter of an academic year. Each season is one enrollment session, in which tests are taken.
 type season int
 
 const (
@@ -18,7 +18,7 @@ const (
 
 func (s season) String() string { return [...]string{"Fall", "Winter", "Spring", "Summer"}[s] }
 
-// session is an enrollment session. Sessions are district-wide and fill the academic year without gaps.
+// session is an enrollment session. Sessions apply to a whole district and fill the academic year without gaps.
 type session struct {
 	bid         Bid
 	year        int // the calendar year in which the academic year begins
@@ -27,12 +27,12 @@ type session struct {
 	description string
 }
 
-// yearBegin is the first day of a district's academic year: early August, some days apart from district to district.
+// yearBegin returns the first day of a district's academic year: early August, a few days apart between districts.
 func (w *World) yearBegin(district, year int) Day {
 	return firstOf(time.August, year) + Day(Hash(w.seed, int(sessionEntity), district)%7)
 }
 
-// yearOf is the academic year of a district that holds d.
+// yearOf returns the academic year of a district that contains d.
 func (w *World) yearOf(district int, d Day) int {
 	year := d.year()
 	if d < w.yearBegin(district, year) {
@@ -60,17 +60,17 @@ func (w *World) session(district, year int, s season) session {
 	}
 }
 
-// yearName is the name of an academic year, such as 2026-2027.
+// yearName returns the name of an academic year, such as 2026-2027.
 func yearName(year int) string { return strconv.Itoa(year) + "-" + strconv.Itoa(year+1) }
 
-// term is a session in which tests that the service still returns may have been taken: the part of it that lies within the
-// year before the world's day (specification, "Limits").
+// term is the part of a session within the year before the world's day: the service still returns its tests
+// (specification, "Limits").
 type term struct {
 	session
 	from, to Day
 }
 
-// recentTerms are the terms of the last year, oldest first.
+// recentTerms returns the terms of the last year, oldest first.
 func (w *World) recentTerms(district int) []term {
 	var terms []term
 	oldest, newest := w.today-364, w.today-2

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// call is a request that has passed the checks: an operation, what it is asked for and the filters it carries.
+// Call is a request that has passed the checks: the operation, what it asks for, and its filters.
 type Call struct {
 	Op       *Operation
 	path     string     // as sent, below the base path
 	query    url.Values // as sent
 	School   int        // -1 if the operation is not about a school
 	District int        // the district or perspective, -1 if there is none
-	Home     int        // the school of what the call is about
-	Subject  int        // the position of what the call is about in its school
+	Home     int        // the school of the record that the call names
+	Subject  int        // the position of that record in its school
 	Filter   Filter
 	From     int  // the position of the page's first record
-	moved    bool // the list moves while it is read, see FaultListMoves
+	moved    bool // see FaultListMoves
 }
 
-// filter is what the parameters of a list ask for (specification, "Rules common to all endpoints").
+// Filter holds the filter parameters of a list (specification, "Rules common to all endpoints").
 type Filter struct {
 	On      Day   // active on that day, if dated
 	Dated   bool  //
 	Since   int64 // milliseconds: modified at or after
-	Removed bool  // removed records too
+	Removed bool  // include removed records
 	equal   map[string]string
 }
 
-// refusal is an answer to a request that the specification does not allow, or that asks for what is not there.
+// refusal is the answer to a request that the specification does not allow, or for something that does not exist.
 type refusal struct {
 	status  int
 	message string
@@ -73,8 +73,8 @@ func fit(template, segments []string) (map[string]string, bool) {
 	return values, true
 }
 
-// newCall checks the parameters of a request as strictly as the specification allows: each known to the operation, given once,
-// not empty, and readable; nothing missing; and the rest of a follow-up page's parameters those of the first page.
+// newCall checks the parameters as strictly as the specification allows: each one is known to the operation, given
+// once, not empty and readable; none is missing; on a follow-up page all others equal those of the first page.
 func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {
@@ -112,13 +112,13 @@ func (w *World) newCall(op *Operation, path string, values map[string]string, ra
 	return c, nil
 }
 
-// knows says whether an operation has a parameter. Any list may have pages (specification, "Rules common to all endpoints", 3), if
-// only in an odd world or by a fault: where there are none, nobody has a cursor that is good for one.
+// knows reports whether an operation has a parameter. Any list may have pages (specification, "Rules common to all
+// endpoints", 3), if only with quirks or faults, so every list accepts a cursor.
 func (op *Operation) knows(parameter string) bool {
 	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
 }
 
-// readFilter reads the filtering parameters. An operation with a default effective date has it in its source.
+// readFilter reads the filter parameters. Operations apply their default effective date themselves.
 func (w *World) readFilter(c *Call) *refusal {
 	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
 	for name, given := range c.query {
@@ -145,7 +145,7 @@ func (w *World) readFilter(c *Call) *refusal {
 			}
 			c.Filter.Removed = value == "true"
 		case "received-before-date", "received-after-date":
-			// Their meaning is not shown (specification 4.7); they are read and change nothing.
+			// The specification does not explain them (4.7): they are checked and ignored.
 			if _, err := time.Parse(time.DateOnly, value); err != nil {
 				return unreadable(name)
 			}
@@ -159,8 +159,8 @@ func (w *World) readFilter(c *Call) *refusal {
 	return nil
 }
 
-// locate resolves the school and the district or perspective of a call. A school that only 4.3 names has no agreement with the
-// app, and a perspective sees its own schools only: both are explicit denials (specification, "Errors").
+// locate resolves the school and the district or perspective of a call. Schools named only by 4.3 have no agreement
+// with the app, and a perspective covers only its own schools: both are denied (specification, "Errors").
 func (w *World) locate(c *Call, path map[string]string) *refusal {
 	schoolBid, districtBid := path["school_bid"], path["district_bid"]
 	if schoolBid == "" {
@@ -207,7 +207,7 @@ func (w *World) locate(c *Call, path map[string]string) *refusal {
 	return nil
 }
 
-// schoolBid is the bid of a school, districtBid that of a district, empty for the position -1.
+// SchoolBid returns the bid of a school, empty for the position -1.
 func (w *World) SchoolBid(school int) string {
 	if school < 0 {
 		return ""
@@ -215,6 +215,7 @@ func (w *World) SchoolBid(school int) string {
 	return w.bidText(w.schools[school].bid)
 }
 
+// DistrictBid returns the bid of a district, empty for the position -1.
 func (w *World) DistrictBid(district int) string {
 	if district < 0 {
 		return ""
@@ -222,7 +223,7 @@ func (w *World) DistrictBid(district int) string {
 	return w.bidText(w.districts[district].bid)
 }
 
-// parameter is what a call sends for a parameter, by the name that it has in a path.
+// Parameter returns the value that a call sends for a parameter, by its name in a path.
 func (w *World) Parameter(c *Call, name string) string {
 	switch name {
 	case "school_bid":
@@ -234,7 +235,7 @@ func (w *World) Parameter(c *Call, name string) string {
 	}
 }
 
-// holds says whether a school has the student, educator, class or association at a position.
+// holds reports whether a school has the student, educator, class or association at a position.
 func (w *World) holds(what EntityKind, school, index int) bool {
 	if school >= w.listed {
 		return false
@@ -258,13 +259,15 @@ func (w *World) holds(what EntityKind, school, index int) bool {
 	}
 }
 
-// cursor is an opaque token for the page that begins at a position, bound to everything else in the call.
+// cursor returns an opaque token for the page that begins at a position, bound to all other parameters of the call.
 func (w *World) cursor(c *Call, from int) string {
 	mac := w.cursorMAC(c, from)
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], mac)
 	binary.BigEndian.PutUint64(raw[8:], uint64(from)^Mix(mac))
-	// The standard alphabet has +, / and =, which a client must escape.
+	// The standard alphabet has +,
+	//
+	// and =, which clients must escape.
 	return base64.StdEncoding.EncodeToString(raw[:])
 }
 
@@ -285,7 +288,7 @@ func (w *World) cursorMAC(c *Call, from int) uint64 {
 	return Mix(hashText(w.seed, c.Op.Name, c.path, canonical(c.query, "next-page")) ^ Mix(uint64(from)))
 }
 
-// canonical is the query without one parameter, in one order.
+// canonical returns the query in a fixed order, without one parameter.
 func canonical(query url.Values, without string) string {
 	names := make([]string, 0, len(query))
 	for name := range query {

@@ -2,20 +2,20 @@ package simulator
 
 import "strconv"
 
-// Classes come from cohorts of students, who share a homeroom and the lessons of this year and the last.
+// Classes belong to cohorts of students who share a homeroom and lessons.
 const (
 	cohortSize = 24
 	classSlots = 6
 )
 
-// classSubjects name the lessons of a cohort by slot; the homeroom has none. Those from lastYear on are of the year before.
+// classSubjects names the lessons of a cohort by slot; the homeroom has no subject. Slots from lastYear on are of the
+// year before.
 var classSubjects = [classSlots]string{"", "Mathematics", "English Language Arts", "Science", "Mathematics", "English Language Arts"}
 
 const lastYear = 4
 
-// class is a class of a school before its members are written.
 type class struct {
-	life
+	validity
 	index    int
 	cohort   int
 	slot     int
@@ -24,8 +24,8 @@ type class struct {
 	draw     Rand
 }
 
-// teaching says which educators a class has: count of them from the position first on. If there is none, the member is an empty
-// array or, with unknown set, not there.
+// teaching lists the educators of a class: count of them, beginning at first. Without educators the member is an empty
+// array, or missing if unknown is set.
 type teaching struct {
 	first, count int
 	unknown      bool
@@ -35,19 +35,19 @@ func (w *World) classes(school int) int {
 	return (w.schools[school].students + cohortSize - 1) / cohortSize * classSlots
 }
 
-// class makes the class at an index, below classes.
+// class returns the class at an index below classes.
 func (w *World) class(school, index int) class {
 	district := w.schools[school].district
 	year := w.yearOf(district, w.today)
 	k := class{index: index, cohort: index / classSlots, slot: index % classSlots}
 	k.draw = Rand{Hash(w.seed, int(ClassEntity), school, index)}
-	k.modified, k.removed = w.aged(&k.draw, 80)
+	k.modified, k.removed = w.lastModified(&k.draw, 80)
 	if k.slot >= lastYear {
 		year--
 	}
 	k.begin = w.yearBegin(district, year)
 	if k.slot > 0 {
-		k.end = w.yearBegin(district, year+1) - 1 // A homeroom goes on.
+		k.end = w.yearBegin(district, year+1) - 1 // Homerooms continue.
 	}
 	k.period = k.draw.Between(1, 7)
 	educators := w.schools[school].educators
@@ -64,17 +64,17 @@ func (w *World) class(school, index int) class {
 	return k
 }
 
-// teaches says whether an educator is one of the class.
+// teaches reports whether an educator teaches the class.
 func (t *teaching) teaches(educator int) bool {
 	return educator >= t.first && educator < t.first+t.count
 }
 
-// attends says whether a student of a class's cohort is in it: all are in the homeroom, most in each lesson.
+// attends reports whether a student of a class's cohort attends it: all attend the homeroom, most attend each lesson.
 func (w *World) attends(school, class, student int) bool {
 	return class%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, student)%1000 >= 80
 }
 
-// name is that of a class: lessons have a period.
+// name returns the name of a class; lessons include the period.
 func (k *class) name() string {
 	if subject := classSubjects[k.slot]; subject != "" {
 		return subject + " / Period " + strconv.Itoa(k.period) + " – " + strconv.Itoa(k.cohort+1)
@@ -82,20 +82,20 @@ func (k *class) name() string {
 	return "Homeroom " + strconv.Itoa(k.cohort+1)
 }
 
-// schoolClasses is 4.9.
+// schoolClasses returns the list of 4.9.
 func schoolClasses(w *World, c *Call) List {
-	f := w.onDefault(c)
+	f := w.withDefaultDate(c)
 	return List{
 		Count: w.classes(c.School),
 		Keep: func(i int) bool {
 			k := w.class(c.School, i)
-			return f.keeps(&k.life)
+			return f.passes(&k.validity)
 		},
 		Record: func(a *Arena, i int) []Member { return w.classRecord(a, c, i) },
 	}
 }
 
-// classRecord is an element of schoolClasses (specification, "SchoolClass").
+// classRecord returns an element of schoolClasses (specification, "SchoolClass").
 func (w *World) classRecord(a *Arena, c *Call, index int) []Member {
 	k := w.class(c.School, index)
 	d := &k.draw
@@ -109,7 +109,7 @@ func (w *World) classRecord(a *Arena, c *Call, index int) []Member {
 		Member{"classSubject", textOrAbsent(classSubjects[k.slot])},
 		Member{"educators", w.classEducators(a, c, &k)},
 		Member{"students", w.classStudents(a, c, &k)},
-		Member{"modifiedDateTime", d.moment(k.modified)},
+		Member{"modifiedDateTime", d.timestamp(k.modified)},
 	)
 }
 
@@ -134,8 +134,8 @@ func (w *World) classEducator(a *Arena, c *Call, index int) Member {
 	)}
 }
 
-// classStudents is the roster. The specification does not show the shape of its elements: most rosters hold objects, some bids
-// alone, some are empty or not there. The state sees no names.
+// classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some only
+// bids, some are empty or missing. The state gets no names.
 func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	d := &k.draw
 	form := d.Below(100)
@@ -150,7 +150,7 @@ func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	end := min((k.cohort+1)*cohortSize, w.schools[c.School].students)
 	for i := k.cohort * cohortSize; i < end; i++ {
 		st := w.student(c.School, i)
-		// Who has no bid is on no roster of bids.
+		// Rosters of bids omit students without a bid.
 		if !w.attends(c.School, k.index, i) || form < 35 && !st.matched {
 			continue
 		}

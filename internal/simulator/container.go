@@ -2,17 +2,17 @@ package simulator
 
 import "strconv"
 
-// container is in what a list comes.
+// Container is the JSON around the records of a list.
 type Container struct {
 	Wrapper string // the member that holds the records; empty for a bare array
-	// paged lists come in pages; others whole, with a pagination that says so, a null or none.
+	// Paged lists come in pages. Others are complete, with a pagination object that says so, a null, or neither.
 	Paged      bool
 	Pagination string
-	Beside     string // members beside them
-	TextFlags  bool   // hasNextPage is a text
+	Beside     string // further members
+	TextFlags  bool   // hasNextPage is text
 }
 
-// contain returns the container of a call's list.
+// Container returns the container of a call's list.
 func (w *World) Container(c *Call) Container {
 	documented := Container{Wrapper: c.Op.Wrapper, Paged: c.Op.Wrapper != ""}
 	if w.quirks == nil || c.Op.Name == "schools" {

@@ -1,8 +1,8 @@
 package simulator
 
-// The single reads (specification 4.5, 4.10 and 4.14): a call is about one record, which its list has named.
+// Single reads (specification 4.5, 4.10 and 4.14) return one record that a list has named.
 
-// studentDetails is 4.5: one flat object but for three members (observed, "Containers and fields").
+// studentDetails returns 4.5: a flat object but for three members (observed, "Containers and fields").
 func studentDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		st := w.student(c.Home, c.Subject)
@@ -42,7 +42,7 @@ var ethnicities = [...]struct{ standard, custom string }{
 	{"Two or More Races", "Multi-ethnic"},
 }
 
-// The three nested members of 4.5 are of unknown shape; an exporter hands them on whole.
+// The three nested members of 4.5 have no documented shape; an exporter stores them as sent.
 
 func (d *Rand) needs(a *Arena) Value {
 	if !d.Chance(150) {
@@ -80,7 +80,7 @@ func (d *Rand) programs(a *Arena) Value {
 	return Verbatim(a.array(list[:n]...))
 }
 
-// classDetails is 4.10: the record of the list. What the list gives tables of their own stays whole here.
+// classDetails returns 4.10: the record of the list, whose arrays have no tables of their own here.
 func classDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		record := w.classRecord(a, c, c.Subject)
@@ -93,7 +93,7 @@ func classDetails(w *World, c *Call) List {
 	}}
 }
 
-// educatorAssociationDetails is 4.14.
+// educatorAssociationDetails returns 4.14.
 func educatorAssociationDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
 		return w.educatorAssociationRecord(a, c, c.Subject)

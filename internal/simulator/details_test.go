@@ -20,7 +20,8 @@ const (
 	educatorClassList = "/enrollments/v1/educator-school-classes"
 )
 
-// TestCallsAboutOneRecord holds the operations that are about one student, educator, class or association to the specification.
+// TestCallsAboutOneRecord holds the operations that are about one student, educator, class or association to the
+// specification.
 func TestCallsAboutOneRecord(t *testing.T) {
 	t.Parallel()
 	world := simulator.Small()

@@ -2,17 +2,17 @@ package simulator
 
 import "math/bits"
 
-// golden is the increment of splitmix64, an odd number close to 2^64 divided by the golden ratio.
+// Golden is the increment of splitmix64, an odd number close to 2^64 divided by the golden ratio.
 const Golden = 0x9e3779b97f4a7c15
 
-// mix is the finaliser of splitmix64: a bijection in which each bit of the input moves about half of the output's bits.
+// Mix is the finalizer of splitmix64: a bijection in which each input bit flips about half of the output bits.
 func Mix(x uint64) uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb
 	return x ^ (x >> 31)
 }
 
-// hash folds a position in the world, such as (what, school, index), into one number that depends on the order of its parts.
+// Hash hashes a position in the world, such as (kind, school, index). The order of the parts matters.
 func Hash(seed uint64, parts ...int) uint64 {
 	h := Mix(seed + Golden)
 	for _, part := range parts {
@@ -21,7 +21,7 @@ func Hash(seed uint64, parts ...int) uint64 {
 	return h
 }
 
-// hashText is hash for text; the parts ("ab", "c") and ("a", "bc") differ.
+// hashText hashes text; the parts ("ab", "c") and ("a", "bc") differ.
 func hashText(seed uint64, parts ...string) uint64 {
 	h := Mix(seed + Golden)
 	for _, part := range parts {
@@ -33,11 +33,11 @@ func hashText(seed uint64, parts ...string) uint64 {
 	return Mix(h)
 }
 
-// draw is a sequence of pseudo-random numbers. All arithmetic on draws is done in integers: floating point is free to differ
-// between processors (fused multiply-add), and the same seed must give the same bytes everywhere.
+// Rand is a sequence of pseudo-random numbers. It uses integers only: floating point may differ between processors
+// (fused multiply-add), and a seed must give the same bytes everywhere.
 type Rand struct{ state uint64 }
 
-// newDraw returns the sequence that begins at a state.
+// NewRand returns the sequence that begins at a state.
 func NewRand(state uint64) *Rand { return &Rand{state} }
 
 func (d *Rand) next() uint64 {
@@ -45,20 +45,20 @@ func (d *Rand) next() uint64 {
 	return Mix(d.state)
 }
 
-// below returns a number from 0 to n-1.
+// Below returns a number from 0 to n-1.
 func (d *Rand) Below(n int) int {
 	high, _ := bits.Mul64(d.next(), uint64(n))
 	return int(high)
 }
 
-// between returns a number from low to high, both included.
+// Between returns a number from low to high, both included.
 func (d *Rand) Between(low, high int) int { return low + d.Below(high-low+1) }
 
-// chance is true perMille times out of a thousand.
+// Chance returns true perMille times out of a thousand.
 func (d *Rand) Chance(perMille int) bool { return d.Below(1000) < perMille }
 
 // normal returns a standard normal deviate in thousandths, within six standard deviations: the sum of twelve uniform
-// numbers of 16 bits, whose standard deviation is 65536.
+// 16-bit numbers has a standard deviation of 65536.
 func (d *Rand) normal() int {
 	sum := 0
 	for range 3 {
@@ -69,7 +69,7 @@ func (d *Rand) normal() int {
 	return (sum - 12*65535/2) * 1000 / 65536
 }
 
-// rounded divides, rounding halves away from zero; by is positive.
+// rounded divides and rounds halves away from zero; by is positive.
 func rounded(n, by int) int {
 	if n < 0 {
 		return -((-n + by/2) / by)

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// life is what the filters of an enrollment list look at.
-type life struct {
+// validity holds what the filters of an enrollment list look at.
+type validity struct {
 	begin, end Day // both included; open if end is zero
 	modified   int64
 	removed    bool
 }
 
-// keeps applies the parameters of an enrollment list (specification, "Rules common to all endpoints").
-func (f *Filter) keeps(l *life) bool {
+// passes applies the parameters of an enrollment list (specification, "Rules common to all endpoints").
+func (f *Filter) passes(l *validity) bool {
 	if f.Dated && (l.begin > f.On || l.end != 0 && l.end < f.On) {
 		return false
 	}
 	return l.modified >= f.Since && (f.Removed || !l.removed)
 }
 
-// matches says whether a record whose field has this value passes the parameter of that name.
+// matches reports whether a record with this value passes the parameter of that name.
 func (f *Filter) matches(parameter, value string) bool {
 	wanted, asked := f.equal[parameter]
 	return !asked || wanted == value
 }
 
-// onDefault is the filter of an operation whose effective date is the current one unless given.
-func (w *World) onDefault(c *Call) Filter {
+// withDefaultDate returns the filter of an operation whose effective date defaults to the current day.
+func (w *World) withDefaultDate(c *Call) Filter {
 	f := c.Filter
 	if !f.Dated {
 		f.On, f.Dated = w.today, true
@@ -35,27 +35,29 @@ func (w *World) onDefault(c *Call) Filter {
 	return f
 }
 
-// aged draws when a record was last modified, within the year before the world's day, and whether it was removed then.
-func (w *World) aged(d *Rand, removedPerMille int) (modified int64, removed bool) {
+// lastModified returns when a record was last modified, within the year before the world's day, and whether that
+// removed it.
+func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, removed bool) {
 	return w.today.Millis() - 1000*int64(d.Between(1, 365*secondsPerDay)), d.Chance(removedPerMille)
 }
 
-// The academic years that 4.7 lists: two past ones, the current and the next.
+// 4.7 lists two past academic years, the current and the next one.
 const (
 	pastYears   = 2
 	listedYears = pastYears + 2
 )
 
-func (w *World) academicYearLife(perspective, year int) life {
+func (w *World) academicYearLife(perspective, year int) validity {
 	d := Rand{Hash(w.seed, int(academicYearEntity), perspective, year)}
-	l := life{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
-	l.modified, _ = w.aged(&d, 0)
-	// Only what is over is removed, and seldom: the terms of results stay known.
+	l := validity{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
+	l.modified, _ = w.lastModified(&d, 0)
+	// Only past years are removed, and rarely: the terms of results stay known.
 	l.removed = year == w.yearOf(perspective, w.today)-pastYears && d.Chance(300)
 	return l
 }
 
-// academicYears is 4.7. The sessions of a district are those of its results' terms; the state has a calendar of its own.
+// academicYears returns the list of 4.7. The terms of a district's results are among its sessions; the state has its
+// own calendar.
 func academicYears(w *World, c *Call) List {
 	year := func(i int) int { return w.yearOf(c.District, w.today) - pastYears + i }
 	bidOf := func(i int) Bid { return w.BidOf(academicYearEntity, c.District, year(i)) }
@@ -63,7 +65,7 @@ func academicYears(w *World, c *Call) List {
 		Count: listedYears,
 		Keep: func(i int) bool {
 			l := w.academicYearLife(c.District, year(i))
-			return c.Filter.keeps(&l) && c.Filter.matches("academic-year-bid", w.bidText(bidOf(i)))
+			return c.Filter.passes(&l) && c.Filter.matches("academic-year-bid", w.bidText(bidOf(i)))
 		},
 		Record: func(a *Arena, i int) []Member {
 			l := w.academicYearLife(c.District, year(i))
@@ -86,22 +88,23 @@ func academicYears(w *World, c *Call) List {
 				Member{"endDate", dateOf(l.end)},
 				Member{"description", TextOf(yearName(year(i)))},
 				Member{"enrollmentSessions", a.array(list[:]...)},
-				Member{"modifiedDateTime", d.moment(l.modified)},
+				Member{"modifiedDateTime", d.timestamp(l.modified)},
 			)
 		},
 	}
 }
 
-// The associations of a student: an open one since enrollment, and one for each session of three years, so that two at least
-// are active on any day of the past.
+// A student has an open association since enrollment, and one per session of three years: at least two are active on
+// any past day.
 const associationSlots = 1 + (pastYears+1)*int(seasons)
 
-// studentAssociation is the slot-th association of a student; it is not ok for a session before enrollment or in the future.
-func (w *World) studentAssociation(st *student, slot int) (l life, grade int, ok bool) {
+// studentAssociation returns the association of a student in a slot. ok is false for sessions before enrollment or in
+// the future.
+func (w *World) studentAssociation(st *student, slot int) (l validity, grade int, ok bool) {
 	district := w.schools[st.school].district
 	current := w.yearOf(district, w.today)
 	d := Rand{Hash(w.seed, int(studentAssociationEntity), st.school, st.index, slot)}
-	l.modified, l.removed = w.aged(&d, 30)
+	l.modified, l.removed = w.lastModified(&d, 30)
 	if slot == 0 {
 		l.begin = w.yearBegin(district, st.since)
 		return l, st.grade, true
@@ -113,16 +116,16 @@ func (w *World) studentAssociation(st *student, slot int) (l life, grade int, ok
 	return l, max(grade, 0), year >= st.since && l.begin <= w.today
 }
 
-// studentAssociations is 4.8. The state sees the open association alone, and names the student by the state's id.
+// studentAssociations returns the list of 4.8. The state sees only the open association, and its own student id.
 func studentAssociations(w *World, c *Call) List {
-	f := w.onDefault(c)
+	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state
 	return List{
 		Count: w.schools[c.School].students * associationSlots,
 		Keep: func(i int) bool {
 			st, slot := w.student(c.School, i/associationSlots), i%associationSlots
 			l, _, ok := w.studentAssociation(&st, slot)
-			return ok && f.keeps(&l) && (slot == 0 || !state) && w.matchesStudent(&f, &st)
+			return ok && f.passes(&l) && (slot == 0 || !state) && w.matchesStudent(&f, &st)
 		},
 		Record: func(a *Arena, i int) []Member {
 			st := w.student(c.School, i/associationSlots)
@@ -147,7 +150,7 @@ func studentAssociations(w *World, c *Call) List {
 				Member{"dateOfBirth", d.known(980, dateOf(w.born(&st)))},
 				Member{"beginDate", dateOf(l.begin)},
 				Member{"endDate", dateOrAbsent(l.end)},
-				Member{"modifiedDateTime", d.moment(l.modified)},
+				Member{"modifiedDateTime", d.timestamp(l.modified)},
 			)
 		},
 	}
@@ -160,14 +163,14 @@ func (w *World) matchesStudent(f *Filter, st *student) bool {
 			f.matches("district-student-id", st.districtID())
 }
 
-// The associations of an educator: one of today, open or until the end of the year, and for some one that has ended.
+// An educator has a current association, open or until the end of the year; some also have one that has ended.
 const educatorSlots = 2
 
-func (w *World) educatorAssociation(school, educator, slot int) (l life, ok bool) {
+func (w *World) educatorAssociation(school, educator, slot int) (l validity, ok bool) {
 	district := w.schools[school].district
 	current := w.yearOf(district, w.today)
 	d := Rand{Hash(w.seed, int(EducatorAssociationEntity), school, educator, slot)}
-	l.modified, l.removed = w.aged(&d, 30)
+	l.modified, l.removed = w.lastModified(&d, 30)
 	if slot == 0 {
 		l.begin = w.yearBegin(district, current-d.Below(pastYears+1))
 		if d.Chance(300) {
@@ -179,20 +182,20 @@ func (w *World) educatorAssociation(school, educator, slot int) (l life, ok bool
 	return l, d.Chance(330)
 }
 
-// educatorAssociations is 4.13.
+// educatorAssociations returns the list of 4.13.
 func educatorAssociations(w *World, c *Call) List {
-	f := w.onDefault(c)
+	f := w.withDefaultDate(c)
 	return List{
 		Count: w.schools[c.School].educators * educatorSlots,
 		Keep: func(i int) bool {
 			l, ok := w.educatorAssociation(c.School, i/educatorSlots, i%educatorSlots)
-			return ok && f.keeps(&l) && f.matches("educator-bid", w.bidText(w.BidOf(EducatorEntity, c.School, i/educatorSlots)))
+			return ok && f.passes(&l) && f.matches("educator-bid", w.bidText(w.BidOf(EducatorEntity, c.School, i/educatorSlots)))
 		},
 		Record: func(a *Arena, i int) []Member { return w.educatorAssociationRecord(a, c, i) },
 	}
 }
 
-// educatorAssociationRecord is an element of 4.13 and the answer of 4.14.
+// educatorAssociationRecord returns an element of 4.13, which is also the answer of 4.14.
 func (w *World) educatorAssociationRecord(a *Arena, c *Call, i int) []Member {
 	l, _ := w.educatorAssociation(c.School, i/educatorSlots, i%educatorSlots)
 	d := Rand{Hash(w.seed, int(EducatorAssociationEntity), c.School, i, 1)}
@@ -207,22 +210,22 @@ func (w *World) educatorAssociationRecord(a *Arena, c *Call, i int) []Member {
 		Member{"lastName", TextOf(name.last)},
 		Member{"beginDate", dateOf(l.begin)},
 		Member{"endDate", dateOrAbsent(l.end)},
-		Member{"modifiedDateTime", d.moment(l.modified)},
+		Member{"modifiedDateTime", d.timestamp(l.modified)},
 	)
 }
 
-// educator is the name of a school's educator.
+// educator returns the name of a school's educator.
 func (w *World) educator(school, index int) person {
 	d := Rand{Hash(w.seed, int(EducatorEntity), school, index)}
 	return d.person()
 }
 
-// districtID is the district's student id: fewer digits than the state's, without leading zeros.
+// districtID returns the district's student id: fewer digits than the state's, no leading zeros.
 func (st *student) districtID() string {
 	return strconv.FormatUint(100_000+Hash(st.bid.Low, 2)%900_000, 10)
 }
 
-// born is a date of birth that fits the grade: five years old on the first of September of kindergarten.
+// born returns a date of birth that fits the grade: five years old on September 1 of the kindergarten year.
 func (w *World) born(st *student) Day {
 	kindergarten := w.yearOf(w.schools[st.school].district, w.today) - st.grade
 	return firstOf(time.September, kindergarten-5) - 1 - Day(Hash(st.bid.Low, 3)%365)

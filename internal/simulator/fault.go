@@ -7,113 +7,114 @@ import (
 	"time"
 )
 
-// FaultKind says what a fault does to a request that would have succeeded.
+// FaultKind is what a fault does to a request that would have succeeded.
 type FaultKind string
 
-// The kinds of faults.
 const (
-	// FaultStatus answers Status with an error body of one of the shapes that public clients have met.
+	// FaultStatus answers with Status and an error body of a shape that public clients have met.
 	FaultStatus FaultKind = "status"
-	// FaultReset resets the connection without an answer. Go's own client repeats a GET silently if that befalls a connection it
-	// has used before; the log shows both.
+	// FaultReset resets the connection without an answer. On a reused connection Go's client silently repeats the GET;
+	// the log shows both.
 	FaultReset FaultKind = "reset"
 	// FaultTruncate announces the whole body by Content-Length, sends half of it and closes the connection.
 	FaultTruncate FaultKind = "truncate"
-	// FaultTruncateChunked sends half of the body in chunks and closes the connection without the last chunk.
+	// FaultTruncateChunked sends half of the body in chunks and closes the connection before the last chunk.
 	FaultTruncateChunked FaultKind = "truncate_chunked"
-	// FaultHTML answers 200 with a page of HTML.
+	// FaultHTML answers 200 with an HTML page.
 	FaultHTML FaultKind = "html"
 	// FaultEmptyString answers 200 with an empty JSON string.
 	FaultEmptyString FaultKind = "empty_string"
-	// FaultBody answers 200 with Body, or valid JSON of no known shape if Body is empty.
+	// FaultBody answers 200 with Body, or with valid JSON of an unknown shape if Body is empty.
 	FaultBody FaultKind = "body"
-	// FaultStall sends nothing until the client gives up or Latency (if zero, two minutes) is over; then the connection is reset.
+	// FaultStall sends nothing until the client gives up or Latency (default two minutes) has passed, then resets the
+	// connection.
 	FaultStall FaultKind = "stall"
-	// FaultStallBody sends headers and half of the body and then stalls.
+	// FaultStallBody sends headers and half of the body, then stalls.
 	FaultStallBody FaultKind = "stall_body"
-	// FaultLatency answers correctly, Latency later.
+	// FaultLatency answers correctly after Latency.
 	FaultLatency FaultKind = "latency"
-	// FaultRedirect answers Status (if zero, 302) with Location.
+	// FaultRedirect answers with Status (default 302) and Location.
 	FaultRedirect FaultKind = "redirect"
 )
 
-// FaultListMoves serves test results as if the list had changed since the page before: the first result of the page is another one of
-// the student and subject of the result behind it. With ToTry 1 a second reading finds the list at rest. Other operations, and odd
-// worlds, answer as usual.
+// FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
+// the student and subject of the next one. With ToTry 1 the second reading is consistent. Other operations, and odd
+// worlds, are unaffected.
 const FaultListMoves FaultKind = "list_moves"
 
-// The kinds of hostile answers. Those that concern pages leave single reads and tokens as they are, and put a list that comes as a
-// bare array into a wrapper.
+// Hostile answers. Those that concern pages do not affect single reads and tokens, and wrap a list that comes as a bare
+// array.
 const (
-	// FaultCursorLoop lets the last page of a list lead back to the first.
+	// FaultCursorLoop makes the last page of a list lead back to the first.
 	FaultCursorLoop FaultKind = "cursor_loop"
-	// FaultEndlessPages lets every page have a next one, with a new cursor: after the last record comes the first again.
+	// FaultEndlessPages gives every page a next one with a new cursor: the first record follows the last.
 	FaultEndlessPages FaultKind = "endless_pages"
-	// FaultEmptyPages does the same with pages that hold nothing.
+	// FaultEmptyPages does the same with empty pages.
 	FaultEmptyPages FaultKind = "empty_pages"
-	// FaultDeepNesting answers a record, or a token, that is nested 100,000 deep.
+	// FaultDeepNesting answers with a record, or a token, that is nested 100,000 levels deep.
 	FaultDeepNesting FaultKind = "deep_nesting"
-	// FaultEndlessBody begins rightly and goes on with records for ever, as fast as it is read.
+	// FaultEndlessBody begins correctly and continues with records forever, as fast as they are read.
 	FaultEndlessBody FaultKind = "endless_body"
-	// FaultGzipBomb answers in gzip, asked or not, what unpacks to a thousand times its size and never ends.
+	// FaultGzipBomb answers in gzip, even if not asked for, with a body that expands a thousandfold and never ends.
 	FaultGzipBomb FaultKind = "gzip_bomb"
-	// FaultTrickle sends the right answer byte by byte, Latency (if zero, a tenth of a second) apart.
+	// FaultTrickle sends the correct answer one byte per Latency (default 100 ms).
 	FaultTrickle FaultKind = "trickle"
-	// FaultEndlessHeaders sends headers for ever.
+	// FaultEndlessHeaders sends headers forever.
 	FaultEndlessHeaders FaultKind = "endless_headers"
 )
 
-// OperationToken is the name by which faults and the log call the token endpoint.
+// OperationToken is the name of the token endpoint in faults and in the log.
 const OperationToken = "token"
 
-// Fault is a rule: which requests it befalls and what it does to them. Only requests that would have succeeded are befallen.
-// Of several rules that fit a request the first one counts, but for rules with a Share: see there.
+// Fault selects requests and says what happens to them. It only affects requests that would have succeeded. If several
+// faults match, the first one applies, except for faults with a Share.
 type Fault struct {
-	// Operation is a dataset's name (test_results), or "token". Empty means every operation but the token endpoint.
+	// Operation is a dataset's name, such as test_results, or "token". Empty means every operation but the token
+	// endpoint.
 	Operation string
 	// School is a school's bid; empty means any.
 	School string
-	// District is a perspective, or the district of 4.3; empty means any.
+	// District is the bid of a perspective, or of the district of 4.3; empty means any.
 	District string
-	// FromTry and ToTry bound the n-th try of the same request (operation, path and query), both included, counted from 1 since
-	// SetFaults. Zero is no bound.
+	// FromTry and ToTry limit the fault to these tries of the same request (operation, path and query), both included,
+	// counted from 1 since SetFaults. Zero means no limit.
 	FromTry, ToTry int
-	// InARow bounds how many tries of the same request in a row are befallen by any fault: this one does not befall a try if so
-	// many before it were. Zero is no bound.
+	// InARow exempts a try if so many tries of the same request before it met any fault. Zero means no limit.
 	InARow int
-	// Share is the share of tries, from 0 to 1, that the fault befalls; zero means all. Which ones follows from the world's seed,
-	// the request and the number of the try, whatever the order in which requests arrive. The shares of rules that fit a request
-	// add up: no two of them take the same try.
+	// Share is the share of tries that meet the fault, from 0 to 1; zero means all. The world's seed, the request and
+	// the number of the try decide which, whatever the order of arrival. The shares of matching faults add up: no two
+	// of them affect the same try.
 	Share float64
-	// Count is how often the fault strikes in all; zero is no bound. With requests in parallel it depends on their order.
+	// Count limits how often the fault happens; zero means no limit. With parallel requests it depends on their order.
 	Count int
-	// Above spares a request that finds fewer than so many others being answered, so that the service answers no more than these at
-	// once; zero spares none. Requests for tokens and those befallen by such a fault do not count, and the latter get their answer
-	// without the server's latency.
+	// Above exempts requests that arrive while fewer than this many are being answered, so it limits concurrency; zero
+	// exempts none. Token requests and requests rejected this way do not count, and rejections skip the server's
+	// latency.
 	Above int
 
 	Kind FaultKind
-	// Status of FaultStatus and FaultRedirect.
+	// Status is used by FaultStatus and FaultRedirect.
 	Status int
-	// RetryAfter is the header's value; "date+2s" becomes the date two seconds from now. Empty means no header.
+	// RetryAfter is the header's value; "date+2s" is the date two seconds from now. Empty means no header.
 	RetryAfter string
-	// Latency is the wait of FaultLatency, the bound of the stalls, and the pace of FaultTrickle.
+	// Latency is the delay of FaultLatency, the limit of stalls, and the interval of FaultTrickle.
 	Latency time.Duration
-	// Body of FaultBody.
+	// Body is used by FaultBody.
 	Body string
-	// Location of FaultRedirect.
+	// Location is used by FaultRedirect.
 	Location string
 }
 
-// TransientFaults are all faults that pass when the request is repeated, together befalling the given share of requests: no
-// more than four tries of a request in a row, so that a client with eight retries gets through. Stalls last as long as given (if
-// zero, one second) or until the client gives up. The token endpoint has its own, none of which is a refusal.
+// TransientFaults returns every fault that passes when the request is repeated; together they affect the given share of
+// requests, at most four tries of a request in a row, so a client with eight retries succeeds. Stalls last for the
+// given time (default one second) or until the client gives up. The token endpoint has its own faults, none of which is
+// a refusal.
 func TransientFaults(share float64, stall time.Duration) []Fault {
 	if stall <= 0 {
 		stall = time.Second
 	}
 	anywhere := []Fault{
-		// A second 401 in a row for one request could look like a service that refuses us.
+		// Two 401 in a row for one request would look like denied access.
 		{Kind: FaultStatus, Status: http.StatusUnauthorized, InARow: 1},
 		{Kind: FaultStatus, Status: http.StatusNotFound},
 	}
@@ -151,35 +152,35 @@ func TransientFaults(share float64, stall time.Duration) []Fault {
 	return faults
 }
 
-// aim is what of a request decides which faults befall it.
-type aim struct {
+// target holds what decides which faults a request meets.
+type target struct {
 	operation, school, district string
 	key                         uint64 // of operation, path and query
-	others                      int    // the number of requests being answered
+	others                      int    // requests being answered
 }
 
-// faultBook counts the tries of each request and picks the fault of each. It is guarded by the server's lock.
-type faultBook struct {
-	seed   uint64
-	faults []Fault
-	struck []int            // how often each fault struck
-	tries  map[uint64]tally // by request
+// faultPicker counts the tries of each request and picks its fault. The server's lock guards it.
+type faultPicker struct {
+	seed     uint64
+	faults   []Fault
+	happened []int            // how often each fault happened
+	tries    map[uint64]tally // by request
 }
 
-// tally is the number of tries of a request, and of those befallen since the last that was not.
+// tally counts the tries of a request, and the faults since the last try without one.
 type tally struct{ tries, row int }
 
-func newFaultBook(seed uint64, faults []Fault) *faultBook {
-	return &faultBook{
-		seed:   seed,
-		faults: slices.Clone(faults),
-		struck: make([]int, len(faults)),
-		tries:  map[uint64]tally{},
+func newFaultPicker(seed uint64, faults []Fault) *faultPicker {
+	return &faultPicker{
+		seed:     seed,
+		faults:   slices.Clone(faults),
+		happened: make([]int, len(faults)),
+		tries:    map[uint64]tally{},
 	}
 }
 
-// strike counts a try and returns its fault, or nil.
-func (b *faultBook) strike(a *aim) (*Fault, int) {
+// count counts a try and returns its fault, or nil, and its number.
+func (b *faultPicker) count(a *target) (*Fault, int) {
 	t := b.tries[a.key]
 	t.tries++
 	fault := b.pick(a, t)
@@ -192,8 +193,8 @@ func (b *faultBook) strike(a *aim) (*Fault, int) {
 	return fault, t.tries
 }
 
-func (b *faultBook) pick(a *aim, t tally) *Fault {
-	// A number from 0 to 1 of 53 bits, as a float64 holds.
+func (b *faultPicker) pick(a *target, t tally) *Fault {
+	// A number from 0 to 1 with 53 bits, as many as a float64 has.
 	luck := float64(Mix(a.key^Mix(b.seed+uint64(t.tries)))>>11) / (1 << 53)
 	for i := range b.faults {
 		f := &b.faults[i]
@@ -204,18 +205,18 @@ func (b *faultBook) pick(a *aim, t tally) *Fault {
 			if luck -= f.Share; luck >= 0 {
 				continue
 			}
-			luck = 2 // This try was this fault's: no other share has it.
+			luck = 2 // No other share gets this try.
 		}
-		if f.InARow > 0 && t.row >= f.InARow || f.Count > 0 && b.struck[i] >= f.Count {
+		if f.InARow > 0 && t.row >= f.InARow || f.Count > 0 && b.happened[i] >= f.Count {
 			continue
 		}
-		b.struck[i]++
+		b.happened[i]++
 		return f
 	}
 	return nil
 }
 
-func (f *Fault) fits(a *aim, try int) bool {
+func (f *Fault) fits(a *target, try int) bool {
 	return (f.Operation == a.operation || f.Operation == "" && a.operation != OperationToken) &&
 		(f.School == "" || f.School == a.school) &&
 		(f.District == "" || f.District == a.district) &&
@@ -223,7 +224,7 @@ func (f *Fault) fits(a *aim, try int) bool {
 		try >= f.FromTry && (f.ToTry == 0 || try <= f.ToTry)
 }
 
-// retryAfter is the header's value now.
+// retryAfter returns the header's current value.
 func (f *Fault) retryAfter(now time.Time) string {
 	after, dated := strings.CutPrefix(f.RetryAfter, "date+")
 	wait, err := time.ParseDuration(after)

@@ -235,15 +235,15 @@ func TestSharesDoNotDependOnOrder(t *testing.T) {
 	t.Parallel()
 	const requests, tries = 3000, 6
 	struck := func(backwards bool) (map[string]FaultKind, int) {
-		book := newFaultBook(5, TransientFaults(0.15, 0))
+		book := newFaultPicker(5, TransientFaults(0.15, 0))
 		found, firsts := map[string]FaultKind{}, 0
 		for i := range requests {
 			if backwards {
 				i = requests - 1 - i
 			}
-			target := aim{operation: "students", key: hashText(0, strconv.Itoa(i))}
+			target := target{operation: "students", key: hashText(0, strconv.Itoa(i))}
 			for range tries {
-				fault, try := book.strike(&target)
+				fault, try := book.count(&target)
 				if fault != nil {
 					found[strconv.Itoa(i)+"/"+strconv.Itoa(try)] = fault.Kind
 					if try == 1 {
@@ -268,11 +268,11 @@ func TestSharesDoNotDependOnOrder(t *testing.T) {
 func TestTransientFaultsPass(t *testing.T) {
 	t.Parallel()
 	for _, operation := range []string{"test_results", OperationToken} {
-		book := newFaultBook(1, TransientFaults(1, 0))
-		target := aim{operation: operation, key: 1}
+		book := newFaultPicker(1, TransientFaults(1, 0))
+		target := target{operation: operation, key: 1}
 		row, refused, longest := 0, 0, 0
 		for range 500 {
-			fault, _ := book.strike(&target)
+			fault, _ := book.count(&target)
 			if fault == nil {
 				row, refused = 0, 0
 				continue
@@ -291,7 +291,8 @@ func TestTransientFaultsPass(t *testing.T) {
 	}
 }
 
-// TestEverythingIsReadThroughTransientFaults reads with a plain retry loop what a quiet service gives, many requests at a time.
+// TestEverythingIsReadThroughTransientFaults reads with a plain retry loop what a quiet service gives, many requests at
+// a time.
 func TestEverythingIsReadThroughTransientFaults(t *testing.T) {
 	t.Parallel()
 	world := Small()

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// filler completes records by the contract: a declared column that the world does not send gets a value made up from its type, so
-// that it needs no code here.
+// filler completes records: a declared column that the world does not send gets a value made up from its type, so a new
+// column needs no code here.
 type filler struct {
 	today Day
 	draw  Rand // of the record
@@ -16,14 +16,14 @@ type filler struct {
 func (w *World) filled(c *Call, list List) List {
 	record, t := list.Record, &c.Op.Tables[0]
 	list.Record = func(a *Arena, i int) []Member {
-		f := filler{today: w.today, draw: Rand{w.Style(c, t.Seat(i)) ^ c.Op.salt}}
+		f := filler{today: w.today, draw: Rand{w.Style(c, t.Position(i)) ^ c.Op.salt}}
 		return f.fill(record(a, i), t.Shape)
 	}
 	return list
 }
 
-// fill drops absent members and adds the missing ones of an object, and of the objects in it. The shape is nil for an object that
-// has no columns.
+// fill drops absent members and adds missing ones to an object and to the objects in it. s is nil for an object without
+// columns.
 func (f *filler) fill(members []Member, s *Shape) []Member {
 	var missing *unsentMembers
 	if s != nil {
@@ -68,7 +68,7 @@ func (f *filler) fill(members []Member, s *Shape) []Member {
 	return slices.Clip(kept)
 }
 
-// value makes up the value of a column. Now and then there is none.
+// value makes up a value; one in ten is absent.
 func (f *filler) value(col *Column) Value {
 	d := &f.draw
 	number := d.next()

@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// Answers that no service gives by mistake. What has no end stops when the client has gone, the server stops, or endless bytes are
-// sent.
+// Endless answers stop when the client or the server does, or after this many bytes.
 const endless int64 = 1 << 40
 
-// deep is a record that is nested too deep.
-func deep() Value {
+// deepNesting returns a record that is nested too deep.
+func deepNesting() Value {
 	const depth = 100_000
 	return Value{Kind: Object, Sub: []Member{{"deep", Value{Kind: Raw, Literal: &Literal{Sent: strings.Repeat("[", depth) + strings.Repeat("]", depth)}}}}}
 }
 
-// trap appends a page of a list that never ends.
-func (w *World) trap(r *renderer, a *Arena, c *Call, k *Container, list *List, size int, fault FaultKind) {
+// endlessList appends a page of a list that never ends.
+func (w *World) endlessList(r *renderer, a *Arena, c *Call, k *Container, list *List, size int, fault FaultKind) {
 	if k.Wrapper == "" {
 		k.Wrapper = "items"
 	}
@@ -41,7 +40,7 @@ func (w *World) trap(r *renderer, a *Arena, c *Call, k *Container, list *List, s
 	r.dst = append(r.dst, `,"pagination":{"hasNextPage":true,"nextPage":"`+w.cursor(c, next)+`"}}`...)
 }
 
-// stream writes an answer that goes on.
+// stream writes an endless answer.
 func (p *reply) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", p.contentType)
 	switch p.cut {
@@ -49,7 +48,7 @@ func (p *reply) stream(w http.ResponseWriter, r *http.Request) {
 		p.trickle(w, r)
 	case FaultGzipBomb:
 		w.Header().Set("Content-Encoding", "gzip")
-		first, more := bomb()
+		first, more := gzipBomb()
 		repeat(w, r, first, more)
 	default:
 		begin, _, found := bytes.Cut(p.body, []byte{'['})
@@ -61,7 +60,7 @@ func (p *reply) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repeat writes what comes first, and then the same over and over.
+// repeat writes first, then more again and again.
 func repeat(w http.ResponseWriter, r *http.Request, first, more []byte) {
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(first)
@@ -78,19 +77,19 @@ func (p *reply) trickle(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(p.status)
 	controller := http.NewResponseController(w)
 	for i := range p.body {
-		if _, err := w.Write(p.body[i : i+1]); err != nil || controller.Flush() != nil || !pause(r.Context(), pace) {
+		if _, err := w.Write(p.body[i : i+1]); err != nil || controller.Flush() != nil || !wait(r.Context(), pace) {
 			return
 		}
 	}
 }
 
-// bomb is a gzip stream of an array and blanks: its beginning, and a piece that may follow any number of times. A piece unpacks to
-// a mebibyte and refers to blanks alone, of which the window is full.
-func bomb() (first, more []byte) {
+// gzipBomb returns a gzip stream of an array and spaces: its beginning, and a piece that may follow any number of
+// times. A piece unpacks to a mebibyte; it refers back to spaces only, which fill the window.
+func gzipBomb() (first, more []byte) {
 	const mebibyte = 1 << 20
 	blanks := bytes.Repeat([]byte{' '}, mebibyte)
 	var packed bytes.Buffer
-	// Writing to a Buffer does not fail, nor does a level that there is.
+	// Writes to a Buffer do not fail, and the level is valid.
 	writer, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	cut := func() []byte {
 		_ = writer.Flush()
@@ -105,14 +104,14 @@ func bomb() (first, more []byte) {
 	return first, cut()
 }
 
-// endlessHeaders writes an answer whose headers have no end.
+// endlessHeaders writes an answer whose headers never end.
 func endlessHeaders(w http.ResponseWriter, r *http.Request) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // As in sever.
+		panic(http.ErrAbortHandler) // As in cutConnection.
 	}
 	defer func() { _ = conn.Close() }()
-	// The server does not know the connection any more and would leave it open when it stops.
+	// The server does not know a hijacked connection and would leave it open when it stops.
 	defer context.AfterFunc(r.Context(), func() { _ = conn.Close() })()
 	_, err = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: " + jsonType + "\r\n"))
 	lines := []byte(strings.Repeat("X-Padding: "+strings.Repeat("x", 1000)+"\r\n", 32))

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// walk follows a list for up to so many pages and returns the numbers of their records, and the cursors that came more than once.
+// walk follows a list for up to so many pages and returns the numbers of their records, and the cursors that came more
+// than once.
 func (c *Client) walk(path string, pages int) (records []int, again []string) {
 	c.T.Helper()
 	next, seen := "", map[string]bool{}

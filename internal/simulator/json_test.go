@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// node is a JSON value as a test reads it: by a reader of its own, which forgets nothing of what was sent. encoding/json would
-// take the last of doubled members, mend lone surrogates and bad UTF-8, and round numbers, all without a word.
+// node is a JSON value as a test reads it: by a reader of its own, which forgets nothing of what was sent.
+// encoding/json would take the last of doubled members, mend lone surrogates and bad UTF-8, and round numbers, all
+// without a word.
 type Node struct {
 	Kind     byte     // {, [, ", t, f, n, or 0 for a number
 	Compact  string   // as sent, without insignificant white space, bad bytes and lone surrogates replaced

@@ -1,7 +1,7 @@
 package simulator
 
-// The names of places and people. Some hold what a careless reader stumbles over: apostrophes, quotation marks, letters
-// beyond ASCII and one character beyond the BMP.
+// Some names of places and people contain what a careless reader trips over: apostrophes, quotation marks, letters
+// beyond ASCII and a character beyond the BMP.
 var (
 	places = [...]string{
 		"Maple Grove", "Riverside", "Oak Hill", "Cedar Ridge", "Lakeview", "Prairie Wind", "Coteau", "St. Mary's", "Niños Héroes",
@@ -32,6 +32,6 @@ var (
 		"Wilson", "Anderson", "Martín", "St. John", "Nakamura", "𠮷野", "Ivanov", "Tran", "Kim", "Wójcik", "Sánchez", "Moore", "Young",
 		"King", "Wright", "Lopez", "Hill",
 	}
-	// gradeNames index grades by number, with 0 for kindergarten.
+	// gradeNames is indexed by grade, 0 for kindergarten.
 	gradeNames = [...]string{"K", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}
 )

@@ -4,9 +4,10 @@ import (
 	"strings"
 )
 
-// fan says over what a client calls an operation; the oracle makes the same calls.
+// FanOut is what a client calls an operation for.
 type FanOut int
 
+// The fan-outs.
 const (
 	Once FanOut = iota
 	PerDistrict
@@ -14,33 +15,32 @@ const (
 	PerPerspective // per school and perspective that sees it
 	PerStudent     // of 4.4
 	PerRoster      // per perspective and student of 4.4
-	PerEducator    // per perspective and educator that it named in 4.13 or 4.9
+	PerEducator    // per perspective and educator of 4.13 and 4.9
 	PerRecord      // per perspective and record of a list
 )
 
-// operation is one operation of the specification, as data. Adding one is adding an entry, a source of records and, for the
-// oracle, its tables.
+// Operation is an operation of the specification, as data.
 type Operation struct {
-	Name     string // the dataset that a client makes of it
+	Name     string // of its dataset
 	Template string
 	Required []string // query parameters
 	Optional []string
-	// wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
+	// Wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
 	Wrapper string
-	// single is the member that wraps the record of a single read where it is not bare; empty for a list.
+	// Single is the member that wraps the record of a single read where it is not bare; empty for a list.
 	Single string
-	// about is what the call names beside a school, see subjectName.
+	// About is what the call names besides a school, see SubjectName.
 	About  EntityKind
 	FanOut FanOut
-	Feed   string // the list whose records perRecord is about
+	Feed   string // the list whose records PerRecord reads
 	source func(*World, *Call) List
 
 	segments []string
-	salt     uint64 // makes records of two operations at one position differ in style
+	salt     uint64 // makes operations differ in style at the same position
 	Tables   []Table
 }
 
-// subjectName is the parameter that names what a call is about: so in a path, with - for _ in a query.
+// SubjectName returns the path parameter that names what a call is about; a query has - for _.
 func SubjectName(about EntityKind) string {
 	switch about {
 	case StudentEntity:
@@ -54,18 +54,18 @@ func SubjectName(about EntityKind) string {
 	}
 }
 
-// source is the list that a call reads, before filters and paging: positions from 0 to count-1.
+// List is the list that a call reads, before filters and paging: positions from 0 to Count-1.
 type List struct {
 	Count int
-	// keep tells whether the call's filters leave the record at a position in the list; nil keeps all.
+	// Keep reports whether the filters keep the record at a position; nil keeps all.
 	Keep func(i int) bool
-	// record makes the record at a position.
+	// Record returns the record at a position.
 	Record func(a *Arena, i int) []Member
-	// element makes, instead of record, what stands there: a record whose members have their order, or something else.
+	// Element replaces Record for lists whose members are already ordered, or whose elements may not be records.
 	Element func(a *Arena, i int) Value
 }
 
-// at is what stands at a position of the list.
+// At returns the element at a position.
 func (s *List) At(a *Arena, i int) Value {
 	if s.Element != nil {
 		return s.Element(a, i)
@@ -73,7 +73,7 @@ func (s *List) At(a *Arena, i int) Value {
 	return Value{Kind: Object, Sub: s.Record(a, i)}
 }
 
-// next is the first position from i on whose record is in the list, or count.
+// Next returns the first position from i on that passes the filters, or Count.
 func (s *List) Next(i int) int {
 	for i < s.Count && s.Keep != nil && !s.Keep(i) {
 		i++
@@ -81,7 +81,7 @@ func (s *List) Next(i int) int {
 	return i
 }
 
-// operations lists what the service serves. Template paths are exact: 4.2 ends in a slash, 4.1 does not.
+// Operations returns the operations of the service. Paths are exact: 4.2 ends in a slash, 4.1 does not.
 func Operations() []*Operation {
 	list := []*Operation{
 		{
@@ -190,18 +190,18 @@ func Operations() []*Operation {
 	return list
 }
 
-// common are the parameters that all enrollment lists may have.
-func common() []string {
+// commonParameters returns the parameters of every enrollment list.
+func commonParameters() []string {
 	return []string{"effective-date", "modified-since", "include-removed", "next-page"}
 }
 
-// roster is 4.11 or 4.12: a list of one student's or educator's classes.
+// roster returns 4.11 or 4.12: the list of one student's or educator's classes.
 func roster(name, template, wrapper string, about EntityKind, fan FanOut, list func(*World, *Call) List) *Operation {
 	return &Operation{
 		Name:     name,
 		Template: template,
 		Required: []string{"perspective-bid", strings.ReplaceAll(SubjectName(about), "_", "-")},
-		Optional: append(common(), "school-bid"),
+		Optional: append(commonParameters(), "school-bid"),
 		Wrapper:  wrapper,
 		About:    about,
 		FanOut:   fan,
@@ -209,20 +209,20 @@ func roster(name, template, wrapper string, about EntityKind, fan FanOut, list f
 	}
 }
 
-// enrollment is a list of 4.7 to 4.9 or 4.13: they share their parameters, but for what each knows more.
+// enrollment returns a list of 4.7 to 4.9 or 4.13. They share their parameters, and each may have more.
 func enrollment(name, template, wrapper string, list func(*World, *Call) List, more ...string) *Operation {
 	return &Operation{
 		Name:     name,
 		Template: template,
 		Required: []string{"perspective-bid", "school-bid"},
-		Optional: append(more, common()...),
+		Optional: append(more, commonParameters()...),
 		Wrapper:  wrapper,
 		FanOut:   PerPerspective,
 		source:   list,
 	}
 }
 
-// listedRecords is the number of records of 4.1.
+// listedRecords returns the number of records of 4.1.
 func (w *World) listedRecords() int {
 	if w.bidless {
 		return w.listed + 1
@@ -230,7 +230,7 @@ func (w *World) listedRecords() int {
 	return w.listed
 }
 
-// listedRecord is an element of 4.1: a school, or the one without a bid behind them.
+// listedRecord returns an element of 4.1: a school, or after all schools the one without a bid.
 func (w *World) listedRecord(a *Arena, i int) []Member {
 	if i < w.listed {
 		return w.schoolRecord(a, i)

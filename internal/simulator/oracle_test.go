@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// TestOracleAgreesWithWhatIsServed reads the whole service over HTTP, decodes it with encoding/json and makes rows of it by the
-// rules of the contract for clean values. Only the list of tables is shared with the oracle.
+// TestOracleAgreesWithWhatIsServed reads the whole service over HTTP, decodes it with encoding/json and makes rows of
+// it by the rules of the contract for clean values. Only the list of tables is shared with the oracle.
 func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 	t.Parallel()
 	world := simulator.Small()
@@ -96,7 +96,8 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	}
 }
 
-// agree compares what the oracle says with what the service serves to calls that carry the given parameters where they are known.
+// agree compares what the oracle says with what the service serves to calls that carry the given parameters where they
+// are known.
 func agree(t *testing.T, world *simulator.World, c *simulator.Client, options oracle.Options, send url.Values) {
 	t.Helper()
 	served, expected := export(c, world, send), oracle.Expect(world, options)

@@ -1,6 +1,6 @@
 package simulator
 
-// The three ways in which the last page says that there is no next one; observed clients met all of them.
+// The ways in which the last page says that there is no next one; clients have met all of them.
 const (
 	endAbsent = iota
 	endNull
@@ -8,13 +8,13 @@ const (
 	ends
 )
 
-// page appends the answer to a call: its whole body, or what a fault makes of it, which is empty for none.
+// page appends the body of an answer, or what a fault makes of it.
 func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) {
 	c.moved = fault == FaultListMoves
 	size = w.PageSize(c, size)
 	list := w.List(c)
 	if fault == FaultDeepNesting {
-		list = List{Count: 1, Element: func(*Arena, int) Value { return deep() }}
+		list = List{Count: 1, Element: func(*Arena, int) Value { return deepNesting() }}
 	}
 	if c.Op.Single != "" {
 		w.single(r, a, c, &list)
@@ -22,7 +22,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	}
 	k := w.Container(c)
 	if fault == FaultCursorLoop || fault == FaultEndlessPages || fault == FaultEmptyPages {
-		w.trap(r, a, c, &k, &list, size, fault)
+		w.endlessList(r, a, c, &k, &list, size, fault)
 		return
 	}
 	if k.Wrapper == "" {
@@ -32,7 +32,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	if !k.Paged {
 		size = list.Count
 	}
-	// Where pagination stands follows from the call, so that a client meets it before the records too.
+	// The position of pagination follows from the call, so clients also meet it before the records.
 	style := w.Style(c, c.From)
 	first := list.Next(c.From)
 	r.dst = append(r.dst, '{')
@@ -54,7 +54,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	r.dst = append(r.dst, '}')
 }
 
-// style decides how the record or page at a position of a call's list is written.
+// Style returns the number that decides how the record or page at a position of a call's list is written.
 func (w *World) Style(c *Call, i int) uint64 {
 	h := Hash(w.seed^c.Op.salt, c.School, c.District, i)
 	if c.Op.About != 0 {
@@ -63,8 +63,8 @@ func (w *World) Style(c *Call, i int) uint64 {
 	return h
 }
 
-// single appends the record of a single read, bare or wrapped: which of them the service does is unknown (observed, "Containers
-// and fields"), but for 4.5, which is bare unless the world is an odd one.
+// single appends the record of a single read, bare or wrapped: it is unknown which one the service sends (observed,
+// "Containers and fields"). 4.5 is bare unless the world has quirks.
 func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	style := w.Style(c, 0)
 	wrapped := style>>60&1 == 0 && (c.Op.About != StudentEntity || w.quirks != nil)
@@ -78,7 +78,7 @@ func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	}
 }
 
-// after is the position of the record that follows size records from the position first on, or count.
+// after returns the position of the record that follows size records from first on, or Count.
 func (s *List) after(first, size int) int {
 	i := first
 	for n := 0; n < size && i < s.Count; n++ {
@@ -103,7 +103,7 @@ func (w *World) records(r *renderer, a *Arena, c *Call, list *List, i, size int)
 	return i
 }
 
-// pagination appends the member that says whether there is a page from the position next on. It is false if the list has none.
+// pagination appends the pagination member for a next page at position next. It returns false if the list has none.
 func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next int) bool {
 	if !k.Paged {
 		if k.Pagination != "" {

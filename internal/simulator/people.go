@@ -7,15 +7,15 @@ type student struct {
 	school  int
 	index   int
 	bid     Bid
-	matched bool // 4.4 gives no studentBid for one who is not
+	matched bool // 4.4 has a studentBid
 	grade   int  // in the current academic year, 0 for kindergarten
 	ability int  // thousandths of a standard deviation
 	since   int  // academic year of enrollment
-	from    int  // the school in which older results were taken, or school
-	draw    Rand // goes on with names, which most callers do not need
+	from    int  // the school of older results
+	draw    Rand // continues with names, which most callers do not need
 }
 
-// student makes the student at an index of the roster, below school.students.
+// student returns the student at an index of the roster, below school.students.
 func (w *World) student(school, index int) student {
 	s := &w.schools[school]
 	d := Rand{Hash(w.seed, int(StudentEntity), school, index)}
@@ -36,7 +36,6 @@ func (w *World) student(school, index int) student {
 	return st
 }
 
-// person is a name.
 type person struct{ first, middle, last string }
 
 func (d *Rand) person() person {
@@ -52,14 +51,14 @@ func (st *student) person() person {
 	return d.person()
 }
 
-// studentID is the state's student id: digits, at times with leading zeros, which make it text.
+// studentID returns the state's student id: digits, some with leading zeros, so it is text.
 func (st *student) studentID() string {
 	n := Hash(st.bid.Low, 1) % 10_000_000_000
 	digits := strconv.FormatUint(n, 10)
 	return "0000000000"[:10-len(digits)] + digits
 }
 
-// identity is the studentBid of one who has one.
+// identity returns the studentBid, absent for unmatched students.
 func (st *student) identity() Value {
 	if !st.matched {
 		return Value{}
@@ -67,7 +66,7 @@ func (st *student) identity() Value {
 	return idOf(st.bid)
 }
 
-// identityText is the same as text, empty for one who has none.
+// identityText returns the studentBid as text, empty for unmatched students.
 func (w *World) identityText(st *student) string {
 	if !st.matched {
 		return ""
@@ -75,7 +74,7 @@ func (w *World) identityText(st *student) string {
 	return w.bidText(st.bid)
 }
 
-// studentRecord is an element of 4.4.
+// studentRecord returns an element of 4.4.
 func (w *World) studentRecord(a *Arena, school, index int) []Member {
 	st := w.student(school, index)
 	name := st.person()

@@ -17,8 +17,8 @@ func oddWorld(seed uint64) *simulator.World {
 	return simulator.NewWorld(simulator.Options{Seed: seed, Quirks: odd.New(), SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
 }
 
-// TestOracleAgreesOnQuirks reads an odd world with a reader of JSON and of the contract's rules that shares nothing with what made
-// it odd.
+// TestOracleAgreesOnQuirks reads an odd world with a reader of JSON and of the contract's rules that shares nothing
+// with what made it odd.
 func TestOracleAgreesOnQuirks(t *testing.T) {
 	t.Parallel()
 	world := oddWorld(7)

@@ -11,7 +11,7 @@ type Quirks interface {
 	ParseBid(text string) (Bid, bool)
 }
 
-// list returns the list of a call.
+// List returns the list of a call.
 func (w *World) List(c *Call) List {
 	list := w.filled(c, c.Op.source(w, c))
 	if w.quirks == nil {
@@ -20,7 +20,7 @@ func (w *World) List(c *Call) List {
 	return w.quirks.List(w, c, list)
 }
 
-// hash folds a call and further numbers into one.
+// Hash hashes a call and further numbers.
 func (w *World) Hash(c *Call, parts ...int) uint64 {
 	return Hash(w.seed^c.Op.salt, append([]int{c.School, c.District}, parts...)...)
 }

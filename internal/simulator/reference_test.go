@@ -24,8 +24,8 @@ var (
 	momentForm  = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$`)
 )
 
-// The reading of answers by the letter of the contract that the oracle is held against. Of the simulator's own code it shares the
-// list of tables alone.
+// The reading of answers by the letter of the contract that the oracle is held against. Of the simulator's own code it
+// shares the list of tables alone.
 
 // flattener is what came of the answers read so far.
 type flattener struct {

@@ -6,17 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// renderer appends records to a page as JSON. How a record is written (order of members, spaces, escapes) follows from its
-// style number, and tells nothing: observed clients met members in any order.
+// renderer appends records to a page as JSON. A style number decides on the order of members, spaces and escapes, none
+// of which mean anything: clients have met members in any order.
 type renderer struct {
 	dst    []byte
-	spaced bool // a blank after each comma and colon
-	ascii  bool // everything beyond ASCII as \u escapes, and / as \/
-	// canonical leaves out what is insignificant in odd values.
+	spaced bool // a space after each comma and colon
+	ascii  bool // escape everything beyond ASCII, and /
+	// canonical omits what is insignificant in odd values.
 	canonical bool
 }
 
-// element appends one record in a style. With ordered set its members have their order already, and it may be no object.
+// element appends an element in a style. With ordered set its members are in order already, and it may not be an
+// object.
 func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	r.spaced = style&15 == 0
 	r.ascii = style>>4&3 == 0
@@ -27,7 +28,7 @@ func (r *renderer) element(v *Value, style uint64, ordered bool) {
 	}
 }
 
-// shuffled writes an object whose members start at one place and go on in steps that meet each member once.
+// shuffled writes an object, starting at any member, in steps that reach every member once.
 func (r *renderer) shuffled(members []Member, style uint64) {
 	n := len(members)
 	if n == 0 {
@@ -113,7 +114,7 @@ func (r *renderer) value(v *Value) {
 	}
 }
 
-// oddName writes the name of an odd member, which may hold anything.
+// oddName writes the name of an odd member.
 func (r *renderer) oddName(m *Member) {
 	if m.Literal.Name != "" && !r.canonical {
 		r.dst = append(r.dst, m.Literal.Name...)
@@ -144,7 +145,8 @@ func (r *renderer) container(v *Value) {
 	r.ascii = ascii
 }
 
-// appendString writes a JSON string. With ascii set every rune beyond ASCII is escaped, beyond the BMP as a surrogate pair.
+// AppendString appends a JSON string. With ascii set it escapes every rune beyond ASCII, beyond the BMP as a surrogate
+// pair.
 func AppendString(dst []byte, s string, ascii bool) []byte {
 	dst = append(dst, '"')
 	for _, c := range s {
@@ -169,13 +171,14 @@ func AppendString(dst []byte, s string, ascii bool) []byte {
 	return append(dst, '"')
 }
 
+// AppendEscape appends a UTF-16 code unit as a \u escape.
 func AppendEscape(dst []byte, c rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[c>>12&15], hexDigits[c>>8&15], hexDigits[c>>4&15], hexDigits[c&15])
 }
 
 func appendDay(dst []byte, d Day) []byte {
 	year, month, dayOfMonth := d.Time().Date()
-	dst = strconv.AppendInt(dst, int64(year), 10) // The world lies between the years 1000 and 9999.
+	dst = strconv.AppendInt(dst, int64(year), 10) // Years have four digits.
 	dst = append(dst, '-')
 	dst = appendTwo(dst, int(month))
 	dst = append(dst, '-')

@@ -14,22 +14,22 @@ import (
 const (
 	jsonType = "application/json; charset=utf-8"
 	htmlType = "text/html; charset=utf-8"
-	// stallBound ends a stall whose fault names no bound: longer than any client should wait.
-	stallBound = 2 * time.Minute
+	// maxStall limits stalls whose fault sets no limit; no client should wait longer.
+	maxStall = 2 * time.Minute
 )
 
-// reply is what goes over the wire.
+// reply is an answer as it is sent.
 type reply struct {
-	status      int // 0 if nothing is answered
+	status      int // 0 without an answer
 	contentType string
 	retryAfter  string
 	location    string
 	body        []byte
 	wait        time.Duration
-	cut         FaultKind // how the answer goes over the wire, if not plainly
+	cut         FaultKind // how the answer is cut or stretched; empty for a plain one
 }
 
-// needsBody says whether the fault is done to the right answer.
+// needsBody reports whether the fault needs the correct answer.
 func (f *Fault) needsBody() bool {
 	switch f.Kind {
 	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody, FaultTrickle, FaultEndlessBody,
@@ -40,7 +40,7 @@ func (f *Fault) needsBody() bool {
 	}
 }
 
-// reply is the right answer, or what a fault makes of it.
+// reply returns the correct answer, or what a fault makes of it.
 func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
 	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
 	if fault == nil {
@@ -48,14 +48,14 @@ func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
 	}
 	wait := fault.Latency
 	if wait <= 0 {
-		wait = stallBound
+		wait = maxStall
 	}
 	switch fault.Kind {
 	case FaultLatency:
 		right.wait = fault.Latency
 		return right
 	case FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultListMoves:
-		return right // The body was made so.
+		return right // They are in the body.
 	case FaultTruncate, FaultTruncateChunked, FaultEndlessBody, FaultGzipBomb, FaultEndlessHeaders:
 		right.cut = fault.Kind
 		return right
@@ -97,7 +97,7 @@ func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
 
 const maintenancePage = "<!DOCTYPE html>\n<html><head><title>Maintenance</title></head><body><h1>We will be back soon</h1></body></html>\n"
 
-// errorBodies is the number of shapes in which public clients have met errors.
+// errorBodies counts the shapes of errors that public clients have met.
 const errorBodies = 6
 
 func errorBody(style, status int, message string) []byte {
@@ -118,22 +118,22 @@ func errorBody(style, status int, message string) []byte {
 	}
 }
 
-// hold waits before the answer begins. It is false for a client that has gone and needs none.
-func (p *reply) hold(ctx context.Context) bool {
+// waitBefore waits before the answer begins. It returns false if the client has gone.
+func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody || p.cut == FaultTrickle {
-		return true // It waits in the middle.
+		return true // They wait while sending.
 	}
-	return pause(ctx, p.wait)
+	return wait(ctx, p.wait)
 }
 
-// send writes the reply, or half of it. Errors of writing mean that the client has gone, which needs no answer.
+// send writes the reply, or half of it. It ignores write errors: they mean that the client has gone.
 func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 	switch p.cut {
 	case FaultReset, FaultStall:
-		sever(w, nil)
+		cutConnection(w, nil)
 		return
 	case FaultTruncateChunked:
-		sever(w, p.halfInChunks())
+		cutConnection(w, p.halfInChunks())
 		return
 	case FaultEndlessHeaders:
 		endlessHeaders(w, r)
@@ -169,15 +169,15 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 		_, _ = w.Write(p.body)
 		return
 	}
-	// A handler that returns before it has written what Content-Length announced makes net/http close the connection.
+	// net/http closes the connection if a handler writes less than Content-Length announced.
 	_, _ = w.Write(p.body[:len(p.body)/2])
 	if p.cut == FaultStallBody {
 		_ = http.NewResponseController(w).Flush()
-		pause(r.Context(), p.wait)
+		wait(r.Context(), p.wait)
 	}
 }
 
-// halfInChunks is a raw answer that ends after a chunk which is not the last.
+// halfInChunks returns a raw answer that ends before the last chunk.
 func (p *reply) halfInChunks() []byte {
 	half := p.body[:len(p.body)/2]
 	raw := "HTTP/1.1 200 OK\r\nContent-Type: " + p.contentType + "\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -187,11 +187,11 @@ func (p *reply) halfInChunks() []byte {
 	return []byte(raw)
 }
 
-// sever writes raw bytes, if any, and ends the connection: in the middle of an answer, or by a reset if there is none.
-func sever(w http.ResponseWriter, raw []byte) {
+// cutConnection writes raw bytes, if any, and ends the connection; without any it resets it.
+func cutConnection(w http.ResponseWriter, raw []byte) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		// A recorder of tests or HTTP/2 has no connection to take over; net/http ends the stream on this panic, silently.
+		// A test recorder or HTTP/2 has no connection to take over; on this panic net/http silently ends the stream.
 		panic(http.ErrAbortHandler)
 	}
 	if len(raw) > 0 {
@@ -202,14 +202,14 @@ func sever(w http.ResponseWriter, raw []byte) {
 	_ = conn.Close()
 }
 
-// etag changes with the body; the service sends one and nobody is known to use it.
+// etag changes with the body, as the service's does.
 func etag(body []byte) string {
 	sum := crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
 	return `W/"` + strconv.FormatInt(int64(len(body)), 16) + "-" + strconv.FormatUint(uint64(sum), 16) + `"`
 }
 
-// pause waits, but not for a client that has gone: then it returns false.
-func pause(ctx context.Context, wait time.Duration) bool {
+// wait returns false if the client goes first.
+func wait(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
 		return true
 	}

@@ -1,9 +1,9 @@
 package simulator
 
-// sitting is what a test result is made of before its members are written: one student's test in one subject.
-type sitting struct {
-	school   int // the one asked
-	at       int // the school in which the test was taken
+// testEvent is one student's test in one subject, from which the members of a result are made.
+type testEvent struct {
+	school   int // the one asked for
+	at       int // the school of the test
 	index    int
 	student  student
 	subject  int
@@ -18,15 +18,15 @@ type sitting struct {
 	draw     Rand
 }
 
-// sitting makes the i-th result that 4.6 lists for a school, below school.results.
-func (w *World) sitting(school, index int) sitting {
+// testEvent returns the result at an index of 4.6's list, below school.results.
+func (w *World) testEvent(school, index int) testEvent {
 	s := &w.schools[school]
-	pupil, subject := s.place(index)
+	pupil, subject := s.studentAndSubject(index)
 	d := Rand{Hash(w.seed, int(resultEntity), school, index)}
-	r := sitting{school: school, index: index, subject: subject, student: w.student(school, pupil)}
+	r := testEvent{school: school, index: index, subject: subject, student: w.student(school, pupil)}
 	r.at, r.grade = school, r.student.grade
-	// Results follow the student: one who has moved brings those of the school before (observed: a result's schoolBid may
-	// differ from the school asked for), with the terms of its district.
+	// Results follow the student: after a move they include those of the previous school (observed: a result's
+	// schoolBid may differ from the school asked for), with the terms of its district.
 	if d.Chance(600) {
 		r.at = r.student.from
 	}
@@ -49,7 +49,7 @@ func (w *World) sitting(school, index int) sitting {
 	return r
 }
 
-// term draws the term of a result: mostly the newest, as 4.6 returns the most relevant result of the last year.
+// term picks the term of a result, mostly the newest: 4.6 returns the most relevant result of the last year.
 func (d *Rand) term(terms []term) term {
 	newest := len(terms) - 1
 	if d.Chance(700) {
@@ -58,9 +58,9 @@ func (d *Rand) term(terms []term) term {
 	return terms[d.Below(len(terms))]
 }
 
-// resultRecord is an element of testResults (specification, "TestResult").
+// resultRecord returns an element of testResults (specification, "TestResult").
 func (w *World) resultRecord(a *Arena, school, index int) []Member {
-	r := w.sitting(school, index)
+	r := w.testEvent(school, index)
 	d := &r.draw
 	paper := &tests[r.subject][bandOf(r.grade)]
 	margin := rounded(r.error, 100)
@@ -85,10 +85,10 @@ func (w *World) resultRecord(a *Arena, school, index int) []Member {
 		Member{"items", d.known(970, d.items(a, questions))},
 		Member{"responseDisengagedPercentage", d.known(700, decimalOf(d.disengaged()))},
 		Member{"impactOfDisengagement", d.known(500, decimalOf(-d.Below(320)))},
-		Member{"administrationStartDateTime", d.moment(r.start)},
-		Member{"administrationEndDateTime", d.known(990, d.moment(r.end))},
+		Member{"administrationStartDateTime", d.timestamp(r.start)},
+		Member{"administrationEndDateTime", d.known(990, d.timestamp(r.end))},
 		Member{"norms", d.norms(a, r.z)},
-		Member{"modifiedDateTime", d.moment(r.modified)},
+		Member{"modifiedDateTime", d.timestamp(r.modified)},
 		Member{"instructionalAreas", w.areas(a, &r, paper)},
 		Member{"lexile", d.lexile(a, &r)},
 		Member{"quantile", d.quantile(a, &r)},
@@ -96,8 +96,8 @@ func (w *World) resultRecord(a *Arena, school, index int) []Member {
 	)
 }
 
-// moment adds a fraction or not, and says Z or not: observed precisions are mixed.
-func (d *Rand) moment(millis int64) Value {
+// timestamp adds a fraction or not, and Z or not: clients have met mixed precisions.
+func (d *Rand) timestamp(millis int64) Value {
 	precision := withMillis
 	if d.Chance(300) {
 		precision = d.next() % precisions
@@ -117,7 +117,7 @@ func (d *Rand) items(a *Arena, questions int) Value {
 	)
 }
 
-// disengaged is a percentage in hundredths: mostly none.
+// disengaged returns a percentage in hundredths, mostly 0.
 func (d *Rand) disengaged() int {
 	if d.Chance(700) {
 		return 0
@@ -125,7 +125,7 @@ func (d *Rand) disengaged() int {
 	return d.Below(3500)
 }
 
-// norms are one to three: status against the norms of one or two years, and growth.
+// norms returns one to three norms: status against the norms of one or two years, and growth.
 func (d *Rand) norms(a *Arena, z int) Value {
 	norm := func(reference, sort string, z int) Member {
 		return Member{Value: a.object(
@@ -147,8 +147,8 @@ func (d *Rand) norms(a *Arena, z int) Value {
 	return a.array(list[:n]...)
 }
 
-// areas are the scores by instructional area: less certain than the whole, and around it.
-func (w *World) areas(a *Arena, r *sitting, paper *test) Value {
+// areas returns the scores by instructional area: around the overall score, and less certain.
+func (w *World) areas(a *Arena, r *testEvent, paper *test) Value {
 	d := &r.draw
 	var list [5]Member
 	for i, name := range paper.areas {
@@ -169,7 +169,7 @@ func (w *World) areas(a *Arena, r *sitting, paper *test) Value {
 	return a.array(list[:len(paper.areas)]...)
 }
 
-func (d *Rand) lexile(a *Arena, r *sitting) Value {
+func (d *Rand) lexile(a *Arena, r *testEvent) Value {
 	if r.subject != reading || !d.Chance(800) {
 		return Value{}
 	}
@@ -182,7 +182,7 @@ func (d *Rand) lexile(a *Arena, r *sitting) Value {
 	)
 }
 
-func (d *Rand) quantile(a *Arena, r *sitting) Value {
+func (d *Rand) quantile(a *Arena, r *testEvent) Value {
 	if r.subject != mathematics || !d.Chance(600) {
 		return Value{}
 	}
@@ -196,8 +196,8 @@ func (d *Rand) quantile(a *Arena, r *sitting) Value {
 	)
 }
 
-// accommodations are an array on a few results (observed, "Test results"). Their names are plain ASCII without a slash: an
-// exporter hands them on as sent, so there must be one way only of sending them.
+// accommodations returns an array for a few results (observed, "Test results"). The names are plain ASCII without a
+// slash: exporters store them as sent, so there must be one spelling.
 func (d *Rand) accommodations(a *Arena) Value {
 	if !d.Chance(25) {
 		return Value{}

@@ -2,8 +2,8 @@ package simulator
 
 import "slices"
 
-// The service's own rules for test results (specification, "What the service does", 4, and "Limits") and what follows from the meaning
-// of its values. A world keeps all of them unless [Options.Break] names them.
+// The service's own rules for test results (specification, "What the service does", 4, and "Limits"), and those that
+// follow from the meaning of its values. A world breaks only those that [Options.Break] names.
 const (
 	RuleOneResultPerSubject = "one_result_per_subject"
 	RulePageSize            = "page_size"
@@ -14,18 +14,17 @@ const (
 	RuleUnknownTerm         = "unknown_term"
 )
 
-// Rules names every rule, in the order of the contract.
+// Rules returns the names of all rules, in the order of the contract.
 func Rules() []string {
 	return []string{
 		RuleOneResultPerSubject, RulePageSize, RuleOlderThanAYear, RuleRITOrder, RuleItemsOrder, RuleUnknownStudent, RuleUnknownTerm,
 	}
 }
 
-// broken reports whether the world breaks a rule.
 func (w *World) broken(rule string) bool { return slices.Contains(w.breaks, rule) }
 
-// Of each brokenPeriod results of a school one breaks each rule: the one at the rule's position. The result before that of
-// one_result_per_subject does not break a rule, because it is the other one of the pair.
+// Each rule is broken by one result in brokenPeriod. The result before that of one_result_per_subject breaks no rule,
+// because it is the other half of the pair.
 const brokenPeriod = 20
 
 func brokenAt(index int) string {
@@ -46,7 +45,7 @@ func brokenAt(index int) string {
 	return ""
 }
 
-// servedResult is an element of testResults as it is served: the record of [World.resultRecord], or what breaks a rule.
+// servedResult returns an element of testResults as it is served, with broken rules.
 func (w *World) servedResult(a *Arena, c *Call, index int) []Member {
 	members := w.resultRecord(a, c.School, index)
 	if rule := brokenAt(index); w.broken(rule) {
@@ -58,7 +57,7 @@ func (w *World) servedResult(a *Arena, c *Call, index int) []Member {
 	return members
 }
 
-// breakRule changes the members of a result so that it breaks a rule. One that lacks the members stays as it is.
+// breakRule makes a result break a rule. A result without the members is not changed.
 func (w *World) breakRule(members []Member, rule string, school, index int) {
 	set := func(name string, change func(v *Value)) {
 		if v := Find(members, name); v != nil {
@@ -92,15 +91,15 @@ func (w *World) breakRule(members []Member, rule string, school, index int) {
 
 // pair gives a result the student and subject of another result of the school.
 func (w *World) pair(members []Member, school, other int) {
-	student, subject := w.schools[school].place(other)
+	student, subject := w.schools[school].studentAndSubject(other)
 	*Find(members, "studentBid") = idOf(w.student(school, student).bid)
 	*Find(members, "subjectArea") = TextOf(subjectNames[subject])
 }
 
-// brokenPage is how many records the first page of a list of test results lacks in a world that breaks page_size.
+// brokenPage is how many records are missing from the first page of test results in a world that breaks page_size.
 const brokenPage = 3
 
-// pageSize is the number of records in the page of a call.
+// PageSize returns the number of records in the page of a call.
 func (w *World) PageSize(c *Call, size int) int {
 	if w.broken(RulePageSize) && c.Op.Name == "test_results" && c.From == 0 {
 		return max(1, size-brokenPage)

@@ -11,7 +11,8 @@ import (
 	"example.org/growthexport/internal/simulator/oracle"
 )
 
-// TestRules: a world keeps every rule of the service on any day, breaks only the requested ones, and otherwise has the same records.
+// TestRules: a world keeps every rule of the service on any day, breaks only the requested ones, and otherwise has the
+// same records.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	days := []time.Time{

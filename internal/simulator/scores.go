@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// subject indexes the subjects of the tests, the most taken first.
+// Subjects of the tests, the most frequent first.
 const (
 	mathematics = iota
 	reading
@@ -14,7 +14,7 @@ const (
 	subjects
 )
 
-// band is a range of grades that shares a test: kindergarten to 2, 3 to 5, 6 and up.
+// bands counts the ranges of grades that share a test: kindergarten to 2, 3 to 5, 6 and up.
 const bands = 3
 
 func bandOf(grade int) int {
@@ -30,7 +30,7 @@ func bandOf(grade int) int {
 
 var subjectNames = [subjects]string{"Mathematics", "Reading", "Language Usage", "Science"}
 
-// test is what the results of a subject and band have in common.
+// test is common to the results of a subject and band.
 type test struct {
 	name, key string
 	areas     []string
@@ -63,8 +63,8 @@ var tests = [subjects][bands]test{
 	},
 }
 
-// ritMeans are mean scores in tenths by subject, grade and season (fall, winter, spring), as published norms have them to within
-// a point or so; language usage and science are derived in ritMean.
+// ritMeans holds mean scores in tenths by subject, grade and season (fall, winter, spring), within a point or so of
+// published norms. ritMean derives language usage and science.
 var ritMeans = [2][13][3]int{
 	mathematics: {
 		{1396, 1501, 1571},
@@ -98,7 +98,7 @@ var ritMeans = [2][13][3]int{
 	},
 }
 
-// ritMean is the mean score in tenths; in summer students score a little below spring.
+// ritMean returns the mean score in tenths; summer is a little below spring.
 func ritMean(subject, grade int, s season) int {
 	drop := 0
 	if s == summer {
@@ -108,14 +108,14 @@ func ritMean(subject, grade int, s season) int {
 	case languageUsage:
 		return ritMeans[reading][grade][s] - 6 - drop
 	case science:
-		// Science grows more slowly: half way between reading and 200.
+		// Science grows more slowly: halfway between reading and 200.
 		return (ritMeans[reading][grade][s]+2000)/2 - drop
 	default:
 		return ritMeans[subject][grade][s] - drop
 	}
 }
 
-// ritDeviation is the standard deviation of scores in tenths: it widens with age.
+// ritDeviation returns the standard deviation of scores in tenths, which grows with age.
 func ritDeviation(subject, grade int) int {
 	switch subject {
 	case mathematics:
@@ -127,8 +127,7 @@ func ritDeviation(subject, grade int) int {
 	}
 }
 
-// percentileBounds are the standard normal quantiles at 1.5 %, 2.5 % ... 98.5 %, in thousandths: what lies between two of them
-// has the percentile between.
+// percentileBounds holds the standard normal quantiles at 1.5 %, 2.5 % ... 98.5 %, in thousandths.
 var percentileBounds = [...]int{
 	-2170, -1960, -1812, -1695, -1598, -1514, -1440, -1372, -1311, -1254, -1200, -1150, -1103, -1058, -1015, -974, -935, -896, -860, -824,
 	-789, -755, -722, -690, -659, -628, -598, -568, -539, -510, -482, -454, -426, -399, -372, -345, -319, -292, -266, -240, -215, -189,
@@ -137,13 +136,13 @@ var percentileBounds = [...]int{
 	1695, 1812, 1960, 2170,
 }
 
-// percentile of a standard normal deviate in thousandths, from 1 to 99.
+// percentile returns the percentile of a standard normal deviate in thousandths, from 1 to 99.
 func percentile(z int) int {
 	below, _ := slices.BinarySearch(percentileBounds[:], z)
 	return below + 1
 }
 
-// lexileText writes a reading measure: 690L, or BR40L below zero (beginning reader).
+// lexileText formats a reading measure: 690L, or BR40L below zero (beginning reader).
 func lexileText(measure int) string {
 	if measure < 0 {
 		return "BR" + strconv.Itoa(-measure) + "L"
@@ -151,7 +150,7 @@ func lexileText(measure int) string {
 	return strconv.Itoa(measure) + "L"
 }
 
-// quantileText writes a mathematics measure: 745Q, or EM40Q below zero (emerging mathematician).
+// quantileText formats a mathematics measure: 745Q, or EM40Q below zero (emerging mathematician).
 func quantileText(measure int) string {
 	if measure < 0 {
 		return "EM" + strconv.Itoa(-measure) + "Q"

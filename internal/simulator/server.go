@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// The credentials that a server takes unless its options say otherwise.
+// The default credentials of a server.
 const (
 	DefaultKey    = "simulated-key"
 	DefaultSecret = "simulated-pass"
 )
 
-// DefaultBasePath is where a server serves unless its options say otherwise: clients must not take the host for the root.
+// DefaultBasePath makes sure that clients do not assume that the service is at the root of its host.
 const DefaultBasePath = "/sim"
 
 // ServerOptions are all optional.
 type ServerOptions struct {
-	// BasePath is the path under which all operations lie, default DefaultBasePath; "/" is the root.
+	// BasePath is the path above all operations, default DefaultBasePath; "/" is the root.
 	BasePath string
 	// Key and Secret are the consumer key and secret, default DefaultKey and DefaultSecret.
 	Key, Secret string
@@ -29,40 +29,40 @@ type ServerOptions struct {
 	TokenLifetime time.Duration
 	// PageSize is the number of records in a page of 4.6, default 1000 (specification, "Limits").
 	PageSize int
-	// ListPageSize is that of the other paged operations, default 500; the specification does not show it.
+	// ListPageSize is that of other paged operations, default 500; it is not documented.
 	ListPageSize int
-	// Latency is waited before every answer.
+	// Latency delays every answer.
 	Latency time.Duration
 	// Gzip compresses answers for clients that accept it.
 	Gzip bool
-	// Faults befall requests; see [Fault] and [Server.SetFaults].
+	// Faults applies faults to requests; see [Server.SetFaults].
 	Faults []Fault
-	// LogLimit is the number of requests that the log keeps at least, default 100000; older ones are forgotten.
+	// LogLimit is the number of requests that the log keeps at least, default 100000.
 	LogLimit int
-	// Now is the clock of tokens, the log and dates in Retry-After, default time.Now. The records do not depend on it.
+	// Now is the clock of tokens, the log and dates in Retry-After, default time.Now. Records do not depend on it.
 	Now func() time.Time
 }
 
-// Server serves a world. It is safe for use by many goroutines.
+// Server serves a world. It is safe for concurrent use.
 type Server struct {
 	world      *World
 	options    ServerOptions
 	operations []*Operation
 	seq        atomic.Int64
 	inFlight   atomic.Int64
-	pages      sync.Pool // of *sheet
+	pages      sync.Pool // of *pageBuffer
 
 	mu     sync.Mutex // guards the rest
 	tokens tokens
 	log    requestLog
-	book   *faultBook
-	// answering is the number of requests between their fault and the beginning of their answer; see Fault.Above.
+	faults *faultPicker
+	// answering counts the requests that have been given their fault but not begun to be answered; see Fault.Above.
 	answering int
 }
 
 var _ http.Handler = (*Server)(nil)
 
-// sheet is the memory in which an answer's body is made.
+// pageBuffer is the reused memory of an answer's body.
 type pageBuffer struct {
 	renderer renderer
 	arena    Arena
@@ -102,35 +102,35 @@ func New(world *World, options ServerOptions) *Server {
 		pages:      sync.Pool{New: func() any { return &pageBuffer{} }},
 		tokens:     tokens{seed: world.seed, expiry: map[string]time.Time{}},
 		log:        requestLog{limit: options.LogLimit},
-		book:       newFaultBook(world.seed, options.Faults),
+		faults:     newFaultPicker(world.seed, options.Faults),
 	}
 }
 
-// BasePath is the path under which the server serves, without a slash at its end.
+// BasePath returns the path above all operations, without a slash at its end.
 func (s *Server) BasePath() string { return s.options.BasePath }
 
-// Log returns the newest requests in the order of their arrival.
+// Log returns the newest requests in order of arrival.
 func (s *Server) Log() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log.list()
 }
 
-// ResetLog forgets all requests. Tries go on being counted.
+// ResetLog clears the log. Tries continue to be counted.
 func (s *Server) ResetLog() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.entries = nil
 }
 
-// SetFaults replaces the faults and begins to count tries anew.
+// SetFaults replaces the faults and resets the count of tries.
 func (s *Server) SetFaults(faults []Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.book = newFaultBook(s.world.seed, faults)
+	s.faults = newFaultPicker(s.world.seed, faults)
 }
 
-// ServeHTTP answers one request: it is routed, checked, entered into the log with the fault that befalls it, and answered.
+// ServeHTTP routes, checks and logs a request, and answers it or applies its fault.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	entry := &Request{
 		Seq:      s.seq.Add(1),
@@ -167,7 +167,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, entry *Reque
 	entry.Authorized = true
 	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) {
 		if fault == FaultDeepNesting {
-			nested := deep()
+			nested := deepNesting()
 			page.renderer.value(&nested)
 			return
 		}
@@ -192,7 +192,7 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 		return
 	}
 	entry.Authorized = true
-	// The specification requires the header on every GET, though there is no body.
+	// The specification requires the header on every GET, although there is no body.
 	if sent, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || sent != "application/json" {
 		s.refuse(w, entry, refuse(http.StatusBadRequest, "missing header Content-Type: application/json"))
 		return
@@ -212,9 +212,9 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) { s.world.page(&page.renderer, &page.arena, c, size, fault) })
 }
 
-// answer makes the body of a request that nothing speaks against, and sends it or what the request's fault makes of it.
+// answer renders and sends the body of an accepted request, or what its fault makes of it.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, render func(*pageBuffer, FaultKind)) {
-	fault := s.strike(entry)
+	fault := s.pickFault(entry)
 	page, _ := s.pages.Get().(*pageBuffer)
 	defer s.pages.Put(page)
 	page.renderer.dst = page.renderer.dst[:0]
@@ -226,12 +226,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	}
 	reply := s.reply(fault, entry, page.renderer.dst)
 	entry.Status, entry.Bytes = reply.status, len(reply.body)
-	s.enter(entry)
-	held := (turnedAway(fault) || pause(r.Context(), s.options.Latency)) && reply.hold(r.Context())
-	s.leave(entry, fault)
+	s.addToLog(entry)
+	held := (isRejected(fault) || wait(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
+	s.endRequest(entry, fault)
 	if !held {
-		// Returning without a word would be an empty 200.
-		sever(w, nil)
+		// Just returning would send an empty 200.
+		cutConnection(w, nil)
 		return
 	}
 	reply.send(w, r, s.options.Gzip)
@@ -241,7 +241,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal) {
 	body := errorBody(0, refused.status, refused.message)
 	entry.Status, entry.Bytes = refused.status, len(body)
-	s.enter(entry)
+	s.addToLog(entry)
 	s.inFlight.Add(-1)
 	if refused.status == http.StatusMethodNotAllowed {
 		allowed := http.MethodGet
@@ -252,17 +252,17 @@ func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal)
 	}
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(refused.status)
-	// A client that has gone needs no answer, so the error is nobody's.
-	_, _ = w.Write(body) //nolint:gosec // What is echoed is JSON text for the client that sent it; no browser reads it.
+	// An error means that the client has gone.
+	_, _ = w.Write(body) //nolint:gosec // JSON text for the client that sent it; no browser reads it.
 }
 
-// turnedAway says whether there were too many requests for this one to be answered.
-func turnedAway(fault *Fault) bool { return fault != nil && fault.Above > 0 }
+// isRejected reports whether the fault limits concurrency.
+func isRejected(fault *Fault) bool { return fault != nil && fault.Above > 0 }
 
-// leave ends what strike began.
-func (s *Server) leave(entry *Request, fault *Fault) {
+// endRequest reverts the counts of pickFault.
+func (s *Server) endRequest(entry *Request, fault *Fault) {
 	s.inFlight.Add(-1)
-	if entry.Operation == OperationToken || turnedAway(fault) {
+	if entry.Operation == OperationToken || isRejected(fault) {
 		return
 	}
 	s.mu.Lock()
@@ -270,9 +270,9 @@ func (s *Server) leave(entry *Request, fault *Fault) {
 	s.answering--
 }
 
-// strike counts the try and finds its fault.
-func (s *Server) strike(entry *Request) *Fault {
-	target := aim{
+// pickFault counts the try and returns its fault.
+func (s *Server) pickFault(entry *Request) *Fault {
+	target := target{
 		operation: entry.Operation,
 		school:    entry.School,
 		district:  entry.District,
@@ -281,8 +281,8 @@ func (s *Server) strike(entry *Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	target.others = s.answering
-	fault, try := s.book.strike(&target)
-	if entry.Operation != OperationToken && !turnedAway(fault) {
+	fault, try := s.faults.count(&target)
+	if entry.Operation != OperationToken && !isRejected(fault) {
 		s.answering++
 	}
 	entry.Try = try
@@ -292,7 +292,7 @@ func (s *Server) strike(entry *Request) *Fault {
 	return fault
 }
 
-func (s *Server) enter(entry *Request) {
+func (s *Server) addToLog(entry *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.add(entry)

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// shape is what the contract knows of an object's members. All others are unknown.
+// Shape is what the contract knows about an object's members. All others are unknown.
 type Shape struct {
 	Columns  []Column          // source is the name of the member
 	Nests    map[string]*Shape // objects whose members are columns of the same row
@@ -43,13 +43,13 @@ func newShape(t *Table) *Shape {
 	return s
 }
 
-// takes reports whether a column takes the member of that name.
+// Takes reports whether a column takes the member of that name.
 func (s *Shape) Takes(name string) bool {
 	return slices.ContainsFunc(s.Columns, func(col Column) bool { return col.Source == name })
 }
 
-// unsent compares the contract with the first object of this shape that the world made, in which absent members still have their
-// place.
+// unsent compares the contract with the first object of this shape that the world made, which still has its absent
+// members.
 func (s *Shape) unsent(members []Member) *unsentMembers {
 	s.once.Do(func() {
 		sent := func(name string) bool {
@@ -66,7 +66,7 @@ func (s *Shape) unsent(members []Member) *unsentMembers {
 	return &s.missing
 }
 
-// nest and child return the shape of an object's member, nil if it has none.
+// nest and child return the shape of an object's member, or nil.
 func (s *Shape) nest(name string) *Shape {
 	if s == nil {
 		return nil
@@ -81,7 +81,7 @@ func (s *Shape) child(name string) *Shape {
 	return s.Children[name]
 }
 
-// find is the last member of that name, as the last of doubled members counts.
+// Find returns the last member of that name: of doubled members the last one counts.
 func Find(members []Member, name string) *Value {
 	for i := len(members) - 1; i >= 0; i-- {
 		if members[i].Name == name && members[i].Kind != Absent {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Start serves on an address, "127.0.0.1:0" if empty, until the context ends or stop is called. Stop closes the listener and all
-// connections, answered or not, and may be called more than once; requests that were waiting, such as stalls, end with it. The base
-// URL includes the server's base path.
+// Start serves on an address (default "127.0.0.1:0") until the context ends or stop is called. Stop closes the listener
+// and all connections, ends waiting requests such as stalls, and may be called more than once. The base URL includes
+// the base path.
 func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop func(), err error) {
 	root, stop, err := serve(ctx, s, addr)
 	if err != nil {
@@ -21,7 +21,7 @@ func Start(ctx context.Context, s *Server, addr string) (baseURL string, stop fu
 	return root + s.BasePath(), stop, nil
 }
 
-// serve serves a handler. The root has no path.
+// Requests end with the server: a stall must not outlive it.
 func serve(ctx context.Context, handler http.Handler, addr string) (root string, stop func(), err error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"

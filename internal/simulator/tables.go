@@ -9,29 +9,29 @@ import (
 	"example.org/growthexport/schemas/contract"
 )
 
-// table is a table of the contract: its columns in order, where each value comes from, and what identifies a row.
+// Table is a table of the contract: its columns in order, their sources, and what identifies a row.
 type Table struct {
 	Name    string
 	Dataset string
 	Each    string // the array of the record whose elements are the rows; empty if the record is the row
-	// bare is the source of the column that takes elements that are text rather than objects; empty if there is none.
+	// Bare is the source of the column that takes elements that are text rather than objects; empty if there is none.
 	Bare string
-	// known are documented members that have no column.
+	// Known lists documented members without a column.
 	Known []string
-	// wholeRecord is set where only records equal in every member are duplicates.
+	// WholeRecord is set where only records equal in every member are duplicates.
 	WholeRecord bool
 	Columns     []Column
 	Shape       *Shape
 }
 
-// column takes its value from source: a member of the record, or member.member; ^member of the parent record; $parameter of the
-// call; # for the position in the array; * for everything without a column.
+// Column takes its value from Source: a member of the record, or member.member; ^member of the parent record;
+// $parameter of the call; # for the position in the array; * for everything without a column.
 type Column struct {
 	Name, Type, Source string
 	Key                bool
 }
 
-// What tables.csv does not say. Everything else about a table follows from it.
+// What tables.csv does not say about a table.
 var (
 	bareElements = map[string]string{"school_class_educators": "educatorBid", "school_class_students": "studentBid"}
 	knownMembers = map[string][]string{
@@ -42,7 +42,7 @@ var (
 	wholeRecords = map[string]bool{"student_school_classes": true, "educator_school_classes": true}
 )
 
-// tables returns the tables of tables.csv, a dataset's first table before its children.
+// Tables returns the tables of tables.csv, a dataset's first table before its children.
 var Tables = sync.OnceValue(func() []Table {
 	lines, err := csv.NewReader(strings.NewReader(contract.TablesCSV())).ReadAll()
 	if err != nil {
@@ -69,21 +69,21 @@ var Tables = sync.OnceValue(func() []Table {
 	return list
 })
 
-// seat returns the position that decides on made-up values and oddities of the record at a position: records that are equal in every
-// member share one.
-func (t *Table) Seat(i int) int {
+// Position returns the position that decides on made-up values and oddities of the record at i: records that are equal
+// in every member share one.
+func (t *Table) Position(i int) int {
 	if t.WholeRecord {
-		return i - i%staysPerClass
+		return i - i%recordsPerClass
 	}
 	return i
 }
 
-// columnOf returns the name of the column of a source.
+// ColumnOf returns the name of the column with a source.
 func (t *Table) ColumnOf(source string) string {
 	return t.Columns[slices.IndexFunc(t.Columns, func(col Column) bool { return col.Source == source })].Name
 }
 
-// keySource returns the source by which the records of one list are told apart.
+// KeySource returns the source that identifies the records of one list.
 func (t *Table) KeySource() string {
 	at := slices.IndexFunc(t.Columns, func(col Column) bool { return col.Key && col.Source[0] != '$' })
 	if at < 0 {

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// authPath is that of the token endpoint (specification, "Authentication").
+// authPath is the path of the token endpoint (specification, "Authentication").
 const authPath = "/auth/v1/token"
 
-// tokens are those given out. Several may be alive at once. They are guarded by the server's lock.
+// tokens holds the issued tokens, several of which may be valid at once. The server's lock guards it.
 type tokens struct {
 	seed   uint64
 	given  int
 	expiry map[string]time.Time
 }
 
-// issue gives out a token of 28 characters, as observed.
+// issue returns a new token of 28 characters, as observed.
 func (t *tokens) issue(now time.Time, lifetime time.Duration) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	t.given++
@@ -42,8 +42,8 @@ func (t *tokens) alive(token string, now time.Time) bool {
 	return given && now.Before(expiry)
 }
 
-// checkTokenRequest accepts what public clients send: key and secret by Basic authentication, the key as apikey too, and the
-// grant type as a header or in a form. All of it stands in headers; a body is optional.
+// checkTokenRequest accepts what public clients send: key and secret by Basic authentication, the key as apikey too,
+// and the grant type as a header or in a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "the token endpoint wants POST")
@@ -74,7 +74,8 @@ func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	return nil
 }
 
-// appendToken appends the answer of the token endpoint: every scalar is text, and the type is not the scheme to be used.
+// appendToken appends the answer of the token endpoint. As observed, every scalar is text, and the type is not the
+// scheme to use.
 func (s *Server) appendToken(dst []byte, now time.Time) []byte {
 	s.mu.Lock()
 	token := s.tokens.issue(now, s.options.TokenLifetime)
@@ -85,7 +86,7 @@ func (s *Server) appendToken(dst []byte, now time.Time) []byte {
 		`","token_type":"BearerToken","access_token":"`+token+`"}`...)
 }
 
-// checkHeaders holds a request against the headers that every operation requires.
+// checkHeaders checks the headers that every operation requires.
 func (s *Server) checkHeaders(r *http.Request, now time.Time) *refusal {
 	if r.Header.Get("apikey") != s.options.Key {
 		return refuse(http.StatusUnauthorized, "missing or invalid API key")
@@ -103,7 +104,7 @@ func (s *Server) checkHeaders(r *http.Request, now time.Time) *refusal {
 	return nil
 }
 
-// RevokeAll ends every token that was given out, whatever its clock says.
+// RevokeAll revokes every token.
 func (s *Server) RevokeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

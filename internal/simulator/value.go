@@ -5,25 +5,26 @@ import (
 	"time"
 )
 
-// kind says which of a value's fields counts and how it is written.
+// Kind decides which fields of a value count and how it is written.
 type Kind uint8
 
+// The kinds of values, with the fields they use.
 const (
-	Absent    Kind = iota // the member is left out, as the service does with what it does not know
-	Text                  // s
-	ID                    // a bid in n and m
-	Integer               // n
-	Decimal               // n hundredths
-	Boolean               // n is 0 or 1
-	Date                  // n days since 1970-01-01
-	Timestamp             // n milliseconds since 1970-01-01T00:00:00Z, written in precision m
-	Object                // sub; verbatim if m is 1
-	Array                 // sub, whose members have no names; verbatim if m is 1
-	Null                  // a null that is written
-	Raw                   // odd
+	Absent    Kind = iota // the member is left out, as the service does with unknown values
+	Text                  // S
+	ID                    // a bid in N and M
+	Integer               // N
+	Decimal               // N hundredths
+	Boolean               // N is 0 or 1
+	Date                  // N days since 1970-01-01
+	Timestamp             // N milliseconds since 1970 in UTC, written in precision M
+	Object                // Sub; verbatim if M is 1
+	Array                 // Sub, without names; verbatim if M is 1
+	Null                  // an explicit null
+	Raw                   // Literal
 )
 
-// value is one JSON value of a record, in the type that the specification gives it.
+// Value is a JSON value of a record, in its documented type.
 type Value struct {
 	Kind    Kind
 	N       int64
@@ -33,26 +34,26 @@ type Value struct {
 	Literal *Literal
 }
 
-// member is a named value of an object, or an element of an array.
+// Member is a named value of an object, or an element of an array.
 type Member struct {
 	Name string
 	Value
 }
 
-// odd is a value as the live service, or one gone wrong, may send it: JSON text, beside what must become of it. Whoever makes one
-// knows both, and neither follows from the other by any code here.
+// Literal is an odd value: the JSON text as sent, and what the contract makes of it. Neither is computed from the
+// other.
 type Literal struct {
-	Sent     string // as it stands on the wire
-	Cell     any    // what the column holds; nil if the value does not fit it
-	Kept     string // what _extra holds if it is kept there; as sent if empty
-	Replaced int64  // how much of it, the name included, _extra holds as U+FFFD: bytes that are not UTF-8, and halves of surrogate pairs
-	Name     string // how the member's name is written, quotes included; plainly if empty
+	Sent     string // as sent
+	Cell     any    // the value of the column; nil if it does not fit
+	Kept     string // the value in _extra; as sent if empty
+	Replaced int64  // bad bytes and half surrogate pairs, in the name too, which _extra holds as U+FFFD
+	Name     string // the member's name as sent, with quotes; plain if empty
 }
 
-// null says whether the value is none: a missing member and a null are the same.
+// IsNull reports whether the value is null or missing, which are the same.
 func (v *Value) IsNull() bool { return v.Kind == Absent || v.Kind == Null }
 
-// fits says whether the value fits the column that its member has.
+// Fits reports whether the value fits its column.
 func (v *Value) Fits() bool {
 	switch v.Kind {
 	case Object, Array:
@@ -64,7 +65,7 @@ func (v *Value) Fits() bool {
 	}
 }
 
-// isText reports whether the value is written in quotes.
+// IsText reports whether the value is written in quotes.
 func (v *Value) IsText() bool {
 	switch v.Kind {
 	case Text, ID, Date, Timestamp:
@@ -76,7 +77,7 @@ func (v *Value) IsText() bool {
 	}
 }
 
-// invalid counts the parts of the value that _extra holds as U+FFFD.
+// Replaced counts the parts of the value that _extra holds as U+FFFD.
 func (v *Value) Replaced() int64 {
 	if v.Kind == Raw {
 		return v.Literal.Replaced
@@ -88,7 +89,7 @@ func (v *Value) Replaced() int64 {
 	return sum
 }
 
-// jsonText returns what _extra would hold of the value: it has no white space, and members in the order they have.
+// JSON returns the value as _extra holds it: without white space, members in the order they have.
 func (v *Value) JSON() string {
 	r := renderer{canonical: true}
 	r.value(v)
@@ -104,27 +105,27 @@ const (
 	precisions
 )
 
-// verbatim makes an object or array be written without needless escapes whatever the record's style: an exporter hands it on whole,
-// as it was sent, so that there must be one way only of sending it.
+// Verbatim makes a value be written without needless escapes in every style: exporters store it as sent, so there must
+// be one spelling.
 func Verbatim(v Value) Value {
 	v.M = 1
 	return v
 }
 
+// TextOf returns a text.
 func TextOf(s string) Value { return Value{Kind: Text, S: s} }
 
 func idOf(b Bid) Value { return Value{Kind: ID, N: int64(b.High), M: b.Low} }
 
 func integerOf(n int) Value { return Value{Kind: Integer, N: int64(n)} }
 
-// longOf is a number in a column of 64 bits.
+// longOf returns an integer in a 64-bit column.
 func longOf(n int) Value { return Value{Kind: Integer, N: int64(n), M: 64} }
 
 func decimalOf(hundredths int) Value { return Value{Kind: Decimal, N: int64(hundredths)} }
 
 func dateOf(d Day) Value { return Value{Kind: Date, N: int64(d)} }
 
-// dateOrAbsent leaves out the end of what goes on.
 func dateOrAbsent(d Day) Value {
 	if d == 0 {
 		return Value{}
@@ -146,12 +147,12 @@ func booleanOf(b bool) Value {
 	return Value{Kind: Boolean}
 }
 
-// stampOf writes a moment in the given precision; a precision without fraction needs a moment of whole seconds.
+// TimestampOf returns a timestamp in a precision; without a fraction it must be whole seconds.
 func TimestampOf(millis int64, precision uint64) Value {
 	return Value{Kind: Timestamp, N: millis, M: precision}
 }
 
-// known is v with the given chance, else the member is left out.
+// known returns v with the given chance, else an absent value.
 func (d *Rand) known(perMille int, v Value) Value {
 	if d.Chance(perMille) {
 		return v
@@ -159,13 +160,14 @@ func (d *Rand) known(perMille int, v Value) Value {
 	return Value{}
 }
 
-// arena holds the members of the record being made. A record is valid until reset.
+// Arena holds the members of the current record, which is valid until Reset.
 type Arena struct{ members []Member }
 
+// Reset begins the next record.
 func (a *Arena) Reset() { a.members = a.members[:0] }
 
-// list takes all members that an object may have, absent ones too. It may move the arena's memory: lists made before stay where
-// they were.
+// list takes all members that an object may have, including absent ones. It may move the arena's memory; earlier lists
+// stay valid.
 func (a *Arena) list(members ...Member) []Member {
 	from := len(a.members)
 	a.members = append(a.members, members...)
@@ -176,31 +178,34 @@ func (a *Arena) object(members ...Member) Value { return Value{Kind: Object, Sub
 
 func (a *Arena) array(elements ...Member) Value { return Value{Kind: Array, Sub: a.list(elements...)} }
 
-// day is a calendar date, in days since 1970-01-01.
+// Day is a calendar date in days since 1970-01-01.
 type Day int
 
 func firstOf(month time.Month, year int) Day {
 	return DayOf(time.Date(year, month, 1, 0, 0, 0, 0, time.UTC))
 }
 
+// Lengths of a day.
 const (
 	secondsPerDay = 86400
 	MillisPerDay  = secondsPerDay * 1000
 )
 
-// dayOf returns the day of a time in UTC.
+// DayOf returns the day of a time in UTC.
 func DayOf(t time.Time) Day { return Day(t.Unix() / secondsPerDay) }
 
+// Time returns the beginning of the day in UTC.
 func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC() }
 
 func (d Day) year() int { return d.Time().Year() }
 
+// Millis returns the same in milliseconds since 1970.
 func (d Day) Millis() int64 { return int64(d) * MillisPerDay }
 
 func (d Day) String() string { return d.Time().Format(time.DateOnly) }
 
-// plain returns the value as the oracle states it: string, int64, float64 or bool; a date as YYYY-MM-DD, a timestamp as
-// microseconds since 1970-01-01T00:00:00Z; nil for what is absent. Objects and arrays have no plain form.
+// Plain returns the value of a column: string, int64, float64 or bool; a date as YYYY-MM-DD, a timestamp as
+// microseconds since 1970 in UTC; nil for absent values, objects and arrays.
 func (v *Value) Plain() any {
 	switch v.Kind {
 	case Text:
@@ -210,7 +215,7 @@ func (v *Value) Plain() any {
 	case Integer:
 		return v.N
 	case Decimal:
-		// Both numbers are exact, so the quotient is the double nearest to the decimal, as any correct parser reads it.
+		// Both numbers are exact, so the quotient is the nearest double, as any correct parser reads it.
 		return float64(v.N) / 100
 	case Boolean:
 		return v.N != 0

@@ -6,69 +6,68 @@ import (
 	"time"
 )
 
-// Options choose a world. The zero value is a small one that is good for a demonstration.
+// Options choose a world. The zero value is a small world for demonstrations.
 type Options struct {
-	// Seed makes worlds differ in every identifier, name and score.
+	// Seed changes every identifier, name and score.
 	Seed uint64
-	// Districts is the number of ordinary districts, default 3. With two or more there is a state besides, which is a district
-	// of its own whose list names the schools of about two thirds of the districts: these schools have two perspectives.
+	// Districts is the number of ordinary districts, default 3. With two or more there is also a state, a district that
+	// lists the schools of about two thirds of the others: these schools have two perspectives.
 	Districts int
-	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes names if that is set. Negative means none.
+	// Schools is the number of schools of 4.1, default 12, or as many as SchoolSizes has. Negative means none.
 	Schools int
-	// Results is roughly the number of test results in all, default 15000. What SchoolSizes leaves of it is spread over the
-	// other schools, unevenly as in life.
+	// Results is the approximate number of test results, default 15000. Schools beyond SchoolSizes share the rest
+	// unevenly.
 	Results int
 	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001.
 	SchoolSizes []int
-	// AsOf is the day on which the service is read, default 2026-11-20. Results were taken in the year before it.
+	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year before it.
 	AsOf time.Time
-	// Quirks make the service send what public clients have met, and more. There are more rows than Results then: records without a
-	// key are never duplicates. Nil for none.
+	// Quirks make the service send odd records; see package odd. There are more rows than Results then: records without
+	// a key are never duplicates.
 	Quirks Quirks
-	// Break names rules of the service (see [Rules]) that its test results break, each in about one result of twenty, or in the first page
-	// of each list. The checks of [World.Expect] say how often.
+	// Break names rules of the service (see [Rules]) that test results break, each in about one result in twenty, or in
+	// the first page of each list.
 	Break []string
-	// BidlessSchool adds a record to 4.1 that has no schoolBid. It makes a run with a failed school of every run.
+	// BidlessSchool adds a record without schoolBid to 4.1. Every run then has a failed school.
 	BidlessSchool bool
 }
 
-// World is what the service knows. It is immutable and holds no records: those are made when asked for.
+// World is the content of the service. It is immutable and makes records when asked for them.
 type World struct {
 	seed      uint64
 	today     Day
 	districts []district
-	schools   []school // those of 4.1 first, then those without an agreement
-	listed    int      // the number of schools of 4.1
-	bidless   bool     // 4.1 has another record, without a bid
+	schools   []school // first those of 4.1, then those without an agreement
+	listed    int      // how many schools 4.1 lists
+	bidless   bool     // 4.1 has another record without a bid
 	quirks    Quirks
-	breaks    []string // the rules that are broken
+	breaks    []string // broken rules
 }
 
 // district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
 type district struct {
 	bid     Bid
 	name    string
-	schools []int // what 4.3 lists
+	schools []int // listed by 4.3
 	state   bool
 	terms   []term
 }
 
-// school is a school of a district.
 type school struct {
 	bid        Bid
 	name       string
 	district   int
-	lowest     int // grade, with 0 for kindergarten
+	lowest     int // grade, 0 for kindergarten
 	highest    int
 	results    int
-	tested     int // the first students have results
-	students   int // all students of 4.4
+	tested     int // how many have results; they come first
+	students   int // listed by 4.4
 	educators  int
-	stepFactor int // see place
+	stepFactor int // see studentAndSubject
 	stepOffset int
 }
 
-// School is what a test may want to know of a school of 4.1.
+// School is a school of 4.1, for tests.
 type School struct {
 	Bid         string
 	Name        string
@@ -77,16 +76,16 @@ type School struct {
 	Students    int
 }
 
-// District is what a test may want to know of a district of 4.2.
+// District is a district of 4.2, for tests.
 type District struct {
 	Bid   string
 	Name  string
 	State bool
-	// Schools are the bids that 4.3 lists, some of which are not in 4.1.
+	// Schools are the bids that 4.3 lists; some are not in 4.1.
 	Schools []string
 }
 
-// NewWorld makes the world of the options: a pure function of them.
+// NewWorld returns the world of the options, a pure function of them.
 func NewWorld(options Options) *World {
 	sizes := options.SchoolSizes
 	schools := options.Schools
@@ -139,7 +138,7 @@ func (w *World) addDistricts(ordinary int) {
 	}
 }
 
-// addSchools makes the schools of 4.1 and one more for each district: a school without an agreement, named by 4.3 alone.
+// addSchools adds the schools of 4.1, and for each district a school without an agreement, which only 4.3 lists.
 func (w *World) addSchools(sizes []int, total, ordinary int) {
 	counts := w.sizes(sizes, total)
 	for i := range w.listed + ordinary {
@@ -156,7 +155,7 @@ func (w *World) addSchools(sizes []int, total, ordinary int) {
 	}
 }
 
-// home is the district of a school: each district has one at least, the first ones have more.
+// home returns the district of a school: each district has at least one school, the first ones have more.
 func (w *World) home(school, ordinary int) int {
 	if school < ordinary {
 		return school
@@ -171,7 +170,7 @@ func (w *World) home(school, ordinary int) int {
 	return 0
 }
 
-// sizes spreads the results over the schools: after the explicit sizes by Zipf's law, in a shuffled order.
+// sizes spreads the results over the schools: first the explicit sizes, then by Zipf's law in shuffled order.
 func (w *World) sizes(explicit []int, total int) []int {
 	counts := make([]int, w.listed)
 	rest := total
@@ -216,7 +215,7 @@ func (w *World) newSchool(i, home, results int) school {
 		educators: 1,
 	}
 	if results > 0 {
-		// Between two and three subjects a student; four at most, one result for each.
+		// Students average between two and three subjects, with one result each and four at most.
 		s.tested = (results*10 + 22) / 23
 		s.students = s.tested + s.tested/20 + d.Between(1, 4)
 		s.educators = 1 + s.students/14
@@ -228,16 +227,16 @@ func (w *World) newSchool(i, home, results int) school {
 	return s
 }
 
-// place maps the position of a result in the service's list to a pair of student and subject, in an order without a pattern.
-func (s *school) place(i int) (student, subject int) {
+// studentAndSubject returns whose result is at a position of the service's list, in an order without a pattern.
+func (s *school) studentAndSubject(i int) (student, subject int) {
 	at := (s.stepFactor*i + s.stepOffset) % s.results
 	return at % s.tested, at / s.tested
 }
 
-// AsOf is the world's day.
+// AsOf returns the world's day.
 func (w *World) AsOf() time.Time { return w.today.Time() }
 
-// Schools are those of 4.1, in its order.
+// Schools returns the schools of 4.1, in its order.
 func (w *World) Schools() []School {
 	schools := make([]School, w.listed)
 	for i := range schools {
@@ -253,7 +252,7 @@ func (w *World) Schools() []School {
 	return schools
 }
 
-// Districts are those of 4.2, in its order.
+// Districts returns the districts of 4.2, in its order.
 func (w *World) Districts() []District {
 	districts := make([]District, len(w.districts))
 	for i := range districts {
@@ -266,7 +265,7 @@ func (w *World) Districts() []District {
 	return districts
 }
 
-// Results is the number of test results of all schools of 4.1 together.
+// Results returns the number of test results of all schools of 4.1.
 func (w *World) Results() int {
 	sum := 0
 	for i := range w.listed {
@@ -275,10 +274,10 @@ func (w *World) Results() int {
 	return sum
 }
 
-// home returns the position of a school's own district.
+// HomeDistrict returns the position of a school's own district.
 func (w *World) HomeDistrict(school int) int { return w.schools[school].district }
 
-// perspectives are the districts whose 4.3 lists the school, among them its own.
+// Perspectives returns the districts whose 4.3 lists the school, including its own.
 func (w *World) Perspectives(school int) []int {
 	var found []int
 	for i := range w.districts {
@@ -289,13 +288,13 @@ func (w *World) Perspectives(school int) []int {
 	return found
 }
 
-// sees says whether a perspective holds the school. Every list of 4.3 is in ascending order.
+// sees reports whether a perspective covers the school. Every list of 4.3 is in ascending order.
 func (w *World) sees(district, school int) bool {
 	_, found := slices.BinarySearch(w.districts[district].schools, school)
 	return found
 }
 
-// placeName is the name of the i-th place of its sort; no two are equal.
+// placeName returns the i-th name of a kind of place; no two are equal.
 func placeName(seed uint64, sort, i int) string {
 	n := len(places)
 	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]

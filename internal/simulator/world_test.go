@@ -86,7 +86,7 @@ func TestResultsAreBelievable(t *testing.T) {
 	for school := range w.listed {
 		seen := map[[2]int]bool{}
 		for i := range w.schools[school].results {
-			r := w.sitting(school, i)
+			r := w.testEvent(school, i)
 			key := [2]int{r.student.index, r.subject}
 			require.False(t, seen[key], "at most one result per student and subject")
 			seen[key] = true
@@ -158,7 +158,7 @@ func TestWorldAtAnotherDay(t *testing.T) {
 			asOf := time.Date(2031, time.Month(month+1), dayOfMonth, 15, 0, 0, 0, time.UTC)
 			w := NewWorld(Options{AsOf: asOf, SchoolSizes: []int{60}})
 			for i := range 60 {
-				r := w.sitting(0, i)
+				r := w.testEvent(0, i)
 				require.LessOrEqual(t, r.modified, w.AsOf().UnixMilli())
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// Bids are opaque text to a client, which must get them through URLs, paths and logs unharmed whatever they hold. The odd ones are
-// a UUID with something around it, or its 128 bits as a decimal number, so that the simulator can read them back.
+// Bids are opaque text to a client, which must carry them through URLs, paths and logs unharmed. Odd ones are a UUID
+// with text around it, or its 128 bits as a decimal number, so the simulator can read them back.
 
-// digitsForm is the form of a number, which a record holds as a JSON number.
+// digitsForm is a decimal number, which records hold as a JSON number.
 const digitsForm = 0
 
-// oddForms are what stands before and after the UUID. The one at digitsForm is not used.
+// oddForms holds the text before and after the UUID. The entry at digitsForm is unused.
 var oddForms = [...][2]string{
 	{},
 	{"../../", ""},
@@ -29,7 +29,8 @@ var oddForms = [...][2]string{
 	{"小学校~", strings.Repeat("é😀", 40)},
 }
 
-// oddForm is the form of a bid, -1 for a plain UUID. Of few things, such as schools, every other is odd, each in its own form.
+// oddForm returns the form of a bid, -1 for a plain UUID. Among entities of which there are few, such as schools, every
+// other one is odd.
 func oddForm(w *simulator.World, b simulator.Bid) int {
 	what, group, index, _ := w.Entity(b)
 	var n int
@@ -69,7 +70,7 @@ func oddBid(b simulator.Bid, form int) string {
 	return around[0] + b.String() + around[1]
 }
 
-// ParseBid finds the bid in a text. Whether the text has the right form is for the caller to see.
+// ParseBid finds the bid in a text. Callers check that the text has the right form.
 func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	if n, ok := new(big.Int).SetString(text, 10); ok && n.Sign() > 0 && n.BitLen() <= 128 {
 		low := new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
@@ -87,12 +88,12 @@ func (o *Quirks) ParseBid(text string) (simulator.Bid, bool) {
 	return simulator.Bid{}, false
 }
 
-// spell writes the bids of a record as this world does, in objects and arrays too.
-func spell(w *simulator.World, members []simulator.Member) {
+// formatBids writes the bids in a record in their forms, also within objects and arrays.
+func formatBids(w *simulator.World, members []simulator.Member) {
 	for i := range members {
 		m := &members[i]
 		if m.Kind != simulator.ID {
-			spell(w, m.Sub)
+			formatBids(w, m.Sub)
 			continue
 		}
 		b := simulator.Bid{High: uint64(m.N), Low: m.M}
@@ -101,7 +102,7 @@ func spell(w *simulator.World, members []simulator.Member) {
 		case digitsForm:
 			m.Value = fitting(oddBid(b, form), oddBid(b, form))
 		default:
-			m.Value = fitting(quotedText(oddBid(b, form)), oddBid(b, form))
+			m.Value = fitting(quoted(oddBid(b, form)), oddBid(b, form))
 		}
 	}
 }

@@ -2,23 +2,23 @@ package odd
 
 import "example.org/growthexport/internal/simulator"
 
-// specimen is a record that is being made odd.
+// oddCase is a record to which oddities are applied.
 type oddCase struct {
 	op      *simulator.Operation
 	members []simulator.Member
 	draw    simulator.Rand
-	did     []string // the names of what was done
+	did     []string // names of the applied oddities
 }
 
-// oddity is one way in which a record is odd.
+// oddity is one way in which a record can be odd.
 type oddity struct {
 	name string
-	// do makes a record so. It is false for a record that has nothing to do it to.
+	// do applies the oddity; it returns false if the record has no place for it.
 	do func(s *oddCase) bool
 }
 
-// afflict does the n-th oddity, or the first one after it that can be done.
-func (s *oddCase) afflict(all []oddity, n int) {
+// apply applies the n-th oddity, or the first one after it that applies.
+func (s *oddCase) apply(all []oddity, n int) {
 	for i := range all {
 		o := &all[(n+i)%len(all)]
 		if o.do(s) {
@@ -28,17 +28,18 @@ func (s *oddCase) afflict(all []oddity, n int) {
 	}
 }
 
-// place is an object whose members a table knows: the record, a nest of it, or an element of one of its arrays.
-type place struct {
+// knownObject is an object whose members a table knows: the record, a nested object, or an element of one of its
+// arrays.
+type knownObject struct {
 	members *[]simulator.Member
 	shape   *simulator.Shape
 	table   *simulator.Table
 }
 
-// places lists the objects of the record. A change to the number of an object's members ends what was listed before.
-func (s *oddCase) places() []place {
+// objects lists the known objects of the record. Changing the number of an object's members invalidates the list.
+func (s *oddCase) objects() []knownObject {
 	first := &s.op.Tables[0]
-	list := nests(nil, place{&s.members, first.Shape, first})
+	list := nests(nil, knownObject{&s.members, first.Shape, first})
 	for i := range s.members {
 		m := &s.members[i]
 		for t := range s.op.Tables[1:] {
@@ -48,7 +49,7 @@ func (s *oddCase) places() []place {
 			}
 			for e := range m.Sub {
 				if m.Sub[e].Kind == simulator.Object {
-					list = nests(list, place{&m.Sub[e].Sub, child.Shape, child})
+					list = nests(list, knownObject{&m.Sub[e].Sub, child.Shape, child})
 				}
 			}
 		}
@@ -56,34 +57,34 @@ func (s *oddCase) places() []place {
 	return list
 }
 
-func nests(list []place, p place) []place {
+func nests(list []knownObject, p knownObject) []knownObject {
 	list = append(list, p)
 	for i := range *p.members {
 		m := &(*p.members)[i]
 		if nest := p.shape.Nests[m.Name]; nest != nil && m.Kind == simulator.Object {
-			list = append(list, place{&m.Sub, nest, p.table})
+			list = append(list, knownObject{&m.Sub, nest, p.table})
 		}
 	}
 	return list
 }
 
-// anyPlace is the record half of the time, else any of its objects.
-func (s *oddCase) anyPlace() place {
-	list := s.places()
+// anyObject returns the record half of the time, else any of its objects.
+func (s *oddCase) anyObject() knownObject {
+	list := s.objects()
 	if s.draw.Chance(500) {
 		return list[0]
 	}
 	return list[s.draw.Below(len(list))]
 }
 
-// member picks one of the record's members that a column takes and that passes; nil if there is none. Members by which records are
-// identified are not among them, nor is any that stands in its object twice.
+// member picks a member that has a column and passes; nil if there is none. It excludes members that identify records
+// and members that occur twice.
 func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Member {
 	var found []*simulator.Member
-	for _, p := range s.places() {
+	for _, p := range s.objects() {
 		for i := range *p.members {
 			m := &(*p.members)[i]
-			if p.shape.Takes(m.Name) && !s.identifies(p.table, m.Name) && movable(*p.members, i) && passes(m) {
+			if p.shape.Takes(m.Name) && !s.identifies(p.table, m.Name) && isUnique(*p.members, i) && passes(m) {
 				found = append(found, m)
 			}
 		}
@@ -94,8 +95,8 @@ func (s *oddCase) member(passes func(m *simulator.Member) bool) *simulator.Membe
 	return found[s.draw.Below(len(found))]
 }
 
-// identifies says whether a member tells records apart, names what another operation is called for, or the districts and schools of
-// the lookups: their absence is an oddity of its own.
+// identifies reports whether a member is a key, names what another operation is called for, or names the districts and
+// schools of lookups. Losing such a member is an oddity of its own.
 func (s *oddCase) identifies(t *simulator.Table, name string) bool {
 	switch s.op.Name {
 	case "schools", "districts", "district_schools":

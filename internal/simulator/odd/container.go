@@ -2,7 +2,7 @@ package odd
 
 import "example.org/growthexport/internal/simulator"
 
-// Container varies what the specification does not document of a list's container, the same on all of its pages.
+// Container varies what the specification does not document about a list's container, in the same way for all pages.
 func (o *Quirks) Container(w *simulator.World, c *simulator.Call, k simulator.Container) simulator.Container {
 	d := *simulator.NewRand(w.Hash(c, c.Subject, 3))
 	k.TextFlags = d.Chance(150)

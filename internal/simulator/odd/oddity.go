@@ -7,9 +7,8 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// oddities lists the ways in which records are odd.
 func oddities() []oddity {
-	values := slices.Concat(wholeOddities(), decimalOddities(), truthOddities(), textOddities(), dateOddities(), stampOddities())
+	values := slices.Concat(integerOddities(), decimalOddities(), booleanOddities(), textOddities(), dateOddities(), timestampOddities())
 	all := slices.Concat(memberOddities(), unknownOddities(), containerOddities())
 	for i := range values {
 		all = append(all, values[i].oddity())
@@ -17,19 +16,19 @@ func oddities() []oddity {
 	return all
 }
 
-// memberOddities are about members as such.
+// memberOddities change members regardless of type.
 func memberOddities() []oddity {
 	return []oddity{
 		{"a null", func(s *oddCase) bool {
 			return s.change(func(*simulator.Member) bool { return true }, func(m *simulator.Member) { m.Value = simulator.Value{Kind: simulator.Null} })
 		}},
 		{"a member that is missing", func(s *oddCase) bool {
-			p := s.anyPlace()
+			p := s.anyObject()
 			at := slices.IndexFunc(*p.members, func(m simulator.Member) bool {
 				return p.shape.Takes(m.Name) && !s.identifies(p.table, m.Name) && s.draw.Chance(300)
 			})
-			if at >= 0 && !movable(*p.members, at) {
-				return false // The first of two must not become the only one.
+			if at >= 0 && !isUnique(*p.members, at) {
+				return false // The first of two must not be left alone.
 			}
 			if at >= 0 {
 				*p.members = slices.Delete(slices.Clone(*p.members), at, at+1)
@@ -48,7 +47,7 @@ func memberOddities() []oddity {
 				})
 		}},
 		{"an array or object for a text or number", func(s *oddCase) bool {
-			sent := [...]simulator.Value{unfit("[]"), unfit("{}"), spaced(`[ "x" ]`, `["x"]`), spaced("{\n\"value\":\t12 }", `{"value":12}`)}[s.draw.Below(4)]
+			sent := [...]simulator.Value{mismatch("[]"), mismatch("{}"), spaced(`[ "x" ]`, `["x"]`), spaced("{\n\"value\":\t12 }", `{"value":12}`)}[s.draw.Below(4)]
 			return s.change(func(*simulator.Member) bool { return true }, func(m *simulator.Member) { m.Value = sent })
 		}},
 		{"a number for an identifier", func(s *oddCase) bool {
@@ -61,13 +60,13 @@ func memberOddities() []oddity {
 		{"a record without its key", func(s *oddCase) bool { return s.loseKey(simulator.Value{}) }},
 		{"a null for a key", func(s *oddCase) bool { return s.loseKey(simulator.Value{Kind: simulator.Null}) }},
 		{"an empty key", func(s *oddCase) bool { return s.loseKey(fitting(`""`, "")) }},
-		{"a key that is no text", func(s *oddCase) bool { return s.loseKey(unfit("[]")) }},
-		{"a key that is half a character", func(s *oddCase) bool { return s.loseKey(halved(`"\ud83d"`, "\"\uFFFD\"")) }},
+		{"a key that is no text", func(s *oddCase) bool { return s.loseKey(mismatch("[]")) }},
+		{"a key that is half a character", func(s *oddCase) bool { return s.loseKey(loneSurrogate(`"\ud83d"`, "\"\uFFFD\"")) }},
 		{"an educator without an identifier", func(s *oddCase) bool { return s.loseEducator() }},
 	}
 }
 
-// change does something to one of the members that pass.
+// change applies do to a member that passes.
 func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simulator.Member)) bool {
 	m := s.member(passes)
 	if m != nil {
@@ -76,11 +75,11 @@ func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simul
 	return m != nil
 }
 
-// double puts a member before one of the same name, whose own value is taken away or not.
+// double adds a member in front of one of the same name, whose value becomes null if lose is set.
 func (s *oddCase) double(first string, lose bool) bool {
-	p := s.anyPlace()
+	p := s.anyObject()
 	at := slices.IndexFunc(*p.members, func(simulator.Member) bool { return s.draw.Chance(300) })
-	if at < 0 || !movable(*p.members, at) || s.identifies(p.table, (*p.members)[at].Name) {
+	if at < 0 || !isUnique(*p.members, at) || s.identifies(p.table, (*p.members)[at].Name) {
 		return false
 	}
 	members := slices.Clone(*p.members)
@@ -88,11 +87,11 @@ func (s *oddCase) double(first string, lose bool) bool {
 		members[at].Value = simulator.Value{Kind: simulator.Null}
 	}
 	// Anywhere before the one that counts.
-	*p.members = slices.Insert(members, s.draw.Below(at+1), named(members[at].Name, unfit(first)))
+	*p.members = slices.Insert(members, s.draw.Below(at+1), named(members[at].Name, mismatch(first)))
 	return true
 }
 
-// loseKey gives the member that tells records apart another value, or takes it away.
+// loseKey replaces or removes the member that identifies the record.
 func (s *oddCase) loseKey(v simulator.Value) bool {
 	source := s.op.Tables[0].KeySource()
 	at := slices.IndexFunc(s.members, func(m simulator.Member) bool { return m.Name == source && m.Literal == nil })
@@ -108,10 +107,10 @@ func (s *oddCase) loseKey(v simulator.Value) bool {
 }
 
 func (s *oddCase) loseEducator() bool {
-	for _, p := range s.places() {
+	for _, p := range s.objects() {
 		for i := range *p.members {
 			if m := &(*p.members)[i]; m.Name == "educatorBid" && m.Kind == simulator.ID {
-				m.Value = [...]simulator.Value{{Kind: simulator.Null}, fitting(`""`, ""), unfit("{}")}[s.draw.Below(3)]
+				m.Value = [...]simulator.Value{{Kind: simulator.Null}, fitting(`""`, ""), mismatch("{}")}[s.draw.Below(3)]
 				return true
 			}
 		}
@@ -119,7 +118,7 @@ func (s *oddCase) loseEducator() bool {
 	return false
 }
 
-// unknownOddities are members that nobody declared.
+// unknownOddities add undeclared members.
 func unknownOddities() []oddity {
 	var list []oddity
 	for _, m := range []struct {
@@ -127,27 +126,27 @@ func unknownOddities() []oddity {
 		name string
 		v    simulator.Value
 	}{
-		{"a number", "schoolYearCode", unfit("2027")},
-		{"a text", "updatedBy", unfit(`"caf\u00e9 \/ \ud83d\ude00 é 😀"`)},
+		{"a number", "schoolYearCode", mismatch("2027")},
+		{"a text", "updatedBy", mismatch(`"caf\u00e9 \/ \ud83d\ude00 é 😀"`)},
 		{"an object", "_links", spaced("{ \"self\" : { \"href\" : \"/a b\" } ,\r\n\t\"self\":1.50 , \"n\" : null }", `{"self":{"href":"/a b"},"self":1.50,"n":null}`)},
 		{"an array", "tags", spaced("[ 1E+2, \"x y\" , [ ] , { } , false ]", `[1E+2,"x y",[],{},false]`)},
 		{"a null", "retiredOn", simulator.Value{Kind: simulator.Null}},
-		{"another letter", "étage", unfit("1")},
-		{"an empty name", "", unfit(`""`)},
-		{"quotation marks in the name", `a "b" \c`, unfit("true")},
-		{"the name of our own", "_extra", unfit(`{"_extra":1}`)},
-		{"a name in other case", "RIT", unfit("1")},
-		{"a name like its neighbour's", "modifiedDateTime2", unfit(`"2026-01-01"`)},
-		{"half a character", "note", halved(`["a\ud83d","\ud83d\ude00",{"\ude00\ud83d":"\\ud83d"}]`, "[\"a\uFFFD\",\"\\ud83d\\ude00\",{\"\uFFFD\uFFFD\":\"\\\\ud83d\"}]")},
+		{"another letter", "étage", mismatch("1")},
+		{"an empty name", "", mismatch(`""`)},
+		{"quotation marks in the name", `a "b" \c`, mismatch("true")},
+		{"the name of our own", "_extra", mismatch(`{"_extra":1}`)},
+		{"a name in other case", "RIT", mismatch("1")},
+		{"a name like its neighbour's", "modifiedDateTime2", mismatch(`"2026-01-01"`)},
+		{"half a character", "note", loneSurrogate(`["a\ud83d","\ud83d\ude00",{"\ude00\ud83d":"\\ud83d"}]`, "[\"a\uFFFD\",\"\\ud83d\\ude00\",{\"\uFFFD\uFFFD\":\"\\\\ud83d\"}]")},
 		{"half a character in the name", "half \uFFFD", oddValue(simulator.Literal{Sent: "1", Name: `"half \udfff"`, Replaced: 1})},
 		{"bytes that are no text in the name", "bytes \uFFFD", oddValue(simulator.Literal{Sent: "\"\xff\"", Kept: "\"\uFFFD\"", Name: "\"bytes \xff\"", Replaced: 2})},
 		{"bytes that are no text", "memo", oddValue(simulator.Literal{Sent: "\"a\xffb\xe2\x82\"", Kept: "\"a\uFFFDb\uFFFD\uFFFD\"", Replaced: 3})},
-		{"a huge number", "serial", unfit("-123456789012345678901234567890.5e400")},
-		{"depth", "tree", unfit(strings.Repeat(`[{"a":`, 40) + "0" + strings.Repeat("}]", 40))},
-		{"length", "blob", unfit(`"` + strings.Repeat("0123456789abcdef", 500) + `"`)},
+		{"a huge number", "serial", mismatch("-123456789012345678901234567890.5e400")},
+		{"depth", "tree", mismatch(strings.Repeat(`[{"a":`, 40) + "0" + strings.Repeat("}]", 40))},
+		{"length", "blob", mismatch(`"` + strings.Repeat("0123456789abcdef", 500) + `"`)},
 	} {
 		list = append(list, oddity{"unknown: " + m.what, func(s *oddCase) bool {
-			p := s.anyPlace()
+			p := s.anyObject()
 			known := simulator.Find(*p.members, m.name) != nil
 			if !known {
 				*p.members = append(slices.Clone(*p.members), named(m.name, m.v))
@@ -156,7 +155,7 @@ func unknownOddities() []oddity {
 		}})
 	}
 	list = append(list, oddity{"unknown: names that are equal once halves of characters are replaced", func(s *oddCase) bool {
-		p := s.anyPlace()
+		p := s.anyObject()
 		if simulator.Find(*p.members, "a\uFFFDb") != nil {
 			return false
 		}
@@ -165,24 +164,24 @@ func unknownOddities() []oddity {
 		return true
 	}})
 	return append(list, oddity{"unknown: doubled", func(s *oddCase) bool {
-		p := s.anyPlace()
+		p := s.anyObject()
 		if simulator.Find(*p.members, "twice") != nil {
 			return false
 		}
-		*p.members = append(slices.Clone(*p.members), named("twice", unfit(`{"a":1}`)), named("twice", unfit(`{"a":2}`)))
+		*p.members = append(slices.Clone(*p.members), named("twice", mismatch(`{"a":1}`)), named("twice", mismatch(`{"a":2}`)))
 		return true
 	}})
 }
 
-// containerOddities are about nested objects and arrays.
+// containerOddities change nested objects and arrays.
 func containerOddities() []oddity {
 	var list []oddity
 	for _, v := range []struct {
 		what string
 		v    simulator.Value
 	}{
-		{"a text", unfit(`"none"`)},
-		{"a number", unfit("0")},
+		{"a text", mismatch(`"none"`)},
+		{"a number", mismatch("0")},
 		{"a null", simulator.Value{Kind: simulator.Null}},
 		{"an array", spaced(`[ 1 , { "shown" : 2 } ]`, `[1,{"shown":2}]`)},
 		{"an empty object", simulator.Value{Kind: simulator.Object}},
@@ -199,16 +198,16 @@ func containerOddities() []oddity {
 	}
 	list = append(list,
 		child("an object for an array", func(_ *simulator.Rand, v *simulator.Value) {
-			// It is kept as sent, so its names must be written in one way.
+			// It is stored as sent, so its names must have one spelling.
 			named := func(m simulator.Member) bool { return m.Literal != nil && m.Literal.Name != "" }
 			if len(v.Sub) > 0 && v.Sub[0].Kind == simulator.Object && !slices.ContainsFunc(v.Sub[0].Sub, named) {
 				*v = simulator.Verbatim(v.Sub[0].Value)
 			} else {
-				*v = unfit("{}")
+				*v = mismatch("{}")
 			}
 		}),
 		child("an array that is none", func(d *simulator.Rand, v *simulator.Value) {
-			*v = [...]simulator.Value{unfit(`"x"`), unfit("3"), unfit("false")}[d.Below(3)]
+			*v = [...]simulator.Value{mismatch(`"x"`), mismatch("3"), mismatch("false")}[d.Below(3)]
 		}),
 		child("a null for an array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Null} }),
 		child("an empty array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Array} }),
@@ -216,19 +215,19 @@ func containerOddities() []oddity {
 	return append(list, elements()...)
 }
 
-// elements are oddities of arrays that hold what is no object.
+// elements returns oddities of arrays with elements that are not objects.
 func elements() []oddity {
 	var list []oddity
 	for _, v := range []struct {
 		what string
 		v    simulator.Value
 	}{
-		{"a number", unfit("5")},
+		{"a number", mismatch("5")},
 		{"a null", simulator.Value{Kind: simulator.Null}},
 		{"a text", fitting(`"\u0041 \/"`, "A /")},
-		{"half a character", halved(`"\ude00"`, "\"\uFFFD\"")},
+		{"half a character", loneSurrogate(`"\ude00"`, "\"\uFFFD\"")},
 		{"an array", spaced("[ 1 , 2 ]", "[1,2]")},
-		{"true", unfit("true")},
+		{"true", mismatch("true")},
 		{"bytes that are no text", oddValue(simulator.Literal{Sent: "\"\xc0\xaf\"", Cell: "\uFFFD\uFFFD", Kept: "\"\uFFFD\uFFFD\"", Replaced: 2})},
 		{"an empty object", simulator.Value{Kind: simulator.Object}},
 	} {
@@ -255,7 +254,7 @@ func elements() []oddity {
 	}))
 }
 
-// child is an oddity of any array that has a table of its own.
+// child returns an oddity of any array that has its own table.
 func child(name string, do func(d *simulator.Rand, v *simulator.Value)) oddity {
 	return childOf(name, func(d *simulator.Rand, _ *simulator.Table, v *simulator.Value) bool {
 		do(d, v)
@@ -263,7 +262,7 @@ func child(name string, do func(d *simulator.Rand, v *simulator.Value)) oddity {
 	})
 }
 
-// childOf is an oddity of some of these arrays: do is false for others.
+// childOf returns an oddity of some of these arrays: do returns false for others.
 func childOf(name string, do func(d *simulator.Rand, t *simulator.Table, v *simulator.Value) bool) oddity {
 	return oddity{name, func(s *oddCase) bool {
 		children := s.op.Tables[1:]

@@ -11,10 +11,10 @@ func New() *Quirks { return &Quirks{oddities()} }
 // List returns the list of a call with some records changed, replaced or repeated.
 func (o *Quirks) List(w *simulator.World, c *simulator.Call, plain simulator.List) simulator.List {
 	q := &oddList{oddities: o.oddities, world: w, call: c, plain: plain}
-	odd := simulator.List{Count: q.stretched(plain.Count), Element: q.element}
+	odd := simulator.List{Count: q.withRepeats(plain.Count), Element: q.element}
 	if plain.Keep != nil {
 		odd.Keep = func(i int) bool {
-			at, _ := q.base(i)
+			at, _ := q.original(i)
 			return plain.Keep(at)
 		}
 	}
@@ -29,7 +29,7 @@ type oddList struct {
 	plain    simulator.List
 }
 
-// period is the number of records after which one is repeated: small, where lists are short.
+// period returns the number of records between repeats, which is smaller for short lists.
 func (q *oddList) period() int {
 	switch {
 	case q.call.Op.Single != "":
@@ -41,11 +41,11 @@ func (q *oddList) period() int {
 	}
 }
 
-// stretched is the number of positions of a list of n records with its repeats.
-func (q *oddList) stretched(n int) int { return n + n/q.period() }
+// withRepeats returns the number of positions in a list of n records and their repeats.
+func (q *oddList) withRepeats(n int) int { return n + n/q.period() }
 
-// base is the position in the plain list of what stands at a position, and whether it stands there once more.
-func (q *oddList) base(i int) (at int, again bool) {
+// original returns the position in the plain list of the record at a position, and whether it is a repeat.
+func (q *oddList) original(i int) (at int, again bool) {
 	period := q.period()
 	block, offset := i/(period+1), i%(period+1)
 	if offset < period {
@@ -55,55 +55,55 @@ func (q *oddList) base(i int) (at int, again bool) {
 	return max(0, (block+1)*period-1-d.Below(3*period)), true
 }
 
-// element makes what stands at a position of the list.
+// element returns the element at a position of the list.
 func (q *oddList) element(a *simulator.Arena, i int) simulator.Value {
 	luck := *simulator.NewRand(simulator.Mix(q.world.Style(q.call, i)))
-	if _, again := q.base(i); again && q.call.Op.Name != "schools" && luck.Chance(120) {
-		return noRecord(luck.Below(6))
+	if _, again := q.original(i); again && q.call.Op.Name != "schools" && luck.Chance(120) {
+		return nonRecord(luck.Below(6))
 	}
 	s := q.oddCase(a, i, &luck)
 	s.shuffle(&luck)
 	return simulator.Value{Kind: simulator.Object, Sub: s.members}
 }
 
-// specimen makes the record at a position odd, or leaves it as it is.
+// oddCase makes the record at a position odd, or leaves it plain.
 func (q *oddList) oddCase(a *simulator.Arena, i int, luck *simulator.Rand) *oddCase {
-	at, again := q.base(i)
+	at, again := q.original(i)
 	table := &q.call.Op.Tables[0]
-	seat := i // what decides how the record is odd
+	seat := i // decides how the record is odd
 	if table.WholeRecord {
-		seat = table.Seat(at) // Records that are equal in every member must be odd in the same way.
+		seat = table.Position(at) // Records that are equal in every member must be odd in the same way.
 	}
 	s := &oddCase{op: q.call.Op, members: q.plain.Record(a, at), draw: *simulator.NewRand(simulator.Mix(q.world.Style(q.call, seat) ^ simulator.Golden))}
-	spell(q.world, s.members)
+	formatBids(q.world, s.members)
 	if again {
-		s.vary(table, luck.Below(5))
+		s.varyRepeat(table, luck.Below(5))
 	}
 	if s.draw.Chance(350) {
 		return s
 	}
-	// One after the other, from another one in each list, so that a list of some length has them all. A record that has several has
-	// them of different sorts, as few are to be had of one member.
+	// Oddities are dealt in turn from a per-list offset, so a long enough list gets all of them; one record gets
+	// oddities of different kinds.
 	const apart = 61
 	all := q.oddities
 	first := int(q.world.Hash(q.call, q.call.Subject, 4) % uint64(len(all)))
 	for n := range s.draw.Between(1, 3) {
-		s.afflict(all, first+2*seat+apart*n)
+		s.apply(all, first+2*seat+apart*n)
 	}
 	return s
 }
 
-// noRecord is an element of a list of records that is none.
-func noRecord(sort int) simulator.Value {
+// nonRecord returns a list element that is not a record.
+func nonRecord(sort int) simulator.Value {
 	switch sort {
 	case 0:
-		return unfit("5")
+		return mismatch("5")
 	case 1:
-		return unfit(`"a \u00e9 \/"`)
+		return mismatch(`"a \u00e9 \/"`)
 	case 2:
 		return spaced("[ 1, { \"a\" : null } ]", `[1,{"a":null}]`)
 	case 3:
-		return unfit("true")
+		return mismatch("true")
 	case 4:
 		return simulator.Value{Kind: simulator.Null}
 	default:
@@ -111,8 +111,9 @@ func noRecord(sort int) simulator.Value {
 	}
 }
 
-// vary changes a record that was listed before: what was modified later or earlier or cannot be read, and what is left of its arrays.
-func (s *oddCase) vary(t *simulator.Table, sort int) {
+// varyRepeat changes a repeated record: its time of modification becomes later, earlier or unreadable, and its arrays
+// shorter.
+func (s *oddCase) varyRepeat(t *simulator.Table, sort int) {
 	const aDay = simulator.MillisPerDay
 	if t.WholeRecord && sort != 1 {
 		return
@@ -125,7 +126,7 @@ func (s *oddCase) vary(t *simulator.Table, sort int) {
 		case m.Name == "modifiedDateTime" && sort == 2:
 			m.Value = simulator.TimestampOf(m.N-aDay, m.M)
 		case m.Name == "modifiedDateTime" && sort == 3:
-			m.Value = unfit(`"yesterday"`)
+			m.Value = mismatch(`"yesterday"`)
 		case m.Name == "modifiedDateTime" && sort == 4:
 			m.Value = simulator.Value{Kind: simulator.Null}
 		case m.Kind == simulator.Array && len(m.Sub) > 0 && !t.WholeRecord:
@@ -143,21 +144,20 @@ func (s *oddCase) vary(t *simulator.Table, sort int) {
 	}
 }
 
-// shuffle brings the members of the record, and of the objects of its own tables, into an order of their own. Of doubled members the
-// last stays the last.
+// shuffle reorders the members of the record and of its known objects. Members that occur twice keep their order.
 func (s *oddCase) shuffle(d *simulator.Rand) {
-	for _, p := range s.places() {
+	for _, p := range s.objects() {
 		members := *p.members
 		for i := len(members) - 1; i > 0; i-- {
-			if j := d.Below(i + 1); movable(members, i) && movable(members, j) {
+			if j := d.Below(i + 1); isUnique(members, i) && isUnique(members, j) {
 				members[i], members[j] = members[j], members[i]
 			}
 		}
 	}
 }
 
-// movable says whether a member stands in its object once.
-func movable(members []simulator.Member, i int) bool {
+// isUnique reports whether a member occurs once in its object.
+func isUnique(members []simulator.Member, i int) bool {
 	for j := range members {
 		if j != i && members[j].Name == members[i].Name {
 			return false

@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// valueOddity puts an odd value in the place of a plain one of its kind.
+// valueOddity replaces a plain value of its kind with an odd one.
 type valueOddity struct {
 	name string
 	kind simulator.Kind
@@ -24,30 +24,30 @@ func (o valueOddity) oddity() oddity {
 	}}
 }
 
-// misfits are values that fit no column of a kind.
-func misfits(k simulator.Kind, what string, sent ...string) []valueOddity {
+// mismatches returns values that do not fit a column of a kind.
+func mismatches(k simulator.Kind, what string, sent ...string) []valueOddity {
 	var list []valueOddity
 	for _, text := range sent {
-		list = append(list, valueOddity{what + ": " + text, k, func(*simulator.Rand, *simulator.Member) simulator.Value { return unfit(text) }})
+		list = append(list, valueOddity{what + ": " + text, k, func(*simulator.Rand, *simulator.Member) simulator.Value { return mismatch(text) }})
 	}
 	return list
 }
 
-// Whole numbers: a column takes what is mathematically whole and in its range, as a number or as a text that is one.
-func wholeOddities() []valueOddity {
+// integerOddities: a column accepts a mathematical integer in its range, as a number or as text.
+func integerOddities() []valueOddity {
 	form := func(name, before, after string) valueOddity {
 		return valueOddity{"whole: " + name, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
 			return fitting(before+strconv.FormatInt(m.N, 10)+after, m.N)
 		}}
 	}
-	// Only columns of 64 bits are wide enough for these.
+	// Only 64-bit columns are wide enough for these.
 	wide := func(n int64) valueOddity {
 		sent := strconv.FormatInt(n, 10)
 		return valueOddity{"whole: " + sent, simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
 			if m.M == 64 {
 				return fitting(sent, n)
 			}
-			return unfit(sent)
+			return mismatch(sent)
 		}}
 	}
 	list := []valueOddity{
@@ -63,21 +63,23 @@ func wholeOddities() []valueOddity {
 		wide(math.MaxInt64),
 		wide(math.MinInt64),
 		{"whole: half", simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
-			return unfit(strconv.FormatInt(m.N, 10) + ".5")
+			return mismatch(strconv.FormatInt(m.N, 10) + ".5")
 		}},
 		{"whole: text of half", simulator.Integer, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
-			return unfit(`"` + strconv.FormatInt(m.N, 10) + `.5"`)
+			return mismatch(`"` + strconv.FormatInt(m.N, 10) + `.5"`)
 		}},
-		{"whole: half a character", simulator.Integer, func(*simulator.Rand, *simulator.Member) simulator.Value { return halved(`"\ud83d"`, "\"\uFFFD\"") }},
+		{"whole: half a character", simulator.Integer, func(*simulator.Rand, *simulator.Member) simulator.Value {
+			return loneSurrogate(`"\ud83d"`, "\"\uFFFD\"")
+		}},
 		{"whole: bad bytes", simulator.Integer, func(*simulator.Rand, *simulator.Member) simulator.Value {
 			return oddValue(simulator.Literal{Sent: "\"1\xff\"", Kept: "\"1\uFFFD\"", Replaced: 1})
 		}},
 	}
-	return append(list, misfits(simulator.Integer, "whole", "12.5", "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890",
+	return append(list, mismatches(simulator.Integer, "whole", "12.5", "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890",
 		"1e-1", `""`, `" 12"`, `"+12"`, `"012"`, `"12."`, `"1e400"`, `"0x0C"`, `"twelve"`, `"1\u00b2"`, "true")...)
 }
 
-// decimalOddities are about doubles: a column takes a number whose nearest double is finite.
+// decimalOddities: a column accepts a number whose nearest double is finite.
 func decimalOddities() []valueOddity {
 	list := []valueOddity{
 		{"decimal: text", simulator.Decimal, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
@@ -105,21 +107,21 @@ func decimalOddities() []valueOddity {
 	} {
 		list = append(list, valueOddity{"decimal: " + like.sent, simulator.Decimal, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(like.sent, like.cell) }})
 	}
-	return append(list, misfits(simulator.Decimal, "decimal", "1e400", "-1e400", "1.7976931348623159e308", `"1e400"`, `"NaN"`, `"Infinity"`, `""`, `"3,25"`, `"3.25 "`,
+	return append(list, mismatches(simulator.Decimal, "decimal", "1e400", "-1e400", "1.7976931348623159e308", `"1e400"`, `"NaN"`, `"Infinity"`, `""`, `"3,25"`, `"3.25 "`,
 		"false", `"0x1p1"`)...)
 }
 
-func truthOddities() []valueOddity {
+func booleanOddities() []valueOddity {
 	list := []valueOddity{
 		{"truth: text", simulator.Boolean, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
 			return fitting(`"`+m.JSON()+`"`, m.Plain())
 		}},
 		{"truth: escaped text", simulator.Boolean, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(`"tru\u0065"`, true) }},
 	}
-	return append(list, misfits(simulator.Boolean, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
+	return append(list, mismatches(simulator.Boolean, "truth", `"True"`, "1", "0", `"1"`, `"Y"`, `""`, `" true"`)...)
 }
 
-// textOddities are about texts: a column takes a number as sent, and the words true and false.
+// textOddities: a column accepts a number as sent, and the words true and false.
 func textOddities() []valueOddity {
 	var list []valueOddity
 	for _, like := range [][2]string{
@@ -176,12 +178,12 @@ func textOddities() []valueOddity {
 		{`"\uD83D\\uDE00"`, "\"\uFFFD\\\\uDE00\""},
 		{`"\ud83d\ud83d\ude00"`, "\"\uFFFD\\ud83d\\ude00\""},
 	} {
-		list = append(list, valueOddity{"text: " + like[0], simulator.Text, func(*simulator.Rand, *simulator.Member) simulator.Value { return halved(like[0], like[1]) }})
+		list = append(list, valueOddity{"text: " + like[0], simulator.Text, func(*simulator.Rand, *simulator.Member) simulator.Value { return loneSurrogate(like[0], like[1]) }})
 	}
 	return list
 }
 
-// dateOddities: a column takes a date, or a timestamp at midnight UTC.
+// dateOddities: a column accepts a date, or a timestamp at midnight UTC.
 func dateOddities() []valueOddity {
 	form := func(name string, days int, after string) valueOddity {
 		return valueOddity{"date: " + name, simulator.Date, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
@@ -190,7 +192,7 @@ func dateOddities() []valueOddity {
 	}
 	unlike := func(name, after string) valueOddity {
 		return valueOddity{"date: " + name, simulator.Date, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
-			return unfit(`"` + simulator.Day(m.N).String() + after + `"`)
+			return mismatch(`"` + simulator.Day(m.N).String() + after + `"`)
 		}}
 	}
 	list := []valueOddity{
@@ -212,13 +214,14 @@ func dateOddities() []valueOddity {
 	} {
 		list = append(list, valueOddity{"date: " + like[0], simulator.Date, func(*simulator.Rand, *simulator.Member) simulator.Value { return fitting(like[0], like[1]) }})
 	}
-	return append(list, misfits(simulator.Date, "date", `"2026-02-30"`, `"2025-02-29"`, `"2026-13-01"`, `"2026-00-10"`, `"0000-00-00"`, `"08/03/2026"`, `"2026-8-3"`, `"20260803"`,
+	return append(list, mismatches(simulator.Date, "date", `"2026-02-30"`, `"2025-02-29"`, `"2026-13-01"`, `"2026-00-10"`, `"0000-00-00"`, `"08/03/2026"`, `"2026-8-3"`, `"20260803"`,
 		"20260803", "2026", `""`, `"today"`)...)
 }
 
-// stampOddities: a column takes RFC 3339 with T or a blank, in any zone or none, to the microsecond, and a date alone.
-func stampOddities() []valueOddity {
-	// Moments are written in layouts of package time, some microseconds later than they were.
+// timestampOddities: a column accepts RFC 3339 with T or a space, in any zone or none, to the microsecond, and a date
+// alone.
+func timestampOddities() []valueOddity {
+	// Timestamps are written in layouts of package time, some microseconds later.
 	form := func(name, layout string, zone int, micros int64) valueOddity {
 		return valueOddity{"moment: " + name, simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
 			seconds := m.N - m.N%1000
@@ -228,7 +231,7 @@ func stampOddities() []valueOddity {
 	}
 	unlike := func(name, layout, after string) valueOddity {
 		return valueOddity{"moment: " + name, simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
-			return unfit(`"` + time.UnixMilli(m.N-m.N%1000).UTC().Format(layout) + after + `"`)
+			return mismatch(`"` + time.UnixMilli(m.N-m.N%1000).UTC().Format(layout) + after + `"`)
 		}}
 	}
 	list := []valueOddity{
@@ -266,8 +269,10 @@ func stampOddities() []valueOddity {
 		unlike("two blanks", "2006-01-02  15:04:05", ""),
 		unlike("a point and no digits", "2006-01-02T15:04:05", ".Z"),
 		unlike("as a header has it", time.RFC1123, ""),
-		{"moment: milliseconds since 1970", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value { return unfit(strconv.FormatInt(m.N, 10)) }},
+		{"moment: milliseconds since 1970", simulator.Timestamp, func(_ *simulator.Rand, m *simulator.Member) simulator.Value {
+			return mismatch(strconv.FormatInt(m.N, 10))
+		}},
 	}
-	return append(list, misfits(simulator.Timestamp, "moment", `"2026-02-30T10:00:00Z"`, `"2026-13-01T10:00:00Z"`, `"2026-01-01T24:00:00Z"`, `"2026-01-01T10:60:00Z"`,
+	return append(list, mismatches(simulator.Timestamp, "moment", `"2026-02-30T10:00:00Z"`, `"2026-13-01T10:00:00Z"`, `"2026-01-01T24:00:00Z"`, `"2026-01-01T10:60:00Z"`,
 		`"2026-01-01T10:00:00+24:00"`, `"0000-00-00T00:00:00Z"`, `""`, `"never"`, "0", "true")...)
 }

@@ -6,36 +6,36 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// harvest makes the calls that an export makes, without HTTP.
-type expectation struct {
+// exporter makes the calls that an export makes, without HTTP.
+type exporter struct {
 	world      *simulator.World
 	options    *Options
 	operations []*simulator.Operation
-	lists      map[feedKey]*listRows
+	lists      map[listKey]*listRows
 	schools    []simulator.School
 	districts  int
 }
 
-// feedKey is a list that names what other operations are called for.
-type feedKey struct {
+// listKey identifies a list that names what other operations are called for.
+type listKey struct {
 	dataset string
 	scope
 }
 
-// scope is what a row of the ledger is about: positions, -1 for none.
+// scope is the subject of a ledger row: positions, -1 for none.
 type scope struct{ school, district int }
 
-func newExpectation(w *simulator.World, options *Options) *expectation {
-	return &expectation{
-		world: w, options: options, operations: simulator.Operations(), lists: map[feedKey]*listRows{}, schools: w.Schools(), districts: len(w.Districts()),
+func newExporter(w *simulator.World, options *Options) *exporter {
+	return &exporter{
+		world: w, options: options, operations: simulator.Operations(), lists: map[listKey]*listRows{}, schools: w.Schools(), districts: len(w.Districts()),
 	}
 }
 
-func (h *expectation) operation(name string) *simulator.Operation {
+func (h *exporter) operation(name string) *simulator.Operation {
 	return h.operations[slices.IndexFunc(h.operations, func(op *simulator.Operation) bool { return op.Name == name })]
 }
 
-func (h *expectation) scopes(op *simulator.Operation) []scope {
+func (h *exporter) scopes(op *simulator.Operation) []scope {
 	var scopes []scope
 	switch op.FanOut {
 	case simulator.Once:
@@ -54,9 +54,9 @@ func (h *expectation) scopes(op *simulator.Operation) []scope {
 	return scopes
 }
 
-// calls are those that the export makes of an operation for a scope, each the first page's of its list, and the number of records
-// for which none can be made.
-func (h *expectation) calls(op *simulator.Operation, s scope) (calls []*simulator.Call, unavailable int64) {
+// calls returns the calls that an export makes of an operation for a scope, one per list, and the number of records
+// without the id that a call needs.
+func (h *exporter) calls(op *simulator.Operation, s scope) (calls []*simulator.Call, unavailable int64) {
 	add := func(s scope, ids []string, nameless int64) {
 		unavailable += nameless
 		for _, id := range ids {
@@ -66,7 +66,7 @@ func (h *expectation) calls(op *simulator.Operation, s scope) (calls []*simulato
 			if what, c.Home, c.Subject, ok = h.world.FindBid(id); ok && what == op.About {
 				calls = append(calls, c)
 			} else {
-				unavailable++ // The service has no such record.
+				unavailable++ // The record does not exist.
 			}
 		}
 	}
@@ -106,8 +106,8 @@ func (h *expectation) calls(op *simulator.Operation, s scope) (calls []*simulato
 	return calls, unavailable
 }
 
-// newCall has the filters of the export, as far as the operation's source looks at them.
-func (h *expectation) newCall(op *simulator.Operation, s scope) *simulator.Call {
+// newCall returns a call with the filters of the export.
+func (h *exporter) newCall(op *simulator.Operation, s scope) *simulator.Call {
 	f := simulator.Filter{Removed: h.options.IncludeRemoved, On: simulator.DayOf(h.world.AsOf()), Dated: op.Name != "academic_years" || h.options.AsOf}
 	if !h.options.EffectiveDate.IsZero() {
 		f.On = simulator.DayOf(h.options.EffectiveDate)
@@ -118,19 +118,19 @@ func (h *expectation) newCall(op *simulator.Operation, s scope) *simulator.Call 
 	return &simulator.Call{Op: op, School: s.school, District: s.district, Home: s.school, Filter: f}
 }
 
-// feed reads a list for what it names.
-func (h *expectation) feed(dataset string, s scope) *listRows {
-	key := feedKey{dataset, s}
+// feed returns the rows of a list that names what other operations are called for.
+func (h *exporter) feed(dataset string, s scope) *listRows {
+	key := listKey{dataset, s}
 	if h.lists[key] == nil {
 		c := h.newCall(h.operation(dataset), s)
 		c.Filter.Since = 0
-		h.lists[key] = h.readList(c)
+		h.lists[key] = readList(h.world, c)
 	}
 	return h.lists[key]
 }
 
-// perspectives are those through which a school's enrollment is read.
-func (h *expectation) perspectives(school int) []int {
+// perspectives returns those through which a school's enrollment is read.
+func (h *exporter) perspectives(school int) []int {
 	switch {
 	case school < 0:
 		return nil
@@ -141,7 +141,7 @@ func (h *expectation) perspectives(school int) []int {
 	}
 }
 
-// distinct returns the values of a column, each once, and the number of rows that have none.
+// distinct returns the distinct values of a column, and the number of rows without one.
 func distinct(rows []Row, column string) (values []string, none int64) {
 	seen := map[string]bool{}
 	for _, row := range rows {

@@ -6,18 +6,12 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// Check is how often test results break a rule of the service, and in how many schools that could be checked.
-type Check struct {
-	Check, Table   string
-	Count, Schools int64
-}
-
-// fullPage is the number of records in a page of 4.6 that is not the last (specification, "Limits").
+// fullPage is the number of records in a page of 4.6, except the last (specification, "Limits").
 const fullPage = 1000
 
-// checks counts what breaks the rules in the expected rows, in the order of [Rules]. A rule that compares results with a dataset that is
-// not exported is left out.
-func (h *expectation) checks(expected *Expected) []Check {
+// checks counts violations in the expected rows, in the order of [simulator.Rules]. Rules that need a dataset outside
+// the export are left out.
+func (h *exporter) checks(expected *Expected) []Check {
 	results, exported := expected.Rows["test_results"]
 	if !exported {
 		return nil
@@ -25,7 +19,7 @@ func (h *expectation) checks(expected *Expected) []Check {
 	schools := h.scopes(h.operation("test_results"))
 	counts := map[string]int64{
 		simulator.RuleOneResultPerSubject: repeatedSubjects(results),
-		simulator.RulePageSize:            h.oddPages(schools),
+		simulator.RulePageSize:            h.partialPages(schools),
 		simulator.RuleOlderThanAYear:      older(results, h.world.AsOf()),
 		simulator.RuleRITOrder:            disordered(results, "rit_score_low", "rit", "rit_score_high"),
 		simulator.RuleItemsOrder:          disordered(results, "items_correct", "items_shown", "items_total"),
@@ -67,8 +61,8 @@ func repeatedSubjects(results []Row) (n int64) {
 	return n
 }
 
-// oddPages counts the pages before the last that are not full.
-func (h *expectation) oddPages(schools []scope) (n int64) {
+// partialPages counts the pages before the last that are not full.
+func (h *exporter) partialPages(schools []scope) (n int64) {
 	op := h.operation("test_results")
 	usual := h.options.PageSize
 	if usual == 0 {
@@ -89,7 +83,7 @@ func (h *expectation) oddPages(schools []scope) (n int64) {
 	return n
 }
 
-// older counts the results that ended, or began if they have no end, before the same day a year ago.
+// older counts the results that ended, or began if they have no end, more than a year ago.
 func older(results []Row, today time.Time) (n int64) {
 	year, month, dayOfMonth := today.Date()
 	if month == time.February && dayOfMonth == 29 {
@@ -108,7 +102,7 @@ func older(results []Row, today time.Time) (n int64) {
 	return n
 }
 
-// descends reports whether one value is above the other; a null is not.
+// descends reports whether lower is greater than upper; nulls never are.
 func descends(row Row, lower, upper string) bool {
 	a, known := row[lower].(int64)
 	b, alsoKnown := row[upper].(int64)
@@ -124,7 +118,7 @@ func disordered(results []Row, lowest, middle, highest string) (n int64) {
 	return n
 }
 
-// unknownStudents counts the results of students whom 4.4 of the school does not list.
+// unknownStudents counts the results of students that 4.4 does not list for the school.
 func unknownStudents(results, students []Row) (n int64) {
 	listed := map[[2]any]bool{}
 	for _, row := range students {
@@ -139,8 +133,8 @@ func unknownStudents(results, students []Row) (n int64) {
 	return n
 }
 
-// unknownTerms counts the results whose term is in no session of 4.7. Those that belong to a school outside of the run are not counted:
-// its sessions are not known.
+// unknownTerms counts the results whose term is not a session of 4.7. It skips schools outside the run, whose sessions
+// are unknown.
 func unknownTerms(results, sessions []Row, inRun map[string]bool) (n int64) {
 	known := map[any]bool{}
 	for _, row := range sessions {

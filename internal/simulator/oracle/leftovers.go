@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// sift goes through the members of an object: it counts drift, and returns what no column and no child table took, sorted by name.
+// leftovers counts the drift in an object's members, and returns those without a column or child table, sorted by name.
 func leftovers(t *simulator.Table, s *simulator.Shape, path string, members []simulator.Member, drift map[Drift]int64) []simulator.Member {
 	var extra []simulator.Member
 	for i := range members {
@@ -51,7 +51,7 @@ func leftovers(t *simulator.Table, s *simulator.Shape, path string, members []si
 	return extra
 }
 
-// told returns the name of a member in drift: # unless it looks like an identifier in code.
+// driftName returns a member's name as drift shows it: # unless it looks like an identifier in code.
 func driftName(name string) string {
 	const letters, digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_", "0123456789"
 	numbers := len(name)

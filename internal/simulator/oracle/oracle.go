@@ -4,77 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/simulator"
 )
 
-// Row is a row of a table as a correct export holds it: every column of the table by its name. Values are nil for null, string,
-// int64 (for int32 and int64), float64, bool; a date is the string YYYY-MM-DD, a timestamp the int64 of its microseconds since
-// 1970-01-01T00:00:00Z, JSON its canonical text.
-type Row map[string]any
-
-// OracleOptions say what was exported. The zero value is a full run of the default datasets on the world's day.
-type Options struct {
-	// Datasets are those exported; nil means those that need no call per student, educator or record. See [AllDatasets].
-	Datasets []string
-	// Schools are the bids that the run fans out over; nil means all of 4.1. Lookup tables are whole in any case.
-	Schools []string
-	// OwnPerspective reads enrollment in the perspective of the school's own district alone.
-	OwnPerspective bool
-	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. With AsOf it is sent to 4.7
-	// too, which has none.
-	EffectiveDate time.Time
-	AsOf          bool
-	// ModifiedSince and IncludeRemoved are sent to the operations that know them; zero means that they are not sent. Lists are read
-	// without ModifiedSince where they name what other operations are called for.
-	ModifiedSince  time.Time
-	IncludeRemoved bool
-	// PageSize is the server's page size, default 1000.
-	PageSize int
-}
-
-// Expected is what a correct export holds and reports. It is computed from the world's records directly: no JSON, no HTTP and no
-// code of the exporter lies between.
-type Expected struct {
-	// Rows are those of every table of the datasets, in the order of the contract.
-	Rows map[string][]Row
-	// Drift is sorted by table, field and kind. What is met in a record counts though the record be dropped as a duplicate.
-	Drift []Drift
-	// Ledger is sorted by dataset, school and district.
-	Ledger []LedgerRow
-	// Checks say how often test results break a rule of the service; nil if they are not exported.
-	Checks []Check
-}
-
-// Drift is something that the records of a table hold beyond what is declared, and how often.
-type Drift struct {
-	Table string
-	// Field is the source of a column, the JSON path of any other member, in which a name that does not look like one in code is #,
-	// or _value for an array element that is not an object.
-	Field string
-	Kind  string
-	Count int64
-}
-
-// The kinds of drift.
-const (
-	UnknownField    = "unknown_field"
-	TypeMismatch    = "type_mismatch"
-	DuplicateRecord = "duplicate_record"
-	DuplicateMember = "duplicate_member"
-)
-
-// LedgerRow is what the ledger says of a dataset and a school, a district (of district_schools) or neither, if nothing fails.
-type LedgerRow struct {
-	Dataset, School, District string
-	// Received are the records of all answers: Rows, which are those of the dataset's first table, and Duplicates, which were dropped.
-	Received, Duplicates, Rows int64
-	// Unavailable are the records of a list, after dropping duplicates, without the id by which another call was to be made.
-	Unavailable int64
-}
-
-// AllDatasets names every dataset.
+// AllDatasets returns the name of every dataset.
 func AllDatasets() []string {
 	var names []string
 	for _, op := range simulator.Operations() {
@@ -83,12 +17,12 @@ func AllDatasets() []string {
 	return names
 }
 
-// Oracle returns the rows that are expected; see [World.Expect].
+// Rows returns the expected rows by table; see [Expect].
 func Rows(w *simulator.World, options Options) map[string][]Row { return Expect(w, options).Rows }
 
-// Expect returns what a correct export of the given scope holds and reports.
+// Expect returns what a correct export holds and reports.
 func Expect(w *simulator.World, options Options) *Expected {
-	h := newExpectation(w, &options)
+	h := newExporter(w, &options)
 	expected := &Expected{Rows: map[string][]Row{}}
 	drift := map[Drift]int64{}
 	for _, op := range h.operations {
@@ -103,7 +37,7 @@ func Expect(w *simulator.World, options Options) *Expected {
 			var calls []*simulator.Call
 			calls, ledger.Unavailable = h.calls(op, s)
 			for _, c := range calls {
-				chained := h.readList(c)
+				chained := readList(h.world, c)
 				ledger.Received += chained.received
 				ledger.Duplicates += chained.dropped
 				for name, rows := range chained.rows {
@@ -134,8 +68,8 @@ func Expect(w *simulator.World, options Options) *Expected {
 	return expected
 }
 
-// sortRows orders rows by requested_school_bid, then by the other key columns in their order, nulls first, text by bytes; rows
-// with equal keys stay as they were received.
+// SortRows sorts by requested_school_bid, then by the other key columns in their order, nulls first, text by bytes.
+// Rows with equal keys keep their order.
 func SortRows(t *simulator.Table, rows []Row) {
 	var keys []string
 	for _, col := range t.Columns {
@@ -156,7 +90,7 @@ func SortRows(t *simulator.Table, rows []Row) {
 	})
 }
 
-// compare orders the values of a key column, which are text or whole numbers.
+// compare orders the values of a key column: text or integers.
 func compare(a, b any) int {
 	switch {
 	case a == nil && b == nil:

@@ -8,30 +8,30 @@ import (
 	"example.org/growthexport/internal/simulator"
 )
 
-// chain is what a correct export makes of one call chain: all pages of one list, or one single read.
+// listRows is what a correct export makes of one list, all pages together, or of one single read.
 type listRows struct {
-	rows              map[string][]Row // by table, in the order received, duplicates dropped
+	rows              map[string][]Row // by table, in the order received, without duplicates
 	received, dropped int64
-	drift             map[Drift]int64 // counts, by drift without count
+	drift             map[Drift]int64 // counts
 }
 
 // received is one record: its rows by table, in the order of the operation's tables.
 type received struct {
 	rows [][]Row
-	key  string // equal for records that are duplicates of each other; empty for a record that is none
+	key  string // shared by duplicates; empty for a record that cannot be one
 	kept bool
 }
 
-// chain reads a whole list. The call is that of its first page.
-func (h *expectation) readList(c *simulator.Call) *listRows {
+// readList reads a whole list. The call is that of its first page.
+func readList(w *simulator.World, c *simulator.Call) *listRows {
 	result := &listRows{rows: map[string][]Row{}, drift: map[Drift]int64{}}
-	list := h.world.List(c)
+	list := w.List(c)
 	var records []received
 	var a simulator.Arena
 	for i := list.Next(0); i < list.Count; i = list.Next(i + 1) {
 		a.Reset()
 		element := list.At(&a, i)
-		records = append(records, h.receive(c, &element, result))
+		records = append(records, receive(w, c, &element, result))
 	}
 	dropDuplicates(records, c.Op.Tables[0].WholeRecord)
 	result.received = int64(len(records))
@@ -51,15 +51,15 @@ func (h *expectation) readList(c *simulator.Call) *listRows {
 	return result
 }
 
-// receive makes the rows of one record.
-func (h *expectation) receive(c *simulator.Call, record *simulator.Value, into *listRows) received {
+// receive returns the rows of one record.
+func receive(w *simulator.World, c *simulator.Call, record *simulator.Value, into *listRows) received {
 	r := received{rows: make([][]Row, len(c.Op.Tables))}
 	for i := range c.Op.Tables {
 		t := &c.Op.Tables[i]
 		if t.Each == "" {
-			row := h.row(c, t, nil, 0, record, into)
-			r.key = keyOf(t, row)
-			r.rows[i] = []Row{row}
+			first := row(w, c, t, nil, 0, record, into)
+			r.key = keyOf(t, first)
+			r.rows[i] = []Row{first}
 			continue
 		}
 		if record.Kind != simulator.Object {
@@ -70,14 +70,14 @@ func (h *expectation) receive(c *simulator.Call, record *simulator.Value, into *
 			continue
 		}
 		for ordinal := range elements.Sub {
-			r.rows[i] = append(r.rows[i], h.row(c, t, r.rows[0][0], ordinal, &elements.Sub[ordinal].Value, into))
+			r.rows[i] = append(r.rows[i], row(w, c, t, r.rows[0][0], ordinal, &elements.Sub[ordinal].Value, into))
 		}
 	}
 	return r
 }
 
-// row makes the row of a record, or of an element of a record's array, whose own row is the parent.
-func (h *expectation) row(c *simulator.Call, t *simulator.Table, parent Row, ordinal int, v *simulator.Value, into *listRows) Row {
+// row returns the row of a record, or of an element of a record's array, with parent as the record's row.
+func row(w *simulator.World, c *simulator.Call, t *simulator.Table, parent Row, ordinal int, v *simulator.Value, into *listRows) Row {
 	var record, extra []simulator.Member
 	switch {
 	case v.Kind == simulator.Object:
@@ -94,7 +94,7 @@ func (h *expectation) row(c *simulator.Call, t *simulator.Table, parent Row, ord
 	for _, col := range t.Columns {
 		switch {
 		case strings.HasPrefix(col.Source, "$"):
-			row[col.Name] = h.world.Parameter(c, col.Source[1:])
+			row[col.Name] = w.Parameter(c, col.Source[1:])
 		case strings.HasPrefix(col.Source, "^"):
 			row[col.Name] = parent[c.Op.Tables[0].ColumnOf(col.Source[1:])]
 		case col.Source == "#":
@@ -110,10 +110,11 @@ func (h *expectation) row(c *simulator.Call, t *simulator.Table, parent Row, ord
 	return row
 }
 
-// dropDuplicates marks the records that are kept. Of records with equal, complete keys that is the one modified last, of several or
-// unreadable moments the one received last; with wholeRecord, only records equal in every member are duplicates.
+// dropDuplicates marks the records that are kept. Of records with the same complete key, the one modified last is kept;
+// if times are equal or unreadable, the one received last. With wholeRecord only records equal in every member are
+// duplicates.
 func dropDuplicates(records []received, wholeRecord bool) {
-	alike := map[string][]int{} // the kept ones, by key
+	alike := map[string][]int{} // kept records by key
 	for i := range records {
 		r := &records[i]
 		r.kept = true
@@ -134,7 +135,7 @@ func dropDuplicates(records []received, wholeRecord bool) {
 	}
 }
 
-// modified is when a record was modified, before all times if that cannot be read.
+// modified returns when a record was modified, the lowest time if it is unreadable.
 func modified(r *received) int64 {
 	if at, readable := r.rows[0][0]["modified_date_time"].(int64); readable {
 		return at

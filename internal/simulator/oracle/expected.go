@@ -1,0 +1,73 @@
+package oracle
+
+import "time"
+
+// Row is a row of a correct export, with every column of its table by name. Values are nil, string, int64 (for int32
+// and int64), float64 or bool; a date is YYYY-MM-DD, a timestamp is microseconds since 1970 in UTC, JSON is its
+// canonical text.
+type Row map[string]any
+
+// Options describe the export. The zero value is a full run of the default datasets on the world's day.
+type Options struct {
+	// Datasets are those exported; nil means those without a call per student, educator or record. See [AllDatasets].
+	Datasets []string
+	// Schools are the bids of the run's schools; nil means all of 4.1. Lookup tables are always complete.
+	Schools []string
+	// OwnPerspective reads enrollment only in the perspective of the school's own district.
+	OwnPerspective bool
+	// EffectiveDate is sent to the operations that have a default for it; zero means the world's day. With AsOf it is
+	// also sent to 4.7, which has no default.
+	EffectiveDate time.Time
+	AsOf          bool
+	// ModifiedSince and IncludeRemoved are sent to the operations that know them, if not zero. Lists that name what
+	// other operations are called for are read without ModifiedSince.
+	ModifiedSince  time.Time
+	IncludeRemoved bool
+	// PageSize is the server's page size, default 1000.
+	PageSize int
+}
+
+// Expected is what a correct export holds and reports.
+type Expected struct {
+	// Rows holds every table of the datasets, in the order of the contract.
+	Rows map[string][]Row
+	// Drift is sorted by table, field and kind. It includes drift in records that are dropped as duplicates.
+	Drift []Drift
+	// Ledger is sorted by dataset, school and district.
+	Ledger []LedgerRow
+	// Checks is nil if test results are not exported.
+	Checks []Check
+}
+
+// Drift is an undeclared member or an unfitting value in the records of a table, and how often it occurs.
+type Drift struct {
+	Table string
+	// Field is the source of a column, the JSON path of any other member (# stands for an unusual name), or _value for
+	// an array element that is not an object.
+	Field string
+	Kind  string
+	Count int64
+}
+
+// The kinds of drift.
+const (
+	UnknownField    = "unknown_field"
+	TypeMismatch    = "type_mismatch"
+	DuplicateRecord = "duplicate_record"
+	DuplicateMember = "duplicate_member"
+)
+
+// LedgerRow is the ledger's row of a dataset and a school, a district (district_schools) or neither, if nothing fails.
+type LedgerRow struct {
+	Dataset, School, District string
+	// Received counts the records of all answers: Rows of the dataset's first table, and dropped Duplicates.
+	Received, Duplicates, Rows int64
+	// Unavailable counts the records of a list, without duplicates, that lack the id for another call.
+	Unavailable int64
+}
+
+// Check is how often test results break a rule of the service, and how many schools were checked.
+type Check struct {
+	Check, Table   string
+	Count, Schools int64
+}
