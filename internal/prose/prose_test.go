@@ -29,7 +29,6 @@ const root = "../.."
 func notYetClean() []string {
 	return []string{
 		"cmd/export",
-		"docs",
 		"internal/maintenance",
 		"internal/parquetfile",
 		"internal/pipeline",
