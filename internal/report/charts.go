@@ -3,10 +3,33 @@ package report
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"example.org/growthexport/internal/activity"
 )
+
+// chart is a chart over time, which the template draws: shapes as SVG that fills the width of the page, labels as HTML.
+type chart struct {
+	*timeline
+
+	ID, Title, About string
+	Low              bool // less high than the others
+	Legend           []series
+	Y                []mark
+	Shapes           []shape
+}
+
+// series is a colour of the style sheet and its label.
+type series struct{ Class, Label string }
+
+// shape is an SVG path: an "area" or a "line" of a series.
+type shape struct{ Kind, Class, Path string }
+
+// add adds a shape for a series of the legend.
+func (c *chart) add(kind string, s series, path string) {
+	c.Shapes = append(c.Shapes, shape{kind, s.Class, path})
+}
 
 // retrySeries returns the series of retries from the bottom of the chart to its top.
 func retrySeries() []series {
@@ -56,7 +79,8 @@ func (t *timeline) requestsChart() chart {
 		}
 		return float64(n)
 	}
-	y := c.setLinear(t.largest(func(s *activity.Step) float64 { return height(s, len(retries)) }))
+	y, ticks := linear(t.largest(func(s *activity.Step) float64 { return height(s, len(retries)) }))
+	c.Y = ticks
 	for layers := len(retries); layers >= 0; layers-- { // each covers the lower part of the one before
 		c.add("area", c.Legend[layers], t.area(y, func(s *activity.Step) float64 { return height(s, layers) }))
 	}
@@ -83,7 +107,8 @@ func (t *timeline) responseTimeChart() chart {
 			low, high = min(low, in.Latency.Percentile(50)), max(high, in.Latency.Percentile(99))
 		}
 	}
-	y := c.setLogarithmic(low, high)
+	y, ticks := logarithmic(low, high)
+	c.Y = ticks
 	for i, percentage := range []float64{99, 90, 50} {
 		c.add("line", c.Legend[i], t.line(y, func(s *activity.Step) float64 { return s.Latency.Percentile(percentage).Seconds() }))
 	}
@@ -98,11 +123,67 @@ func (t *timeline) concurrencyChart() chart {
 	}
 	concurrent := func(s *activity.Step) float64 { return float64(s.InFlight) }
 	limit := func(s *activity.Step) float64 { return float64(s.Limit) }
-	y := c.setLinear(t.largest(func(s *activity.Step) float64 { return max(concurrent(s), limit(s)) }))
+	y, ticks := linear(t.largest(func(s *activity.Step) float64 { return max(concurrent(s), limit(s)) }))
+	c.Y = ticks
 	c.add("area", c.Legend[0], t.area(y, concurrent))
 	if path := t.steps(y, limit); path != "" {
 		c.Legend = append(c.Legend, series{"s-limit", "limit"})
 		c.add("line", c.Legend[1], path)
 	}
 	return c
+}
+
+// area returns a path that encloses a value per interval, 0 where there were no requests.
+func (t *timeline) area(y scale, value func(*activity.Step) float64) string {
+	var path strings.Builder
+	path.WriteString("M0 100")
+	for _, in := range t.Intervals {
+		if in.idle {
+			path.WriteString("V100H" + in.From.String())
+		}
+		path.WriteString("V" + y(value(in.Step)).String() + "H" + in.to.String())
+	}
+	return path.String() + "V100Z"
+}
+
+// line returns a path through the values of consecutive intervals. It leaves out intervals with the value 0.
+func (t *timeline) line(y scale, value func(*activity.Step) float64) string {
+	var path strings.Builder
+	drawing := false
+	for _, in := range t.Intervals {
+		v := value(in.Step)
+		if v <= 0 {
+			drawing = false
+			continue
+		}
+		if !drawing || in.idle {
+			path.WriteString("M" + in.From.String() + " " + y(v).String())
+		}
+		path.WriteString("L" + ((in.From + in.to) / 2).String() + " " + y(v).String())
+		drawing = true
+	}
+	return path.String()
+}
+
+// steps returns a line that keeps its value where it is 0, which means unknown.
+func (t *timeline) steps(y scale, value func(*activity.Step) float64) string {
+	var path strings.Builder
+	last := 0.0
+	for _, in := range t.Intervals {
+		v := max(value(in.Step), 0)
+		if v == 0 {
+			v = last
+		}
+		switch {
+		case v == 0:
+			continue
+		case last == 0 || in.gap:
+			path.WriteString("M" + in.From.String() + " " + y(v).String())
+		default:
+			path.WriteString("H" + in.From.String() + "V" + y(v).String())
+		}
+		path.WriteString("H" + in.to.String())
+		last = v
+	}
+	return path.String()
 }

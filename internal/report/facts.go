@@ -15,51 +15,6 @@ type fact struct {
 	Name, Value, Note string
 }
 
-// facts returns the figures at the top of the page.
-func facts(p *Page, v *view) []fact {
-	m := p.Manifest
-	var all []fact
-	if p.State != Published && p.State != Replaced && m.Kind == snapshot.Full {
-		all = append(all, currentSnapshot(p))
-	}
-	schools := fact{Name: "schools", Value: wording.Count(m.Schools.Total), Note: "all complete"}
-	if open := m.Schools.Total - m.Schools.OK; open > 0 {
-		schools.Value = wording.Count(m.Schools.OK) + " of " + wording.Count(m.Schools.Total)
-		var notes []string
-		for _, part := range []struct {
-			n    int64
-			what string
-		}{{m.Schools.Failed, "failed"}, {m.Schools.Denied, "denied"}, {open - m.Schools.Failed - m.Schools.Denied, "not done"}} {
-			if part.n > 0 {
-				notes = append(notes, wording.Count(part.n)+" "+part.what)
-			}
-		}
-		schools.Note = strings.Join(notes, ", ")
-	}
-	rows := fact{Name: "rows", Value: wording.Count(v.AllTables.Rows), Note: wording.Many(len(v.Tables), "table")}
-	if v.Baseline != nil {
-		rows.Note = v.AllTables.Change() + " since " + day(v.Baseline.SnapshotDate)
-	}
-	requests := fact{Name: "requests", Value: wording.Count(m.Requests.Total), Note: "no retries"}
-	if m.Requests.Retries > 0 {
-		requests.Note = "including " + wording.Count(m.Requests.Retries) + " retries"
-	}
-	all = append(all, schools, rows,
-		fact{Name: "size", Value: wording.Size(v.AllTables.Bytes), Note: wording.Many(v.AllTables.Files, "file")}, requests)
-	end, note := m.PublishedAt, "start to publishing"
-	if end.IsZero() {
-		end, note = lastRequest(m), "start to last request"
-	}
-	if took := end.Sub(m.StartedAt); !end.IsZero() && took >= 0 {
-		all = append(all, fact{Name: "duration", Value: duration(max(took, time.Second)), Note: note})
-	}
-	if p.State == Incomplete {
-		staged := wording.Count(p.Tasks-len(p.Missing)) + " of " + wording.Count(p.Tasks)
-		all = append(all, fact{Name: "tasks staged", Value: staged, Note: "one dataset of one group of schools each"})
-	}
-	return all
-}
-
 // currentSnapshot returns the age of what readers see while the run is not published.
 func currentSnapshot(p *Page) fact {
 	f := fact{Name: "current snapshot", Value: "none", Note: "of the same scope"}

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -38,6 +39,16 @@ func duration(d time.Duration) string {
 	default:
 		return wording.Duration(d)
 	}
+}
+
+type percentiles struct{ P50, P90, P99 string }
+
+// percentilesOf returns empty texts if there were no requests.
+func percentilesOf(h activity.Histogram) percentiles {
+	if h.Count() == 0 {
+		return percentiles{}
+	}
+	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
 }
 
 // seconds formats a duration from a file, which may be out of range.
@@ -83,4 +94,12 @@ func clip(text string, maxChars int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd")), maxChars)
+}
+
+func sum(counts map[string]int64) int64 {
+	var n int64
+	for _, count := range counts {
+		n += count
+	}
+	return n
 }

@@ -26,16 +26,6 @@ type requestsView struct {
 // minIntervals is the least number of intervals for a chart.
 const minIntervals = 3
 
-type percentiles struct{ P50, P90, P99 string }
-
-// percentilesOf returns empty texts if there were no requests.
-func percentilesOf(h activity.Histogram) percentiles {
-	if h.Count() == 0 {
-		return percentiles{}
-	}
-	return percentiles{duration(h.Percentile(50)), duration(h.Percentile(90)), duration(h.Percentile(99))}
-}
-
 type operationLine struct {
 	activity.Operation
 	percentiles
@@ -69,14 +59,6 @@ func newRequestsView(m *snapshot.Manifest) requestsView {
 		v.Charts = []chart{t.requestsChart(), t.responseTimeChart(), t.concurrencyChart()}
 	}
 	return v
-}
-
-func sum(counts map[string]int64) int64 {
-	var n int64
-	for _, count := range counts {
-		n += count
-	}
-	return n
 }
 
 // operations lists operations with most retries first, then the slowest.

@@ -100,13 +100,3 @@ func newTimeline(log *activity.Log, layout string) *timeline {
 	t.X, t.GapLabels = thin(t.X, 75.0/maxTicks), thin(t.Gaps, 100.0/maxTicks)
 	return t
 }
-
-// roundSpan returns a round number of seconds for clocks that is not below atLeast, or a day.
-func roundSpan(atLeast float64) int64 {
-	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
-		if float64(seconds) >= atLeast {
-			return seconds
-		}
-	}
-	return 86400
-}

@@ -106,24 +106,3 @@ func concerns(p *Page) (short, long []string) {
 	}
 	return short, long
 }
-
-// largeFall is the share of its rows that a table may lose before a published run needs attention.
-const largeFall = 0.2
-
-// falls returns the tables that lost more than largeFall of their rows since the baseline, the largest loss first.
-func falls(p *Page) []tableLine {
-	if p.Baseline == nil || p.Manifest.Kind == snapshot.Delta {
-		return nil
-	}
-	var found []tableLine
-	for name, before := range p.Baseline.Tables {
-		now, selected := p.Manifest.Tables[name]
-		if selected && float64(before.Rows-now.Rows) > largeFall*float64(before.Rows) {
-			found = append(found, tableLine{Name: clip(name, maxName), Was: before.Rows, Rows: now.Rows})
-		}
-	}
-	slices.SortFunc(found, func(a, b tableLine) int {
-		return cmp.Or(cmp.Compare(float64(a.Rows)/float64(a.Was), float64(b.Rows)/float64(b.Was)), cmp.Compare(a.Name, b.Name))
-	})
-	return found
-}

@@ -3,9 +3,9 @@ package report
 import (
 	"cmp"
 	"html/template"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -31,7 +31,6 @@ type view struct {
 	FailedChecks      []snapshot.Check
 	Tables            []tableLine
 	AllTables         tableLine
-	SeveralFiles      bool // per table
 	Datasets          []datasetLine
 	SomeUnavailable   bool
 	SomeDuplicates    bool
@@ -43,20 +42,6 @@ type view struct {
 	MoreDrift int
 	Settings  []fact
 }
-
-type tableLine struct {
-	Name              string
-	Rows, Was         int64
-	Files             int
-	Bytes             int64
-	Smallest, Largest int64
-}
-
-// Change returns the change since the baseline.
-func (l *tableLine) Change() string { return change(l.Was, l.Rows) }
-
-// Fell reports whether the table has fewer rows than in the baseline.
-func (l *tableLine) Fell() bool { return l.Rows < l.Was }
 
 type datasetLine struct {
 	Name string
@@ -86,7 +71,7 @@ func newView(p *Page) *view {
 	if v.Complete { // comparing part of a run with a whole one is misleading
 		v.Baseline = p.Baseline
 	}
-	v.addTables()
+	v.Tables, v.AllTables = tables(m, v.Baseline)
 	v.addDatasets(p)
 	v.Facts = facts(p, v)
 	for _, s := range m.Activity.Slowest {
@@ -120,34 +105,9 @@ func title(m *snapshot.Manifest) string {
 	return "Full snapshot of " + day(m.SnapshotDate)
 }
 
-// addTables adds the tables in the order of their declaration, then any others.
-func (v *view) addTables() {
-	_, order := schemas.Positions()
-	names := slices.SortedFunc(maps.Keys(v.M.Tables), func(a, b string) int {
-		return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b))
-	})
-	all := &v.AllTables
-	all.Name = "total"
-	for _, name := range names {
-		table := v.M.Tables[name]
-		line := tableLine{Name: clip(name, maxName), Rows: table.Rows, Files: len(table.Files)}
-		for i, file := range table.Files {
-			line.Bytes += file.Bytes
-			line.Largest = max(line.Largest, file.Bytes)
-			if i == 0 || file.Bytes < line.Smallest {
-				line.Smallest = file.Bytes
-			}
-		}
-		if v.Baseline != nil {
-			line.Was = v.Baseline.Tables[name].Rows
-		}
-		v.SeveralFiles = v.SeveralFiles || line.Files > 1
-		all.Rows += line.Rows
-		all.Was += line.Was
-		all.Files += line.Files
-		all.Bytes += line.Bytes
-		v.Tables = append(v.Tables, line)
-	}
+// SeveralFiles reports whether a table has more than one file.
+func (v *view) SeveralFiles() bool {
+	return slices.ContainsFunc(v.Tables, func(l tableLine) bool { return l.Files > 1 })
 }
 
 // MostRows returns the length of the longest bar of the chart of tables.
@@ -187,4 +147,49 @@ func (v *view) addDatasets(p *Page) {
 	slices.SortStableFunc(v.Datasets, func(a, b datasetLine) int {
 		return cmp.Or(cmp.Compare(b.Failed, a.Failed), cmp.Compare(b.Denied, a.Denied))
 	})
+}
+
+// facts returns the figures at the top of the page.
+func facts(p *Page, v *view) []fact {
+	m := p.Manifest
+	var all []fact
+	if p.State != Published && p.State != Replaced && m.Kind == snapshot.Full {
+		all = append(all, currentSnapshot(p))
+	}
+	schools := fact{Name: "schools", Value: wording.Count(m.Schools.Total), Note: "all complete"}
+	if open := m.Schools.Total - m.Schools.OK; open > 0 {
+		schools.Value = wording.Count(m.Schools.OK) + " of " + wording.Count(m.Schools.Total)
+		var notes []string
+		for _, part := range []struct {
+			n    int64
+			what string
+		}{{m.Schools.Failed, "failed"}, {m.Schools.Denied, "denied"}, {open - m.Schools.Failed - m.Schools.Denied, "not done"}} {
+			if part.n > 0 {
+				notes = append(notes, wording.Count(part.n)+" "+part.what)
+			}
+		}
+		schools.Note = strings.Join(notes, ", ")
+	}
+	rows := fact{Name: "rows", Value: wording.Count(v.AllTables.Rows), Note: wording.Many(len(v.Tables), "table")}
+	if v.Baseline != nil {
+		rows.Note = v.AllTables.Change() + " since " + day(v.Baseline.SnapshotDate)
+	}
+	requests := fact{Name: "requests", Value: wording.Count(m.Requests.Total), Note: "no retries"}
+	if m.Requests.Retries > 0 {
+		requests.Note = "including " + wording.Count(m.Requests.Retries) + " retries"
+	}
+	all = append(all, schools, rows,
+		fact{Name: "size", Value: wording.Size(v.AllTables.Bytes), Note: wording.Many(v.AllTables.Files, "file")}, requests)
+	end, note := m.PublishedAt, "start to publishing"
+	if end.IsZero() {
+		end, note = lastRequest(m), "start to last request"
+	}
+	if took := end.Sub(m.StartedAt); !end.IsZero() && took >= 0 {
+		all = append(all, fact{Name: "duration", Value: duration(max(took, time.Second)), Note: note})
+	}
+	if p.State == Incomplete {
+		staged := wording.Count(p.Tasks-len(p.Missing)) + " of " + wording.Count(p.Tasks)
+		all = append(all, fact{Name: "tasks staged", Value: staged, Note: "one dataset of one group of schools each"})
+	}
+	return all
 }

@@ -1,0 +1,99 @@
+package report
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"example.org/growthexport/internal/wording"
+)
+
+// mark is a labelled place on an axis. Narrow pages leave out minor ones.
+type mark struct {
+	At    percent
+	Label string
+	Minor bool
+}
+
+// percent is a place from the left or top of a chart. What is outside is moved to the edge.
+type percent float64
+
+// String returns the number as CSS and SVG write it. NaN becomes 0.
+func (p percent) String() string {
+	if p > 0 {
+		return strconv.FormatFloat(math.Round(min(float64(p), 100)*100)/100, 'f', -1, 64)
+	}
+	return "0"
+}
+
+// thin removes marks that follow another by less than apart, and makes marks minor for which a narrow page has no room.
+func thin(marks []mark, apart percent) []mark {
+	var kept []mark
+	next, nextMajor := percent(0), percent(0)
+	for _, m := range marks {
+		if m.At < next {
+			continue
+		}
+		next = m.At + apart
+		if m.Minor = m.At < nextMajor; !m.Minor {
+			nextMajor = m.At + 2*apart
+		}
+		kept = append(kept, m)
+	}
+	return kept
+}
+
+// scale returns the distance of a value from the top of a chart.
+type scale func(value float64) percent
+
+// linear returns a scale from zero to at least largest, and up to six round ticks.
+func linear(largest float64) (y scale, ticks []mark) {
+	step := roundStep(largest / 4)
+	top := step * max(math.Ceil(largest/step), 1)
+	y = func(value float64) percent { return percent((1 - max(value, 0)/top) * 100) }
+	for value := 0.0; value <= top; value += step {
+		ticks = append(ticks, mark{At: y(value), Label: wording.Count(int64(value))})
+	}
+	return y, ticks
+}
+
+// roundStep returns the least of 1, 2, 5, 10, 20, 50, ... that is not below atLeast.
+func roundStep(atLeast float64) float64 {
+	power := math.Pow10(int(math.Log10(max(atLeast, 1))))
+	for _, digit := range []float64{1, 2, 5} {
+		if digit*power >= atLeast {
+			return digit * power
+		}
+	}
+	return 10 * power
+}
+
+// logarithmic returns a scale of durations in seconds, between round ones around low and high, and its ticks.
+func logarithmic(low, high time.Duration) (y scale, ticks []mark) {
+	round := []time.Duration{
+		time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 10 * time.Minute,
+		time.Hour, 10 * time.Hour,
+	}
+	for len(round) > 2 && round[1] <= low {
+		round = round[1:]
+	}
+	for len(round) > 2 && round[len(round)-2] >= high {
+		round = round[:len(round)-1]
+	}
+	bottom, top := math.Log(round[0].Seconds()), math.Log(max(round[len(round)-1], high).Seconds())
+	y = func(value float64) percent { return percent((top - math.Log(value)) / (top - bottom) * 100) }
+	for _, d := range round {
+		ticks = append(ticks, mark{At: y(d.Seconds()), Label: duration(d)})
+	}
+	return y, ticks
+}
+
+// roundSpan returns a round number of seconds for clocks that is not below atLeast, or a day.
+func roundSpan(atLeast float64) int64 {
+	for _, seconds := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200} {
+		if float64(seconds) >= atLeast {
+			return seconds
+		}
+	}
+	return 86400
+}
