@@ -79,7 +79,7 @@ func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink
 // knownFormat returns the store, or an error if a later release has written to it. Other errors are left to the
 // command to report.
 func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
-	if tooNew, ok := errors.AsType[*snapshot.FormatError](snapshot.CheckFormat(ctx, store)); ok {
+	if tooNew, ok := errors.AsType[*snapshot.FormatError](snapshot.At(store).CheckFormat(ctx)); ok {
 		return nil, fmt.Errorf("destination %s: %w", store, tooNew)
 	}
 	return store, nil

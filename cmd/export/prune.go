@@ -73,7 +73,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*maintenance.PruneReport, error) { return maintenance.Prune(ctx, store, options) })
+	report, err := await(ctx, func() (*maintenance.PruneReport, error) { return maintenance.Prune(ctx, snapshot.At(store), options) })
 	if report == nil {
 		return err
 	}

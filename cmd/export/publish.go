@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // publishOptions holds the settings of publish.
@@ -60,7 +61,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	}
 	meter := &pipeline.Meter{}
 	a.who.setMeter(meter)
-	deps := pipeline.Deps{Store: store, Logger: o.log, Meter: meter, Watcher: a.watcher(), Now: a.now}
+	deps := pipeline.Deps{Catalog: snapshot.At(store), Logger: o.log, Meter: meter, Watcher: a.watcher(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, store, deps.Logger)
 	}

@@ -91,7 +91,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		Schools: schools, Districts: districts, AllowUnknown: o.allowUnknown, DryRun: o.dryRun,
 		Now: a.now, ToolVersion: thisBuild().Version,
 	}
-	report, err := await(ctx, func() (*maintenance.PurgeReport, error) { return maintenance.Purge(ctx, store, options) })
+	report, err := await(ctx, func() (*maintenance.PurgeReport, error) { return maintenance.Purge(ctx, snapshot.At(store), options) })
 	if err != nil {
 		if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
 			return refused
@@ -110,7 +110,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 // rewriteReports writes the reports of purged runs again.
 func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []maintenance.PurgedRun) {
 	for i := range runs {
-		if _, err := pipeline.WriteReport(ctx, store, runs[i].RunID); err != nil {
+		if _, err := pipeline.WriteReport(ctx, snapshot.At(store), runs[i].RunID); err != nil {
 			a.warn("cannot rewrite the report of a run", err)
 		}
 	}

@@ -53,7 +53,7 @@ func (a *app) report(ctx context.Context, o *reportOptions, from sources) error 
 	}
 	run := o.runID
 	if run == "" {
-		if run, err = snapshot.NewestRun(ctx, store); err != nil {
+		if run, err = snapshot.At(store).NewestRun(ctx); err != nil {
 			return err
 		}
 		if run == "" {
@@ -81,10 +81,10 @@ func (a *app) report(ctx context.Context, o *reportOptions, from sources) error 
 // writeReport writes the report of a run to the file to, or to the destination if that is empty, and returns its path.
 func (a *app) writeReport(ctx context.Context, to string, store sink.Store, run string) (string, error) {
 	if to == "" {
-		path, err := pipeline.WriteReport(ctx, store, run)
+		path, err := pipeline.WriteReport(ctx, snapshot.At(store), run)
 		return joinPath(store.String(), path), err
 	}
-	page, err := pipeline.Report(ctx, store, run)
+	page, err := pipeline.Report(ctx, snapshot.At(store), run)
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // runOptions holds the settings of run.
@@ -70,7 +71,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	}
 	defer disconnect()
 	if o.place.folder == "" {
-		a.warnOfConditions(ctx, deps.Store, deps.Logger)
+		a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	}
 	stop := a.showProgress(&o.general, deps.Meter)
 	defer stop()
@@ -129,7 +130,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 		return deps, settings, nil, usagef("%w", err)
 	}
 	a.sample(baseURL, client)
-	deps = pipeline.Deps{Client: client, Store: store, Logger: logger, Meter: meter, Watcher: a.watcher(), Now: a.now}
+	deps = pipeline.Deps{Client: client, Catalog: snapshot.At(store), Logger: logger, Meter: meter, Watcher: a.watcher(), Now: a.now}
 	return deps, settings, disconnect, nil
 }
 

@@ -65,7 +65,7 @@ func (n *scenario) expectedFiles(t *testing.T, date string) map[string]string {
 	if n.expected[date] == nil {
 		s := (&testStorage{root: t.TempDir()}).newDest()
 		n.run(t, s, "undisturbed").runOK()
-		manifest, err := snapshot.ReadManifest(t.Context(), s.open(t), "undisturbed")
+		manifest, err := snapshot.At(s.open(t)).ReadManifest(t.Context(), "undisturbed")
 		require.NoError(t, err)
 		n.expected[manifest.SnapshotDate] = hashesWithoutRun(manifest)
 		require.NotEmpty(t, n.expected[manifest.SnapshotDate])
@@ -78,7 +78,7 @@ func today() string { return time.Now().UTC().Format(time.DateOnly) }
 // requirePublished compares the published run with an undisturbed one.
 func (n *scenario) requirePublished(t *testing.T, s *testDest, run string) {
 	t.Helper()
-	plan, err := snapshot.ReadPlan(t.Context(), s.open(t), run)
+	plan, err := snapshot.At(s.open(t)).ReadPlan(t.Context(), run)
 	require.NoError(t, err)
 	s.requirePublished(t, run, n.expectedFiles(t, plan.SnapshotDate))
 }
@@ -88,12 +88,12 @@ func (n *scenario) requirePublished(t *testing.T, s *testDest, run string) {
 func (n *scenario) alreadyStaged(t *testing.T, s *testDest, run string) func(operation, school string) bool {
 	t.Helper()
 	store := s.open(t)
-	plan, err := snapshot.ReadPlan(t.Context(), store, run)
+	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
 	if err != nil {
 		require.ErrorIs(t, err, sink.ErrNotFound)
 		return func(string, string) bool { return false }
 	}
-	journals, err := snapshot.ReadJournals(t.Context(), store, run)
+	journals, err := snapshot.At(store).ReadJournals(t.Context(), run)
 	require.NoError(t, err)
 	type chain struct{ dataset, school string }
 	staged := make(map[chain]bool)

@@ -107,7 +107,7 @@ func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*s
 		case "run-id":
 			return runsByID(ctx, store, o.runIDs)
 		case "changes":
-			runs, err := snapshot.DeltaRuns(ctx, store)
+			runs, err := snapshot.At(store).DeltaRuns(ctx)
 			if err == nil && len(runs) == 0 {
 				err = fmt.Errorf("no delta run is published at %s: %w", store, errNothingPublished)
 			}
@@ -179,7 +179,7 @@ var errNothingPublished = usagef("see growth-export status for what is there")
 func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*snapshot.Manifest, error) {
 	var runs []*snapshot.Manifest
 	for _, id := range ids {
-		manifest, err := snapshot.ReadManifest(ctx, store, id)
+		manifest, err := snapshot.At(store).ReadManifest(ctx, id)
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
 			return nil, fmt.Errorf("no run %s is published at %s: %w", id, store, errNothingPublished)
@@ -205,12 +205,12 @@ func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effective
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
-		manifest, err = snapshot.Standing(ctx, store, snapshot.Full, snapshotDate)
+		manifest, err = snapshot.At(store).Standing(ctx, snapshot.Full, snapshotDate)
 	case effectiveDate != "":
 		what = "enrollment as of " + effectiveDate
-		manifest, err = snapshot.Standing(ctx, store, snapshot.AsOf, effectiveDate)
+		manifest, err = snapshot.At(store).Standing(ctx, snapshot.AsOf, effectiveDate)
 	default:
-		manifest, err = snapshot.LatestRun(ctx, store)
+		manifest, err = snapshot.At(store).LatestRun(ctx)
 	}
 	if snapshotDate != "" || effectiveDate != "" {
 		missing = "there is no " + what

@@ -47,12 +47,12 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	}
 	var cleaned []string
 	if o.clean {
-		cleaned, err = await(ctx, func() ([]string, error) { return maintenance.Clean(ctx, store, a.now(), o.cleanAfter) })
+		cleaned, err = await(ctx, func() ([]string, error) { return maintenance.Clean(ctx, snapshot.At(store), a.now(), o.cleanAfter) })
 		if err != nil {
 			return err
 		}
 	}
-	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return snapshot.Runs(ctx, store) })
+	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return snapshot.At(store).Runs(ctx) })
 	if err != nil {
 		return fmt.Errorf("list the runs at %s: %w", store, err)
 	}

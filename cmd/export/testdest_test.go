@@ -227,7 +227,7 @@ func (s *testDest) requireFilesOfLatest(t *testing.T) {
 	t.Helper()
 	var latest snapshot.Latest
 	s.readJSON(t, snapshot.LatestPath, &latest)
-	manifest, err := snapshot.ReadManifest(t.Context(), s.open(t), latest.RunID)
+	manifest, err := snapshot.At(s.open(t)).ReadManifest(t.Context(), latest.RunID)
 	require.NoError(t, err)
 	for path, hash := range fileHashes(manifest) {
 		data, err := os.ReadFile(s.path(path))
@@ -238,7 +238,7 @@ func (s *testDest) requireFilesOfLatest(t *testing.T) {
 
 func requireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTarget) {
 	t.Helper()
-	report, err := maintenance.Verify(t.Context(), store, target)
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	require.Positive(t, report.Files)
@@ -248,7 +248,7 @@ func requireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTa
 // exactly these files, and that it left nothing else behind.
 func (s *testDest) requirePublished(t *testing.T, run string, want map[string]string) {
 	t.Helper()
-	manifest, err := snapshot.ReadManifest(t.Context(), s.open(t), run)
+	manifest, err := snapshot.At(s.open(t)).ReadManifest(t.Context(), run)
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Published, manifest.Status)
 	require.Equal(t, want, hashesWithoutRun(manifest))

@@ -78,9 +78,9 @@ func TestTwoRunsOfADate(t *testing.T) {
 				}
 			}
 			n.requirePublished(t, s, winner[0].RunID)
-			loser, err := snapshot.ReadManifest(t.Context(), s.open(t), runs[0])
+			loser, err := snapshot.At(s.open(t)).ReadManifest(t.Context(), runs[0])
 			if winner[0].RunID == runs[0] {
-				loser, err = snapshot.ReadManifest(t.Context(), s.open(t), runs[1])
+				loser, err = snapshot.At(s.open(t)).ReadManifest(t.Context(), runs[1])
 			}
 			require.NoError(t, err)
 			require.Equal(t, snapshot.Replaced, loser.Status)

@@ -58,7 +58,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, store, target) })
+	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, snapshot.At(store), target) })
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return usagef("%w", err)
 	}

@@ -317,7 +317,7 @@ func (c *destinationCheck) removeRoot(ctx context.Context) {
 // checkSnapshot checks that the destination accepts runs of this service and partitioning, and returns the size of the latest
 // snapshot in bytes.
 func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
-	err := snapshot.CheckDestination(ctx, c.Store, c.Service, c.PartitionBy, c.Service == "")
+	err := snapshot.At(c.Store).CheckDestination(ctx, c.Service, c.PartitionBy, c.Service == "")
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -327,7 +327,7 @@ func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 	}
 	var manifest *snapshot.Manifest
 	if err == nil {
-		if manifest, err = snapshot.LatestRun(ctx, c.Store); err != nil {
+		if manifest, err = snapshot.At(c.Store).LatestRun(ctx); err != nil {
 			err = fmt.Errorf("read the latest snapshot: %w", err)
 		}
 	}

@@ -17,13 +17,13 @@ import (
 // replaced, or has given no sign of life for longer than age while it was staging
 // or had no plan: it can be started over but not resumed. Runs that are staged,
 // held or being published are never touched.
-func Clean(ctx context.Context, store sink.Store, now time.Time, age time.Duration) ([]string, error) {
+func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	// What is staged is read first: a run that begins meanwhile is not in it.
-	staged, err := store.Staged(ctx)
+	staged, err := catalog.Staged(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := snapshot.Runs(ctx, store)
+	runs, err := catalog.Runs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func Clean(ctx context.Context, store sink.Store, now time.Time, age time.Durati
 		if !dead(state, staged[name], now, age) {
 			continue
 		}
-		done, err := cleanRun(ctx, store, run, state != nil && state.State == snapshot.StateStaging)
+		done, err := cleanRun(ctx, catalog, run, state != nil && state.State == snapshot.StateStaging)
 		if err != nil {
 			return cleaned, fmt.Errorf("clean run %s: %w", run, err)
 		}
@@ -65,8 +65,8 @@ func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bo
 
 // cleanRun drops what a run has staged, and its journals if it was staging,
 // unless a process holds the run.
-func cleanRun(ctx context.Context, store sink.Store, run string, staging bool) (done bool, err error) {
-	release, err := snapshot.HoldRunExclusive(ctx, store, run)
+func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, staging bool) (done bool, err error) {
+	release, err := catalog.HoldRunExclusive(ctx, run)
 	if errors.Is(err, sink.ErrLocked) {
 		return false, nil
 	}
@@ -75,9 +75,9 @@ func cleanRun(ctx context.Context, store sink.Store, run string, staging bool) (
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if staging {
-		if err := errors.Join(snapshot.Forget(ctx, store, run), store.Remove(ctx, snapshot.AlivePath(run))); err != nil {
+		if err := errors.Join(catalog.Forget(ctx, run), catalog.Remove(ctx, snapshot.AlivePath(run))); err != nil {
 			return false, err
 		}
 	}
-	return true, store.Sweep(ctx, run)
+	return true, catalog.Sweep(ctx, run)
 }

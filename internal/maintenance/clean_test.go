@@ -33,7 +33,7 @@ func TestClean(t *testing.T) {
 		require.NoError(t, err)
 	}
 	plan := func(run string, at time.Time) {
-		_, err := snapshot.CreatePlan(ctx, store, &snapshot.Plan{
+		_, err := snapshot.At(store).CreatePlan(ctx, &snapshot.Plan{
 			FormatVersion: snapshot.FormatVersion, RunID: run, Kind: snapshot.Full, SnapshotDate: "2026-11-20", PlannedAt: at, Shards: 1,
 			SchoolsPerFile: 1, Scope: snapshot.Scope{Datasets: []string{"schools"}, PartitionBy: snapshot.NotPartitioned, Perspectives: "all"},
 			Schools: []snapshot.School{}, Buckets: []snapshot.Bucket{},
@@ -47,28 +47,28 @@ func TestClean(t *testing.T) {
 	plan("alive", now)
 	plan("killed", now)
 
-	cleaned, err := maintenance.Clean(ctx, store, now, time.Hour)
+	cleaned, err := maintenance.Clean(ctx, snapshot.At(store), now, time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, cleaned, "a run that makes progress is alive, and a plan may be on its way")
 
 	// A day later nobody has resumed them, but one has gone on.
-	cleaned, err = maintenance.Clean(ctx, store, now.Add(24*time.Hour), 48*time.Hour)
+	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), 48*time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, cleaned)
-	require.NoError(t, snapshot.Hold(ctx, store, "alive", snapshot.Held{Reasons: []string{"a school failed"}}))
+	require.NoError(t, snapshot.At(store).Hold(ctx, "alive", snapshot.Held{Reasons: []string{"a school failed"}}))
 	journal := &snapshot.Journal{
 		Dataset: "schools", Bucket: snapshot.LookupBucket, Files: map[string]sink.File{"schools": stagedFile(t, store, "alive")},
 		Ledger: []snapshot.LedgerRow{{Dataset: "schools", Status: snapshot.StatusOK}}, StagedAt: now,
 	}
-	require.NoError(t, snapshot.WriteJournal(ctx, store, "alive", journal))
-	cleaned, err = maintenance.Clean(ctx, store, now.Add(24*time.Hour), time.Hour)
+	require.NoError(t, snapshot.At(store).WriteJournal(ctx, "alive", journal))
+	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, []string{"killed", "unplanned"}, cleaned, "a held run waits for its user")
 	staged, err := store.Staged(ctx)
 	require.NoError(t, err)
 	require.Contains(t, staged, "alive")
 	require.Len(t, staged, 1)
-	journals, err := snapshot.ReadJournals(ctx, store, "alive")
+	journals, err := snapshot.At(store).ReadJournals(ctx, "alive")
 	require.NoError(t, err)
 	require.Len(t, journals, 1)
 }
@@ -84,32 +84,32 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 		if !locks {
 			store = snapshottest.Lockless{Store: store}
 		}
-		plan, err := snapshot.CreatePlan(t.Context(), store, snapshottest.NewPlan("slow", snapshottest.Few))
+		plan, err := snapshot.At(store).CreatePlan(t.Context(), snapshottest.NewPlan("slow", snapshottest.Few))
 		require.NoError(t, err)
 		snapshottest.StageUnit(t, store, plan, snapshot.Unit{Bucket: 0, Dataset: "students"}, nil)
-		release, err := snapshot.HoldRunShared(t.Context(), store, "slow", 3, 8)
+		release, err := snapshot.At(store).HoldRunShared(t.Context(), "slow", 3, 8)
 		require.NoError(t, err)
 		long := time.Now().Add(25 * time.Hour)
 		stop := func() {}
 		if !locks {
-			stop = snapshot.KeepAlive(t.Context(), store, "slow", func(err error) { require.NoError(t, err) })
+			stop = snapshot.At(store).KeepAlive(t.Context(), "slow", func(err error) { require.NoError(t, err) })
 			for _, _, err := store.Read(t.Context(), snapshot.AlivePath("slow")); err != nil; _, _, err = store.Read(t.Context(), snapshot.AlivePath("slow")) {
 				require.ErrorIs(t, err, sink.ErrNotFound)
 			}
 			sign := filepath.Join(root, filepath.FromSlash(snapshot.AlivePath("slow")))
 			require.NoError(t, os.Chtimes(sign, long, long))
 		}
-		cleaned, err := maintenance.Clean(t.Context(), store, long, 24*time.Hour)
+		cleaned, err := maintenance.Clean(t.Context(), snapshot.At(store), long, 24*time.Hour)
 		require.NoError(t, err)
 		require.Empty(t, cleaned)
-		journals, err := snapshot.ReadJournals(t.Context(), store, "slow")
+		journals, err := snapshot.At(store).ReadJournals(t.Context(), "slow")
 		require.NoError(t, err)
 		require.Len(t, journals, 1)
 
 		stop()
 		require.NoError(t, release())
 		require.NoFileExists(t, filepath.Join(root, filepath.FromSlash(snapshot.AlivePath("slow"))))
-		cleaned, err = maintenance.Clean(t.Context(), store, long, 24*time.Hour)
+		cleaned, err = maintenance.Clean(t.Context(), snapshot.At(store), long, 24*time.Hour)
 		require.NoError(t, err)
 		require.Equal(t, []string{"slow"}, cleaned)
 	}
@@ -121,7 +121,7 @@ func TestKeepAlive(t *testing.T) {
 	root := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshottest.NewDir(t, root)
-		stop := snapshot.KeepAlive(t.Context(), store, "run", func(err error) { require.NoError(t, err) })
+		stop := snapshot.At(store).KeepAlive(t.Context(), "run", func(err error) { require.NoError(t, err) })
 		for range 3 {
 			<-time.After(5 * time.Minute)
 			synctest.Wait()
@@ -142,7 +142,7 @@ func stagedFile(t *testing.T, store sink.Store, run string) sink.File {
 	table, _, ok := schemas.FindTable("schools")
 	require.True(t, ok)
 	path := (&snapshot.Plan{Kind: snapshot.Full, SnapshotDate: "2026-11-20", RunID: run}).DataPath(table.Name, snapshot.LookupBucket)
-	file, err := snapshot.NewTables(store, run).Create(t.Context(), path, table)
+	file, err := snapshot.NewTables(snapshot.At(store), run).Create(t.Context(), path, table)
 	require.NoError(t, err)
 	staged, err := file.Stage(t.Context())
 	require.NoError(t, err)

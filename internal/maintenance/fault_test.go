@@ -40,16 +40,16 @@ func exportNight(ctx context.Context, store sink.Store) (err error) {
 	if err := snapshottest.FinishAll(ctx, store); err != nil {
 		return err
 	}
-	release, err := snapshot.HoldRunShared(ctx, store, snapshottest.LatestRun, 0, 1)
+	release, err := snapshot.At(store).HoldRunShared(ctx, snapshottest.LatestRun, 0, 1)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	plan, err := snapshot.CreatePlan(ctx, store, snapshottest.WorldPlan(snapshottest.LatestRun, snapshottest.Datasets("schools", "students")))
+	plan, err := snapshot.At(store).CreatePlan(ctx, snapshottest.WorldPlan(snapshottest.LatestRun, snapshottest.Datasets("schools", "students")))
 	if err != nil {
 		return err
 	}
-	g, err := snapshot.Gather(ctx, store, plan)
+	g, err := snapshot.At(store).Gather(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func exportNight(ctx context.Context, store sink.Store) (err error) {
 			return err
 		}
 	}
-	if g, err = snapshot.Gather(ctx, store, plan); err != nil {
+	if g, err = snapshot.At(store).Gather(ctx, plan); err != nil {
 		return err
 	}
-	_, err = snapshot.Publish(ctx, store, g, snapshottest.Options())
+	_, err = snapshot.At(store).Publish(ctx, g, snapshottest.Options())
 	return err
 }
 
 func purgeNights(ctx context.Context, store sink.Store) error {
 	options := purgeOptions([]string{snapshottest.Gone}, nil)
 	options.AllowUnknown = true
-	_, err := maintenance.Purge(ctx, store, options)
+	_, err := maintenance.Purge(ctx, snapshot.At(store), options)
 	return err
 }
 
@@ -157,12 +157,12 @@ func requireSoundPointers(t *testing.T, root, when string) {
 	require.NotEmpty(t, pointers, when)
 	pointed := make(map[string]bool)
 	for _, entry := range pointers {
-		report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{SnapshotDate: strings.TrimSuffix(path.Base(entry.Path), ".json")})
+		report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{SnapshotDate: strings.TrimSuffix(path.Base(entry.Path), ".json")})
 		require.NoError(t, err, when)
 		require.Empty(t, report.Problems, when)
 		pointed[report.RunID] = true
 	}
-	publishing, err := snapshot.RunsChanging(t.Context(), store, (*snapshot.Change).Publishes)
+	publishing, err := snapshot.At(store).RunsChanging(t.Context(), (*snapshot.Change).Publishes)
 	require.NoError(t, err, when)
 	for _, run := range publishing {
 		pointed[run] = true

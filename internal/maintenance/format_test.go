@@ -29,18 +29,18 @@ func TestLaterFormat(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(later), 0o600))
 	before := snapshottest.Tree(t, root)
 	for name, do := range map[string]func() error{
-		"check": func() error { return snapshot.CheckFormat(t.Context(), store) },
+		"check": func() error { return snapshot.At(store).CheckFormat(t.Context()) },
 		"verify": func() error {
-			_, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{RunID: snapshottest.EarlierRun})
+			_, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: snapshottest.EarlierRun})
 			return err
 		},
-		"status": func() error { _, err := snapshot.Runs(t.Context(), store); return err },
+		"status": func() error { _, err := snapshot.At(store).Runs(t.Context()); return err },
 		"prune": func() error {
-			_, err := maintenance.Prune(t.Context(), store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+			_, err := maintenance.Prune(t.Context(), snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
 			return err
 		},
 		"purge": func() error {
-			_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+			_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 			return err
 		},
 	} {
@@ -59,7 +59,7 @@ func TestCheckFormat(t *testing.T) {
 	} {
 		root := t.TempDir()
 		store := snapshottest.NewDir(t, root)
-		require.NoError(t, snapshot.CheckFormat(t.Context(), store))
+		require.NoError(t, snapshot.At(store).CheckFormat(t.Context()))
 		write := func(path, text string, at time.Time) {
 			require.NoError(t, store.Write(t.Context(), path, []byte(text), sink.Condition{}))
 			require.NoError(t, os.Chtimes(filepath.Join(root, path), at, at))
@@ -67,11 +67,11 @@ func TestCheckFormat(t *testing.T) {
 		write(path, `{"format_version": 7}`, snapshottest.Morning())
 		write(strings.Replace(strings.Replace(path, "/r/", "/a/", 1), "/p", "/a", 1), `{"format_version": 1}`, snapshottest.Morning().Add(-time.Hour))
 		var tooNew *snapshot.FormatError
-		require.ErrorAs(t, snapshot.CheckFormat(t.Context(), store), &tooNew, path)
+		require.ErrorAs(t, snapshot.At(store).CheckFormat(t.Context()), &tooNew, path)
 		require.Equal(t, &snapshot.FormatError{Path: path, Version: 7}, tooNew)
 		write(path, `{"format_version": 1}`, snapshottest.Morning())
-		require.NoError(t, snapshot.CheckFormat(t.Context(), store), path)
+		require.NoError(t, snapshot.At(store).CheckFormat(t.Context()), path)
 		write(path, `{"format_version": "x"`, snapshottest.Morning())
-		require.NoError(t, snapshot.CheckFormat(t.Context(), store), "a damaged document is found elsewhere")
+		require.NoError(t, snapshot.At(store).CheckFormat(t.Context()), "a damaged document is found elsewhere")
 	}
 }

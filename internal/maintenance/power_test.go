@@ -262,7 +262,7 @@ func requireSurvived(t *testing.T, root string, want map[string]string, n int, e
 		expected = append(expected, snapshottest.LatestRun)
 	}
 	for _, run := range expected {
-		m, err := snapshot.ReadManifest(t.Context(), store, run)
+		m, err := snapshot.At(store).ReadManifest(t.Context(), run)
 		require.NoError(t, err, when)
 		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](t.Context(), store, snapshot.PointerPath(m.Kind, m.SnapshotDate))
 		require.NoError(t, err, when)

@@ -65,19 +65,19 @@ type PrunedRun struct {
 //
 // On a store without locks no run of a date that is about to go should be
 // published at the same time: pointers are not removed under a condition.
-func Prune(ctx context.Context, store sink.Store, opts PruneOptions) (_ *PruneReport, err error) {
+func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ *PruneReport, err error) {
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
 		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
 	}
-	p := &pruning{store: store, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
+	p := &pruning{catalog: catalog, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
 	if opts.DryRun {
-		begun, err := snapshot.ChangesOf(ctx, store, (*snapshot.Change).Prunes)
+		begun, err := catalog.ChangesOf(ctx, (*snapshot.Change).Prunes)
 		if err != nil {
 			return nil, err
 		}
 		return p.report, p.run(ctx, begun)
 	}
-	recovered, unlock, err := snapshot.RecoverAndHold(ctx, store)
+	recovered, unlock, err := catalog.RecoverAndHold(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,16 +86,16 @@ func Prune(ctx context.Context, store sink.Store, opts PruneOptions) (_ *PruneRe
 }
 
 type pruning struct {
-	store  sink.Store
-	opts   PruneOptions
-	today  time.Time
-	report *PruneReport
+	catalog snapshot.Catalog
+	opts    PruneOptions
+	today   time.Time
+	report  *PruneReport
 }
 
 // run removes what has expired. Removals that had begun earlier, which
 // recovery has finished or a dry run leaves, are reported too.
 func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
-	runs, unreadable, err := snapshot.PublishedRuns(ctx, p.store)
+	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
 		for _, manifest := range p.expired(kind, runs, spared) {
 			change, err := p.removal(ctx, manifest)
 			if err == nil && !p.opts.DryRun {
-				err = snapshot.MakeChange(ctx, p.store, change)
+				err = p.catalog.MakeChange(ctx, change)
 			}
 			if err != nil {
 				return err
@@ -131,14 +131,14 @@ func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
 // spared are the runs that are never removed.
 func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
 	spared := make(map[string]bool)
-	latest, _, err := snapshot.ReadDocument[snapshot.Latest](ctx, p.store, snapshot.LatestPath)
+	latest, _, err := snapshot.ReadDocument[snapshot.Latest](ctx, p.catalog, snapshot.LatestPath)
 	switch {
 	case err == nil:
 		spared[latest.RunID] = true
 	case !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged):
 		return nil, err
 	}
-	newest, err := snapshot.NewestWhole(ctx, p.store)
+	newest, err := p.catalog.NewestWhole(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (p *pruning) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.
 	if m.Status == snapshot.Published {
 		maps.Copy(found, m.Paths())
 	}
-	files, err := snapshot.FilesOfDate(ctx, p.store, m.Kind, m.SnapshotDate)
+	files, err := p.catalog.FilesOfDate(ctx, m.Kind, m.SnapshotDate)
 	if err != nil {
 		return nil, err
 	}

@@ -79,12 +79,12 @@ func TestPrune(t *testing.T) {
 			store := snapshottest.NewDir(t, root)
 			before := snapshottest.Tree(t, root)
 			test.options.Now, test.options.DryRun = snapshottest.PublishedAt, true
-			would, err := maintenance.Prune(t.Context(), store, test.options)
+			would, err := maintenance.Prune(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
 			require.Equal(t, before, snapshottest.Tree(t, root))
 
 			test.options.DryRun = false
-			report, err := maintenance.Prune(t.Context(), store, test.options)
+			report, err := maintenance.Prune(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
 			require.Equal(t, would.Removed, report.Removed)
 			slices.Sort(test.removed)
@@ -103,7 +103,7 @@ func TestPrune(t *testing.T) {
 					require.Equal(t, !ours, there, name)
 				}
 			}
-			runs, err := snapshot.Runs(t.Context(), store)
+			runs, err := snapshot.At(store).Runs(t.Context())
 			require.NoError(t, err)
 			for _, run := range runs {
 				if run.State == snapshot.StatePublished {
@@ -111,7 +111,7 @@ func TestPrune(t *testing.T) {
 				}
 			}
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
-			again, err := maintenance.Prune(t.Context(), store, test.options)
+			again, err := maintenance.Prune(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
 			require.Empty(t, again.Removed)
 		})
@@ -126,7 +126,7 @@ func TestPruneLeaves(t *testing.T) {
 	pruneSite(t, store)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("staged", snapshottest.Few, snapshottest.OnDate("2026-11-01")), nil)
 	require.NoError(t, os.WriteFile(filepath.Join(root, snapshot.ManifestPath("full-15")), []byte("{"), 0o600))
-	_, err := maintenance.Prune(t.Context(), store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+	_, err := maintenance.Prune(t.Context(), snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
 	require.ErrorIs(t, err, sink.ErrDamaged)
 	require.ErrorContains(t, err, snapshot.ManifestPath("full-15"))
 	left := slices.Collect(maps.Keys(snapshottest.Tree(t, root)))
@@ -136,7 +136,7 @@ func TestPruneLeaves(t *testing.T) {
 	snapshottest.PublishRun(t, store, "staged")
 
 	for _, options := range []maintenance.PruneOptions{{}, {Keep: 1, KeepDays: 1}} {
-		_, err := maintenance.Prune(t.Context(), store, options)
+		_, err := maintenance.Prune(t.Context(), snapshot.At(store), options)
 		require.Error(t, err)
 	}
 }
@@ -152,7 +152,7 @@ func TestPruneKilledAnywhere(t *testing.T) {
 		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full-"+day, snapshottest.Few, snapshottest.OnDate("2026-11-"+day)))
 	}
 	prune := func(ctx context.Context, store sink.Store) error {
-		_, err := maintenance.Prune(ctx, store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+		_, err := maintenance.Prune(ctx, snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
 		return err
 	}
 	requireKilledAnywhere(t, start, prune, "full-17", "full-18", "full-19")
@@ -164,9 +164,9 @@ func TestPruneKilledAnywhere(t *testing.T) {
 		dead.Left.Store(int64(n))
 		require.ErrorIs(t, prune(t.Context(), dead), snapshottest.ErrKilled)
 		alive := snapshottest.NewDir(t, root)
-		_, err := maintenance.Prune(t.Context(), alive, maintenance.PruneOptions{Keep: 100, Now: snapshottest.PublishedAt})
+		_, err := maintenance.Prune(t.Context(), snapshot.At(alive), maintenance.PruneOptions{Keep: 100, Now: snapshottest.PublishedAt})
 		require.NoError(t, err)
-		runs, err := snapshot.Runs(t.Context(), alive)
+		runs, err := snapshot.At(alive).Runs(t.Context())
 		require.NoError(t, err)
 		for _, run := range runs {
 			snapshottest.RequireVerified(t, alive, maintenance.VerifyTarget{SnapshotDate: run.SnapshotDate})
@@ -189,10 +189,10 @@ func (stuck) Lock(context.Context, string, sink.LockMode, time.Duration) (func()
 func TestLockThatCannotBeGivenUp(t *testing.T) {
 	t.Parallel()
 	store := stuck{snapshottest.NewDir(t, t.TempDir())}
-	pruned, err := maintenance.Prune(t.Context(), store, maintenance.PruneOptions{Keep: 1, Now: snapshottest.Morning})
+	pruned, err := maintenance.Prune(t.Context(), snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.Morning})
 	require.ErrorIs(t, err, errStuck)
 	require.Empty(t, pruned.Removed)
-	purged, err := maintenance.Purge(t.Context(), store, maintenance.PurgeOptions{Schools: []string{"x"}, AllowUnknown: true, Now: snapshottest.Morning})
+	purged, err := maintenance.Purge(t.Context(), snapshot.At(store), maintenance.PurgeOptions{Schools: []string{"x"}, AllowUnknown: true, Now: snapshottest.Morning})
 	require.ErrorIs(t, err, errStuck)
 	require.Empty(t, purged.Runs)
 }

@@ -36,18 +36,18 @@ const purgeRounds = 3
 // removed objects, backups and copies are out of its reach (NotReached). It fails
 // with a *RefusedError if something blocks the purge, and with an
 // *UnknownBidsError if a bid occurs nowhere; nothing was changed then.
-func Purge(ctx context.Context, store sink.Store, opts PurgeOptions) (_ *PurgeReport, err error) {
+func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
 		return nil, errors.New("purge: say either which schools or which districts")
 	}
 	if !opts.DryRun {
-		_, unlock, lockErr := snapshot.RecoverAndHold(ctx, store)
+		_, unlock, lockErr := catalog.RecoverAndHold(ctx)
 		if lockErr != nil {
 			return nil, lockErr
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	p, err := newPurging(ctx, store, opts)
+	p, err := newPurging(ctx, catalog, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +68,10 @@ func Purge(ctx context.Context, store sink.Store, opts PurgeOptions) (_ *PurgeRe
 
 // purging is a purge at work.
 type purging struct {
-	store  sink.Store
-	opts   PurgeOptions
-	report *PurgeReport
-	know   *knowledge
+	catalog snapshot.Catalog
+	opts    PurgeOptions
+	report  *PurgeReport
+	know    *knowledge
 
 	runs  map[string]*snapshot.Manifest // published
 	all   map[string]*snapshot.Manifest // published or replaced
@@ -91,9 +91,9 @@ type purging struct {
 }
 
 // newPurging begins a report, or goes on with that of a killed purge.
-func newPurging(ctx context.Context, store sink.Store, opts PurgeOptions) (*purging, error) {
+func newPurging(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purging, error) {
 	p := &purging{
-		store: store, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
+		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
 		undeclared: make(set), seen: make(set),
 	}
 	asked := PurgeAsked{
@@ -106,7 +106,7 @@ func newPurging(ctx context.Context, store sink.Store, opts PurgeOptions) (*purg
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
 		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
-	entries, err := sink.ListAll(ctx, store, snapshot.PurgesPrefix)
+	entries, err := sink.ListAll(ctx, catalog, snapshot.PurgesPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func newPurging(ctx context.Context, store sink.Store, opts PurgeOptions) (*purg
 		if !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
 			continue
 		}
-		earlier, _, err := snapshot.ReadDocument[PurgeReport](ctx, store, entry.Path)
+		earlier, _, err := snapshot.ReadDocument[PurgeReport](ctx, catalog, entry.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -130,23 +130,23 @@ func newPurging(ctx context.Context, store sink.Store, opts PurgeOptions) (*purg
 
 // survey reads what the destination says of its runs.
 func (p *purging) survey(ctx context.Context) error {
-	entries, err := sink.ListAll(ctx, p.store, snapshot.RunsPrefix)
+	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
 	if err != nil {
 		return err
 	}
-	runs, unreadable, err := snapshot.PublishedRuns(ctx, p.store)
+	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
 		return fmt.Errorf("purge: what a run consists of cannot be told: %w", err)
 	}
 	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
-	going, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Prunes)
+	going, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Prunes)
 	if err != nil {
 		return err
 	}
 	maps.DeleteFunc(runs, func(run string, _ *snapshot.Manifest) bool { return slices.Contains(going, sink.Escape(run)) })
 	p.runs = runs
-	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
+	if p.plans, err = readPlans(ctx, p.catalog, entries); err != nil {
 		return err
 	}
 	if len(p.opts.Districts) > 0 {
@@ -154,7 +154,7 @@ func (p *purging) survey(ctx context.Context) error {
 			p.know.addPlan(plan)
 		}
 		for _, run := range slices.Sorted(maps.Keys(runs)) {
-			if err := p.know.addTables(ctx, p.store, runs[run]); err != nil {
+			if err := p.know.addTables(ctx, p.catalog, runs[run]); err != nil {
 				return fmt.Errorf("purge run %s: %w", run, err)
 			}
 		}
@@ -165,18 +165,18 @@ func (p *purging) survey(ctx context.Context) error {
 // surveyAgain finds what was begun since the survey, as reading everything takes
 // long, and returns the runs that were published since.
 func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
-	entries, err := sink.ListAll(ctx, p.store, snapshot.RunsPrefix)
+	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
 	if err != nil {
 		return nil, err
 	}
-	if p.plans, err = readPlans(ctx, p.store, entries); err != nil {
+	if p.plans, err = readPlans(ctx, p.catalog, entries); err != nil {
 		return nil, err
 	}
 	known := make(set)
 	for run := range p.all {
 		known[sink.Escape(run)] = true
 	}
-	busy, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Publishes)
+	busy, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err
 // have something staged, or a plan that names a purged bid, and what runs that
 // are dead have left staged.
 func (p *purging) findUnfinished(ctx context.Context, entries []sink.Entry) error {
-	staged, err := p.store.Staged(ctx)
+	staged, err := p.catalog.Staged(ctx)
 	if err != nil {
 		return err
 	}
@@ -294,14 +294,14 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 	if err := p.hold(ctx, p.toChange()); err != nil {
 		return err
 	}
-	if p.listed, err = p.store.ListsStaged(ctx); err != nil {
+	if p.listed, err = p.catalog.ListsStaged(ctx); err != nil {
 		return err
 	}
 	path := PurgePath(p.report.ID)
 	if !p.report.resumed {
 		begun := *p.report
 		begun.Runs, begun.RowsRemoved, begun.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
-		if err := snapshot.WriteDocument(ctx, p.store, path, begun, sink.Condition{Absent: true}); err != nil {
+		if err := p.catalog.WriteDocument(ctx, path, begun, sink.Condition{Absent: true}); err != nil {
 			return err
 		}
 	}
@@ -347,24 +347,24 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 	}
 	// The runs of these may hold rows too, and are not looked into before they
 	// are through.
-	if busy, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
+	if busy, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	if p.report.resumed {
 		// Every sweep also removes the lock files of killed processes. Nothing is
 		// staged under the purge's own name.
-		if err := p.store.Sweep(ctx, p.report.ID); err != nil {
+		if err := p.catalog.Sweep(ctx, p.report.ID); err != nil {
 			return err
 		}
 	}
 	p.prove()
-	return snapshot.WriteDocument(ctx, p.store, path, p.report, sink.Condition{})
+	return p.catalog.WriteDocument(ctx, path, p.report, sink.Condition{})
 }
 
 // purgeRun removes the rows that were found in a published run.
 func (p *purging) purgeRun(ctx context.Context, run string) error {
 	m := p.runs[run]
-	data, _, err := p.store.Read(ctx, snapshot.ManifestPath(run))
+	data, _, err := p.catalog.Read(ctx, snapshot.ManifestPath(run))
 	if err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}
@@ -382,7 +382,7 @@ func (p *purging) purgeRun(ctx context.Context, run string) error {
 	if err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}
-	return snapshot.MakeChange(ctx, p.store, change)
+	return p.catalog.MakeChange(ctx, change)
 }
 
 // pointed fails where the pointer of the run's date says another hash: what was
@@ -392,7 +392,7 @@ func (p *purging) pointed(ctx context.Context, m *snapshot.Manifest, hash string
 	if path == "" {
 		return nil
 	}
-	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.store, path)
+	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.catalog, path)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 		return nil

@@ -23,8 +23,8 @@ type dataFile struct {
 
 // openDataFile opens a file. A column that is declared has the declared type
 // where both are text, so that JSON is known as such.
-func openDataFile(ctx context.Context, store sink.Store, path string, declared *schemas.Table) (*dataFile, error) {
-	object, err := store.Open(ctx, path)
+func openDataFile(ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table) (*dataFile, error) {
+	object, err := catalog.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -63,10 +63,10 @@ func some(names []string) func(*schemas.Table) *schemas.Table {
 // readFile hands the rows of a visible file to use, page by page, with the
 // columns that pick selects from the file's.
 func readFile(
-	ctx context.Context, store sink.Store, path string, declared *schemas.Table,
+	ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table,
 	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,
 ) (err error) {
-	file, err := openDataFile(ctx, store, path, declared)
+	file, err := openDataFile(ctx, catalog, path, declared)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestPurgeEarlierRelease(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	snapshottest.PublishWorld(t, store, snapshottest.LatestRun, snapshottest.OnDate("2026-11-21"))
 
-	report, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 	require.Equal(t, maintenance.PurgeDone, report.State)
 	require.Len(t, report.Runs, 2)
@@ -63,7 +63,7 @@ func TestPurgeOtherColumns(t *testing.T) {
 			table.Columns = slices.Delete(table.Columns, table.Column("perspective_bid"), table.Column("perspective_bid")+1)
 		},
 	}
-	journals, err := snapshot.ReadJournals(t.Context(), store, snapshottest.LatestRun)
+	journals, err := snapshot.At(store).ReadJournals(t.Context(), snapshottest.LatestRun)
 	require.NoError(t, err)
 	edited := make(map[string]*schemas.Table)
 	for _, journal := range journals {
@@ -78,7 +78,7 @@ func TestPurgeOtherColumns(t *testing.T) {
 			edited[table.Name] = &table
 			journal.Files[table.Name] = stageRows(t, store, &table, plan.DataPath(table.Name, journal.Bucket), snapshottest.PurgeWorld()[table.Name])
 		}
-		require.NoError(t, snapshot.WriteJournal(t.Context(), store, snapshottest.LatestRun, journal))
+		require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), snapshottest.LatestRun, journal))
 	}
 	require.Len(t, edited, len(edit))
 	snapshottest.PublishRun(t, store, snapshottest.LatestRun)
@@ -92,7 +92,7 @@ func TestPurgeOtherColumns(t *testing.T) {
 	})
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 
-	report, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 	require.Equal(t, maintenance.PurgeDone, report.State)
 	require.Equal(t, map[string]int64{
@@ -103,14 +103,14 @@ func TestPurgeOtherColumns(t *testing.T) {
 	requireNoBytes(t, root, snapshottest.Gone)
 	m := requireManifest(t, store, snapshottest.LatestRun)
 	for name, table := range edited {
-		file, err := maintenance.OpenDataFile(t.Context(), store, m.Tables[name].Files[0].Path, &schemas.Table{})
+		file, err := maintenance.OpenDataFile(t.Context(), snapshot.At(store), m.Tables[name].Files[0].Path, &schemas.Table{})
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
 		require.Equal(t, columnNames(table), columnNames(file.Table()), name)
 	}
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 
-	again, err := maintenance.Purge(t.Context(), store, purgeOptions(nil, []string{snapshottest.GoneDistrict}))
+	again, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions(nil, []string{snapshottest.GoneDistrict}))
 	require.NoError(t, err)
 	require.Equal(t, maintenance.PurgeDone, again.State)
 	requireNoBytes(t, root, snapshottest.GoneDistrict)
@@ -126,7 +126,7 @@ func columnNames(table *schemas.Table) (names []string) {
 
 func requireManifest(t *testing.T, store sink.Store, run string) *snapshot.Manifest {
 	t.Helper()
-	m, err := snapshot.ReadManifest(t.Context(), store, run)
+	m, err := snapshot.At(store).ReadManifest(t.Context(), run)
 	require.NoError(t, err)
 	return m
 }
@@ -134,7 +134,7 @@ func requireManifest(t *testing.T, store sink.Store, run string) *snapshot.Manif
 // stageRows stages a file of latestRun.
 func stageRows(t *testing.T, store sink.Store, table *schemas.Table, path string, records []snapshottest.Record) sink.File {
 	t.Helper()
-	file, err := snapshot.NewTables(store, snapshottest.LatestRun).Create(t.Context(), path, table)
+	file, err := snapshot.NewTables(snapshot.At(store), snapshottest.LatestRun).Create(t.Context(), path, table)
 	require.NoError(t, err)
 	require.NoError(t, file.Append(snapshottest.SortedBatch(table, records)))
 	staged, err := file.Stage(t.Context())
@@ -156,5 +156,5 @@ func addTable(t *testing.T, store sink.Store, table *schemas.Table, records []sn
 	require.NoError(t, err)
 	require.NoError(t, store.Write(t.Context(), snapshot.ManifestPath(snapshottest.LatestRun), data, sink.Condition{}))
 	pointer := snapshot.Pointer{RunID: snapshottest.LatestRun, Manifest: snapshot.ManifestPath(snapshottest.LatestRun), ManifestSHA256: sink.Hash(data)}
-	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
+	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
 }

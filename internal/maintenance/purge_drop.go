@@ -21,7 +21,7 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 		if p.held[run] != nil {
 			continue
 		}
-		release, err := snapshot.HoldRunExclusive(ctx, p.store, run)
+		release, err := p.catalog.HoldRunExclusive(ctx, run)
 		if locked, held := errors.AsType[*sink.LockedError](err); held {
 			err = &snapshot.RefusedError{Reason: fmt.Sprintf(
 				"run %s is %v: wait for that process to end or stop it, then purge again", run, locked)}
@@ -42,7 +42,7 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 // refuseAlive returns a *RefusedError if a run has given a sign of life
 // recently.
 func (p *purging) refuseAlive(ctx context.Context, run string) error {
-	sign, _, err := snapshot.ReadDocument[snapshot.AliveDocument](ctx, p.store, snapshot.AlivePath(run))
+	sign, _, err := snapshot.ReadDocument[snapshot.AliveDocument](ctx, p.catalog, snapshot.AlivePath(run))
 	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (p *purging) toChange() []string {
 // keepsOut reports whether the destination has locks, while the purge holds the
 // publish lock.
 func (p *purging) keepsOut(ctx context.Context) (bool, error) {
-	unlock, err := p.store.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
+	unlock, err := p.catalog.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
 	if errors.Is(err, sink.ErrLocked) {
 		return true, nil
 	}
@@ -109,7 +109,7 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 		}
 	}
 	for _, run := range p.leftovers {
-		if err := p.store.Sweep(ctx, run); err != nil {
+		if err := p.catalog.Sweep(ctx, run); err != nil {
 			return err
 		}
 	}
@@ -117,8 +117,8 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 }
 
 func (p *purging) dropRun(ctx context.Context, folder, run string) error {
-	if err := snapshot.Forget(ctx, p.store, run); err != nil {
+	if err := p.catalog.Forget(ctx, run); err != nil {
 		return err
 	}
-	return snapshot.RemoveDocuments(ctx, p.store, run, snapshot.InRun(folder, ""), snapshot.InRun(folder, snapshot.PlanName))
+	return p.catalog.RemoveDocuments(ctx, run, snapshot.InRun(folder, ""), snapshot.InRun(folder, snapshot.PlanName))
 }

@@ -24,7 +24,7 @@ func TestPurgeKilledAnywhere(t *testing.T) {
 	snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld(), snapshottest.Datasets("schools"), snapshottest.Planned(time.Hour))
 	options := purgeOptions(nil, []string{snapshottest.GoneDistrict})
 	purge := func(ctx context.Context, store sink.Store) error {
-		_, err := maintenance.Purge(ctx, store, options)
+		_, err := maintenance.Purge(ctx, snapshot.At(store), options)
 		return err
 	}
 	requireKilledAnywhere(t, start, purge, snapshottest.LatestRun)
@@ -53,7 +53,7 @@ func requireKilledAnywhere(t *testing.T, start string, do func(context.Context, 
 			if !pointed {
 				continue
 			}
-			report, err := maintenance.Verify(t.Context(), alive, maintenance.VerifyTarget{RunID: run})
+			report, err := maintenance.Verify(t.Context(), snapshot.At(alive), maintenance.VerifyTarget{RunID: run})
 			require.NoError(t, err)
 			require.Empty(t, report.Problems, "killed after %d operations", n)
 		}
@@ -68,11 +68,11 @@ func requireKilledAnywhere(t *testing.T, start string, do func(context.Context, 
 // stillPointed tells whether readers can find the run: its pointer names it, or
 // its manifest is there and needs none.
 func stillPointed(ctx context.Context, store sink.Store, run string) (bool, error) {
-	change, _, err := snapshot.CurrentChange(ctx, store, run)
+	change, _, err := snapshot.At(store).CurrentChange(ctx, run)
 	if err != nil || change != nil && change.Prunes() {
 		return false, err
 	}
-	manifest, err := snapshot.ReadManifest(ctx, store, run)
+	manifest, err := snapshot.At(store).ReadManifest(ctx, run)
 	if err != nil {
 		return false, nil //nolint:nilerr // A run without a manifest is no run.
 	}

@@ -72,7 +72,7 @@ func (k *knowledge) addPlan(plan *snapshot.Plan) {
 }
 
 // addTables adds what the lookup tables of a published run say.
-func (k *knowledge) addTables(ctx context.Context, store sink.Store, manifest *snapshot.Manifest) error {
+func (k *knowledge) addTables(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) error {
 	for name, columns := range map[string][]string{
 		"schools":          {"school_bid", "district_bid"},
 		"district_schools": {"school_bid", "district_bid", "requested_district_bid"},
@@ -82,7 +82,7 @@ func (k *knowledge) addTables(ctx context.Context, store sink.Store, manifest *s
 			continue
 		}
 		for _, file := range manifest.Tables[name].Files {
-			err := readFile(ctx, store, file.Path, declared, some(columns), func(batch *rows.Batch) error {
+			err := readFile(ctx, catalog, file.Path, declared, some(columns), func(batch *rows.Batch) error {
 				for i := range batch.N {
 					text := func(name string) string {
 						c := batch.Table.Column(name)
@@ -162,10 +162,10 @@ func (b *bids) named(plan *snapshot.Plan) bool {
 
 // readPlans reads the plans of all runs, those that cannot be read left out:
 // what such a run has staged is dropped all the same.
-func readPlans(ctx context.Context, store sink.Store, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
+func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
 	plans := make(map[string]*snapshot.Plan)
 	for _, run := range snapshot.RunsWith(entries, snapshot.PlanName) {
-		plan, _, err := snapshot.ReadDocument[snapshot.Plan](ctx, store, snapshot.InRun(run, snapshot.PlanName))
+		plan, _, err := snapshot.ReadDocument[snapshot.Plan](ctx, catalog, snapshot.InRun(run, snapshot.PlanName))
 		switch {
 		case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
 			continue

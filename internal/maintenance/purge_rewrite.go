@@ -116,11 +116,11 @@ func rewrittenPath(path string, generation int) (string, error) {
 // returns the change that publishes them. Nothing is visible yet.
 func (p *purging) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, units []purgeUnit) (*snapshot.Change, error) {
 	// Remove what a killed purge, or the run itself, has left staged.
-	if err := p.store.Sweep(ctx, m.RunID); err != nil {
+	if err := p.catalog.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
 	purge := snapshot.ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64)}
-	tables := snapshot.NewTables(p.store, m.RunID)
+	tables := snapshot.NewTables(p.catalog, m.RunID)
 	rewritten := make([][]sink.File, len(units))
 	group, rewriting := errgroup.WithContext(ctx)
 	group.SetLimit(rewriteConcurrency)
@@ -138,7 +138,7 @@ func (p *purging) rewrite(ctx context.Context, m *snapshot.Manifest, hash string
 	}
 	if err := group.Wait(); err != nil {
 		ctx := context.WithoutCancel(ctx)
-		return nil, errors.Join(err, snapshot.AbortAll(ctx, p.store, m.RunID, slices.Concat(rewritten...)), p.store.Sweep(ctx, m.RunID))
+		return nil, errors.Join(err, p.catalog.AbortAll(ctx, m.RunID, slices.Concat(rewritten...)), p.catalog.Sweep(ctx, m.RunID))
 	}
 	change := &snapshot.Change{
 		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
@@ -234,7 +234,7 @@ func (p *purging) rewriteFile(
 	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
 	prepare func(*schemas.Table) (*match, *census),
 ) (_ sink.File, err error) {
-	was, err := openDataFile(ctx, p.store, old.file.Path, old.table)
+	was, err := openDataFile(ctx, p.catalog, old.file.Path, old.table)
 	if err != nil {
 		return sink.File{}, err
 	}

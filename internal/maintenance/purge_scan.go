@@ -54,7 +54,7 @@ func (p *purging) look(ctx context.Context, again *PurgeReread) error {
 					return err
 				}
 				l := lookout{bids: of, records: make(records), whole: again != nil, seen: make(set)}
-				if err := l.unit(looking, p.store, &units[i]); err != nil {
+				if err := l.unit(looking, p.catalog, &units[i]); err != nil {
 					return fmt.Errorf("look for rows in run %s: %w", run, err)
 				}
 				mu.Lock()
@@ -99,7 +99,7 @@ type lookout struct {
 	mentioning []int64 // rows by file
 }
 
-func (l *lookout) unit(ctx context.Context, store sink.Store, unit *purgeUnit) error {
+func (l *lookout) unit(ctx context.Context, catalog snapshot.Catalog, unit *purgeUnit) error {
 	l.mentioning = make([]int64, len(unit.files))
 	for i := range unit.files {
 		f := &unit.files[i]
@@ -114,7 +114,7 @@ func (l *lookout) unit(ctx context.Context, store sink.Store, unit *purgeUnit) e
 			match.seen = l.seen
 			return columns
 		}
-		err := readFile(ctx, store, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
+		err := readFile(ctx, catalog, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
 			for r := range batch.N {
 				switch {
 				case match.row(batch, r):
@@ -139,13 +139,13 @@ func (p *purging) findStrays(ctx context.Context) error {
 	for _, m := range p.runs {
 		maps.Copy(named, m.Paths())
 	}
-	busy, err := snapshot.RunsChanging(ctx, p.store, (*snapshot.Change).Publishes)
+	busy, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
 	}
 	p.report.Strays = nil
 	p.report.NotReached = p.notReached()
-	entries, err := sink.ListAll(ctx, p.store, "")
+	entries, err := sink.ListAll(ctx, p.catalog, "")
 	if err != nil {
 		return err
 	}
@@ -177,6 +177,6 @@ func (p *purging) strayHolds(ctx context.Context, path string) (bool, error) {
 	}
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
 	l := lookout{bids: p.bidsOf(""), records: make(records), seen: make(set)}
-	err := l.unit(ctx, p.store, &unit)
+	err := l.unit(ctx, p.catalog, &unit)
 	return unit.removed() > 0, err
 }

@@ -34,16 +34,16 @@ func TestPurgeSchool(t *testing.T) {
 	options := purgeOptions([]string{snapshottest.Gone, "nobody"}, nil)
 	options.DryRun = true
 	var unknown *maintenance.UnknownBidsError
-	_, err := maintenance.Purge(t.Context(), store, options)
+	_, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.ErrorAs(t, err, &unknown)
 	require.Equal(t, []string{"nobody"}, unknown.Bids)
 	options.AllowUnknown = true
-	would, err := maintenance.Purge(t.Context(), store, options)
+	would, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")
 
 	options.DryRun = false
-	report, err := maintenance.Purge(t.Context(), store, options)
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, would.RowsRemoved, report.RowsRemoved)
 	require.Equal(t, []string{"nobody"}, report.Unknown)
@@ -93,7 +93,7 @@ func TestPurgeSchool(t *testing.T) {
 			require.Equal(t, text, after[name], name)
 		}
 	}
-	again, err := maintenance.Purge(t.Context(), store, options)
+	again, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.True(t, again.Nothing())
 	require.Equal(t, after, snapshottest.Tree(t, root))
@@ -118,14 +118,14 @@ func requireNoBytes(t *testing.T, root, text string) {
 // would be, whose bytes are the same.
 func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
 	t.Helper()
-	m, err := snapshot.ReadManifest(t.Context(), store, run)
+	m, err := snapshot.At(store).ReadManifest(t.Context(), run)
 	require.NoError(t, err)
 	for name, listed := range m.Tables {
 		table, _, _ := schemas.FindTable(name)
 		for _, file := range listed.Files {
 			var out bytes.Buffer
 			w := parquetfile.NewWriter(&out, table, parquetfile.Options{})
-			require.NoError(t, maintenance.ReadFile(t.Context(), store, file.Path, table, as(table), w.Append))
+			require.NoError(t, maintenance.ReadFile(t.Context(), snapshot.At(store), file.Path, table, as(table), w.Append))
 			_, err := w.Close()
 			require.NoError(t, err)
 			require.Equal(t, sink.Hash(out.Bytes()), file.SHA256, file.Path)
@@ -140,7 +140,7 @@ func TestPurgeDistrict(t *testing.T) {
 	root := t.TempDir()
 	store := snapshottest.NewDir(t, root)
 	snapshottest.PurgeSite(t, store)
-	report, err := maintenance.Purge(t.Context(), store, purgeOptions(nil, []string{snapshottest.GoneDistrict}))
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions(nil, []string{snapshottest.GoneDistrict}))
 	require.NoError(t, err)
 	require.Equal(t, []string{snapshottest.Gone}, report.Schools)
 	require.Empty(t, report.Unknown)
@@ -166,7 +166,7 @@ func TestPurgeAgain(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	snapshottest.PurgeSite(t, store)
 	for _, school := range []string{snapshottest.Gone, snapshottest.Stays} {
-		_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{school}, nil))
+		_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{school}, nil))
 		require.NoError(t, err)
 		requireNoBytes(t, root, school)
 	}
@@ -185,28 +185,28 @@ func TestPurgeUnfinished(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	snapshottest.PurgeSite(t, store)
 	snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld(), snapshottest.Planned(time.Hour))
-	_, err := snapshot.CreatePlan(t.Context(), store, snapshottest.NewPlan("only-planned", snapshottest.Few))
+	_, err := snapshot.At(store).CreatePlan(t.Context(), snapshottest.NewPlan("only-planned", snapshottest.Few))
 	require.NoError(t, err)
 	before := snapshottest.Tree(t, root)
 	unknown := purgeOptions([]string{"nobody"}, nil)
-	_, err = maintenance.Purge(t.Context(), store, unknown)
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), unknown)
 	require.ErrorAs(t, err, new(*maintenance.UnknownBidsError))
 	unknown.AllowUnknown = true
-	report, err := maintenance.Purge(t.Context(), store, unknown)
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), unknown)
 	require.NoError(t, err)
 	require.True(t, report.Nothing())
 	require.Equal(t, before, snapshottest.Tree(t, root))
 
 	for _, shard := range [][2]int{{0, 1}, {2, 3}, {0, 7}, {3, 8}, {0, 16}} {
-		unlock, err := snapshot.HoldRunShared(t.Context(), store, "staged", shard[0], shard[1])
+		unlock, err := snapshot.At(store).HoldRunShared(t.Context(), "staged", shard[0], shard[1])
 		require.NoError(t, err)
-		_, err = maintenance.Purge(t.Context(), snapshottest.NewDir(t, root), purgeOptions([]string{snapshottest.Gone}, nil))
+		_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, root)), purgeOptions([]string{snapshottest.Gone}, nil))
 		require.ErrorAs(t, err, new(*snapshot.RefusedError))
 		require.NoError(t, unlock())
 		require.Equal(t, before, snapshottest.Tree(t, root))
 	}
 
-	report, err = maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	report, err = maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 	require.Equal(t, []string{"staged"}, report.DroppedRuns)
 	require.NoDirExists(t, filepath.Join(root, "_staging"))
@@ -254,7 +254,7 @@ func TestPurgeTells(t *testing.T) {
 			store := snapshottest.NewDir(t, root)
 			snapshottest.PurgeSite(t, store)
 			test.spoil(t, root)
-			_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+			_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 			require.ErrorContains(t, err, test.says)
 		})
 	}
@@ -293,7 +293,7 @@ func TestPurgeDisturbed(t *testing.T) {
 				acted = true
 				test.act(t, snapshottest.Lockless{Store: store})
 			}}
-			report, err := maintenance.Purge(t.Context(), disturbed, purgeOptions([]string{snapshottest.Gone}, nil))
+			report, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), purgeOptions([]string{snapshottest.Gone}, nil))
 			require.NoError(t, err)
 			require.True(t, acted)
 			require.Len(t, report.Runs, len(test.runs))
@@ -335,7 +335,7 @@ func TestPurgeKnownBids(t *testing.T) {
 			options = purgeOptions(nil, []string{bid})
 		}
 		options.DryRun = true
-		_, err := maintenance.Purge(t.Context(), store, options)
+		_, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 		return err
 	}
 	require.NoError(t, known("failed", false), "the manifest and the ledger name it")
@@ -344,9 +344,9 @@ func TestPurgeKnownBids(t *testing.T) {
 	require.Error(t, known("empty district", true), "only the plan named it")
 
 	// The rows of a school that was purged are gone, and its ledger rows stay.
-	_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
-	report, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 	require.True(t, report.Nothing())
 }
@@ -400,12 +400,12 @@ func TestPurgeIntruded(t *testing.T) {
 				other := snapshottest.NewDir(t, root)
 				if test.atWork {
 					var err error
-					release, err = snapshot.HoldRunShared(t.Context(), other, "intruder", 0, 1)
+					release, err = snapshot.At(other).HoldRunShared(t.Context(), "intruder", 0, 1)
 					require.NoError(t, err)
 				}
 				snapshottest.StageWorld(t, other, "intruder", snapshottest.PurgeWorld(), snapshottest.OnDate("2026-11-21"))
 			}}
-			report, err := maintenance.Purge(t.Context(), store, options)
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 			require.True(t, acted)
 			if test.atWork {
 				var refused *snapshot.RefusedError
@@ -415,7 +415,7 @@ func TestPurgeIntruded(t *testing.T) {
 				require.NoError(t, reading)
 				require.Equal(t, maintenance.PurgeBegun, proof.State, "there is no proof")
 				require.NoError(t, release())
-				report, err = maintenance.Purge(t.Context(), store, options)
+				report, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
 			}
 			require.NoError(t, err)
 			require.Equal(t, []string{"intruder"}, report.DroppedRuns)
@@ -436,14 +436,14 @@ func TestPurgeHoldsPublished(t *testing.T) {
 	root := t.TempDir()
 	store := snapshottest.NewDir(t, root)
 	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
-	release, err := snapshot.HoldRunShared(t.Context(), store, snapshottest.LatestRun, 3, 8)
+	release, err := snapshot.At(store).HoldRunShared(t.Context(), snapshottest.LatestRun, 3, 8)
 	require.NoError(t, err)
 	before := snapshottest.Tree(t, root)
-	_, err = maintenance.Purge(t.Context(), snapshottest.NewDir(t, root), purgeOptions([]string{snapshottest.Gone}, nil))
+	_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, root)), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.ErrorAs(t, err, new(*snapshot.RefusedError))
 	require.Equal(t, before, snapshottest.Tree(t, root))
 	require.NoError(t, release())
-	_, err = maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 }
 
@@ -464,13 +464,13 @@ func TestPurgeCounts(t *testing.T) {
 	}
 	before := withRows()
 	require.Equal(t, int64(2), before["students"])
-	_, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+	_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 	require.NoError(t, err)
 	after := withRows()
 	require.Equal(t, int64(1), after["students"])
 	require.Equal(t, int64(1), after["test_results"])
 	require.Equal(t, before["schools"], after["schools"], "one list was fetched, and has rows left")
-	_, err = maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Stays}, nil))
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Stays}, nil))
 	require.NoError(t, err)
 	after = withRows()
 	require.Zero(t, after["students"])
@@ -484,24 +484,24 @@ func TestPurgedBefore(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
-	plan, err := snapshot.ReadPlan(t.Context(), store, snapshottest.LatestRun)
+	plan, err := snapshot.At(store).ReadPlan(t.Context(), snapshottest.LatestRun)
 	require.NoError(t, err)
 	before := func() []snapshot.PurgedSchools {
-		found, err := snapshot.PurgedBefore(t.Context(), store, plan)
+		found, err := snapshot.At(store).PurgedBefore(t.Context(), plan)
 		require.NoError(t, err)
 		return found
 	}
 	require.Empty(t, before())
 	options := purgeOptions([]string{snapshottest.Gone, "unknown"}, nil)
 	options.AllowUnknown = true
-	_, err = maintenance.Purge(t.Context(), store, options)
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	plan.Schools = append(plan.Schools, snapshot.School{Bid: "unknown"}, snapshot.School{Bid: "opened since", District: snapshottest.GoneDistrict})
 	require.Equal(t, []snapshot.PurgedSchools{{Date: snapshottest.Today, Schools: 1}}, before())
 
 	options = purgeOptions(nil, []string{snapshottest.GoneDistrict})
 	options.Now = func() time.Time { return snapshottest.PublishedAt().AddDate(0, 0, 1) }
-	_, err = maintenance.Purge(t.Context(), store, options)
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, []snapshot.PurgedSchools{{Date: "2026-11-21", Schools: 2}}, before())
 }
@@ -526,12 +526,12 @@ func TestPurgeAlive(t *testing.T) {
 			var store sink.Store = snapshottest.NewDir(t, root)
 			snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld())
 			sign := snapshot.AliveDocument{WrittenAt: snapshottest.PublishedAt().Add(-test.ago), PID: 4711, Host: "worker-7"}
-			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.AlivePath("staged"), sign, sink.Condition{}))
+			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.AlivePath("staged"), sign, sink.Condition{}))
 			if test.lockless {
 				store = snapshottest.Lockless{Store: store}
 			}
 			before := snapshottest.Tree(t, root)
-			report, err := maintenance.Purge(t.Context(), store, purgeOptions([]string{snapshottest.Gone}, nil))
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
 			if test.refused {
 				var refused *snapshot.RefusedError
 				require.ErrorAs(t, err, &refused)
@@ -558,7 +558,7 @@ func rewrittenFiles(r *maintenance.PurgeReport) (paths []string) {
 // readWorld returns the rows of a published run that name something, by table.
 func readWorld(t *testing.T, store sink.Store, run string) map[string][]snapshottest.Record {
 	t.Helper()
-	m, err := snapshot.ReadManifest(t.Context(), store, run)
+	m, err := snapshot.At(store).ReadManifest(t.Context(), run)
 	require.NoError(t, err)
 	found := make(map[string][]snapshottest.Record)
 	for name, listed := range m.Tables {
@@ -566,7 +566,7 @@ func readWorld(t *testing.T, store sink.Store, run string) map[string][]snapshot
 		require.True(t, ok)
 		some := maintenance.TextColumns(table)
 		for _, file := range listed.Files {
-			require.NoError(t, maintenance.ReadFile(t.Context(), store, file.Path, table, as(some), func(b *rows.Batch) error {
+			require.NoError(t, maintenance.ReadFile(t.Context(), snapshot.At(store), file.Path, table, as(some), func(b *rows.Batch) error {
 				for i := range b.N {
 					r := make(snapshottest.Record)
 					for c := range b.Cols {

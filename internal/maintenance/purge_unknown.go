@@ -78,7 +78,7 @@ func (p *purging) unknownBids(ctx context.Context) ([]string, error) {
 			break
 		}
 		columns := some([]string{"requested_school_bid", "requested_district_bid"})
-		err := readFile(ctx, p.store, p.all[run].Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
+		err := readFile(ctx, p.catalog, p.all[run].Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
 			for c := range batch.Cols {
 				for i := range batch.N {
 					if v := &batch.Cols[c]; !v.Null(i) {

@@ -59,9 +59,9 @@ const isMissing = "is missing"
 // A snapshot that another process replaces or purges at the same time is not
 // damaged. If a problem is found the pointers are read again, and if they have
 // changed, so is everything else.
-func Verify(ctx context.Context, store sink.Store, target VerifyTarget) (*VerifyReport, error) {
+func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) (*VerifyReport, error) {
 	for {
-		v := &verification{store: store, report: &VerifyReport{Problems: []Problem{}}}
+		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
 		report, err := v.verify(ctx, target)
 		if err != nil || report.OK() {
 			return report, err
@@ -78,7 +78,7 @@ func (v *verification) verify(ctx context.Context, target VerifyTarget) (*Verify
 		return nil, err
 	}
 	if found.run == "" && !slices.ContainsFunc(v.report.Problems, func(p Problem) bool { return p.Problem != isMissing }) {
-		return nil, target.unknown(v.store)
+		return nil, target.unknown(v.catalog)
 	}
 	if found.run != "" {
 		v.report.RunID = found.run
@@ -91,7 +91,7 @@ func (v *verification) verify(ctx context.Context, target VerifyTarget) (*Verify
 }
 
 type verification struct {
-	store sink.Store
+	catalog snapshot.Catalog
 	// pointers are the hashes of the documents that led to the run, by path; ""
 	// for one that could not be read.
 	pointers map[string]string
@@ -104,7 +104,7 @@ type verification struct {
 // stands reports whether the pointers and the manifest are still the ones that
 // were verified.
 func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, error) {
-	again := &verification{store: v.store, report: &VerifyReport{}}
+	again := &verification{catalog: v.catalog, report: &VerifyReport{}}
 	found, err := again.locate(ctx, target)
 	if err != nil || found.run != v.report.RunID || !maps.Equal(again.pointers, v.pointers) {
 		return false, err
@@ -157,7 +157,7 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 
 // read reads a document; one that cannot be read is a problem and gives nil.
 func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
-	data, _, err := v.store.Read(ctx, path)
+	data, _, err := v.catalog.Read(ctx, path)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -183,7 +183,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	}
 	v.manifest = sink.Hash(data)
 	manifest := new(snapshot.Manifest)
-	if found.hash != "" && sink.Hash(data) != found.hash && !snapshot.BeingPurged(ctx, v.store, found.run, sink.Hash(data), found.hash) {
+	if found.hash != "" && sink.Hash(data) != found.hash && !v.catalog.BeingPurged(ctx, found.run, sink.Hash(data), found.hash) {
 		v.problem(path, "its SHA-256 is not the one that %s names", found.pointer)
 	}
 	if err := json.Unmarshal(data, manifest); err != nil {
@@ -233,7 +233,7 @@ func (v *verification) plan(ctx context.Context, path, run string, manifest *sna
 	if manifest.Ledger.Path != snapshot.LedgerPath(run) {
 		v.problem(path, "its ledger is not that of its run")
 	}
-	plan, err := snapshot.ReadPlan(ctx, v.store, run)
+	plan, err := v.catalog.ReadPlan(ctx, run)
 	if err != nil {
 		return ctx.Err()
 	}
@@ -262,7 +262,7 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 	if err := ctx.Err(); err != nil {
 		return false, context.Cause(ctx)
 	}
-	object, err := v.store.Open(ctx, file.Path)
+	object, err := v.catalog.Open(ctx, file.Path)
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -312,7 +312,7 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 // ledger compares what the ledger adds up to with the manifest.
 func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) error {
 	path := manifest.Ledger.Path
-	object, err := v.store.Open(ctx, path)
+	object, err := v.catalog.Open(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
 		v.problem(path, isMissing) // removed since it was hashed
 		return nil

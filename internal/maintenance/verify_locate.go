@@ -30,7 +30,7 @@ type located struct {
 // publishing reports whether a publishing of the run is going on, or was cut
 // short: then the steps after its pointer may not all be done.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
-	change, _, err := snapshot.CurrentChange(ctx, v.store, run)
+	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
 }
 
@@ -47,23 +47,23 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 }
 
 // unknown says that there is nothing to verify.
-func (t VerifyTarget) unknown(store sink.Store) error {
-	what := "no snapshot of all schools is published at " + store.String() + ": name another one by its date or run"
+func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
+	what := "no snapshot of all schools is published at " + catalog.String() + ": name another one by its date or run"
 	switch {
 	case t.RunID != "":
-		what = "there is no run " + t.RunID + " at " + store.String() + ": see growth-export status"
+		what = "there is no run " + t.RunID + " at " + catalog.String() + ": see growth-export status"
 	case t.SnapshotDate != "":
-		what = "there is no snapshot of " + t.SnapshotDate + " at " + store.String()
+		what = "there is no snapshot of " + t.SnapshotDate + " at " + catalog.String()
 	case t.EffectiveDate != "":
-		what = "there is no snapshot as of " + t.EffectiveDate + " at " + store.String()
+		what = "there is no snapshot as of " + t.EffectiveDate + " at " + catalog.String()
 	}
 	return &snapshot.RefusedError{Reason: what}
 }
 
 func (v *verification) locateRun(ctx context.Context, run string) (located, error) {
-	manifest, err := snapshot.ReadManifest(ctx, v.store, run)
+	manifest, err := v.catalog.ReadManifest(ctx, run)
 	if errors.Is(err, sink.ErrNotFound) {
-		if _, planErr := snapshot.ReadPlan(ctx, v.store, run); errors.Is(planErr, sink.ErrNotFound) {
+		if _, planErr := v.catalog.ReadPlan(ctx, run); errors.Is(planErr, sink.ErrNotFound) {
 			return located{}, nil // neither planned nor published
 		}
 	}
@@ -113,7 +113,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
 	// The pointer is no help; what it named may be found all the same.
-	runs, err := snapshot.Runs(ctx, v.store)
+	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err
 	}
@@ -130,7 +130,7 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil {
 		return located{}, err
 	}
-	newest, err := snapshot.NewestWhole(ctx, v.store)
+	newest, err := v.catalog.NewestWhole(ctx)
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}

@@ -40,7 +40,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 		requireNamed := func(change string) {
 			t.Helper()
 			for _, target := range targets {
-				report, err := maintenance.Verify(t.Context(), store, target)
+				report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 				require.NoError(t, err)
 				require.Contains(t, problems(report), name, "%s of %s, target %+v", change, name, target)
 			}
@@ -88,7 +88,7 @@ func TestVerifyFindsEveryProblem(t *testing.T) {
 	require.NoError(t, store.Remove(t.Context(), first))
 	require.NoError(t, os.Truncate(filepath.Join(root, second), 100))
 	require.NoError(t, store.Remove(t.Context(), m.Ledger.Path))
-	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.False(t, report.OK())
 	var paths []string
@@ -163,13 +163,13 @@ func TestVerifyComparesTotals(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			m := snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run-1", snapshottest.Few))
 			test.change(m)
-			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.ManifestPath("run-1"), m, sink.Condition{}))
+			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.ManifestPath("run-1"), m, sink.Condition{}))
 			for _, target := range []maintenance.VerifyTarget{{RunID: "run-1"}, {SnapshotDate: snapshottest.Today}} {
-				report, err := maintenance.Verify(t.Context(), store, target)
+				report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 				require.NoError(t, err)
 				require.Contains(t, problems(report), test.want)
 			}
-			report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
+			report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 			require.NoError(t, err)
 			require.Contains(t, problems(report), "_runs/run-1/manifest.json: its SHA-256 is not the one that _snapshots/2026-11-20.json names")
 		})
@@ -185,13 +185,13 @@ func TestVerifyNothing(t *testing.T) {
 		"there is no snapshot as of 2026-11-2": {EffectiveDate: snapshottest.Today},
 		"there is no run r":                    {RunID: "r"},
 	} {
-		_, err := maintenance.Verify(t.Context(), store, target)
+		_, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 		_, refused := errors.AsType[*snapshot.RefusedError](err)
 		require.True(t, refused, "%v", err)
 		require.ErrorContains(t, err, want)
 	}
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("r"), nil)
-	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{RunID: "r"})
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "r"})
 	require.NoError(t, err)
 	require.Equal(t, []maintenance.Problem{{Path: "_runs/r/manifest.json", Problem: "is missing"}}, report.Problems)
 }
@@ -221,7 +221,7 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("a", snapshottest.Few))
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 			meddled := meddling{Store: store, opened: new(atomic.Int64), before: before + 1, act: func() { snapshottest.PublishRun(t, store, "b") }}
-			report, err := maintenance.Verify(t.Context(), meddled, target)
+			report, err := maintenance.Verify(t.Context(), snapshot.At(meddled), target)
 			require.NoError(t, err)
 			if i < 2 {
 				require.Empty(t, report.Problems)
@@ -252,7 +252,7 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 				snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 				stopped := &snapshottest.Mortal{Store: store}
 				stopped.Left.Store(n)
-				_, killed := snapshot.Publish(t.Context(), stopped, snapshottest.Gather(t, store, "b"), snapshottest.Options())
+				_, killed := snapshot.At(stopped).Publish(t.Context(), snapshottest.Gather(t, store, "b"), snapshottest.Options())
 				requireNothingDamaged(t, store, before != nil, fmt.Sprint("before operation ", n))
 				if killed == nil {
 					break
@@ -283,7 +283,7 @@ func TestVerifyInStepWithAPublishing(t *testing.T) {
 			var failed error
 			go func() {
 				defer close(ended)
-				_, failed = snapshot.Publish(t.Context(), publisher, g, snapshottest.Options())
+				_, failed = snapshot.At(publisher).Publish(t.Context(), g, snapshottest.Options())
 			}()
 			advance := func(steps int) {
 				for range steps {
@@ -315,7 +315,7 @@ func TestVerifyInStepWithAPublishing(t *testing.T) {
 func requireNothingDamaged(t *testing.T, store sink.Store, before bool, when string) {
 	t.Helper()
 	for _, target := range []maintenance.VerifyTarget{{}, {SnapshotDate: snapshottest.Today}, {RunID: "a"}} {
-		report, err := maintenance.Verify(t.Context(), store, target)
+		report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 		if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 			require.True(t, !before || target.SnapshotDate != "", when)
 			continue
@@ -332,12 +332,12 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("a", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("b", snapshottest.Few))
-	m, err := snapshot.ReadManifest(t.Context(), store, "a")
+	m, err := snapshot.At(store).ReadManifest(t.Context(), "a")
 	require.NoError(t, err)
 
 	t.Log("_latest.json names an older run")
-	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.LatestPath, snapshot.Latest{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Manifest: snapshot.ManifestPath(m.RunID)}, sink.Condition{}))
-	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
+	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.LatestPath, snapshot.Latest{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Manifest: snapshot.ManifestPath(m.RunID)}, sink.Condition{}))
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, []maintenance.Problem{{
 		Path: snapshot.LatestPath, Problem: "names the snapshot of 2026-11-19, the newest is of 2026-11-20",
@@ -346,8 +346,8 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	t.Log("the pointer of a date names another run than the one published for it")
 	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](t.Context(), store, snapshot.PointerPath(snapshot.Full, "2026-11-19"))
 	require.NoError(t, err)
-	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
-	report, err = maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{RunID: "b"})
+	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
+	report, err = maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "b"})
 	require.NoError(t, err)
 	require.Len(t, report.Problems, 1)
 	require.Equal(t, "_snapshots/2026-11-20.json", report.Problems[0].Path)

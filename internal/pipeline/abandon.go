@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-
-	"example.org/growthexport/internal/snapshot"
 )
 
 // Abandon gives up a run that is not published, and removes what it has staged
@@ -12,10 +10,10 @@ import (
 func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	started := deps.Now()
 	deps.Meter.start(started, nil)
-	summary := &Summary{RunID: run, Destination: deps.Store.String()}
+	summary := &Summary{RunID: run, Destination: deps.Catalog.String()}
 	// A run without a readable plan can be abandoned too.
-	plan, _ := snapshot.ReadPlan(ctx, deps.Store, run)
-	if err := snapshot.Abandon(ctx, deps.Store, run); err != nil {
+	plan, _ := deps.Catalog.ReadPlan(ctx, run)
+	if err := deps.Catalog.Abandon(ctx, run); err != nil {
 		return summary, usageIfRefused(err)
 	}
 	if plan != nil {

@@ -11,7 +11,6 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
-	"example.org/growthexport/internal/snapshot"
 )
 
 // TestActivityOfAManifest takes a run in two processes over a service with faults: what the manifest says of the time adds up
@@ -31,7 +30,7 @@ func TestActivityOfAManifest(t *testing.T) {
 	_, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{RunID: "night"})
 	require.NoError(t, err)
 	progress := deps.Meter.Read(theDay)
-	manifest, err := snapshot.ReadManifest(t.Context(), deps.Store, "night")
+	manifest, err := deps.Catalog.ReadManifest(t.Context(), "night")
 	require.NoError(t, err)
 
 	files := int64(1)
@@ -86,7 +85,7 @@ func TestActivityOfUnitsDoneAgain(t *testing.T) {
 	deps := s.observed()
 	_, err = pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
-	manifest, err := snapshot.ReadManifest(t.Context(), deps.Store, "run")
+	manifest, err := deps.Catalog.ReadManifest(t.Context(), "run")
 	require.NoError(t, err)
 	require.Positive(t, manifest.Requests.Retries)
 	var requests, retries int64

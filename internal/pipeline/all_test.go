@@ -155,7 +155,7 @@ func TestAutoLeavesNoGap(t *testing.T) {
 		settings.ModifiedSince = since
 		summary, err := pipeline.Run(t.Context(), deps, settings)
 		require.NoError(t, err)
-		plan, err := snapshot.ReadPlan(t.Context(), deps.Store, summary.RunID)
+		plan, err := deps.Catalog.ReadPlan(t.Context(), summary.RunID)
 		require.NoError(t, err)
 		return plan
 	}

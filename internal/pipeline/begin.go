@@ -72,7 +72,7 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 // may.
 func (r *run) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
-	r.replaces, err = snapshot.CheckReplace(ctx, r.Store, snapshot.Candidate{
+	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
 	})
 	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
@@ -85,7 +85,7 @@ func (r *run) checkReplace(ctx context.Context, id, date string, today, replace 
 // nil if there is none.
 func (r *run) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
 	kind := r.settings.kind()
-	current, err := snapshot.FindEqual(ctx, r.Store, kind, date, r.settings.BaseURL, r.scope)
+	current, err := r.Catalog.FindEqual(ctx, kind, date, r.settings.BaseURL, r.scope)
 	if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
 		return nil, nil // CheckReplace reports it.
 	}

@@ -155,7 +155,7 @@ func (r *run) rosterOf(ctx context.Context, u *unit, i int) (roster, error) {
 	if earlier == nil || !earlier.ok[u.schools[i].Bid] {
 		return nil, nil
 	}
-	students, err := earlier.rosters(ctx, r.Store, r.plan.RunID, r.fetch.check.seed)
+	students, err := earlier.rosters(ctx, r.Catalog, r.plan.RunID, r.fetch.check.seed)
 	if err != nil {
 		// A staged upload on S3 cannot be read back. The check is then not made for
 		// these schools: what is staged is not requested again for it.
@@ -175,7 +175,7 @@ type stagedStudents struct {
 }
 
 // rosters reads the staged file, once, and returns the students by school.
-func (s *stagedStudents) rosters(ctx context.Context, store sink.Store, run string, seed maphash.Seed) (map[string]roster, error) {
+func (s *stagedStudents) rosters(ctx context.Context, catalog snapshot.Catalog, run string, seed maphash.Seed) (map[string]roster, error) {
 	s.once.Do(func() {
 		table, _, _ := schemas.FindTable(studentsDataset)
 		some := &schemas.Table{Name: table.Name}
@@ -183,7 +183,7 @@ func (s *stagedStudents) rosters(ctx context.Context, store sink.Store, run stri
 			some.Columns = append(some.Columns, table.Columns[table.Column(name)])
 		}
 		all := make(map[string]roster)
-		s.err = snapshot.ReadStaged(ctx, store, run, s.file, some, func(b *rows.Batch) error {
+		s.err = catalog.ReadStaged(ctx, run, s.file, some, func(b *rows.Batch) error {
 			for i := range b.Len() {
 				school := string(b.Cols[0].Text(b.Row(i)))
 				students := all[school]

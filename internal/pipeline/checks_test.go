@@ -203,7 +203,7 @@ func (s *site) ledgerOf(run, dataset string) map[string]snapshot.LedgerRow {
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
 	rows := make(map[string]snapshot.LedgerRow)
-	require.NoError(s.t, snapshot.ReadLedger(s.t.Context(), store, run, func(row *snapshot.LedgerRow) {
+	require.NoError(s.t, snapshot.At(store).ReadLedger(s.t.Context(), run, func(row *snapshot.LedgerRow) {
 		if row.Dataset == dataset {
 			rows[row.SchoolBid] = *row
 		}
@@ -241,7 +241,7 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 			s.server.ResetLog()
 			deps := s.deps(nil)
 			if on.opened != nil {
-				deps.Store = on.opened(deps.Store)
+				deps.Catalog = snapshot.At(on.opened(deps.Catalog))
 			}
 			summary, err = pipeline.Run(t.Context(), deps, defaults())
 			require.NoError(t, err)

@@ -129,7 +129,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		if found.manifest != nil {
 			estimates[i] = &Estimate{
 				RunID: found.id, AlreadyPublished: true, Kind: r.settings.kind(), SnapshotDate: found.manifest.SnapshotDate,
-				Destination: deps.Store.String(), BaseURL: r.settings.BaseURL, Exact: true,
+				Destination: deps.Catalog.String(), BaseURL: r.settings.BaseURL, Exact: true,
 			}
 			continue
 		}
@@ -142,7 +142,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		if estimates[i], err = r.estimate(found, looked, latency); err != nil {
 			return nil, err
 		}
-		if estimates[i].MovesFrom, err = snapshot.MovesFrom(ctx, deps.Store, r.settings.BaseURL); err != nil {
+		if estimates[i].MovesFrom, err = deps.Catalog.MovesFrom(ctx, r.settings.BaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -160,7 +160,7 @@ func (r *run) estimate(found *standing, looked *lookups, latency time.Duration) 
 	}
 	e := &Estimate{
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
-		Destination: r.Store.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.districts),
+		Destination: r.Catalog.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.districts),
 		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Exact: true,
 	}
 	if r.replaces != nil {

@@ -15,19 +15,18 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // writer is what the units of a run write with.
 type writer struct {
-	store  sink.Store
-	tables *snapshot.Tables
-	plan   *snapshot.Plan
-	meter  *Meter
-	now    func() time.Time
-	client *extract.Client
+	catalog snapshot.Catalog
+	tables  *snapshot.Tables
+	plan    *snapshot.Plan
+	meter   *Meter
+	now     func() time.Time
+	client  *extract.Client
 
 	mu sync.Mutex
 	// changed tells that waiting fell, or that a unit is not being written any
@@ -51,7 +50,7 @@ func (w *writer) writeJournal(ctx context.Context, j *snapshot.Journal) error {
 	done := w.meter.activity.Take()
 	j.Activity = *done
 	j.StagedAt = w.now().UTC()
-	if err := snapshot.WriteJournal(ctx, w.store, w.plan.RunID, j); err != nil {
+	if err := w.catalog.WriteJournal(ctx, w.plan.RunID, j); err != nil {
 		w.meter.activity.Return(done)
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
@@ -83,7 +82,7 @@ func since(total, counted snapshot.Requests) snapshot.Requests {
 // fetchAll fetches and stages every unit of this shard that is not staged.
 func (r *run) fetchAll(ctx context.Context) error {
 	w := &writer{
-		store: r.Store, tables: snapshot.NewTables(r.Store, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
+		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
 		counted: r.counted,
 	}
 	defer func() { r.counted = w.counted }()
@@ -180,7 +179,7 @@ func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
 // unitsToDo lists this shard's units that are not staged, or hold a failed
 // school.
 func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Unit, error) {
-	staged, damaged, err := snapshot.StagedUnits(ctx, r.Store, r.plan)
+	staged, damaged, err := r.Catalog.StagedUnits(ctx, r.plan)
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
 	}

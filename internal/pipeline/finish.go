@@ -16,7 +16,7 @@ type stuckRuns []*snapshot.StuckError
 // ones that cannot be finished are logged and returned too: they block only
 // runs of their own date.
 func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
-	recovered, err := snapshot.Recover(ctx, deps.Store)
+	recovered, err := deps.Catalog.Recover(ctx)
 	finished, stuck = recovered.Published, recovered.Stuck
 	if err != nil {
 		return finished, stuck, fmt.Errorf("finish an interrupted command: %w", err)
@@ -40,7 +40,7 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 
 // alive writes signs of life of a run while work goes on.
 func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Context) error) error {
-	stop := snapshot.KeepAlive(ctx, d.Store, run, func(err error) {
+	stop := d.Catalog.KeepAlive(ctx, run, func(err error) {
 		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)
 	})
 	defer stop()
@@ -69,7 +69,7 @@ func (st stuckRuns) inTheWayOf(deps *Deps, run string, kind snapshot.Kind, date 
 		own := s.Run == run && !s.Published && !s.Undone
 		if own || s.Blocks(kind, date) {
 			return fmt.Errorf("%w: remove the cause and try again, or give that run up with: "+
-				"growth-export publish --dest %s --run-id %s --abandon", s, wording.ShellWord(deps.Store.String()), s.Run)
+				"growth-export publish --dest %s --run-id %s --abandon", s, wording.ShellWord(deps.Catalog.String()), s.Run)
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
 	return pipeline.Deps{
-		Client: client, Store: store, Logger: logger, Meter: &pipeline.Meter{},
+		Client: client, Catalog: snapshot.At(store), Logger: logger, Meter: &pipeline.Meter{},
 		Now: func() time.Time { return theDay },
 	}
 }
@@ -121,7 +121,7 @@ func (s *site) hashes() map[string]string {
 
 func (s *site) manifest(date string, store sink.Store) *snapshot.Manifest {
 	s.t.Helper()
-	manifest, err := snapshot.Standing(s.t.Context(), store, snapshot.Full, date)
+	manifest, err := snapshot.At(store).Standing(s.t.Context(), snapshot.Full, date)
 	require.NoError(s.t, err)
 	return manifest
 }

@@ -8,14 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // checkLimits returns the reasons why a complete run should not be published
 // before an operator has looked at it; none if it may be.
-func checkLimits(ctx context.Context, store sink.Store, g *snapshot.Gathered, l limits) (snapshot.Held, error) {
+func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Gathered, l limits) (snapshot.Held, error) {
 	var held snapshot.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
 		held.FailedSchools = true
@@ -30,7 +29,7 @@ func checkLimits(ctx context.Context, store sink.Store, g *snapshot.Gathered, l 
 	if l.maxShrink.Off || g.Plan.Kind != snapshot.Full {
 		return held, nil
 	}
-	before, err := snapshot.PreviousFull(ctx, store, g.Plan)
+	before, err := catalog.PreviousFull(ctx, g.Plan)
 	if err != nil {
 		return held, fmt.Errorf("look for the previous snapshot: %w", err)
 	}

@@ -88,7 +88,7 @@ func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	switch s.ModifiedSince {
 	case "":
 	case SinceAuto:
-		last, err := snapshot.LatestOfChain(ctx, r.Store, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
+		last, err := r.Catalog.LatestOfChain(ctx, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
 		if err != nil {
 			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // weigher notes how much the heap holds when the first and the last of many
@@ -51,8 +52,8 @@ func TestStagedUnitsLetGo(t *testing.T) { //nolint:paralleltest // it weighs the
 	settings := defaults()
 	settings.Datasets, settings.SchoolsPerFile = []string{"students", "test_results"}, 1
 	deps := s.deps(nil)
-	weigher := &weigher{Store: deps.Store}
-	deps.Store = weigher
+	weigher := &weigher{Store: deps.Catalog}
+	deps.Catalog = snapshot.At(weigher)
 	_, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.NotZero(t, weigher.late)

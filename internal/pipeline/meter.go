@@ -147,10 +147,10 @@ func (m *Meter) enter(phase string) { m.phase.Store(phase) }
 
 // publishing notes that so many files are about to become visible, and returns
 // the store that counts them as they do.
-func (m *Meter) publishing(files int64, store sink.Store) sink.Store {
+func (m *Meter) publishing(files int64, catalog snapshot.Catalog) sink.Store {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)
-	return committing{Store: store, done: &m.filesDone}
+	return committing{Store: catalog, done: &m.filesDone}
 }
 
 // committing is a store that counts what is committed.

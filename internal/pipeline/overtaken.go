@@ -15,7 +15,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if ctx.Err() != nil {
 		return reason
 	}
-	if begun, err := snapshot.PublishingBegun(ctx, deps.Store, run); !begun {
+	if begun, err := deps.Catalog.PublishingBegun(ctx, run); !begun {
 		return errors.Join(reason, err)
 	}
 	_, stuck, err := finishPublishing(ctx, deps)
@@ -25,7 +25,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if s := stuck.of(run); s != nil && !s.Published {
 		return errors.Join(reason, s)
 	}
-	manifest, err := snapshot.ReadManifest(ctx, deps.Store, run)
+	manifest, err := deps.Catalog.ReadManifest(ctx, run)
 	if err != nil {
 		return errors.Join(reason, err)
 	}
@@ -41,7 +41,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 // is as good as it was if that fails.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
-		if err := snapshot.Tidy(ctx, deps.Store, run); err != nil && ctx.Err() == nil {
+		if err := deps.Catalog.Tidy(ctx, run); err != nil && ctx.Err() == nil {
 			deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
 		}
 	}

@@ -64,12 +64,12 @@ func TestOvertaken(t *testing.T) {
 			settings.Shards = shards
 			deps := s.deps(nil)
 			var count atomic.Int64
-			deps.Store = interrupted{lockless: lockless{deps.Store}, before: n + 1, written: &count, act: func() {
+			deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: n + 1, written: &count, act: func() {
 				for i := range shards {
 					other := settings
 					other.Shard = i
 					deps := s.deps(nil)
-					deps.Store = lockless{deps.Store}
+					deps.Catalog = snapshot.At(lockless{deps.Catalog})
 					_, err := pipeline.Run(t.Context(), deps, other)
 					require.NoError(t, err, when)
 					if shards > 1 && i == shards-1 {
@@ -77,7 +77,7 @@ func TestOvertaken(t *testing.T) {
 						require.NoError(t, err, when)
 					}
 				}
-			}}
+			}})
 			summary, err := pipeline.Run(t.Context(), deps, settings)
 			require.NoError(t, err, when)
 			if n >= count.Load() {
@@ -86,7 +86,7 @@ func TestOvertaken(t *testing.T) {
 			}
 			require.Equal(t, pipeline.Published, summary.Outcome, when)
 			require.Equal(t, want, s.hashes(), when)
-			staged, err := deps.Store.Staged(t.Context())
+			staged, err := deps.Catalog.Staged(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, staged, when)
 			left, err := filepath.Glob(filepath.Join(s.dest, "_runs", "run", "*"))
@@ -145,22 +145,22 @@ func TestOvertakenWhilePublishing(t *testing.T) {
 	deps := s.deps(nil)
 	var count atomic.Int64
 	var publishing atomic.Bool
-	before := interrupted{lockless: lockless{deps.Store}, before: 3, written: &count, act: func() {
+	before := interrupted{lockless: lockless{deps.Catalog}, before: 3, written: &count, act: func() {
 		other := s.deps(nil)
-		other.Store = killed{lockless: lockless{other.Store}, path: snapshot.ManifestPath("run")}
+		other.Catalog = snapshot.At(killed{lockless: lockless{other.Catalog}, path: snapshot.ManifestPath("run")})
 		_, err := pipeline.Run(t.Context(), other, settings)
 		require.ErrorIs(t, err, errKilled)
 		publishing.Store(true)
 	}}
-	deps.Store = blind{Store: before, now: &publishing}
+	deps.Catalog = snapshot.At(blind{Store: before, now: &publishing})
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.True(t, publishing.Load())
 	require.True(t, summary.AlreadyPublished)
-	report, err := maintenance.Verify(t.Context(), deps.Store, maintenance.VerifyTarget{RunID: "run"})
+	report, err := maintenance.Verify(t.Context(), deps.Catalog, maintenance.VerifyTarget{RunID: "run"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	staged, err := deps.Store.Staged(t.Context())
+	staged, err := deps.Catalog.Staged(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, staged)
 }

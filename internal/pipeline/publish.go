@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -55,19 +54,19 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	}
 	id := s.RunID
 	if id == "" {
-		if id, err = onlyStaged(ctx, deps.Store, finished, stuck); err != nil {
+		if id, err = onlyStaged(ctx, deps.Catalog, finished, stuck); err != nil {
 			return nil, err
 		}
 	}
-	found, err := lookUpRun(ctx, deps.Store, id)
+	found, err := lookUpRun(ctx, deps.Catalog, id)
 	if err != nil {
 		return nil, err
 	}
 	if found.plan == nil {
-		return nil, Usagef("there is no run %s at %s: see growth-export status", id, deps.Store)
+		return nil, Usagef("there is no run %s at %s: see growth-export status", id, deps.Catalog)
 	}
 	deps.Meter.runID.Store(id)
-	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Store.String()}
+	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Catalog.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
 	if err := stuck.inTheWayOf(&deps, id, found.plan.Kind, found.plan.SnapshotDate); err != nil {
 		return summary, err
@@ -104,8 +103,8 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 
 // onlyStaged finds the run that publish means when it is not told: the one that
 // is staged, else the one whose publishing was just finished, or could not be.
-func onlyStaged(ctx context.Context, store sink.Store, finished []string, stuck stuckRuns) (string, error) {
-	runs, err := snapshot.Runs(ctx, store)
+func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string, stuck stuckRuns) (string, error) {
+	runs, err := catalog.Runs(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -123,10 +122,10 @@ func onlyStaged(ctx context.Context, store sink.Store, finished []string, stuck 
 	case len(ready) == 0 && len(finished) == 0 && len(stuck) == 1:
 		return stuck[0].Run, nil
 	case len(ready) == 0:
-		return "", Usagef("no run at %s is staged: see growth-export status", store)
+		return "", Usagef("no run at %s is staged: see growth-export status", catalog)
 	default:
 		return "", Usagef("several runs at %s are staged: choose one with --run-id: %s",
-			store, strings.Join(ready, ", "))
+			catalog, strings.Join(ready, ", "))
 	}
 }
 
@@ -141,7 +140,7 @@ func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, s
 func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
 	var gathered *snapshot.Gathered
 	err := deps.alive(ctx, plan.RunID, func(ctx context.Context) (err error) {
-		gathered, err = snapshot.GatherIntact(ctx, deps.Store, plan)
+		gathered, err = deps.Catalog.GatherIntact(ctx, plan)
 		return err
 	})
 	if err != nil {
@@ -154,27 +153,27 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 	if allDenied(gathered) {
 		return errors.Join(
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
-			snapshot.Forget(ctx, deps.Store, plan.RunID))
+			deps.Catalog.Forget(ctx, plan.RunID))
 	}
 	for _, check := range snapshot.FailedChecks(gathered.Checks) {
 		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
-	if summary.MoreDenied, err = moreDenied(ctx, deps.Store, gathered); err != nil {
+	if summary.MoreDenied, err = moreDenied(ctx, deps.Catalog, gathered); err != nil {
 		return err
 	}
-	held, err := checkLimits(ctx, deps.Store, gathered, l)
+	held, err := checkLimits(ctx, deps.Catalog, gathered, l)
 	if err != nil {
 		return err
 	}
 	if len(held.Reasons) > 0 && !l.acceptHeld {
 		summary.Outcome, summary.Held = HeldBack, held.Reasons
 		summary.Next = wording.Held{
-			Destination: deps.Store.String(), RunID: plan.RunID, FixedDate: plan.Kind == snapshot.AsOf,
+			Destination: deps.Catalog.String(), RunID: plan.RunID, FixedDate: plan.Kind == snapshot.AsOf,
 			FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
-			Report: strings.TrimSuffix(deps.Store.String(), "/") + "/" + snapshot.ReportPath(plan.RunID),
+			Report: strings.TrimSuffix(deps.Catalog.String(), "/") + "/" + snapshot.ReportPath(plan.RunID),
 		}.Advice()
-		return snapshot.Hold(ctx, deps.Store, plan.RunID, held)
+		return deps.Catalog.Hold(ctx, plan.RunID, held)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -185,8 +184,8 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 	for _, table := range gathered.Tables {
 		files += int64(len(table.Files))
 	}
-	store := deps.Meter.publishing(files, deps.Store)
-	manifest, err := snapshot.Publish(context.WithoutCancel(ctx), store, gathered, snapshot.PublishOptions{
+	store := deps.Meter.publishing(files, deps.Catalog)
+	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), gathered, snapshot.PublishOptions{
 		Now: deps.Now, Replace: l.replace, AcceptBaseURL: l.acceptBaseURL, Accepted: held.Reasons,
 	})
 	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {

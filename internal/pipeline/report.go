@@ -28,8 +28,8 @@ type ending struct {
 // there: from manifest and ledger of one that is published, from the journals
 // of one that is not. An error wraps sink.ErrNotFound where there is no such
 // run.
-func Report(ctx context.Context, store sink.Store, run string) ([]byte, error) {
-	page, err := pageOf(ctx, store, run)
+func Report(ctx context.Context, catalog snapshot.Catalog, run string) ([]byte, error) {
+	page, err := pageOf(ctx, catalog, run)
 	if err != nil {
 		return nil, err
 	}
@@ -46,17 +46,17 @@ func drawPage(page *report.Page) ([]byte, error) {
 
 // WriteReport draws the page of a run as Report does and writes it beside the
 // run's other documents. It returns its path below the destination.
-func WriteReport(ctx context.Context, store sink.Store, run string) (string, error) {
-	_, err := writeReport(ctx, store, run, ending{})
+func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string) (string, error) {
+	_, err := writeReport(ctx, catalog, run, ending{})
 	return snapshot.ReportPath(run), err
 }
 
 // writeReport writes the page of a run, again if the run became another one while
 // it was drawn. Of a run that somebody removes meanwhile nothing is left; the
 // error then wraps sink.ErrNotFound.
-func writeReport(ctx context.Context, store sink.Store, run string, end ending) (*report.Page, error) {
+func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end ending) (*report.Page, error) {
 	for {
-		page, err := pageOf(ctx, store, run)
+		page, err := pageOf(ctx, catalog, run)
 		if err != nil {
 			return nil, err
 		}
@@ -71,15 +71,15 @@ func writeReport(ctx context.Context, store sink.Store, run string, end ending) 
 		if err != nil {
 			return page, err
 		}
-		written := store.Write(ctx, snapshot.ReportPath(run), text, sink.Condition{})
-		manifest, err := snapshot.ReadManifest(ctx, store, run)
+		written := catalog.Write(ctx, snapshot.ReportPath(run), text, sink.Condition{})
+		manifest, err := catalog.ReadManifest(ctx, run)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) {
 			return page, errors.Join(written, err)
 		}
-		going, err := snapshot.BeingPruned(ctx, store, run)
+		going, err := catalog.BeingPruned(ctx, run)
 		switch {
 		case going:
-			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), store.Remove(ctx, snapshot.ReportPath(run)))
+			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), catalog.Remove(ctx, snapshot.ReportPath(run)))
 		case err != nil, written != nil:
 			return page, errors.Join(written, err)
 		case manifest == nil, visible(page) && sameRun(manifest, page.Manifest):
@@ -113,11 +113,11 @@ func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 	}
 	within, cancel := context.WithTimeoutCause(ctx, tellingPatience, fmt.Errorf("it took more than %s", tellingPatience))
 	defer cancel()
-	page, err := writeReport(within, d.Store, run, end)
+	page, err := writeReport(within, d.Catalog, run, end)
 	if err == nil {
 		path = snapshot.ReportPath(run)
 		for _, replaced := range page.Manifest.Replaces {
-			_, failed := WriteReport(within, d.Store, replaced)
+			_, failed := WriteReport(within, d.Catalog, replaced)
 			err = errors.Join(err, failed)
 		}
 	}
@@ -130,23 +130,23 @@ func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 	return path
 }
 
-func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, error) {
-	plan, err := snapshot.ReadPlan(ctx, store, run)
+func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.Page, error) {
+	plan, err := catalog.ReadPlan(ctx, run)
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of run %s: %w", run, err)
 	}
-	page := &report.Page{Destination: store.String(), Filters: plan.Filters, Tasks: len(plan.Units()), Names: plan.SchoolNames()}
-	page.Manifest, err = snapshot.ReadManifest(ctx, store, run)
+	page := &report.Page{Destination: catalog.String(), Filters: plan.Filters, Tasks: len(plan.Units()), Names: plan.SchoolNames()}
+	page.Manifest, err = catalog.ReadManifest(ctx, run)
 	switch {
 	case err == nil:
-		err = published(ctx, store, page)
+		err = published(ctx, catalog, page)
 	case errors.Is(err, sink.ErrNotFound):
-		err = unpublished(ctx, store, plan, page)
+		err = unpublished(ctx, catalog, plan, page)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	page.Baseline, err = snapshot.Before(ctx, store, page.Manifest)
+	page.Baseline, err = catalog.Before(ctx, page.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("look for the run before %s: %w", run, err)
 	}
@@ -154,12 +154,12 @@ func pageOf(ctx context.Context, store sink.Store, run string) (*report.Page, er
 }
 
 // published reads the ledger of a published run, and what has its date.
-func published(ctx context.Context, store sink.Store, page *report.Page) error {
+func published(ctx context.Context, catalog snapshot.Catalog, page *report.Page) error {
 	m := page.Manifest
 	page.State = report.Published
 	if m.Status == snapshot.Replaced {
 		page.State = report.Replaced
-		standing, err := snapshot.Standing(ctx, store, m.Kind, m.SnapshotDate)
+		standing, err := catalog.Standing(ctx, m.Kind, m.SnapshotDate)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 			return err
 		}
@@ -167,12 +167,12 @@ func published(ctx context.Context, store sink.Store, page *report.Page) error {
 			page.ReplacedBy = standing.RunID
 		}
 	}
-	return snapshot.ReadLedger(ctx, store, m.RunID, page.Ledger.Add)
+	return catalog.ReadLedger(ctx, m.RunID, page.Ledger.Add)
 }
 
 // unpublished adds up the journals of a run.
-func unpublished(ctx context.Context, store sink.Store, plan *snapshot.Plan, page *report.Page) error {
-	gathered, err := snapshot.Gather(ctx, store, plan)
+func unpublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) error {
+	gathered, err := catalog.Gather(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func unpublished(ctx context.Context, store sink.Store, plan *snapshot.Plan, pag
 		page.State = report.Incomplete
 		return nil
 	}
-	if page.Held, err = snapshot.ReadHeld(ctx, store, plan.RunID); len(page.Held.Reasons) > 0 {
+	if page.Held, err = catalog.ReadHeld(ctx, plan.RunID); len(page.Held.Reasons) > 0 {
 		page.State = report.Held
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // hung is a store that answers nothing.
@@ -26,7 +27,7 @@ func TestTellingEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
-		deps := Deps{Store: hung{}, Logger: slog.New(slog.NewTextHandler(&logged, nil))}
+		deps := Deps{Catalog: snapshot.At(hung{}), Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 		began := time.Now()
 		require.Empty(t, deps.tell(t.Context(), "run", ending{}))
 		require.Equal(t, tellingPatience, time.Since(began))

@@ -77,15 +77,15 @@ func TestReportOfEveryOutcome(t *testing.T) {
 
 	// Written again, it is the same.
 	require.NoError(t, os.Remove(filepath.Join(s.dest, "_runs", "second", "report.html")))
-	path, err := pipeline.WriteReport(t.Context(), s.deps(nil).Store, "second")
+	path, err := pipeline.WriteReport(t.Context(), s.deps(nil).Catalog, "second")
 	require.NoError(t, err)
 	require.Equal(t, accepted.Report, path)
 	require.Equal(t, page, s.page("second"))
 
-	report, err := maintenance.Verify(t.Context(), s.deps(nil).Store, maintenance.VerifyTarget{RunID: "second"})
+	report, err := maintenance.Verify(t.Context(), s.deps(nil).Catalog, maintenance.VerifyTarget{RunID: "second"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	_, err = pipeline.Report(t.Context(), s.deps(nil).Store, "nowhere")
+	_, err = pipeline.Report(t.Context(), s.deps(nil).Catalog, "nowhere")
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 
@@ -171,7 +171,7 @@ func TestNoReport(t *testing.T) {
 	settings.Schools, settings.Districts = nil, nil
 	ctx, cancel := context.WithCancel(t.Context())
 	deps := s.deps(nil)
-	deps.Store = interrupted{lockless: lockless{deps.Store}, before: 3, written: new(atomic.Int64), act: cancel}
+	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: 3, written: new(atomic.Int64), act: cancel})
 	summary, err := pipeline.Run(ctx, deps, settings)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, summary.Report)
@@ -186,7 +186,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		settings := defaults()
 		settings.RunID = "killed"
 		deps := s.deps(nil)
-		deps.Store = killed{lockless: lockless{deps.Store}, path: snapshot.ManifestPath("killed")}
+		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.ManifestPath("killed")})
 		_, err := pipeline.Run(t.Context(), deps, settings)
 		require.ErrorIs(t, err, errKilled)
 		s.shows("killed", errKilled.Error())
@@ -212,10 +212,10 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	s.run(settings)
 	settings.Shard = 1
 	deps := s.deps(nil)
-	deps.Store = beforeReport{Store: deps.Store, act: func() {
+	deps.Catalog = snapshot.At(beforeReport{Store: deps.Catalog, act: func() {
 		_, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 		require.NoError(t, err)
-	}}
+	}})
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Staged, summary.Outcome, "when it looked")
@@ -229,21 +229,21 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	settings := defaults()
 	settings.RunID = "run"
 	s.run(settings)
-	store := beforeReport{Store: s.deps(nil).Store, act: sync.OnceFunc(func() {
+	store := beforeReport{Store: s.deps(nil).Catalog, act: sync.OnceFunc(func() {
 		settings.RunID = "next"
 		s.run(settings)
 	})}
-	_, err := pipeline.WriteReport(t.Context(), store, "run")
+	_, err := pipeline.WriteReport(t.Context(), snapshot.At(store), "run")
 	require.NoError(t, err)
 	s.shows("run", "Run next replaced this one")
 
 	remove := sync.OnceFunc(func() {
-		_, err := maintenance.Prune(t.Context(), s.deps(nil).Store, maintenance.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
+		_, err := maintenance.Prune(t.Context(), s.deps(nil).Catalog, maintenance.PruneOptions{KeepDays: 1, Now: func() time.Time { return time.Now().AddDate(1, 0, 0) }})
 		require.NoError(t, err)
 		require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"))
 	})
-	store = beforeReport{Store: s.deps(nil).Store, act: remove}
-	_, err = pipeline.WriteReport(t.Context(), store, "run")
+	store = beforeReport{Store: s.deps(nil).Catalog, act: remove}
+	_, err = pipeline.WriteReport(t.Context(), snapshot.At(store), "run")
 	require.ErrorIs(t, err, sink.ErrNotFound)
 	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"), "it is not left behind")
 }
@@ -271,7 +271,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 	deps := s.deps(nil)
 	var logged bytes.Buffer
 	deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-	deps.Store = killed{lockless: lockless{deps.Store}, path: snapshot.ReportPath("run")}
+	deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.ReportPath("run")})
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published, summary.Outcome)

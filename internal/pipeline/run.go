@@ -84,7 +84,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	}
 	r.counted = before
 	deps.Meter.runID.Store(found.id)
-	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Store.String()}
+	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Catalog.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
 		deps.Logger.DebugContext(ctx, "datasets left out: the service tells them as of today alone, and whole",
 			"kind", string(s.kind()), "datasets", strings.Join(r.summary.LeftOut, ","))
@@ -102,12 +102,12 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return r.summary, nil
 	}
 	if r.restarts {
-		if err := snapshot.Abandon(ctx, deps.Store, found.id); err != nil {
+		if err := deps.Catalog.Abandon(ctx, found.id); err != nil {
 			return r.summary, fmt.Errorf("restart run %s: %w", found.id, err)
 		}
 		r.summary.Restarted = true
 	}
-	unlock, err := snapshot.HoldRunShared(ctx, deps.Store, found.id, s.Shard, s.Shards)
+	unlock, err := deps.Catalog.HoldRunShared(ctx, found.id, s.Shard, s.Shards)
 	if err != nil {
 		if errors.Is(err, sink.ErrLocked) {
 			err = fmt.Errorf("another process is working on run %s: wait for it, or give this one another --run-id: %w", found.id, err)
@@ -136,7 +136,7 @@ func (r *run) checkFolders(ctx context.Context, id, date string) error {
 			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")
 		}
 	}
-	return r.Store.CheckCommit(ctx, id, paths)
+	return r.Catalog.CheckCommit(ctx, id, paths)
 }
 
 // RunDates takes an as-of snapshot for each of the dates, in their order, and
@@ -177,12 +177,12 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
 		return nil, standing{}, err
 	}
-	found, err := chooseRun(ctx, deps.Store, s, r.date, r.mark)
+	found, err := chooseRun(ctx, deps.Catalog, s, r.date, r.mark)
 	if err != nil {
 		return nil, found, err
 	}
 	accept := s.AcceptBaseURL || found.plan != nil && found.plan.AcceptBaseURL
-	if err := snapshot.CheckDestination(ctx, deps.Store, s.BaseURL, s.PartitionBy, accept); err != nil {
+	if err := deps.Catalog.CheckDestination(ctx, s.BaseURL, s.PartitionBy, accept); err != nil {
 		return nil, found, usageIfRefused(err)
 	}
 	if s.Restart && found.plan != nil && found.manifest == nil {
@@ -224,7 +224,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 	r.summary.SnapshotDate = r.plan.SnapshotDate
 	r.Meter.planned(r.plan)
 	if found.plan != nil {
-		if err := snapshot.Release(ctx, r.Store, r.plan.RunID); err != nil {
+		if err := r.Catalog.Release(ctx, r.plan.RunID); err != nil {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
 		}
 	}
@@ -251,7 +251,7 @@ func (r *run) take(ctx context.Context, found standing) error {
 // service still lists. The plan has been written, so a purge that begins now
 // finds the run.
 func (r *run) warnOfPurged(ctx context.Context) error {
-	purged, err := snapshot.PurgedBefore(ctx, r.Store, r.plan)
+	purged, err := r.Catalog.PurgedBefore(ctx, r.plan)
 	if err != nil {
 		return fmt.Errorf("look for purged schools: %w", err)
 	}
@@ -273,7 +273,7 @@ func (r *run) beginPlan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if r.plan, err = snapshot.CreatePlan(ctx, r.Store, plan); err != nil {
+	if r.plan, err = r.Catalog.CreatePlan(ctx, plan); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	r.looked = looked
@@ -294,7 +294,7 @@ func (r *run) endShard(ctx context.Context) error {
 	if overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil
 	}
-	gathered, err := snapshot.Gather(ctx, r.Store, r.plan)
+	gathered, err := r.Catalog.Gather(ctx, r.plan)
 	if err != nil {
 		return err
 	}

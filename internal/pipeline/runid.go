@@ -61,9 +61,9 @@ func (s *standing) date(ifNew string) string {
 	return ifNew
 }
 
-func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, error) {
+func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (standing, error) {
 	s := standing{id: id}
-	plan, err := snapshot.ReadPlan(ctx, store, id)
+	plan, err := catalog.ReadPlan(ctx, id)
 	if errors.Is(err, sink.ErrNotFound) {
 		return s, nil
 	}
@@ -71,7 +71,7 @@ func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, erro
 		return s, err
 	}
 	s.plan = plan
-	manifest, err := snapshot.ReadManifest(ctx, store, id)
+	manifest, err := catalog.ReadManifest(ctx, id)
 	if errors.Is(err, sink.ErrNotFound) {
 		return s, nil
 	}
@@ -81,15 +81,15 @@ func lookUpRun(ctx context.Context, store sink.Store, id string) (standing, erro
 
 // chooseRun finds the run that this command begins or resumes: the one it
 // names, or the first of its derived ids that is not published.
-func chooseRun(ctx context.Context, store sink.Store, s *Settings, date, mark string) (standing, error) {
+func chooseRun(ctx context.Context, catalog snapshot.Catalog, s *Settings, date, mark string) (standing, error) {
 	switch {
 	case s.RunID != "" && s.kind() == snapshot.AsOf:
-		return lookUpRun(ctx, store, s.RunID+"-"+date)
+		return lookUpRun(ctx, catalog, s.RunID+"-"+date)
 	case s.RunID != "":
-		return lookUpRun(ctx, store, s.RunID)
+		return lookUpRun(ctx, catalog, s.RunID)
 	}
 	for n := 1; ; n++ {
-		run, err := lookUpRun(ctx, store, derivedRunID(s.kind(), date, mark, n))
+		run, err := lookUpRun(ctx, catalog, derivedRunID(s.kind(), date, mark, n))
 		if err != nil || run.manifest == nil {
 			return run, err
 		}

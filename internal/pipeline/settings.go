@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 )
 
 // Errors by which the command chooses its exit code. Errors of the service
@@ -95,9 +95,9 @@ type Settings struct {
 // Deps are the parts that a run works with.
 type Deps struct {
 	// Client asks the service. It is nil for commands that only publish.
-	Client *extract.Client
-	Store  sink.Store
-	Logger *slog.Logger
+	Client  *extract.Client
+	Catalog snapshot.Catalog
+	Logger  *slog.Logger
 	// Meter may be read while the run goes on.
 	Meter *Meter
 	// Watcher is told of the steps; nil for nobody.

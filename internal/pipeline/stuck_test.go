@@ -51,7 +51,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	take := func(run string, day int, broken bool) (*pipeline.Summary, error) {
 		deps := s.deps(nil)
 		if broken {
-			deps.Store = refusing{Store: deps.Store}
+			deps.Catalog = snapshot.At(refusing{Store: deps.Catalog})
 		}
 		deps.Now = func() time.Time { return theDay.AddDate(0, 0, day) }
 		settings := defaults()
@@ -73,14 +73,14 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 		require.Empty(t, s.server.Log(), "it is known before any request")
 	}
 	broken := s.deps(nil)
-	broken.Store = refusing{Store: broken.Store}
+	broken.Catalog = snapshot.At(refusing{Store: broken.Catalog})
 	_, err = pipeline.Publish(t.Context(), broken, pipeline.PublishSettings{})
 	require.ErrorIs(t, err, errRefused)
 
 	summary, err = take("same", 0, false)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	manifest, err := snapshot.ReadManifest(t.Context(), broken.Store, "stuck")
+	manifest, err := broken.Catalog.ReadManifest(t.Context(), "stuck")
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Replaced, manifest.Status, "it was finished first")
 }
@@ -94,25 +94,25 @@ func TestFailureAfterThePointer(t *testing.T) {
 	settings := defaults()
 	settings.RunID, settings.Datasets = "run", []string{"schools", "students"}
 	deps := s.deps(nil)
-	deps.Store = refusing{Store: deps.Store, document: snapshot.LatestPath}
+	deps.Catalog = snapshot.At(refusing{Store: deps.Catalog, document: snapshot.LatestPath})
 	for range 2 {
 		summary, err := pipeline.Run(t.Context(), deps, settings)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Contains(t, summary.Unfinished, "write _latest.json: the disk refuses it")
 	}
-	store := s.deps(nil).Store
-	manifest, err := snapshot.Standing(t.Context(), store, snapshot.Full, "2026-11-20")
+	store := s.deps(nil).Catalog
+	manifest, err := snapshot.At(store).Standing(t.Context(), snapshot.Full, "2026-11-20")
 	require.NoError(t, err)
 	require.Equal(t, "run", manifest.RunID)
 
 	summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 	require.NoError(t, err)
 	require.Empty(t, summary.Unfinished)
-	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{})
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	begun, err := snapshot.PublishingBegun(t.Context(), store, "run")
+	begun, err := snapshot.At(store).PublishingBegun(t.Context(), "run")
 	require.NoError(t, err)
 	require.True(t, begun)
 	_, _, err = store.Read(t.Context(), snapshot.ChangePath("run"))

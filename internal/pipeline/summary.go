@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -97,11 +96,11 @@ type PreviousDenials struct {
 // moreDenied compares the denied schools of a full run with the previous
 // snapshot's. It returns nil if there are not more: denied schools do not hold
 // a run back, so a growing number is easily missed.
-func moreDenied(ctx context.Context, store sink.Store, g *snapshot.Gathered) (*PreviousDenials, error) {
+func moreDenied(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Gathered) (*PreviousDenials, error) {
 	if g.Plan.Kind != snapshot.Full || g.Schools.Denied == 0 {
 		return nil, nil
 	}
-	before, err := snapshot.PreviousFull(ctx, store, g.Plan)
+	before, err := catalog.PreviousFull(ctx, g.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("look for the previous snapshot: %w", err)
 	}

@@ -18,22 +18,22 @@ import (
 // A change is removed after the files that it names. So a killed Abandon leaves
 // either a publishing that Recover undoes or an unfinished run, and calling it
 // again removes the rest.
-func Abandon(ctx context.Context, store sink.Store, run string) (err error) {
-	release, err := HoldRunExclusive(ctx, store, run)
+func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
+	release, err := c.HoldRunExclusive(ctx, run)
 	if err != nil {
 		return fmt.Errorf("another process is working on run %s: %w", run, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	unlock, err := lockPublishing(ctx, store)
+	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	plan, begun, err := abandonable(ctx, store, run)
+	plan, begun, err := c.abandonable(ctx, run)
 	if err != nil {
 		return err
 	}
-	if err := removeUnpublished(ctx, store, run, plan, begun); err != nil {
+	if err := c.removeUnpublished(ctx, run, plan, begun); err != nil {
 		return fmt.Errorf("abandon run %s: %w", run, err)
 	}
 	return nil
@@ -41,26 +41,26 @@ func Abandon(ctx context.Context, store sink.Store, run string) (err error) {
 
 // abandonable reads what is known of a run that may be abandoned. The plan or
 // the change is nil if there is none that can be read.
-func abandonable(ctx context.Context, store sink.Store, run string) (*Plan, *Change, error) {
+func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
 	}
-	documents, err := sink.ListAll(ctx, store, runPath(run))
+	documents, err := sink.ListAll(ctx, c, runPath(run))
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(documents) == 0 {
-		return refuse("there is no run %s at %s: see growth-export status", run, store)
+		return refuse("there is no run %s at %s: see growth-export status", run, c)
 	}
-	plan, err := readIfSound[Plan](ctx, store, PlanPath(run))
+	plan, err := readIfSound[Plan](ctx, c, PlanPath(run))
 	if err != nil {
 		return nil, nil, err
 	}
-	begun, err := readIfSound[Change](ctx, store, ChangePath(run))
+	begun, err := readIfSound[Change](ctx, c, ChangePath(run))
 	if err != nil {
 		return nil, nil, err
 	}
-	manifest, err := ReadManifest(ctx, store, run)
+	manifest, err := c.ReadManifest(ctx, run)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 		return plan, begun, nil
@@ -70,7 +70,7 @@ func abandonable(ctx context.Context, store sink.Store, run string) (*Plan, *Cha
 		return refuse("run %s was published and is %s: it cannot be abandoned", run, manifest.Status)
 	case begun != nil && begun.Publishes() && manifest.Kind != Delta:
 		// Its publishing was cut short: it counts from when the pointer names it.
-		pointer, err := readIfSound[Pointer](ctx, store, PointerPath(manifest.Kind, manifest.SnapshotDate))
+		pointer, err := readIfSound[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -90,51 +90,51 @@ func readIfSound[T any](ctx context.Context, store sink.Store, path string) (*T,
 	return document, err
 }
 
-func removeUnpublished(ctx context.Context, store sink.Store, run string, plan *Plan, begun *Change) error {
+func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, begun *Change) error {
 	var committed []string
 	var err error
 	switch {
 	case begun != nil:
-		committed, err = committedFiles(ctx, store, run, begun.Kind, begun.SnapshotDate)
+		committed, err = c.committedFiles(ctx, run, begun.Kind, begun.SnapshotDate)
 	case plan != nil:
-		committed, err = committedFiles(ctx, store, run, plan.Kind, plan.SnapshotDate)
+		committed, err = c.committedFiles(ctx, run, plan.Kind, plan.SnapshotDate)
 	}
 	if err != nil {
 		return err
 	}
 	// Without a manifest the publishing cannot reach its pointer any more.
-	if err := store.Remove(ctx, ManifestPath(run)); err != nil {
+	if err := c.Remove(ctx, ManifestPath(run)); err != nil {
 		return err
 	}
-	if err := sink.RemoveAll(ctx, store, committed); err != nil {
+	if err := sink.RemoveAll(ctx, c, committed); err != nil {
 		return err
 	}
-	if err := Forget(ctx, store, run); err != nil {
+	if err := c.Forget(ctx, run); err != nil {
 		return err
 	}
 	if begun != nil {
 		for _, file := range begun.files() { // the ledger has no checkpoint
-			if err := store.Abort(ctx, run, file); err != nil {
+			if err := c.Abort(ctx, run, file); err != nil {
 				return err
 			}
 		}
 	}
-	if err := store.Remove(ctx, ChangePath(run)); err != nil {
+	if err := c.Remove(ctx, ChangePath(run)); err != nil {
 		return err
 	}
-	return RemoveDocuments(ctx, store, run, runPath(run), PlanPath(run))
+	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
 }
 
 // committedFiles lists the data files of a run that are visible already. A link
 // in place of a table's folder has none of them, and is passed over.
-func committedFiles(ctx context.Context, store sink.Store, run string, kind Kind, date string) ([]string, error) {
+func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date string) ([]string, error) {
 	var found []string
 	for _, table := range schemas.Tables() {
 		folder := DatePath(kind, table.Name, date)
-		entries, err := sink.ListAll(ctx, store, folder)
+		entries, err := sink.ListAll(ctx, c, folder)
 		if err != nil {
 			above, _, _ := strings.Cut(folder, "/snapshot_date=")
-			entries, err = sink.ListAll(ctx, store, above) // not as a folder: links are not followed
+			entries, err = sink.ListAll(ctx, c, above) // not as a folder: links are not followed
 		}
 		if err != nil {
 			return nil, err

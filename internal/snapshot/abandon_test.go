@@ -20,7 +20,7 @@ func TestAbandon(t *testing.T) {
 	t.Parallel()
 	begins := func(t *testing.T, store sink.Store, commit bool) {
 		t.Helper()
-		begun, _, err := snapshot.BeginPublishing(t.Context(), store, snapshottest.Gather(t, store, "run"), snapshottest.Options(), "")
+		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "run"), snapshottest.Options(), "")
 		require.NoError(t, err)
 		if commit {
 			require.NoError(t, sink.CommitAll(t.Context(), store, "run", begun.Files()[:2]))
@@ -29,14 +29,14 @@ func TestAbandon(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, store *sink.Dir, root string){
 		"staging": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()
-			_, err := snapshot.CreatePlan(t.Context(), store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)))
+			_, err := snapshot.At(store).CreatePlan(t.Context(), snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)))
 			require.NoError(t, err)
 			snapshottest.StageUnit(t, store, snapshottest.NewPlan("run"), snapshot.Unit{Bucket: 0, Dataset: "test_results"}, nil)
 		},
 		"held": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
-			require.NoError(t, snapshot.Hold(t.Context(), store, "run", snapshot.Held{Reasons: []string{"shrunk"}}))
+			require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: []string{"shrunk"}}))
 		},
 		"publishing": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()
@@ -47,7 +47,7 @@ func TestAbandon(t *testing.T) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
 			g := snapshottest.Gather(t, store, "run")
-			_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}, g, snapshottest.Options())
+			_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}).Publish(t.Context(), g, snapshottest.Options())
 			require.ErrorIs(t, err, snapshottest.ErrKilled)
 		},
 		"damaged plan": func(t *testing.T, store *sink.Dir, root string) {
@@ -70,14 +70,14 @@ func TestAbandon(t *testing.T) {
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("before"))
 			want := snapshottest.Tree(t, root)
 			prepare(t, store, root)
-			require.NoError(t, snapshot.Abandon(t.Context(), store, "run"))
+			require.NoError(t, snapshot.At(store).Abandon(t.Context(), "run"))
 			if name == "table is a link" {
 				require.NoError(t, os.Remove(filepath.Join(root, "student_details")), "the link is left alone")
 			}
 			require.Equal(t, want, snapshottest.Tree(t, root))
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 			var refused *snapshot.RefusedError
-			require.ErrorAs(t, snapshot.Abandon(t.Context(), store, "run"), &refused, "it is gone")
+			require.ErrorAs(t, snapshot.At(store).Abandon(t.Context(), "run"), &refused, "it is gone")
 		})
 	}
 }
@@ -89,12 +89,12 @@ func TestAbandonPublished(t *testing.T) {
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("replaced"))
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("published", snapshottest.Planned(time.Hour)))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("unfinished", snapshottest.Planned(2*time.Hour)), nil)
-	_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, snapshot.LatestPath}, snapshottest.Gather(t, store, "unfinished"), snapshottest.Options())
+	_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.LatestPath}).Publish(t.Context(), snapshottest.Gather(t, store, "unfinished"), snapshottest.Options())
 	require.ErrorIs(t, err, snapshottest.ErrKilled)
 	want := snapshottest.Tree(t, root)
 	for _, run := range []string{"replaced", "unfinished", "unknown"} {
 		var refused *snapshot.RefusedError
-		require.ErrorAs(t, snapshot.Abandon(t.Context(), store, run), &refused)
+		require.ErrorAs(t, snapshot.At(store).Abandon(t.Context(), run), &refused)
 		require.Equal(t, want, snapshottest.Tree(t, root))
 	}
 }
@@ -111,19 +111,19 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("before", snapshottest.Few))
 			want := snapshottest.Tree(t, root)
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
-			_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}, snapshottest.Gather(t, store, "run"), snapshottest.Options())
+			_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}).Publish(t.Context(), snapshottest.Gather(t, store, "run"), snapshottest.Options())
 			require.ErrorIs(t, err, snapshottest.ErrKilled)
 			dying := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root)}
 			dying.Left.Store(n)
-			killed := snapshot.Abandon(t.Context(), dying, "run")
+			killed := snapshot.At(dying).Abandon(t.Context(), "run")
 			if killed != nil {
 				require.ErrorIs(t, killed, snapshottest.ErrKilled)
 			}
 			if finishing {
-				_, err := snapshot.Recover(t.Context(), store)
+				_, err := snapshot.At(store).Recover(t.Context())
 				require.NoError(t, err)
 				snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})
-				runs, err := snapshot.Runs(t.Context(), store)
+				runs, err := snapshot.At(store).Runs(t.Context())
 				require.NoError(t, err)
 				for _, run := range runs {
 					require.NotEqual(t, snapshot.StatePublishing, run.State)
@@ -132,10 +132,10 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 			if killed == nil {
 				break
 			}
-			manifest, err := snapshot.Standing(t.Context(), store, snapshot.Full, snapshottest.Today)
+			manifest, err := snapshot.At(store).Standing(t.Context(), snapshot.Full, snapshottest.Today)
 			require.NoError(t, err)
 			if manifest.RunID == "before" {
-				err := snapshot.Abandon(t.Context(), store, "run")
+				err := snapshot.At(store).Abandon(t.Context(), "run")
 				if _, gone := err.(*snapshot.RefusedError); !gone { //nolint:errorlint // it is not wrapped
 					require.NoError(t, err)
 				}
@@ -152,12 +152,12 @@ func TestAbandonOfARunAtWork(t *testing.T) {
 	root := t.TempDir()
 	store := snapshottest.NewDir(t, root)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("run"), nil)
-	release, err := snapshot.HoldRunShared(t.Context(), snapshottest.NewDir(t, root), "run", 3, 8)
+	release, err := snapshot.At(snapshottest.NewDir(t, root)).HoldRunShared(t.Context(), "run", 3, 8)
 	require.NoError(t, err)
-	err = snapshot.Abandon(t.Context(), store, "run")
+	err = snapshot.At(store).Abandon(t.Context(), "run")
 	require.ErrorIs(t, err, sink.ErrLocked)
 	require.ErrorContains(t, err, "another process is working on run run")
 	require.ErrorContains(t, err, "held by process "+strconv.Itoa(os.Getpid()))
 	require.NoError(t, release())
-	require.NoError(t, snapshot.Abandon(t.Context(), store, "run"))
+	require.NoError(t, snapshot.At(store).Abandon(t.Context(), "run"))
 }

@@ -23,7 +23,7 @@ type AliveDocument struct {
 // KeepAlive writes signs of life of a run until stop is called, which removes
 // the last one. Clean relies on them on stores that have no locks. If a sign
 // cannot be written, the error is passed to failed and otherwise ignored.
-func KeepAlive(ctx context.Context, store sink.Store, run string, failed func(error)) (stop func()) {
+func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -31,7 +31,7 @@ func KeepAlive(ctx context.Context, store sink.Store, run string, failed func(er
 		ticker := time.NewTicker(AliveInterval)
 		defer ticker.Stop()
 		for {
-			if err := giveSign(ctx, store, run); err != nil && ctx.Err() == nil {
+			if err := c.giveSign(ctx, run); err != nil && ctx.Err() == nil {
 				failed(err)
 			}
 			select {
@@ -46,14 +46,14 @@ func KeepAlive(ctx context.Context, store sink.Store, run string, failed func(er
 		<-ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		if err := store.Remove(ctx, AlivePath(run)); err != nil {
+		if err := c.Remove(ctx, AlivePath(run)); err != nil {
 			failed(err)
 		}
 	}
 }
 
-func giveSign(ctx context.Context, store sink.Store, run string) error {
+func (c Catalog) giveSign(ctx context.Context, run string) error {
 	host, _ := os.Hostname() // It is only shown.
 	sign := AliveDocument{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
-	return WriteDocument(ctx, store, AlivePath(run), sign, sink.Condition{})
+	return c.WriteDocument(ctx, AlivePath(run), sign, sink.Condition{})
 }

@@ -23,10 +23,10 @@ const modifiedSince = "modified-since"
 // failed or denied schools; a run that was planned in the future, by a wrong
 // clock, does not. Manifests and plans that cannot be read are passed over:
 // starting from an earlier run only reaches further back.
-func LatestOfChain(
-	ctx context.Context, store sink.Store, baseURL string, datasets []string, now time.Time, margin time.Duration,
+func (c Catalog) LatestOfChain(
+	ctx context.Context, baseURL string, datasets []string, now time.Time, margin time.Duration,
 ) (*Plan, error) {
-	runs, _, err := PublishedRuns(ctx, store)
+	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func LatestOfChain(
 	}
 	plans := make([]*Plan, len(whole))
 	err = each(ctx, whole, func(ctx context.Context, i int, run string) error {
-		plan, err := ReadPlan(ctx, store, run)
+		plan, err := c.ReadPlan(ctx, run)
 		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
 			return nil
 		}
@@ -67,8 +67,8 @@ func LatestOfChain(
 
 // DeltaRuns returns the published delta runs in the order of their plans. A
 // manifest that cannot be read is an error: it may be one of them.
-func DeltaRuns(ctx context.Context, store sink.Store) ([]*Manifest, error) {
-	runs, unreadable, err := PublishedRuns(ctx, store)
+func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
+	runs, unreadable, err := c.PublishedRuns(ctx)
 	if err := errors.Join(err, unreadable); err != nil {
 		return nil, fmt.Errorf("look for delta runs: %w", err)
 	}

@@ -82,7 +82,7 @@ func (c *Change) files() []sink.File {
 // before, by this process or one that was killed, and two processes may do it
 // at once on a store without locks.
 type applying struct {
-	store   sink.Store
+	catalog Catalog
 	change  *Change
 	version string // of the change's document
 	// manifest is the run's, with the SHA-256 of its bytes; nil once the run is pruned.
@@ -92,27 +92,27 @@ type applying struct {
 
 // beginChange writes the change, on top of a damaged one of that version if
 // there is one. ErrConflict says that another change of the run has begun.
-func beginChange(ctx context.Context, store sink.Store, change *Change, damaged string) error {
-	return WriteDocument(ctx, store, ChangePath(change.RunID), change, sink.Condition{Absent: damaged == "", Version: damaged})
+func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string) error {
+	return c.WriteDocument(ctx, ChangePath(change.RunID), change, sink.Condition{Absent: damaged == "", Version: damaged})
 }
 
 // makeChange writes a change and makes it. ErrConflict and ErrStagedLost say
 // that the run is as it was.
-func MakeChange(ctx context.Context, store sink.Store, change *Change) error {
-	err := beginChange(ctx, store, change, "")
+func (c Catalog) MakeChange(ctx context.Context, change *Change) error {
+	err := c.beginChange(ctx, change, "")
 	if errors.Is(err, sink.ErrConflict) {
-		err = errors.Join(err, AbortAll(ctx, store, change.RunID, change.files()))
+		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
 	}
 	if err != nil {
 		return fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
 	}
-	_, err = applyChange(ctx, store, change, "")
+	_, err = c.applyChange(ctx, change, "")
 	return err
 }
 
 // readChange reads the change of a run: ErrNotFound, ErrDamaged.
-func readChange(ctx context.Context, store sink.Store, run string) (*Change, string, error) {
-	return ReadDocument[Change](ctx, store, ChangePath(run))
+func (c Catalog) readChange(ctx context.Context, run string) (*Change, string, error) {
+	return ReadDocument[Change](ctx, c, ChangePath(run))
 }
 
 // applyChange does what is left of a change and returns the manifest of its run.
@@ -121,8 +121,8 @@ func readChange(ctx context.Context, store sink.Store, run string) (*Change, str
 // the date or another process has changed the run; ErrStagedLost, that it was
 // undone, because the store has lost staged files. An *UnfinishedError says
 // that the change is visible and a step after that failed.
-func applyChange(ctx context.Context, store sink.Store, change *Change, version string) (*Manifest, error) {
-	a := &applying{store: store, change: change, version: version}
+func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
+	a := &applying{catalog: c, change: change, version: version}
 	err := a.run(ctx)
 	undo := errors.Is(err, sink.ErrStagedLost)
 	if !change.Publishes() {
@@ -186,14 +186,14 @@ func (a *applying) writeManifest(ctx context.Context) error {
 			overtaken = fmt.Errorf("%w: its manifest has changed", sink.ErrConflict)
 			return nil
 		}
-		if err := sink.CommitAll(ctx, a.store, a.change.RunID, a.change.files()); err != nil {
+		if err := sink.CommitAll(ctx, a.catalog, a.change.RunID, a.change.files()); err != nil {
 			// Files that are gone may have been published, and replaced since.
 			if _, readErr := a.readManifest(ctx); errors.Is(err, sink.ErrStagedLost) && a.change.Publishes() && readErr == nil {
 				return nil
 			}
 			return err
 		}
-		err = WriteDocument(ctx, a.store, path, a.change.After, sink.Condition{Absent: version == "", Version: version})
+		err = a.catalog.WriteDocument(ctx, path, a.change.After, sink.Condition{Absent: version == "", Version: version})
 		if err == nil {
 			a.manifest, a.hash = a.change.After, sink.Hash(after)
 		}
@@ -205,7 +205,7 @@ func (a *applying) writeManifest(ctx context.Context) error {
 // readManifest reads the manifest of the run and returns its version.
 func (a *applying) readManifest(ctx context.Context) (version string, err error) {
 	path := ManifestPath(a.change.RunID)
-	data, version, err := a.store.Read(ctx, path)
+	data, version, err := a.catalog.Read(ctx, path)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
@@ -231,7 +231,7 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	mine := Pointer{RunID: c.RunID, Manifest: ManifestPath(c.RunID), ManifestSHA256: a.hash}
 	err = sink.Swap(ctx, path, func() error {
 		lost = false
-		current, version, err := ReadDocument[Pointer](ctx, a.store, path)
+		current, version, err := ReadDocument[Pointer](ctx, a.catalog, path)
 		unreadable := errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
 		switch {
 		case err != nil && !unreadable:
@@ -246,11 +246,11 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 		case !c.Publishes() && (unreadable || current.RunID != c.RunID):
 			return nil // Verify reports an unreadable pointer.
 		case c.Prunes():
-			return a.store.Remove(ctx, path)
+			return a.catalog.Remove(ctx, path)
 		case !c.Publishes() && *current == mine:
 			return nil
 		}
-		return WriteDocument(ctx, a.store, path, mine, sink.Condition{Absent: version == "", Version: version})
+		return a.catalog.WriteDocument(ctx, path, mine, sink.Condition{Absent: version == "", Version: version})
 	})
 	return lost, err
 }
@@ -263,20 +263,20 @@ func (a *applying) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := sink.RemoveAll(ctx, a.store, c.Remove); err != nil {
+	if err := sink.RemoveAll(ctx, a.catalog, c.Remove); err != nil {
 		return err
 	}
 	switch {
 	case c.Publishes():
-		if err := Tidy(ctx, a.store, c.RunID); err != nil {
+		if err := a.catalog.Tidy(ctx, c.RunID); err != nil {
 			return err
 		}
 	case c.Prunes():
-		if err := RemoveDocuments(ctx, a.store, c.RunID, runPath(c.RunID), ManifestPath(c.RunID)); err != nil {
+		if err := a.catalog.RemoveDocuments(ctx, c.RunID, runPath(c.RunID), ManifestPath(c.RunID)); err != nil {
 			return err
 		}
 	default:
-		if err := a.store.Sweep(ctx, c.RunID); err != nil {
+		if err := a.catalog.Sweep(ctx, c.RunID); err != nil {
 			return err
 		}
 	}
@@ -286,11 +286,11 @@ func (a *applying) finish(ctx context.Context) error {
 // end removes the change, unless another process has done so and a later change
 // of the run has begun.
 func (a *applying) end(ctx context.Context) error {
-	current, _, err := readChange(ctx, a.store, a.change.RunID)
+	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
 	if err == nil && (current.verb() != a.change.verb() || current.Before != a.change.Before) {
 		return nil
 	}
-	return a.store.Remove(ctx, ChangePath(a.change.RunID))
+	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
 }
 
 // undo makes the change unmade: what it has made visible is removed, and the
@@ -299,7 +299,7 @@ func (a *applying) end(ctx context.Context) error {
 func (a *applying) undo(ctx context.Context, cause error) error {
 	c := a.change
 	named := make(map[string]bool)
-	manifest, err := ReadManifest(ctx, a.store, c.RunID)
+	manifest, err := a.catalog.ReadManifest(ctx, c.RunID)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 	case err != nil:
@@ -313,14 +313,14 @@ func (a *applying) undo(ctx context.Context, cause error) error {
 		paths = append(paths, file.Path)
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
-	if err := sink.RemoveAll(ctx, a.store, paths); err != nil {
+	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
 		return errors.Join(cause, err)
 	}
 	if c.Publishes() {
-		err = dropLostUnits(ctx, a.store, c.RunID)
+		err = a.catalog.dropLostUnits(ctx, c.RunID)
 		cause = &undoneError{cause}
 	} else {
-		err = errors.Join(AbortAll(ctx, a.store, c.RunID, c.files()), a.store.Sweep(ctx, c.RunID))
+		err = errors.Join(a.catalog.AbortAll(ctx, c.RunID, c.files()), a.catalog.Sweep(ctx, c.RunID))
 	}
 	if err != nil {
 		return errors.Join(cause, err)
@@ -330,12 +330,12 @@ func (a *applying) undo(ctx context.Context, cause error) error {
 
 // dropLostUnits removes the journals whose files the store has lost, so that
 // the next run fetches their units again.
-func dropLostUnits(ctx context.Context, store sink.Store, run string) error {
-	journals, err := ReadJournals(ctx, store, run)
+func (c Catalog) dropLostUnits(ctx context.Context, run string) error {
+	journals, err := c.ReadJournals(ctx, run)
 	if err != nil {
 		return err
 	}
-	held, err := lookAtAll(ctx, run, journals, store.Intact)
+	held, err := lookAtAll(ctx, run, journals, c.Intact)
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func dropLostUnits(ctx context.Context, store sink.Store, run string) error {
 		if held[i] {
 			continue
 		}
-		if err := store.Remove(ctx, JournalPath(run, journal.Bucket, journal.Dataset)); err != nil {
+		if err := c.Remove(ctx, JournalPath(run, journal.Bucket, journal.Dataset)); err != nil {
 			return err
 		}
 	}
@@ -379,8 +379,8 @@ func unfinished(err error) error {
 
 // removeDocuments removes what a run has staged and everything in its folder
 // except its change, the document at the path last at the end.
-func RemoveDocuments(ctx context.Context, store sink.Store, run, folder, last string) error {
-	documents, err := sink.ListAll(ctx, store, folder)
+func (c Catalog) RemoveDocuments(ctx context.Context, run, folder, last string) error {
+	documents, err := sink.ListAll(ctx, c, folder)
 	if err != nil {
 		return err
 	}
@@ -390,11 +390,11 @@ func RemoveDocuments(ctx context.Context, store sink.Store, run, folder, last st
 			paths = append(paths, entry.Path)
 		}
 	}
-	if err := sink.RemoveAll(ctx, store, paths); err != nil {
+	if err := sink.RemoveAll(ctx, c, paths); err != nil {
 		return err
 	}
-	if err := store.Sweep(ctx, run); err != nil {
+	if err := c.Sweep(ctx, run); err != nil {
 		return err
 	}
-	return store.Remove(ctx, last)
+	return c.Remove(ctx, last)
 }

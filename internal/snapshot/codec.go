@@ -48,12 +48,12 @@ func ReadDocument[T any](ctx context.Context, store sink.Store, path string) (*T
 	return document, version, nil
 }
 
-func WriteDocument(ctx context.Context, store sink.Store, path string, document any, when sink.Condition) error {
+func (c Catalog) WriteDocument(ctx context.Context, path string, document any, when sink.Condition) error {
 	data, err := EncodeDocument(document)
 	if err != nil {
 		return err
 	}
-	if err := store.Write(ctx, path, data, when); err != nil {
+	if err := c.Write(ctx, path, data, when); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil

@@ -25,7 +25,7 @@ func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool,
 	if !errors.Is(err, sink.ErrConflict) {
 		return !replaces, false, err
 	}
-	change, version, readErr := readChange(ctx, a.store, a.change.RunID)
+	change, version, readErr := a.catalog.readChange(ctx, a.change.RunID)
 	switch {
 	case errors.Is(readErr, sink.ErrNotFound), readErr == nil && !change.Publishes():
 		_, err := a.readManifest(ctx)
@@ -45,7 +45,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 		return true, nil
 	}
 	m := a.manifest
-	current, err := ReadManifest(ctx, a.store, other)
+	current, err := a.catalog.ReadManifest(ctx, other)
 	switch {
 	case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
 		// The pointer names a run that cannot be read.
@@ -64,10 +64,10 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	}
 	claim.Replaces = append(claim.Replaces, other)
 	path := ChangePath(a.change.RunID)
-	if err := WriteDocument(ctx, a.store, path, a.change, sink.Condition{Version: a.version}); err != nil {
+	if err := a.catalog.WriteDocument(ctx, path, a.change, sink.Condition{Version: a.version}); err != nil {
 		return false, err
 	}
-	_, a.version, err = readChange(ctx, a.store, a.change.RunID)
+	_, a.version, err = a.catalog.readChange(ctx, a.change.RunID)
 	if errors.Is(err, sink.ErrNotFound) {
 		err = sink.ErrConflict // Another process has just finished it.
 	}
@@ -77,12 +77,12 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 // takeDate does what follows once the pointer names the run.
 func (a *applying) takeDate(ctx context.Context) error {
 	if a.change.Kind == Full {
-		if err := updateLatest(ctx, a.store); err != nil {
+		if err := a.catalog.updateLatest(ctx); err != nil {
 			return err
 		}
 	}
 	for _, run := range a.change.Claim.Replaces {
-		if _, err := markReplaced(ctx, a.store, run); err != nil {
+		if _, err := a.catalog.markReplaced(ctx, run); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (a *applying) takeDate(ctx context.Context) error {
 
 // giveUpDate removes the run's files again, because another run keeps the date.
 func (a *applying) giveUpDate(ctx context.Context) error {
-	manifest, err := markReplaced(ctx, a.store, a.change.RunID)
+	manifest, err := a.catalog.markReplaced(ctx, a.change.RunID)
 	if err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func (a *applying) giveUpDate(ctx context.Context) error {
 	for _, file := range a.manifest.Files() {
 		paths = append(paths, file.Path)
 	}
-	if err := sink.RemoveAll(ctx, a.store, paths); err != nil {
+	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
 		return err
 	}
-	if err := Tidy(ctx, a.store, a.change.RunID); err != nil {
+	if err := a.catalog.Tidy(ctx, a.change.RunID); err != nil {
 		return err
 	}
 	return a.end(ctx)
@@ -113,11 +113,11 @@ func (a *applying) giveUpDate(ctx context.Context) error {
 
 // markReplaced marks a run as replaced in its manifest and returns that; nil if
 // the run has no manifest that can be read.
-func markReplaced(ctx context.Context, store sink.Store, run string) (manifest *Manifest, err error) {
+func (c Catalog) markReplaced(ctx context.Context, run string) (manifest *Manifest, err error) {
 	err = sink.Swap(ctx, ManifestPath(run), func() error {
 		var version string
 		var err error
-		manifest, version, err = readManifest(ctx, store, run)
+		manifest, version, err = c.readManifest(ctx, run)
 		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
 			manifest = nil
 			return nil
@@ -126,7 +126,7 @@ func markReplaced(ctx context.Context, store sink.Store, run string) (manifest *
 			return err
 		}
 		manifest.Status = Replaced
-		return WriteDocument(ctx, store, ManifestPath(run), manifest, sink.Condition{Version: version})
+		return c.WriteDocument(ctx, ManifestPath(run), manifest, sink.Condition{Version: version})
 	})
 	return manifest, err
 }
@@ -141,12 +141,12 @@ func markReplaced(ctx context.Context, store sink.Store, run string) (manifest *
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()
-	others, err := FilesOfDate(ctx, a.store, m.Kind, m.SnapshotDate)
+	others, err := a.catalog.FilesOfDate(ctx, m.Kind, m.SnapshotDate)
 	others = slices.DeleteFunc(others, func(path string) bool { return named[path] })
 	if err != nil || len(others) == 0 {
 		return err
 	}
-	entries, err := sink.ListAll(ctx, a.store, RunsPrefix)
+	entries, err := sink.ListAll(ctx, a.catalog, RunsPrefix)
 	if err != nil {
 		return err
 	}
@@ -155,11 +155,11 @@ func (a *applying) removeOthers(ctx context.Context) error {
 	for _, run := range a.change.Claim.Replaces {
 		replaced[sink.Escape(run)] = true
 	}
-	pointer, _, err := ReadDocument[Pointer](ctx, a.store, PointerPath(m.Kind, m.SnapshotDate))
+	pointer, _, err := ReadDocument[Pointer](ctx, a.catalog, PointerPath(m.Kind, m.SnapshotDate))
 	if err != nil {
 		return err
 	}
-	return sink.RemoveAll(ctx, a.store, slices.DeleteFunc(others, func(path string) bool {
+	return sink.RemoveAll(ctx, a.catalog, slices.DeleteFunc(others, func(path string) bool {
 		run := sink.Owner(path)
 		// A purge may have written it since the manifest was read.
 		mine := run == sink.Escape(m.RunID)
@@ -168,14 +168,14 @@ func (a *applying) removeOthers(ctx context.Context) error {
 }
 
 // filesOfDate lists the data files of a date, of all runs.
-func FilesOfDate(ctx context.Context, store sink.Store, kind Kind, date string) ([]string, error) {
+func (c Catalog) FilesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
 	tables := schemas.Tables()
 	found := make([][]string, len(tables))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(sink.MaxConcurrency)
 	for i, table := range tables {
 		group.Go(func() error {
-			entries, err := sink.ListAll(ctx, store, DatePath(kind, table.Name, date))
+			entries, err := sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
 			for _, entry := range entries {
 				found[i] = append(found[i], entry.Path)
 			}

@@ -27,45 +27,45 @@ type serviceDocument struct {
 // partitioned differently. Runs that have staged something count where nothing
 // is published yet; runs that have only been planned do not, so a wrong base URL
 // that never got that far does not have to be accepted.
-func CheckDestination(ctx context.Context, store sink.Store, baseURL, partitionBy string, acceptBaseURL bool) error {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return err
 	}
 	if !acceptBaseURL {
-		if err := checkService(ctx, store, entries, baseURL, true); err != nil {
+		if err := c.checkService(ctx, entries, baseURL, true); err != nil {
 			return err
 		}
 	}
-	return checkPartitioning(ctx, store, entries, partitionBy, true)
+	return c.checkPartitioning(ctx, entries, partitionBy, true)
 }
 
 // settleDestination is CheckDestination for a run that is about to be published:
 // only published runs count, and accepting another service makes the destination
 // that service's.
-func settleDestination(ctx context.Context, store sink.Store, baseURL, partitionBy string, acceptBaseURL bool) error {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) settleDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return err
 	}
-	if err := checkPartitioning(ctx, store, entries, partitionBy, false); err != nil {
+	if err := c.checkPartitioning(ctx, entries, partitionBy, false); err != nil {
 		return err
 	}
-	err = checkService(ctx, store, entries, baseURL, false)
+	err = c.checkService(ctx, entries, baseURL, false)
 	if _, refused := errors.AsType[*RefusedError](err); refused && acceptBaseURL {
-		return WriteDocument(ctx, store, ServicePath, serviceDocument{FormatVersion, baseURL}, sink.Condition{})
+		return c.WriteDocument(ctx, ServicePath, serviceDocument{FormatVersion, baseURL}, sink.Condition{})
 	}
 	return err
 }
 
 // MovesFrom returns the base URL of the service that the destination belongs to;
 // empty if it is the one at baseURL, or none.
-func MovesFrom(ctx context.Context, store sink.Store, baseURL string) (string, error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) MovesFrom(ctx context.Context, baseURL string) (string, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return "", err
 	}
-	owner, _, err := serviceOf(ctx, store, entries, true)
+	owner, _, err := c.serviceOf(ctx, entries, true)
 	if errors.Is(err, sink.ErrDamaged) || SameService(owner, baseURL) {
 		return "", nil // What is damaged is written again.
 	}
@@ -74,11 +74,11 @@ func MovesFrom(ctx context.Context, store sink.Store, baseURL string) (string, e
 
 // checkService returns a *RefusedError if the destination belongs to another
 // service. The entries are the entries of all runs.
-func checkService(ctx context.Context, store sink.Store, entries []sink.Entry, baseURL string, begun bool) error {
-	owner, run, err := serviceOf(ctx, store, entries, begun)
+func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL string, begun bool) error {
+	owner, run, err := c.serviceOf(ctx, entries, begun)
 	if errors.Is(err, sink.ErrDamaged) {
 		return &RefusedError{Reason: fmt.Sprintf(
-			"cannot tell which service %s belongs to (%v); --accept-base-url makes it that of %s", store, err, baseURL)}
+			"cannot tell which service %s belongs to (%v); --accept-base-url makes it that of %s", c, err, baseURL)}
 	}
 	if err != nil || owner == "" || SameService(owner, baseURL) {
 		return err
@@ -92,7 +92,7 @@ func checkService(ctx context.Context, store sink.Store, entries []sink.Entry, b
 		owner += " (run " + run + ", not published)"
 		advice += "; growth-export publish --abandon --run-id " + run + " gives up that run"
 	}
-	return &RefusedError{Reason: fmt.Sprintf("%s belongs to %s, not to %s: %s", store, owner, baseURL, advice)}
+	return &RefusedError{Reason: fmt.Sprintf("%s belongs to %s, not to %s: %s", c, owner, baseURL, advice)}
 }
 
 // serviceOf returns the base URL of the service that the destination belongs to,
@@ -100,17 +100,17 @@ func checkService(ctx context.Context, store sink.Store, entries []sink.Entry, b
 // belongs to the service it was moved to, else to the service of its newest
 // snapshot, else of any published run, else, if begun is set, of the first run
 // that has staged something.
-func serviceOf(ctx context.Context, store sink.Store, entries []sink.Entry, begun bool) (baseURL, run string, err error) {
-	moved, _, err := ReadDocument[serviceDocument](ctx, store, ServicePath)
+func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, begun bool) (baseURL, run string, err error) {
+	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {
 		return moved.BaseURL, "", nil
 	}
 	if !errors.Is(err, sink.ErrNotFound) {
 		return "", "", err
 	}
-	manifest, err := newestFull(ctx, store, func(*Manifest) bool { return true })
+	manifest, err := c.newestFull(ctx, func(*Manifest) bool { return true })
 	if err == nil && manifest == nil {
-		manifest, err = firstReadable[Manifest](ctx, store, RunsWith(entries, ManifestName), ManifestName)
+		manifest, err = firstReadable[Manifest](ctx, c, RunsWith(entries, ManifestName), ManifestName)
 	}
 	if err != nil {
 		return "", "", err
@@ -121,7 +121,7 @@ func serviceOf(ctx context.Context, store sink.Store, entries []sink.Entry, begu
 	if !begun {
 		return "", "", nil
 	}
-	plan, err := firstReadable[Plan](ctx, store, runsThatStaged(entries), PlanName)
+	plan, err := firstReadable[Plan](ctx, c, runsThatStaged(entries), PlanName)
 	if err != nil || plan == nil {
 		return "", "", err
 	}
@@ -157,8 +157,8 @@ func firstReadable[T any](ctx context.Context, store sink.Store, runs []string, 
 // checkPartitioning holds a destination to its first partitioning: the
 // partitioning of any published run, for they are all alike; before there is
 // one, of the runs that have begun.
-func checkPartitioning(ctx context.Context, store sink.Store, entries []sink.Entry, partitionBy string, begun bool) error {
-	manifest, err := firstReadable[Manifest](ctx, store, RunsWith(entries, ManifestName), ManifestName)
+func (c Catalog) checkPartitioning(ctx context.Context, entries []sink.Entry, partitionBy string, begun bool) error {
+	manifest, err := firstReadable[Manifest](ctx, c, RunsWith(entries, ManifestName), ManifestName)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func checkPartitioning(ctx context.Context, store sink.Store, entries []sink.Ent
 		return nil
 	}
 	for _, run := range RunsWith(entries, PlanName) {
-		plan, err := firstReadable[Plan](ctx, store, []string{run}, PlanName)
+		plan, err := firstReadable[Plan](ctx, c, []string{run}, PlanName)
 		if err != nil {
 			return err
 		}

@@ -25,8 +25,8 @@ func ofService(baseURL string) func(*snapshot.Plan) {
 // if it does not.
 func refusedService(t *testing.T, store sink.Store, baseURL string) string {
 	t.Helper()
-	err := snapshot.CheckDestination(t.Context(), store, baseURL, snapshot.NotPartitioned, false)
-	require.NoError(t, snapshot.CheckDestination(t.Context(), store, baseURL, snapshot.NotPartitioned, true))
+	err := snapshot.At(store).CheckDestination(t.Context(), baseURL, snapshot.NotPartitioned, false)
+	require.NoError(t, snapshot.At(store).CheckDestination(t.Context(), baseURL, snapshot.NotPartitioned, true))
 	if err == nil {
 		return ""
 	}
@@ -42,14 +42,14 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 
 	t.Log("a run that was only planned does not count")
 	planned := snapshottest.NewPlan("planned", snapshottest.Few, ofService(serviceB))
-	_, err := snapshot.CreatePlan(t.Context(), store, planned)
+	_, err := snapshot.At(store).CreatePlan(t.Context(), planned)
 	require.NoError(t, err)
 	require.Empty(t, refusedService(t, store, serviceA))
 	require.Empty(t, refusedService(t, store, serviceB))
 
 	t.Log("one that has staged something does")
 	plan := snapshottest.NewPlan("first", snapshottest.Few)
-	_, err = snapshot.CreatePlan(t.Context(), store, plan)
+	_, err = snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
 	snapshottest.StageUnit(t, store, plan, plan.Units()[0], nil)
 	require.Empty(t, refusedService(t, store, serviceA))
@@ -79,7 +79,7 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few, ofService(serviceB)), nil)
-	_, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "new"), snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "new"), snapshottest.Options())
 	var refused *snapshot.RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Reason, serviceA)
@@ -88,7 +88,7 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 
 	accept := snapshottest.Options()
 	accept.AcceptBaseURL = true
-	m, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "new"), accept)
+	m, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "new"), accept)
 	require.NoError(t, err)
 	require.Equal(t, serviceB, m.BaseURL)
 	require.Empty(t, refusedService(t, store, serviceB))
@@ -107,7 +107,7 @@ func TestFindEqual(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	find := func(kind snapshot.Kind, date, baseURL string, scope snapshot.Scope) string {
-		m, err := snapshot.FindEqual(t.Context(), store, kind, date, baseURL, scope)
+		m, err := snapshot.At(store).FindEqual(t.Context(), kind, date, baseURL, scope)
 		require.NoError(t, err)
 		if m == nil {
 			return "none"
@@ -149,7 +149,7 @@ func TestPartitioningOfRunsThatHaveBegun(t *testing.T) {
 	byDistrict := func(p *snapshot.Plan) { p.Scope.PartitionBy = snapshot.ByDistrict }
 	plan := snapshottest.NewPlan("first", snapshottest.Few, byDistrict)
 	check := func(partitionBy string) error {
-		return snapshot.CheckDestination(t.Context(), store, plan.BaseURL, partitionBy, false)
+		return snapshot.At(store).CheckDestination(t.Context(), plan.BaseURL, partitionBy, false)
 	}
 	require.NoError(t, check(snapshot.ByDistrict))
 	snapshottest.StageRun(t, store, plan, nil)
@@ -161,7 +161,7 @@ func TestPartitioningOfRunsThatHaveBegun(t *testing.T) {
 	t.Log("of two that began at once the first to be published settles it")
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
 	snapshottest.PublishRun(t, store, "second")
-	_, err = snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "first"), snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
+	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "first"), snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
 	require.ErrorAs(t, err, &refused)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }

@@ -7,9 +7,9 @@ import (
 
 // What tests from outside call of the inside.
 var (
-	BeginPublishing = beginPublishing
-	ApplyChange     = applyChange
-	StageLedger     = stageLedger
+	BeginPublishing = Catalog.beginPublishing
+	ApplyChange     = Catalog.applyChange
+	StageLedger     = Catalog.stageLedger
 	Inspect         = inspect
 )
 

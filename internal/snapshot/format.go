@@ -46,10 +46,10 @@ func CheckDocumentFormat(path string, data []byte) error {
 // destination, so that a command can end before it changes anything. It reads
 // the newest document of each name: an earlier release cannot write one after a
 // later release has.
-func CheckFormat(ctx context.Context, store sink.Store) error {
+func (c Catalog) CheckFormat(ctx context.Context) error {
 	newest := make(map[string]sink.Entry)
 	for _, prefix := range []string{RunsPrefix, PurgesPrefix} {
-		entries, err := sink.ListAll(ctx, store, prefix)
+		entries, err := sink.ListAll(ctx, c, prefix)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func CheckFormat(ctx context.Context, store sink.Store) error {
 		}
 	}
 	for _, entry := range newest {
-		data, _, err := store.Read(ctx, entry.Path)
+		data, _, err := c.Read(ctx, entry.Path)
 		if err != nil {
 			continue // It was removed just now, or the command will say so itself.
 		}

@@ -50,22 +50,22 @@ func (e *MissingError) Error() string {
 // Gather adds up what a run has staged. It compares only the sizes of staged
 // files, which is enough to show how far a run is. It fails if the ledger does
 // not add up: that is a bug in this program, which a rerun would not fix.
-func Gather(ctx context.Context, store sink.Store, plan *Plan) (*Gathered, error) {
-	return gatherWith(ctx, store, plan, store.Holds)
+func (c Catalog) Gather(ctx context.Context, plan *Plan) (*Gathered, error) {
+	return c.gatherWith(ctx, plan, c.Holds)
 }
 
 // GatherIntact is Gather for a run that is about to be published: staged files
 // that another process staged are read again (Store.Intact), because they may
 // have waited for days.
-func GatherIntact(ctx context.Context, store sink.Store, plan *Plan) (*Gathered, error) {
-	return gatherWith(ctx, store, plan, store.Intact)
+func (c Catalog) GatherIntact(ctx context.Context, plan *Plan) (*Gathered, error) {
+	return c.gatherWith(ctx, plan, c.Intact)
 }
 
 // look is Store.Holds or Store.Intact.
 type look func(ctx context.Context, run string, file sink.File) (bool, error)
 
-func gatherWith(ctx context.Context, store sink.Store, plan *Plan, look look) (*Gathered, error) {
-	byUnit, damaged, err := stagedUnits(ctx, store, plan, look)
+func (c Catalog) gatherWith(ctx context.Context, plan *Plan, look look) (*Gathered, error) {
+	byUnit, damaged, err := c.stagedUnits(ctx, plan, look)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +104,12 @@ func gatherWith(ctx context.Context, store sink.Store, plan *Plan, look look) (*
 // StagedUnits returns the units of a run that are staged, with their journals:
 // these cover their unit, and the store holds their files, intact. Damaged are
 // the units with a journal whose files are gone or have changed.
-func StagedUnits(ctx context.Context, store sink.Store, plan *Plan) (staged map[Unit]*Journal, damaged []Unit, err error) {
-	return stagedUnits(ctx, store, plan, store.Intact)
+func (c Catalog) StagedUnits(ctx context.Context, plan *Plan) (staged map[Unit]*Journal, damaged []Unit, err error) {
+	return c.stagedUnits(ctx, plan, c.Intact)
 }
 
-func stagedUnits(ctx context.Context, store sink.Store, plan *Plan, look look) (map[Unit]*Journal, []Unit, error) {
-	journals, err := ReadJournals(ctx, store, plan.RunID)
+func (c Catalog) stagedUnits(ctx context.Context, plan *Plan, look look) (map[Unit]*Journal, []Unit, error) {
+	journals, err := c.ReadJournals(ctx, plan.RunID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -45,7 +45,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 			disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: test.path, Act: func() {
 				snapshottest.PublishRun(t, snapshottest.Lockless{Store: store}, "other")
 			}}
-			_, err := snapshot.Publish(t.Context(), disturbed, g, snapshottest.Options())
+			_, err := snapshot.At(disturbed).Publish(t.Context(), g, snapshottest.Options())
 			if test.winner == "other" && test.path != snapshot.LatestPath {
 				require.ErrorIs(t, err, sink.ErrConflict)
 			} else {
@@ -67,10 +67,10 @@ func TestAShardIsFaster(t *testing.T) {
 	store := snapshottest.NewDir(t, t.TempDir())
 	first := snapshottest.NewPlan("run", snapshottest.Few)
 	disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: snapshot.PlanPath("run"), Act: func() {
-		_, err := snapshot.CreatePlan(t.Context(), store, first)
+		_, err := snapshot.At(store).CreatePlan(t.Context(), first)
 		require.NoError(t, err)
 	}}
-	standing, err := snapshot.CreatePlan(t.Context(), disturbed, snapshottest.NewPlan("run"))
+	standing, err := snapshot.At(disturbed).CreatePlan(t.Context(), snapshottest.NewPlan("run"))
 	require.NoError(t, err)
 	require.Equal(t, first, standing)
 }
@@ -135,17 +135,17 @@ func TestSweptLedger(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few), nil)
 			g := snapshottest.Gather(t, store, "run")
-			manifest, err := snapshot.Publish(t.Context(), sweeper{snapshottest.Lockless{Store: store}, func() {
-				_, err := snapshot.Publish(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, test.path}, g, snapshottest.Options())
+			manifest, err := snapshot.At(sweeper{snapshottest.Lockless{Store: store}, func() {
+				_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, test.path}).Publish(t.Context(), g, snapshottest.Options())
 				if test.path == "" {
 					require.NoError(t, err)
 				} else {
 					require.ErrorIs(t, err, snapshottest.ErrKilled)
 				}
-				begun, err := snapshot.PublishingBegun(t.Context(), store, "run")
+				begun, err := snapshot.At(store).PublishingBegun(t.Context(), "run")
 				require.NoError(t, err)
 				require.Equal(t, test.want == nil, begun)
-			}}, g, snapshottest.Options())
+			}}).Publish(t.Context(), g, snapshottest.Options())
 			if test.want != nil {
 				require.ErrorIs(t, err, test.want)
 				return

@@ -19,9 +19,9 @@ import (
 // had staged is dropped if a school of it failed, which is why the unit was done
 // again. Else another process does the same run at the same time: it may be
 // publishing what it staged, and what is not published is swept.
-func WriteJournal(ctx context.Context, store sink.Store, run string, journal *Journal) error {
+func (c Catalog) WriteJournal(ctx context.Context, run string, journal *Journal) error {
 	path := JournalPath(run, journal.Bucket, journal.Dataset)
-	earlier, _, err := ReadDocument[Journal](ctx, store, path)
+	earlier, _, err := ReadDocument[Journal](ctx, c, path)
 	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 		return err
 	}
@@ -32,7 +32,7 @@ func WriteJournal(ctx context.Context, store sink.Store, run string, journal *Jo
 		both.Add(&journal.Activity)
 		journal.Activity = both // as a new one: the caller may take back what it has handed in
 	}
-	if err := WriteDocument(ctx, store, path, journal, sink.Condition{}); err != nil {
+	if err := c.WriteDocument(ctx, path, journal, sink.Condition{}); err != nil {
 		return err
 	}
 	if earlier == nil || !earlier.Failed() {
@@ -42,7 +42,7 @@ func WriteJournal(ctx context.Context, store sink.Store, run string, journal *Jo
 		if sameStaged(file, journal.Files[table]) {
 			continue
 		}
-		if err := store.Abort(ctx, run, file); err != nil {
+		if err := c.Abort(ctx, run, file); err != nil {
 			return err
 		}
 	}
@@ -65,8 +65,8 @@ func compactJSON(raw json.RawMessage) []byte {
 // ReadJournals reads the journals of a run in the order of Units. One that
 // cannot be read, or is not of the unit in its name, proves nothing staged: it
 // is left out, and its unit is done again.
-func ReadJournals(ctx context.Context, store sink.Store, run string) ([]*Journal, error) {
-	paths, err := sink.ListAll(ctx, store, runPath(run)+journalName)
+func (c Catalog) ReadJournals(ctx context.Context, run string) ([]*Journal, error) {
+	paths, err := sink.ListAll(ctx, c, runPath(run)+journalName)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func ReadJournals(ctx context.Context, store sink.Store, run string) ([]*Journal
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			journal, _, err := ReadDocument[Journal](ctx, store, entry.Path)
+			journal, _, err := ReadDocument[Journal](ctx, c, entry.Path)
 			switch {
 			case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
 				return nil
@@ -142,14 +142,14 @@ func (h *Held) OtherReasons() bool {
 }
 
 // Hold says why a staged run is not published.
-func Hold(ctx context.Context, store sink.Store, run string, held Held) error {
+func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
 	held.Reasons = orEmpty(held.Reasons)
-	return WriteDocument(ctx, store, HeldPath(run), held, sink.Condition{})
+	return c.WriteDocument(ctx, HeldPath(run), held, sink.Condition{})
 }
 
 // ReadHeld returns what Hold wrote; without reasons if the run is not held.
-func ReadHeld(ctx context.Context, store sink.Store, run string) (Held, error) {
-	held, _, err := ReadDocument[Held](ctx, store, HeldPath(run))
+func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
+	held, _, err := ReadDocument[Held](ctx, c, HeldPath(run))
 	if errors.Is(err, sink.ErrNotFound) {
 		return Held{}, nil
 	}
@@ -160,8 +160,8 @@ func ReadHeld(ctx context.Context, store sink.Store, run string) (Held, error) {
 }
 
 // Release takes back what Hold said: the run is being done again or published.
-func Release(ctx context.Context, store sink.Store, run string) error {
-	return store.Remove(ctx, HeldPath(run))
+func (c Catalog) Release(ctx context.Context, run string) error {
+	return c.Remove(ctx, HeldPath(run))
 }
 
 // orEmpty makes an absent list an empty one, as documents write it.

@@ -25,15 +25,15 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	if err := snapshottest.FinishAll(ctx, store); err != nil {
 		return err
 	}
-	plan, err := snapshot.ReadPlan(ctx, store, run)
+	plan, err := snapshot.At(store).ReadPlan(ctx, run)
 	if err != nil {
 		return err
 	}
-	g, err := snapshot.Gather(ctx, store, plan)
+	g, err := snapshot.At(store).Gather(ctx, plan)
 	if err != nil {
 		return err
 	}
-	_, err = snapshot.Publish(ctx, store, g, snapshottest.Options())
+	_, err = snapshot.At(store).Publish(ctx, g, snapshottest.Options())
 	return err
 }
 
@@ -72,7 +72,7 @@ func TestKilledAnywhere(t *testing.T) {
 		{"a run that was begun and lost its date meanwhile", 1, func(t *testing.T, store sink.Store) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few), nil)
-			begun, _, err := snapshot.BeginPublishing(t.Context(), store, snapshottest.Gather(t, store, "new"), snapshottest.Options(), "")
+			begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "new"), snapshottest.Options(), "")
 			require.NoError(t, err)
 			require.NoError(t, store.Commit(t.Context(), "new", begun.Files()[0]))
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("later", snapshottest.Few, snapshottest.Planned(time.Hour)))
@@ -113,7 +113,7 @@ func requireSameEnd(t *testing.T, root string, want map[string]string, n int, ru
 	require.NoError(t, err)
 	for _, entry := range pointers {
 		date := filepath.Base(entry.Path)[:len(snapshottest.Today)]
-		report, err := maintenance.Verify(t.Context(), alive, maintenance.VerifyTarget{SnapshotDate: date})
+		report, err := maintenance.Verify(t.Context(), snapshot.At(alive), maintenance.VerifyTarget{SnapshotDate: date})
 		require.NoError(t, err, when)
 		require.Empty(t, report.Problems, when)
 	}
@@ -142,15 +142,15 @@ func TestTwoPublishersOfADate(t *testing.T) {
 						store = snapshottest.Lockless{Store: store}
 					}
 					group.Go(func() error {
-						plan, err := snapshot.ReadPlan(t.Context(), store, run)
+						plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
 						if err != nil {
 							return err
 						}
-						g, err := snapshot.Gather(t.Context(), store, plan)
+						g, err := snapshot.At(store).Gather(t.Context(), plan)
 						if err != nil {
 							return err
 						}
-						_, err = snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if errors.Is(err, sink.ErrConflict) {
 							err = nil // the other one won
 						}
@@ -172,7 +172,7 @@ func requireOneWinner(t *testing.T, root string, runs []string) {
 	winner := snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{}).RunID
 	named := make(map[string]bool)
 	for _, run := range runs {
-		m, err := snapshot.ReadManifest(t.Context(), store, run)
+		m, err := snapshot.At(store).ReadManifest(t.Context(), run)
 		require.NoError(t, err)
 		want := snapshot.Replaced
 		if run == winner {
@@ -215,15 +215,15 @@ func TestManyPublishersOfARun(t *testing.T) {
 						store = snapshottest.Lockless{Store: store}
 					}
 					group.Go(func() error {
-						plan, err := snapshot.ReadPlan(t.Context(), store, "new")
+						plan, err := snapshot.At(store).ReadPlan(t.Context(), "new")
 						if err != nil {
 							return err
 						}
-						g, err := snapshot.Gather(t.Context(), store, plan)
+						g, err := snapshot.At(store).Gather(t.Context(), plan)
 						if err != nil {
 							return err
 						}
-						_, err = snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if _, missing := errors.AsType[*snapshot.MissingError](err); missing {
 							// Another one was through with it while this one gathered.
 							err = snapshottest.FinishAll(t.Context(), store)

@@ -50,11 +50,11 @@ func compareLedger(a, b LedgerRow) int {
 }
 
 // stageLedger stages a run's ledger.
-func stageLedger(ctx context.Context, store sink.Store, run string, ledger []LedgerRow) (_ sink.File, err error) {
+func (c Catalog) stageLedger(ctx context.Context, run string, ledger []LedgerRow) (_ sink.File, err error) {
 	ledger = slices.Clone(ledger)
 	slices.SortStableFunc(ledger, compareLedger)
 	table := LedgerTable()
-	file, err := NewTables(store, run).Create(ctx, LedgerPath(run), table)
+	file, err := NewTables(c, run).Create(ctx, LedgerPath(run), table)
 	if err != nil {
 		return sink.File{}, err
 	}

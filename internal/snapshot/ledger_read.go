@@ -8,7 +8,6 @@ import (
 
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
 
@@ -30,8 +29,8 @@ func ledgerColumns() *schemas.Table {
 
 // ReadLedger hands the rows of a published run's ledger to use, in their order:
 // by dataset, school and district.
-func ReadLedger(ctx context.Context, store sink.Store, run string, use func(*LedgerRow)) (err error) {
-	object, err := store.Open(ctx, LedgerPath(run))
+func (c Catalog) ReadLedger(ctx context.Context, run string, use func(*LedgerRow)) (err error) {
+	object, err := c.Open(ctx, LedgerPath(run))
 	if err != nil {
 		return err
 	}

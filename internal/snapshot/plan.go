@@ -92,9 +92,9 @@ func (p *Plan) schoolsOf(bucket int) []School {
 }
 
 // ReadPlan reads the plan of a run: ErrNotFound, ErrDamaged.
-func ReadPlan(ctx context.Context, store sink.Store, run string) (*Plan, error) {
+func (c Catalog) ReadPlan(ctx context.Context, run string) (*Plan, error) {
 	path := PlanPath(run)
-	plan, _, err := ReadDocument[Plan](ctx, store, path)
+	plan, _, err := ReadDocument[Plan](ctx, c, path)
 	if err != nil {
 		return nil, err
 	}
@@ -126,10 +126,10 @@ func (p *Plan) check(run string) error {
 
 // CreatePlan writes the plan of a new run, or returns the one that stands: all
 // processes of a run follow the plan of the first.
-func CreatePlan(ctx context.Context, store sink.Store, plan *Plan) (*Plan, error) {
-	err := WriteDocument(ctx, store, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
+func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
+	err := c.WriteDocument(ctx, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
 	if errors.Is(err, sink.ErrConflict) {
-		return ReadPlan(ctx, store, plan.RunID)
+		return c.ReadPlan(ctx, plan.RunID)
 	}
 	if err != nil {
 		return nil, err

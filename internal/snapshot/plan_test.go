@@ -81,13 +81,13 @@ func TestUnitsAndShards(t *testing.T) {
 func TestPlanIsThatOfTheFirst(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
-	_, err := snapshot.ReadPlan(t.Context(), store, "r")
+	_, err := snapshot.At(store).ReadPlan(t.Context(), "r")
 	require.ErrorIs(t, err, sink.ErrNotFound)
 	first, second := snapshottest.NewPlan("r"), snapshottest.NewPlan("r", snapshottest.Few)
-	got, err := snapshot.CreatePlan(t.Context(), store, first)
+	got, err := snapshot.At(store).CreatePlan(t.Context(), first)
 	require.NoError(t, err)
 	require.Equal(t, first, got)
-	got, err = snapshot.CreatePlan(t.Context(), store, second)
+	got, err = snapshot.At(store).CreatePlan(t.Context(), second)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(first, got))
 }
@@ -104,8 +104,8 @@ func TestPlansThatCannotBeFollowed(t *testing.T) {
 			t.Parallel()
 			store := snapshottest.NewDir(t, t.TempDir())
 			plan := snapshottest.NewPlan("r", edit)
-			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PlanPath("r"), plan, sink.Condition{}))
-			_, err := snapshot.ReadPlan(t.Context(), store, "r")
+			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.PlanPath("r"), plan, sink.Condition{}))
+			_, err := snapshot.At(store).ReadPlan(t.Context(), "r")
 			require.ErrorContains(t, err, name)
 			require.ErrorContains(t, err, "_runs/r/plan.json")
 		})
@@ -123,22 +123,22 @@ func TestAJournalThatProvesNothingIsPassedOver(t *testing.T) {
 		"of another unit": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
 			t.Helper()
 			j.Dataset = "schools"
-			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.JournalPath("r", 0, "students"), j, sink.Condition{}))
+			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.JournalPath("r", 0, "students"), j, sink.Condition{}))
 		},
 		"without a table": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
 			t.Helper()
 			clear(j.Files)
-			require.NoError(t, snapshot.WriteJournal(t.Context(), store, "r", j))
+			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", j))
 		},
 		"of other schools": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
 			t.Helper()
 			j.Ledger[0].SchoolBid = "s9"
-			require.NoError(t, snapshot.WriteJournal(t.Context(), store, "r", j))
+			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", j))
 		},
 		"of too many schools": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
 			t.Helper()
 			j.Ledger = append(j.Ledger, j.Ledger[0])
-			require.NoError(t, snapshot.WriteJournal(t.Context(), store, "r", j))
+			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", j))
 		},
 		"of a file that is gone": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
 			t.Helper()
@@ -151,11 +151,11 @@ func TestAJournalThatProvesNothingIsPassedOver(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			plan := snapshottest.NewPlan("r", snapshottest.Few)
 			snapshottest.StageRun(t, store, plan, nil)
-			journals, err := snapshot.ReadJournals(t.Context(), store, "r")
+			journals, err := snapshot.At(store).ReadJournals(t.Context(), "r")
 			require.NoError(t, err)
 			require.Len(t, journals, 2)
 			do(t, store, journals[1])
-			g, err := snapshot.Gather(t.Context(), store, plan)
+			g, err := snapshot.At(store).Gather(t.Context(), plan)
 			require.NoError(t, err)
 			require.Equal(t, []snapshot.Unit{unit}, g.Missing)
 			snapshottest.StageUnit(t, store, plan, unit, nil)
@@ -180,7 +180,7 @@ func TestAUnitDoneAgainDropsWhatItHadStaged(t *testing.T) {
 	require.False(t, holds)
 
 	t.Log("writing the same journal again drops nothing")
-	require.NoError(t, snapshot.WriteJournal(t.Context(), store, "r", journal))
+	require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", journal))
 	g := snapshottest.Gather(t, store, "r")
 	require.Empty(t, g.Missing)
 	require.Empty(t, g.Failed)
@@ -198,7 +198,7 @@ func TestAUnitDoneTwice(t *testing.T) {
 	g := snapshottest.Gather(t, store, "r")
 	unit := snapshot.Unit{Bucket: 0, Dataset: "students"}
 	snapshottest.StageUnit(t, store, plan, unit, nil)
-	_, err := snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.NoError(t, err)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 	published := snapshottest.Tree(t, root)
@@ -206,7 +206,7 @@ func TestAUnitDoneTwice(t *testing.T) {
 	t.Log("the slower one may come after all is done")
 	snapshottest.StageUnit(t, store, plan, unit, nil)
 	require.NotEqual(t, published, snapshottest.Tree(t, root))
-	_, err = snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+	_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.NoError(t, err)
 	require.Equal(t, published, snapshottest.Tree(t, root))
 }
@@ -227,11 +227,11 @@ func TestALedgerThatDoesNotAddUp(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			plan := snapshottest.NewPlan("r", snapshottest.Few)
 			snapshottest.StageRun(t, store, plan, nil)
-			journals, err := snapshot.ReadJournals(t.Context(), store, "r")
+			journals, err := snapshot.At(store).ReadJournals(t.Context(), "r")
 			require.NoError(t, err)
 			edit(journals[1])
-			require.NoError(t, snapshot.WriteJournal(t.Context(), store, "r", journals[1]))
-			_, err = snapshot.Gather(t.Context(), store, plan)
+			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", journals[1]))
+			_, err = snapshot.At(store).Gather(t.Context(), plan)
 			require.ErrorContains(t, err, "add up students of bucket 0: "+want)
 		})
 	}
@@ -249,7 +249,7 @@ func TestLedger(t *testing.T) {
 		{Dataset: "district_schools", DistrictBid: "d", Status: snapshot.StatusOK},
 		{Dataset: "students", Status: snapshot.StatusFailed, Error: "no bid"},
 	}
-	file, err := snapshot.StageLedger(t.Context(), store, "r", ledger)
+	file, err := snapshot.StageLedger(snapshot.At(store), t.Context(), "r", ledger)
 	require.NoError(t, err)
 	require.EqualValues(t, 4, file.Rows)
 	require.NoError(t, store.Commit(t.Context(), "r", file))
@@ -326,7 +326,7 @@ func TestTableFileIsReadBack(t *testing.T) {
 	table := schemas.Tables()[0]
 	create := func() *snapshot.TableFile {
 		t.Helper()
-		file, err := snapshot.NewTables(store, "r").Create(t.Context(), path.Join(table.Name, "x.parquet"), table)
+		file, err := snapshot.NewTables(snapshot.At(store), "r").Create(t.Context(), path.Join(table.Name, "x.parquet"), table)
 		require.NoError(t, err)
 		require.NoError(t, file.Append(snapshottest.SomeRows(table, "", 3)))
 		return file
@@ -350,7 +350,7 @@ func TestTableFileIsReadBack(t *testing.T) {
 	require.Error(t, err)
 
 	t.Log("equal rows give equal bytes, on a writer that was used before, too")
-	tables := snapshot.NewTables(store, "r")
+	tables := snapshot.NewTables(snapshot.At(store), "r")
 	for range 3 {
 		again, err := tables.Create(t.Context(), "other.parquet", table)
 		require.NoError(t, err)

@@ -60,15 +60,15 @@ func (c *Candidate) check(current *Manifest) error {
 // none. It fails with a *RefusedError if it may not: the scope or the service
 // differs, or the date of a full snapshot is past. As-of runs may replace one
 // of equal scope whatever the day, and delta runs replace nothing.
-func CheckReplace(ctx context.Context, store sink.Store, c Candidate) (*Manifest, error) {
-	pointer, current, err := readStanding(ctx, store, c.Kind, c.Date)
+func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
+	pointer, current, err := c.readStanding(ctx, run.Kind, run.Date)
 	switch {
 	case pointer == nil && err == nil:
 		return nil, nil
 	case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
-		if !c.Replace {
+		if !run.Replace {
 			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); --replace replaces it",
-				PointerPath(c.Kind, c.Date), err)}
+				PointerPath(run.Kind, run.Date), err)}
 		}
 		if pointer != nil {
 			return &Manifest{RunID: pointer.RunID}, nil
@@ -76,61 +76,61 @@ func CheckReplace(ctx context.Context, store sink.Store, c Candidate) (*Manifest
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case current.RunID == c.Run:
+	case current.RunID == run.Run:
 		return nil, nil
 	}
-	return current, c.check(current)
+	return current, run.check(current)
 }
 
 // Standing returns the manifest of the run that is that of the date; nil if
 // there is none.
-func Standing(ctx context.Context, store sink.Store, kind Kind, date string) (*Manifest, error) {
-	_, manifest, err := readStanding(ctx, store, kind, date)
+func (c Catalog) Standing(ctx context.Context, kind Kind, date string) (*Manifest, error) {
+	_, manifest, err := c.readStanding(ctx, kind, date)
 	return manifest, err
 }
 
 // readStanding returns the pointer of a date and the manifest that it names,
 // both nil if there is no pointer. ErrNotFound says that there is a pointer and
 // no manifest.
-func readStanding(ctx context.Context, store sink.Store, kind Kind, date string) (*Pointer, *Manifest, error) {
+func (c Catalog) readStanding(ctx context.Context, kind Kind, date string) (*Pointer, *Manifest, error) {
 	path := PointerPath(kind, date)
 	if path == "" {
 		return nil, nil, nil
 	}
-	pointer, _, err := ReadDocument[Pointer](ctx, store, path)
+	pointer, _, err := ReadDocument[Pointer](ctx, c, path)
 	if errors.Is(err, sink.ErrNotFound) {
 		return nil, nil, nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	manifest, err := ReadManifest(ctx, store, pointer.RunID)
+	manifest, err := c.ReadManifest(ctx, pointer.RunID)
 	return pointer, manifest, err
 }
 
 // newestFull returns the published full run of the newest date that fits; nil
 // if there is none.
-func newestFull(ctx context.Context, store sink.Store, fits func(*Manifest) bool) (*Manifest, error) {
-	return newest(ctx, store, Full, fits)
+func (c Catalog) newestFull(ctx context.Context, fits func(*Manifest) bool) (*Manifest, error) {
+	return c.newest(ctx, Full, fits)
 }
 
 // newest returns the published run of a kind, of the newest date, that fits;
 // nil if there is none, as of delta runs, which have no pointers. Pointers and
 // manifests that cannot be read are passed over.
-func newest(ctx context.Context, store sink.Store, kind Kind, fits func(*Manifest) bool) (*Manifest, error) {
+func (c Catalog) newest(ctx context.Context, kind Kind, fits func(*Manifest) bool) (*Manifest, error) {
 	folder, _, found := strings.Cut(PointerPath(kind, ""), "/")
 	if !found {
 		return nil, nil
 	}
-	entries, err := sink.ListAll(ctx, store, folder+"/")
+	entries, err := sink.ListAll(ctx, c, folder+"/")
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range slices.Backward(entries) {
-		pointer, _, err := ReadDocument[Pointer](ctx, store, entry.Path)
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path)
 		if err == nil {
 			var manifest *Manifest
-			manifest, err = ReadManifest(ctx, store, pointer.RunID)
+			manifest, err = c.ReadManifest(ctx, pointer.RunID)
 			if err == nil && manifest.Kind == kind && manifest.Status == Published && fits(manifest) {
 				return manifest, nil
 			}
@@ -145,23 +145,23 @@ func newest(ctx context.Context, store sink.Store, kind Kind, fits func(*Manifes
 // PreviousFull returns the newest published full snapshot of the same service
 // and scope other than the run itself, with which the run is compared; nil if
 // there is none.
-func PreviousFull(ctx context.Context, store sink.Store, plan *Plan) (*Manifest, error) {
-	return newestFull(ctx, store, func(m *Manifest) bool {
+func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error) {
+	return c.newestFull(ctx, func(m *Manifest) bool {
 		return m.RunID != plan.RunID && m.Covers(plan.BaseURL, plan.Scope)
 	})
 }
 
 // FindEqual returns the published run of that kind, date, service and scope; nil
 // if there is none. Of several delta runs it is the one published last.
-func FindEqual(ctx context.Context, store sink.Store, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
+func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
 	if kind != Delta {
-		current, err := Standing(ctx, store, kind, date)
+		current, err := c.Standing(ctx, kind, date)
 		if err != nil || current == nil || !current.Covers(baseURL, scope) {
 			return nil, err
 		}
 		return current, nil
 	}
-	runs, _, err := PublishedRuns(ctx, store)
+	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +179,12 @@ func FindEqual(ctx context.Context, store sink.Store, kind Kind, date, baseURL s
 // which it replaced or is about to, if of the same service and scope, else the published
 // one of the same kind, service and scope with the nearest date before. Nil if there is
 // none, and for delta runs, which are not of equal spans of time.
-func Before(ctx context.Context, store sink.Store, run *Manifest) (*Manifest, error) {
+func (c Catalog) Before(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind == Delta {
 		return nil, nil
 	}
 	for _, replaced := range run.Replaces {
-		manifest, err := ReadManifest(ctx, store, replaced)
+		manifest, err := c.ReadManifest(ctx, replaced)
 		if err == nil && manifest.Covers(run.BaseURL, run.Parameters.Scope) {
 			return manifest, nil
 		}
@@ -192,23 +192,23 @@ func Before(ctx context.Context, store sink.Store, run *Manifest) (*Manifest, er
 			return nil, err
 		}
 	}
-	return newest(ctx, store, run.Kind, func(m *Manifest) bool {
+	return c.newest(ctx, run.Kind, func(m *Manifest) bool {
 		stands := m.SnapshotDate < run.SnapshotDate || m.SnapshotDate == run.SnapshotDate && run.Status == ""
 		return stands && m.RunID != run.RunID && m.Covers(run.BaseURL, run.Parameters.Scope)
 	})
 }
 
-func NewestWhole(ctx context.Context, store sink.Store) (*Manifest, error) {
-	return newestFull(ctx, store, func(m *Manifest) bool { return !m.Parameters.Filtered() })
+func (c Catalog) NewestWhole(ctx context.Context) (*Manifest, error) {
+	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
 }
 
 // updateLatest makes _latest.json name the newest published full run that is
 // not restricted to some schools. The newest is looked for after the document
 // was read that is to be replaced, so of two publishers the one that saw less
 // is refused and looks again.
-func updateLatest(ctx context.Context, store sink.Store) error {
+func (c Catalog) updateLatest(ctx context.Context) error {
 	return sink.Swap(ctx, LatestPath, func() error {
-		standing, version, err := ReadDocument[Latest](ctx, store, LatestPath)
+		standing, version, err := ReadDocument[Latest](ctx, c, LatestPath)
 		when := sink.Condition{Version: version}
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
@@ -216,7 +216,7 @@ func updateLatest(ctx context.Context, store sink.Store) error {
 		case err != nil && !errors.Is(err, sink.ErrDamaged):
 			return err
 		}
-		newest, err := NewestWhole(ctx, store)
+		newest, err := c.NewestWhole(ctx)
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func updateLatest(ctx context.Context, store sink.Store) error {
 			if when.Absent {
 				return nil
 			}
-			if err := store.Remove(ctx, LatestPath); err != nil {
+			if err := c.Remove(ctx, LatestPath); err != nil {
 				return err
 			}
 			return sink.ErrConflict // a run may have been published since: look again
@@ -233,7 +233,7 @@ func updateLatest(ctx context.Context, store sink.Store) error {
 		if standing != nil && *standing == latest {
 			return nil
 		}
-		return WriteDocument(ctx, store, LatestPath, latest, when)
+		return c.WriteDocument(ctx, LatestPath, latest, when)
 	})
 }
 

@@ -102,7 +102,7 @@ func TestCheckReplace(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := snapshot.CheckReplace(t.Context(), store, snapshot.Candidate{
+			_, err := snapshot.At(store).CheckReplace(t.Context(), snapshot.Candidate{
 				Kind: test.kind, Date: test.date, BaseURL: cmp.Or(test.baseURL, "https://service.example"), Scope: test.scope,
 				Today: test.today, Replace: test.replace,
 			})
@@ -128,12 +128,12 @@ func TestWhatStandsIsDamaged(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(root, damaged), []byte(`{"run_id": "o`), 0o600))
 			plan := snapshottest.NewPlan("new", snapshottest.Few)
 			c := snapshot.Candidate{Kind: snapshot.Full, Date: snapshottest.Today, BaseURL: plan.BaseURL, Scope: plan.Scope, Today: true}
-			_, err := snapshot.CheckReplace(t.Context(), store, c)
+			_, err := snapshot.At(store).CheckReplace(t.Context(), c)
 			var refused *snapshot.RefusedError
 			require.ErrorAs(t, err, &refused)
 			require.Contains(t, refused.Error(), damaged)
 			c.Replace = true
-			_, err = snapshot.CheckReplace(t.Context(), store, c)
+			_, err = snapshot.At(store).CheckReplace(t.Context(), c)
 			require.NoError(t, err)
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("new", snapshottest.Few, func(p *snapshot.Plan) { p.Replace = true }))
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
@@ -180,7 +180,7 @@ func TestPreviousFull(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	previous := func(run string, edit func(*snapshot.Plan)) string {
-		m, err := snapshot.PreviousFull(t.Context(), store, snapshottest.NewPlan(run, edit))
+		m, err := snapshot.At(store).PreviousFull(t.Context(), snapshottest.NewPlan(run, edit))
 		require.NoError(t, err)
 		if m == nil {
 			return "none"
@@ -199,10 +199,10 @@ func TestPreviousFull(t *testing.T) {
 
 	require.Equal(t, "none", previous("x", func(p *snapshot.Plan) { snapshottest.Few(p); p.BaseURL = "simulate" }), "another service is no baseline")
 
-	standing, err := snapshot.Standing(t.Context(), store, snapshot.AsOf, "2026-11-30")
+	standing, err := snapshot.At(store).Standing(t.Context(), snapshot.AsOf, "2026-11-30")
 	require.NoError(t, err)
 	require.Equal(t, "past", standing.RunID)
-	standing, err = snapshot.Standing(t.Context(), store, snapshot.Full, "2026-11-30")
+	standing, err = snapshot.At(store).Standing(t.Context(), snapshot.Full, "2026-11-30")
 	require.NoError(t, err)
 	require.Nil(t, standing)
 }
@@ -230,11 +230,11 @@ func TestWhoTakesTheDate(t *testing.T) {
 			store := snapshottest.NewDir(t, root)
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("begun", snapshottest.Few), nil)
 			g := snapshottest.Gather(t, store, "begun")
-			_, _, err := snapshot.BeginPublishing(t.Context(), store, g, snapshottest.Options(), "")
+			_, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), g, snapshottest.Options(), "")
 			require.NoError(t, err)
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("other", snapshottest.Few, test.other))
 
-			m, err := snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+			m, err := snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 			if test.winner == "begun" {
 				require.NoError(t, err)
 				require.Equal(t, snapshot.Published, m.Status)
@@ -256,10 +256,10 @@ func TestFollowingAnotherFinisher(t *testing.T) {
 	root := t.TempDir()
 	store := snapshottest.NewDir(t, root)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("begun", snapshottest.Few), nil)
-	begun, _, err := snapshot.BeginPublishing(t.Context(), store, snapshottest.Gather(t, store, "begun"), snapshottest.Options(), "")
+	begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "begun"), snapshottest.Options(), "")
 	require.NoError(t, err)
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("other", snapshottest.Few, snapshottest.Planned(-time.Hour)))
-	m, err := snapshot.ApplyChange(t.Context(), store, begun, "a version that is no more")
+	m, err := snapshot.ApplyChange(snapshot.At(store), t.Context(), begun, "a version that is no more")
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Published, m.Status)
 	requireOneWinner(t, root, []string{"begun", "other"})

@@ -33,8 +33,8 @@ type PublishOptions struct {
 // its date, and a step after that failed. ErrConflict says that another run, planned later, took the date
 // while this one published; the manifest tells that this one is replaced.
 // ErrStagedLost says that nothing is visible and the run has to be run again.
-func Publish(ctx context.Context, store sink.Store, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
-	unlock, err := lockPublishing(ctx, store)
+func (c Catalog) Publish(ctx context.Context, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
+	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -47,19 +47,19 @@ func Publish(ctx context.Context, store sink.Store, g *Gathered, opts PublishOpt
 	}()
 
 	run := g.Plan.RunID
-	change, version, err := readChange(ctx, store, run)
+	change, version, err := c.readChange(ctx, run)
 	switch {
 	case err == nil:
-		return applyChange(ctx, store, change, version)
+		return c.applyChange(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
 		// The journals say the same, and what was done is done.
 	case !errors.Is(err, sink.ErrNotFound):
 		return nil, err
 	default:
-		manifest, err := ReadManifest(ctx, store, run)
+		manifest, err := c.ReadManifest(ctx, run)
 		if err == nil {
 			// Another process may have gone on staging the run.
-			err = unfinished(Tidy(ctx, store, run))
+			err = unfinished(c.Tidy(ctx, run))
 		}
 		if !errors.Is(err, sink.ErrNotFound) {
 			return manifest, err
@@ -68,22 +68,22 @@ func Publish(ctx context.Context, store sink.Store, g *Gathered, opts PublishOpt
 	if len(g.Missing) > 0 {
 		return nil, &MissingError{Run: run, Missing: g.Missing}
 	}
-	change, version, err = beginPublishing(ctx, store, g, opts, version)
+	change, version, err = c.beginPublishing(ctx, g, opts, version)
 	if err != nil {
 		return nil, fmt.Errorf("publish run %s: %w", run, err)
 	}
 	if change == nil {
-		return ReadManifest(ctx, store, run)
+		return c.ReadManifest(ctx, run)
 	}
-	return applyChange(ctx, store, change, version)
+	return c.applyChange(ctx, change, version)
 }
 
 // beginPublishing checks that the run may replace the current one, stages the
 // ledger and writes the change, over the damaged one of that version if there
 // is one. If another process was faster its change counts; nil says that it has
 // made it already.
-func beginPublishing(
-	ctx context.Context, store sink.Store, g *Gathered, opts PublishOptions, damaged string,
+func (c Catalog) beginPublishing(
+	ctx context.Context, g *Gathered, opts PublishOptions, damaged string,
 ) (*Change, string, error) {
 	plan := g.Plan
 	run := plan.RunID
@@ -94,7 +94,7 @@ func beginPublishing(
 		Replace:   plan.Replace || opts.Replace,
 		Replaces:  []string{},
 	}
-	replaced, err := CheckReplace(ctx, store, Candidate{
+	replaced, err := c.CheckReplace(ctx, Candidate{
 		Run: run, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
 		Today: claim.Today, Replace: claim.Replace,
 	})
@@ -105,17 +105,17 @@ func beginPublishing(
 		claim.Replaces = append(claim.Replaces, replaced.RunID)
 		manifest.Replaces = claim.Replaces
 	}
-	err = settleDestination(ctx, store, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
+	err = c.settleDestination(ctx, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := store.CheckCommit(ctx, run, slices.Collect(maps.Keys(files))); err != nil {
+	if err := c.CheckCommit(ctx, run, slices.Collect(maps.Keys(files))); err != nil {
 		return nil, "", err
 	}
-	ledger, err := stageLedger(ctx, store, run, g.Ledger)
+	ledger, err := c.stageLedger(ctx, run, g.Ledger)
 	if errors.Is(err, sink.ErrStagedLost) {
-		if swept, readErr := PublishingBegun(ctx, store, run); swept && readErr == nil {
-			return CurrentChange(ctx, store, run)
+		if swept, readErr := c.PublishingBegun(ctx, run); swept && readErr == nil {
+			return c.CurrentChange(ctx, run)
 		}
 	}
 	if err != nil {
@@ -135,20 +135,20 @@ func beginPublishing(
 			change.Staged[path] = file.Staged
 		}
 	}
-	err = beginChange(ctx, store, change, damaged)
+	err = c.beginChange(ctx, change, damaged)
 	if err != nil && !errors.Is(err, sink.ErrConflict) {
 		// It may have been written anyway, and then needs the ledger.
-		if _, _, readErr := store.Read(ctx, ChangePath(run)); errors.Is(readErr, sink.ErrNotFound) {
-			err = errors.Join(err, store.Abort(ctx, run, ledger))
+		if _, _, readErr := c.Read(ctx, ChangePath(run)); errors.Is(readErr, sink.ErrNotFound) {
+			err = errors.Join(err, c.Abort(ctx, run, ledger))
 		}
 		return nil, "", err
 	}
-	current, version, err := CurrentChange(ctx, store, run)
+	current, version, err := c.CurrentChange(ctx, run)
 	if err != nil {
 		return nil, "", err
 	}
 	if current == nil || !sameStaged(sink.File{Staged: current.Staged[ledger.Path]}, sink.File{Staged: ledger.Staged}) {
-		if err := store.Abort(ctx, run, ledger); err != nil {
+		if err := c.Abort(ctx, run, ledger); err != nil {
 			return nil, "", err
 		}
 	}
@@ -156,8 +156,8 @@ func beginPublishing(
 }
 
 // currentChange reads the change of a run; nil if there is none.
-func CurrentChange(ctx context.Context, store sink.Store, run string) (*Change, string, error) {
-	change, version, err := readChange(ctx, store, run)
+func (c Catalog) CurrentChange(ctx context.Context, run string) (*Change, string, error) {
+	change, version, err := c.readChange(ctx, run)
 	if errors.Is(err, sink.ErrNotFound) {
 		return nil, "", nil
 	}
@@ -166,14 +166,14 @@ func CurrentChange(ctx context.Context, store sink.Store, run string) (*Change, 
 
 // ReadManifest reads the manifest of a run: ErrNotFound if it is not published,
 // ErrDamaged.
-func ReadManifest(ctx context.Context, store sink.Store, run string) (*Manifest, error) {
-	manifest, _, err := readManifest(ctx, store, run)
+func (c Catalog) ReadManifest(ctx context.Context, run string) (*Manifest, error) {
+	manifest, _, err := c.readManifest(ctx, run)
 	return manifest, err
 }
 
-func readManifest(ctx context.Context, store sink.Store, run string) (*Manifest, string, error) {
+func (c Catalog) readManifest(ctx context.Context, run string) (*Manifest, string, error) {
 	path := ManifestPath(run)
-	manifest, version, err := ReadDocument[Manifest](ctx, store, path)
+	manifest, version, err := ReadDocument[Manifest](ctx, c, path)
 	if err != nil {
 		return nil, version, err
 	}

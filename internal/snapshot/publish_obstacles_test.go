@@ -75,7 +75,7 @@ func TestObstacles(t *testing.T) {
 			test.put(t, path)
 			before := snapshottest.Below(t, root)
 
-			_, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "night"), snapshottest.Options())
+			_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "night"), snapshottest.Options())
 			require.ErrorContains(t, err, test.says)
 			require.NotErrorIs(t, err, sink.ErrStagedLost)
 			require.Equal(t, before, snapshottest.Below(t, root))
@@ -114,7 +114,7 @@ func TestMountInTheWay(t *testing.T) {
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("night", snapshottest.Few), nil)
 	require.NoError(t, os.Mkdir(filepath.Join(root, "schools"), 0o700))
 	before := snapshottest.Below(t, root)
-	_, err := snapshot.Publish(t.Context(), store, snapshottest.Gather(t, store, "night"), snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "night"), snapshottest.Options())
 	require.ErrorContains(t, err, "cannot move files to schools")
 	require.ErrorContains(t, err, "keep the whole destination on one file system")
 	require.Equal(t, before, snapshottest.Below(t, root))

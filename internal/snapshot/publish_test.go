@@ -85,7 +85,7 @@ func TestPublish(t *testing.T) {
 	again := snapshottest.PublishRun(t, store, "r1")
 	require.Equal(t, m, again)
 	require.Equal(t, found, snapshottest.Tree(t, root))
-	recovered, err := snapshot.Recover(t.Context(), store)
+	recovered, err := snapshot.At(store).Recover(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, &snapshot.Recovered{}, recovered)
 }
@@ -104,7 +104,7 @@ func TestManifestListsAreNeverNull(t *testing.T) {
 	require.Equal(t, map[string]any{}, m["requests"].(map[string]any)["by_status"])
 	require.Equal(t, []any{}, m["tables"].(map[string]any)["test_results"].(map[string]any)["files"])
 	require.Equal(t, []any{}, m["schools"].(map[string]any)["failures"])
-	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{RunID: "empty"})
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "empty"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	require.Zero(t, report.Files, "the ledger is not counted")
@@ -114,17 +114,17 @@ func TestPublishWithMissingUnits(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	plan := snapshottest.NewPlan("r1")
-	_, err := snapshot.CreatePlan(t.Context(), store, plan)
+	_, err := snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
 	snapshottest.StageUnit(t, store, plan, snapshot.Unit{Bucket: 1, Dataset: "test_results"}, nil)
-	g, err := snapshot.Gather(t.Context(), store, plan)
+	g, err := snapshot.At(store).Gather(t.Context(), plan)
 	require.NoError(t, err)
 	require.Equal(t, []snapshot.Unit{
 		{Bucket: snapshot.LookupBucket, Dataset: "districts"},
 		{Bucket: snapshot.LookupBucket, Dataset: "schools"},
 		{Bucket: 0, Dataset: "test_results"},
 	}, g.Missing)
-	_, err = snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+	_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	var missing *snapshot.MissingError
 	require.ErrorAs(t, err, &missing)
 	require.Equal(t, g.Missing, missing.Missing)
@@ -163,7 +163,7 @@ func TestKindsLandInTheirPlaces(t *testing.T) {
 		p.Kind, p.SnapshotDate = snapshot.AsOf, "2025-09-01"
 	}))
 	require.NotContains(t, snapshottest.Tree(t, root), "as_of/academic_years/snapshot_date=2025-09-01/part-0001-past.parquet")
-	m, err := snapshot.ReadManifest(t.Context(), store, "past")
+	m, err := snapshot.At(store).ReadManifest(t.Context(), "past")
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Replaced, m.Status)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
@@ -186,21 +186,21 @@ func TestReplacingCleansUp(t *testing.T) {
 		require.NotContains(t, found, path)
 	}
 	require.Contains(t, found, "_runs/a/ledger.parquet")
-	m, err := snapshot.ReadManifest(t.Context(), store, "a")
+	m, err := snapshot.At(store).ReadManifest(t.Context(), "a")
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Replaced, m.Status)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
-	report, err := maintenance.Verify(t.Context(), store, maintenance.VerifyTarget{RunID: "a"})
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "a"})
 	require.NoError(t, err)
 	require.Equal(t, []maintenance.Problem{{Path: "_runs/a/manifest.json", Problem: `the run is "replaced": its files are not kept`}},
 		report.Problems)
 
 	t.Log("a replaced run that is published again stays replaced")
-	plan, err := snapshot.ReadPlan(t.Context(), store, "a")
+	plan, err := snapshot.At(store).ReadPlan(t.Context(), "a")
 	require.NoError(t, err)
-	g, err := snapshot.Gather(t.Context(), store, plan)
+	g, err := snapshot.At(store).Gather(t.Context(), plan)
 	require.NoError(t, err)
-	m, err = snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+	m, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Replaced, m.Status)
 	require.Equal(t, found, snapshottest.Tree(t, root))
@@ -239,7 +239,7 @@ func TestPublishIsRefusedBeforeAnythingIsVisible(t *testing.T) {
 	before := snapshottest.Tree(t, root)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Datasets("schools")), nil)
 	g := snapshottest.Gather(t, store, "b")
-	_, err := snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	var refused *snapshot.RefusedError
 	require.ErrorAs(t, err, &refused)
 	for path, data := range before {
@@ -248,7 +248,7 @@ func TestPublishIsRefusedBeforeAnythingIsVisible(t *testing.T) {
 	require.NotContains(t, snapshottest.Tree(t, root), "_runs/b/change.json")
 	require.NotContains(t, snapshottest.Tree(t, root), "schools/snapshot_date=2026-11-20/part-0000-b.parquet")
 
-	m, err := snapshot.Publish(t.Context(), store, g, snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
+	m, err := snapshot.At(store).Publish(t.Context(), g, snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
 	require.NoError(t, err)
 	require.Equal(t, snapshot.Published, m.Status)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})
@@ -264,7 +264,7 @@ func TestLostWhilePublishingIsUndone(t *testing.T) {
 	lost := g.Tables["test_results"].Files[1]
 	require.NoError(t, store.Abort(t.Context(), "r1", lost))
 
-	_, err := snapshot.Publish(t.Context(), store, g, snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 	require.ErrorContains(t, err, "r1")
 	visible, err := sink.ListAll(t.Context(), store, "")
@@ -307,21 +307,21 @@ func TestHeldAndReleased(t *testing.T) {
 	root := t.TempDir()
 	store := snapshottest.NewDir(t, root)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("r1"), snapshottest.StatusOf{"s1": snapshot.StatusFailed})
-	require.NoError(t, snapshot.Hold(t.Context(), store, "r1", snapshot.Held{Reasons: []string{"1 school failed"}}))
-	runs, err := snapshot.Runs(t.Context(), store)
+	require.NoError(t, snapshot.At(store).Hold(t.Context(), "r1", snapshot.Held{Reasons: []string{"1 school failed"}}))
+	runs, err := snapshot.At(store).Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, snapshot.StateHeld, runs[0].State)
 	require.Equal(t, []string{"1 school failed"}, runs[0].Reasons)
 	require.EqualValues(t, 1, runs[0].Failed)
 	require.Equal(t, []snapshot.Unit{{Bucket: 0, Dataset: "test_results"}}, snapshottest.Gather(t, store, "r1").Failed)
 
-	require.NoError(t, snapshot.Release(t.Context(), store, "r1"))
-	require.NoError(t, snapshot.Release(t.Context(), store, "r1"))
-	runs, err = snapshot.Runs(t.Context(), store)
+	require.NoError(t, snapshot.At(store).Release(t.Context(), "r1"))
+	require.NoError(t, snapshot.At(store).Release(t.Context(), "r1"))
+	runs, err = snapshot.At(store).Runs(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, snapshot.StateStaged, runs[0].State)
 
-	require.NoError(t, snapshot.Hold(t.Context(), store, "r1", snapshot.Held{}))
+	require.NoError(t, snapshot.At(store).Hold(t.Context(), "r1", snapshot.Held{}))
 	snapshottest.PublishRun(t, store, "r1")
 	require.NoFileExists(t, filepath.Join(root, "_runs/r1/held.json"))
 }
@@ -333,7 +333,7 @@ func TestPublishStopsWithItsContext(t *testing.T) {
 	g := snapshottest.Gather(t, store, "r1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := snapshot.Publish(ctx, store, g, snapshottest.Options())
+	_, err := snapshot.At(store).Publish(ctx, g, snapshottest.Options())
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -350,7 +350,7 @@ func TestDamagedStagedFile(t *testing.T) {
 		var token struct{ Name string }
 		require.NoError(t, json.Unmarshal(damaged.Staged, &token))
 		from := "_staging/r1/" + token.Name
-		begun, _, err := snapshot.BeginPublishing(t.Context(), store, snapshottest.Gather(t, store, "r1"), snapshottest.Options(), "")
+		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "r1"), snapshottest.Options(), "")
 		require.NoError(t, err)
 		if committed {
 			require.NoError(t, sink.CommitAll(t.Context(), store, "r1", begun.Files()))
@@ -369,16 +369,16 @@ func TestDamagedStagedFile(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, sound)
 
-		recovered, err := snapshot.Recover(t.Context(), another)
+		recovered, err := snapshot.At(another).Recover(t.Context())
 		require.NoError(t, err)
 		stuck := recovered.Stuck
 		require.Len(t, stuck, 1)
 		require.True(t, stuck[0].Undone)
 		require.ErrorIs(t, stuck[0], sink.ErrStagedLost)
-		_, err = snapshot.ReadManifest(t.Context(), another, "r1")
+		_, err = snapshot.At(another).ReadManifest(t.Context(), "r1")
 		require.ErrorIs(t, err, sink.ErrNotFound)
 		require.NotContains(t, snapshottest.Tree(t, root), damaged.Path)
-		g, err := snapshot.GatherIntact(t.Context(), another, plan)
+		g, err := snapshot.At(another).GatherIntact(t.Context(), plan)
 		require.NoError(t, err)
 		require.Contains(t, g.Missing, snapshot.Unit{Bucket: 1, Dataset: "test_results"})
 		for _, unit := range g.Missing {

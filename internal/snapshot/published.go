@@ -40,12 +40,12 @@ func InRun(run, name string) string { return RunsPrefix + run + "/" + name }
 // publishedRuns reads the manifests of the published and replaced runs, by run;
 // those that cannot be read are the second result. Runs that are being published
 // are left out.
-func PublishedRuns(ctx context.Context, store sink.Store) (runs map[string]*Manifest, unreadable, err error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, unreadable, err error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
-	busy, err := RunsChanging(ctx, store, (*Change).Publishes)
+	busy, err := c.RunsChanging(ctx, (*Change).Publishes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func PublishedRuns(ctx context.Context, store sink.Store) (runs map[string]*Mani
 	manifests, damaged := make([]*Manifest, len(names)), make([]error, len(names))
 	err = each(ctx, names, func(ctx context.Context, i int, run string) error {
 		path := InRun(run, ManifestName)
-		manifest, _, err := ReadDocument[Manifest](ctx, store, path)
+		manifest, _, err := ReadDocument[Manifest](ctx, c, path)
 		if err == nil && sink.Escape(manifest.RunID) != run {
 			err = fmt.Errorf("read %s: %w: it is the manifest of another run", path, sink.ErrDamaged)
 		}
@@ -96,15 +96,15 @@ func each[T any](ctx context.Context, items []T, do func(ctx context.Context, i 
 
 // LatestRun returns the manifest of the run that _latest.json names; nil if
 // there is none.
-func LatestRun(ctx context.Context, store sink.Store) (*Manifest, error) {
-	latest, _, err := ReadDocument[Latest](ctx, store, LatestPath)
+func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
+	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath)
 	if errors.Is(err, sink.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	manifest, err := ReadManifest(ctx, store, latest.RunID)
+	manifest, err := c.ReadManifest(ctx, latest.RunID)
 	if errors.Is(err, sink.ErrNotFound) {
 		err = fmt.Errorf("read %s: %w: the manifest of run %s is missing", LatestPath, sink.ErrDamaged, latest.RunID)
 	}
@@ -112,8 +112,8 @@ func LatestRun(ctx context.Context, store sink.Store) (*Manifest, error) {
 }
 
 // NewestRun returns the run whose plan was written last; empty if there is none.
-func NewestRun(ctx context.Context, store sink.Store) (string, error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) NewestRun(ctx context.Context) (string, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +124,7 @@ func NewestRun(ctx context.Context, store sink.Store) (string, error) {
 	newest := slices.MaxFunc(entries, func(a, b sink.Entry) int {
 		return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(a.Path, b.Path))
 	})
-	plan, _, err := ReadDocument[Plan](ctx, store, newest.Path)
+	plan, _, err := ReadDocument[Plan](ctx, c, newest.Path)
 	if err != nil {
 		return "", err
 	}

@@ -32,8 +32,8 @@ type purgeRecord struct {
 // destination, by the day of their last purge: the service still lists them, so
 // the run exports them again. It goes by the reports of purges, which are never
 // removed; the report of an unfinished purge counts too.
-func PurgedBefore(ctx context.Context, store sink.Store, plan *Plan) ([]PurgedSchools, error) {
-	entries, err := sink.ListAll(ctx, store, PurgesPrefix)
+func (c Catalog) PurgedBefore(ctx context.Context, plan *Plan) ([]PurgedSchools, error) {
+	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func PurgedBefore(ctx context.Context, store sink.Store, plan *Plan) ([]PurgedSc
 		if !strings.HasSuffix(entry.Path, ".json") {
 			continue
 		}
-		report, _, err := ReadDocument[purgeRecord](ctx, store, entry.Path)
+		report, _, err := ReadDocument[purgeRecord](ctx, c, entry.Path)
 		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
 			continue
 		}

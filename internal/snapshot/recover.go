@@ -70,26 +70,26 @@ func (e *StuckError) Blocks(kind Kind, date string) bool {
 // Recover finishes every change that was interrupted: purges and prunes first,
 // then publishings in the order in which their runs were planned. Every command
 // that changes the destination calls it first.
-func Recover(ctx context.Context, store sink.Store) (_ *Recovered, err error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil || len(RunsWith(entries, ChangeName)) == 0 {
 		return &Recovered{}, err
 	}
-	unlock, err := lockPublishing(ctx, store)
+	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
 		return &Recovered{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	return recoverAll(ctx, store)
+	return c.recoverAll(ctx)
 }
 
 // RecoverAndHold finishes every interrupted change, and keeps other changes of the
 // destination out until unlock is called.
-func RecoverAndHold(ctx context.Context, store sink.Store) (_ *Recovered, unlock func() error, err error) {
-	if unlock, err = lockPublishing(ctx, store); err != nil {
+func (c Catalog) RecoverAndHold(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
+	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err
 	}
-	recovered, err := recoverAll(ctx, store)
+	recovered, err := c.recoverAll(ctx)
 	if err := errors.Join(err, recovered.Err()); err != nil {
 		return nil, nil, errors.Join(err, unlock())
 	}
@@ -97,30 +97,30 @@ func RecoverAndHold(ctx context.Context, store sink.Store) (_ *Recovered, unlock
 }
 
 // recoverAll is Recover for a process that holds the publish lock.
-func recoverAll(ctx context.Context, store sink.Store) (*Recovered, error) {
+func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 	r := &Recovered{}
-	begun, err := changes(ctx, store, r)
+	begun, err := c.changes(ctx, r)
 	if err != nil {
 		return r, err
 	}
 	for _, a := range begun {
-		c := a.change
-		_, err := applyChange(ctx, store, c, a.version)
+		change := a.change
+		_, err := c.applyChange(ctx, change, a.version)
 		if ctx.Err() != nil {
 			return r, errors.Join(err, context.Cause(ctx))
 		}
-		switch givenUp := errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost); {
+		switch givenUp := errors.Is(err, sink.ErrConflict) || !change.Publishes() && errors.Is(err, sink.ErrStagedLost); {
 		case err != nil && !givenUp:
 			_, visible := errors.AsType[*UnfinishedError](err)
 			_, undone := errors.AsType[*undoneError](err)
 			r.Stuck = append(r.Stuck, &StuckError{
-				Run: c.RunID, Change: c.verb(), Kind: c.Kind, Date: c.SnapshotDate,
-				Published: visible || !c.Publishes(), Undone: undone, Err: err,
+				Run: change.RunID, Change: change.verb(), Kind: change.Kind, Date: change.SnapshotDate,
+				Published: visible || !change.Publishes(), Undone: undone, Err: err,
 			})
-		case c.Publishes():
-			r.Published = append(r.Published, c.RunID)
-		case c.Prunes() && err == nil:
-			r.Pruned = append(r.Pruned, c)
+		case change.Publishes():
+			r.Published = append(r.Published, change.RunID)
+		case change.Prunes() && err == nil:
+			r.Pruned = append(r.Pruned, change)
 		}
 	}
 	return r, nil
@@ -129,15 +129,15 @@ func recoverAll(ctx context.Context, store sink.Store) (*Recovered, error) {
 // changes reads the changes that have begun, in the order in which they are
 // finished. A damaged change of a run without a manifest is left to that run's
 // next publishing: its journals say the same.
-func changes(ctx context.Context, store sink.Store, r *Recovered) ([]*applying, error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) changes(ctx context.Context, r *Recovered) ([]*applying, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
 	}
 	published := RunsWith(entries, ManifestName)
 	var begun []*applying
 	for _, folder := range RunsWith(entries, ChangeName) {
-		change, version, err := ReadDocument[Change](ctx, store, InRun(folder, ChangeName))
+		change, version, err := ReadDocument[Change](ctx, c, InRun(folder, ChangeName))
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -163,15 +163,15 @@ func changes(ctx context.Context, store sink.Store, r *Recovered) ([]*applying, 
 // changesOf reads the changes that have begun and are meant, by the folders of
 // their runs. A change that is damaged is one that publishes: of a run that
 // has a manifest Recover reports it.
-func ChangesOf(ctx context.Context, store sink.Store, meant func(*Change) bool) ([]*Change, error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) ChangesOf(ctx context.Context, meant func(*Change) bool) ([]*Change, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
 	}
 	folders := RunsWith(entries, ChangeName)
 	found := make([]*Change, len(folders))
 	err = each(ctx, folders, func(ctx context.Context, i int, folder string) error {
-		change, _, err := ReadDocument[Change](ctx, store, InRun(folder, ChangeName))
+		change, _, err := ReadDocument[Change](ctx, c, InRun(folder, ChangeName))
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
 			return nil
@@ -189,8 +189,8 @@ func ChangesOf(ctx context.Context, store sink.Store, meant func(*Change) bool) 
 }
 
 // runsChanging returns the folders of the runs whose change is meant.
-func RunsChanging(ctx context.Context, store sink.Store, meant func(*Change) bool) ([]string, error) {
-	found, err := ChangesOf(ctx, store, meant)
+func (c Catalog) RunsChanging(ctx context.Context, meant func(*Change) bool) ([]string, error) {
+	found, err := c.ChangesOf(ctx, meant)
 	var folders []string
 	for _, change := range found {
 		folders = append(folders, sink.Escape(change.RunID))
@@ -200,10 +200,10 @@ func RunsChanging(ctx context.Context, store sink.Store, meant func(*Change) boo
 
 // PublishingBegun reports whether publishing of a run has started or is done.
 // From then on its journals are ignored.
-func PublishingBegun(ctx context.Context, store sink.Store, run string) (bool, error) {
+func (c Catalog) PublishingBegun(ctx context.Context, run string) (bool, error) {
 	// The manifest is written before the change is removed.
 	for _, path := range []string{ChangePath(run), ManifestPath(run)} {
-		_, _, err := store.Read(ctx, path)
+		_, _, err := c.Read(ctx, path)
 		if !errors.Is(err, sink.ErrNotFound) {
 			return err == nil, err
 		}
@@ -213,24 +213,24 @@ func PublishingBegun(ctx context.Context, store sink.Store, run string) (bool, e
 
 // BeingPruned reports whether a run is gone or is being removed: what is written
 // into its folder then may stay behind.
-func BeingPruned(ctx context.Context, store sink.Store, run string) (bool, error) {
+func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 	// In this order: a removal that begins later finds what was written, and one
 	// that has ended has left no plan.
-	change, _, err := readChange(ctx, store, run)
+	change, _, err := c.readChange(ctx, run)
 	if err == nil && change.Prunes() {
 		return true, nil
 	}
 	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 		return false, err
 	}
-	plan, err := sink.ListAll(ctx, store, PlanPath(run))
+	plan, err := sink.ListAll(ctx, c, PlanPath(run))
 	return err == nil && len(plan) == 0, err
 }
 
 // BeingPurged reports whether a purge has rewritten the manifest with this hash
 // and has not yet moved the pointer, which names the hash pointed.
-func BeingPurged(ctx context.Context, store sink.Store, run, hash, pointed string) bool {
-	change, _, err := readChange(ctx, store, run)
+func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) bool {
+	change, _, err := c.readChange(ctx, run)
 	if err != nil || change.Prunes() || change.Before != pointed {
 		return false
 	}

@@ -43,7 +43,7 @@ func TestBefore(t *testing.T) {
 		"september": "", "october": "september",
 		"changes": "", "more-changes": "",
 	} {
-		found, err := snapshot.Before(t.Context(), store, manifests[run])
+		found, err := snapshot.At(store).Before(t.Context(), manifests[run])
 		require.NoError(t, err)
 		if before == "" {
 			require.Nil(t, found, run)
@@ -58,7 +58,7 @@ func TestBefore(t *testing.T) {
 	snapshottest.StageRun(t, store, plan, nil)
 	preview := snapshottest.Gather(t, store, "fourth").Preview()
 	require.Empty(t, preview.Status)
-	found, err := snapshot.Before(t.Context(), store, preview)
+	found, err := snapshot.At(store).Before(t.Context(), preview)
 	require.NoError(t, err)
 	require.Equal(t, "third", found.RunID)
 }
@@ -71,16 +71,16 @@ func TestReadLedger(t *testing.T) {
 	g := snapshottest.Gather(t, store, "run")
 	snapshottest.PublishRun(t, store, "run")
 	var read []snapshot.LedgerRow
-	require.NoError(t, snapshot.ReadLedger(t.Context(), store, "run", func(row *snapshot.LedgerRow) { read = append(read, *row) }))
+	require.NoError(t, snapshot.At(store).ReadLedger(t.Context(), "run", func(row *snapshot.LedgerRow) { read = append(read, *row) }))
 	require.NotEmpty(t, read)
 	require.Equal(t, g.Ledger, read)
-	require.ErrorIs(t, snapshot.ReadLedger(t.Context(), store, "nowhere", func(*snapshot.LedgerRow) {}), sink.ErrNotFound)
+	require.ErrorIs(t, snapshot.At(store).ReadLedger(t.Context(), "nowhere", func(*snapshot.LedgerRow) {}), sink.ErrNotFound)
 }
 
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
-	held, err := snapshot.ReadHeld(t.Context(), store, "run")
+	held, err := snapshot.At(store).ReadHeld(t.Context(), "run")
 	require.NoError(t, err)
 	require.Empty(t, held.Reasons)
 	require.False(t, held.OtherReasons())
@@ -92,8 +92,8 @@ func TestHeld(t *testing.T) {
 		{snapshot.Held{Reasons: []string{"2 schools failed", "a table shrank"}, FailedSchools: true}, true},
 		{snapshot.Held{Reasons: []string{"a table shrank"}}, true},
 	} {
-		require.NoError(t, snapshot.Hold(t.Context(), store, "run", want.held))
-		held, err = snapshot.ReadHeld(t.Context(), store, "run")
+		require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", want.held))
+		held, err = snapshot.At(store).ReadHeld(t.Context(), "run")
 		require.NoError(t, err)
 		require.Equal(t, want.held, held)
 		require.Equal(t, want.other, held.OtherReasons())

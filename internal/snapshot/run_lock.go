@@ -25,12 +25,12 @@ const (
 // since an operator may finish the work of dead shards with another count: both
 // processes stage the buckets they have in common, and the checkpoint written
 // last decides whose files count.
-func HoldRunShared(ctx context.Context, store sink.Store, run string, shard, shards int) (release func() error, err error) {
-	unlock, err := store.Lock(ctx, runLock(run), sink.Shared, runPatience)
+func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards int) (release func() error, err error) {
+	unlock, err := c.Lock(ctx, runLock(run), sink.Shared, runPatience)
 	if err != nil {
 		return nil, err
 	}
-	unlockShard, err := store.Lock(ctx, fmt.Sprintf("%s, shard %d of %d", runLock(run), shard, shards), sink.Exclusive, 0)
+	unlockShard, err := c.Lock(ctx, fmt.Sprintf("%s, shard %d of %d", runLock(run), shard, shards), sink.Exclusive, 0)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
@@ -41,14 +41,14 @@ func HoldRunShared(ctx context.Context, store sink.Store, run string, shard, sha
 // has staged or published, until release is called or the process ends. It
 // fails at once with a *LockedError while any process works on the run,
 // whatever its shard.
-func HoldRunExclusive(ctx context.Context, store sink.Store, run string) (release func() error, err error) {
-	return store.Lock(ctx, runLock(run), sink.Exclusive, 0)
+func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func() error, err error) {
+	return c.Lock(ctx, runLock(run), sink.Exclusive, 0)
 }
 
 // runLock is the name of the lock of a run.
 func runLock(run string) string { return "run " + run }
 
 // lockPublishing keeps other publishers away from the destination.
-func lockPublishing(ctx context.Context, store sink.Store) (unlock func() error, err error) {
-	return store.Lock(ctx, PublishLock, sink.Exclusive, publishPatience)
+func (c Catalog) lockPublishing(ctx context.Context) (unlock func() error, err error) {
+	return c.Lock(ctx, PublishLock, sink.Exclusive, publishPatience)
 }

@@ -15,20 +15,20 @@ func TestHoldRun(t *testing.T) {
 	root := t.TempDir()
 	var releases []func() error
 	for _, shard := range [][2]int{{0, 7}, {3, 8}, {0, 16}} {
-		release, err := snapshot.HoldRunShared(t.Context(), snapshottest.NewDir(t, root), "night", shard[0], shard[1])
+		release, err := snapshot.At(snapshottest.NewDir(t, root)).HoldRunShared(t.Context(), "night", shard[0], shard[1])
 		require.NoError(t, err)
-		_, err = snapshot.HoldRunShared(t.Context(), snapshottest.NewDir(t, root), "night", shard[0], shard[1])
+		_, err = snapshot.At(snapshottest.NewDir(t, root)).HoldRunShared(t.Context(), "night", shard[0], shard[1])
 		require.ErrorIs(t, err, sink.ErrLocked, "the same shard")
 		releases = append(releases, release)
 	}
 	for _, release := range releases {
-		_, err := snapshot.HoldRunExclusive(t.Context(), snapshottest.NewDir(t, root), "night")
+		_, err := snapshot.At(snapshottest.NewDir(t, root)).HoldRunExclusive(t.Context(), "night")
 		require.ErrorIs(t, err, sink.ErrLocked)
 		require.NoError(t, release())
 	}
-	release, err := snapshot.HoldRunExclusive(t.Context(), snapshottest.NewDir(t, root), "night")
+	release, err := snapshot.At(snapshottest.NewDir(t, root)).HoldRunExclusive(t.Context(), "night")
 	require.NoError(t, err)
-	other, err := snapshot.HoldRunShared(t.Context(), snapshottest.NewDir(t, root), "another", 0, 1)
+	other, err := snapshot.At(snapshottest.NewDir(t, root)).HoldRunShared(t.Context(), "another", 0, 1)
 	require.NoError(t, err)
 	require.NoError(t, other())
 	require.NoError(t, release())

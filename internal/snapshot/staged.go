@@ -13,8 +13,8 @@ import (
 // ReadStaged hands the rows of a staged file to use, some at a time; the batch
 // is used again for the next. The table may be some of the file's columns. An
 // error wraps errors.ErrUnsupported for a store that cannot read what is staged.
-func ReadStaged(ctx context.Context, store sink.Store, run string, file sink.File, table *schemas.Table, use func(*rows.Batch) error) (err error) {
-	reader, ok := store.(sink.StagedReader)
+func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, table *schemas.Table, use func(*rows.Batch) error) (err error) {
+	reader, ok := c.Store.(sink.StagedReader)
 	if !ok {
 		return fmt.Errorf("read back %s: %w", file.Path, errors.ErrUnsupported)
 	}

@@ -56,12 +56,12 @@ type RunState struct {
 }
 
 // Runs returns the states of all runs at a destination, those planned last first.
-func Runs(ctx context.Context, store sink.Store) ([]RunState, error) {
-	entries, err := sink.ListAll(ctx, store, RunsPrefix)
+func (c Catalog) Runs(ctx context.Context) ([]RunState, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
 	}
-	staged, err := store.Staged(ctx)
+	staged, err := c.Staged(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func Runs(ctx context.Context, store sink.Store) ([]RunState, error) {
 			entries = entries[1:]
 			continue
 		}
-		run, err := runState(ctx, store, RunsPrefix+folder+"/", entries[:n], staged[folder])
+		run, err := c.runState(ctx, RunsPrefix+folder+"/", entries[:n], staged[folder])
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +131,8 @@ func (f *runFolder) has(name string) bool {
 }
 
 // runState tells of the run in a folder; nil if what lies there is no run.
-func runState(
-	ctx context.Context, store sink.Store, path string, entries []sink.Entry, staged time.Time,
+func (c Catalog) runState(
+	ctx context.Context, path string, entries []sink.Entry, staged time.Time,
 ) (*RunState, error) {
 	folder := &runFolder{path: path, modified: make(map[string]time.Time)}
 	for _, entry := range entries {
@@ -142,7 +142,7 @@ func runState(
 		return nil, nil
 	}
 	state := &RunState{State: StateStaging, planWritten: folder.modified[PlanName]}
-	plan, err := readInto[Plan](ctx, store, path+PlanName, state)
+	plan, err := readInto[Plan](ctx, c, path+PlanName, state)
 	if err != nil {
 		return nil, err
 	}
@@ -153,13 +153,13 @@ func runState(
 		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
 	}
 	if folder.has(ManifestName) {
-		return state, published(ctx, store, folder, state)
+		return state, c.published(ctx, folder, state)
 	}
 	if plan == nil {
 		state.RunID = strings.TrimSuffix(strings.TrimPrefix(path, RunsPrefix), "/")
 		return state, nil
 	}
-	return state, unpublished(ctx, store, folder, plan, staged, state)
+	return state, c.unpublished(ctx, folder, plan, staged, state)
 }
 
 // readInto reads a document of a run. One that is damaged or gone is a problem
@@ -173,11 +173,11 @@ func readInto[T any](ctx context.Context, store sink.Store, path string, state *
 	return document, err
 }
 
-func published(ctx context.Context, store sink.Store, folder *runFolder, state *RunState) error {
+func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunState) error {
 	state.LastProgress = folder.modified[ManifestName]
 	state.Staged = state.Units
 	state.State = StatePublished
-	manifest, err := readInto[Manifest](ctx, store, folder.path+ManifestName, state)
+	manifest, err := readInto[Manifest](ctx, c, folder.path+ManifestName, state)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func published(ctx context.Context, store sink.Store, folder *runFolder, state *
 	if !folder.has(ChangeName) {
 		return nil
 	}
-	change, err := readInto[Change](ctx, store, folder.path+ChangeName, state)
+	change, err := readInto[Change](ctx, c, folder.path+ChangeName, state)
 	switch {
 	case err != nil || change == nil:
 		return err
@@ -211,8 +211,8 @@ func published(ctx context.Context, store sink.Store, folder *runFolder, state *
 	return nil
 }
 
-func unpublished(
-	ctx context.Context, store sink.Store, folder *runFolder, plan *Plan, staged time.Time, state *RunState,
+func (c Catalog) unpublished(
+	ctx context.Context, folder *runFolder, plan *Plan, staged time.Time, state *RunState,
 ) error {
 	later := func(t time.Time) {
 		if t.After(state.LastProgress) {
@@ -226,7 +226,7 @@ func unpublished(
 	}
 	later(staged)
 	state.LastProgress = state.LastProgress.UTC()
-	gathered, err := Gather(ctx, store, plan)
+	gathered, err := c.Gather(ctx, plan)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -242,7 +242,7 @@ func unpublished(
 	case len(gathered.Missing) > 0:
 	case folder.has(heldName):
 		state.State = StateHeld
-		held, err := readInto[Held](ctx, store, folder.path+heldName, state)
+		held, err := readInto[Held](ctx, c, folder.path+heldName, state)
 		if err != nil {
 			return err
 		}

@@ -19,14 +19,14 @@ const draftBuffer = 64 << 10
 // Tables makes the table files of one run and keeps their buffers for the next
 // file. It may be used by many goroutines.
 type Tables struct {
-	store sink.Store
-	run   string
-	pool  *parquetfile.Pool
+	catalog Catalog
+	run     string
+	pool    *parquetfile.Pool
 }
 
 // NewTables returns a maker of table files.
-func NewTables(store sink.Store, run string) *Tables {
-	return &Tables{store: store, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
+func NewTables(catalog Catalog, run string) *Tables {
+	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
 // TableFile is a file of a table on its way to being staged. It must be ended
@@ -42,7 +42,7 @@ type TableFile struct {
 
 // Create starts a file of the table that will be visible at path.
 func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) (*TableFile, error) {
-	draft, err := t.store.Draft(ctx, t.run, path)
+	draft, err := t.catalog.Draft(ctx, t.run, path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 // process of the run has staged that did not know, and the last that a publisher
 // did not come to because it was killed. The run may still be in the hands of
 // its publisher, so the intent stays, which finishes what that has begun.
-func Tidy(ctx context.Context, store sink.Store, run string) error {
-	journals, err := sink.ListAll(ctx, store, runPath(run)+journalName)
+func (c Catalog) Tidy(ctx context.Context, run string) error {
+	journals, err := sink.ListAll(ctx, c, runPath(run)+journalName)
 	if err != nil {
 		return err
 	}
@@ -23,17 +23,17 @@ func Tidy(ctx context.Context, store sink.Store, run string) error {
 	for _, entry := range journals {
 		paths = append(paths, entry.Path)
 	}
-	if err := sink.RemoveAll(ctx, store, paths); err != nil {
+	if err := sink.RemoveAll(ctx, c, paths); err != nil {
 		return err
 	}
-	return store.Sweep(ctx, run)
+	return c.Sweep(ctx, run)
 }
 
 // Forget drops the staged files that the checkpoints of a run name, and then
 // the checkpoints, so that the same command fetches everything again. The files
 // go first: on a store that cannot list staged files nothing else names them.
-func Forget(ctx context.Context, store sink.Store, run string) error {
-	journals, err := ReadJournals(ctx, store, run)
+func (c Catalog) Forget(ctx context.Context, run string) error {
+	journals, err := c.ReadJournals(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -43,15 +43,15 @@ func Forget(ctx context.Context, store sink.Store, run string) error {
 		paths = append(paths, JournalPath(run, j.Bucket, j.Dataset))
 		files = slices.AppendSeq(files, maps.Values(j.Files))
 	}
-	if err := AbortAll(ctx, store, run, files); err != nil {
+	if err := c.AbortAll(ctx, run, files); err != nil {
 		return err
 	}
-	return sink.RemoveAll(ctx, store, paths)
+	return sink.RemoveAll(ctx, c, paths)
 }
 
 // abortAll drops staged files. One whose checkpoint is damaged has no name to
 // drop it by and is left to Sweep.
-func AbortAll(ctx context.Context, store sink.Store, run string, files []sink.File) error {
+func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(sink.MaxConcurrency)
 	for _, file := range files {
@@ -62,7 +62,7 @@ func AbortAll(ctx context.Context, store sink.Store, run string, files []sink.Fi
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := store.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
+			if err := c.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
 				return err
 			}
 			return nil

@@ -23,9 +23,9 @@ func TestTidy(t *testing.T) {
 	for _, unit := range plan.Units() {
 		snapshottest.StageUnit(t, store, plan, unit, nil)
 	}
-	require.NoError(t, snapshot.Hold(t.Context(), store, "run", snapshot.Held{Reasons: []string{"a school failed"}}))
+	require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: []string{"a school failed"}}))
 	require.NotEqual(t, want, snapshottest.Tree(t, root))
-	require.NoError(t, snapshot.Tidy(t.Context(), store, "run"))
+	require.NoError(t, snapshot.At(store).Tidy(t.Context(), "run"))
 	require.Equal(t, want, snapshottest.Tree(t, root))
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }

@@ -36,7 +36,7 @@ func newPlan(run string, after time.Duration) *snapshot.Plan {
 
 // stageRun creates the plan of a run and stages all of its tasks.
 func stageRun(ctx context.Context, store sink.Store, plan *snapshot.Plan) error {
-	plan, err := snapshot.CreatePlan(ctx, store, plan)
+	plan, err := snapshot.At(store).CreatePlan(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit 
 		}},
 	}
 	for _, table := range dataset.Tables {
-		file, err := snapshot.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit 
 			return err
 		}
 	}
-	return snapshot.WriteJournal(ctx, store, plan.RunID, journal)
+	return snapshot.At(store).WriteJournal(ctx, plan.RunID, journal)
 }
 
 // oneRow returns a row with values in the required columns.
@@ -95,20 +95,20 @@ func oneRow(table *schemas.Table, school string) *rows.Batch {
 
 // publishStaged publishes a staged run.
 func publishStaged(ctx context.Context, store sink.Store, run string) (*snapshot.Manifest, error) {
-	plan, err := snapshot.ReadPlan(ctx, store, run)
+	plan, err := snapshot.At(store).ReadPlan(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	gathered, err := snapshot.Gather(ctx, store, plan)
+	gathered, err := snapshot.At(store).Gather(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
-	return snapshot.Publish(ctx, store, gathered, snapshot.PublishOptions{Now: morning})
+	return snapshot.At(store).Publish(ctx, gathered, snapshot.PublishOptions{Now: morning})
 }
 
 // finishAll finishes every interrupted publishing.
 func finishAll(ctx context.Context, store sink.Store) error {
-	recovered, err := snapshot.Recover(ctx, store)
+	recovered, err := snapshot.At(store).Recover(ctx)
 	return errors.Join(err, recovered.Err())
 }
 
@@ -152,15 +152,15 @@ func (d *destination) objects(t testing.TB) map[string]string {
 // and that there is nothing else: no data, no document of an unpublished run, no upload.
 func (d *destination) requireSnapshot(t testing.TB, when string, runs ...string) (winner string) {
 	t.Helper()
-	report, err := maintenance.Verify(t.Context(), d.store, maintenance.VerifyTarget{SnapshotDate: today})
+	report, err := maintenance.Verify(t.Context(), snapshot.At(d.store), maintenance.VerifyTarget{SnapshotDate: today})
 	require.NoError(t, err, when)
 	require.Empty(t, report.Problems, when)
-	latest, err := maintenance.Verify(t.Context(), d.store, maintenance.VerifyTarget{})
+	latest, err := maintenance.Verify(t.Context(), snapshot.At(d.store), maintenance.VerifyTarget{})
 	require.NoError(t, err, when)
 	require.Equal(t, report, latest, when)
 	want := []string{"_latest.json", "_snapshots/" + today + ".json"}
 	for _, run := range runs {
-		manifest, err := snapshot.ReadManifest(t.Context(), d.store, run)
+		manifest, err := snapshot.At(d.store).ReadManifest(t.Context(), run)
 		require.NoError(t, err, when)
 		want = append(want, snapshot.PlanPath(run), snapshot.ManifestPath(run), snapshot.LedgerPath(run))
 		if run != report.RunID {

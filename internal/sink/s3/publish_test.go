@@ -158,15 +158,15 @@ func TestTwoProcessesOfARun(t *testing.T) {
 			if err := finishAll(ctx, store); err != nil {
 				return err
 			}
-			plan, err := snapshot.CreatePlan(ctx, store, newPlan("run", 0))
+			plan, err := snapshot.At(store).CreatePlan(ctx, newPlan("run", 0))
 			if err != nil {
 				return err
 			}
-			gathered, err := snapshot.Gather(ctx, store, plan)
+			gathered, err := snapshot.At(store).Gather(ctx, plan)
 			if err != nil {
 				return err
 			}
-			if _, err := snapshot.ReadManifest(ctx, store, "run"); errors.Is(err, sink.ErrNotFound) {
+			if _, err := snapshot.At(store).ReadManifest(ctx, "run"); errors.Is(err, sink.ErrNotFound) {
 				for _, unit := range gathered.Missing {
 					if err := stageUnit(ctx, store, plan, unit); err != nil {
 						return err
@@ -229,16 +229,16 @@ func TestLostUpload(t *testing.T) {
 	ctx := t.Context()
 	plan := newPlan("run", 0)
 	require.NoError(t, stageRun(ctx, d.store, plan))
-	gathered, err := snapshot.Gather(ctx, d.store, plan)
+	gathered, err := snapshot.At(d.store).Gather(ctx, plan)
 	require.NoError(t, err)
 	require.NoError(t, d.store.Abort(ctx, "run", gathered.Tables["students"].Files[0]))
-	_, err = snapshot.Publish(ctx, d.store, gathered, snapshot.PublishOptions{Now: morning})
+	_, err = snapshot.At(d.store).Publish(ctx, gathered, snapshot.PublishOptions{Now: morning})
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 	require.ErrorContains(t, err, "run it again")
 	for name := range d.objects(t) {
 		require.Equal(t, "_runs", strings.Split(path.Clean(name), "/")[0], "%s is visible", name)
 	}
-	gathered, err = snapshot.Gather(ctx, d.store, plan)
+	gathered, err = snapshot.At(d.store).Gather(ctx, plan)
 	require.NoError(t, err)
 	require.NotEmpty(t, gathered.Missing)
 	for _, unit := range gathered.Missing {
@@ -254,13 +254,13 @@ func TestRuns(t *testing.T) {
 	d := newDestination(t)
 	ctx := t.Context()
 	require.NoError(t, stageRun(ctx, d.store, newPlan("run", 0)))
-	runs, err := snapshot.Runs(ctx, d.store)
+	runs, err := snapshot.At(d.store).Runs(ctx)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	require.Equal(t, snapshot.StateStaged, runs[0].State)
 	require.WithinDuration(t, time.Now(), runs[0].LastProgress, time.Hour)
 	require.NoError(t, finish(ctx, d.store, "run"))
-	runs, err = snapshot.Runs(ctx, d.store)
+	runs, err = snapshot.At(d.store).Runs(ctx)
 	require.NoError(t, err)
 	require.Equal(t, snapshot.StatePublished, runs[0].State)
 }

@@ -109,7 +109,7 @@ func StageUnit(t *testing.T, store sink.Store, plan *snapshot.Plan, unit snapsho
 		journal.Ledger = append(journal.Ledger, row)
 	}
 	for i, table := range dataset.Tables {
-		file, err := snapshot.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
 		require.NoError(t, err)
 		for _, bid := range asked {
 			if _, bad := fate[bid]; bad {
@@ -121,7 +121,7 @@ func StageUnit(t *testing.T, store sink.Store, plan *snapshot.Plan, unit snapsho
 		require.NoError(t, err)
 		require.NoError(t, file.Abort(), "after Stage it does nothing")
 	}
-	require.NoError(t, snapshot.WriteJournal(ctx, store, plan.RunID, journal))
+	require.NoError(t, snapshot.At(store).WriteJournal(ctx, plan.RunID, journal))
 	return journal
 }
 
@@ -150,7 +150,7 @@ func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
 // stageRun plans a run and stages all of it.
 func StageRun(t *testing.T, store sink.Store, plan *snapshot.Plan, fate StatusOf) {
 	t.Helper()
-	standing, err := snapshot.CreatePlan(t.Context(), store, plan)
+	standing, err := snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
 	for _, unit := range standing.Units() {
 		StageUnit(t, store, standing, unit, fate)
@@ -162,11 +162,11 @@ func Options() snapshot.PublishOptions { return snapshot.PublishOptions{Now: Pub
 // publishRun publishes a staged run.
 func PublishRun(t *testing.T, store sink.Store, run string) *snapshot.Manifest {
 	t.Helper()
-	plan, err := snapshot.ReadPlan(t.Context(), store, run)
+	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
 	require.NoError(t, err)
-	g, err := snapshot.Gather(t.Context(), store, plan)
+	g, err := snapshot.At(store).Gather(t.Context(), plan)
 	require.NoError(t, err)
-	m, err := snapshot.Publish(t.Context(), store, g, Options())
+	m, err := snapshot.At(store).Publish(t.Context(), g, Options())
 	require.NoError(t, err)
 	return m
 }
@@ -215,7 +215,7 @@ func Names(tree map[string]string) []string {
 
 func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTarget) *maintenance.VerifyReport {
 	t.Helper()
-	report, err := maintenance.Verify(t.Context(), store, target)
+	report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	require.Positive(t, report.Files)
@@ -224,9 +224,9 @@ func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTa
 
 func Gather(t *testing.T, store sink.Store, run string) *snapshot.Gathered {
 	t.Helper()
-	plan, err := snapshot.ReadPlan(t.Context(), store, run)
+	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
 	require.NoError(t, err)
-	g, err := snapshot.Gather(t.Context(), store, plan)
+	g, err := snapshot.At(store).Gather(t.Context(), plan)
 	require.NoError(t, err)
 	return g
 }

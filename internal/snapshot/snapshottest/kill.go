@@ -144,7 +144,7 @@ func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, pati
 
 // finishAll finishes every publishing that was cut short.
 func FinishAll(ctx context.Context, store sink.Store) error {
-	recovered, err := snapshot.Recover(ctx, store)
+	recovered, err := snapshot.At(store).Recover(ctx)
 	return errors.Join(err, recovered.Err())
 }
 

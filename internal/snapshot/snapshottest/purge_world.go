@@ -115,7 +115,7 @@ func WorldPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 // stageWorld plans and stages a run of the rows.
 func StageWorld(t *testing.T, store sink.Store, run string, world map[string][]Record, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	t.Helper()
-	plan, err := snapshot.CreatePlan(t.Context(), store, WorldPlan(run, edit...))
+	plan, err := snapshot.At(store).CreatePlan(t.Context(), WorldPlan(run, edit...))
 	require.NoError(t, err)
 	for _, unit := range plan.Units() {
 		require.NoError(t, StageWorldUnit(t.Context(), store, plan, unit, world))
@@ -127,7 +127,7 @@ func StageWorldUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, 
 	dataset, _ := schemas.Find(unit.Dataset)
 	journal := &snapshot.Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: Morning()}
 	for _, table := range dataset.Tables {
-		file, err := snapshot.NewTables(store, plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func StageWorldUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, 
 			Dataset: unit.Dataset, SchoolBid: school, Status: snapshot.StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
 		})
 	}
-	return snapshot.WriteJournal(ctx, store, plan.RunID, journal)
+	return snapshot.At(store).WriteJournal(ctx, plan.RunID, journal)
 }
 
 // sortedBatch puts the rows in the order of a file.
