@@ -35,8 +35,9 @@ func TestKill(t *testing.T) {
 		t.Helper()
 		scenarios := []*scenario{
 			newScenario(t, simulator.Options{Seed: 5, SchoolSizes: []int{0, 40, 1, 60, 25, 90, 10, 30}},
-				simulator.ServerOptions{Latency: 4 * time.Millisecond}, "--schools-per-file", "2"),
-			newScenario(t, simulator.Options{Seed: 6, SchoolSizes: []int{12, 0, 7}, Districts: 2},
+				simulator.ServerOptions{Latency: 4 * time.Millisecond}, "--schools-per-file", "2",
+				"--datasets", "schools,students,test_results"),
+			newScenario(t, simulator.Options{Seed: 6, SchoolSizes: []int{4, 0, 3}, Districts: 2},
 				simulator.ServerOptions{Latency: time.Millisecond}, "--schools-per-file", "1", "--datasets", "all"),
 		}
 		c := &killTest{t: t, random: rand.New(rand.NewPCG(*killSeed, uint64(len(g.String()))))}

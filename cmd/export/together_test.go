@@ -25,7 +25,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
 		t.Helper()
 		n := newScenario(t, simulator.Options{Seed: 9, SchoolSizes: []int{9, 0, 31, 4, 17}},
-			simulator.ServerOptions{Latency: 3 * time.Millisecond}, "--schools-per-file", "2")
+			simulator.ServerOptions{Latency: 3 * time.Millisecond}, "--schools-per-file", "2", "--datasets", "schools,students,test_results")
 		random := rand.New(rand.NewPCG(*killSeed, 0))
 		for round := range *rounds {
 			s := g.newDest()
