@@ -30,7 +30,6 @@ func notYetClean() []string {
 	return []string{
 		"cmd/export",
 		"internal/maintenance",
-		"internal/parquetfile",
 		"internal/pipeline",
 		"internal/simulator",
 		"internal/sink",
