@@ -74,7 +74,7 @@ func fit(template, segments []string) (map[string]string, bool) {
 }
 
 // newCall checks the parameters as strictly as the specification allows: each one is known to the operation, given
-// once, not empty and readable; none is missing; on a follow-up page all others equal those of the first page.
+// once, not empty and readable; none is missing; on a follow-up page all others are the same as on the first.
 func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
 	query, err := url.ParseQuery(rawQuery)
 	if err != nil {

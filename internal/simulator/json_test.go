@@ -12,8 +12,8 @@ import (
 )
 
 // node is a JSON value as a test reads it: by a reader of its own, which forgets nothing of what was sent.
-// encoding/json would take the last of doubled members, mend lone surrogates and bad UTF-8, and round numbers, all
-// without a word.
+// encoding/json would take the last of doubled members, repair lone surrogates and bad UTF-8, and round numbers, all
+// silently.
 type Node struct {
 	Kind     byte     // {, [, ", t, f, n, or 0 for a number
 	Compact  string   // as sent, without insignificant white space, bad bytes and lone surrogates replaced

@@ -23,7 +23,7 @@ type Request struct {
 	Path  string
 	Query url.Values
 	// School and District are the bids of the call's school and of its district or perspective, as received. For a read
-	// by id, which names no school, School is that of the record.
+	// by id, which names no school, School is the school of the record.
 	School   string
 	District string
 	// Authorized reports whether key and token were right.

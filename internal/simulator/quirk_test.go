@@ -75,7 +75,7 @@ func TestQuirksShowInWhatIsExpected(t *testing.T) {
 		}
 	}
 	require.Positive(t, empty, "empty keys")
-	require.Greater(t, len(expected.Rows["test_results"]), world.Results(), "without a key a record is no duplicate")
+	require.Greater(t, len(expected.Rows["test_results"]), world.Results(), "a record without a key is not a duplicate")
 }
 
 func TestSameOddWorldSameBytes(t *testing.T) {

@@ -25,7 +25,7 @@ func (w *World) testEvent(school, index int) testEvent {
 	d := Rand{Hash(w.seed, int(resultEntity), school, index)}
 	r := testEvent{school: school, index: index, subject: subject, student: w.student(school, pupil)}
 	r.at, r.grade = school, r.student.grade
-	// Results follow the student: after a move they include those of the previous school (observed: a result's
+	// Results follow the student: after a move they include results of the previous school (observed: a result's
 	// schoolBid may differ from the school asked for), with the terms of its district.
 	if d.Chance(600) {
 		r.at = r.student.from

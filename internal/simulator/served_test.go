@@ -95,7 +95,7 @@ func (e *exporter) chain(op *simulator.Operation, params map[string]string, reco
 	e.ledger[key] = [2]int64{sums[0] + int64(len(records)), sums[1] + int64(dropped)}
 }
 
-// keyMember is the member that tells the records of a list apart.
+// keyMember returns the member that identifies the records of a list.
 func keyMember(table *simulator.Table) string {
 	for _, col := range table.Columns {
 		if col.Key && !strings.HasPrefix(col.Source, "$") {
@@ -105,7 +105,7 @@ func keyMember(table *simulator.Table) string {
 	return ""
 }
 
-// beats says whether the row that one record makes replaces that of another, which came before it or not.
+// beats reports whether one record's row replaces another's. after reports whether it came later.
 func beats(table *simulator.Table, one, other oracle.Row, after bool) bool {
 	for _, col := range table.Columns {
 		if col.Key && (one[col.Name] == nil || one[col.Name] == "" || one[col.Name] != other[col.Name]) {
@@ -127,7 +127,7 @@ func beats(table *simulator.Table, one, other oracle.Row, after bool) bool {
 	return after
 }
 
-// fanOut are the parameters of the calls of an operation.
+// fanOut returns the parameters of the calls of an operation.
 func (e *exporter) fanOut(op *simulator.Operation) []map[string]string {
 	all := []map[string]string{}
 	add := func(pairs ...string) {

@@ -29,7 +29,7 @@ type ServerOptions struct {
 	TokenLifetime time.Duration
 	// PageSize is the number of records in a page of 4.6, default 1000 (specification, "Limits").
 	PageSize int
-	// ListPageSize is that of other paged operations, default 500; it is not documented.
+	// ListPageSize is the page size of other paged operations, default 500; it is not documented.
 	ListPageSize int
 	// Latency delays every answer.
 	Latency time.Duration

@@ -60,7 +60,7 @@ func memberOddities() []oddity {
 		{"a record without its key", func(s *oddCase) bool { return s.loseKey(simulator.Value{}) }},
 		{"a null for a key", func(s *oddCase) bool { return s.loseKey(simulator.Value{Kind: simulator.Null}) }},
 		{"an empty key", func(s *oddCase) bool { return s.loseKey(fitting(`""`, "")) }},
-		{"a key that is no text", func(s *oddCase) bool { return s.loseKey(mismatch("[]")) }},
+		{"a key that is not text", func(s *oddCase) bool { return s.loseKey(mismatch("[]")) }},
 		{"a key that is half a character", func(s *oddCase) bool { return s.loseKey(loneSurrogate(`"\ud83d"`, "\"\uFFFD\"")) }},
 		{"an educator without an identifier", func(s *oddCase) bool { return s.loseEducator() }},
 	}
@@ -139,8 +139,8 @@ func unknownOddities() []oddity {
 		{"a name like its neighbour's", "modifiedDateTime2", mismatch(`"2026-01-01"`)},
 		{"half a character", "note", loneSurrogate(`["a\ud83d","\ud83d\ude00",{"\ude00\ud83d":"\\ud83d"}]`, "[\"a\uFFFD\",\"\\ud83d\\ude00\",{\"\uFFFD\uFFFD\":\"\\\\ud83d\"}]")},
 		{"half a character in the name", "half \uFFFD", oddValue(simulator.Literal{Sent: "1", Name: `"half \udfff"`, Replaced: 1})},
-		{"bytes that are no text in the name", "bytes \uFFFD", oddValue(simulator.Literal{Sent: "\"\xff\"", Kept: "\"\uFFFD\"", Name: "\"bytes \xff\"", Replaced: 2})},
-		{"bytes that are no text", "memo", oddValue(simulator.Literal{Sent: "\"a\xffb\xe2\x82\"", Kept: "\"a\uFFFDb\uFFFD\uFFFD\"", Replaced: 3})},
+		{"bytes that are not text in the name", "bytes \uFFFD", oddValue(simulator.Literal{Sent: "\"\xff\"", Kept: "\"\uFFFD\"", Name: "\"bytes \xff\"", Replaced: 2})},
+		{"bytes that are not text", "memo", oddValue(simulator.Literal{Sent: "\"a\xffb\xe2\x82\"", Kept: "\"a\uFFFDb\uFFFD\uFFFD\"", Replaced: 3})},
 		{"a huge number", "serial", mismatch("-123456789012345678901234567890.5e400")},
 		{"depth", "tree", mismatch(strings.Repeat(`[{"a":`, 40) + "0" + strings.Repeat("}]", 40))},
 		{"length", "blob", mismatch(`"` + strings.Repeat("0123456789abcdef", 500) + `"`)},
@@ -206,7 +206,7 @@ func containerOddities() []oddity {
 				*v = mismatch("{}")
 			}
 		}),
-		child("an array that is none", func(d *simulator.Rand, v *simulator.Value) {
+		child("a scalar instead of an array", func(d *simulator.Rand, v *simulator.Value) {
 			*v = [...]simulator.Value{mismatch(`"x"`), mismatch("3"), mismatch("false")}[d.Below(3)]
 		}),
 		child("a null for an array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Null} }),
@@ -228,7 +228,7 @@ func elements() []oddity {
 		{"half a character", loneSurrogate(`"\ude00"`, "\"\uFFFD\"")},
 		{"an array", spaced("[ 1 , 2 ]", "[1,2]")},
 		{"true", mismatch("true")},
-		{"bytes that are no text", oddValue(simulator.Literal{Sent: "\"\xc0\xaf\"", Cell: "\uFFFD\uFFFD", Kept: "\"\uFFFD\uFFFD\"", Replaced: 2})},
+		{"bytes that are not text", oddValue(simulator.Literal{Sent: "\"\xc0\xaf\"", Cell: "\uFFFD\uFFFD", Kept: "\"\uFFFD\uFFFD\"", Replaced: 2})},
 		{"an empty object", simulator.Value{Kind: simulator.Object}},
 	} {
 		list = append(list, childOf(v.what+" in an array", func(d *simulator.Rand, t *simulator.Table, of *simulator.Value) bool {
@@ -239,7 +239,7 @@ func elements() []oddity {
 			return true
 		}))
 	}
-	return append(list, childOf("a person of whom only the bid is told", func(d *simulator.Rand, t *simulator.Table, of *simulator.Value) bool {
+	return append(list, childOf("a person with only a bid", func(d *simulator.Rand, t *simulator.Table, of *simulator.Value) bool {
 		if t.Bare == "" || len(of.Sub) == 0 {
 			return false
 		}

@@ -265,7 +265,7 @@ func timestampOddities() []valueOddity {
 		unlike("ten digits", "2006-01-02T15:04:05", ".1234560001"),
 		unlike("no seconds", "2006-01-02T15:04", "Z"),
 		unlike("a zone without colon", "2006-01-02T15:04:05", "+0100"),
-		unlike("a zone that is no offset", "2006-01-02T15:04:05", " CET"),
+		unlike("a zone that is not an offset", "2006-01-02T15:04:05", " CET"),
 		unlike("two blanks", "2006-01-02  15:04:05", ""),
 		unlike("a point and no digits", "2006-01-02T15:04:05", ".Z"),
 		unlike("as a header has it", time.RFC1123, ""),

@@ -22,7 +22,7 @@ type received struct {
 	kept bool
 }
 
-// readList reads a whole list. The call is that of its first page.
+// readList reads a whole list, whose first page is the result of the call.
 func readList(w *simulator.World, c *simulator.Call) *listRows {
 	result := &listRows{rows: map[string][]Row{}, drift: map[Drift]int64{}}
 	list := w.List(c)
