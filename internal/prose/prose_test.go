@@ -31,7 +31,6 @@ func notYetClean() []string {
 		"cmd/export",
 		"internal/maintenance",
 		"internal/pipeline",
-		"internal/sink",
 		"internal/snapshot",
 	}
 }

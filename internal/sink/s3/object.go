@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// window is how many bytes are fetched for a read that does not continue the last one, such as those of a Parquet
+// window is how many bytes are fetched for a read that does not continue the last one, such as a Parquet
 // footer.
 const window = 256 << 10
 

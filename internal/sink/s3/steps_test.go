@@ -19,7 +19,7 @@ type steps struct {
 	taken  atomic.Int64
 }
 
-// killedAt is a process that is killed after that many operations.
+// killedAt returns the store of a process that is killed after that many operations.
 func killedAt(store sink.Store, operations int) *steps {
 	return &steps{Store: store, before: func(n int) error {
 		if n >= operations {
@@ -29,7 +29,7 @@ func killedAt(store sink.Store, operations int) *steps {
 	}}
 }
 
-// overtakenAt is a process that another process overtakes before one operation.
+// overtakenAt returns the store of a process that another process overtakes before one operation.
 func overtakenAt(store sink.Store, operation int, act func()) *steps {
 	return &steps{Store: store, before: func(n int) error {
 		if n == operation {

@@ -222,7 +222,7 @@ func TestCompletions(t *testing.T) {
 	}{
 		"the answer is lost": {answer: func(w *wire, _ http.ResponseWriter, r sent) bool {
 			if len(w.of(http.MethodPost, "uploadId=")) > 1 {
-				return false // now it knows no such upload
+				return false // the upload no longer exists
 			}
 			w.standard(discard{}, r)
 			cut()
@@ -253,7 +253,7 @@ func TestCompletions(t *testing.T) {
 			refuse(rw, http.StatusNotFound, "NoSuchUpload")
 			return true
 		}},
-		"the upload is gone, and another file stands there": {lost: true, answer: func(w *wire, rw http.ResponseWriter, r sent) bool {
+		"the upload is gone, and another file is there": {lost: true, answer: func(w *wire, rw http.ResponseWriter, r sent) bool {
 			w.mu.Lock()
 			w.metadata[r.key] = http.Header{"X-Amz-Meta-Growth-Export-Id": {"another"}}
 			w.sizes[r.key] = 3
