@@ -47,7 +47,7 @@ func rules() map[string]rule {
 			why:  "flattening is pure: no network, no disk, no goroutines",
 		},
 		"internal/extract": {
-			modules: []string{"golang.org/x/sync", "golang.org/x/time"},
+			modules: []string{"golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"},
 			why:     "the client returns pages as bytes and does not know tables",
 		},
 		"internal/parquetfile": {
@@ -207,6 +207,7 @@ func linked() map[string]string {
 		"go.opentelemetry.io/proto/otlp":            "OpenTelemetry: its messages",
 		"go.yaml.in/yaml/v3":                        "the configuration file",
 		"golang.org/x/net":                          "OpenTelemetry: gRPC code, unused",
+		"golang.org/x/oauth2":                       "requests the token",
 		"golang.org/x/sync":                         "errgroup, semaphore",
 		"golang.org/x/sys":                          "locks on Windows; term: terminals",
 		"golang.org/x/term":                         "terminal detection and width",

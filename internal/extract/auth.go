@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/oauth2"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -43,7 +44,7 @@ func (a *authenticator) roundTrip(ctx context.Context, req *request) (*response,
 			return nil, err
 		}
 		req.header = a.header.Clone()
-		req.header.Set("Authorization", "Bearer "+t.text)
+		t.SetAuthHeader(&http.Request{Header: req.header})
 		res, err := a.next.roundTrip(ctx, req)
 		if err != nil {
 			return nil, err
@@ -93,7 +94,8 @@ func (s *tokenSource) start(c Credentials) error {
 	}
 	s.fromFile = text
 	if text != "" {
-		s.current, s.refresh = &token{text: text}, true
+		s.current, s.refresh = newToken(&oauth2.Token{AccessToken: text}), true
+		s.current.unused = false
 	}
 	return nil
 }
@@ -142,7 +144,7 @@ func (s *tokenSource) fetch(ctx context.Context) (*token, error) {
 		// A file that cannot be read counts as unchanged.
 		if text, err := readTokenFile(s.file); err == nil && text != s.fromFile {
 			s.fromFile = text
-			return newToken(text, 0), nil
+			return newToken(&oauth2.Token{AccessToken: text}), nil
 		}
 	}
 	if s.endpoint == nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"golang.org/x/oauth2"
 )
 
 // maxRenewAhead is the longest time before its expiry at which a token is renewed.
@@ -13,16 +15,19 @@ const maxRenewAhead = time.Minute
 
 // token is one access token.
 type token struct {
-	text    string
+	*oauth2.Token
+
 	renewAt time.Time // zero if the lifetime is unknown
 	unused  bool      // new, and no request with it has got 200; guarded by tokenSource.mu
 }
 
-// newToken returns an unused token that expires after lifetime, or at an unknown time if that is 0.
-func newToken(text string, lifetime time.Duration) *token {
-	t := &token{text: text, unused: true}
-	if lifetime > 0 {
-		t.renewAt = time.Now().Add(lifetime - min(maxRenewAhead, lifetime/5))
+// newToken returns an unused token. It ignores the token's type: the service sends "BearerToken" but expects "Bearer"
+// (observed, Token).
+func newToken(issued *oauth2.Token) *token {
+	issued.TokenType = "Bearer"
+	t := &token{Token: issued, unused: true}
+	if lifetime := time.Until(issued.Expiry); !issued.Expiry.IsZero() && lifetime > 0 {
+		t.renewAt = issued.Expiry.Add(-min(maxRenewAhead, lifetime/5))
 	}
 	return t
 }

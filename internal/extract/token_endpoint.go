@@ -1,14 +1,18 @@
 package extract
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
 )
 
 // maxTokenBody bounds the response of the token endpoint.
@@ -64,48 +68,72 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	}
 }
 
-// request requests a token once. The service expects everything in headers beside the form, and key and secret unescaped
-// in Basic.
+// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so a failure
+// is taken from what passed through the transport.
 func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, budget *budget) (*token, *failure) {
 	ctx, cancel := budget.bound(ctx)
 	defer cancel()
-	h := make(http.Header)
-	(&http.Request{Header: h}).SetBasicAuth(e.credentials.APIKey, e.credentials.APISecret)
-	h.Set("apikey", e.credentials.APIKey)
-	h.Set("grant_type", "client_credentials")
-	h.Set("Content-Type", "application/x-www-form-urlencoded")
-	h.Set("Accept", "application/json")
-	h.Set("User-Agent", e.userAgent)
-	res, err := e.next.roundTrip(ctx, &request{
-		call: call, url: e.url, method: http.MethodPost, header: h, body: []byte("grant_type=client_credentials"),
-		maxBody: maxTokenBody, attempt: attempt, permit: permit{exempt: true}, budget: budget,
-	})
+	transport := &tokenTransport{endpoint: e, request: &request{
+		call: call, url: e.url, method: http.MethodPost, maxBody: maxTokenBody, attempt: attempt,
+		permit: permit{exempt: true}, budget: budget,
+	}}
+	config := clientcredentials.Config{
+		ClientID: e.credentials.APIKey, ClientSecret: e.credentials.APISecret,
+		TokenURL: e.url.String(), AuthStyle: oauth2.AuthStyleInHeader,
+	}
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t, err := config.Token(context.WithValue(ctx, oauth2.HTTPClient, client))
+	switch {
+	case transport.failure != nil:
+		return nil, transport.failure
+	case err != nil || checkHeaderText(t.AccessToken) != nil:
+		return nil, &failure{status: http.StatusOK, err: errors.New("the response is not a token; check --base-url")}
+	}
+	return newToken(t), nil
+}
+
+// tokenTransport sends one token request of oauth2 through the layers of the client, as the service expects it.
+type tokenTransport struct {
+	endpoint *tokenEndpoint
+	request  *request
+	failure  *failure
+}
+
+var _ http.RoundTripper = (*tokenTransport)(nil)
+
+// RoundTrip sends everything in headers beside the form. Key and secret go unescaped into Basic, where oauth2 would
+// escape them.
+func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
+	form, err := io.ReadAll(out.Body)
 	if err != nil {
-		return nil, failureOf(err)
+		return nil, fmt.Errorf("read the form of the token request: %w", err)
+	}
+	c := t.endpoint.credentials
+	out = out.Clone(out.Context())
+	out.SetBasicAuth(c.APIKey, c.APISecret)
+	out.Header.Set("apikey", c.APIKey)
+	out.Header.Set("grant_type", "client_credentials")
+	out.Header.Set("Accept", "application/json")
+	out.Header.Set("User-Agent", t.endpoint.userAgent)
+	t.request.header, t.request.body = out.Header, form
+	res, err := t.endpoint.next.roundTrip(out.Context(), t.request)
+	if err != nil {
+		t.failure = failureOf(err)
+		return nil, err
 	}
 	defer res.release()
 	if res.status != http.StatusOK {
-		return nil, statusFailure(res.status, res.body.Bytes(), call)
+		t.failure = statusFailure(res.status, res.body.Bytes(), t.request.call)
 	}
-	t, err := parseToken(res.body.Bytes())
-	if err != nil {
-		return nil, &failure{status: res.status, err: err}
-	}
-	return t, nil
-}
-
-// parseToken reads the response of the token endpoint. Its token_type is ignored: the service sends "BearerToken" but
-// expects "Bearer" (observed, Token). expires_in is a number of seconds, or text.
-func parseToken(body []byte) (*token, error) {
-	var t struct {
-		AccessToken string      `json:"access_token"`
-		ExpiresIn   json.Number `json:"expires_in"`
-		Error       string      `json:"error"`
-	}
-	err := json.Unmarshal(body, &t)
-	if err != nil || t.AccessToken == "" || t.Error != "" || checkHeaderText(t.AccessToken) != nil {
-		return nil, errors.New("the response is not a token; check --base-url") // err may quote it
-	}
-	seconds, _ := t.ExpiresIn.Int64()
-	return newToken(t.AccessToken, time.Duration(min(seconds, math.MaxInt32))*time.Second), nil
+	return &http.Response{
+		StatusCode: res.status,
+		Status:     http.StatusText(res.status),
+		Request:    out,
+		// Whatever the service declares: oauth2 would read text/plain as a form.
+		Header: http.Header{"Content-Type": {"application/json"}},
+		Body:   io.NopCloser(bytes.NewReader(slices.Clone(res.body.Bytes()))),
+	}, nil
 }
