@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // newCommand completes a command that takes flags only. It fills in the settings o, then calls work. common names the
@@ -22,6 +24,18 @@ func newCommand[O any](
 		return work(cmd.Context(), o, from)
 	}
 	return cmd
+}
+
+// noArguments refuses arguments: a forgotten --datasets must not be ignored.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see " + cmd.CommandPath() + " --help"
+	if cmd.Name() == "schema" {
+		hint = "it prints every table, search its output: growth-export schema | less -p " + wording.ShellWord(args[0])
+	}
+	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
 }
 
 // interruptGrace bounds the orderly end of an interrupted command.

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/schemas"
 )
 
 // completionCommand replaces cobra's own, whose bash script needs another package.
@@ -124,12 +123,4 @@ func completeDatasets(_ *cobra.Command, _ []string, typed string) ([]cobra.Compl
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-}
-
-func datasetNames() []string {
-	var names []string
-	for _, d := range schemas.Datasets() {
-		names = append(names, d.Name)
-	}
-	return names
 }

@@ -212,3 +212,11 @@ func expandDatasets(words []string) ([]string, error) {
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return !selected[name] }), nil
 }
+
+func datasetNames() []string {
+	var names []string
+	for _, d := range schemas.Datasets() {
+		names = append(names, d.Name)
+	}
+	return names
+}
