@@ -5,11 +5,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -17,6 +19,8 @@ const (
 	// holder of the lock documentsLock writes there.
 	documentsFolder = stagingPrefix + "~documents"
 	documentsLock   = "documents"
+	// documentsPatience bounds the wait for a lock that is held for one small write: beyond it the holder hangs.
+	documentsPatience = time.Minute
 )
 
 // Read returns a document; its version is the hash of its bytes.
@@ -82,6 +86,29 @@ func documentStaging(name string, when Condition) (folder string, locked bool) {
 		return stagingPrefix + owner, false
 	}
 	return documentsFolder, true
+}
+
+// lockDocuments takes the lock of conditional writes and removes what a killed holder has left.
+func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
+	select {
+	case d.writing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	unlock, err := d.waitForLock(ctx, root, documentsLock, Exclusive, documentsPatience)
+	if err == nil {
+		if err = root.RemoveAll(documentsFolder); err != nil {
+			err = errors.Join(err, unlock())
+		}
+	}
+	if err != nil {
+		<-d.writing
+		return nil, fmt.Errorf("lock %s: %w", lockPath(documentsLock), cause(err))
+	}
+	return func() error {
+		defer func() { <-d.writing }()
+		return unlock()
+	}, nil
 }
 
 func checkCondition(root FileSystem, name string, when Condition) error {

@@ -17,8 +17,6 @@ type stagedName struct {
 	Name string `json:"name"`
 }
 
-func stagingFolder(owner string) string { return stagingPrefix + Escape(owner) }
-
 // stagedPath returns the path of a staged file, empty if file.Staged is.
 func stagedPath(owner string, file File) (string, error) {
 	if file.Staged == nil {

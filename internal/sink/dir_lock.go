@@ -23,8 +23,6 @@ const (
 	// lockLogAfter is when a wait is first logged, lockLogInterval how often it is logged after that.
 	lockLogAfter    = 10 * time.Second
 	lockLogInterval = time.Minute
-	// documentsPatience bounds the wait for a lock that is held for one small write: beyond it the holder hangs.
-	documentsPatience = time.Minute
 	// maxLockTries bounds the attempts to lock a file that is still at its path once it is locked.
 	maxLockTries = 100
 	// maxLockFile bounds what is read of a lock's file.
@@ -182,29 +180,6 @@ func (d *Dir) sweepLocks(root FileSystem) {
 		// A file that cannot be removed is left to the next sweep.
 		_ = d.unlock(root, locksFolder+"/"+entry.Name(), f, free == nil || errors.Is(free, errors.ErrUnsupported))
 	}
-}
-
-// lockDocuments takes the lock of conditional writes and removes what a killed holder has left.
-func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
-	select {
-	case d.writing <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	unlock, err := d.waitForLock(ctx, root, documentsLock, Exclusive, documentsPatience)
-	if err == nil {
-		if err = root.RemoveAll(documentsFolder); err != nil {
-			err = errors.Join(err, unlock())
-		}
-	}
-	if err != nil {
-		<-d.writing
-		return nil, fmt.Errorf("lock %s: %w", lockPath(documentsLock), cause(err))
-	}
-	return func() error {
-		defer func() { <-d.writing }()
-		return unlock()
-	}, nil
 }
 
 // holderRecord is a line of a lock's file. A holder appends one when it takes the lock and, if it shares the lock,

@@ -2,7 +2,6 @@ package snapshottest
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/storetest"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -25,9 +25,7 @@ func PublishedAt() time.Time { return Morning().Add(90 * time.Minute) }
 
 func NewDir(t *testing.T, root string) *sink.Dir {
 	t.Helper()
-	return NewDirOn(t, root, func(system sink.FileSystem) sink.FileSystem {
-		return Tap{FileSystem: system, Before: func(string, string) error { return nil }} // It syncs nothing.
-	})
+	return storetest.NewDir(t, root, nil)
 }
 
 func NewDirOn(t *testing.T, root string, wrap func(sink.FileSystem) sink.FileSystem) *sink.Dir {
@@ -181,27 +179,7 @@ func TakeSnapshot(t *testing.T, store sink.Store, plan *snapshot.Plan) *snapshot
 // tree returns every file below root by path, and empty folders with a slash.
 func Tree(t *testing.T, root string) map[string]string {
 	t.Helper()
-	found := make(map[string]string)
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		if !entry.IsDir() {
-			data, err := os.ReadFile(path)
-			found[filepath.ToSlash(name)] = string(data)
-			return err
-		}
-		if inside, err := os.ReadDir(path); err != nil || len(inside) == 0 {
-			found[filepath.ToSlash(name)+"/"] = ""
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	return found
+	return storetest.Tree(t, root)
 }
 
 // names are the paths of a tree.
