@@ -25,8 +25,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestStatusClean aborts the uploads of a run that was killed days ago, but not those
-// of a held run or of a live one.
+// TestStatusClean aborts the uploads of a run that was killed days ago, but keeps the
+// uploads of a held run and a live one.
 func TestStatusClean(t *testing.T) {
 	t.Parallel()
 	g := newS3Storage(t)

@@ -28,11 +28,12 @@ type collector struct {
 	bodies    strings.Builder // uncompressed
 	resources []*resource.Resource
 	spans     []*trace.Span
-	// metrics are the newest state of each, which is cumulative.
+	// metrics holds the newest, cumulative state of each.
 	metrics map[string]*metrics.Metric
 }
 
-// newCollector answers as it should, unless answer does so first.
+// newCollector returns a collector that accepts everything. answer may answer a request
+// instead and return true.
 func newCollector(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) *collector {
 	t.Helper()
 	c := &collector{metrics: make(map[string]*metrics.Metric)}
@@ -40,15 +41,15 @@ func newCollector(t *testing.T, answer func(w http.ResponseWriter, r *http.Reque
 		if answer != nil && answer(w, r) {
 			return
 		}
-		if err := c.take(r); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest) // which the command tells of
+		if err := c.record(r); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest) // which the command reports
 		}
 	}))
 	t.Cleanup(c.Close)
 	return c
 }
 
-func (c *collector) take(r *http.Request) error {
+func (c *collector) record(r *http.Request) error {
 	var reader io.Reader = r.Body
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzip, err := gzip.NewReader(r.Body)
@@ -93,15 +94,15 @@ func (c *collector) take(r *http.Request) error {
 	return nil
 }
 
-// received is how many requests came.
+// received returns the number of requests.
 func (c *collector) received() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.headers)
 }
 
-// values are a metric's, summed by the attributes named, which are joined by a
-// blank: of a histogram how many were observed.
+// values returns a metric's values, or a histogram's counts, summed by the given
+// attributes, whose values are joined by blanks.
 func (c *collector) values(t *testing.T, name string, by ...string) map[string]int64 {
 	t.Helper()
 	c.mu.Lock()
@@ -138,7 +139,7 @@ func (c *collector) values(t *testing.T, name string, by ...string) map[string]i
 	return sums
 }
 
-// attributeMap are attributes as text.
+// attributeMap returns attributes as text.
 func attributeMap(list []*common.KeyValue) map[string]string {
 	found := make(map[string]string)
 	for _, a := range list {

@@ -14,20 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repository is where the pages are, seen from this package.
+// repository is the root of the repository.
 const repository = "../.."
 
-// page is a document for people: prose, and what stands in it as code.
+// page is a document: prose and the code in it.
 type page struct {
 	path, text string
-	// lines are those of code blocks, those that go on joined.
+	// lines are the lines of code blocks, with continuations joined.
 	lines []string
-	// spans are what stands between backticks.
+	// spans are the texts between backticks.
 	spans []string
 }
 
-// pages are the README, docs, what stands beside the examples, and the data
-// dictionary.
+// pages returns the README, docs, the pages of the examples, and the data dictionary.
 func pages(t *testing.T) []page {
 	t.Helper()
 	var found []page
@@ -67,8 +66,8 @@ func readPage(path, text string) page {
 	return d
 }
 
-// calls are the commands of shell that stand in a document, as words: lines and
-// spans divided where one command ends, without what stands before its name.
+// calls returns the words of each shell command in a document, without variables
+// set before its name.
 func (d *page) calls() [][]string {
 	var calls [][]string
 	for _, code := range slices.Concat(d.lines, d.spans) {
@@ -115,7 +114,7 @@ func TestDocumentsLinkToWhatThereIs(t *testing.T) {
 	require.Greater(t, followed, 10)
 }
 
-// headings are the anchors of a page, as they are made of its headings.
+// headings returns the anchors of a page's headings.
 func headings(text string) []string {
 	var anchors []string
 	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.+)$`).FindAllStringSubmatch(text, -1) {

@@ -24,9 +24,9 @@ import (
 )
 
 // TestHostileService meets every hostile answer in one run, one school each:
-// these schools fail and no other, nothing goes to another host, and the run
-// stays within its memory. The program is built as users build it, for the
-// race detector has a memory of its own.
+// exactly these schools fail, nothing is sent to another host, and memory stays
+// bounded. The program is built as users build it, as the race detector needs more
+// memory.
 func TestHostileService(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "growth-export")
@@ -84,7 +84,7 @@ func TestHostileService(t *testing.T) {
 	require.Less(t, usage.Maxrss>>10, int64(256), "megabytes at most")
 }
 
-// hostileFaults is one fault of every kind of hostile answer. Redirects lead to
+// hostileFaults returns one fault of every kind of hostile answer. Redirects lead to
 // the location, on another host.
 func hostileFaults(location string) []simulator.Fault {
 	faults := []simulator.Fault{

@@ -10,8 +10,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// identity is what distinguishes a command's log lines from those of other commands, as far as it is known. Its zero
-// value is ready to use.
+// identity distinguishes a command's log lines from other commands' lines. Its zero value is ready to use.
 type identity struct {
 	destination atomic.Pointer[string]
 	meter       atomic.Pointer[pipeline.Meter]

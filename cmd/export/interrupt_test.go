@@ -18,7 +18,7 @@ import (
 )
 
 // TestInterrupt ends a run in the middle: 130 within two seconds, nothing
-// visible, and a word on how to resume, which then works.
+// visible, and advice on how to resume, which then works.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
@@ -51,7 +51,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestInterruptedSimulate serves until it is told to stop.
+// TestInterruptedSimulate serves until interrupted.
 func TestInterruptedSimulate(t *testing.T) {
 	t.Parallel()
 	cmd, stderr := commandProcess(t, "simulate", "--schools", "2")
@@ -71,7 +71,7 @@ func TestInterruptedSimulate(t *testing.T) {
 	require.NoError(t, cmd.Wait(), stderr)
 }
 
-// TestAwaitDoesNotWaitForever gives up on work that does not heed its context.
+// TestAwaitDoesNotWaitForever gives up on work that ignores its context.
 func TestAwaitDoesNotWaitForever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

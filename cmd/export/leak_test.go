@@ -101,7 +101,7 @@ func TestNothingLeaks(t *testing.T) {
 	looked := 0
 	absent := func(what, value string) {
 		if len(value) < 5 {
-			return // such a text can stand anywhere
+			return // too short: it may occur by chance
 		}
 		looked++
 		if at := strings.Index(text, value); at >= 0 {
@@ -127,8 +127,8 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// identifiers are the values of a world that name a student or an educator, with
-// a column of each.
+// identifiers returns the values of a world that identify a student or an educator,
+// each with a column that holds it.
 func identifiers(t *testing.T, world *simulator.World) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -166,7 +166,7 @@ func identifiers(t *testing.T, world *simulator.World) map[string]string {
 	return found
 }
 
-// documents is the content of every file of a destination that is no data.
+// documents returns the content of all documents and reports of a destination.
 func documents(t *testing.T, dest string) string {
 	t.Helper()
 	var all strings.Builder

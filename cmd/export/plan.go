@@ -13,7 +13,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// planOptions holds the settings of plan: those of the planned run.
+// planOptions holds the settings of plan: the settings of a run, and one more.
 type planOptions struct {
 	runOptions
 	latency time.Duration

@@ -29,15 +29,15 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// purgeDest is a destination with a full snapshot, one as of a past date,
-// changes, and a run that was staged and not published.
+// purgeDest is a destination with a full snapshot, an as-of snapshot, a delta run,
+// and a run that is staged but not published.
 type purgeDest struct {
 	t     *testing.T
 	world *simulator.World
 	url   string
 	dest  []string // flags
 	env   []string
-	root  string // the folder of what is there
+	root  string // the folder of the files
 }
 
 func newPurgeDest(t *testing.T) *purgeDest {
@@ -50,7 +50,7 @@ func newPurgeDest(t *testing.T) *purgeDest {
 	return &purgeDest{t: t, world: world, url: address, dest: []string{"--dest", root}, root: root}
 }
 
-// at is the same site at another destination.
+// at returns a copy of s for another destination.
 func (s *purgeDest) at(root string, env []string, dest ...string) *purgeDest {
 	other := *s
 	other.root, other.env, other.dest = root, env, dest
@@ -83,7 +83,7 @@ func (s *purgeDest) fill() {
 	s.command(append(run, "--run-id", "staged", "--shard", "0/2", "--datasets", "all", "--partition-by", "district")...)
 }
 
-// verified expects every published run to be whole.
+// verified expects every published run to be complete.
 func (s *purgeDest) verified() {
 	s.t.Helper()
 	for _, run := range []string{"full", "past-2026-09-15", "changes"} {
@@ -98,7 +98,7 @@ func (s *purgeDest) purge(args ...string) *maintenance.PurgeReport {
 	return report
 }
 
-// dataFiles are the data files that are there, and the bytes of each.
+// dataFiles returns the bytes of each data file.
 func (s *purgeDest) dataFiles() map[string][]byte {
 	s.t.Helper()
 	found := make(map[string][]byte)
@@ -121,8 +121,8 @@ func (s *purgeDest) dataFiles() map[string][]byte {
 	return found
 }
 
-// requireGone expects none of the bids in the bytes of any file, where bounds
-// stand as they are, nor in any value of any page.
+// requireGone expects none of the bids in the raw bytes of any file, which contain
+// the bounds, or in any value of any page.
 func (s *purgeDest) requireGone(bids ...string) {
 	s.t.Helper()
 	for name, data := range s.dataFiles() {
@@ -134,8 +134,8 @@ func (s *purgeDest) requireGone(bids ...string) {
 	}
 }
 
-// textValues returns all texts of a Parquet file, dictionaries included, end to
-// end, as another reader than the command's sees them.
+// textValues returns all texts of a Parquet file, dictionaries included, read by
+// another library than the command's.
 func textValues(t *testing.T, data []byte) []byte {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
@@ -172,8 +172,8 @@ func textValues(t *testing.T, data []byte) []byte {
 	return texts
 }
 
-// requirePurged purges a school and then the district of another, and looks at
-// what is left.
+// requirePurged purges a school and then the district of another, and checks what
+// is left.
 func (s *purgeDest) requirePurged() {
 	s.t.Helper()
 	s.fill()
@@ -199,7 +199,7 @@ func (s *purgeDest) requirePurged() {
 		}
 		page, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(snapshot.ReportPath(run.RunID))))
 		require.NoError(s.t, err)
-		require.True(s.t, bytes.Contains(page, []byte(maintenance.PurgePath(report.ID))), "the page of run %s tells of the purge", run.RunID)
+		require.True(s.t, bytes.Contains(page, []byte(maintenance.PurgePath(report.ID))), "the report of run %s mentions the purge", run.RunID)
 	}
 	for name, data := range s.dataFiles() {
 		if !named[name] {
@@ -215,7 +215,7 @@ func (s *purgeDest) requirePurged() {
 	s.verified()
 	require.NotContains(s.t, s.command("status"), "problem")
 
-	// The exporter goes on as before, whatever was purged.
+	// Runs work as before.
 	s.command("run", "--base-url", s.url, "--progress", "none", "--log-level", "error", "--schools-per-file", "2",
 		"--run-id", "full-again", "--datasets", "all", "--partition-by", "district", "--replace")
 	s.command("verify")
@@ -272,8 +272,8 @@ func TestPurgeExactListing(t *testing.T) {
 }
 
 // TestPurgeThenRun purges four of ten schools that the service no longer lists.
-// The next run is not held back for having fewer rows and schools, as it is
-// while they have not been purged.
+// The next run is not held back for having fewer rows and schools, as it would be
+// without the purge.
 func TestPurgeThenRun(t *testing.T) {
 	t.Parallel()
 	sizes := []int{3, 2, 4, 3, 2, 3, 4, 2, 3, 2}
@@ -304,19 +304,19 @@ func TestPurgeThenRun(t *testing.T) {
 	s.command("verify")
 }
 
-// TestPurgeKilled ends purges by SIGKILL at random moments: every run is whole
-// at any time, and the same command comes to the same end.
+// TestPurgeKilled kills purges with SIGKILL at random moments: every run is complete
+// at any time, and repeating the command gives the same result.
 func TestPurgeKilled(t *testing.T) {
 	t.Parallel()
 	s := newPurgeDest(t)
 	s.fill()
 	school := s.world.Schools()[0].Bid
-	quiet := s.at(filepath.Join(t.TempDir(), "quiet"), nil)
-	quiet.dest = []string{"--dest", quiet.root}
-	require.NoError(t, os.CopyFS(quiet.root, os.DirFS(s.root)))
+	undisturbed := s.at(filepath.Join(t.TempDir(), "undisturbed"), nil)
+	undisturbed.dest = []string{"--dest", undisturbed.root}
+	require.NoError(t, os.CopyFS(undisturbed.root, os.DirFS(s.root)))
 	began := time.Now()
-	want := quiet.purge("--schools", school)
-	whole := time.Since(began)
+	want := undisturbed.purge("--schools", school)
+	duration := time.Since(began)
 
 	random := rand.New(rand.NewPCG(11, 0))
 	for kills := 0; kills < 5; {
@@ -326,8 +326,8 @@ func TestPurgeKilled(t *testing.T) {
 		for {
 			cmd := k.prepare("purge", "--schools", school)
 			require.NoError(t, cmd.Start())
-			timer := time.AfterFunc(time.Duration(random.Int64N(int64(whole))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
-			_ = cmd.Wait() // how it ended is looked at
+			timer := time.AfterFunc(time.Duration(random.Int64N(int64(duration))), func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+			_ = cmd.Wait() // The state holds the result.
 			timer.Stop()
 			status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 			require.True(t, ok)
@@ -340,7 +340,7 @@ func TestPurgeKilled(t *testing.T) {
 		}
 		k.verified()
 		require.NoDirExists(t, filepath.Join(k.root, "_staging"))
-		require.Equal(t, quiet.dataFiles(), k.dataFiles())
+		require.Equal(t, undisturbed.dataFiles(), k.dataFiles())
 		proofs, err := filepath.Glob(filepath.Join(k.root, "_purges", "*.json"))
 		require.NoError(t, err)
 		require.Len(t, proofs, 1, "one purge, one proof")

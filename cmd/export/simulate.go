@@ -74,7 +74,7 @@ func parseBreaks(words []string) ([]string, error) {
 	return breaks, nil
 }
 
-// parseSchools parses a number of schools. In simulator.Options, 0 is the default and -1 is none.
+// parseSchools parses a number of schools. In simulator.Options, 0 means the default and -1 means zero.
 func parseSchools(text string) (int, error) {
 	n, err := between(0, 100_000)(text)
 	if err == nil && n == 0 {

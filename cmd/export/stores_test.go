@@ -15,11 +15,11 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestOtherStores exports two nights, replaces the second, lets two publishers
-// race and purges a school on stores that differ from S3: one that lists uploads
-// as MinIO does, one behind a proxy that weakens ETags, and one that ignores the
-// conditions of writes. Whatever a store cannot do fails within a bounded time
-// with a clear error, and every snapshot that a pointer names is complete.
+// TestOtherStores takes two snapshots, replaces the second, lets two publishers race
+// and purges a school on stores that differ from S3: one lists uploads as MinIO does,
+// one weakens ETags in a proxy, and one ignores the conditions of writes. Whatever a
+// store cannot do fails within a bounded time with a clear error, and every snapshot
+// that a pointer names is complete.
 func TestOtherStores(t *testing.T) {
 	t.Parallel()
 	g := newS3Storage(t)
@@ -31,8 +31,8 @@ func TestOtherStores(t *testing.T) {
 		name    string
 		mode    s3test.Mode
 		warning string // of every run
-		// The exit codes: of the first night, the second, the second once more,
-		// and a purge.
+		// The exit codes of the first snapshot, the second, its replacement, and a
+		// purge.
 		first, second, again, purge int
 	}{
 		{name: "lists uploads by exact key", mode: s3test.ExactListing},
@@ -49,7 +49,7 @@ func TestOtherStores(t *testing.T) {
 			s.endpoint = g.server.Proxy(t, func(*http.Request) s3test.Fault { return s3test.NoFault }, test.mode).Endpoint
 			today := time.Now().UTC()
 			dates := []string{today.AddDate(0, 0, -1).Format(time.DateOnly), today.Format(time.DateOnly)}
-			scenario := func(id, date string, more ...string) *process {
+			takeSnapshot := func(id, date string, more ...string) *process {
 				return s.command(t, "run", append([]string{
 					"--simulate", "--simulate-schools", "4", "--datasets", "schools,students,test_results", "--run-id", id, "--snapshot-date", date,
 				}, more...)...)
@@ -70,21 +70,21 @@ func TestOtherStores(t *testing.T) {
 				return pointer.RunID
 			}
 
-			requireEnd(test.first, scenario("first", dates[0]).run())
+			requireEnd(test.first, takeSnapshot("first", dates[0]).run())
 			require.Equal(t, "first", current(dates[0]))
 
-			requireEnd(test.second, scenario("second", dates[1]).run())
+			requireEnd(test.second, takeSnapshot("second", dates[1]).run())
 			require.Equal(t, "second", current(dates[1]))
 
-			requireEnd(test.again, scenario("again", dates[1]).run())
+			requireEnd(test.again, takeSnapshot("again", dates[1]).run())
 			if test.again == exitOK {
 				require.Equal(t, "again", current(dates[1]))
 			} else {
 				require.Equal(t, "second", current(dates[1]), "the previous snapshot stays")
 			}
 
-			// Two publishers meet: one of them is the snapshot, and it is whole.
-			ends := runTogether(scenario("one", dates[1]), scenario("other", dates[1]))
+			// Two publishers race: one of them wins, and its snapshot is complete.
+			ends := runTogether(takeSnapshot("one", dates[1]), takeSnapshot("other", dates[1]))
 			winner := current(dates[1])
 			if test.again == exitOK {
 				require.Contains(t, []string{"one", "other"}, winner)
@@ -120,7 +120,7 @@ func TestOtherStores(t *testing.T) {
 	}
 }
 
-// isProof reports whether a purge's document says that it is done.
+// isProof reports whether the document of a purge has the state done.
 func (s *testDest) isProof(t *testing.T, path string) bool {
 	t.Helper()
 	var report struct {

@@ -24,7 +24,7 @@ import (
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// smallRunProcess is a run of the embedded service, which takes a moment.
+// smallRunProcess returns a short run of the embedded service.
 func smallRunProcess(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
 	cmd, stderr = commandProcess(t, "run", "--simulate", "--dest", filepath.Join(t.TempDir(), "out"), "--datasets", "schools,students",
@@ -33,15 +33,15 @@ func smallRunProcess(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *by
 	return cmd, stderr
 }
 
-// TestCollectorInTrouble changes nothing of a run but a warning and a bounded
-// time.
+// TestCollectorInTrouble expects a run to succeed, with a warning and after a bounded
+// wait.
 func TestCollectorInTrouble(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	for name, test := range map[string]struct {
 		endpoint, says string
-		most           time.Duration
+		maxTime        time.Duration
 	}{
 		"down": {closed.URL, "connection refused", 5 * time.Second},
 		"slow": {newCollector(t, hang).URL, "the collector took more than 5s", 10 * time.Second},
@@ -59,7 +59,7 @@ func TestCollectorInTrouble(t *testing.T) {
 			cmd, stderr := smallRunProcess(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+test.endpoint)
 			began := time.Now()
 			require.NoError(t, cmd.Run(), stderr)
-			require.Less(t, time.Since(began), test.most)
+			require.Less(t, time.Since(began), test.maxTime)
 			require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr)
 			require.Contains(t, stderr.String(), "growth-export: warning: OpenTelemetry: not everything was sent: ")
 			require.Contains(t, stderr.String(), test.says)
@@ -67,9 +67,9 @@ func TestCollectorInTrouble(t *testing.T) {
 	}
 }
 
-// TestTelemetryTellsNoSecrets: what OpenTelemetry has to say of an address is
-// told without what may be a password in it.
-func TestTelemetryTellsNoSecrets(t *testing.T) {
+// TestTelemetryWarningsHideSecrets expects OpenTelemetry's complaint about an address
+// without the password in it.
+func TestTelemetryWarningsHideSecrets(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, nil)
 	cmd, stderr := smallRunProcess(t, "OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@collector:port",
@@ -80,16 +80,16 @@ func TestTelemetryTellsNoSecrets(t *testing.T) {
 	require.Positive(t, c.received())
 }
 
-// hang lets a request wait until its sender gives up.
+// hang blocks a request until its sender gives up.
 func hang(_ http.ResponseWriter, r *http.Request) bool {
-	_, _ = io.Copy(io.Discard, r.Body) // before that nobody looks whether the sender is there
+	_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the sender is gone
 	<-r.Context().Done()
 	return true
 }
 
-// TestTelemetryThatIsBeingSentAtTheEnd: what shutting down breaks off is no
-// trouble, for all of it is sent.
-func TestTelemetryThatIsBeingSentAtTheEnd(t *testing.T) {
+// TestTelemetrySentDuringShutdown expects no warning about requests that the shutdown
+// interrupts, as it sends everything again.
+func TestTelemetrySentDuringShutdown(t *testing.T) {
 	t.Parallel()
 	for _, temporality := range []string{"cumulative", "delta"} {
 		var mu sync.Mutex
@@ -110,8 +110,8 @@ func TestTelemetryThatIsBeingSentAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestTelemetryNotAsked sends nothing, and says why where something was asked
-// that is not done.
+// TestTelemetryNotAsked expects nothing to be sent, and a warning if the environment
+// asks for something unsupported.
 func TestTelemetryNotAsked(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, nil)
@@ -141,8 +141,8 @@ func TestTelemetryNotAsked(t *testing.T) {
 	}
 }
 
-// TestTelemetryAsTheEnvironmentSays reaches a collector whose certificate only
-// the environment knows, and leaves traces to the sampler.
+// TestTelemetryAsTheEnvironmentSays takes the collector's certificate and the sampler
+// from the environment.
 func TestTelemetryAsTheEnvironmentSays(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, nil)
@@ -159,8 +159,7 @@ func TestTelemetryAsTheEnvironmentSays(t *testing.T) {
 	require.Equal(t, metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_DELTA, c.metrics["growth_export.rows"].GetSum().GetAggregationTemporality())
 }
 
-// TestTelemetryOfCommands sends how each command ended, that of an interrupted
-// run within its time.
+// TestTelemetryOfCommands expects the exit code and the spans of each command.
 func TestTelemetryOfCommands(t *testing.T) {
 	t.Parallel()
 	dest := filepath.Join(t.TempDir(), "out")

@@ -9,8 +9,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 )
 
-// TestTelemetryOff holds that where no collector is to be told nobody stands
-// between a run and its meter.
+// TestTelemetryOff expects a run to use its meter directly if there is no collector.
 func TestTelemetryOff(t *testing.T) {
 	t.Parallel()
 	a, _, _ := testApp(nil)

@@ -82,7 +82,7 @@ func TestTelemetryOfARun(t *testing.T) {
 	looked := 0
 	absent := func(what, value string) {
 		if len(value) < 5 {
-			return // such a text can stand anywhere
+			return // too short: it may occur by chance
 		}
 		looked++
 		require.NotContains(t, received, value, "%s leaked", what)
@@ -228,7 +228,7 @@ func (c *collector) requireTrace(t *testing.T, manifest *snapshot.Manifest, scho
 	require.EqualValues(t, 1, places["run plan"])
 	require.EqualValues(t, 1, places["run fetch"])
 	require.EqualValues(t, 1, places["run publish"])
-	require.Equal(t, 3*perSchool+3, places["run fetch stage"], "three buckets, and that of the lookups")
+	require.Equal(t, 3*perSchool+3, places["run fetch stage"], "three buckets, and the lookups")
 	require.Equal(t, perSchool*int64(schools), places["run fetch school"])
 	require.Equal(t, manifest.Requests.Total, places["run plan GET"]+places["run fetch school GET"])
 	require.GreaterOrEqual(t, again, manifest.Requests.Retries, "with a new token an attempt is sent twice")
