@@ -18,7 +18,7 @@ import (
 // or had no plan: it can be started over but not resumed. Runs that are staged,
 // held or being published are never touched.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
-	// What is staged is read first: a run that begins meanwhile is not in it.
+	// List staged files first, so that runs that begin later are not among them.
 	staged, err := catalog.Staged(ctx)
 	if err != nil {
 		return nil, err

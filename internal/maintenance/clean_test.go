@@ -51,7 +51,7 @@ func TestClean(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cleaned, "a run that makes progress is alive, and a plan may be on its way")
 
-	// A day later nobody has resumed them, but one has gone on.
+	// A day later none is resumed, but one has made progress.
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), 48*time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, cleaned)

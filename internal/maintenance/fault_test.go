@@ -72,8 +72,7 @@ func purgeNights(ctx context.Context, store sink.Store) error {
 	return err
 }
 
-// commands are what happens at a destination that has a snapshot of the day
-// before already.
+// commands returns the commands to run at a destination that already has a snapshot of the day before.
 func commands() []func(context.Context, sink.Store) error {
 	return []func(context.Context, sink.Store) error{exportNight, purgeNights}
 }
@@ -86,9 +85,8 @@ func yesterday(t *testing.T) string {
 	return root
 }
 
-// settled is a tree without the proofs of purges, which a purge that is done
-// twice writes twice, and without what the next writer clears away: the files of
-// locks, which lock nothing once they are not held, and temporary documents.
+// settled returns a tree without proofs of purges, of which a repeated purge writes two, and without files that the next
+// writer removes: lock files that are not held, and temporary documents.
 func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := snapshottest.Tree(t, root)
@@ -174,7 +172,7 @@ func requireSoundPointers(t *testing.T, root, when string) {
 	}
 }
 
-// faulty is a destination whose n-th call fails, and a counter of the calls.
+// faulty returns a destination whose n-th call fails, and a counter of the calls.
 func faulty(t *testing.T, root string, n int64) (*sink.Dir, *atomic.Int64) {
 	t.Helper()
 	calls := new(atomic.Int64)

@@ -17,8 +17,7 @@ import (
 type PruneOptions struct {
 	// Kinds are the kinds of snapshots that are pruned; empty means all.
 	Kinds []snapshot.Kind
-	// Keep is how many snapshots of each kind are kept, those of the newest
-	// dates.
+	// Keep is how many of the newest snapshots of each kind are kept.
 	Keep int
 	// KeepDays keeps the full snapshots and the changes of the last so many days
 	// and today's, and the as-of snapshots that were taken in them, however long
@@ -128,7 +127,7 @@ func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
 	return unreadable
 }
 
-// spared are the runs that are never removed.
+// spared returns the runs that are never removed.
 func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
 	spared := make(map[string]bool)
 	latest, _, err := snapshot.ReadDocument[snapshot.Latest](ctx, p.catalog, snapshot.LatestPath)

@@ -118,7 +118,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneLeaves what is not published, what it cannot judge, and tells of it.
+// TestPruneLeaves keeps and reports runs that are not published or cannot be read.
 func TestPruneLeaves(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -185,7 +185,7 @@ func (stuck) Lock(context.Context, string, sink.LockMode, time.Duration) (func()
 	return func() error { return errStuck }, nil
 }
 
-// TestLockThatCannotBeGivenUp is told of, though what was asked for is done.
+// TestLockThatCannotBeGivenUp expects an error although the work is done.
 func TestLockThatCannotBeGivenUp(t *testing.T) {
 	t.Parallel()
 	store := stuck{snapshottest.NewDir(t, t.TempDir())}

@@ -20,11 +20,10 @@ import (
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, or of some districts and their
-// schools, from every published run at a destination, and drops what unfinished
-// runs have staged, for nobody can look into that: their next command plans and
-// fetches anew. Ledgers, plans and manifests, which name schools and hold
-// nothing of students, stay. See bids for the rows, knowledge for the schools of
-// a district.
+// schools, from every published run at a destination. It drops what unfinished
+// runs have staged, which cannot be read: their next command plans and fetches
+// again. Ledgers, plans and manifests stay: they name schools but have no
+// student data. See bids for the rows, knowledge for the schools of a district.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are
 // staged and a Change puts them in the place of the old ones. A purge that was
@@ -90,7 +89,7 @@ type purging struct {
 	seen       set                     // bids that were asked for and found in a row
 }
 
-// newPurging begins a report, or goes on with that of a killed purge.
+// newPurging begins a report, or continues the report of a killed purge.
 func newPurging(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purging, error) {
 	p := &purging{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
@@ -136,7 +135,7 @@ func (p *purging) survey(ctx context.Context) error {
 	}
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
-		return fmt.Errorf("purge: what a run consists of cannot be told: %w", err)
+		return fmt.Errorf("purge: cannot read which files a run has: %w", err)
 	}
 	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
@@ -233,7 +232,7 @@ func (p *purging) findUnfinished(ctx context.Context, entries []sink.Entry) erro
 	return nil
 }
 
-// bidsOf are the bids whose rows are purged from a run.
+// bidsOf returns the bids whose rows are purged from a run.
 func (p *purging) bidsOf(run string) bids {
 	b := bids{schools: make(set), districts: make(set)}
 	for _, school := range p.report.Asked.Schools {

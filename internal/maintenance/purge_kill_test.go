@@ -65,8 +65,7 @@ func requireKilledAnywhere(t *testing.T, start string, do func(context.Context, 
 	}
 }
 
-// stillPointed tells whether readers can find the run: its pointer names it, or
-// its manifest is there and needs none.
+// stillPointed reports whether readers can find the run: its pointer names it, or its manifest exists and needs no pointer.
 func stillPointed(ctx context.Context, store sink.Store, run string) (bool, error) {
 	change, _, err := snapshot.At(store).CurrentChange(ctx, run)
 	if err != nil || change != nil && change.Prunes() {
@@ -74,7 +73,7 @@ func stillPointed(ctx context.Context, store sink.Store, run string) (bool, erro
 	}
 	manifest, err := snapshot.At(store).ReadManifest(ctx, run)
 	if err != nil {
-		return false, nil //nolint:nilerr // A run without a manifest is no run.
+		return false, nil //nolint:nilerr // A run without a manifest does not exist for readers.
 	}
 	return manifest.Status == snapshot.Published, nil
 }

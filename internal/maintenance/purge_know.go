@@ -25,8 +25,7 @@ type knowledge struct {
 	listed map[string]set
 	// everywhere are the districts of schools over all runs.
 	everywhere map[string]set
-	// recorded are the schools that a purge has resolved which was killed: what
-	// it knew may be purged by now.
+	// recorded holds the schools that an interrupted purge had resolved; the rows it resolved them from may be gone.
 	recorded set
 }
 
@@ -149,7 +148,7 @@ func within(a, b set) bool {
 	return true
 }
 
-// named tells whether the plan names one of the bids.
+// named reports whether the plan names one of the bids.
 func (b *bids) named(plan *snapshot.Plan) bool {
 	for _, school := range plan.Schools {
 		if b.schools[school.Bid] || b.districts[school.District] ||

@@ -26,7 +26,7 @@ type bids struct {
 	schools, districts set
 }
 
-// schoolColumns hold the bid of a school, districtColumns that of a district.
+// schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district.
 func schoolColumns() []string { return []string{"requested_school_bid", "school_bid"} }
 
 func districtColumns() []string {
@@ -45,9 +45,8 @@ func matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
 	return slices.Compact(wanted)
 }
 
-// recordKey returns the columns that tell which record a row is, or is an
-// element of: the key of the dataset's first table, as it stands in this one.
-// None for a dataset of one table, or for a table that is not declared.
+// recordKey returns the columns that identify the record of a row: the key of the dataset's first table, within this table.
+// It returns none for a dataset of one table, or for a table that is not declared.
 func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	if dataset == nil || len(dataset.Tables) < 2 {
 		return nil
@@ -67,14 +66,12 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
-// match tells of the rows of one table, read whole or in matchColumns, whether
-// they are purged. Tables of one dataset and bucket share the records, and are
-// read in the order in which they are declared.
+// match decides which rows of one table are purged; the table is read whole or in matchColumns. Tables of one dataset and
+// bucket share the records, and are read in the order in which they are declared.
 type match struct {
 	bids
 	schoolAt, districtAt []int
-	// requests are the columns that say what was asked for, which stand in
-	// child rows too.
+	// requests are the columns with parameters of the call, which child rows have too.
 	requests map[int]bool
 	key      []int // of the record; -1 for a column that the file lacks
 	first    bool  // the table is the first of its dataset
@@ -113,7 +110,7 @@ func newMatch(b bids, columns, table *schemas.Table, dataset *schemas.Dataset, r
 	return m
 }
 
-// row tells whether row i is purged.
+// row reports whether row i is purged.
 func (m *match) row(batch *rows.Batch, i int) bool {
 	requested, told := m.among(batch, i, m.schoolAt, m.schools)
 	requestedDistrict, toldDistrict := m.among(batch, i, m.districtAt, m.districts)
@@ -129,8 +126,7 @@ func (m *match) row(batch *rows.Batch, i int) bool {
 	return !m.first && len(m.records) > 0 && m.records[string(m.recordOf(batch, i))]
 }
 
-// among tells whether a column holds one of the bids: one that says what was
-// asked for, or another.
+// among reports whether a column holds one of the bids: a column with a parameter of the call, or another one.
 func (m *match) among(batch *rows.Batch, i int, columns []int, of set) (requested, told bool) {
 	if len(of) == 0 {
 		return false, false

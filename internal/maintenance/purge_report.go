@@ -37,8 +37,7 @@ type PurgeReport struct {
 	DryRun        bool       `json:"dry_run,omitempty"`
 	ToolVersion   string     `json:"tool_version"`
 	Asked         PurgeAsked `json:"asked"`
-	// Schools are those whose rows are purged from some run, those of the
-	// districts included.
+	// Schools are the schools whose rows are purged from some run, including the districts' schools.
 	Schools []string `json:"schools"`
 	// Unknown are bids that occur in no table, plan, ledger or manifest.
 	Unknown    []string  `json:"unknown"`
@@ -57,8 +56,7 @@ type PurgeReport struct {
 	// NotReached says where the rows may still be.
 	NotReached []string `json:"not_reached"`
 
-	// resumed tells that the report is that of a purge that was killed: there
-	// is a proof to be written, though nothing may be left to do.
+	// resumed marks the report of a purge that was killed: its proof must be written even if nothing is left to do.
 	resumed bool
 }
 
@@ -89,7 +87,7 @@ type PurgeReread struct {
 	RowsMentioning map[string]int64 `json:"rows_mentioning"`
 }
 
-// PurgePath is where the proof of a purge is.
+// PurgePath returns the path of the proof of a purge.
 func PurgePath(id string) string { return snapshot.PurgesPrefix + id + ".json" }
 
 // Nothing tells that there was nothing to do.
@@ -97,7 +95,7 @@ func (r *PurgeReport) Nothing() bool {
 	return len(r.Runs) == 0 && len(r.DroppedRuns) == 0 && !r.resumed
 }
 
-// id is the same for the same bids.
+// id returns an id that is the same for the same bids.
 func (a PurgeAsked) id() string {
 	text, _ := json.Marshal(a) // texts alone, which always encode
 	sum := sha256.Sum256(text)

@@ -78,8 +78,7 @@ func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 // rewritten file: stores tell the run by a name of that form.
 const generationDigits = 4
 
-// partNumber returns the number in the name of a data file as it was published,
-// and what stands before and behind.
+// partNumber returns the number in the name of a published data file, and the text before and after it.
 func partNumber(path string) (before, number, behind string, ok bool) {
 	slash := strings.LastIndexByte(path, '/') + 1
 	name, ok := strings.CutPrefix(path[slash:], "part-")
@@ -103,7 +102,7 @@ func partOf(path, folder string) string {
 	return part
 }
 
-// rewrittenPath is where the file goes that takes the place of the one at path.
+// rewrittenPath returns the path of the file that replaces the one at path.
 func rewrittenPath(path string, generation int) (string, error) {
 	before, number, behind, ok := partNumber(path)
 	if !ok || generation >= 10000 {

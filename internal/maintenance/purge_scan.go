@@ -168,7 +168,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 	return nil
 }
 
-// strayHolds tells whether a file that no run names holds rows.
+// strayHolds reports whether a file that no run names has rows to purge.
 func (p *purging) strayHolds(ctx context.Context, path string) (bool, error) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "as_of/"), "changes/"), "/")
 	table, dataset, ok := schemas.FindTable(name)

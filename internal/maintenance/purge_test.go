@@ -177,8 +177,7 @@ func TestPurgeAgain(t *testing.T) {
 	require.Contains(t, snapshottest.Tree(t, root), "students/snapshot_date="+snapshottest.Today+"/part-00000002-"+snapshottest.LatestRun+".parquet")
 }
 
-// TestPurgeUnfinished drops runs that are not published, for what they have
-// staged cannot be looked into, and none where the bid is nobody's.
+// TestPurgeUnfinished drops unpublished runs, whose staged files cannot be read, but none if the bid is unknown.
 func TestPurgeUnfinished(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

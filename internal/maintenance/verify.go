@@ -45,7 +45,7 @@ type Problem struct {
 // String names the file and what is wrong with it.
 func (p Problem) String() string { return p.Path + ": " + p.Problem }
 
-// OK tells whether nothing was found wrong.
+// OK reports whether no problem was found.
 func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 
 // isMissing is the problem of a file that is not there.
@@ -66,7 +66,7 @@ func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) 
 		if err != nil || report.OK() {
 			return report, err
 		}
-		if stands, err := v.stands(ctx, target); stands || err != nil {
+		if stands, err := v.unchanged(ctx, target); stands || err != nil {
 			return report, err
 		}
 	}
@@ -101,9 +101,9 @@ type verification struct {
 	report   *VerifyReport
 }
 
-// stands reports whether the pointers and the manifest are still the ones that
+// unchanged reports whether the pointers and the manifest are still the ones that
 // were verified.
-func (v *verification) stands(ctx context.Context, target VerifyTarget) (bool, error) {
+func (v *verification) unchanged(ctx context.Context, target VerifyTarget) (bool, error) {
 	again := &verification{catalog: v.catalog, report: &VerifyReport{}}
 	found, err := again.locate(ctx, target)
 	if err != nil || found.run != v.report.RunID || !maps.Equal(again.pointers, v.pointers) {
@@ -231,7 +231,7 @@ func (v *verification) plan(ctx context.Context, path, run string, manifest *sna
 		v.problem(path, "it is the manifest of another run")
 	}
 	if manifest.Ledger.Path != snapshot.LedgerPath(run) {
-		v.problem(path, "its ledger is not that of its run")
+		v.problem(path, "its ledger belongs to another run")
 	}
 	plan, err := v.catalog.ReadPlan(ctx, run)
 	if err != nil {

@@ -97,7 +97,7 @@ func (v *verification) pointer(ctx context.Context, path string) (*snapshot.Poin
 		return nil, err
 	}
 	if pointer.Manifest != snapshot.ManifestPath(pointer.RunID) {
-		v.problem(path, "its manifest is not that of its run")
+		v.problem(path, "its manifest belongs to another run")
 		return nil, nil
 	}
 	return pointer, nil
@@ -112,7 +112,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is no help; what it named may be found all the same.
+	// The pointer is unusable, but its run may be found in another way.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err
@@ -155,7 +155,7 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 		return v.locateDate(ctx, snapshot.Full, newest.SnapshotDate)
 	}
 	if latest.Manifest != snapshot.ManifestPath(latest.RunID) {
-		v.problem(snapshot.LatestPath, "its manifest is not that of its run")
+		v.problem(snapshot.LatestPath, "its manifest belongs to another run")
 	}
 	found, err := v.locateDate(ctx, snapshot.Full, latest.SnapshotDate)
 	if err != nil {

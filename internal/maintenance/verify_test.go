@@ -28,7 +28,7 @@ func TestVerifyFindsEveryChange(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run-1", snapshottest.Few))
 	whole := snapshottest.Tree(t, root)
-	delete(whole, snapshot.PlanPath("run-1")) // a plan is no part of what was published
+	delete(whole, snapshot.PlanPath("run-1")) // plans are not verified
 	require.Len(t, whole, 3+2+1)
 	source := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for name, data := range whole {
@@ -154,7 +154,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 		},
 		{
 			"the ledger", func(m *snapshot.Manifest) { m.Ledger.Path = snapshot.PlanPath("run-1") },
-			"_runs/run-1/manifest.json: its ledger is not that of its run",
+			"_runs/run-1/manifest.json: its ledger belongs to another run",
 		},
 	}
 	for _, test := range tests {

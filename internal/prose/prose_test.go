@@ -29,9 +29,7 @@ const root = "../.."
 func notYetClean() []string {
 	return []string{
 		"cmd/export",
-		"internal/maintenance",
 		"internal/pipeline",
-		"internal/snapshot",
 	}
 }
 

@@ -39,7 +39,7 @@ type Change struct {
 type Claim struct {
 	// PlannedAt orders the runs of a date.
 	PlannedAt time.Time `json:"planned_at"`
-	// Today and Replace are those of the run's Candidate.
+	// Today and Replace are as in the run's Candidate.
 	Today   bool `json:"today"`
 	Replace bool `json:"replace"`
 	// Replaces are the runs that lose the date to this one.

@@ -9,9 +9,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// encodeDocument returns a document as it is stored: indented, members in the
-// order of their declaration and maps in that of their keys, a newline at the
-// end. Equal documents have equal bytes.
+// EncodeDocument returns a document as it is stored: indented, members in the order of declaration, maps sorted by key, a
+// newline at the end. Equal documents have equal bytes.
 func EncodeDocument(document any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

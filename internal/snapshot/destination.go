@@ -40,9 +40,8 @@ func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy stri
 	return c.checkPartitioning(ctx, entries, partitionBy, true)
 }
 
-// settleDestination is CheckDestination for a run that is about to be published:
-// only published runs count, and accepting another service makes the destination
-// that service's.
+// settleDestination does the work of CheckDestination for a run that is about to be published: only published runs count,
+// and accepting another service assigns the destination to it.
 func (c Catalog) settleDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {

@@ -40,8 +40,7 @@ type Scope struct {
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
 }
 
-// Filtered tells whether the run was restricted to some schools: such a run
-// never becomes _latest.json.
+// Filtered reports whether the run was restricted to some schools. Such a run never becomes _latest.json.
 func (s Scope) Filtered() bool { return len(s.Schools) > 0 || len(s.Districts) > 0 }
 
 // Plan is _runs/<run>/plan.json: what a run will do, pinned when it starts.
@@ -75,8 +74,7 @@ type Plan struct {
 	// Districts are those of 4.2 in the order of their bids, where the run
 	// needs them.
 	Districts []string `json:"districts,omitempty"`
-	// FailedSchools are schools that the run was asked for, or told of, and
-	// cannot fetch: unknown bids of --schools, schools without a bid.
+	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
 	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
 	Buckets       []Bucket        `json:"buckets"`
 }
@@ -129,8 +127,7 @@ type Journal struct {
 	StagedAt time.Time    `json:"staged_at"`
 }
 
-// Failed tells whether a school of the journal failed: its bucket is done
-// again when the run is.
+// Failed reports whether a school of the journal failed. Resuming the run then repeats the bucket.
 func (j *Journal) Failed() bool {
 	for i := range j.Ledger {
 		if j.Ledger[i].Status == StatusFailed {
@@ -215,8 +212,7 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []Check `json:"checks"`
-	// Replaces are the runs that this one took the date from, as it stood when
-	// publishing began.
+	// Replaces are the runs that this one took the date from, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons to hold the run back that were overruled with
 	// --accept-held.

@@ -54,9 +54,8 @@ func (c Catalog) Gather(ctx context.Context, plan *Plan) (*Gathered, error) {
 	return c.gatherWith(ctx, plan, c.Holds)
 }
 
-// GatherIntact is Gather for a run that is about to be published: staged files
-// that another process staged are read again (Store.Intact), because they may
-// have waited for days.
+// GatherIntact does the same as Gather for a run that is about to be published: files staged by another process are read
+// again (Store.Intact), because they may have waited for days.
 func (c Catalog) GatherIntact(ctx context.Context, plan *Plan) (*Gathered, error) {
 	return c.gatherWith(ctx, plan, c.Intact)
 }
@@ -236,8 +235,8 @@ func (g *Gathered) addFailedSchools() {
 	}
 }
 
-// openSchools tells of each school of the plan whether something of it is
-// missing yet: of such a school nobody knows that it is ok.
+// openSchools reports for each school of the plan whether some of its tasks are not staged. Such a school is not known to be
+// ok.
 func (g *Gathered) openSchools() []bool {
 	open := make([]bool, len(g.Plan.Schools))
 	for _, unit := range g.Missing {
@@ -302,8 +301,8 @@ func (g *Gathered) finish(drift *DriftSums) {
 	g.Schools.Total = int64(len(g.Plan.Schools) + len(g.Plan.FailedSchools))
 }
 
-// Preview returns what the manifest of the run would be if it were published as
-// it stands: its files are not visible, and it has no status.
+// Preview returns the manifest that the run would have if it were published now: its files are not visible, and it has no
+// status.
 func (g *Gathered) Preview() *Manifest {
 	manifest, _ := g.manifest()
 	manifest.Status = ""

@@ -49,7 +49,7 @@ func (c Catalog) WriteJournal(ctx context.Context, run string, journal *Journal)
 	return nil
 }
 
-// sameStaged tells whether two files are the same staged one.
+// sameStaged reports whether both are the same staged file.
 func sameStaged(a, b sink.File) bool {
 	return a.Path == b.Path && bytes.Equal(compactJSON(a.Staged), compactJSON(b.Staged))
 }
@@ -102,8 +102,8 @@ func (c Catalog) ReadJournals(ctx context.Context, run string) ([]*Journal, erro
 	return journals, nil
 }
 
-// covers tells whether the journal has a file of every table of its dataset and
-// a ledger row for every school of its bucket, and none else.
+// covers reports whether the journal has exactly one file per table of its dataset and one ledger row per school of its
+// bucket.
 func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	if len(j.Files) != len(dataset.Tables) {
 		return false

@@ -42,8 +42,8 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		// every is 1 to be killed before each operation, more to pass over
-		// some: a kill costs dear, and most steps are those of other tests.
+		// every is 1 to be killed before each operation, more to skip some: kills are expensive, and other tests cover
+		// most steps.
 		every int
 		setUp func(t *testing.T, store sink.Store)
 	}{
@@ -69,7 +69,7 @@ func TestKilledAnywhere(t *testing.T) {
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full", snapshottest.Few))
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few, func(p *snapshot.Plan) { p.Kind = snapshot.Delta }), nil)
 		}},
-		{"a run that was begun and lost its date meanwhile", 1, func(t *testing.T, store sink.Store) {
+		{"a run that lost its date after it began to be published", 1, func(t *testing.T, store sink.Store) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few), nil)
 			begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "new"), snapshottest.Options(), "")
@@ -225,7 +225,7 @@ func TestManyPublishersOfARun(t *testing.T) {
 						}
 						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if _, missing := errors.AsType[*snapshot.MissingError](err); missing {
-							// Another one was through with it while this one gathered.
+							// Another process finished it while this one gathered.
 							err = snapshottest.FinishAll(t.Context(), store)
 						}
 						return err

@@ -29,31 +29,31 @@ const LatestPath = "_latest.json"
 // fetched per school.
 const LookupBucket = -1
 
-// runPath is the folder of a run's documents.
+// runPath returns the folder of a run's documents.
 func runPath(run string) string { return RunsPrefix + sink.Escape(run) + "/" }
 
-// PlanPath is where the plan of a run is.
+// PlanPath returns the path of plan.json.
 func PlanPath(run string) string { return runPath(run) + PlanName }
 
-// ManifestPath is where the manifest of a published run is.
+// ManifestPath returns the path of manifest.json, which published runs have.
 func ManifestPath(run string) string { return runPath(run) + ManifestName }
 
-// LedgerPath is where the ledger of a published run is.
+// LedgerPath returns the path of ledger.parquet, which published runs have.
 func LedgerPath(run string) string { return runPath(run) + LedgerName }
 
-// ReportPath is where the page is that shows what a run did.
+// ReportPath returns the path of report.html.
 func ReportPath(run string) string { return runPath(run) + reportName }
 
-// HeldPath is where it says why a run was held back.
+// HeldPath returns the path of held.json.
 func HeldPath(run string) string { return runPath(run) + heldName }
 
 // ChangePath returns the path of change.json.
 func ChangePath(run string) string { return runPath(run) + ChangeName }
 
-// AlivePath is the path of alive.json, the sign of life of a run.
+// AlivePath returns the path of alive.json, the sign of life of a run.
 func AlivePath(run string) string { return runPath(run) + aliveName }
 
-// JournalPath is where the journal of a staged unit is.
+// JournalPath returns the path of the journal of a staged unit.
 func JournalPath(run string, bucket int, dataset string) string {
 	if bucket == LookupBucket {
 		return fmt.Sprintf("%s%slookup-%s.json", runPath(run), journalName, sink.Escape(dataset))
@@ -61,8 +61,8 @@ func JournalPath(run string, bucket int, dataset string) string {
 	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), journalName, bucket, sink.Escape(dataset))
 }
 
-// PointerPath is where the run of a date is named; empty for delta runs, which
-// do not replace one another and have no pointer.
+// PointerPath returns the path of the pointer that names the run of a date. It is empty for delta runs, which do not replace
+// one another and have no pointer.
 func PointerPath(kind Kind, date string) string {
 	switch kind {
 	case Full:
@@ -74,7 +74,7 @@ func PointerPath(kind Kind, date string) string {
 	return ""
 }
 
-// DatePath is the folder of a table's files of one date, slash included.
+// DatePath returns the folder of a table's files of one date, with a slash at the end.
 func DatePath(kind Kind, table, date string) string {
 	top := ""
 	switch kind {
@@ -87,8 +87,8 @@ func DatePath(kind Kind, table, date string) string {
 	return top + table + "/snapshot_date=" + sink.Escape(date) + "/"
 }
 
-// DataPath is where the file of a table of one bucket will be. The bucket of the
-// lookups, whose tables are its own, counts as the first.
+// DataPath returns the path of a table's file of one bucket. The bucket of the lookups has tables of its own and counts as
+// the first.
 func (p *Plan) DataPath(table string, bucket int) string {
 	folder := DatePath(p.Kind, table, p.SnapshotDate)
 	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {

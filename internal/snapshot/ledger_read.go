@@ -20,8 +20,7 @@ type ledgerRecord struct {
 	received, dropped, written int64
 }
 
-// ledgerColumns are the columns of the ledger that are read back, in the order
-// of ledgerRecord.
+// ledgerColumns returns the columns of the ledger that are read back, in the order of ledgerRecord.
 func ledgerColumns() *schemas.Table {
 	return ColumnsOf(LedgerTable(), "dataset", "requested_school_bid", "status",
 		"records_received", "duplicates_dropped", "rows_written")
@@ -44,7 +43,7 @@ func (c Catalog) ReadLedger(ctx context.Context, run string, use func(*LedgerRow
 	})
 }
 
-// ledgerRowOf is what appendLedger has written.
+// ledgerRowOf returns a row written by appendLedger.
 func ledgerRowOf(batch *rows.Batch, i int) LedgerRow {
 	next := -1
 	text := func() string {

@@ -118,14 +118,13 @@ func (p *Plan) check(run string) error {
 	}
 	for _, name := range p.Scope.Datasets {
 		if _, ok := schemas.Find(name); !ok {
-			return fmt.Errorf("this growth-export knows no dataset %q", name)
+			return fmt.Errorf("this growth-export does not know dataset %q", name)
 		}
 	}
 	return nil
 }
 
-// CreatePlan writes the plan of a new run, or returns the one that stands: all
-// processes of a run follow the plan of the first.
+// CreatePlan writes the plan of a new run, or returns the existing one: all processes of a run follow the plan of the first.
 func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
 	err := c.WriteDocument(ctx, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
 	if errors.Is(err, sink.ErrConflict) {
@@ -137,8 +136,7 @@ func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
 	return plan, nil
 }
 
-// Equal tells whether two runs cover the same, in whatever order it was asked
-// for.
+// Equal reports whether two scopes cover the same, in any order.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
 // Differences names the settings in which a standing scope differs from the

@@ -95,10 +95,10 @@ func TestPlanIsThatOfTheFirst(t *testing.T) {
 func TestPlansThatCannotBeFollowed(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*snapshot.Plan){
-		"has format version 2":           func(p *snapshot.Plan) { p.FormatVersion = 2 },
-		"it is the plan of another run":  func(p *snapshot.Plan) { p.RunID = "other" },
-		"bucket 1 is not of its schools": func(p *snapshot.Plan) { p.Buckets[1].End = 9 },
-		`knows no dataset "unheard"`:     snapshottest.Datasets("schools", "unheard"),
+		"has format version 2":            func(p *snapshot.Plan) { p.FormatVersion = 2 },
+		"it is the plan of another run":   func(p *snapshot.Plan) { p.RunID = "other" },
+		"bucket 1 is not of its schools":  func(p *snapshot.Plan) { p.Buckets[1].End = 9 },
+		`does not know dataset "unheard"`: snapshottest.Datasets("schools", "unheard"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -300,7 +300,7 @@ func TestLedger(t *testing.T) {
 	require.NoError(t, object.Close())
 }
 
-// trimInts takes the annotation of 64-bit integers from types, which is none.
+// trimInts removes the redundant annotation of 64-bit integers from types.
 func trimInts(types []string) []string {
 	for i := range types {
 		types[i] = strings.ReplaceAll(types[i], "INT(64,true)", "INT64")

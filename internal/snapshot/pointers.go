@@ -14,7 +14,7 @@ import (
 // RefusedError says that a run does not fit what is at the destination: a
 // matter of the user's settings, found before anything is requested.
 type RefusedError struct {
-	// Reason says what stands, what differs and what to do.
+	// Reason says what is there, what differs and what to do.
 	Reason string
 }
 
@@ -82,8 +82,7 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	return current, run.check(current)
 }
 
-// Standing returns the manifest of the run that is that of the date; nil if
-// there is none.
+// Standing returns the manifest of the current run of the date, or nil if there is none.
 func (c Catalog) Standing(ctx context.Context, kind Kind, date string) (*Manifest, error) {
 	_, manifest, err := c.readStanding(ctx, kind, date)
 	return manifest, err
@@ -175,10 +174,9 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 	return last, nil
 }
 
-// Before returns the run that the figures of another are seen beside: that
-// which it replaced or is about to, if of the same service and scope, else the published
-// one of the same kind, service and scope with the nearest date before. Nil if there is
-// none, and for delta runs, which are not of equal spans of time.
+// Before returns the run to compare another with: the run that it replaces if service and scope are equal, otherwise the
+// newest earlier published run of the same kind, service and scope. It returns nil if there is none, and for delta runs,
+// which cover different spans of time.
 func (c Catalog) Before(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind == Delta {
 		return nil, nil

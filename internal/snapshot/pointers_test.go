@@ -33,8 +33,8 @@ func TestCheckReplace(t *testing.T) {
 		replace bool
 		refused string // part of the reason; empty if it is allowed
 	}{
-		{name: "nothing stands", kind: snapshot.Full, date: "2026-11-21", scope: scope, today: true},
-		{name: "nothing stands at a past date", kind: snapshot.Full, date: "2026-01-01", scope: scope},
+		{name: "nothing is there", kind: snapshot.Full, date: "2026-11-21", scope: scope, today: true},
+		{name: "nothing is there at a past date", kind: snapshot.Full, date: "2026-01-01", scope: scope},
 		{name: "today, same scope", kind: snapshot.Full, date: snapshottest.Today, scope: scope, today: true},
 		{
 			name: "today, same scope in another order", kind: snapshot.Full, date: snapshottest.Today, today: true,
@@ -197,7 +197,7 @@ func TestPreviousFull(t *testing.T) {
 	require.Equal(t, "other", previous("x", snapshottest.Datasets("districts")))
 	require.Equal(t, "none", previous("x", snapshottest.Datasets("schools")))
 
-	require.Equal(t, "none", previous("x", func(p *snapshot.Plan) { snapshottest.Few(p); p.BaseURL = "simulate" }), "another service is no baseline")
+	require.Equal(t, "none", previous("x", func(p *snapshot.Plan) { snapshottest.Few(p); p.BaseURL = "simulate" }), "another service is not a baseline")
 
 	standing, err := snapshot.At(store).Standing(t.Context(), snapshot.AsOf, "2026-11-30")
 	require.NoError(t, err)
@@ -249,8 +249,7 @@ func TestWhoTakesTheDate(t *testing.T) {
 	}
 }
 
-// TestFollowingAnotherFinisher has a process go on with an intent that another
-// one has changed meanwhile.
+// TestFollowingAnotherFinisher continues with a change that another process has modified.
 func TestFollowingAnotherFinisher(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -52,7 +52,7 @@ func (c Catalog) Publish(ctx context.Context, g *Gathered, opts PublishOptions) 
 	case err == nil:
 		return c.applyChange(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
-		// The journals say the same, and what was done is done.
+		// The journals have the same information, and finished steps stay finished.
 	case !errors.Is(err, sink.ErrNotFound):
 		return nil, err
 	default:

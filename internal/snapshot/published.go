@@ -22,8 +22,7 @@ func (m *Manifest) Files() []sink.File {
 	return files
 }
 
-// runsWith returns the runs, as they stand in paths, whose folder has a document
-// of that name.
+// RunsWith returns the runs, escaped as in paths, whose folder has a document of that name.
 func RunsWith(entries []sink.Entry, name string) []string {
 	var runs []string
 	for _, entry := range entries {
@@ -34,7 +33,7 @@ func RunsWith(entries []sink.Entry, name string) []string {
 	return runs
 }
 
-// inRun is where a document of a run is that stands in paths so.
+// InRun returns the path of a document of a run, whose name is escaped.
 func InRun(run, name string) string { return RunsPrefix + run + "/" + name }
 
 // publishedRuns reads the manifests of the published and replaced runs, by run;

@@ -36,7 +36,7 @@ type StuckError struct {
 	Run string
 	// Change is publish, purge or prune; empty if the change cannot be read.
 	Change string
-	// Kind and Date are those of the run's snapshot; empty if its change cannot be read.
+	// Kind and Date identify the run's snapshot; empty if its change cannot be read.
 	Kind Kind
 	Date string
 	// Published: the run is published, and a step after that failed.
@@ -96,7 +96,7 @@ func (c Catalog) RecoverAndHold(ctx context.Context) (_ *Recovered, unlock func(
 	return recovered, unlock, nil
 }
 
-// recoverAll is Recover for a process that holds the publish lock.
+// recoverAll does the work of Recover. The caller holds the publish lock.
 func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 	r := &Recovered{}
 	begun, err := c.changes(ctx, r)

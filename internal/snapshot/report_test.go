@@ -36,7 +36,7 @@ func TestBefore(t *testing.T) {
 	for run, before := range map[string]string{
 		"older": "", "old": "older",
 		"other":     "",      // of another scope
-		"first":     "old",   // not that of the day before, whose scope is another
+		"first":     "old",   // not the run of the day before, which has another scope
 		"second":    "first", // which it replaced
 		"third":     "other", // what it replaced is of another scope
 		"later":     "old",   // the day before has no snapshot of this scope any more

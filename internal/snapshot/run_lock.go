@@ -45,7 +45,7 @@ func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func
 	return c.Lock(ctx, runLock(run), sink.Exclusive, 0)
 }
 
-// runLock is the name of the lock of a run.
+// runLock returns the name of the lock of a run.
 func runLock(run string) string { return "run " + run }
 
 // lockPublishing keeps other publishers away from the destination.

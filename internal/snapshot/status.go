@@ -32,8 +32,7 @@ type RunState struct {
 	// LastProgress is the last sign of life: when something of the run was last
 	// written. A process at work writes at least every five minutes.
 	LastProgress time.Time `json:"last_progress"`
-	// Staged of the run's Units are staged. A published run has no units left
-	// to tell of: both are as in its plan.
+	// Staged is how many of the run's Units are staged. For a published run both are as in its plan.
 	Staged int `json:"staged"`
 	Units  int `json:"units"`
 	// Schools, Failed and Denied count schools, as far as they are known.
@@ -67,7 +66,7 @@ func (c Catalog) Runs(ctx context.Context) ([]RunState, error) {
 	}
 	var runs []RunState
 	for len(entries) > 0 {
-		// Entries are in the order of their paths, so those of a run together.
+		// Entries are sorted by path, so the entries of a run are adjacent.
 		folder, _, _ := strings.Cut(strings.TrimPrefix(entries[0].Path, RunsPrefix), "/")
 		n := slices.IndexFunc(entries, func(e sink.Entry) bool {
 			return !strings.HasPrefix(e.Path, RunsPrefix+folder+"/")
@@ -130,7 +129,7 @@ func (f *runFolder) has(name string) bool {
 	return ok
 }
 
-// runState tells of the run in a folder; nil if what lies there is no run.
+// runState returns the state of the run in a folder, or nil if the folder is not a run.
 func (c Catalog) runState(
 	ctx context.Context, path string, entries []sink.Entry, staged time.Time,
 ) (*RunState, error) {

@@ -81,7 +81,7 @@ func TestRuns(t *testing.T) {
 	require.Len(t, runs[8].Problems, 1)
 	require.Contains(t, runs[8].Problems[0], "_runs/8-damaged/plan.json")
 
-	t.Log("progress is that of the newest staged file")
+	t.Log("progress is the time of the newest staged file")
 	later := time.Now().Add(time.Hour).Truncate(time.Second)
 	staged, err := os.ReadDir(filepath.Join(root, "_staging/6-staging"))
 	require.NoError(t, err)

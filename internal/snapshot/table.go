@@ -63,9 +63,8 @@ func (f *TableFile) Append(batch *rows.Batch) error {
 	return nil
 }
 
-// Stage ends the file, reads it back, and stages it: what is staged is a whole
-// Parquet file with as many rows as were appended, and its hash is that of the
-// bytes that were read.
+// Stage ends the file, reads it back, and stages it. The staged file is a complete Parquet file with the appended rows, and
+// its hash was computed from the bytes read.
 func (f *TableFile) Stage(ctx context.Context) (sink.File, error) {
 	file, err := f.stage(ctx)
 	if err != nil {

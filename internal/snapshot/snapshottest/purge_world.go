@@ -96,7 +96,7 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 	return batch
 }
 
-// purgeDatasets are those of purgeWorld.
+// purgeDatasets returns the datasets of purgeWorld.
 func purgeDatasets() []string {
 	return []string{"districts", "schools", "district_schools", "students", "test_results", "academic_years"}
 }

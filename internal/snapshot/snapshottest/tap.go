@@ -16,7 +16,7 @@ type Tap struct {
 	After  func(call, name, to string, data []byte)
 }
 
-func (t Tap) do(call, name, to string, system func() error) error {
+func (t Tap) intercept(call, name, to string, system func() error) error {
 	if err := t.Before(call, name); err != nil {
 		return err
 	}
@@ -42,15 +42,15 @@ func (t Tap) OpenFile(name string, flag int, perm fs.FileMode) (sink.FileHandle,
 }
 
 func (t Tap) Mkdir(name string, perm fs.FileMode) error {
-	return t.do("mkdir", name, "", func() error { return t.FileSystem.Mkdir(name, perm) })
+	return t.intercept("mkdir", name, "", func() error { return t.FileSystem.Mkdir(name, perm) })
 }
 
 func (t Tap) Chmod(name string, mode fs.FileMode) error {
-	return t.do("chmod", name, "", func() error { return t.FileSystem.Chmod(name, mode) })
+	return t.intercept("chmod", name, "", func() error { return t.FileSystem.Chmod(name, mode) })
 }
 
 func (t Tap) Stat(name string) (info fs.FileInfo, err error) {
-	err = t.do("stat", name, "", func() error {
+	err = t.intercept("stat", name, "", func() error {
 		info, err = t.FileSystem.Stat(name)
 		return err
 	})
@@ -58,7 +58,7 @@ func (t Tap) Stat(name string) (info fs.FileInfo, err error) {
 }
 
 func (t Tap) Lstat(name string) (info fs.FileInfo, err error) {
-	err = t.do("lstat", name, "", func() error {
+	err = t.intercept("lstat", name, "", func() error {
 		info, err = t.FileSystem.Lstat(name)
 		return err
 	})
@@ -66,19 +66,19 @@ func (t Tap) Lstat(name string) (info fs.FileInfo, err error) {
 }
 
 func (t Tap) Rename(from, to string) error {
-	return t.do("rename", from, to, func() error { return t.FileSystem.Rename(from, to) })
+	return t.intercept("rename", from, to, func() error { return t.FileSystem.Rename(from, to) })
 }
 
 func (t Tap) Link(from, to string) error {
-	return t.do("link", from, to, func() error { return t.FileSystem.Link(from, to) })
+	return t.intercept("link", from, to, func() error { return t.FileSystem.Link(from, to) })
 }
 
 func (t Tap) Remove(name string) error {
-	return t.do("remove", name, "", func() error { return t.FileSystem.Remove(name) })
+	return t.intercept("remove", name, "", func() error { return t.FileSystem.Remove(name) })
 }
 
 func (t Tap) RemoveAll(name string) error {
-	return t.do("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
+	return t.intercept("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
 }
 
 // tapFile is an open file of a tap. It is never really synced.
@@ -123,7 +123,7 @@ func (f tapFile) ReadDir(n int) ([]fs.DirEntry, error) {
 }
 
 func (f tapFile) Sync() error {
-	return f.of.do("sync", f.name, "", func() error { return nil })
+	return f.of.intercept("sync", f.name, "", func() error { return nil })
 }
 
 // Close closes the file in any case, as the system does.
