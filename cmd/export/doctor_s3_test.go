@@ -17,20 +17,19 @@ import (
 	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
-// TestDoctorS3 examines a bucket of a real server, whole and with what may be
-// wrong with one. It takes a process of its own each time: AWS's chain reads the
-// environment.
+// TestDoctorS3 checks a bucket of a real server, without and with typical faults, each in a process of its own: AWS's chain
+// reads the environment.
 func TestDoctorS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
 	bucket := server.Bucket(t)
 	flags := []string{"--simulate", "--s3-path-style", "--retries", "0"}
-	// examineS3 returns the lines of doctor's.
+	// examineS3 returns the output of doctor.
 	examineS3 := func(t *testing.T, code int, env []string, more ...string) string {
 		t.Helper()
 		cmd, stderr := commandProcess(t, slices.Concat([]string{"doctor"}, flags, more)...)
 		cmd.Env = append(cmd.Env, env...)
-		out, _ := cmd.Output() // the exit code tells
+		out, _ := cmd.Output() // its exit code is compared
 		require.Equal(t, code, cmd.ProcessState.ExitCode(), "%s%s", out, stderr)
 		require.NotContains(t, string(out)+stderr.String(), server.SecretAccessKey)
 		return string(out)
@@ -98,7 +97,7 @@ func TestDoctorS3(t *testing.T) {
 	})
 	t.Run("encryption", func(t *testing.T) {
 		t.Parallel()
-		// The server takes no notice; those before it say that they encrypt.
+		// The server ignores the request; the proxies report encryption.
 		asked := append(at(server.Endpoint, server.Bucket(t)), "--s3-sse", "AES256")
 		out := examineS3(t, exitOK, server.Env(), asked...)
 		require.Regexp(t, `(?m)^warn +encryption +uploads that request AES256 are accepted, but the store does not report`, out)
@@ -127,8 +126,7 @@ func TestDoctorS3(t *testing.T) {
 	})
 }
 
-// unconditional stands before a server and makes it a store that knows no
-// conditional writes.
+// unconditional starts a proxy that rejects conditional writes.
 func unconditional(t *testing.T, server *s3test.Server) (endpoint string) {
 	t.Helper()
 	proxy := toward(t, server)
@@ -145,8 +143,7 @@ func unconditional(t *testing.T, server *s3test.Server) (endpoint string) {
 	return front.URL
 }
 
-// encrypting stands before a server and says of every object that it is
-// encrypted so.
+// encrypting starts a proxy that reports every object as encrypted.
 func encrypting(t *testing.T, server *s3test.Server, kind string) (endpoint string) {
 	t.Helper()
 	proxy := toward(t, server)
@@ -161,7 +158,7 @@ func encrypting(t *testing.T, server *s3test.Server, kind string) (endpoint stri
 	return front.URL
 }
 
-// toward hands requests on to a server as they are.
+// toward returns a proxy of a server.
 func toward(t *testing.T, server *s3test.Server) *httputil.ReverseProxy {
 	t.Helper()
 	to, err := url.Parse(server.Endpoint)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// helpOf is the help of each command, "" for that of all.
+// helpOf returns the help of each command, and of growth-export itself as "".
 func helpOf(t *testing.T, short bool) map[string]string {
 	t.Helper()
 	flag := "--help"
@@ -91,22 +91,21 @@ func TestHelpListsAllCommands(t *testing.T) {
 	}
 }
 
-// TestHelpOfLongFlags wraps what does not fit beside a flag, and what is noted
-// of it.
+// TestHelpOfLongFlags wraps descriptions and notes.
 func TestHelpOfLongFlags(t *testing.T) {
 	t.Parallel()
 	cmd := &cobra.Command{}
 	g := group{cmd.Flags(), generalGroup}
 	var text string
-	define(g, &text, "some", "TEXT", "", parseText, "words that take more than a line of help to be told")
+	define(g, &text, "some", "TEXT", "", parseText, "words that take more than one line of help, as here")
 	h := helpText{width: 30}
 	h.flags("Some", flagsOf(cmd), 16, func(*pflag.Flag) string { return "(default none) [VARIABLE]" })
 	require.Equal(t, `
 Some:
   --some TEXT   words that
                 take more than
-                a line of help
-                to be told
+                one line of
+                help, as here
                 (default none)
                 [VARIABLE]
 `, h.b.String())

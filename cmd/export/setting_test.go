@@ -70,7 +70,7 @@ func TestPrecedence(t *testing.T) {
 		{"environment over file", []string{"--config", config}, map[string]string{"GROWTH_EXPORT_RATE": "2"}, 2, byEnvironment},
 		{"flag over all", []string{"--config", config, "--rate", "3"}, map[string]string{"GROWTH_EXPORT_RATE": "2"}, 3, byFlag},
 		{"file named by the environment", nil, map[string]string{"GROWTH_EXPORT_CONFIG": config}, 1, byFile},
-		{"an empty variable is none", []string{"--config", config}, map[string]string{"GROWTH_EXPORT_RATE": ""}, 1, byFile},
+		{"an empty variable is not set", []string{"--config", config}, map[string]string{"GROWTH_EXPORT_RATE": ""}, 1, byFile},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
