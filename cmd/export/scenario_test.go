@@ -93,7 +93,7 @@ func (n *scenario) alreadyStaged(t *testing.T, s *testDest, run string) func(ope
 		require.ErrorIs(t, err, sink.ErrNotFound)
 		return func(string, string) bool { return false }
 	}
-	journals, err := snapshot.At(store).ReadJournals(t.Context(), run)
+	journals, err := snapshot.At(store).ReadCheckpoints(t.Context(), run)
 	require.NoError(t, err)
 	type chain struct{ dataset, school string }
 	staged := make(map[chain]bool)

@@ -35,7 +35,7 @@ func TestThreeShards(t *testing.T) {
 		slices.Sort(bids)
 		n.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bids[2], Kind: simulator.FaultStall}})
 		processes := []*process{shard(0), shard(1), shard(2)}
-		processes[dead].kill = afterFileExists(s.path(snapshot.JournalPath(run, 1, "students")), 0)
+		processes[dead].kill = afterFileExists(s.path(snapshot.CheckpointPath(run, 1, "students")), 0)
 		for i, end := range runTogether(processes...) {
 			if i == dead {
 				require.True(t, end.killed, end.stderr)

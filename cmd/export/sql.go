@@ -205,10 +205,10 @@ func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effective
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
-		manifest, err = snapshot.At(store).Standing(ctx, snapshot.Full, snapshotDate)
+		manifest, err = snapshot.At(store).Current(ctx, snapshot.Full, snapshotDate)
 	case effectiveDate != "":
 		what = "enrollment as of " + effectiveDate
-		manifest, err = snapshot.At(store).Standing(ctx, snapshot.AsOf, effectiveDate)
+		manifest, err = snapshot.At(store).Current(ctx, snapshot.AsOf, effectiveDate)
 	default:
 		manifest, err = snapshot.At(store).LatestRun(ctx)
 	}

@@ -108,8 +108,8 @@ func stateText(r *snapshot.RunState) string {
 	switch {
 	case r.SupersededBy != "":
 		return r.State + ", superseded"
-	case r.State == snapshot.StateStaging && r.Units > 0:
-		return fmt.Sprintf("%s, %d of %d tasks", r.State, r.Staged, r.Units)
+	case r.State == snapshot.StateStaging && r.Tasks > 0:
+		return fmt.Sprintf("%s, %d of %d tasks", r.State, r.Staged, r.Tasks)
 	}
 	return r.State
 }

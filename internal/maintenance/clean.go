@@ -75,7 +75,7 @@ func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, staging
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if staging {
-		if err := errors.Join(catalog.Forget(ctx, run), catalog.Remove(ctx, snapshot.AlivePath(run))); err != nil {
+		if err := errors.Join(catalog.DropCheckpoints(ctx, run), catalog.Remove(ctx, snapshot.AlivePath(run))); err != nil {
 			return false, err
 		}
 	}

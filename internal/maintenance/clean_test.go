@@ -56,11 +56,11 @@ func TestClean(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cleaned)
 	require.NoError(t, snapshot.At(store).Hold(ctx, "alive", snapshot.Held{Reasons: []string{"a school failed"}}))
-	journal := &snapshot.Journal{
+	journal := &snapshot.Checkpoint{
 		Dataset: "schools", Bucket: snapshot.LookupBucket, Files: map[string]sink.File{"schools": stagedFile(t, store, "alive")},
 		Ledger: []snapshot.LedgerRow{{Dataset: "schools", Status: snapshot.StatusOK}}, StagedAt: now,
 	}
-	require.NoError(t, snapshot.At(store).WriteJournal(ctx, "alive", journal))
+	require.NoError(t, snapshot.At(store).WriteCheckpoint(ctx, "alive", journal))
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, []string{"killed", "unplanned"}, cleaned, "a held run waits for its user")
@@ -68,7 +68,7 @@ func TestClean(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, staged, "alive")
 	require.Len(t, staged, 1)
-	journals, err := snapshot.At(store).ReadJournals(ctx, "alive")
+	journals, err := snapshot.At(store).ReadCheckpoints(ctx, "alive")
 	require.NoError(t, err)
 	require.Len(t, journals, 1)
 }
@@ -86,7 +86,7 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 		}
 		plan, err := snapshot.At(store).CreatePlan(t.Context(), snapshottest.NewPlan("slow", snapshottest.Few))
 		require.NoError(t, err)
-		snapshottest.StageUnit(t, store, plan, snapshot.Unit{Bucket: 0, Dataset: "students"}, nil)
+		snapshottest.StageTask(t, store, plan, snapshot.Task{Bucket: 0, Dataset: "students"}, nil)
 		release, err := snapshot.At(store).HoldRunShared(t.Context(), "slow", 3, 8)
 		require.NoError(t, err)
 		long := time.Now().Add(25 * time.Hour)
@@ -102,7 +102,7 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 		cleaned, err := maintenance.Clean(t.Context(), snapshot.At(store), long, 24*time.Hour)
 		require.NoError(t, err)
 		require.Empty(t, cleaned)
-		journals, err := snapshot.At(store).ReadJournals(t.Context(), "slow")
+		journals, err := snapshot.At(store).ReadCheckpoints(t.Context(), "slow")
 		require.NoError(t, err)
 		require.Len(t, journals, 1)
 
@@ -125,7 +125,7 @@ func TestKeepAlive(t *testing.T) {
 		for range 3 {
 			<-time.After(5 * time.Minute)
 			synctest.Wait()
-			sign, _, err := snapshot.ReadDocument[snapshot.AliveDocument](t.Context(), store, snapshot.AlivePath("run"))
+			sign, _, err := snapshot.ReadDocument[snapshot.Heartbeat](t.Context(), store, snapshot.AlivePath("run"))
 			require.NoError(t, err)
 			require.Less(t, time.Since(sign.WrittenAt), 5*time.Minute)
 			require.Equal(t, os.Getpid(), sign.PID)

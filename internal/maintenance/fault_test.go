@@ -49,16 +49,16 @@ func exportNight(ctx context.Context, store sink.Store) (err error) {
 	if err != nil {
 		return err
 	}
-	g, err := snapshot.At(store).Gather(ctx, plan)
+	g, err := snapshot.At(store).Collect(ctx, plan)
 	if err != nil {
 		return err
 	}
 	for _, unit := range g.Missing {
-		if err := snapshottest.StageWorldUnit(ctx, store, plan, unit, snapshottest.PurgeWorld()); err != nil {
+		if err := snapshottest.StageWorldTask(ctx, store, plan, unit, snapshottest.PurgeWorld()); err != nil {
 			return err
 		}
 	}
-	if g, err = snapshot.At(store).Gather(ctx, plan); err != nil {
+	if g, err = snapshot.At(store).Collect(ctx, plan); err != nil {
 		return err
 	}
 	_, err = snapshot.At(store).Publish(ctx, g, snapshottest.Options())
@@ -160,7 +160,7 @@ func requireSoundPointers(t *testing.T, root, when string) {
 		require.Empty(t, report.Problems, when)
 		pointed[report.RunID] = true
 	}
-	publishing, err := snapshot.At(store).RunsChanging(t.Context(), (*snapshot.Change).Publishes)
+	publishing, err := snapshot.At(store).ChangingRuns(t.Context(), (*snapshot.Change).Publishes)
 	require.NoError(t, err, when)
 	for _, run := range publishing {
 		pointed[run] = true

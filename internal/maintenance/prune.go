@@ -70,13 +70,13 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 	}
 	p := &pruning{catalog: catalog, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
 	if opts.DryRun {
-		begun, err := catalog.ChangesOf(ctx, (*snapshot.Change).Prunes)
+		begun, err := catalog.Changes(ctx, (*snapshot.Change).Prunes)
 		if err != nil {
 			return nil, err
 		}
 		return p.report, p.run(ctx, begun)
 	}
-	recovered, unlock, err := catalog.RecoverAndHold(ctx)
+	recovered, unlock, err := catalog.RecoverAndLock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
 		for _, manifest := range p.expired(kind, runs, spared) {
 			change, err := p.removal(ctx, manifest)
 			if err == nil && !p.opts.DryRun {
-				err = p.catalog.MakeChange(ctx, change)
+				err = p.catalog.Apply(ctx, change)
 			}
 			if err != nil {
 				return err
@@ -137,7 +137,7 @@ func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
 	case !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged):
 		return nil, err
 	}
-	newest, err := p.catalog.NewestWhole(ctx)
+	newest, err := p.catalog.NewestUnfiltered(ctx)
 	if err != nil {
 		return nil, err
 	}

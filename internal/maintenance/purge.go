@@ -40,7 +40,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 		return nil, errors.New("purge: say either which schools or which districts")
 	}
 	if !opts.DryRun {
-		_, unlock, lockErr := catalog.RecoverAndHold(ctx)
+		_, unlock, lockErr := catalog.RecoverAndLock(ctx)
 		if lockErr != nil {
 			return nil, lockErr
 		}
@@ -139,7 +139,7 @@ func (p *purging) survey(ctx context.Context) error {
 	}
 	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
-	going, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Prunes)
+	going, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Prunes)
 	if err != nil {
 		return err
 	}
@@ -175,11 +175,11 @@ func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err
 	for run := range p.all {
 		known[sink.Escape(run)] = true
 	}
-	busy, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Publishes)
+	busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return nil, err
 	}
-	for _, run := range snapshot.RunsWith(entries, snapshot.ManifestName) {
+	for _, run := range snapshot.RunFoldersWith(entries, snapshot.ManifestName) {
 		if !known[run] && !slices.Contains(busy, run) {
 			newlyPublished = append(newlyPublished, run)
 		}
@@ -346,7 +346,7 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 	}
 	// The runs of these may hold rows too, and are not looked into before they
 	// are through.
-	if busy, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
+	if busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	if p.report.resumed {
@@ -381,7 +381,7 @@ func (p *purging) purgeRun(ctx context.Context, run string) error {
 	if err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
 	}
-	return p.catalog.MakeChange(ctx, change)
+	return p.catalog.Apply(ctx, change)
 }
 
 // pointed fails where the pointer of the run's date says another hash: what was

@@ -57,7 +57,7 @@ func textColumns(table *schemas.Table) *schemas.Table {
 
 // some returns a function that picks the named text columns that a table has.
 func some(names []string) func(*schemas.Table) *schemas.Table {
-	return func(table *schemas.Table) *schemas.Table { return snapshot.ColumnsOf(textColumns(table), names...) }
+	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(textColumns(table), names...) }
 }
 
 // readFile hands the rows of a visible file to use, page by page, with the

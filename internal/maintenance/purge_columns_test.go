@@ -63,7 +63,7 @@ func TestPurgeOtherColumns(t *testing.T) {
 			table.Columns = slices.Delete(table.Columns, table.Column("perspective_bid"), table.Column("perspective_bid")+1)
 		},
 	}
-	journals, err := snapshot.At(store).ReadJournals(t.Context(), snapshottest.LatestRun)
+	journals, err := snapshot.At(store).ReadCheckpoints(t.Context(), snapshottest.LatestRun)
 	require.NoError(t, err)
 	edited := make(map[string]*schemas.Table)
 	for _, journal := range journals {
@@ -78,7 +78,7 @@ func TestPurgeOtherColumns(t *testing.T) {
 			edited[table.Name] = &table
 			journal.Files[table.Name] = stageRows(t, store, &table, plan.DataPath(table.Name, journal.Bucket), snapshottest.PurgeWorld()[table.Name])
 		}
-		require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), snapshottest.LatestRun, journal))
+		require.NoError(t, snapshot.At(store).WriteCheckpoint(t.Context(), snapshottest.LatestRun, journal))
 	}
 	require.Len(t, edited, len(edit))
 	snapshottest.PublishRun(t, store, snapshottest.LatestRun)

@@ -42,14 +42,14 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 // refuseAlive returns a *RefusedError if a run has given a sign of life
 // recently.
 func (p *purging) refuseAlive(ctx context.Context, run string) error {
-	sign, _, err := snapshot.ReadDocument[snapshot.AliveDocument](ctx, p.catalog, snapshot.AlivePath(run))
+	sign, _, err := snapshot.ReadDocument[snapshot.Heartbeat](ctx, p.catalog, snapshot.AlivePath(run))
 	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	const dead = 2 * snapshot.AliveInterval
+	const dead = 2 * snapshot.HeartbeatInterval
 	if p.opts.Now().Sub(sign.WrittenAt) > dead {
 		return nil
 	}
@@ -117,8 +117,8 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 }
 
 func (p *purging) dropRun(ctx context.Context, folder, run string) error {
-	if err := p.catalog.Forget(ctx, run); err != nil {
+	if err := p.catalog.DropCheckpoints(ctx, run); err != nil {
 		return err
 	}
-	return p.catalog.RemoveDocuments(ctx, run, snapshot.InRun(folder, ""), snapshot.InRun(folder, snapshot.PlanName))
+	return p.catalog.RemoveDocuments(ctx, run, snapshot.DocumentPath(folder, ""), snapshot.DocumentPath(folder, snapshot.PlanName))
 }

@@ -163,8 +163,8 @@ func (b *bids) named(plan *snapshot.Plan) bool {
 // what such a run has staged is dropped all the same.
 func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
 	plans := make(map[string]*snapshot.Plan)
-	for _, run := range snapshot.RunsWith(entries, snapshot.PlanName) {
-		plan, _, err := snapshot.ReadDocument[snapshot.Plan](ctx, catalog, snapshot.InRun(run, snapshot.PlanName))
+	for _, run := range snapshot.RunFoldersWith(entries, snapshot.PlanName) {
+		plan, _, err := snapshot.ReadDocument[snapshot.Plan](ctx, catalog, snapshot.DocumentPath(run, snapshot.PlanName))
 		switch {
 		case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
 			continue

@@ -45,7 +45,7 @@ func TestPurgeColumns(t *testing.T) {
 					}
 				}
 			}
-			require.NotEmpty(t, snapshot.ColumnsOf(table, matchColumns(table, dataset)...).Columns, table.Name)
+			require.NotEmpty(t, snapshot.SelectColumns(table, matchColumns(table, dataset)...).Columns, table.Name)
 			key := recordKey(table, dataset)
 			require.Len(t, key, len(recordKey(dataset.Tables[0], dataset)), table.Name)
 			for _, k := range key {

@@ -162,7 +162,7 @@ func (p *purging) rewrite(ctx context.Context, m *snapshot.Manifest, hash string
 		}
 	}
 	slices.SortFunc(purge.Files, func(a, b snapshot.PurgedFile) int { return strings.Compare(a.Path, b.Path) })
-	after := m.Without(takes, purge)
+	after := m.WithPurge(takes, purge)
 	change.After = &after
 	return change, nil
 }

@@ -139,7 +139,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 	for _, m := range p.runs {
 		maps.Copy(named, m.Paths())
 	}
-	busy, err := p.catalog.RunsChanging(ctx, (*snapshot.Change).Publishes)
+	busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil {
 		return located{}, err
 	}
-	newest, err := v.catalog.NewestWhole(ctx)
+	newest, err := v.catalog.NewestUnfiltered(ctx)
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}

@@ -252,7 +252,7 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 				snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 				stopped := &snapshottest.Mortal{Store: store}
 				stopped.Left.Store(n)
-				_, killed := snapshot.At(stopped).Publish(t.Context(), snapshottest.Gather(t, store, "b"), snapshottest.Options())
+				_, killed := snapshot.At(stopped).Publish(t.Context(), snapshottest.Collect(t, store, "b"), snapshottest.Options())
 				requireNothingDamaged(t, store, before != nil, fmt.Sprint("before operation ", n))
 				if killed == nil {
 					break
@@ -271,7 +271,7 @@ func TestVerifyInStepWithAPublishing(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("a", snapshottest.Few))
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
-			g := snapshottest.Gather(t, store, "b")
+			g := snapshottest.Collect(t, store, "b")
 			tokens, free, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			publisher := &snapshottest.Mortal{Store: store, Wait: func() {
 				select {

@@ -32,14 +32,14 @@ func TestVersionsRefused(t *testing.T) {
 
 	// The next date is published, but _latest.json cannot be replaced.
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
-	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "second"), snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "second"), snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrVersionRefused)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today})
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: "2026-11-19"})
 
 	// Another run of the date cannot replace it.
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("again", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
-	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "again"), snapshottest.Options())
+	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "again"), snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrVersionRefused)
 	require.Equal(t, "second", snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today}).RunID)
 }

@@ -205,7 +205,7 @@ func (s *stagedStudents) release() {
 }
 
 // noteStaged records the students that an earlier process has staged.
-func (r *run) noteStaged(u snapshot.Unit, journal *snapshot.Journal) {
+func (r *run) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
 	if u.Dataset != studentsDataset {
 		return
 	}

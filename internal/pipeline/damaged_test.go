@@ -15,11 +15,11 @@ import (
 )
 
 // damageStaged flips a byte in the staged file of a table of a bucket.
-func (s *site) damageStaged(run string, task snapshot.Unit, table string) {
+func (s *site) damageStaged(run string, task snapshot.Task, table string) {
 	s.t.Helper()
-	data, err := os.ReadFile(filepath.Join(s.dest, snapshot.JournalPath(run, task.Bucket, task.Dataset)))
+	data, err := os.ReadFile(filepath.Join(s.dest, snapshot.CheckpointPath(run, task.Bucket, task.Dataset)))
 	require.NoError(s.t, err)
-	var checkpoint snapshot.Journal
+	var checkpoint snapshot.Checkpoint
 	require.NoError(s.t, json.Unmarshal(data, &checkpoint))
 	var staged struct{ Name string }
 	require.NoError(s.t, json.Unmarshal(checkpoint.Files[table].Staged, &staged))
@@ -46,7 +46,7 @@ func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 	summary, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	damaged := snapshot.Unit{Bucket: 1, Dataset: "students"}
+	damaged := snapshot.Task{Bucket: 1, Dataset: "students"}
 	s.damageStaged("held", damaged, "students")
 
 	accept := pipeline.PublishSettings{RunID: "held", AcceptHeld: true}

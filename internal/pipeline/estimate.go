@@ -142,7 +142,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		if estimates[i], err = r.estimate(found, looked, latency); err != nil {
 			return nil, err
 		}
-		if estimates[i].MovesFrom, err = deps.Catalog.MovesFrom(ctx, r.settings.BaseURL); err != nil {
+		if estimates[i].MovesFrom, err = deps.Catalog.PreviousService(ctx, r.settings.BaseURL); err != nil {
 			return nil, err
 		}
 	}

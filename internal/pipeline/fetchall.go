@@ -42,7 +42,7 @@ type writer struct {
 }
 
 // writeJournal makes a staged unit part of the run for good.
-func (w *writer) writeJournal(ctx context.Context, j *snapshot.Journal) error {
+func (w *writer) writeJournal(ctx context.Context, j *snapshot.Checkpoint) error {
 	w.journalling.Lock()
 	defer w.journalling.Unlock()
 	total := requestsOf(w.client.Stats())
@@ -50,7 +50,7 @@ func (w *writer) writeJournal(ctx context.Context, j *snapshot.Journal) error {
 	done := w.meter.activity.Take()
 	j.Activity = *done
 	j.StagedAt = w.now().UTC()
-	if err := w.catalog.WriteJournal(ctx, w.plan.RunID, j); err != nil {
+	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
 		w.meter.activity.Return(done)
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
@@ -178,16 +178,16 @@ func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
 
 // unitsToDo lists this shard's units that are not staged, or hold a failed
 // school.
-func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Unit, error) {
-	staged, damaged, err := r.Catalog.StagedUnits(ctx, r.plan)
+func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Task, error) {
+	staged, damaged, err := r.Catalog.StagedTasks(ctx, r.plan)
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
 	}
 	for _, u := range damaged {
 		r.Logger.WarnContext(ctx, "staged files are damaged or gone: their task is fetched again", "task", u.String())
 	}
-	var todo []snapshot.Unit
-	for _, u := range r.plan.Units() {
+	var todo []snapshot.Task
+	for _, u := range r.plan.Tasks() {
 		// The number of shards is this command's: another number than the plan
 		// was made with divides what is left in another way.
 		if u.Shard(r.settings.Shards) != r.settings.Shard {
@@ -207,7 +207,7 @@ func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Unit, error) {
 // stageLookups stages the lookup datasets that are to be done, fetching them
 // unless planning has just done so. A run that is resumed with one of them
 // missing asks for all that feed it again; the plan's schools stand.
-func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Unit) error {
+func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task) error {
 	for _, u := range todo {
 		if u.Bucket != snapshot.LookupBucket {
 			continue

@@ -121,7 +121,7 @@ func (s *site) hashes() map[string]string {
 
 func (s *site) manifest(date string, store sink.Store) *snapshot.Manifest {
 	s.t.Helper()
-	manifest, err := snapshot.At(store).Standing(s.t.Context(), snapshot.Full, date)
+	manifest, err := snapshot.At(store).Current(s.t.Context(), snapshot.Full, date)
 	require.NoError(s.t, err)
 	return manifest
 }

@@ -14,7 +14,7 @@ import (
 
 // checkLimits returns the reasons why a complete run should not be published
 // before an operator has looked at it; none if it may be.
-func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Gathered, l limits) (snapshot.Held, error) {
+func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun, l limits) (snapshot.Held, error) {
 	var held snapshot.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
 		held.FailedSchools = true
@@ -43,7 +43,7 @@ func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Gath
 
 // shrunk compares a run with the snapshot before it, and returns one reason
 // that covers everything that shrank too much; "" if nothing did.
-func shrunk(before *snapshot.Manifest, g *snapshot.Gathered, most Shrink) string {
+func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Shrink) string {
 	type fall struct {
 		what    string
 		was, is int64

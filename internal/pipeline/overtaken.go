@@ -15,7 +15,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if ctx.Err() != nil {
 		return reason
 	}
-	if begun, err := deps.Catalog.PublishingBegun(ctx, run); !begun {
+	if begun, err := deps.Catalog.PublishingStarted(ctx, run); !begun {
 		return errors.Join(reason, err)
 	}
 	_, stuck, err := finishPublishing(ctx, deps)
@@ -41,7 +41,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 // is as good as it was if that fails.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
-		if err := deps.Catalog.Tidy(ctx, run); err != nil && ctx.Err() == nil {
+		if err := deps.Catalog.RemoveStaging(ctx, run); err != nil && ctx.Err() == nil {
 			deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
 		}
 	}

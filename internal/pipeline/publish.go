@@ -138,9 +138,9 @@ func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, s
 }
 
 func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
-	var gathered *snapshot.Gathered
+	var gathered *snapshot.StagedRun
 	err := deps.alive(ctx, plan.RunID, func(ctx context.Context) (err error) {
-		gathered, err = deps.Catalog.GatherIntact(ctx, plan)
+		gathered, err = deps.Catalog.CollectIntact(ctx, plan)
 		return err
 	})
 	if err != nil {
@@ -153,7 +153,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 	if allDenied(gathered) {
 		return errors.Join(
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
-			deps.Catalog.Forget(ctx, plan.RunID))
+			deps.Catalog.DropCheckpoints(ctx, plan.RunID))
 	}
 	for _, check := range snapshot.FailedChecks(gathered.Checks) {
 		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
@@ -200,7 +200,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 
 // incomplete returns which tasks are missing, and which of them because their
 // staged files have changed.
-func incomplete(g *snapshot.Gathered) error {
+func incomplete(g *snapshot.StagedRun) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {
 		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeUnits(g.Damaged))
@@ -213,10 +213,10 @@ func incomplete(g *snapshot.Gathered) error {
 		what = "run its shards again"
 	}
 	return fmt.Errorf("%w: %d of its %d tasks are not staged (%s)%s: %s",
-		ErrIncomplete, len(g.Missing), len(g.Plan.Units()), describeUnits(g.Missing), why, what)
+		ErrIncomplete, len(g.Missing), len(g.Plan.Tasks()), describeUnits(g.Missing), why, what)
 }
 
-func describeUnits(units []snapshot.Unit) string {
+func describeUnits(units []snapshot.Task) string {
 	const most = 5
 	var names []string
 	for i, u := range units {
@@ -231,7 +231,7 @@ func describeUnits(units []snapshot.Unit) string {
 
 // allDenied tells whether the service denied every per-school dataset of every
 // school: then it is us that it denies.
-func allDenied(g *snapshot.Gathered) bool {
+func allDenied(g *snapshot.StagedRun) bool {
 	denied := false
 	for i := range g.Ledger {
 		row := &g.Ledger[i]
@@ -246,7 +246,7 @@ func allDenied(g *snapshot.Gathered) bool {
 	return denied
 }
 
-func (s *Summary) fromGathered(g *snapshot.Gathered) {
+func (s *Summary) fromGathered(g *snapshot.StagedRun) {
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
 	s.Denials = denials(g)

@@ -135,7 +135,7 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	if err != nil {
 		return nil, fmt.Errorf("read the plan of run %s: %w", run, err)
 	}
-	page := &report.Page{Destination: catalog.String(), Filters: plan.Filters, Tasks: len(plan.Units()), Names: plan.SchoolNames()}
+	page := &report.Page{Destination: catalog.String(), Filters: plan.Filters, Tasks: len(plan.Tasks()), Names: plan.SchoolNames()}
 	page.Manifest, err = catalog.ReadManifest(ctx, run)
 	switch {
 	case err == nil:
@@ -146,7 +146,7 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
 	}
-	page.Baseline, err = catalog.Before(ctx, page.Manifest)
+	page.Baseline, err = catalog.Baseline(ctx, page.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("look for the run before %s: %w", run, err)
 	}
@@ -159,7 +159,7 @@ func published(ctx context.Context, catalog snapshot.Catalog, page *report.Page)
 	page.State = report.Published
 	if m.Status == snapshot.Replaced {
 		page.State = report.Replaced
-		standing, err := catalog.Standing(ctx, m.Kind, m.SnapshotDate)
+		standing, err := catalog.Current(ctx, m.Kind, m.SnapshotDate)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 			return err
 		}
@@ -172,7 +172,7 @@ func published(ctx context.Context, catalog snapshot.Catalog, page *report.Page)
 
 // unpublished adds up the journals of a run.
 func unpublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) error {
-	gathered, err := catalog.Gather(ctx, plan)
+	gathered, err := catalog.Collect(ctx, plan)
 	if err != nil {
 		return err
 	}

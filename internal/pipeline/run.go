@@ -294,7 +294,7 @@ func (r *run) endShard(ctx context.Context) error {
 	if overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil
 	}
-	gathered, err := r.Catalog.Gather(ctx, r.plan)
+	gathered, err := r.Catalog.Collect(ctx, r.plan)
 	if err != nil {
 		return err
 	}

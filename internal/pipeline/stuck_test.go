@@ -102,7 +102,7 @@ func TestFailureAfterThePointer(t *testing.T) {
 		require.Contains(t, summary.Unfinished, "write _latest.json: the disk refuses it")
 	}
 	store := s.deps(nil).Catalog
-	manifest, err := snapshot.At(store).Standing(t.Context(), snapshot.Full, "2026-11-20")
+	manifest, err := snapshot.At(store).Current(t.Context(), snapshot.Full, "2026-11-20")
 	require.NoError(t, err)
 	require.Equal(t, "run", manifest.RunID)
 
@@ -112,7 +112,7 @@ func TestFailureAfterThePointer(t *testing.T) {
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	begun, err := snapshot.At(store).PublishingBegun(t.Context(), "run")
+	begun, err := snapshot.At(store).PublishingStarted(t.Context(), "run")
 	require.NoError(t, err)
 	require.True(t, begun)
 	_, _, err = store.Read(t.Context(), snapshot.ChangePath("run"))

@@ -96,7 +96,7 @@ type PreviousDenials struct {
 // moreDenied compares the denied schools of a full run with the previous
 // snapshot's. It returns nil if there are not more: denied schools do not hold
 // a run back, so a growing number is easily missed.
-func moreDenied(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Gathered) (*PreviousDenials, error) {
+func moreDenied(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun) (*PreviousDenials, error) {
 	if g.Plan.Kind != snapshot.Full || g.Schools.Denied == 0 {
 		return nil, nil
 	}
@@ -111,7 +111,7 @@ func moreDenied(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Gathe
 }
 
 // denials lists the schools with a denied dataset by their bids.
-func denials(g *snapshot.Gathered) []Denial {
+func denials(g *snapshot.StagedRun) []Denial {
 	names := g.Plan.SchoolNames()
 	found := make(map[string]*Denial)
 	for i := range g.Ledger {

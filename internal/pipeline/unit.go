@@ -38,7 +38,7 @@ type unit struct {
 
 	// The fields below belong to the goroutine that set writing.
 	files   []*snapshot.TableFile
-	journal snapshot.Journal
+	journal snapshot.Checkpoint
 	drift   snapshot.DriftSums
 	// sessions are the enrollment sessions of all schools so far.
 	sessions map[string]bool
@@ -48,7 +48,7 @@ func newUnit(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, scra
 	return &unit{
 		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder},
 		waiting: make(map[int]*result),
-		journal: snapshot.Journal{
+		journal: snapshot.Checkpoint{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
 			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
 		},
@@ -188,7 +188,7 @@ func (u *unit) stage(ctx context.Context, w *writer) error {
 	u.journal.Sessions = slices.Sorted(maps.Keys(u.sessions))
 	err := w.writeJournal(ctx, &u.journal)
 	// The run holds its units to the end: what they held is let go.
-	u.files, u.journal, u.drift, u.sessions = nil, snapshot.Journal{}, snapshot.DriftSums{}, nil
+	u.files, u.journal, u.drift, u.sessions = nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	w.mu.Lock()
 	u.waiting = nil
 	w.mu.Unlock()

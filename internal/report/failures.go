@@ -90,7 +90,7 @@ func ledgerQuery(p *Page, status snapshot.Status) string {
 	if p.State == Published || p.State == Replaced {
 		return "SELECT * FROM read_parquet(" + quoted(snapshot.LedgerPath(run)) + ") WHERE status = '" + string(status) + "';"
 	}
-	checkpoints := quoted(path.Dir(snapshot.JournalPath(run, 0, "")) + "/*.json")
+	checkpoints := quoted(path.Dir(snapshot.CheckpointPath(run, 0, "")) + "/*.json")
 	return "SELECT line.* FROM (SELECT unnest(ledger) AS line FROM read_json(" + checkpoints + ")) WHERE line.status = '" + string(status) + "';"
 }
 

@@ -109,7 +109,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 	if err := sink.RemoveAll(ctx, c, committed); err != nil {
 		return err
 	}
-	if err := c.Forget(ctx, run); err != nil {
+	if err := c.DropCheckpoints(ctx, run); err != nil {
 		return err
 	}
 	if begun != nil {

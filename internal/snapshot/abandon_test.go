@@ -20,7 +20,7 @@ func TestAbandon(t *testing.T) {
 	t.Parallel()
 	begins := func(t *testing.T, store sink.Store, commit bool) {
 		t.Helper()
-		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "run"), snapshottest.Options(), "")
+		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "run"), snapshottest.Options(), "")
 		require.NoError(t, err)
 		if commit {
 			require.NoError(t, sink.CommitAll(t.Context(), store, "run", begun.Files()[:2]))
@@ -31,7 +31,7 @@ func TestAbandon(t *testing.T) {
 			t.Helper()
 			_, err := snapshot.At(store).CreatePlan(t.Context(), snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)))
 			require.NoError(t, err)
-			snapshottest.StageUnit(t, store, snapshottest.NewPlan("run"), snapshot.Unit{Bucket: 0, Dataset: "test_results"}, nil)
+			snapshottest.StageTask(t, store, snapshottest.NewPlan("run"), snapshot.Task{Bucket: 0, Dataset: "test_results"}, nil)
 		},
 		"held": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()
@@ -46,7 +46,7 @@ func TestAbandon(t *testing.T) {
 		"before the pointer": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
-			g := snapshottest.Gather(t, store, "run")
+			g := snapshottest.Collect(t, store, "run")
 			_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}).Publish(t.Context(), g, snapshottest.Options())
 			require.ErrorIs(t, err, snapshottest.ErrKilled)
 		},
@@ -89,7 +89,7 @@ func TestAbandonPublished(t *testing.T) {
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("replaced"))
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("published", snapshottest.Planned(time.Hour)))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("unfinished", snapshottest.Planned(2*time.Hour)), nil)
-	_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.LatestPath}).Publish(t.Context(), snapshottest.Gather(t, store, "unfinished"), snapshottest.Options())
+	_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.LatestPath}).Publish(t.Context(), snapshottest.Collect(t, store, "unfinished"), snapshottest.Options())
 	require.ErrorIs(t, err, snapshottest.ErrKilled)
 	want := snapshottest.Tree(t, root)
 	for _, run := range []string{"replaced", "unfinished", "unknown"} {
@@ -111,7 +111,7 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("before", snapshottest.Few))
 			want := snapshottest.Tree(t, root)
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
-			_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}).Publish(t.Context(), snapshottest.Gather(t, store, "run"), snapshottest.Options())
+			_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, snapshottest.Today)}).Publish(t.Context(), snapshottest.Collect(t, store, "run"), snapshottest.Options())
 			require.ErrorIs(t, err, snapshottest.ErrKilled)
 			dying := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root)}
 			dying.Left.Store(n)
@@ -132,7 +132,7 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 			if killed == nil {
 				break
 			}
-			manifest, err := snapshot.At(store).Standing(t.Context(), snapshot.Full, snapshottest.Today)
+			manifest, err := snapshot.At(store).Current(t.Context(), snapshot.Full, snapshottest.Today)
 			require.NoError(t, err)
 			if manifest.RunID == "before" {
 				err := snapshot.At(store).Abandon(t.Context(), "run")

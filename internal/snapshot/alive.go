@@ -8,13 +8,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// aliveInterval is how often a process that works on a run gives a sign of life:
+// HeartbeatInterval is how often a process that works on a run gives a sign of life:
 // users are promised one every five minutes at least.
-const AliveInterval = 4 * time.Minute
+const HeartbeatInterval = 4 * time.Minute
 
-// aliveDocument is alive.json: a process works on the run. Only the time of
+// Heartbeat is alive.json: a process works on the run. Only the time of
 // writing counts, which the store records.
-type AliveDocument struct {
+type Heartbeat struct {
 	WrittenAt time.Time `json:"written_at"`
 	PID       int       `json:"pid"`
 	Host      string    `json:"host"`
@@ -28,7 +28,7 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		ticker := time.NewTicker(AliveInterval)
+		ticker := time.NewTicker(HeartbeatInterval)
 		defer ticker.Stop()
 		for {
 			if err := c.giveSign(ctx, run); err != nil && ctx.Err() == nil {
@@ -54,6 +54,6 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 
 func (c Catalog) giveSign(ctx context.Context, run string) error {
 	host, _ := os.Hostname() // It is only shown.
-	sign := AliveDocument{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
+	sign := Heartbeat{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
 	return c.WriteDocument(ctx, AlivePath(run), sign, sink.Condition{})
 }

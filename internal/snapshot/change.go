@@ -96,9 +96,9 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 	return c.WriteDocument(ctx, ChangePath(change.RunID), change, sink.Condition{Absent: damaged == "", Version: damaged})
 }
 
-// makeChange writes a change and makes it. ErrConflict and ErrStagedLost say
+// Apply writes a change and makes it. ErrConflict and ErrStagedLost say
 // that the run is as it was.
-func (c Catalog) MakeChange(ctx context.Context, change *Change) error {
+func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "")
 	if errors.Is(err, sink.ErrConflict) {
 		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
@@ -268,7 +268,7 @@ func (a *applying) finish(ctx context.Context) error {
 	}
 	switch {
 	case c.Publishes():
-		if err := a.catalog.Tidy(ctx, c.RunID); err != nil {
+		if err := a.catalog.RemoveStaging(ctx, c.RunID); err != nil {
 			return err
 		}
 	case c.Prunes():
@@ -317,7 +317,7 @@ func (a *applying) undo(ctx context.Context, cause error) error {
 		return errors.Join(cause, err)
 	}
 	if c.Publishes() {
-		err = a.catalog.dropLostUnits(ctx, c.RunID)
+		err = a.catalog.dropLostTasks(ctx, c.RunID)
 		cause = &undoneError{cause}
 	} else {
 		err = errors.Join(a.catalog.AbortAll(ctx, c.RunID, c.files()), a.catalog.Sweep(ctx, c.RunID))
@@ -328,22 +328,22 @@ func (a *applying) undo(ctx context.Context, cause error) error {
 	return errors.Join(cause, a.end(ctx))
 }
 
-// dropLostUnits removes the journals whose files the store has lost, so that
-// the next run fetches their units again.
-func (c Catalog) dropLostUnits(ctx context.Context, run string) error {
-	journals, err := c.ReadJournals(ctx, run)
+// dropLostTasks removes the checkpoints whose files the store has lost, so that
+// the next run fetches their tasks again.
+func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
+	checkpoints, err := c.ReadCheckpoints(ctx, run)
 	if err != nil {
 		return err
 	}
-	held, err := lookAtAll(ctx, run, journals, c.Intact)
+	held, err := lookAtAll(ctx, run, checkpoints, c.Intact)
 	if err != nil {
 		return err
 	}
-	for i, journal := range journals {
+	for i, checkpoint := range checkpoints {
 		if held[i] {
 			continue
 		}
-		if err := c.Remove(ctx, JournalPath(run, journal.Bucket, journal.Dataset)); err != nil {
+		if err := c.Remove(ctx, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)); err != nil {
 			return err
 		}
 	}

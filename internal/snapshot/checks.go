@@ -84,7 +84,7 @@ func (c CheckCounts) Add(other CheckCounts) {
 }
 
 // TermCounts count test results by the school they belong to and by their term.
-// Terms are hashed by the pipeline: a journal holds no value of a record.
+// Terms are hashed by the pipeline: a checkpoint holds no value of a record.
 type TermCounts map[string]map[string]int64
 
 // Add counts n more results.
@@ -106,7 +106,7 @@ func (c TermCounts) Merge(other TermCounts) {
 	}
 }
 
-// checkSums adds up the counts for the checks in the journals of a run.
+// checkSums adds up the counts for the checks in the checkpoints of a run.
 type checkSums struct {
 	counts   CheckCounts
 	terms    TermCounts
@@ -117,10 +117,10 @@ func newCheckSums() *checkSums {
 	return &checkSums{counts: make(CheckCounts), terms: make(TermCounts), sessions: make(map[string]bool)}
 }
 
-func (s *checkSums) add(journal *Journal) {
-	s.counts.Add(journal.Checks)
-	s.terms.Merge(journal.Terms)
-	for _, session := range journal.Sessions {
+func (s *checkSums) add(checkpoint *Checkpoint) {
+	s.counts.Add(checkpoint.Checks)
+	s.terms.Merge(checkpoint.Terms)
+	for _, session := range checkpoint.Sessions {
 		s.sessions[session] = true
 	}
 }

@@ -21,13 +21,13 @@ func TestUnknownTerms(t *testing.T) {
 		ledger("students", "d", StatusOK),
 	}
 	sums := newCheckSums()
-	sums.add(&Journal{Sessions: []string{"fall", "spring"}})
-	sums.add(&Journal{Sessions: []string{"winter"}})
-	sums.add(&Journal{
+	sums.add(&Checkpoint{Sessions: []string{"fall", "spring"}})
+	sums.add(&Checkpoint{Sessions: []string{"winter"}})
+	sums.add(&Checkpoint{
 		Checks: CheckCounts{CheckRITOrder: {Count: 2, Schools: 1}, CheckUnknownStudent: {}},
 		Terms:  TermCounts{"a": {"fall": 5, "winter": 1, "gone": 3}, "b": {"gone": 7}},
 	})
-	sums.add(&Journal{
+	sums.add(&Checkpoint{
 		Checks: CheckCounts{CheckRITOrder: {Schools: 1}},
 		Terms:  TermCounts{"a": {"gone": 1}, "c": {"lost": 2}},
 	})

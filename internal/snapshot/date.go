@@ -105,7 +105,7 @@ func (a *applying) giveUpDate(ctx context.Context) error {
 	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
 		return err
 	}
-	if err := a.catalog.Tidy(ctx, a.change.RunID); err != nil {
+	if err := a.catalog.RemoveStaging(ctx, a.change.RunID); err != nil {
 		return err
 	}
 	return a.end(ctx)
@@ -150,7 +150,7 @@ func (a *applying) removeOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	busy := RunsWith(entries, ChangeName)
+	busy := RunFoldersWith(entries, ChangeName)
 	replaced := make(map[string]bool)
 	for _, run := range a.change.Claim.Replaces {
 		replaced[sink.Escape(run)] = true

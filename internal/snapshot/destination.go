@@ -57,9 +57,9 @@ func (c Catalog) settleDestination(ctx context.Context, baseURL, partitionBy str
 	return err
 }
 
-// MovesFrom returns the base URL of the service that the destination belongs to;
+// PreviousService returns the base URL of the service that the destination belongs to;
 // empty if it is the one at baseURL, or none.
-func (c Catalog) MovesFrom(ctx context.Context, baseURL string) (string, error) {
+func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL
 	advice := "choose another --dest, or use --accept-base-url if the service has moved"
 	switch {
 	case run == "":
-	case slices.Contains(RunsWith(entries, ManifestName), sink.Escape(run)):
+	case slices.Contains(RunFoldersWith(entries, ManifestName), sink.Escape(run)):
 		owner += " (run " + run + ")"
 	default:
 		owner += " (run " + run + ", not published)"
@@ -109,7 +109,7 @@ func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, begun bool
 	}
 	manifest, err := c.newestFull(ctx, func(*Manifest) bool { return true })
 	if err == nil && manifest == nil {
-		manifest, err = firstReadable[Manifest](ctx, c, RunsWith(entries, ManifestName), ManifestName)
+		manifest, err = firstReadable[Manifest](ctx, c, RunFoldersWith(entries, ManifestName), ManifestName)
 	}
 	if err != nil {
 		return "", "", err
@@ -133,7 +133,7 @@ func runsThatStaged(entries []sink.Entry) []string {
 	var runs []string
 	for _, entry := range entries {
 		run, rest, _ := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
-		if strings.HasPrefix(rest, journalName) && (len(runs) == 0 || runs[len(runs)-1] != run) {
+		if strings.HasPrefix(rest, checkpointFolder) && (len(runs) == 0 || runs[len(runs)-1] != run) {
 			runs = append(runs, run)
 		}
 	}
@@ -144,7 +144,7 @@ func runsThatStaged(entries []sink.Entry) []string {
 // readable one; nil if none has.
 func firstReadable[T any](ctx context.Context, store sink.Store, runs []string, name string) (*T, error) {
 	for _, run := range runs {
-		document, _, err := ReadDocument[T](ctx, store, InRun(run, name))
+		document, _, err := ReadDocument[T](ctx, store, DocumentPath(run, name))
 		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
 			continue
 		}
@@ -157,7 +157,7 @@ func firstReadable[T any](ctx context.Context, store sink.Store, runs []string, 
 // partitioning of any published run, for they are all alike; before there is
 // one, of the runs that have begun.
 func (c Catalog) checkPartitioning(ctx context.Context, entries []sink.Entry, partitionBy string, begun bool) error {
-	manifest, err := firstReadable[Manifest](ctx, c, RunsWith(entries, ManifestName), ManifestName)
+	manifest, err := firstReadable[Manifest](ctx, c, RunFoldersWith(entries, ManifestName), ManifestName)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c Catalog) checkPartitioning(ctx context.Context, entries []sink.Entry, pa
 	if !begun {
 		return nil
 	}
-	for _, run := range RunsWith(entries, PlanName) {
+	for _, run := range RunFoldersWith(entries, PlanName) {
 		plan, err := firstReadable[Plan](ctx, c, []string{run}, PlanName)
 		if err != nil {
 			return err

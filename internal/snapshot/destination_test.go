@@ -51,7 +51,7 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 	plan := snapshottest.NewPlan("first", snapshottest.Few)
 	_, err = snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
-	snapshottest.StageUnit(t, store, plan, plan.Units()[0], nil)
+	snapshottest.StageTask(t, store, plan, plan.Tasks()[0], nil)
 	require.Empty(t, refusedService(t, store, serviceA))
 	reason := refusedService(t, store, serviceB)
 	require.Contains(t, reason, "belongs to https://service.example (run first, not published), not to https://test.example: ")
@@ -79,7 +79,7 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few, ofService(serviceB)), nil)
-	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "new"), snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "new"), snapshottest.Options())
 	var refused *snapshot.RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.Contains(t, refused.Reason, serviceA)
@@ -88,7 +88,7 @@ func TestDestinationMovesToAnotherService(t *testing.T) {
 
 	accept := snapshottest.Options()
 	accept.AcceptBaseURL = true
-	m, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "new"), accept)
+	m, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "new"), accept)
 	require.NoError(t, err)
 	require.Equal(t, serviceB, m.BaseURL)
 	require.Empty(t, refusedService(t, store, serviceB))
@@ -161,7 +161,7 @@ func TestPartitioningOfRunsThatHaveBegun(t *testing.T) {
 	t.Log("of two that began at once the first to be published settles it")
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("second", snapshottest.Few), nil)
 	snapshottest.PublishRun(t, store, "second")
-	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "first"), snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
+	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "first"), snapshot.PublishOptions{Now: snapshottest.PublishedAt, Replace: true})
 	require.ErrorAs(t, err, &refused)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }

@@ -4,7 +4,7 @@
 // # A run's documents
 //
 //	_runs/<run>/plan.json       what the run will do, written first (CreatePlan)
-//	            journal/*.json  one dataset of one bucket is staged (WriteJournal)
+//	            journal/*.json  one dataset of one bucket is staged (WriteCheckpoint)
 //	            held.json       why a check says not to publish (Hold)
 //	            alive.json      a process is working on the run (KeepAlive)
 //	            change.json     a change of what readers see has begun (Change)
@@ -15,7 +15,7 @@
 // A pointer names the run of each date (_snapshots/, _as_of/), _latest.json the newest full one of all schools, and
 // _destination.json the service that a destination was moved to.
 //
-// Journals are the state from which a run is resumed; Gather adds them up.
+// Checkpoints are the state from which a run is resumed; Collect adds them up.
 //
 // # A change rolls forward
 //

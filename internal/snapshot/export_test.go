@@ -17,7 +17,7 @@ var (
 func (c *Change) Files() []sink.File { return c.files() }
 
 // Manifest returns the manifest of the run and its staged files.
-func (g *Gathered) Manifest() (*Manifest, map[string]sink.File) { return g.manifest() }
+func (g *StagedRun) Manifest() (*Manifest, map[string]sink.File) { return g.manifest() }
 
 // SetDraft wraps the draft of the file.
 func (f *TableFile) SetDraft(wrap func(sink.Draft) sink.Draft) { f.draft = wrap(f.draft) }

@@ -41,7 +41,7 @@ func TestSomebodyElseIsFaster(t *testing.T) {
 			store := snapshottest.NewDir(t, root)
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few), nil)
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("other", snapshottest.Few, test.other), nil)
-			g := snapshottest.Gather(t, store, "run")
+			g := snapshottest.Collect(t, store, "run")
 			disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: test.path, Act: func() {
 				snapshottest.PublishRun(t, snapshottest.Lockless{Store: store}, "other")
 			}}
@@ -134,7 +134,7 @@ func TestSweptLedger(t *testing.T) {
 			t.Parallel()
 			store := snapshottest.NewDir(t, t.TempDir())
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few), nil)
-			g := snapshottest.Gather(t, store, "run")
+			g := snapshottest.Collect(t, store, "run")
 			manifest, err := snapshot.At(sweeper{snapshottest.Lockless{Store: store}, func() {
 				_, err := snapshot.At(killedBefore{snapshottest.Lockless{Store: store}, test.path}).Publish(t.Context(), g, snapshottest.Options())
 				if test.path == "" {
@@ -142,7 +142,7 @@ func TestSweptLedger(t *testing.T) {
 				} else {
 					require.ErrorIs(t, err, snapshottest.ErrKilled)
 				}
-				begun, err := snapshot.At(store).PublishingBegun(t.Context(), "run")
+				begun, err := snapshot.At(store).PublishingStarted(t.Context(), "run")
 				require.NoError(t, err)
 				require.Equal(t, test.want == nil, begun)
 			}}).Publish(t.Context(), g, snapshottest.Options())

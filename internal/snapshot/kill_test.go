@@ -29,7 +29,7 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	if err != nil {
 		return err
 	}
-	g, err := snapshot.At(store).Gather(ctx, plan)
+	g, err := snapshot.At(store).Collect(ctx, plan)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func TestKilledAnywhere(t *testing.T) {
 		{"a run that lost its date after it began to be published", 1, func(t *testing.T, store sink.Store) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("new", snapshottest.Few), nil)
-			begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "new"), snapshottest.Options(), "")
+			begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "new"), snapshottest.Options(), "")
 			require.NoError(t, err)
 			require.NoError(t, store.Commit(t.Context(), "new", begun.Files()[0]))
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("later", snapshottest.Few, snapshottest.Planned(time.Hour)))
@@ -146,7 +146,7 @@ func TestTwoPublishersOfADate(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						g, err := snapshot.At(store).Gather(t.Context(), plan)
+						g, err := snapshot.At(store).Collect(t.Context(), plan)
 						if err != nil {
 							return err
 						}
@@ -219,13 +219,13 @@ func TestManyPublishersOfARun(t *testing.T) {
 						if err != nil {
 							return err
 						}
-						g, err := snapshot.At(store).Gather(t.Context(), plan)
+						g, err := snapshot.At(store).Collect(t.Context(), plan)
 						if err != nil {
 							return err
 						}
 						_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 						if _, missing := errors.AsType[*snapshot.MissingError](err); missing {
-							// Another process finished it while this one gathered.
+							// Another process finished it while this one staged.
 							err = snapshottest.FinishAll(t.Context(), store)
 						}
 						return err

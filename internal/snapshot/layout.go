@@ -12,14 +12,14 @@ const (
 	snapshotPrefix = "_snapshots/"
 	asOfPrefix     = "_as_of/"
 
-	PlanName     = "plan.json"
-	ManifestName = "manifest.json"
-	LedgerName   = "ledger.parquet"
-	heldName     = "held.json"
-	ChangeName   = "change.json"
-	aliveName    = "alive.json"
-	reportName   = "report.html"
-	journalName  = "journal/"
+	PlanName         = "plan.json"
+	ManifestName     = "manifest.json"
+	LedgerName       = "ledger.parquet"
+	heldName         = "held.json"
+	ChangeName       = "change.json"
+	aliveName        = "alive.json"
+	reportName       = "report.html"
+	checkpointFolder = "journal/"
 )
 
 // LatestPath is where the newest published full run without a filter is named.
@@ -53,12 +53,12 @@ func ChangePath(run string) string { return runPath(run) + ChangeName }
 // AlivePath returns the path of alive.json, the sign of life of a run.
 func AlivePath(run string) string { return runPath(run) + aliveName }
 
-// JournalPath returns the path of the journal of a staged unit.
-func JournalPath(run string, bucket int, dataset string) string {
+// CheckpointPath returns the path of the checkpoint of a staged task.
+func CheckpointPath(run string, bucket int, dataset string) string {
 	if bucket == LookupBucket {
-		return fmt.Sprintf("%s%slookup-%s.json", runPath(run), journalName, sink.Escape(dataset))
+		return fmt.Sprintf("%s%slookup-%s.json", runPath(run), checkpointFolder, sink.Escape(dataset))
 	}
-	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), journalName, bucket, sink.Escape(dataset))
+	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), checkpointFolder, bucket, sink.Escape(dataset))
 }
 
 // PointerPath returns the path of the pointer that names the run of a date. It is empty for delta runs, which do not replace

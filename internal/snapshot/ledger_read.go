@@ -22,7 +22,7 @@ type ledgerRecord struct {
 
 // ledgerColumns returns the columns of the ledger that are read back, in the order of ledgerRecord.
 func ledgerColumns() *schemas.Table {
-	return ColumnsOf(LedgerTable(), "dataset", "requested_school_bid", "status",
+	return SelectColumns(LedgerTable(), "dataset", "requested_school_bid", "status",
 		"records_received", "duplicates_dropped", "rows_written")
 }
 
@@ -64,8 +64,8 @@ func ledgerRowOf(batch *rows.Batch, i int) LedgerRow {
 	}
 }
 
-// columnsOf returns the table with some of its columns, for reading.
-func ColumnsOf(table *schemas.Table, columns ...string) *schemas.Table {
+// SelectColumns returns the table with some of its columns, for reading.
+func SelectColumns(table *schemas.Table, columns ...string) *schemas.Table {
 	some := &schemas.Table{Name: table.Name}
 	for _, name := range columns {
 		if at := table.Column(name); at >= 0 {

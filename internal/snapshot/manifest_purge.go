@@ -49,8 +49,8 @@ func (m *Manifest) SchoolsEmptied(dataset string) int64 {
 	return n
 }
 
-// without returns the manifest with other files in the place of some.
-func (m *Manifest) Without(takes map[string]sink.File, purge ManifestPurge) Manifest {
+// WithPurge returns the manifest with other files in the place of some.
+func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge) Manifest {
 	after := *m
 	after.Purges = append(slices.Clone(m.Purges), purge)
 	after.Tables = make(map[string]ManifestTable, len(m.Tables))

@@ -11,15 +11,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Unit is the unit of work, of a journal and of resuming: one dataset of one
+// Task is the task of work, of a checkpoint and of resuming: one dataset of one
 // bucket.
-type Unit struct {
+type Task struct {
 	Bucket  int
 	Dataset string
 }
 
-// String names the unit for messages.
-func (u Unit) String() string {
+// String names the task for messages.
+func (u Task) String() string {
 	if u.Bucket == LookupBucket {
 		return u.Dataset
 	}
@@ -34,15 +34,15 @@ func (p *Plan) datasets() []*schemas.Dataset {
 	})
 }
 
-// Units returns the units of the run: the lookups, which are a bucket of their
+// Tasks returns the tasks of the run: the lookups, which are a bucket of their
 // own, and then bucket by bucket the other datasets, in the order in which they
 // are declared.
-func (p *Plan) Units() []Unit {
-	var units []Unit
+func (p *Plan) Tasks() []Task {
+	var tasks []Task
 	datasets := p.datasets()
 	for _, d := range datasets {
 		if d.IsLookup() {
-			units = append(units, Unit{Bucket: LookupBucket, Dataset: d.Name})
+			tasks = append(tasks, Task{Bucket: LookupBucket, Dataset: d.Name})
 		}
 	}
 	buckets := slices.Clone(p.Buckets)
@@ -53,16 +53,16 @@ func (p *Plan) Units() []Unit {
 		}
 		for _, d := range datasets {
 			if !d.IsLookup() {
-				units = append(units, Unit{Bucket: b.Index, Dataset: d.Name})
+				tasks = append(tasks, Task{Bucket: b.Index, Dataset: d.Name})
 			}
 		}
 	}
-	return units
+	return tasks
 }
 
-// Shard returns which of so many processes does the unit: every n-th bucket is
+// Shard returns which of so many processes does the task: every n-th bucket is
 // one's, the lookups are the first's.
-func (u Unit) Shard(shards int) int {
+func (u Task) Shard(shards int) int {
 	if u.Bucket == LookupBucket {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (u Unit) Shard(shards int) int {
 }
 
 // SchoolNames returns the names of the run's schools by their bids; schools
-// without a name are left out.
+// WithPurge a name are left out.
 func (p *Plan) SchoolNames() map[string]string {
 	names := make(map[string]string)
 	for i := range p.Schools {

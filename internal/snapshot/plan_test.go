@@ -25,8 +25,8 @@ func TestPaths(t *testing.T) {
 	require.Equal(t, "_runs/r/ledger.parquet", snapshot.LedgerPath("r"))
 	require.Equal(t, "_runs/r/held.json", snapshot.HeldPath("r"))
 	require.Equal(t, "_runs/r/change.json", snapshot.ChangePath("r"))
-	require.Equal(t, "_runs/r/journal/lookup-schools.json", snapshot.JournalPath("r", snapshot.LookupBucket, "schools"))
-	require.Equal(t, "_runs/r/journal/12345-x.json", snapshot.JournalPath("r", 12345, "x"))
+	require.Equal(t, "_runs/r/journal/lookup-schools.json", snapshot.CheckpointPath("r", snapshot.LookupBucket, "schools"))
+	require.Equal(t, "_runs/r/journal/12345-x.json", snapshot.CheckpointPath("r", 12345, "x"))
 	require.Equal(t, "_snapshots/2026-11-20.json", snapshot.PointerPath(snapshot.Full, snapshottest.Today))
 	require.Equal(t, "_as_of/2026-11-20.json", snapshot.PointerPath(snapshot.AsOf, snapshottest.Today))
 	require.Empty(t, snapshot.PointerPath(snapshot.Delta, snapshottest.Today))
@@ -62,7 +62,7 @@ func TestUnitsAndShards(t *testing.T) {
 		slices.Reverse(p.Buckets)
 	})
 	var got []string
-	for _, u := range p.Units() {
+	for _, u := range p.Tasks() {
 		got = append(got, u.String())
 	}
 	require.Equal(t, []string{
@@ -71,11 +71,11 @@ func TestUnitsAndShards(t *testing.T) {
 		"students of bucket 1", "test_results of bucket 1",
 		"students of bucket 2", "test_results of bucket 2",
 	}, got)
-	require.Equal(t, 0, snapshot.Unit{Bucket: snapshot.LookupBucket}.Shard(p.Shards))
-	require.Equal(t, 1, snapshot.Unit{Bucket: 1}.Shard(p.Shards))
-	require.Equal(t, 0, snapshot.Unit{Bucket: 2}.Shard(p.Shards))
+	require.Equal(t, 0, snapshot.Task{Bucket: snapshot.LookupBucket}.Shard(p.Shards))
+	require.Equal(t, 1, snapshot.Task{Bucket: 1}.Shard(p.Shards))
+	require.Equal(t, 0, snapshot.Task{Bucket: 2}.Shard(p.Shards))
 	p.Shards = 0
-	require.Equal(t, 0, snapshot.Unit{Bucket: 1}.Shard(p.Shards))
+	require.Equal(t, 0, snapshot.Task{Bucket: 1}.Shard(p.Shards))
 }
 
 func TestPlanIsThatOfTheFirst(t *testing.T) {
@@ -114,33 +114,33 @@ func TestPlansThatCannotBeFollowed(t *testing.T) {
 
 func TestAJournalThatProvesNothingIsPassedOver(t *testing.T) {
 	t.Parallel()
-	unit := snapshot.Unit{Bucket: 0, Dataset: "students"}
-	spoil := map[string]func(t *testing.T, store sink.Store, journal *snapshot.Journal){
-		"cut": func(t *testing.T, store sink.Store, _ *snapshot.Journal) {
+	task := snapshot.Task{Bucket: 0, Dataset: "students"}
+	spoil := map[string]func(t *testing.T, store sink.Store, checkpoint *snapshot.Checkpoint){
+		"cut": func(t *testing.T, store sink.Store, _ *snapshot.Checkpoint) {
 			t.Helper()
-			require.NoError(t, store.Write(t.Context(), snapshot.JournalPath("r", 0, "students"), []byte(`{"data`), sink.Condition{}))
+			require.NoError(t, store.Write(t.Context(), snapshot.CheckpointPath("r", 0, "students"), []byte(`{"data`), sink.Condition{}))
 		},
-		"of another unit": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
+		"of another task": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()
 			j.Dataset = "schools"
-			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.JournalPath("r", 0, "students"), j, sink.Condition{}))
+			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.CheckpointPath("r", 0, "students"), j, sink.Condition{}))
 		},
-		"without a table": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
+		"without a table": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()
 			clear(j.Files)
-			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", j))
+			require.NoError(t, snapshot.At(store).WriteCheckpoint(t.Context(), "r", j))
 		},
-		"of other schools": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
+		"of other schools": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()
 			j.Ledger[0].SchoolBid = "s9"
-			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", j))
+			require.NoError(t, snapshot.At(store).WriteCheckpoint(t.Context(), "r", j))
 		},
-		"of too many schools": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
+		"of too many schools": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()
 			j.Ledger = append(j.Ledger, j.Ledger[0])
-			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", j))
+			require.NoError(t, snapshot.At(store).WriteCheckpoint(t.Context(), "r", j))
 		},
-		"of a file that is gone": func(t *testing.T, store sink.Store, j *snapshot.Journal) {
+		"of a file that is gone": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()
 			require.NoError(t, store.Abort(t.Context(), "r", j.Files["students"]))
 		},
@@ -151,14 +151,14 @@ func TestAJournalThatProvesNothingIsPassedOver(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			plan := snapshottest.NewPlan("r", snapshottest.Few)
 			snapshottest.StageRun(t, store, plan, nil)
-			journals, err := snapshot.At(store).ReadJournals(t.Context(), "r")
+			checkpoints, err := snapshot.At(store).ReadCheckpoints(t.Context(), "r")
 			require.NoError(t, err)
-			require.Len(t, journals, 2)
-			do(t, store, journals[1])
-			g, err := snapshot.At(store).Gather(t.Context(), plan)
+			require.Len(t, checkpoints, 2)
+			do(t, store, checkpoints[1])
+			g, err := snapshot.At(store).Collect(t.Context(), plan)
 			require.NoError(t, err)
-			require.Equal(t, []snapshot.Unit{unit}, g.Missing)
-			snapshottest.StageUnit(t, store, plan, unit, nil)
+			require.Equal(t, []snapshot.Task{task}, g.Missing)
+			snapshottest.StageTask(t, store, plan, task, nil)
 			snapshottest.PublishRun(t, store, "r")
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 		})
@@ -172,22 +172,22 @@ func TestAUnitDoneAgainDropsWhatItHadStaged(t *testing.T) {
 	plan := snapshottest.NewPlan("r", snapshottest.Few)
 	snapshottest.StageRun(t, store, plan, snapshottest.StatusOf{"s1": snapshot.StatusFailed})
 	files := len(snapshottest.Tree(t, root))
-	earlier := snapshottest.Gather(t, store, "r").Tables["students"].Files[0]
-	journal := snapshottest.StageUnit(t, store, plan, snapshot.Unit{Bucket: 0, Dataset: "students"}, nil)
+	earlier := snapshottest.Collect(t, store, "r").Tables["students"].Files[0]
+	checkpoint := snapshottest.StageTask(t, store, plan, snapshot.Task{Bucket: 0, Dataset: "students"}, nil)
 	require.Len(t, snapshottest.Tree(t, root), files)
 	holds, err := store.Holds(t.Context(), "r", earlier)
 	require.NoError(t, err)
 	require.False(t, holds)
 
-	t.Log("writing the same journal again drops nothing")
-	require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", journal))
-	g := snapshottest.Gather(t, store, "r")
+	t.Log("writing the same checkpoint again drops nothing")
+	require.NoError(t, snapshot.At(store).WriteCheckpoint(t.Context(), "r", checkpoint))
+	g := snapshottest.Collect(t, store, "r")
 	require.Empty(t, g.Missing)
 	require.Empty(t, g.Failed)
 	require.EqualValues(t, 2, g.Schools.OK)
 }
 
-// Two processes do the same unit at the same time, and the one that was faster
+// Two processes do the same task at the same time, and the one that was faster
 // publishes before it can know of the other.
 func TestAUnitDoneTwice(t *testing.T) {
 	t.Parallel()
@@ -195,16 +195,16 @@ func TestAUnitDoneTwice(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	plan := snapshottest.NewPlan("r", snapshottest.Few)
 	snapshottest.StageRun(t, store, plan, nil)
-	g := snapshottest.Gather(t, store, "r")
-	unit := snapshot.Unit{Bucket: 0, Dataset: "students"}
-	snapshottest.StageUnit(t, store, plan, unit, nil)
+	g := snapshottest.Collect(t, store, "r")
+	task := snapshot.Task{Bucket: 0, Dataset: "students"}
+	snapshottest.StageTask(t, store, plan, task, nil)
 	_, err := snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.NoError(t, err)
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 	published := snapshottest.Tree(t, root)
 
 	t.Log("the slower one may come after all is done")
-	snapshottest.StageUnit(t, store, plan, unit, nil)
+	snapshottest.StageTask(t, store, plan, task, nil)
 	require.NotEqual(t, published, snapshottest.Tree(t, root))
 	_, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.NoError(t, err)
@@ -213,25 +213,25 @@ func TestAUnitDoneTwice(t *testing.T) {
 
 func TestALedgerThatDoesNotAddUp(t *testing.T) {
 	t.Parallel()
-	for want, edit := range map[string]func(j *snapshot.Journal){
-		`school "s1": 7 records were received, 1 written and 1 dropped`: func(j *snapshot.Journal) {
+	for want, edit := range map[string]func(j *snapshot.Checkpoint){
+		`school "s1": 7 records were received, 1 written and 1 dropped`: func(j *snapshot.Checkpoint) {
 			j.Ledger[0].RecordsReceived = 7
 		},
-		"its ledger counts 3 rows, table students has 2": func(j *snapshot.Journal) {
+		"its ledger counts 3 rows, table students has 2": func(j *snapshot.Checkpoint) {
 			j.Ledger[0].RecordsReceived, j.Ledger[0].RowsWritten = 3, 2
 		},
-		`its ledger has a row of "schools"`: func(j *snapshot.Journal) { j.Ledger[0].Dataset = "schools" },
+		`its ledger has a row of "schools"`: func(j *snapshot.Checkpoint) { j.Ledger[0].Dataset = "schools" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			store := snapshottest.NewDir(t, t.TempDir())
 			plan := snapshottest.NewPlan("r", snapshottest.Few)
 			snapshottest.StageRun(t, store, plan, nil)
-			journals, err := snapshot.At(store).ReadJournals(t.Context(), "r")
+			checkpoints, err := snapshot.At(store).ReadCheckpoints(t.Context(), "r")
 			require.NoError(t, err)
-			edit(journals[1])
-			require.NoError(t, snapshot.At(store).WriteJournal(t.Context(), "r", journals[1]))
-			_, err = snapshot.At(store).Gather(t.Context(), plan)
+			edit(checkpoints[1])
+			require.NoError(t, snapshot.At(store).WriteCheckpoint(t.Context(), "r", checkpoints[1]))
+			_, err = snapshot.At(store).Collect(t.Context(), plan)
 			require.ErrorContains(t, err, "add up students of bucket 0: "+want)
 		})
 	}

@@ -199,10 +199,10 @@ func TestPreviousFull(t *testing.T) {
 
 	require.Equal(t, "none", previous("x", func(p *snapshot.Plan) { snapshottest.Few(p); p.BaseURL = "simulate" }), "another service is not a baseline")
 
-	standing, err := snapshot.At(store).Standing(t.Context(), snapshot.AsOf, "2026-11-30")
+	standing, err := snapshot.At(store).Current(t.Context(), snapshot.AsOf, "2026-11-30")
 	require.NoError(t, err)
 	require.Equal(t, "past", standing.RunID)
-	standing, err = snapshot.At(store).Standing(t.Context(), snapshot.Full, "2026-11-30")
+	standing, err = snapshot.At(store).Current(t.Context(), snapshot.Full, "2026-11-30")
 	require.NoError(t, err)
 	require.Nil(t, standing)
 }
@@ -229,7 +229,7 @@ func TestWhoTakesTheDate(t *testing.T) {
 			root := t.TempDir()
 			store := snapshottest.NewDir(t, root)
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("begun", snapshottest.Few), nil)
-			g := snapshottest.Gather(t, store, "begun")
+			g := snapshottest.Collect(t, store, "begun")
 			_, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), g, snapshottest.Options(), "")
 			require.NoError(t, err)
 			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("other", snapshottest.Few, test.other))
@@ -255,7 +255,7 @@ func TestFollowingAnotherFinisher(t *testing.T) {
 	root := t.TempDir()
 	store := snapshottest.NewDir(t, root)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("begun", snapshottest.Few), nil)
-	begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "begun"), snapshottest.Options(), "")
+	begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "begun"), snapshottest.Options(), "")
 	require.NoError(t, err)
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("other", snapshottest.Few, snapshottest.Planned(-time.Hour)))
 	m, err := snapshot.ApplyChange(snapshot.At(store), t.Context(), begun, "a version that is no more")

@@ -33,7 +33,7 @@ type PublishOptions struct {
 // its date, and a step after that failed. ErrConflict says that another run, planned later, took the date
 // while this one published; the manifest tells that this one is replaced.
 // ErrStagedLost says that nothing is visible and the run has to be run again.
-func (c Catalog) Publish(ctx context.Context, g *Gathered, opts PublishOptions) (_ *Manifest, err error) {
+func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions) (_ *Manifest, err error) {
 	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
 		return nil, err
@@ -52,14 +52,14 @@ func (c Catalog) Publish(ctx context.Context, g *Gathered, opts PublishOptions) 
 	case err == nil:
 		return c.applyChange(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
-		// The journals have the same information, and finished steps stay finished.
+		// The checkpoints have the same information, and finished steps stay finished.
 	case !errors.Is(err, sink.ErrNotFound):
 		return nil, err
 	default:
 		manifest, err := c.ReadManifest(ctx, run)
 		if err == nil {
 			// Another process may have gone on staging the run.
-			err = unfinished(c.Tidy(ctx, run))
+			err = unfinished(c.RemoveStaging(ctx, run))
 		}
 		if !errors.Is(err, sink.ErrNotFound) {
 			return manifest, err
@@ -83,7 +83,7 @@ func (c Catalog) Publish(ctx context.Context, g *Gathered, opts PublishOptions) 
 // is one. If another process was faster its change counts; nil says that it has
 // made it already.
 func (c Catalog) beginPublishing(
-	ctx context.Context, g *Gathered, opts PublishOptions, damaged string,
+	ctx context.Context, g *StagedRun, opts PublishOptions, damaged string,
 ) (*Change, string, error) {
 	plan := g.Plan
 	run := plan.RunID
@@ -114,7 +114,7 @@ func (c Catalog) beginPublishing(
 	}
 	ledger, err := c.stageLedger(ctx, run, g.Ledger)
 	if errors.Is(err, sink.ErrStagedLost) {
-		if swept, readErr := c.PublishingBegun(ctx, run); swept && readErr == nil {
+		if swept, readErr := c.PublishingStarted(ctx, run); swept && readErr == nil {
 			return c.CurrentChange(ctx, run)
 		}
 	}

@@ -21,7 +21,7 @@ func TestDirSyncsFoldersOfOthers(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "dest")
 	killed := snapshottest.NewDir(t, root)
 	snapshottest.StageRun(t, killed, snapshottest.NewPlan("night", snapshottest.Few), nil)
-	_, files := snapshottest.Gather(t, killed, "night").Manifest()
+	_, files := snapshottest.Collect(t, killed, "night").Manifest()
 	for _, file := range files {
 		require.NoError(t, killed.Commit(t.Context(), "night", file))
 	}
@@ -75,13 +75,13 @@ func TestObstacles(t *testing.T) {
 			test.put(t, path)
 			before := snapshottest.Below(t, root)
 
-			_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "night"), snapshottest.Options())
+			_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "night"), snapshottest.Options())
 			require.ErrorContains(t, err, test.says)
 			require.NotErrorIs(t, err, sink.ErrStagedLost)
 			require.Equal(t, before, snapshottest.Below(t, root))
 
 			// Commit finds it too: it may have been put there later.
-			_, files := snapshottest.Gather(t, store, "night").Manifest()
+			_, files := snapshottest.Collect(t, store, "night").Manifest()
 			for _, file := range files {
 				if filepath.Dir(filepath.Dir(file.Path)) == "schools" {
 					err = store.Commit(t.Context(), "night", file)
@@ -114,7 +114,7 @@ func TestMountInTheWay(t *testing.T) {
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("night", snapshottest.Few), nil)
 	require.NoError(t, os.Mkdir(filepath.Join(root, "schools"), 0o700))
 	before := snapshottest.Below(t, root)
-	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Gather(t, store, "night"), snapshottest.Options())
+	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "night"), snapshottest.Options())
 	require.ErrorContains(t, err, "cannot move files to schools")
 	require.ErrorContains(t, err, "keep the whole destination on one file system")
 	require.Equal(t, before, snapshottest.Below(t, root))

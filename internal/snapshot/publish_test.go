@@ -116,10 +116,10 @@ func TestPublishWithMissingUnits(t *testing.T) {
 	plan := snapshottest.NewPlan("r1")
 	_, err := snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
-	snapshottest.StageUnit(t, store, plan, snapshot.Unit{Bucket: 1, Dataset: "test_results"}, nil)
-	g, err := snapshot.At(store).Gather(t.Context(), plan)
+	snapshottest.StageTask(t, store, plan, snapshot.Task{Bucket: 1, Dataset: "test_results"}, nil)
+	g, err := snapshot.At(store).Collect(t.Context(), plan)
 	require.NoError(t, err)
-	require.Equal(t, []snapshot.Unit{
+	require.Equal(t, []snapshot.Task{
 		{Bucket: snapshot.LookupBucket, Dataset: "districts"},
 		{Bucket: snapshot.LookupBucket, Dataset: "schools"},
 		{Bucket: 0, Dataset: "test_results"},
@@ -128,7 +128,7 @@ func TestPublishWithMissingUnits(t *testing.T) {
 	var missing *snapshot.MissingError
 	require.ErrorAs(t, err, &missing)
 	require.Equal(t, g.Missing, missing.Missing)
-	require.ErrorContains(t, err, "3 units are missing, the first is districts")
+	require.ErrorContains(t, err, "3 tasks are missing, the first is districts")
 }
 
 func TestKindsLandInTheirPlaces(t *testing.T) {
@@ -198,7 +198,7 @@ func TestReplacingCleansUp(t *testing.T) {
 	t.Log("a replaced run that is published again stays replaced")
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), "a")
 	require.NoError(t, err)
-	g, err := snapshot.At(store).Gather(t.Context(), plan)
+	g, err := snapshot.At(store).Collect(t.Context(), plan)
 	require.NoError(t, err)
 	m, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestPublishIsRefusedBeforeAnythingIsVisible(t *testing.T) {
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("a"))
 	before := snapshottest.Tree(t, root)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("b", snapshottest.Datasets("schools")), nil)
-	g := snapshottest.Gather(t, store, "b")
+	g := snapshottest.Collect(t, store, "b")
 	_, err := snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	var refused *snapshot.RefusedError
 	require.ErrorAs(t, err, &refused)
@@ -260,7 +260,7 @@ func TestLostWhilePublishingIsUndone(t *testing.T) {
 	store := snapshottest.NewDir(t, root)
 	plan := snapshottest.NewPlan("r1")
 	snapshottest.StageRun(t, store, plan, nil)
-	g := snapshottest.Gather(t, store, "r1")
+	g := snapshottest.Collect(t, store, "r1")
 	lost := g.Tables["test_results"].Files[1]
 	require.NoError(t, store.Abort(t.Context(), "r1", lost))
 
@@ -275,10 +275,10 @@ func TestLostWhilePublishingIsUndone(t *testing.T) {
 	}
 
 	t.Log("what is missing is done again, and published")
-	g = snapshottest.Gather(t, store, "r1")
-	require.Contains(t, g.Missing, snapshot.Unit{Bucket: 1, Dataset: "test_results"})
-	for _, unit := range g.Missing {
-		snapshottest.StageUnit(t, store, plan, unit, nil)
+	g = snapshottest.Collect(t, store, "r1")
+	require.Contains(t, g.Missing, snapshot.Task{Bucket: 1, Dataset: "test_results"})
+	for _, task := range g.Missing {
+		snapshottest.StageTask(t, store, plan, task, nil)
 	}
 	snapshottest.PublishRun(t, store, "r1")
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
@@ -313,7 +313,7 @@ func TestHeldAndReleased(t *testing.T) {
 	require.Equal(t, snapshot.StateHeld, runs[0].State)
 	require.Equal(t, []string{"1 school failed"}, runs[0].Reasons)
 	require.EqualValues(t, 1, runs[0].Failed)
-	require.Equal(t, []snapshot.Unit{{Bucket: 0, Dataset: "test_results"}}, snapshottest.Gather(t, store, "r1").Failed)
+	require.Equal(t, []snapshot.Task{{Bucket: 0, Dataset: "test_results"}}, snapshottest.Collect(t, store, "r1").Failed)
 
 	require.NoError(t, snapshot.At(store).Release(t.Context(), "r1"))
 	require.NoError(t, snapshot.At(store).Release(t.Context(), "r1"))
@@ -330,7 +330,7 @@ func TestPublishStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("r1"), nil)
-	g := snapshottest.Gather(t, store, "r1")
+	g := snapshottest.Collect(t, store, "r1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := snapshot.At(store).Publish(ctx, g, snapshottest.Options())
@@ -346,11 +346,11 @@ func TestDamagedStagedFile(t *testing.T) {
 		store := snapshottest.NewDir(t, root)
 		plan := snapshottest.NewPlan("r1")
 		snapshottest.StageRun(t, store, plan, nil)
-		damaged := snapshottest.Gather(t, store, "r1").Tables["test_results"].Files[1]
+		damaged := snapshottest.Collect(t, store, "r1").Tables["test_results"].Files[1]
 		var token struct{ Name string }
 		require.NoError(t, json.Unmarshal(damaged.Staged, &token))
 		from := "_staging/r1/" + token.Name
-		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Gather(t, store, "r1"), snapshottest.Options(), "")
+		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "r1"), snapshottest.Options(), "")
 		require.NoError(t, err)
 		if committed {
 			require.NoError(t, sink.CommitAll(t.Context(), store, "r1", begun.Files()))
@@ -378,11 +378,11 @@ func TestDamagedStagedFile(t *testing.T) {
 		_, err = snapshot.At(another).ReadManifest(t.Context(), "r1")
 		require.ErrorIs(t, err, sink.ErrNotFound)
 		require.NotContains(t, snapshottest.Tree(t, root), damaged.Path)
-		g, err := snapshot.At(another).GatherIntact(t.Context(), plan)
+		g, err := snapshot.At(another).CollectIntact(t.Context(), plan)
 		require.NoError(t, err)
-		require.Contains(t, g.Missing, snapshot.Unit{Bucket: 1, Dataset: "test_results"})
-		for _, unit := range g.Missing {
-			snapshottest.StageUnit(t, another, plan, unit, nil)
+		require.Contains(t, g.Missing, snapshot.Task{Bucket: 1, Dataset: "test_results"})
+		for _, task := range g.Missing {
+			snapshottest.StageTask(t, another, plan, task, nil)
 		}
 		snapshottest.PublishRun(t, another, "r1")
 		snapshottest.RequireVerified(t, another, maintenance.VerifyTarget{})

@@ -72,7 +72,7 @@ func (e *StuckError) Blocks(kind Kind, date string) bool {
 // that changes the destination calls it first.
 func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
-	if err != nil || len(RunsWith(entries, ChangeName)) == 0 {
+	if err != nil || len(RunFoldersWith(entries, ChangeName)) == 0 {
 		return &Recovered{}, err
 	}
 	unlock, err := c.lockPublishing(ctx)
@@ -83,9 +83,9 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	return c.recoverAll(ctx)
 }
 
-// RecoverAndHold finishes every interrupted change, and keeps other changes of the
+// RecoverAndLock finishes every interrupted change, and keeps other changes of the
 // destination out until unlock is called.
-func (c Catalog) RecoverAndHold(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
+func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
 	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -128,16 +128,16 @@ func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 
 // changes reads the changes that have begun, in the order in which they are
 // finished. A damaged change of a run without a manifest is left to that run's
-// next publishing: its journals say the same.
+// next publishing: its checkpoints say the same.
 func (c Catalog) changes(ctx context.Context, r *Recovered) ([]*applying, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
 	}
-	published := RunsWith(entries, ManifestName)
+	published := RunFoldersWith(entries, ManifestName)
 	var begun []*applying
-	for _, folder := range RunsWith(entries, ChangeName) {
-		change, version, err := ReadDocument[Change](ctx, c, InRun(folder, ChangeName))
+	for _, folder := range RunFoldersWith(entries, ChangeName) {
+		change, version, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -160,18 +160,18 @@ func (c Catalog) changes(ctx context.Context, r *Recovered) ([]*applying, error)
 	return begun, nil
 }
 
-// changesOf reads the changes that have begun and are meant, by the folders of
+// Changes reads the changes that have begun and are meant, by the folders of
 // their runs. A change that is damaged is one that publishes: of a run that
 // has a manifest Recover reports it.
-func (c Catalog) ChangesOf(ctx context.Context, meant func(*Change) bool) ([]*Change, error) {
+func (c Catalog) Changes(ctx context.Context, meant func(*Change) bool) ([]*Change, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
 	}
-	folders := RunsWith(entries, ChangeName)
+	folders := RunFoldersWith(entries, ChangeName)
 	found := make([]*Change, len(folders))
 	err = each(ctx, folders, func(ctx context.Context, i int, folder string) error {
-		change, _, err := ReadDocument[Change](ctx, c, InRun(folder, ChangeName))
+		change, _, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
 			return nil
@@ -188,9 +188,9 @@ func (c Catalog) ChangesOf(ctx context.Context, meant func(*Change) bool) ([]*Ch
 	return slices.DeleteFunc(found, func(c *Change) bool { return c == nil }), err
 }
 
-// runsChanging returns the folders of the runs whose change is meant.
-func (c Catalog) RunsChanging(ctx context.Context, meant func(*Change) bool) ([]string, error) {
-	found, err := c.ChangesOf(ctx, meant)
+// ChangingRuns returns the folders of the runs whose change is meant.
+func (c Catalog) ChangingRuns(ctx context.Context, meant func(*Change) bool) ([]string, error) {
+	found, err := c.Changes(ctx, meant)
 	var folders []string
 	for _, change := range found {
 		folders = append(folders, sink.Escape(change.RunID))
@@ -198,9 +198,9 @@ func (c Catalog) RunsChanging(ctx context.Context, meant func(*Change) bool) ([]
 	return folders, err
 }
 
-// PublishingBegun reports whether publishing of a run has started or is done.
-// From then on its journals are ignored.
-func (c Catalog) PublishingBegun(ctx context.Context, run string) (bool, error) {
+// PublishingStarted reports whether publishing of a run has started or is done.
+// From then on its checkpoints are ignored.
+func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error) {
 	// The manifest is written before the change is removed.
 	for _, path := range []string{ChangePath(run), ManifestPath(run)} {
 		_, _, err := c.Read(ctx, path)

@@ -43,7 +43,7 @@ func TestBefore(t *testing.T) {
 		"september": "", "october": "september",
 		"changes": "", "more-changes": "",
 	} {
-		found, err := snapshot.At(store).Before(t.Context(), manifests[run])
+		found, err := snapshot.At(store).Baseline(t.Context(), manifests[run])
 		require.NoError(t, err)
 		if before == "" {
 			require.Nil(t, found, run)
@@ -56,19 +56,19 @@ func TestBefore(t *testing.T) {
 	// One that is not published yet is seen beside what it would replace.
 	plan := snapshottest.NewPlan("fourth", snapshottest.Few, schoolsAlone)
 	snapshottest.StageRun(t, store, plan, nil)
-	preview := snapshottest.Gather(t, store, "fourth").Preview()
+	preview := snapshottest.Collect(t, store, "fourth").Preview()
 	require.Empty(t, preview.Status)
-	found, err := snapshot.At(store).Before(t.Context(), preview)
+	found, err := snapshot.At(store).Baseline(t.Context(), preview)
 	require.NoError(t, err)
 	require.Equal(t, "third", found.RunID)
 }
 
-// TestReadLedger reads what a run has gathered.
+// TestReadLedger reads what a run has staged.
 func TestReadLedger(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Few), snapshottest.StatusOf{"s1": snapshot.StatusFailed, "s2": snapshot.StatusDenied})
-	g := snapshottest.Gather(t, store, "run")
+	g := snapshottest.Collect(t, store, "run")
 	snapshottest.PublishRun(t, store, "run")
 	var read []snapshot.LedgerRow
 	require.NoError(t, snapshot.At(store).ReadLedger(t.Context(), "run", func(row *snapshot.LedgerRow) { read = append(read, *row) }))

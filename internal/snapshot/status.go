@@ -32,9 +32,9 @@ type RunState struct {
 	// LastProgress is the last sign of life: when something of the run was last
 	// written. A process at work writes at least every five minutes.
 	LastProgress time.Time `json:"last_progress"`
-	// Staged is how many of the run's Units are staged. For a published run both are as in its plan.
+	// Staged is how many of the run's Tasks are staged. For a published run both are as in its plan.
 	Staged int `json:"staged"`
-	Units  int `json:"units"`
+	Tasks  int `json:"units"`
 	// Schools, Failed and Denied count schools, as far as they are known.
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
@@ -147,7 +147,7 @@ func (c Catalog) runState(
 	}
 	if plan != nil {
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
-		state.Units = len(plan.Units())
+		state.Tasks = len(plan.Tasks())
 		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
 		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
 	}
@@ -174,7 +174,7 @@ func readInto[T any](ctx context.Context, store sink.Store, path string, state *
 
 func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunState) error {
 	state.LastProgress = folder.modified[ManifestName]
-	state.Staged = state.Units
+	state.Staged = state.Tasks
 	state.State = StatePublished
 	manifest, err := readInto[Manifest](ctx, c, folder.path+ManifestName, state)
 	if err != nil {
@@ -219,13 +219,13 @@ func (c Catalog) unpublished(
 		}
 	}
 	for name, modified := range folder.modified {
-		if strings.HasPrefix(name, journalName) || name == heldName || name == ChangeName || name == aliveName {
+		if strings.HasPrefix(name, checkpointFolder) || name == heldName || name == ChangeName || name == aliveName {
 			later(modified)
 		}
 	}
 	later(staged)
 	state.LastProgress = state.LastProgress.UTC()
-	gathered, err := c.Gather(ctx, plan)
+	stagedRun, err := c.Collect(ctx, plan)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -233,12 +233,12 @@ func (c Catalog) unpublished(
 		state.Problems = append(state.Problems, err.Error())
 		return nil
 	}
-	state.Staged = state.Units - len(gathered.Missing)
-	state.Failed, state.Denied = gathered.Schools.Failed, gathered.Schools.Denied
+	state.Staged = state.Tasks - len(stagedRun.Missing)
+	state.Failed, state.Denied = stagedRun.Schools.Failed, stagedRun.Schools.Denied
 	switch {
 	case folder.has(ChangeName):
 		state.State = StatePublishing
-	case len(gathered.Missing) > 0:
+	case len(stagedRun.Missing) > 0:
 	case folder.has(heldName):
 		state.State = StateHeld
 		held, err := readInto[Held](ctx, c, folder.path+heldName, state)

@@ -23,14 +23,14 @@ func TestRuns(t *testing.T) {
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("1-replaced", snapshottest.Few))
 	m := snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("2-published", snapshottest.Few))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("3-publishing", snapshottest.Few), nil)
-	_, _, err = snapshot.BeginPublishing(snapshot.At(store), ctx, snapshottest.Gather(t, store, "3-publishing"), snapshottest.Options(), "")
+	_, _, err = snapshot.BeginPublishing(snapshot.At(store), ctx, snapshottest.Collect(t, store, "3-publishing"), snapshottest.Options(), "")
 	require.NoError(t, err)
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("4-held", snapshottest.Few), snapshottest.StatusOf{"s1": snapshot.StatusFailed, "s2": snapshot.StatusDenied})
 	require.NoError(t, snapshot.At(store).Hold(ctx, "4-held", snapshot.Held{Reasons: []string{"too many", "too few"}}))
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("5-staged", snapshottest.Few), nil)
 	_, err = snapshot.At(store).CreatePlan(ctx, snapshottest.NewPlan("6-staging", snapshottest.Few))
 	require.NoError(t, err)
-	snapshottest.StageUnit(t, store, snapshottest.NewPlan("6-staging", snapshottest.Few), snapshot.Unit{Bucket: 0, Dataset: "students"}, nil)
+	snapshottest.StageTask(t, store, snapshottest.NewPlan("6-staging", snapshottest.Few), snapshot.Task{Bucket: 0, Dataset: "students"}, nil)
 	_, err = snapshot.At(store).CreatePlan(ctx, snapshottest.NewPlan("7-begun", snapshottest.Few))
 	require.NoError(t, err)
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("0-earlier", snapshottest.Few, snapshottest.OnDate("2026-11-01")))
@@ -43,11 +43,11 @@ func TestRuns(t *testing.T) {
 	require.NoError(t, err)
 	type short struct {
 		run, state    string
-		staged, units int
+		staged, tasks int
 	}
 	var got []short
 	for _, run := range runs {
-		got = append(got, short{run.RunID, run.State, run.Staged, run.Units})
+		got = append(got, short{run.RunID, run.State, run.Staged, run.Tasks})
 		if run.RunID != "8-damaged" {
 			require.False(t, run.LastProgress.IsZero(), run.RunID)
 			require.Empty(t, run.Problems)

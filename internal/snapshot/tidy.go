@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Tidy drops what is left of the staging of a published run: what another
+// RemoveStaging drops what is left of the staging of a published run: what another
 // process of the run has staged that did not know, and the last that a publisher
 // did not come to because it was killed. The run may still be in the hands of
 // its publisher, so the intent stays, which finishes what that has begun.
-func (c Catalog) Tidy(ctx context.Context, run string) error {
-	journals, err := sink.ListAll(ctx, c, runPath(run)+journalName)
+func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
+	checkpoints, err := sink.ListAll(ctx, c, runPath(run)+checkpointFolder)
 	if err != nil {
 		return err
 	}
 	paths := []string{HeldPath(run), AlivePath(run)}
-	for _, entry := range journals {
+	for _, entry := range checkpoints {
 		paths = append(paths, entry.Path)
 	}
 	if err := sink.RemoveAll(ctx, c, paths); err != nil {
@@ -29,18 +29,18 @@ func (c Catalog) Tidy(ctx context.Context, run string) error {
 	return c.Sweep(ctx, run)
 }
 
-// Forget drops the staged files that the checkpoints of a run name, and then
+// DropCheckpoints drops the staged files that the checkpoints of a run name, and then
 // the checkpoints, so that the same command fetches everything again. The files
 // go first: on a store that cannot list staged files nothing else names them.
-func (c Catalog) Forget(ctx context.Context, run string) error {
-	journals, err := c.ReadJournals(ctx, run)
+func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
+	checkpoints, err := c.ReadCheckpoints(ctx, run)
 	if err != nil {
 		return err
 	}
 	var paths []string
 	var files []sink.File
-	for _, j := range journals {
-		paths = append(paths, JournalPath(run, j.Bucket, j.Dataset))
+	for _, j := range checkpoints {
+		paths = append(paths, CheckpointPath(run, j.Bucket, j.Dataset))
 		files = slices.AppendSeq(files, maps.Values(j.Files))
 	}
 	if err := c.AbortAll(ctx, run, files); err != nil {

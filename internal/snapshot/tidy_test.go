@@ -20,12 +20,12 @@ func TestTidy(t *testing.T) {
 	want := snapshottest.Tree(t, root)
 
 	plan := snapshottest.NewPlan("run", snapshottest.Few)
-	for _, unit := range plan.Units() {
-		snapshottest.StageUnit(t, store, plan, unit, nil)
+	for _, task := range plan.Tasks() {
+		snapshottest.StageTask(t, store, plan, task, nil)
 	}
 	require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: []string{"a school failed"}}))
 	require.NotEqual(t, want, snapshottest.Tree(t, root))
-	require.NoError(t, snapshot.At(store).Tidy(t.Context(), "run"))
+	require.NoError(t, snapshot.At(store).RemoveStaging(t.Context(), "run"))
 	require.Equal(t, want, snapshottest.Tree(t, root))
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }

@@ -40,7 +40,7 @@ func stageRun(ctx context.Context, store sink.Store, plan *snapshot.Plan) error 
 	if err != nil {
 		return err
 	}
-	for _, unit := range plan.Units() {
+	for _, unit := range plan.Tasks() {
 		if err := stageUnit(ctx, store, plan, unit); err != nil {
 			return err
 		}
@@ -48,13 +48,13 @@ func stageRun(ctx context.Context, store sink.Store, plan *snapshot.Plan) error 
 	return nil
 }
 
-func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit snapshot.Unit) error {
+func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit snapshot.Task) error {
 	dataset, _ := schemas.Find(unit.Dataset)
 	school := ""
 	if unit.Bucket != snapshot.LookupBucket {
 		school = plan.Schools[0].Bid
 	}
-	journal := &snapshot.Journal{
+	journal := &snapshot.Checkpoint{
 		Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: plan.PlannedAt,
 		Ledger: []snapshot.LedgerRow{{
 			Dataset: unit.Dataset, SchoolBid: school, Status: snapshot.StatusOK, Pages: 1, RecordsReceived: 1, RowsWritten: 1,
@@ -73,7 +73,7 @@ func stageUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit 
 			return err
 		}
 	}
-	return snapshot.At(store).WriteJournal(ctx, plan.RunID, journal)
+	return snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, journal)
 }
 
 // oneRow returns a row with values in the required columns.
@@ -99,7 +99,7 @@ func publishStaged(ctx context.Context, store sink.Store, run string) (*snapshot
 	if err != nil {
 		return nil, err
 	}
-	gathered, err := snapshot.At(store).Gather(ctx, plan)
+	gathered, err := snapshot.At(store).Collect(ctx, plan)
 	if err != nil {
 		return nil, err
 	}

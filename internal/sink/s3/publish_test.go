@@ -162,7 +162,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			gathered, err := snapshot.At(store).Gather(ctx, plan)
+			gathered, err := snapshot.At(store).Collect(ctx, plan)
 			if err != nil {
 				return err
 			}
@@ -229,7 +229,7 @@ func TestLostUpload(t *testing.T) {
 	ctx := t.Context()
 	plan := newPlan("run", 0)
 	require.NoError(t, stageRun(ctx, d.store, plan))
-	gathered, err := snapshot.At(d.store).Gather(ctx, plan)
+	gathered, err := snapshot.At(d.store).Collect(ctx, plan)
 	require.NoError(t, err)
 	require.NoError(t, d.store.Abort(ctx, "run", gathered.Tables["students"].Files[0]))
 	_, err = snapshot.At(d.store).Publish(ctx, gathered, snapshot.PublishOptions{Now: morning})
@@ -238,7 +238,7 @@ func TestLostUpload(t *testing.T) {
 	for name := range d.objects(t) {
 		require.Equal(t, "_runs", strings.Split(path.Clean(name), "/")[0], "%s is visible", name)
 	}
-	gathered, err = snapshot.At(d.store).Gather(ctx, plan)
+	gathered, err = snapshot.At(d.store).Collect(ctx, plan)
 	require.NoError(t, err)
 	require.NotEmpty(t, gathered.Missing)
 	for _, unit := range gathered.Missing {

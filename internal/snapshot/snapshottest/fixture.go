@@ -78,36 +78,36 @@ func OnDate(date string) func(*snapshot.Plan) {
 // statusOf tells what becomes of a school's dataset; ok where it says nothing.
 type StatusOf map[string]snapshot.Status
 
-// stageUnit stages a unit with one row per school that is ok, and two rows in
+// stageUnit stages a task with one row per school that is ok, and two rows in
 // each further table.
-func StageUnit(t *testing.T, store sink.Store, plan *snapshot.Plan, unit snapshot.Unit, fate StatusOf) *snapshot.Journal {
+func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapshot.Task, fate StatusOf) *snapshot.Checkpoint {
 	t.Helper()
 	ctx := t.Context()
-	dataset, ok := schemas.Find(unit.Dataset)
+	dataset, ok := schemas.Find(task.Dataset)
 	require.True(t, ok)
-	journal := &snapshot.Journal{
-		Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: Morning(),
+	checkpoint := &snapshot.Checkpoint{
+		Dataset: task.Dataset, Bucket: task.Bucket, Files: make(map[string]sink.File), StagedAt: Morning(),
 		Requests: snapshot.Requests{Total: 3, Retries: 1, ByStatus: map[string]int64{"200": 2, "503": 1}},
 		Drift:    []snapshot.Drift{{Table: dataset.Tables[0].Name, Field: "x", Kind: "unknown_field", Count: 2}},
 	}
 	asked := []string{""}
 	if !dataset.IsLookup() {
 		asked = nil
-		for _, school := range schoolsOf(plan, unit.Bucket) {
+		for _, school := range schoolsOf(plan, task.Bucket) {
 			asked = append(asked, school.Bid)
 		}
 	}
 	for _, bid := range asked {
-		row := snapshot.LedgerRow{Dataset: unit.Dataset, SchoolBid: bid, Status: snapshot.StatusOK, Requests: 1}
+		row := snapshot.LedgerRow{Dataset: task.Dataset, SchoolBid: bid, Status: snapshot.StatusOK, Requests: 1}
 		if s, ok := fate[bid]; ok {
 			row.Status, row.Error = s, "the service said "+string(s)
 		} else {
 			row.Pages, row.RecordsReceived, row.RowsWritten, row.DuplicatesDropped = 1, 2, 1, 1
 		}
-		journal.Ledger = append(journal.Ledger, row)
+		checkpoint.Ledger = append(checkpoint.Ledger, row)
 	}
 	for i, table := range dataset.Tables {
-		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, task.Bucket), table)
 		require.NoError(t, err)
 		for _, bid := range asked {
 			if _, bad := fate[bid]; bad {
@@ -115,12 +115,12 @@ func StageUnit(t *testing.T, store sink.Store, plan *snapshot.Plan, unit snapsho
 			}
 			require.NoError(t, file.Append(SomeRows(table, bid, i+1)))
 		}
-		journal.Files[table.Name], err = file.Stage(ctx)
+		checkpoint.Files[table.Name], err = file.Stage(ctx)
 		require.NoError(t, err)
 		require.NoError(t, file.Abort(), "after Stage it does nothing")
 	}
-	require.NoError(t, snapshot.At(store).WriteJournal(ctx, plan.RunID, journal))
-	return journal
+	require.NoError(t, snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, checkpoint))
+	return checkpoint
 }
 
 // someRows are n rows of a school, or of none, whose required columns are
@@ -150,8 +150,8 @@ func StageRun(t *testing.T, store sink.Store, plan *snapshot.Plan, fate StatusOf
 	t.Helper()
 	standing, err := snapshot.At(store).CreatePlan(t.Context(), plan)
 	require.NoError(t, err)
-	for _, unit := range standing.Units() {
-		StageUnit(t, store, standing, unit, fate)
+	for _, task := range standing.Tasks() {
+		StageTask(t, store, standing, task, fate)
 	}
 }
 
@@ -162,7 +162,7 @@ func PublishRun(t *testing.T, store sink.Store, run string) *snapshot.Manifest {
 	t.Helper()
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
 	require.NoError(t, err)
-	g, err := snapshot.At(store).Gather(t.Context(), plan)
+	g, err := snapshot.At(store).Collect(t.Context(), plan)
 	require.NoError(t, err)
 	m, err := snapshot.At(store).Publish(t.Context(), g, Options())
 	require.NoError(t, err)
@@ -200,11 +200,11 @@ func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTa
 	return report
 }
 
-func Gather(t *testing.T, store sink.Store, run string) *snapshot.Gathered {
+func Collect(t *testing.T, store sink.Store, run string) *snapshot.StagedRun {
 	t.Helper()
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
 	require.NoError(t, err)
-	g, err := snapshot.At(store).Gather(t.Context(), plan)
+	g, err := snapshot.At(store).Collect(t.Context(), plan)
 	require.NoError(t, err)
 	return g
 }

@@ -105,10 +105,10 @@ type Bucket struct {
 	District string `json:"district,omitempty"`
 }
 
-// Journal is _runs/<run>/journal/<unit>.json: one dataset of one bucket, whole
-// and staged. Journals are the state from which a run is resumed and what a
+// Checkpoint is _runs/<run>/journal/<task>.json: one dataset of one bucket, whole
+// and staged. Checkpoints are the state from which a run is resumed and what a
 // publisher gathers.
-type Journal struct {
+type Checkpoint struct {
 	Dataset string `json:"dataset"`
 	// Bucket is the bucket's index; -1 is the bucket of the lookups.
 	Bucket int                  `json:"bucket"`
@@ -118,17 +118,17 @@ type Journal struct {
 	// Checks are the counts of the dataset's own checks, including zeros.
 	Checks CheckCounts `json:"checks,omitempty"`
 	// Terms are what test results refer to, Sessions the enrollment sessions that
-	// academic years define, sorted: Gather compares them over the whole run.
+	// academic years define, sorted: Collect compares them over the whole run.
 	Terms    TermCounts `json:"terms,omitempty"`
 	Sessions []string   `json:"sessions,omitempty"`
 	Requests Requests   `json:"requests"`
-	// Activity is what came since the journal before.
+	// Activity is what came since the checkpoint before.
 	Activity activity.Log `json:"activity"`
 	StagedAt time.Time    `json:"staged_at"`
 }
 
-// Failed reports whether a school of the journal failed. Resuming the run then repeats the bucket.
-func (j *Journal) Failed() bool {
+// Failed reports whether a school of the checkpoint failed. Resuming the run then repeats the bucket.
+func (j *Checkpoint) Failed() bool {
 	for i := range j.Ledger {
 		if j.Ledger[i].Status == StatusFailed {
 			return true
@@ -217,7 +217,7 @@ type Manifest struct {
 	// Accepted are the reasons to hold the run back that were overruled with
 	// --accept-held.
 	Accepted []string `json:"accepted,omitempty"`
-	// Activity is what all processes of the run did over time, as far as they came to journal it.
+	// Activity is what all processes of the run did over time, as far as they came to checkpoint it.
 	Activity activity.Log `json:"activity"`
 	// Purges are what was removed from the run after it was published, the
 	// earliest first. Tables and Datasets count what is left, the ledger what was

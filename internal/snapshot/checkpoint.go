@@ -15,31 +15,31 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// WriteJournal says that a unit is staged. What an earlier journal of the unit
-// had staged is dropped if a school of it failed, which is why the unit was done
+// WriteCheckpoint says that a task is staged. What an earlier checkpoint of the task
+// had staged is dropped if a school of it failed, which is why the task was done
 // again. Else another process does the same run at the same time: it may be
 // publishing what it staged, and what is not published is swept.
-func (c Catalog) WriteJournal(ctx context.Context, run string, journal *Journal) error {
-	path := JournalPath(run, journal.Bucket, journal.Dataset)
-	earlier, _, err := ReadDocument[Journal](ctx, c, path)
+func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
+	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
+	earlier, _, err := ReadDocument[Checkpoint](ctx, c, path)
 	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 		return err
 	}
 	if earlier != nil {
-		journal.Requests.Add(earlier.Requests) // they were sent for this unit, too
+		checkpoint.Requests.Add(earlier.Requests) // they were sent for this task, too
 		var both activity.Log
 		both.Add(&earlier.Activity)
-		both.Add(&journal.Activity)
-		journal.Activity = both // as a new one: the caller may take back what it has handed in
+		both.Add(&checkpoint.Activity)
+		checkpoint.Activity = both // as a new one: the caller may take back what it has handed in
 	}
-	if err := c.WriteDocument(ctx, path, journal, sink.Condition{}); err != nil {
+	if err := c.WriteDocument(ctx, path, checkpoint, sink.Condition{}); err != nil {
 		return err
 	}
 	if earlier == nil || !earlier.Failed() {
 		return nil
 	}
 	for table, file := range earlier.Files {
-		if sameStaged(file, journal.Files[table]) {
+		if sameStaged(file, checkpoint.Files[table]) {
 			continue
 		}
 		if err := c.Abort(ctx, run, file); err != nil {
@@ -62,15 +62,15 @@ func compactJSON(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// ReadJournals reads the journals of a run in the order of Units. One that
-// cannot be read, or is not of the unit in its name, proves nothing staged: it
-// is left out, and its unit is done again.
-func (c Catalog) ReadJournals(ctx context.Context, run string) ([]*Journal, error) {
-	paths, err := sink.ListAll(ctx, c, runPath(run)+journalName)
+// ReadCheckpoints reads the checkpoints of a run in the order of Tasks. One that
+// cannot be read, or is not of the task in its name, proves nothing staged: it
+// is left out, and its task is done again.
+func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint, error) {
+	paths, err := sink.ListAll(ctx, c, runPath(run)+checkpointFolder)
 	if err != nil {
 		return nil, err
 	}
-	journals := make([]*Journal, len(paths))
+	checkpoints := make([]*Checkpoint, len(paths))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(sink.MaxConcurrency)
 	for i, entry := range paths {
@@ -78,15 +78,15 @@ func (c Catalog) ReadJournals(ctx context.Context, run string) ([]*Journal, erro
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			journal, _, err := ReadDocument[Journal](ctx, c, entry.Path)
+			checkpoint, _, err := ReadDocument[Checkpoint](ctx, c, entry.Path)
 			switch {
 			case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
 				return nil
 			case err != nil:
 				return err
 			}
-			if JournalPath(run, journal.Bucket, journal.Dataset) == entry.Path {
-				journals[i] = journal
+			if CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) == entry.Path {
+				checkpoints[i] = checkpoint
 			}
 			return nil
 		})
@@ -94,17 +94,17 @@ func (c Catalog) ReadJournals(ctx context.Context, run string) ([]*Journal, erro
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	journals = slices.DeleteFunc(journals, func(j *Journal) bool { return j == nil })
+	checkpoints = slices.DeleteFunc(checkpoints, func(j *Checkpoint) bool { return j == nil })
 	order, _ := schemas.Positions()
-	slices.SortFunc(journals, func(a, b *Journal) int {
+	slices.SortFunc(checkpoints, func(a, b *Checkpoint) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))
 	})
-	return journals, nil
+	return checkpoints, nil
 }
 
-// covers reports whether the journal has exactly one file per table of its dataset and one ledger row per school of its
+// covers reports whether the checkpoint has exactly one file per table of its dataset and one ledger row per school of its
 // bucket.
-func (j *Journal) covers(plan *Plan, dataset *schemas.Dataset) bool {
+func (j *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 	if len(j.Files) != len(dataset.Tables) {
 		return false
 	}

@@ -117,22 +117,22 @@ func StageWorld(t *testing.T, store sink.Store, run string, world map[string][]R
 	t.Helper()
 	plan, err := snapshot.At(store).CreatePlan(t.Context(), WorldPlan(run, edit...))
 	require.NoError(t, err)
-	for _, unit := range plan.Units() {
-		require.NoError(t, StageWorldUnit(t.Context(), store, plan, unit, world))
+	for _, task := range plan.Tasks() {
+		require.NoError(t, StageWorldTask(t.Context(), store, plan, task, world))
 	}
 	return plan
 }
 
-func StageWorldUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, unit snapshot.Unit, world map[string][]Record) error {
-	dataset, _ := schemas.Find(unit.Dataset)
-	journal := &snapshot.Journal{Dataset: unit.Dataset, Bucket: unit.Bucket, Files: make(map[string]sink.File), StagedAt: Morning()}
+func StageWorldTask(ctx context.Context, store sink.Store, plan *snapshot.Plan, task snapshot.Task, world map[string][]Record) error {
+	dataset, _ := schemas.Find(task.Dataset)
+	checkpoint := &snapshot.Checkpoint{Dataset: task.Dataset, Bucket: task.Bucket, Files: make(map[string]sink.File), StagedAt: Morning()}
 	for _, table := range dataset.Tables {
-		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, unit.Bucket), table)
+		file, err := snapshot.NewTables(snapshot.At(store), plan.RunID).Create(ctx, plan.DataPath(table.Name, task.Bucket), table)
 		if err != nil {
 			return err
 		}
 		if err = file.Append(SortedBatch(table, world[table.Name])); err == nil {
-			journal.Files[table.Name], err = file.Stage(ctx)
+			checkpoint.Files[table.Name], err = file.Stage(ctx)
 		}
 		if err != nil {
 			return errors.Join(err, file.Abort())
@@ -152,11 +152,11 @@ func StageWorldUnit(ctx context.Context, store sink.Store, plan *snapshot.Plan, 
 				}
 			}
 		}
-		journal.Ledger = append(journal.Ledger, snapshot.LedgerRow{
-			Dataset: unit.Dataset, SchoolBid: school, Status: snapshot.StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
+		checkpoint.Ledger = append(checkpoint.Ledger, snapshot.LedgerRow{
+			Dataset: task.Dataset, SchoolBid: school, Status: snapshot.StatusOK, Pages: 1, RecordsReceived: n, RowsWritten: n,
 		})
 	}
-	return snapshot.At(store).WriteJournal(ctx, plan.RunID, journal)
+	return snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, checkpoint)
 }
 
 // sortedBatch puts the rows in the order of a file.

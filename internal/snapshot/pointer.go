@@ -61,7 +61,7 @@ func (c *Candidate) check(current *Manifest) error {
 // differs, or the date of a full snapshot is past. As-of runs may replace one
 // of equal scope whatever the day, and delta runs replace nothing.
 func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
-	pointer, current, err := c.readStanding(ctx, run.Kind, run.Date)
+	pointer, current, err := c.readCurrent(ctx, run.Kind, run.Date)
 	switch {
 	case pointer == nil && err == nil:
 		return nil, nil
@@ -82,16 +82,16 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	return current, run.check(current)
 }
 
-// Standing returns the manifest of the current run of the date, or nil if there is none.
-func (c Catalog) Standing(ctx context.Context, kind Kind, date string) (*Manifest, error) {
-	_, manifest, err := c.readStanding(ctx, kind, date)
+// Current returns the manifest of the current run of the date, or nil if there is none.
+func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
+	_, manifest, err := c.readCurrent(ctx, kind, date)
 	return manifest, err
 }
 
-// readStanding returns the pointer of a date and the manifest that it names,
+// readCurrent returns the pointer of a date and the manifest that it names,
 // both nil if there is no pointer. ErrNotFound says that there is a pointer and
 // no manifest.
-func (c Catalog) readStanding(ctx context.Context, kind Kind, date string) (*Pointer, *Manifest, error) {
+func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Pointer, *Manifest, error) {
 	path := PointerPath(kind, date)
 	if path == "" {
 		return nil, nil, nil
@@ -154,7 +154,7 @@ func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error
 // if there is none. Of several delta runs it is the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
 	if kind != Delta {
-		current, err := c.Standing(ctx, kind, date)
+		current, err := c.Current(ctx, kind, date)
 		if err != nil || current == nil || !current.Covers(baseURL, scope) {
 			return nil, err
 		}
@@ -174,10 +174,10 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 	return last, nil
 }
 
-// Before returns the run to compare another with: the run that it replaces if service and scope are equal, otherwise the
+// Baseline returns the run to compare another with: the run that it replaces if service and scope are equal, otherwise the
 // newest earlier published run of the same kind, service and scope. It returns nil if there is none, and for delta runs,
 // which cover different spans of time.
-func (c Catalog) Before(ctx context.Context, run *Manifest) (*Manifest, error) {
+func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind == Delta {
 		return nil, nil
 	}
@@ -196,7 +196,7 @@ func (c Catalog) Before(ctx context.Context, run *Manifest) (*Manifest, error) {
 	})
 }
 
-func (c Catalog) NewestWhole(ctx context.Context) (*Manifest, error) {
+func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
 	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
 }
 
@@ -214,7 +214,7 @@ func (c Catalog) updateLatest(ctx context.Context) error {
 		case err != nil && !errors.Is(err, sink.ErrDamaged):
 			return err
 		}
-		newest, err := c.NewestWhole(ctx)
+		newest, err := c.NewestUnfiltered(ctx)
 		if err != nil {
 			return err
 		}

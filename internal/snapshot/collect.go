@@ -13,17 +13,17 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Gathered is what the journals of a run add up to.
-type Gathered struct {
+// StagedRun is what the checkpoints of a run add up to.
+type StagedRun struct {
 	Plan *Plan
-	// Missing are the units without a journal, or with one whose staged files
+	// Missing are the tasks without a checkpoint, or with one whose staged files
 	// the store no longer holds. While there are any the rest is of the others.
-	Missing []Unit
-	// Damaged are the missing units that have a journal: their staged files are
+	Missing []Task
+	// Damaged are the missing tasks that have a checkpoint: their staged files are
 	// gone or have changed.
-	Damaged []Unit
-	// Failed are the units with a failed school, which a rerun does again.
-	Failed   []Unit
+	Damaged []Task
+	// Failed are the tasks with a failed school, which a rerun does again.
+	Failed   []Task
 	Tables   map[string]ManifestTable
 	Ledger   []LedgerRow
 	Schools  ManifestSchools
@@ -35,40 +35,40 @@ type Gathered struct {
 	Activity activity.Log
 }
 
-// MissingError says that a run cannot be published because units of it are not
+// MissingError says that a run cannot be published because tasks of it are not
 // staged.
 type MissingError struct {
 	Run     string
-	Missing []Unit
+	Missing []Task
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("run %s is not staged: %d units are missing, the first is %s; run it again",
+	return fmt.Sprintf("run %s is not staged: %d tasks are missing, the first is %s; run it again",
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Gather adds up what a run has staged. It compares only the sizes of staged
+// Collect adds up what a run has staged. It compares only the sizes of staged
 // files, which is enough to show how far a run is. It fails if the ledger does
 // not add up: that is a bug in this program, which a rerun would not fix.
-func (c Catalog) Gather(ctx context.Context, plan *Plan) (*Gathered, error) {
-	return c.gatherWith(ctx, plan, c.Holds)
+func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
+	return c.collectWith(ctx, plan, c.Holds)
 }
 
-// GatherIntact does the same as Gather for a run that is about to be published: files staged by another process are read
+// CollectIntact does the same as Collect for a run that is about to be published: files staged by another process are read
 // again (Store.Intact), because they may have waited for days.
-func (c Catalog) GatherIntact(ctx context.Context, plan *Plan) (*Gathered, error) {
-	return c.gatherWith(ctx, plan, c.Intact)
+func (c Catalog) CollectIntact(ctx context.Context, plan *Plan) (*StagedRun, error) {
+	return c.collectWith(ctx, plan, c.Intact)
 }
 
 // look is Store.Holds or Store.Intact.
 type look func(ctx context.Context, run string, file sink.File) (bool, error)
 
-func (c Catalog) gatherWith(ctx context.Context, plan *Plan, look look) (*Gathered, error) {
-	byUnit, damaged, err := c.stagedUnits(ctx, plan, look)
+func (c Catalog) collectWith(ctx context.Context, plan *Plan, look look) (*StagedRun, error) {
+	byTask, damaged, err := c.stagedTasks(ctx, plan, look)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gathered{
+	g := &StagedRun{
 		Plan:     plan,
 		Damaged:  damaged,
 		Tables:   make(map[string]ManifestTable),
@@ -82,17 +82,17 @@ func (c Catalog) gatherWith(ctx context.Context, plan *Plan, look look) (*Gather
 	}
 	var drift DriftSums
 	checks := newCheckSums()
-	for _, unit := range plan.Units() {
-		journal := byUnit[unit]
-		dataset, _ := schemas.Find(unit.Dataset)
-		if journal == nil {
-			g.Missing = append(g.Missing, unit)
+	for _, task := range plan.Tasks() {
+		checkpoint := byTask[task]
+		dataset, _ := schemas.Find(task.Dataset)
+		if checkpoint == nil {
+			g.Missing = append(g.Missing, task)
 			continue
 		}
-		if err := g.add(journal, dataset, &drift); err != nil {
-			return nil, fmt.Errorf("add up %s: %w", unit, err)
+		if err := g.add(checkpoint, dataset, &drift); err != nil {
+			return nil, fmt.Errorf("add up %s: %w", task, err)
 		}
-		checks.add(journal)
+		checks.add(checkpoint)
 	}
 	g.addFailedSchools()
 	g.finish(&drift)
@@ -100,47 +100,47 @@ func (c Catalog) gatherWith(ctx context.Context, plan *Plan, look look) (*Gather
 	return g, nil
 }
 
-// StagedUnits returns the units of a run that are staged, with their journals:
-// these cover their unit, and the store holds their files, intact. Damaged are
-// the units with a journal whose files are gone or have changed.
-func (c Catalog) StagedUnits(ctx context.Context, plan *Plan) (staged map[Unit]*Journal, damaged []Unit, err error) {
-	return c.stagedUnits(ctx, plan, c.Intact)
+// StagedTasks returns the tasks of a run that are staged, with their checkpoints:
+// these cover their task, and the store holds their files, intact. Damaged are
+// the tasks with a checkpoint whose files are gone or have changed.
+func (c Catalog) StagedTasks(ctx context.Context, plan *Plan) (staged map[Task]*Checkpoint, damaged []Task, err error) {
+	return c.stagedTasks(ctx, plan, c.Intact)
 }
 
-func (c Catalog) stagedUnits(ctx context.Context, plan *Plan, look look) (map[Unit]*Journal, []Unit, error) {
-	journals, err := c.ReadJournals(ctx, plan.RunID)
+func (c Catalog) stagedTasks(ctx context.Context, plan *Plan, look look) (map[Task]*Checkpoint, []Task, error) {
+	checkpoints, err := c.ReadCheckpoints(ctx, plan.RunID)
 	if err != nil {
 		return nil, nil, err
 	}
-	held, err := lookAtAll(ctx, plan.RunID, journals, look)
+	held, err := lookAtAll(ctx, plan.RunID, checkpoints, look)
 	if err != nil {
 		return nil, nil, err
 	}
-	staged := make(map[Unit]*Journal, len(journals))
-	var damaged []Unit
-	for i, j := range journals {
-		unit := Unit{Bucket: j.Bucket, Dataset: j.Dataset}
+	staged := make(map[Task]*Checkpoint, len(checkpoints))
+	var damaged []Task
+	for i, j := range checkpoints {
+		task := Task{Bucket: j.Bucket, Dataset: j.Dataset}
 		dataset, known := schemas.Find(j.Dataset)
 		switch {
 		case !known || !j.covers(plan, dataset):
 		case held[i]:
-			staged[unit] = j
+			staged[task] = j
 		default:
-			damaged = append(damaged, unit)
+			damaged = append(damaged, task)
 		}
 	}
 	return staged, damaged, nil
 }
 
-// lookAtAll reports for each journal whether its files are all there.
-func lookAtAll(ctx context.Context, run string, journals []*Journal, look look) ([]bool, error) {
-	lost := make([][]bool, len(journals))
+// lookAtAll reports for each checkpoint whether its files are all there.
+func lookAtAll(ctx context.Context, run string, checkpoints []*Checkpoint, look look) ([]bool, error) {
+	lost := make([][]bool, len(checkpoints))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(sink.MaxConcurrency)
-	for i, journal := range journals {
-		lost[i] = make([]bool, len(journal.Files))
+	for i, checkpoint := range checkpoints {
+		lost[i] = make([]bool, len(checkpoint.Files))
 		next := 0
-		for _, file := range journal.Files {
+		for _, file := range checkpoint.Files {
 			slot := &lost[i][next]
 			next++
 			group.Go(func() error {
@@ -156,24 +156,24 @@ func lookAtAll(ctx context.Context, run string, journals []*Journal, look look) 
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	held := make([]bool, len(journals))
+	held := make([]bool, len(checkpoints))
 	for i := range lost {
 		held[i] = !slices.Contains(lost[i], true)
 	}
 	return held, nil
 }
 
-// add adds a staged unit.
-func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift *DriftSums) error {
-	for name, file := range journal.Files {
+// add adds a staged task.
+func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift *DriftSums) error {
+	for name, file := range checkpoint.Files {
 		table := g.Tables[name]
 		table.Rows += file.Rows
 		table.Files = append(table.Files, file)
 		g.Tables[name] = table
 	}
 	var written int64
-	for i := range journal.Ledger {
-		row := &journal.Ledger[i]
+	for i := range checkpoint.Ledger {
+		row := &checkpoint.Ledger[i]
 		if row.Dataset != dataset.Name {
 			return fmt.Errorf("its ledger has a row of %q", row.Dataset)
 		}
@@ -184,21 +184,21 @@ func (g *Gathered) add(journal *Journal, dataset *schemas.Dataset, drift *DriftS
 		written += row.RowsWritten
 		g.addRow(*row)
 	}
-	if rows := journal.Files[dataset.Tables[0].Name].Rows; rows != written {
+	if rows := checkpoint.Files[dataset.Tables[0].Name].Rows; rows != written {
 		return fmt.Errorf("its ledger counts %d rows, table %s has %d", written, dataset.Tables[0].Name, rows)
 	}
-	for _, d := range journal.Drift {
+	for _, d := range checkpoint.Drift {
 		drift.Add(d)
 	}
-	g.Requests.Add(journal.Requests)
-	g.Activity.Add(&journal.Activity)
-	if journal.Failed() {
-		g.Failed = append(g.Failed, Unit{Bucket: journal.Bucket, Dataset: journal.Dataset})
+	g.Requests.Add(checkpoint.Requests)
+	g.Activity.Add(&checkpoint.Activity)
+	if checkpoint.Failed() {
+		g.Failed = append(g.Failed, Task{Bucket: checkpoint.Bucket, Dataset: checkpoint.Dataset})
 	}
 	return nil
 }
 
-func (g *Gathered) addRow(row LedgerRow) {
+func (g *StagedRun) addRow(row LedgerRow) {
 	g.Ledger = append(g.Ledger, row)
 	counts := g.Datasets[row.Dataset]
 	counts.add(row.Status, row.RowsWritten)
@@ -222,7 +222,7 @@ func (d *ManifestDataset) add(status Status, rowsWritten int64) {
 
 // addFailedSchools gives the schools that could not be fetched at all their
 // rows in the ledger: one per dataset they were wanted for.
-func (g *Gathered) addFailedSchools() {
+func (g *StagedRun) addFailedSchools() {
 	for _, d := range g.Plan.datasets() {
 		if d.IsLookup() {
 			continue
@@ -237,11 +237,11 @@ func (g *Gathered) addFailedSchools() {
 
 // openSchools reports for each school of the plan whether some of its tasks are not staged. Such a school is not known to be
 // ok.
-func (g *Gathered) openSchools() []bool {
+func (g *StagedRun) openSchools() []bool {
 	open := make([]bool, len(g.Plan.Schools))
-	for _, unit := range g.Missing {
+	for _, task := range g.Missing {
 		for _, bucket := range g.Plan.Buckets {
-			for i := bucket.First; unit.Bucket == bucket.Index && i < bucket.End; i++ {
+			for i := bucket.First; task.Bucket == bucket.Index && i < bucket.End; i++ {
 				open[i] = true
 			}
 		}
@@ -251,7 +251,7 @@ func (g *Gathered) openSchools() []bool {
 
 // finish sorts what was added and judges the schools: one failed if a dataset
 // of it did, else it is denied if one was, else ok.
-func (g *Gathered) finish(drift *DriftSums) {
+func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {
 		slices.SortFunc(table.Files, func(a, b sink.File) int { return cmp.Compare(a.Path, b.Path) })
@@ -303,7 +303,7 @@ func (g *Gathered) finish(drift *DriftSums) {
 
 // Preview returns the manifest that the run would have if it were published now: its files are not visible, and it has no
 // status.
-func (g *Gathered) Preview() *Manifest {
+func (g *StagedRun) Preview() *Manifest {
 	manifest, _ := g.manifest()
 	manifest.Status = ""
 	return manifest
@@ -311,7 +311,7 @@ func (g *Gathered) Preview() *Manifest {
 
 // manifest returns the manifest of the run, without its ledger's file and the
 // time of publishing, and what the store needs to commit its files.
-func (g *Gathered) manifest() (*Manifest, map[string]sink.File) {
+func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 	plan := g.Plan
 	m := &Manifest{
 		FormatVersion: FormatVersion,

@@ -22,8 +22,8 @@ func (m *Manifest) Files() []sink.File {
 	return files
 }
 
-// RunsWith returns the runs, escaped as in paths, whose folder has a document of that name.
-func RunsWith(entries []sink.Entry, name string) []string {
+// RunFoldersWith returns the runs, escaped as in paths, whose folder has a document of that name.
+func RunFoldersWith(entries []sink.Entry, name string) []string {
 	var runs []string
 	for _, entry := range entries {
 		if folder, found := strings.CutSuffix(entry.Path, "/"+name); found {
@@ -33,8 +33,8 @@ func RunsWith(entries []sink.Entry, name string) []string {
 	return runs
 }
 
-// InRun returns the path of a document of a run, whose name is escaped.
-func InRun(run, name string) string { return RunsPrefix + run + "/" + name }
+// DocumentPath returns the path of a document of a run, whose name is escaped.
+func DocumentPath(run, name string) string { return RunsPrefix + run + "/" + name }
 
 // publishedRuns reads the manifests of the published and replaced runs, by run;
 // those that cannot be read are the second result. Runs that are being published
@@ -44,14 +44,14 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 	if err != nil {
 		return nil, nil, err
 	}
-	busy, err := c.RunsChanging(ctx, (*Change).Publishes)
+	busy, err := c.ChangingRuns(ctx, (*Change).Publishes)
 	if err != nil {
 		return nil, nil, err
 	}
-	names := slices.DeleteFunc(RunsWith(entries, ManifestName), func(run string) bool { return slices.Contains(busy, run) })
+	names := slices.DeleteFunc(RunFoldersWith(entries, ManifestName), func(run string) bool { return slices.Contains(busy, run) })
 	manifests, damaged := make([]*Manifest, len(names)), make([]error, len(names))
 	err = each(ctx, names, func(ctx context.Context, i int, run string) error {
-		path := InRun(run, ManifestName)
+		path := DocumentPath(run, ManifestName)
 		manifest, _, err := ReadDocument[Manifest](ctx, c, path)
 		if err == nil && sink.Escape(manifest.RunID) != run {
 			err = fmt.Errorf("read %s: %w: it is the manifest of another run", path, sink.ErrDamaged)
