@@ -70,8 +70,7 @@ func TestActivityOfAManifest(t *testing.T) {
 	require.Positive(t, log.Slowest[0].Seconds)
 }
 
-// TestActivityOfUnitsDoneAgain resumes a run that was held: what was done over time for units that are done again is not lost
-// with their journals.
+// TestActivityOfUnitsDoneAgain resumes a run that was held: the activity of repeated units is not lost with their journals.
 func TestActivityOfUnitsDoneAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -100,7 +99,7 @@ func TestActivityOfUnitsDoneAgain(t *testing.T) {
 	require.Equal(t, [2]int64{manifest.Requests.Total, manifest.Requests.Retries}, [2]int64{requests, retries})
 }
 
-// observed are deps whose client tells the meter of its requests, as the command's does.
+// observed returns deps whose client reports its requests to the meter, as in the command.
 func (s *site) observed(options ...func(*extract.Options)) pipeline.Deps {
 	s.t.Helper()
 	meter := &pipeline.Meter{}

@@ -14,8 +14,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// everything selects all datasets, those of a call per student, class, educator
-// or association included.
+// everything selects all datasets, including those with a call per student, class, educator or association.
 func everything() pipeline.Settings {
 	s := defaults()
 	s.Datasets = nil
@@ -25,7 +24,7 @@ func everything() pipeline.Settings {
 	return s
 }
 
-// few are schools with few students, each of which is asked for by itself.
+// few returns a world with few students, each of whom takes a request.
 func few() simulator.Options {
 	return simulator.Options{Seed: 3, SchoolSizes: []int{0, 12, 1, 20, 7}}
 }

@@ -15,7 +15,7 @@ import (
 // nothing published since prevents it from continuing.
 func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
 	plan := found.plan
-	if err := follow(plan, r.settings, r.mark); err != nil || found.manifest != nil {
+	if err := checkPlan(plan, r.settings, r.mark); err != nil || found.manifest != nil {
 		return found, err
 	}
 	if r.settings.IfMissing {

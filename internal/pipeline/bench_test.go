@@ -22,8 +22,7 @@ type schoolPages struct {
 	pages [][]byte
 }
 
-// benchPages are the pages of a few schools of ordinary sizes, as the
-// simulated service sends them, and how many results they hold.
+// benchPages returns the simulated service's pages of a few schools of ordinary sizes, and the number of results in them.
 func benchPages(b *testing.B) (schools []schoolPages, results int) {
 	b.Helper()
 	s := newSite(b, simulator.Options{Seed: 3, SchoolSizes: []int{2000, 2000, 2000, 2000, 2000}}, simulator.ServerOptions{})
@@ -135,7 +134,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// cpuTime is the processor time, in seconds, that the process has taken.
+// cpuTime returns the processor time of the process in seconds.
 func cpuTime(b *testing.B) float64 {
 	b.Helper()
 	var usage syscall.Rusage

@@ -36,7 +36,7 @@ func (d *dataset) chain(params transform.Params) *transform.Decoder {
 	return c
 }
 
-// release takes a chain back whose rows nobody needs any more.
+// release takes back a chain whose rows are no longer needed.
 func (d *dataset) release(c *transform.Decoder) {
 	if c != nil {
 		d.spares.put(d, c)

@@ -15,12 +15,12 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// broken is a world that breaks rules, with lists of several pages.
+// broken returns a world that breaks rules, with lists of several pages.
 func broken(rules ...string) simulator.Options {
 	return simulator.Options{Seed: 5, SchoolSizes: []int{0, 1, 60, 1005, 40, 2100, 7}, Break: rules}
 }
 
-// checksOf are the checks that the oracle expects.
+// checksOf returns the checks that the oracle expects.
 func checksOf(expected *oracle.Expected) []snapshot.Check {
 	checks := []snapshot.Check{}
 	for _, c := range expected.Checks {
@@ -29,7 +29,7 @@ func checksOf(expected *oracle.Expected) []snapshot.Check {
 	return checks
 }
 
-// counted is the count of a check; -1 if it was not made.
+// counted returns the count of a check, or -1 if it was not made.
 func counted(checks []snapshot.Check, name string) int64 {
 	for _, c := range checks {
 		if c.Check == name {
@@ -130,7 +130,7 @@ func TestListThatMoves(t *testing.T) {
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", ToTry: 1, Kind: simulator.FaultListMoves}})
 	summary := s.run(defaults())
 	require.Zero(t, counted(summary.Checks, snapshot.CheckOneResultPerSubject), "the second reading was clean")
-	require.Equal(t, quiet.hashes(), s.hashes(), "the files are those of a list at rest")
+	require.Equal(t, quiet.hashes(), s.hashes(), "the files are the same as for an unchanged list")
 	ledger := s.ledgerOf(summary.RunID, "test_results")
 	for i, school := range s.world.Schools() {
 		row := ledger[school.Bid]
@@ -197,7 +197,7 @@ func TestStrictChecks(t *testing.T) {
 	require.Equal(t, pipeline.Published, clean.run(settings).Outcome)
 }
 
-// ledgerOf are the rows of a dataset in a run's ledger, by school.
+// ledgerOf returns the rows of a dataset in a run's ledger, by school.
 func (s *site) ledgerOf(run, dataset string) map[string]snapshot.LedgerRow {
 	s.t.Helper()
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})

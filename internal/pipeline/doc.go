@@ -8,7 +8,7 @@
 //	            (a chain per perspective; per student, class, educator or
 //	            association where another list feeds the dataset: fanout.go)
 //	          results in the order of the schools -> one file per table
-//	          files staged, journal written: the unit is done for good
+//	          files staged, journal written: the task is done
 //	judge     journals gathered; failed schools, shrunken tables hold it back
 //	publish   every file, ledger, manifest, pointer (snapshot.Publish)
 //	tell      the page of the run, whatever became of it (report.go)
@@ -26,11 +26,11 @@
 // these differ in the datasets that take part, the parameters that the plan
 // pins, and where files land, and in nothing else.
 //
-// What was staged and journalled stays: the same command resumes the run, and
-// the bytes of its files are those of an undisturbed one.
+// Staged and journalled tasks are kept: the same command resumes the run, and
+// its files have the same bytes as without the interruption.
 //
-// Who wants to know what a run is at is told: a Meter counts, a Watcher hears of
-// every step as it begins and ends.
+// Progress: a Meter counts; a Watcher is called at the start and end of every
+// step.
 //
 // The package owns the order of events and the verdict. It does not know how
 // a request is retried, how a value is read, or how a file becomes visible.

@@ -118,7 +118,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 			return nil, err
 		}
 		var err error
-		if runs[i], founds[i], err = begin(ctx, deps, &each[i]); err != nil {
+		if runs[i], founds[i], err = findRun(ctx, deps, &each[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -193,9 +193,8 @@ func (r *run) estimate(found *standing, looked *lookups, latency time.Duration) 
 	return e, nil
 }
 
-// requests returns how many calls a dataset takes, or at least takes: where an
-// answer comes in pages, or calls depend on what another one names, nobody can
-// tell before.
+// requests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on other
+// answers.
 func requests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least int, exact bool) {
 	switch {
 	case d.Per == schemas.Once:

@@ -46,8 +46,7 @@ func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school snap
 	return nil
 }
 
-// needsPerspective tells whether the dataset, or what feeds it, is read
-// through a perspective.
+// needsPerspective reports whether the dataset, or a list that feeds it, is read through a perspective.
 func needsPerspective(d *dataset, all map[string]*dataset) bool {
 	needs := d.TakesPerspective()
 	for _, table := range d.Feeds {
@@ -117,8 +116,8 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 	return nil
 }
 
-// unavailable tells whether the service answered that it has nothing for us:
-// records leave a list and the service between two calls.
+// unavailable reports whether the service denied access to a record or does not have it: records can disappear between two
+// calls.
 func unavailable(err error) bool {
 	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err)
 }

@@ -87,8 +87,7 @@ func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School
 	return r, f.chains(ctx, d, r, calls, f.filters)
 }
 
-// schoolCalls are the calls of a dataset per school: one, or one for each
-// perspective, in their order.
+// schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
 func schoolCalls(d *dataset, school snapshot.School) []transform.Params {
 	if !d.TakesPerspective() {
 		return []transform.Params{{"school_bid": school.Bid}}
@@ -119,7 +118,7 @@ func (f *fetcher) chains(
 		case err == nil:
 			r.ledger.Pages += tally.Pages
 			r.oddPages += tally.oddPages
-			r.take(c)
+			r.addChain(c)
 			continue
 		case endsRun(ctx, err):
 			d.release(c)
@@ -143,9 +142,8 @@ func (f *fetcher) chains(
 	return nil
 }
 
-// mostEmptyPages is how many pages of a list may hold nothing one after the
-// other: cursors that never repeat could go on for ever.
-const mostEmptyPages = 1000
+// maxEmptyPages bounds the empty pages in a row of a list: cursors that never repeat could go on forever.
+const maxEmptyPages = 1000
 
 // reading is what reading a list took.
 type reading struct {
@@ -169,7 +167,7 @@ func (f *fetcher) list(
 		if empty++; page.Records > 0 {
 			empty = 0
 		}
-		if empty > mostEmptyPages {
+		if empty > maxEmptyPages {
 			return "", fmt.Errorf("%d pages in a row hold no record and name another: the list has no end", empty)
 		}
 		if page.Next != "" && page.Records != resultsPerPage {
@@ -181,8 +179,7 @@ func (f *fetcher) list(
 	return read, err
 }
 
-// readPage reads a page into c. A body that is no answer is worth another
-// attempt, one that is an odd answer is not.
+// readPage reads a page into c. A body that is not JSON is retried, an odd answer is not.
 func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
 	page, err := c.ReadPage(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
@@ -191,8 +188,8 @@ func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
 	return page, err
 }
 
-// take adds the rows of a chain, which it keeps until they are written.
-func (r *result) take(c *transform.Decoder) {
+// addChain adds the rows of a chain, which it keeps until they are written.
+func (r *result) addChain(c *transform.Decoder) {
 	done := c.Finish()
 	r.chains = append(r.chains, c)
 	r.childRows += c.ChildRows()
@@ -248,8 +245,8 @@ func (r *result) fail(err error) {
 	r.ledger.Status, r.ledger.Error = snapshot.StatusFailed, err.Error()
 }
 
-// endsRun tells whether an error is not a school's own: the run was cancelled,
-// or the service refused or left us altogether.
+// endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was denied,
+// or the service is down.
 func endsRun(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || extract.EndsRun(err)
 }

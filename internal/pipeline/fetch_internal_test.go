@@ -12,7 +12,7 @@ import (
 )
 
 // A school with huge records must not bring a batch beyond what one can hold:
-// texts there would be cut and mixed up without a word.
+// texts there would silently be cut and mixed up.
 func TestCopiedRowsGoToSeveralBatches(t *testing.T) {
 	t.Parallel()
 	table := &schemas.Table{Name: "t", Columns: []schemas.Column{

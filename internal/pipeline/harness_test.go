@@ -52,7 +52,7 @@ func newSite(t testing.TB, world simulator.Options, options simulator.ServerOpti
 	return s
 }
 
-// deps are fresh ones, as those of a process of its own.
+// deps returns new deps, as for a process of its own.
 func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 	s.t.Helper()
 	logger := slog.New(slog.DiscardHandler)
@@ -98,8 +98,7 @@ func (s *site) run(settings pipeline.Settings) *pipeline.Summary {
 	return summary
 }
 
-// hashes are the SHA-256 of the data files that readers see, by their paths
-// without the run id, which the bytes do not depend on.
+// hashes returns the SHA-256 of the visible data files, by path without the run id.
 func (s *site) hashes() map[string]string {
 	s.t.Helper()
 	pointers, err := filepath.Glob(filepath.Join(s.dest, "_snapshots", "*.json"))

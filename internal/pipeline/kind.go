@@ -35,7 +35,7 @@ const sinceMargin = 10 * time.Minute
 var errNoRunSince = errors.New("--modified-since auto: no full run of this service with all of these datasets, of all schools and" +
 	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
 
-// kind is the kind of run that the settings ask for.
+// kind returns the kind of run selected by the settings.
 func (s *Settings) kind() snapshot.Kind {
 	switch {
 	case s.EffectiveDate != "":
@@ -47,8 +47,8 @@ func (s *Settings) kind() snapshot.Kind {
 	}
 }
 
-// takesPart tells whether a dataset can be part of a run of this kind: as-of
-// and delta runs are of those alone whose operations accept the parameter.
+// takesPart reports whether a dataset can be part of a run of this kind: as-of and delta runs are limited to operations that
+// accept the parameter.
 func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	switch kind {
 	case snapshot.AsOf:
@@ -75,7 +75,7 @@ func (s *Settings) split() (taken, leftOut []string) {
 	return taken, leftOut
 }
 
-// filters are the optional parameters that the plan pins.
+// filters returns the optional parameters that the plan pins.
 func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
 	pinned := map[string]string{effectiveDate: r.now.Format(time.DateOnly)}
@@ -102,8 +102,7 @@ func (r *run) filters(ctx context.Context) (map[string]string, error) {
 	return pinned, nil
 }
 
-// unfiltered are the parameters without those that would keep records from a
-// list that feeds a fan-out.
+// unfiltered returns the parameters without filters that would remove records from a list that feeds a fan-out.
 func unfiltered(filters map[string]string) map[string]string {
 	rest := maps.Clone(filters)
 	delete(rest, modifiedSince)

@@ -13,7 +13,7 @@ import (
 // --max-school-records allows.
 const childRowsPerRecord = 8
 
-// limits are what another call chain may add to a school's dataset.
+// limits returns what another call chain may add to a school's dataset.
 func (f *fetcher) limits(r *result) transform.Limits {
 	most := int64(math.MaxInt64)
 	if f.maxRecords <= most/childRowsPerRecord {

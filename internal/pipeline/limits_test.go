@@ -34,7 +34,7 @@ func (s *site) instead(bodies map[string]string) {
 	s.url.Host = address.Host
 }
 
-// errors are what the ledger says of failed schools, by school and dataset.
+// errors returns the errors of failed schools in the ledger, by school and dataset.
 func (s *site) errors() map[string]string {
 	s.t.Helper()
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})

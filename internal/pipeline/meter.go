@@ -26,7 +26,7 @@ type Meter struct {
 	failed, denied, rows      atomic.Int64
 	filesTotal, filesDone     atomic.Int64
 
-	// activity is what no journal has yet.
+	// activity is the activity that is not in a journal yet.
 	activity activity.Recorder
 }
 
@@ -86,7 +86,7 @@ type Retry struct {
 	For time.Duration `json:"-"`
 }
 
-// Read returns the counts as they stand.
+// Read returns the current counts.
 func (m *Meter) Read(now time.Time) Progress {
 	p := Progress{
 		SchoolsDone: m.schoolsDone.Load(), SchoolsTotal: m.schoolsTotal.Load(),

@@ -7,10 +7,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// overtaken is how a process ends that could not bring a run to its end: with
-// the reason, unless another process of the run has published it meanwhile, or
-// is about to, which this one then does with it. That one counted only on what
-// was staged when it began, so what this one staged beside it is dropped.
+// overtaken handles a run that this process could not finish. If another process has published it, or started to, this one
+// helps to finish and returns nil; otherwise it returns reason. The other process counted only what was staged when it
+// began, so what this one staged in addition is dropped.
 func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
 	if ctx.Err() != nil {
 		return reason
@@ -29,7 +28,7 @@ func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, re
 	if err != nil {
 		return errors.Join(reason, err)
 	}
-	deps.Logger.WarnContext(ctx, "another process published the run meanwhile: what this one staged is dropped", "run", run)
+	deps.Logger.WarnContext(ctx, "another process published the run: the files staged by this one are dropped", "run", run)
 	tidy(ctx, deps, manifest)
 	summary.AlreadyPublished = true
 	summary.fromManifest(manifest)

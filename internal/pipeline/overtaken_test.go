@@ -42,10 +42,9 @@ func (s interrupted) Write(ctx context.Context, path string, data []byte, when s
 	return s.lockless.Write(ctx, path, data, when)
 }
 
-// TestOvertaken has another process take the same run from beginning to end
-// while this one stands still before it writes a document: this one finds the
-// run published, and nothing is left of what it staged beside it. A shard that
-// was thought dead is overtaken by the publishing alone.
+// TestOvertaken lets another process do the same run from start to end while this one is paused before it writes a
+// document: this one finds the run published, and its own staged files are gone. A shard that was thought dead is overtaken
+// by publishing only.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	settings := defaults()

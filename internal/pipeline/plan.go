@@ -165,7 +165,7 @@ func checkSettings(s *Settings) error {
 	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
 		problem = "--perspectives is all or own"
 	case s.PartitionBy != snapshot.NotPartitioned && s.PartitionBy != snapshot.ByDistrict:
-		problem = "--partition-by is none or district"
+		problem = "--partition-by must be none or district"
 	}
 	if problem != "" {
 		return Usagef("%s", problem)
@@ -186,8 +186,8 @@ func checkSettings(s *Settings) error {
 	return nil
 }
 
-// follow checks that a plan that stands is this command's.
-func follow(plan *snapshot.Plan, s *Settings, mark string) error {
+// checkPlan checks that an existing plan matches this command's settings.
+func checkPlan(plan *snapshot.Plan, s *Settings, mark string) error {
 	var differs []string
 	if plan.Fingerprint != mark {
 		differs = differences(plan, s)

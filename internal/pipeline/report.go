@@ -24,10 +24,8 @@ type ending struct {
 	activity activity.Log
 }
 
-// Report draws the page of a run that has a plan at the store, as it stands
-// there: from manifest and ledger of one that is published, from the journals
-// of one that is not. An error wraps sink.ErrNotFound where there is no such
-// run.
+// Report returns the report of a run: from manifest and ledger if it is published, otherwise from its journals. The error
+// wraps sink.ErrNotFound if there is no such run.
 func Report(ctx context.Context, catalog snapshot.Catalog, run string) ([]byte, error) {
 	page, err := pageOf(ctx, catalog, run)
 	if err != nil {
@@ -51,9 +49,8 @@ func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string) (str
 	return snapshot.ReportPath(run), err
 }
 
-// writeReport writes the page of a run, again if the run became another one while
-// it was drawn. Of a run that somebody removes meanwhile nothing is left; the
-// error then wraps sink.ErrNotFound.
+// writeReport writes the report of a run, and again if the run changed while it was drawn. If the run is removed, so is the
+// report, and the error wraps sink.ErrNotFound.
 func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end ending) (*report.Page, error) {
 	for {
 		page, err := pageOf(ctx, catalog, run)
@@ -85,18 +82,17 @@ func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end 
 		case manifest == nil, visible(page) && sameRun(manifest, page.Manifest):
 			return page, nil
 		case !visible(page):
-			end = ending{} // it is that of a process which did not publish the run
+			end = ending{} // another process published the run
 		}
 	}
 }
 
-// visible tells whether a page is of a run that is or was published.
+// visible reports whether the run of a page is or was published.
 func visible(page *report.Page) bool {
 	return page.State == report.Published || page.State == report.Replaced
 }
 
-// sameRun tells whether a run was neither replaced nor purged between two readings
-// of its manifest.
+// sameRun reports whether a run was neither replaced nor purged between two readings of its manifest.
 func sameRun(a, b *snapshot.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
@@ -105,8 +101,7 @@ func sameRun(a, b *snapshot.Manifest) bool {
 // destination that is gone has made it wait before.
 const tellingPatience = 2 * time.Minute
 
-// tell writes the page of a run that a command has worked on, and those of the
-// runs that it replaced. That they cannot be written changes nothing.
+// tell writes the reports of a run and of the runs that it replaced. A failure is only logged.
 func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 	if ctx.Err() != nil || errors.Is(end.failure, ErrUsage) {
 		return ""
@@ -122,7 +117,7 @@ func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
 		}
 	}
 	if err != nil && within.Err() != nil {
-		err = context.Cause(within) // whatever it says, it says it because of that
+		err = context.Cause(within) // the error is a consequence of the cancellation
 	}
 	if err != nil && !errors.Is(err, sink.ErrNotFound) && ctx.Err() == nil {
 		d.Logger.WarnContext(ctx, "the report of the run cannot be written", "run", run, "error", err)

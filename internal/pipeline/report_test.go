@@ -23,7 +23,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// page is the text of the report of a run.
+// page returns the report of a run.
 func (s *site) page(run string) string {
 	s.t.Helper()
 	data, err := os.ReadFile(filepath.Join(s.dest, filepath.FromSlash(snapshot.ReportPath(run))))
@@ -61,7 +61,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
 	require.Equal(t, first, s.page("first"))
 
-	// Published by hand: its page is another, and so is that of the run it replaces.
+	// Published by hand: its report changes, and so does the report of the run it replaces.
 	accepted, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
 	require.NoError(t, err)
 	require.Equal(t, snapshot.ReportPath("second"), accepted.Report)
@@ -157,7 +157,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	s.shows("run", "Failed.", err.Error(), `<th scope="row">503</th><td class="soft">service unavailable</td>`, `<i class="key s-5xx"></i>503</th>`)
 }
 
-// TestNoReport: there is none of a run that never was, and that of an interrupted one is left as it is.
+// TestNoReport expects no report of a run that does not exist, and leaves the report of an interrupted run unchanged.
 func TestNoReport(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
@@ -178,7 +178,7 @@ func TestNoReport(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.dest, "_runs", "run", "report.html"))
 }
 
-// TestReportOfAPublishingThatWasKilled: whoever finishes it writes the page.
+// TestReportOfAPublishingThatWasKilled expects the process that finishes the run to write the report.
 func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"run", "publish"} {
@@ -203,7 +203,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 	}
 }
 
-// TestReportAfterSomebodyElsePublished: the page of a shard that ended while others published the run is not left to stand.
+// TestReportAfterSomebodyElsePublished expects the report of a shard to be replaced if others publish the run.
 func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})

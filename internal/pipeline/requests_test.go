@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// asked are the requests of the log that are not for tokens.
+// asked returns the requests in the log, except token requests.
 func (s *site) asked() []simulator.Request {
 	s.t.Helper()
 	log := slices.DeleteFunc(s.server.Log(), func(r simulator.Request) bool {

@@ -38,7 +38,7 @@ func yearBefore(date string) (int64, error) {
 	return before.UnixMicro(), nil
 }
 
-// columns are columns of a batch by the order of the names given.
+// columns returns columns of a batch in the order of the names.
 func columns(b *rows.Batch, names ...string) []*rows.Vector {
 	found := make([]*rows.Vector, len(names))
 	for i, name := range names {
@@ -56,8 +56,8 @@ func identifier(v *rows.Vector, row int) []byte {
 }
 
 // countRepeatedSubjects counts the pairs of student and subject that have more
-// than one result. Hashes show quickly that there are none, the usual case; if
-// two are equal the values are compared.
+// than one result. In the usual case hashes quickly show that no pair
+// repeats; if two are equal the values are compared.
 func countRepeatedSubjects(batches []*rows.Batch, seed maphash.Seed) int64 {
 	total := 0
 	for _, b := range batches {

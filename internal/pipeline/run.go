@@ -72,7 +72,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, found, err := begin(ctx, deps, &s)
+	r, found, err := findRun(ctx, deps, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return r.summary, err
 	}
 	if err = r.checkFolders(ctx, found.id, found.date(r.date)); err == nil {
-		err = r.take(ctx, found)
+		err = r.runToEnd(ctx, found)
 	}
 	r.summary.Report = deps.tell(ctx, found.id, ending{
 		failure: err, requests: since(requestsOf(deps.Client.Stats()), r.counted), activity: *deps.Meter.activity.Take(),
@@ -149,7 +149,7 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 		if err := checkSettings(&s); err != nil {
 			return err
 		}
-		if _, _, err := begin(ctx, deps, &s); err != nil {
+		if _, _, err := findRun(ctx, deps, &s); err != nil {
 			return err
 		}
 	}
@@ -166,8 +166,8 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 	return nil
 }
 
-// begin finds the run and checks that it may be taken, before any request.
-func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) {
+// findRun finds the run and checks that it may be taken, before any request.
+func findRun(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) {
 	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
 	r.now = deps.Now().UTC()
 	today := r.now.Format(time.DateOnly)
@@ -213,8 +213,8 @@ func begin(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) 
 	return r, found, nil
 }
 
-// take brings the run from where it stands to its end.
-func (r *run) take(ctx context.Context, found standing) error {
+// runToEnd continues the run from its current state to its end.
+func (r *run) runToEnd(ctx context.Context, found standing) error {
 	if r.plan = found.plan; r.plan == nil {
 		err := r.phase(ctx, StepPlan, found.id, func(ctx context.Context) error { return r.beginPlan(ctx, found.id) })
 		if err != nil {
@@ -277,7 +277,7 @@ func (r *run) beginPlan(ctx context.Context, id string) error {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	r.looked = looked
-	return follow(r.plan, r.settings, r.mark)
+	return checkPlan(r.plan, r.settings, r.mark)
 }
 
 func (r *run) byName() map[string]*dataset {

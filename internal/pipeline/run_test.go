@@ -17,13 +17,13 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sizes are the numbers of results of the tests' schools: none, one, around a
+// sizes returns a world with these numbers of results per school: none, one, around a
 // page, and several pages, with every form of a last nextPage among them.
 func sizes() simulator.Options {
 	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 999, 1000, 1001, 2500, 40, 3, 0, 120, 300, 60, 1}}
 }
 
-// small are schools enough for several buckets, and few results.
+// small returns a world with enough schools for several buckets, and few results.
 func small() simulator.Options {
 	return simulator.Options{Seed: 7, SchoolSizes: []int{0, 1, 60, 40, 45, 90, 40, 3, 0, 20, 30, 16, 1}}
 }
@@ -173,7 +173,7 @@ func TestBytesAreAFunctionOfAnswers(t *testing.T) {
 	}
 }
 
-// impatient gives up on a request soon: faults of these tests are for ever.
+// impatient gives up on a request soon, because the faults of these tests are permanent.
 func impatient(o *extract.Options) { o.Retries = 1 }
 
 func TestBrokenSchoolIsHeldBackThenPublished(t *testing.T) {

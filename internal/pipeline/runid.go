@@ -30,8 +30,8 @@ func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string,
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// derivedRunID is the n-th run id, from 1, of a date and settings. That of an
-// as-of run ends in its date, as one that the user chose does.
+// derivedRunID returns the n-th run id, from 1, of a date and settings. The id of an as-of run ends in its date, as does an
+// id chosen by the user.
 func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 	id := date + "-" + fingerprint[:10]
 	if kind == snapshot.AsOf {
@@ -53,7 +53,7 @@ type standing struct {
 	manifest *snapshot.Manifest // nil: it is not published
 }
 
-// date is the snapshot date of the run: its plan's date, once it has a plan.
+// date returns the snapshot date of the run: its plan's date, once it has a plan.
 func (s *standing) date(ifNew string) string {
 	if s.plan != nil {
 		return s.plan.SnapshotDate

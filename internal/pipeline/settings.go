@@ -37,16 +37,14 @@ const (
 	OwnPerspective  = "own"
 )
 
-// Settings are what a run is told to do. The zero value of optional ones is
-// their default only where that is said.
+// Settings are the settings of a run. The zero value of an optional setting is its default only if its comment says so.
 type Settings struct {
 	// BaseURL is what the plan and the manifest name as the service; the word
 	// simulate for the embedded one. AcceptBaseURL lets the run move a destination
 	// that belongs to another service to this one.
 	BaseURL       string
 	AcceptBaseURL bool
-	// ToolVersion stands in plan and manifest and is covered by a derived run
-	// id.
+	// ToolVersion is recorded in plan and manifest, and part of a derived run id.
 	ToolVersion string
 	// Datasets are names of schemas.Datasets in any order.
 	Datasets []string
@@ -100,7 +98,7 @@ type Deps struct {
 	Logger  *slog.Logger
 	// Meter may be read while the run goes on.
 	Meter *Meter
-	// Watcher is told of the steps; nil for nobody.
+	// Watcher observes the steps; it may be nil.
 	Watcher Watcher
 	// Now is the clock.
 	Now func() time.Time

@@ -17,7 +17,7 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Published: the snapshot is visible; Summary.Schools tells whether some
+	// Published: the snapshot is visible; Summary.Schools says how many
 	// schools failed.
 	Published Outcome = "published"
 	// Staged: a shard is done with its buckets.

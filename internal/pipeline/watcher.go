@@ -16,12 +16,11 @@ const (
 	StepPublish = "publish" // judging and publishing
 )
 
-// Watcher is told of the steps of a run, by many goroutines at a time, and must
-// be quick. A step ends after those that are begun within it.
+// Watcher observes the steps of a run. It is called by many goroutines at a time and must be quick. A step ends after the
+// steps that begin within it.
 type Watcher interface {
-	// Begin is told of a step that begins. What the step does, its requests
-	// included, it does with the context returned; end is called once, when it
-	// has ended.
+	// Begin is called at the start of a step, which uses the returned context for all its work, including requests. end is
+	// called once, when the step has ended.
 	Begin(ctx context.Context, step Step) (_ context.Context, end func(End))
 }
 
@@ -29,8 +28,7 @@ type Watcher interface {
 type Step struct {
 	Name  string
 	RunID string // of plan, fetch and publish
-	// Dataset is of school and stage, School a bid, of school alone, and Bucket
-	// of stage alone: -1 is that of the lookups.
+	// Dataset is set for school and stage steps, School (a bid) for school steps, Bucket for stage steps (-1: lookups).
 	Dataset, School string
 	Bucket          int
 }
@@ -45,7 +43,7 @@ type End struct {
 	Files map[string]sink.File
 }
 
-// begin tells the watcher, if there is one, of a step.
+// begin reports the start of a step to the watcher, if there is one.
 func (d *Deps) begin(ctx context.Context, step Step) (context.Context, func(End)) {
 	if d.Watcher == nil {
 		return ctx, unwatched
@@ -55,7 +53,7 @@ func (d *Deps) begin(ctx context.Context, step Step) (context.Context, func(End)
 
 func unwatched(End) {}
 
-// phase does one of the phases of a run, which meter and watcher are told of.
+// phase does one of the phases of a run, and reports it to meter and watcher.
 func (d *Deps) phase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
 	d.Meter.enter(name)
 	ctx, end := d.begin(ctx, Step{Name: name, RunID: run})

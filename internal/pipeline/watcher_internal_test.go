@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUnwatched holds that steps which nobody watches cost nothing.
+// TestUnwatched expects steps without a watcher to cost nothing.
 func TestUnwatched(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	deps := Deps{}
 	ctx := t.Context()
