@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// PublishSettings are what the command publish is told.
+// PublishSettings are the settings of the command publish.
 type PublishSettings struct {
 	// RunID is empty for the only run that is staged.
 	RunID string
@@ -229,8 +229,7 @@ func describeUnits(units []snapshot.Task) string {
 	return strings.Join(names, ", ")
 }
 
-// allDenied tells whether the service denied every per-school dataset of every
-// school: then it is us that it denies.
+// allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.
 func allDenied(g *snapshot.StagedRun) bool {
 	denied := false
 	for i := range g.Ledger {
