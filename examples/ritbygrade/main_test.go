@@ -85,11 +85,11 @@ func TestRunNamesTheFile(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, content, says string
 	}{
-		"no snapshot":         {"_latest.json", "", "_latest.json"},
-		"no manifest":         {"_runs/r1/manifest.json", "", "_runs/r1/manifest.json"},
-		"cut manifest":        {"_runs/r1/manifest.json", `{"tables": {`, "_runs/r1/manifest.json"},
+		"no snapshot":    {"_latest.json", "", "_latest.json"},
+		"no manifest":    {"_runs/r1/manifest.json", "", "_runs/r1/manifest.json"},
+		"cut manifest":   {"_runs/r1/manifest.json", `{"tables": {`, "_runs/r1/manifest.json"},
 		"a missing file": {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "", "part-0001-r1.parquet"},
-		"a damaged file":   {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "PAR1", "part-0001-r1.parquet"},
+		"a damaged file": {"test_results/snapshot_date=2026-11-20/part-0001-r1.parquet", "PAR1", "part-0001-r1.parquet"},
 		"a path outside the destination": {
 			"_latest.json", `{"run_id": "r1", "snapshot_date": "2026-11-20", "manifest": "../manifest.json"}`, "escapes",
 		},

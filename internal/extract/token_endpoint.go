@@ -112,13 +112,13 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read the form of the token request: %w", err)
 	}
 	c := t.endpoint.credentials
-	out = out.Clone(out.Context())
-	out.SetBasicAuth(c.APIKey, c.APISecret)
-	out.Header.Set("apikey", c.APIKey)
-	out.Header.Set("grant_type", "client_credentials")
-	out.Header.Set("Accept", "application/json")
-	out.Header.Set("User-Agent", t.endpoint.userAgent)
-	t.request.header, t.request.body = out.Header, form
+	header := out.Header.Clone()
+	(&http.Request{Header: header}).SetBasicAuth(c.APIKey, c.APISecret)
+	header.Set("apikey", c.APIKey)
+	header.Set("grant_type", "client_credentials")
+	header.Set("Accept", "application/json")
+	header.Set("User-Agent", t.endpoint.userAgent)
+	t.request.header, t.request.body = header, form
 	res, err := t.endpoint.next.roundTrip(out.Context(), t.request)
 	if err != nil {
 		t.failure = failureOf(err)
