@@ -110,24 +110,24 @@ func newRosters(schools int) rosters {
 // crossCheck compares the results of the i-th school of a unit with the school's
 // students, and records the enrollment sessions of its academic years. The
 // result must still hold its rows.
-func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) error {
+func (r *run) crossCheck(ctx context.Context, t *task, i int, read *result) error {
 	ok := read.ledger.Status == snapshot.StatusOK
 	check := r.fetch.check
-	switch u.dataset.Name {
+	switch t.dataset.Name {
 	case studentsDataset:
-		if u.rosters == nil {
+		if t.rosters == nil {
 			return nil
 		}
 		var students roster
 		if ok {
 			students = newRoster(read.tables[0], check.seed)
 		}
-		u.rosters[i] <- students
+		t.rosters[i] <- students
 	case resultsDataset:
 		if !ok || !check.students {
 			return nil
 		}
-		students, err := r.rosterOf(ctx, u, i)
+		students, err := r.rosterOf(ctx, t, i)
 		if err == nil && students != nil {
 			read.note(snapshot.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
 		}
@@ -142,17 +142,17 @@ func (r *run) crossCheck(ctx context.Context, u *unit, i int, read *result) erro
 
 // rosterOf returns the students of a school whose results were read, or nil if
 // the run does not have them.
-func (r *run) rosterOf(ctx context.Context, u *unit, i int) (roster, error) {
-	if u.rosters != nil {
+func (r *run) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
+	if t.rosters != nil {
 		select {
-		case students := <-u.rosters[i]:
+		case students := <-t.rosters[i]:
 			return students, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-	earlier := r.stagedStudents[u.bucket.Index]
-	if earlier == nil || !earlier.ok[u.schools[i].Bid] {
+	earlier := r.stagedStudents[t.bucket.Index]
+	if earlier == nil || !earlier.ok[t.schools[i].Bid] {
 		return nil, nil
 	}
 	students, err := earlier.rosters(ctx, r.Catalog, r.plan.RunID, r.fetch.check.seed)
@@ -161,7 +161,7 @@ func (r *run) rosterOf(ctx context.Context, u *unit, i int) (roster, error) {
 		// these schools: what is staged is not requested again for it.
 		return nil, ctx.Err()
 	}
-	return append(roster{}, students[u.schools[i].Bid]...), nil
+	return append(roster{}, students[t.schools[i].Bid]...), nil
 }
 
 // stagedStudents are the students of a bucket that an earlier process has staged.
@@ -224,27 +224,27 @@ func (r *run) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
 // inOrder calls do for every school of every unit in the order in which they are
 // to be fetched: unit by unit, but the students of a school with its results, so
 // that no more rosters are kept than schools are being read.
-func inOrder(units []*unit, do func(u *unit, i int)) {
-	partners := make(map[int]*unit)
-	for _, u := range units {
-		if u.dataset.Name == resultsDataset {
-			partners[u.bucket.Index] = u
+func inOrder(tasks []*task, do func(t *task, i int)) {
+	partners := make(map[int]*task)
+	for _, t := range tasks {
+		if t.dataset.Name == resultsDataset {
+			partners[t.bucket.Index] = t
 		}
 	}
-	for _, u := range units {
-		partner := partners[u.bucket.Index]
+	for _, t := range tasks {
+		partner := partners[t.bucket.Index]
 		switch {
-		case u.dataset.Name == studentsDataset && partner != nil:
-			u.rosters = newRosters(len(u.schools))
-			partner.rosters = u.rosters
-			for i := range u.schools {
-				do(u, i)
+		case t.dataset.Name == studentsDataset && partner != nil:
+			t.rosters = newRosters(len(t.schools))
+			partner.rosters = t.rosters
+			for i := range t.schools {
+				do(t, i)
 				do(partner, i)
 			}
-		case u == partner && u.rosters != nil: // done with the students
+		case t == partner && t.rosters != nil: // done with the students
 		default:
-			for i := range u.schools {
-				do(u, i)
+			for i := range t.schools {
+				do(t, i)
 			}
 		}
 	}

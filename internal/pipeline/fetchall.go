@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
-	"example.org/growthexport/internal/activity"
-	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -26,67 +23,29 @@ type writer struct {
 	plan    *snapshot.Plan
 	meter   *Meter
 	now     func() time.Time
-	client  *extract.Client
 
-	mu sync.Mutex
-	// changed tells that waiting fell, or that a unit is not being written any
-	// more.
-	changed *sync.Cond
-	// waiting is how many bytes of finished schools wait for their turn.
-	waiting int
-
-	journalling sync.Mutex
-	// counted is what earlier journals of this process have of the client's
-	// requests: each journal takes what came since.
-	counted snapshot.Requests
+	// memory is shared by the reorder buffers.
+	memory *semaphore.Weighted
 }
 
-// writeJournal makes a staged unit part of the run for good.
+// writeJournal makes a staged task part of the run.
 func (w *writer) writeJournal(ctx context.Context, j *snapshot.Checkpoint) error {
-	w.journalling.Lock()
-	defer w.journalling.Unlock()
-	total := requestsOf(w.client.Stats())
-	j.Requests = since(total, w.counted)
-	done := w.meter.activity.Take()
-	j.Activity = *done
+	counts := w.meter.takeCounts()
+	j.Requests, j.Activity = counts.requests, counts.activity
 	j.StagedAt = w.now().UTC()
 	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
-		w.meter.activity.Return(done)
+		w.meter.returnCounts(counts)
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
-	w.counted = total
 	return nil
-}
-
-func requestsOf(s extract.Stats) snapshot.Requests {
-	return snapshot.Requests{
-		Total: s.Requests, Retries: s.Retries, TokenRefreshes: s.TokenRefreshes,
-		ByStatus: maps.Clone(s.ByStatus),
-	}
-}
-
-func since(total, counted snapshot.Requests) snapshot.Requests {
-	diff := snapshot.Requests{
-		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,
-		TokenRefreshes: total.TokenRefreshes - counted.TokenRefreshes,
-		ByStatus:       make(map[string]int64),
-	}
-	for status, n := range total.ByStatus {
-		if n -= counted.ByStatus[status]; n != 0 {
-			diff.ByStatus[status] = n
-		}
-	}
-	return diff
 }
 
 // fetchAll fetches and stages every unit of this shard that is not staged.
 func (r *run) fetchAll(ctx context.Context) error {
 	w := &writer{
-		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now, client: r.Client,
-		counted: r.counted,
+		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now,
+		memory: semaphore.NewWeighted(maxWaitingBytes),
 	}
-	defer func() { r.counted = w.counted }()
-	w.changed = sync.NewCond(&w.mu)
 	todo, err := r.unitsToDo(ctx)
 	if err != nil {
 		return err
@@ -101,30 +60,40 @@ func (r *run) fetchAll(ctx context.Context) error {
 	}
 	r.looked = nil
 
-	group, working := errgroup.WithContext(ctx)
-	// A chain uses a request slot or a processor, so this many keep both busy;
-	// it takes three schools, each with two lists at once, to distinguish a
-	// failing service from two bad schools.
-	group.SetLimit(max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)))
-	var units []*unit
+	var tasks []*task
 	for _, u := range todo {
 		if u.Bucket == snapshot.LookupBucket {
 			continue
 		}
 		bucket := r.plan.Buckets[u.Bucket]
-		work := newUnit(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.settings.Scratch)
-		units = append(units, work)
-		r.Meter.schoolsTotal.Add(int64(len(work.schools)))
+		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.settings.Scratch)
+		tasks = append(tasks, t)
+		r.Meter.schoolsTotal.Add(int64(len(t.schools)))
 	}
-	for _, u := range units {
-		if len(u.schools) == 0 {
-			group.Go(func() error { return r.stage(working, w, u) })
+	group, working := errgroup.WithContext(ctx)
+	// A decoder uses a request slot or a processor, so this many schools keep both busy; it takes three schools, each with two
+	// lists at once, to distinguish a failing service from two bad schools.
+	slots := semaphore.NewWeighted(int64(max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0))))
+	start := func(t *task) {
+		t.order = newReorderBuffer(len(t.schools), w.memory)
+		group.Go(func() error { return r.writeTask(working, w, t) })
+	}
+	for _, t := range tasks {
+		if len(t.schools) == 0 {
+			start(t)
 		}
 	}
-	inOrder(units, func(u *unit, i int) {
-		if working.Err() == nil {
-			group.Go(func() error { return r.step(working, w, u, i) })
+	inOrder(tasks, func(t *task, i int) {
+		if slots.Acquire(working, 1) != nil {
+			return // the error is the group's
 		}
+		if i == 0 {
+			start(t)
+		}
+		group.Go(func() error {
+			defer slots.Release(1)
+			return r.fetchSchool(working, t, i)
+		})
 	})
 	err = group.Wait()
 	if err == nil && ctx.Err() != nil {
@@ -133,22 +102,22 @@ func (r *run) fetchAll(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	for _, u := range units {
-		err = errors.Join(err, u.abort())
+	for _, t := range tasks {
+		err = errors.Join(err, t.abort())
 	}
 	return err
 }
 
-// step fetches one school's dataset and hands it to its unit.
-func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
+// fetchSchool fetches one school's dataset and delivers it to its task.
+func (r *run) fetchSchool(ctx context.Context, t *task, i int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	began := time.Now()
-	within, end := r.begin(ctx, Step{Name: StepSchool, Dataset: u.dataset.Name, School: u.schools[i].Bid})
-	result, err := r.fetch.school(within, u.dataset, u.schools[i])
+	within, end := r.begin(ctx, Step{Name: StepSchool, Dataset: t.dataset.Name, School: t.schools[i].Bid})
+	result, err := r.fetch.school(within, t.dataset, t.schools[i])
 	if err == nil {
-		err = r.crossCheck(within, u, i, result)
+		err = r.crossCheck(within, t, i, result)
 	}
 	if err != nil {
 		end(End{Err: err})
@@ -156,22 +125,36 @@ func (r *run) step(ctx context.Context, w *writer, u *unit, i int) error {
 	}
 	end(End{Ledger: &result.ledger})
 	r.Meter.finished(result, time.Since(began))
-	r.logResult(ctx, &u.schools[i], result)
-	complete, err := u.deliver(ctx, w, i, result)
-	if err != nil || !complete {
+	r.logResult(ctx, &t.schools[i], result)
+	if err := t.order.deliver(ctx, i, result); err != nil {
 		return err
 	}
-	return r.stage(ctx, w, u)
+	if t.missing.Add(-1) > 0 {
+		return nil
+	}
+	// The last school keeps its slot until the task is staged, so that a slow destination slows down fetching.
+	return await(ctx, t.staged)
 }
 
-// stage stages a unit that is complete.
-func (r *run) stage(ctx context.Context, w *writer, u *unit) error {
-	files := u.journal.Files // the unit lets go of its journal
-	within, end := r.begin(ctx, Step{Name: StepStage, Dataset: u.dataset.Name, Bucket: u.bucket.Index})
-	err := u.stage(within, w)
+// writeTask writes and stages a task.
+func (r *run) writeTask(ctx context.Context, w *writer, t *task) error {
+	if err := t.write(ctx, w); err != nil {
+		return err
+	}
+	return r.stage(ctx, w, t)
+}
+
+// stage stages a task that is written.
+func (r *run) stage(ctx context.Context, w *writer, t *task) error {
+	files := t.journal.Files // the task releases its journal
+	within, end := r.begin(ctx, Step{Name: StepStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
+	err := t.stage(within, w)
 	end(End{Err: err, Files: files})
-	if u.dataset.Name == resultsDataset {
-		r.stagedStudents[u.bucket.Index].release()
+	if t.dataset.Name == resultsDataset {
+		r.stagedStudents[t.bucket.Index].release()
+	}
+	if err == nil {
+		close(t.staged)
 	}
 	return err
 }
@@ -227,33 +210,16 @@ func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task)
 }
 
 func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
-	u := newUnit(d, snapshot.Bucket{Index: snapshot.LookupBucket}, make([]snapshot.School, 1), r.settings.Scratch)
-	_, err := u.deliver(ctx, w, 0, r.looked.results[d.Name])
-	u.journal.Ledger = r.looked.ledger[d.Name]
+	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.settings.Scratch)
+	err := t.append(ctx, w, r.looked.results[d.Name])
+	t.journal.Ledger = r.looked.ledger[d.Name]
 	if err == nil {
-		err = r.stage(ctx, w, u)
+		err = r.stage(ctx, w, t)
 	}
 	if err != nil {
-		return errors.Join(err, u.abort())
+		return errors.Join(err, t.abort())
 	}
 	return nil
-}
-
-// finished counts a school's dataset that is done.
-func (m *Meter) finished(r *result, took time.Duration) {
-	m.schoolsDone.Add(1)
-	m.activity.School(activity.SchoolTime{
-		School: r.ledger.SchoolBid, Dataset: r.ledger.Dataset, Seconds: took.Seconds(),
-		Requests: r.ledger.Requests, Retries: r.ledger.Retries,
-	})
-	m.currentDataset.Store(r.ledger.Dataset)
-	switch r.ledger.Status {
-	case snapshot.StatusFailed:
-		m.failed.Add(1)
-	case snapshot.StatusDenied:
-		m.denied.Add(1)
-	case snapshot.StatusOK:
-	}
 }
 
 // logResult logs how a school's dataset ended. The first failure and the first

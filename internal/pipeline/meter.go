@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,8 +27,54 @@ type Meter struct {
 	failed, denied, rows      atomic.Int64
 	filesTotal, filesDone     atomic.Int64
 
-	// activity is the activity that is not in a journal yet.
-	activity activity.Recorder
+	// activity is the activity that is not in a checkpoint yet, taken are the requests that are in one. returned could not be
+	// stored and is taken again.
+	mu              sync.Mutex
+	activity        activity.Recorder
+	taken, returned snapshot.Requests
+}
+
+// counts are the requests and the activity of a part of a run.
+type counts struct {
+	requests snapshot.Requests
+	activity activity.Log
+}
+
+// takeCounts returns the counts since its last call.
+func (m *Meter) takeCounts() counts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stats := m.client.Load().Stats()
+	total := snapshot.Requests{
+		Total: stats.Requests, Retries: stats.Retries, TokenRefreshes: stats.TokenRefreshes, ByStatus: stats.ByStatus,
+	}
+	fresh := since(total, m.taken)
+	fresh.Add(m.returned)
+	m.taken, m.returned = total, snapshot.Requests{}
+	return counts{requests: fresh, activity: *m.activity.Take()}
+}
+
+// returnCounts makes the next takeCounts return counts that could not be stored.
+func (m *Meter) returnCounts(c counts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.returned.Add(c.requests)
+	m.activity.Return(&c.activity)
+}
+
+// since returns the requests of total that are not among those counted.
+func since(total, counted snapshot.Requests) snapshot.Requests {
+	diff := snapshot.Requests{
+		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,
+		TokenRefreshes: total.TokenRefreshes - counted.TokenRefreshes,
+		ByStatus:       make(map[string]int64),
+	}
+	for status, n := range total.ByStatus {
+		if n -= counted.ByStatus[status]; n != 0 {
+			diff.ByStatus[status] = n
+		}
+	}
+	return diff
 }
 
 var _ extract.Observer = (*Meter)(nil)
@@ -166,4 +213,21 @@ func (c committing) Commit(ctx context.Context, run string, file sink.File) erro
 		c.done.Add(1)
 	}
 	return err
+}
+
+// finished counts a school's dataset that is done.
+func (m *Meter) finished(r *result, took time.Duration) {
+	m.schoolsDone.Add(1)
+	m.activity.School(activity.SchoolTime{
+		School: r.ledger.SchoolBid, Dataset: r.ledger.Dataset, Seconds: took.Seconds(),
+		Requests: r.ledger.Requests, Retries: r.ledger.Retries,
+	})
+	m.currentDataset.Store(r.ledger.Dataset)
+	switch r.ledger.Status {
+	case snapshot.StatusFailed:
+		m.failed.Add(1)
+	case snapshot.StatusDenied:
+		m.denied.Add(1)
+	case snapshot.StatusOK:
+	}
 }

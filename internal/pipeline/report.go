@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -18,10 +17,8 @@ import (
 type ending struct {
 	// failure is the error that it ended with.
 	failure error
-	// requests and activity are what came since the last journal: of a run that
-	// failed, what it failed of.
-	requests snapshot.Requests
-	activity activity.Log
+	// counts are those since the last journal: of a run that failed, of what it failed of.
+	counts counts
 }
 
 // Report returns the report of a run: from manifest and ledger if it is published, otherwise from its journals. The error
@@ -61,8 +58,8 @@ func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end 
 			page.Failure = end.failure.Error()
 		}
 		if !visible(page) {
-			page.Manifest.Requests.Add(end.requests)
-			page.Manifest.Activity.Add(&end.activity)
+			page.Manifest.Requests.Add(end.counts.requests)
+			page.Manifest.Activity.Add(&end.counts.activity)
 		}
 		text, err := drawPage(page)
 		if err != nil {

@@ -44,9 +44,6 @@ type run struct {
 	fetch    *fetcher
 	// stagedStudents are what an earlier process has staged, by bucket.
 	stagedStudents map[int]*stagedStudents
-	// counted are the client's requests that are in a journal, or were for an
-	// earlier run.
-	counted snapshot.Requests
 	// logged holds each outcomeOfSchool that the log has named.
 	logged  sync.Map
 	summary *Summary
@@ -62,9 +59,8 @@ type run struct {
 // untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
-	before := requestsOf(deps.Client.Stats())
 	deps.Meter.start(started, deps.Client)
-	deps.Meter.activity.Take() // what an earlier run had no journal for
+	deps.Meter.takeCounts() // of an earlier run of this command
 	if err := checkSettings(&s); err != nil {
 		return nil, err
 	}
@@ -82,7 +78,6 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err := stuck.inTheWayOf(&deps, found.id, s.kind(), found.date(r.date)); err != nil {
 		return nil, err
 	}
-	r.counted = before
 	deps.Meter.runID.Store(found.id)
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Catalog.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
@@ -117,9 +112,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err = r.checkFolders(ctx, found.id, found.date(r.date)); err == nil {
 		err = r.runToEnd(ctx, found)
 	}
-	r.summary.Report = deps.tell(ctx, found.id, ending{
-		failure: err, requests: since(requestsOf(deps.Client.Stats()), r.counted), activity: *deps.Meter.activity.Take(),
-	})
+	r.summary.Report = deps.tell(ctx, found.id, ending{failure: err, counts: deps.Meter.takeCounts()})
 	unlocked := unlock()
 	if err == nil && unlocked != nil && r.summary.Outcome == Published {
 		r.summary.Unfinished, unlocked = unlocked.Error(), nil

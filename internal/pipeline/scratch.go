@@ -6,14 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"example.org/growthexport/internal/rows"
 )
-
-// waitingBytes is how much memory finished schools may take together while
-// they wait for their turn in the file; what is beyond waits in scratch.
-const waitingBytes = 8 << 20
 
 // scratch is one unnamed file in which results of a unit wait. It holds student
 // data, so it is removed from its folder as soon as it is open: however the
@@ -21,7 +16,6 @@ const waitingBytes = 8 << 20
 type scratch struct {
 	folder string
 
-	mu   sync.Mutex
 	file *os.File
 	// named is the file's name where an open file cannot be removed.
 	named  string
@@ -37,8 +31,6 @@ type spill struct {
 
 // put moves a result's rows into the file.
 func (s *scratch) put(d *dataset, r *result) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.file == nil {
 		file, err := os.CreateTemp(s.folder, "growth-export-*")
 		if err != nil {
@@ -75,8 +67,6 @@ func (s *scratch) put(d *dataset, r *result) error {
 
 // take reads a result's rows back. The file begins anew once it holds nothing.
 func (s *scratch) take(d *dataset, r *result) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	from := bufio.NewReaderSize(io.NewSectionReader(s.file, r.spilled.offset, r.spilled.size), 1<<18)
 	r.tables = make([][]*rows.Batch, len(r.spilled.batches))
 	for i, n := range r.spilled.batches {
@@ -107,8 +97,6 @@ func (s *scratch) where() string {
 
 // close ends the file, and with it what is in it.
 func (s *scratch) close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.file == nil {
 		return nil
 	}

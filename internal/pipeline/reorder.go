@@ -1,0 +1,115 @@
+package pipeline
+
+import (
+	"context"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// maxWaitingBytes bounds the memory of the finished schools of all tasks that wait to be written. Beyond it they wait in
+// scratch files.
+const maxWaitingBytes = 8 << 20
+
+// reorderBuffer puts the results of a task's schools, which finish in any order, in the order of the schools. One goroutine
+// calls writeInOrder; those that fetch schools call deliver.
+type reorderBuffer struct {
+	memory  *semaphore.Weighted // shared by the tasks of a run
+	arrived chan *arrival       // with room for every school of the task
+}
+
+// arrival is the delivered result of a school.
+type arrival struct {
+	school int
+	result *result
+	held   int64 // memory acquired for the result
+	// settled is closed when a result for which there was no memory no longer needs any; nil for other results.
+	settled chan struct{}
+}
+
+func newReorderBuffer(schools int, memory *semaphore.Weighted) *reorderBuffer {
+	return &reorderBuffer{memory: memory, arrived: make(chan *arrival, schools)}
+}
+
+// deliver hands over the result of the task's school with this index. If there is no memory for it, deliver waits until
+// the result is written or spilled, so that a slow disk slows down fetching.
+func (b *reorderBuffer) deliver(ctx context.Context, school int, r *result) error {
+	a := &arrival{school: school, result: r}
+	if size := int64(r.bytes()); b.memory.TryAcquire(size) {
+		a.held = size
+		b.arrived <- a
+		return nil
+	}
+	settled := make(chan struct{}) // writeInOrder resets a.settled
+	a.settled = settled
+	b.arrived <- a
+	return await(ctx, settled)
+}
+
+// writeInOrder calls write with the result of every school, in order. While the next school is missing, holding up the others
+// would leave request slots idle: those without memory are passed to spill. After an error or a cancellation, memory that is
+// held is not released.
+func (b *reorderBuffer) writeInOrder(ctx context.Context, write, spill func(*result) error) error {
+	waiting := make(map[int]*arrival)
+	var oversized []*arrival // those of waiting without memory, and perhaps some that are written
+	for next := 0; next < cap(b.arrived); {
+		if a := waiting[next]; a != nil {
+			delete(waiting, next)
+			next++
+			if err := write(a.result); err != nil {
+				return err
+			}
+			b.memory.Release(a.held)
+			a.settle()
+			continue
+		}
+		if len(oversized) > 0 && len(b.arrived) == 0 {
+			if err := b.makeRoom(oversized[0], spill); err != nil {
+				return err
+			}
+			oversized = oversized[1:]
+			continue
+		}
+		select {
+		case a := <-b.arrived:
+			waiting[a.school] = a
+			if a.settled != nil {
+				oversized = append(oversized, a)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// makeRoom settles a result that waits without memory.
+func (b *reorderBuffer) makeRoom(a *arrival, spill func(*result) error) error {
+	if a.settled == nil {
+		return nil // written since
+	}
+	if size := int64(a.result.bytes()); b.memory.TryAcquire(size) {
+		a.held = size
+	} else if err := spill(a.result); err != nil {
+		return err
+	}
+	a.settle()
+	return nil
+}
+
+// settle lets deliver return.
+func (a *arrival) settle() {
+	if a.settled != nil {
+		close(a.settled)
+		a.settled = nil
+	}
+}
+
+// await waits until a channel is closed.
+func await(ctx context.Context, closed <-chan struct{}) error {
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

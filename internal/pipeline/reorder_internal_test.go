@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// resultOf returns the result of a school with about that much text.
+func resultOf(school, size int) *result {
+	table := &schemas.Table{Name: "t", Columns: []schemas.Column{{Name: "c", Type: schemas.String}}}
+	b := rows.New(table)
+	b.Cols[0].AppendString(strings.Repeat("x", size))
+	b.N = 1
+	r := &result{tables: [][]*rows.Batch{{b}}}
+	r.ledger.SchoolBid = strconv.Itoa(school)
+	return r
+}
+
+// reordered is the far end of a reorder buffer.
+type reordered struct {
+	written, spilled []string
+	// stall, if not nil, is received from before each write.
+	stall chan struct{}
+}
+
+func (to *reordered) write(r *result) error {
+	if to.stall != nil {
+		<-to.stall
+	}
+	to.written = append(to.written, r.ledger.SchoolBid)
+	return nil
+}
+
+func (to *reordered) spill(r *result) error {
+	to.spilled = append(to.spilled, r.ledger.SchoolBid)
+	r.tables = nil
+	return nil
+}
+
+func TestReorderBufferKeepsTheOrderOfSchools(t *testing.T) {
+	t.Parallel()
+	const schools, memory = 200, 10_000
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		budget := semaphore.NewWeighted(memory)
+		group, ctx := errgroup.WithContext(t.Context())
+		var tasks [3]reordered
+		for i := range tasks {
+			b := newReorderBuffer(schools, budget)
+			group.Go(func() error { return b.writeInOrder(ctx, tasks[i].write, tasks[i].spill) })
+			for _, school := range random.Perm(schools) {
+				r := resultOf(school, random.IntN(memory/5))
+				group.Go(func() error { return b.deliver(ctx, school, r) })
+			}
+		}
+		require.NoError(t, group.Wait())
+		for i := range tasks {
+			require.Len(t, tasks[i].written, schools)
+			for school, bid := range tasks[i].written {
+				require.Equal(t, strconv.Itoa(school), bid)
+			}
+		}
+		require.True(t, budget.TryAcquire(memory), "all memory is released")
+	}
+}
+
+// TestReorderBufferHoldsOrSpills: while a task is being written, schools beyond the memory budget wait; while the task waits for
+// a school, they are spilled.
+func TestReorderBufferHoldsOrSpills(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const memory = 1000
+		budget := semaphore.NewWeighted(memory)
+		b := newReorderBuffer(4, budget)
+		to := &reordered{stall: make(chan struct{})}
+		group, ctx := errgroup.WithContext(t.Context())
+		group.Go(func() error { return b.writeInOrder(ctx, to.write, to.spill) })
+		delivered := make([]bool, 4)
+		deliver := func(school int) {
+			group.Go(func() error {
+				defer func() { delivered[school] = true }()
+				return b.deliver(ctx, school, resultOf(school, memory))
+			})
+			synctest.Wait()
+		}
+		deliver(2)
+		require.Equal(t, []string{"2"}, to.spilled, "its turn waits for other schools")
+		require.True(t, delivered[2])
+		deliver(0)
+		deliver(3)
+		require.False(t, delivered[0], "it is being written")
+		require.False(t, delivered[3], "another school is being written")
+		to.stall <- struct{}{}
+		synctest.Wait()
+		require.Equal(t, []string{"2", "3"}, to.spilled)
+		require.Equal(t, []bool{true, false, true, true}, delivered)
+		deliver(1)
+		for range 3 {
+			to.stall <- struct{}{}
+		}
+		require.NoError(t, group.Wait())
+		require.Equal(t, []string{"0", "1", "2", "3"}, to.written)
+		require.True(t, budget.TryAcquire(memory))
+	})
+}
+
+func TestReorderBufferIsCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("interrupted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		budget := semaphore.NewWeighted(1)
+		b := newReorderBuffer(2, budget)
+		ended := make(chan error)
+		go func() { ended <- b.deliver(ctx, 1, resultOf(1, 100)) }()
+		synctest.Wait()
+		cancel(cause)
+		require.ErrorIs(t, <-ended, cause, "nothing takes the result")
+
+		ctx, cancel = context.WithCancelCause(t.Context())
+		b = newReorderBuffer(2, budget)
+		to := &reordered{}
+		go func() { ended <- b.writeInOrder(ctx, to.write, to.spill) }()
+		synctest.Wait()
+		cancel(cause)
+		require.ErrorIs(t, <-ended, cause, "no school arrives")
+	})
+}
+
+func TestReorderBufferReturnsErrors(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	fail := func(*result) error { return full }
+	for _, school := range []int{0, 1} {
+		b := newReorderBuffer(2, semaphore.NewWeighted(1))
+		group, ctx := errgroup.WithContext(t.Context())
+		group.Go(func() error { return b.writeInOrder(ctx, fail, fail) })
+		group.Go(func() error { return b.deliver(ctx, school, resultOf(school, 100)) })
+		require.ErrorIs(t, group.Wait(), full)
+	}
+}

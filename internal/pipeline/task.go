@@ -1,0 +1,136 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// task is one dataset of one bucket. It is fetched, written as one file per table, staged and journalled as a whole.
+type task struct {
+	dataset *dataset
+	bucket  snapshot.Bucket
+	schools []snapshot.School
+	// rosters connect the tasks of students and of test results of a bucket; nil if the run does only one of them.
+	rosters rosters
+
+	order *reorderBuffer
+	// missing counts the schools that are not delivered yet.
+	missing atomic.Int64
+	staged  chan struct{} // closed when the task is staged
+
+	// The fields below belong to the goroutine that writes the task.
+	scratch scratch
+	files   []*snapshot.TableFile
+	journal snapshot.Checkpoint
+	drift   snapshot.DriftSums
+	// sessions are the enrollment sessions of all schools so far.
+	sessions map[string]bool
+}
+
+func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, scratchFolder string) *task {
+	t := &task{
+		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder}, staged: make(chan struct{}),
+		journal: snapshot.Checkpoint{
+			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
+			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
+		},
+		sessions: make(map[string]bool),
+	}
+	t.missing.Store(int64(len(schools)))
+	return t
+}
+
+// write writes the schools in order, as they are delivered.
+func (t *task) write(ctx context.Context, w *writer) error {
+	return t.order.writeInOrder(ctx,
+		func(r *result) error { return t.append(ctx, w, r) },
+		func(r *result) error { return t.scratch.put(t.dataset, r) })
+}
+
+// append writes the rows of a school.
+func (t *task) append(ctx context.Context, w *writer, r *result) error {
+	if r.spilled != nil {
+		if err := t.scratch.take(t.dataset, r); err != nil {
+			return err
+		}
+	}
+	if err := t.open(ctx, w); err != nil {
+		return err
+	}
+	for i, batches := range r.tables {
+		for _, b := range batches {
+			if err := t.files[i].Append(b); err != nil {
+				return fmt.Errorf("write table %s: %w", t.dataset.Tables[i].Name, err)
+			}
+			w.meter.rows.Add(int64(b.Len()))
+		}
+	}
+	t.journal.Ledger = append(t.journal.Ledger, r.ledger)
+	for _, d := range r.drift.List() {
+		t.drift.Add(d)
+	}
+	t.addChecks(r)
+	for _, c := range r.chains {
+		t.dataset.release(c)
+	}
+	return nil
+}
+
+// addChecks adds the check counts of a school.
+func (t *task) addChecks(r *result) {
+	t.journal.Checks.Add(r.checks)
+	t.journal.Terms.Merge(r.terms)
+	for _, session := range r.sessions {
+		t.sessions[session] = true
+	}
+}
+
+// open creates the task's files with its first school, so that a task that has not begun costs nothing.
+func (t *task) open(ctx context.Context, w *writer) error {
+	for len(t.files) < len(t.dataset.Tables) {
+		table := t.dataset.Tables[len(t.files)]
+		path := w.plan.DataPath(table.Name, t.bucket.Index)
+		file, err := w.tables.Create(ctx, path, table)
+		if err != nil {
+			return fmt.Errorf("start %s: %w", path, err)
+		}
+		t.files = append(t.files, file)
+	}
+	return nil
+}
+
+// stage completes the task's files, makes them durable and journals them.
+func (t *task) stage(ctx context.Context, w *writer) error {
+	if err := t.open(ctx, w); err != nil {
+		return err
+	}
+	for i, file := range t.files {
+		staged, err := file.Stage(ctx)
+		if err != nil {
+			return fmt.Errorf("stage table %s: %w", t.dataset.Tables[i].Name, err)
+		}
+		t.journal.Files[t.dataset.Tables[i].Name] = staged
+	}
+	t.journal.Drift = t.drift.List()
+	t.journal.Sessions = slices.Sorted(maps.Keys(t.sessions))
+	err := w.writeJournal(ctx, &t.journal)
+	// The run keeps its tasks to the end, so they release what they held.
+	t.order, t.files, t.journal, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
+	return errors.Join(err, t.scratch.close())
+}
+
+// abort drops the files of a task that will not be staged.
+func (t *task) abort() error {
+	var errs []error
+	for _, file := range t.files {
+		errs = append(errs, file.Abort())
+	}
+	return errors.Join(append(errs, t.scratch.close())...)
+}
