@@ -13,7 +13,7 @@ import (
 // identity distinguishes a command's log lines from other commands' lines. Its zero value is ready to use.
 type identity struct {
 	destination atomic.Pointer[string]
-	meter       atomic.Pointer[pipeline.Meter]
+	progress    atomic.Pointer[pipeline.Progress]
 }
 
 // setDestination records the destination that the command works on.
@@ -22,16 +22,16 @@ func (i *identity) setDestination(destination string) {
 	i.destination.Store(&destination)
 }
 
-// setMeter records the meter that knows the run.
-func (i *identity) setMeter(meter *pipeline.Meter) { i.meter.Store(meter) }
+// setProgress records the progress that knows the run.
+func (i *identity) setProgress(progress *pipeline.Progress) { i.progress.Store(progress) }
 
 func (i *identity) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("version", thisBuild().Version)}
 	if destination := i.destination.Load(); destination != nil {
 		attrs = append(attrs, slog.String("destination", *destination))
 	}
-	if meter := i.meter.Load(); meter != nil && meter.RunID() != "" {
-		attrs = append(attrs, slog.String("run_id", meter.RunID()))
+	if progress := i.progress.Load(); progress != nil && progress.RunID() != "" {
+		attrs = append(attrs, slog.String("run_id", progress.RunID()))
 	}
 	return attrs
 }

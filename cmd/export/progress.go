@@ -29,25 +29,25 @@ const (
 )
 
 // showProgress shows the progress of a run until stop is called, which waits for the last line.
-func (a *app) showProgress(o *general, meter *pipeline.Meter) (stop func()) {
-	v := &progressView{read: func() pipeline.Progress { return meter.Read(a.now()) }}
+func (a *app) showProgress(o *general, progress *pipeline.Progress) (stop func()) {
+	v := &progressView{read: func() pipeline.Reading { return progress.Read(a.now()) }}
 	isBar := o.progress == progressBar || o.progress == progressAuto && a.stderr.isTerminal() && a.env["TERM"] != "dumb"
 	switch {
 	case o.progress == progressNone:
 		return func() {}
 	case isBar:
-		v.show = func(p pipeline.Progress) { a.stderr.draw(barLine(p, v.pace, a.stderr.width())) }
+		v.show = func(p pipeline.Reading) { a.stderr.draw(barLine(p, v.pace, a.stderr.width())) }
 	case o.logFormat == "json":
 		// --log-level does not apply: --progress asks for these lines.
 		logger := slog.New(identified{slog.NewJSONHandler(a.stderr, nil), &a.who})
-		v.show = throttled(func(p pipeline.Progress) {
+		v.show = throttled(func(p pipeline.Reading) {
 			logger.Info("progress", "phase", p.Phase, "retrying", longRetries(p), "paused", p.Paused, "dataset", p.Dataset,
 				"schools_done", p.SchoolsDone, "schools_total", p.SchoolsTotal, "failed", p.Failed, "denied", p.Denied,
 				"rows", p.Rows, "requests", p.Requests, "retries", p.Retries,
 				"requests_per_second", v.pace.rate, "seconds", p.Elapsed.Seconds())
 		})
 	default:
-		v.show = throttled(func(p pipeline.Progress) { fmt.Fprintln(a.stderr, plainLine(p, v.pace)) })
+		v.show = throttled(func(p pipeline.Reading) { fmt.Fprintln(a.stderr, plainLine(p, v.pace)) })
 	}
 	done := make(chan struct{})
 	var owner sync.WaitGroup
@@ -61,8 +61,8 @@ func (a *app) showProgress(o *general, meter *pipeline.Meter) (stop func()) {
 
 // progressView shows readings of the progress.
 type progressView struct {
-	read func() pipeline.Progress
-	show func(p pipeline.Progress)
+	read func() pipeline.Reading
+	show func(p pipeline.Reading)
 	pace pace
 }
 
@@ -87,9 +87,9 @@ func (v *progressView) refresh() {
 }
 
 // throttled shows the first reading of each phase and one per lineInterval.
-func throttled(show func(p pipeline.Progress)) func(p pipeline.Progress) {
+func throttled(show func(p pipeline.Reading)) func(p pipeline.Reading) {
 	phase, next := "", time.Duration(0)
-	return func(p pipeline.Progress) {
+	return func(p pipeline.Reading) {
 		if p.Phase == "" || p.Phase == phase && p.Elapsed < next {
 			return
 		}
@@ -103,14 +103,14 @@ type pace struct {
 	rate float64       // requests per second over the last rateWindow
 	left time.Duration // until all schools are done; negative if unknown
 
-	window   []pipeline.Progress // the readings of the last rateWindow
+	window   []pipeline.Reading // the readings of the last rateWindow
 	fetching bool
-	first    pipeline.Progress // the first reading of the fetch phase
-	lastDone pipeline.Progress // the reading with the latest change of SchoolsDone
+	first    pipeline.Reading // the first reading of the fetch phase
+	lastDone pipeline.Reading // the reading with the latest change of SchoolsDone
 }
 
 // add updates the estimate with a reading.
-func (c *pace) add(p pipeline.Progress) {
+func (c *pace) add(p pipeline.Reading) {
 	c.window = append(c.window, p)
 	for len(c.window) > 2 && p.Elapsed-c.window[1].Elapsed >= rateWindow {
 		c.window = c.window[1:]
@@ -139,7 +139,7 @@ func (c *pace) add(p pipeline.Progress) {
 
 // figures returns the parts of a progress line, the most important first: a narrow terminal shows as many as fit. A school
 // counts once per dataset.
-func figures(p pipeline.Progress, c pace) []string {
+func figures(p pipeline.Reading, c pace) []string {
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		return []string{fmt.Sprintf("%s of %s files", wording.Count(p.FilesDone), wording.Count(p.FilesTotal))}
 	}
@@ -176,7 +176,7 @@ const (
 )
 
 // troubles returns what keeps a run from making progress; empty if nothing does.
-func troubles(p pipeline.Progress) string {
+func troubles(p pipeline.Reading) string {
 	if p.Paused != "" {
 		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, wording.Duration(max(0, p.GivesUpIn)))
 	}
@@ -208,12 +208,12 @@ func troubles(p pipeline.Progress) string {
 }
 
 // longRetries returns the retries to show: all while planning, which waits for each, and long ones later.
-func longRetries(p pipeline.Progress) []pipeline.Retry {
+func longRetries(p pipeline.Reading) []pipeline.Retry {
 	return slices.DeleteFunc(slices.Clone(p.Retrying), func(r pipeline.Retry) bool { return p.Phase != "plan" && r.For < minRetryShown })
 }
 
 // planning returns the progress of planning: the requests, or a token request or lookup that is failing.
-func planning(p pipeline.Progress) string {
+func planning(p pipeline.Reading) string {
 	if len(p.Retrying) == 0 {
 		return wording.Many(p.Requests, "request")
 	}
@@ -222,7 +222,7 @@ func planning(p pipeline.Progress) string {
 }
 
 // fraction returns the share of schools that are done, or of files while publishing.
-func fraction(p pipeline.Progress) float64 {
+func fraction(p pipeline.Reading) float64 {
 	done, total := p.SchoolsDone, p.SchoolsTotal
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		done, total = p.FilesDone, p.FilesTotal
@@ -234,7 +234,7 @@ func fraction(p pipeline.Progress) float64 {
 }
 
 // plainLine formats progress as a line for logs.
-func plainLine(p pipeline.Progress, c pace) string {
+func plainLine(p pipeline.Reading, c pace) string {
 	line := "progress: " + p.Phase
 	if p.SchoolsTotal == 0 {
 		return fmt.Sprintf("%s, %s, after %s", line, planning(p), wording.Duration(p.Elapsed))
@@ -247,7 +247,7 @@ func plainLine(p pipeline.Progress, c pace) string {
 
 // barLine returns the bar, at least one column narrower than the terminal. On a narrow terminal the bar is shorter, and the
 // least important figures are dropped.
-func barLine(p pipeline.Progress, c pace, width int) string {
+func barLine(p pipeline.Reading, c pace, width int) string {
 	width = max(width-1, 0)
 	line := fmt.Sprintf("%-7s", p.Phase)
 	parts := []string{planning(p), wording.Duration(p.Elapsed)}

@@ -43,15 +43,15 @@ func TestPlainLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		started := time.Now()
 		var shown []string
-		w := &progressView{read: func() pipeline.Progress {
-			p := pipeline.Progress{Elapsed: time.Since(started), Phase: "plan"}
+		w := &progressView{read: func() pipeline.Reading {
+			p := pipeline.Reading{Elapsed: time.Since(started), Phase: "plan"}
 			if p.Elapsed > 3*time.Second {
 				p.Phase, p.SchoolsTotal = "fetch", 100
 				p.SchoolsDone, p.Requests = int64(p.Elapsed.Seconds()), int64(20*p.Elapsed.Seconds())
 			}
 			return p
 		}}
-		w.show = throttled(func(p pipeline.Progress) { shown = append(shown, plainLine(p, w.pace)) })
+		w.show = throttled(func(p pipeline.Reading) { shown = append(shown, plainLine(p, w.pace)) })
 		done := make(chan struct{})
 		go func() {
 			<-time.After(24 * time.Second)
@@ -71,19 +71,19 @@ func TestProgressIsCleared(t *testing.T) {
 	t.Parallel()
 	a, _, stderr := testApp(nil)
 	a.now = time.Now
-	stop := a.showProgress(&general{progress: progressBar}, &pipeline.Meter{})
+	stop := a.showProgress(&general{progress: progressBar}, &pipeline.Progress{})
 	stop()
 	stop()
 	require.True(t, strings.HasSuffix(stderr.String(), clearLine), "%q", stderr)
 	stderr.Reset()
-	a.showProgress(&general{progress: progressNone}, &pipeline.Meter{})()
+	a.showProgress(&general{progress: progressNone}, &pipeline.Progress{})()
 	require.Empty(t, stderr.String())
 }
 
 // TestBarFitsTheTerminal expects the most important figures to come first.
 func TestBarFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	p := pipeline.Progress{Phase: "fetch", SchoolsDone: 50, SchoolsTotal: 100, Rows: 1234567, Requests: 99, Retries: 3, Failed: 1, Denied: 2}
+	p := pipeline.Reading{Phase: "fetch", SchoolsDone: 50, SchoolsTotal: 100, Rows: 1234567, Requests: 99, Retries: 3, Failed: 1, Denied: 2}
 	c := pace{left: 77 * time.Second, rate: 20}
 	for width, want := range map[int]string{
 		30:  "fetch    50%  1m17s left",
@@ -107,13 +107,13 @@ func TestBarFitsTheTerminal(t *testing.T) {
 // nothing moves.
 func TestTroublesAreNamed(t *testing.T) {
 	t.Parallel()
-	p := pipeline.Progress{Phase: "plan", Elapsed: 12 * time.Second, Retrying: []pipeline.Retry{
+	p := pipeline.Reading{Phase: "plan", Elapsed: 12 * time.Second, Retrying: []pipeline.Retry{
 		{Dataset: "token", Attempt: 3, Cause: "host not found", For: time.Second},
 	}}
 	require.Equal(t, "progress: plan, attempt 3, token: host not found, after 12s", plainLine(p, pace{}))
 	require.Equal(t, "plan     attempt 3, token: host not found  12s", barLine(p, pace{}, 80))
 
-	p = pipeline.Progress{Phase: "fetch", SchoolsDone: 178, SchoolsTotal: 180, Elapsed: time.Minute, Retrying: []pipeline.Retry{
+	p = pipeline.Reading{Phase: "fetch", SchoolsDone: 178, SchoolsTotal: 180, Elapsed: time.Minute, Retrying: []pipeline.Retry{
 		{Dataset: "test_results", SchoolBid: "17", SchoolName: "Lincoln Elementary", Attempt: 6, Cause: "status 503", For: time.Minute},
 		{Dataset: "students", SchoolBid: "18", SchoolName: "a\x1b[31m\n", Attempt: 4, Cause: "connection reset", For: 10 * time.Second},
 		{Dataset: "students", SchoolBid: "19", Attempt: 2, Cause: "status 500", For: time.Second},
@@ -135,7 +135,7 @@ func TestTroublesAreNamed(t *testing.T) {
 
 func TestPublishingCountsFiles(t *testing.T) {
 	t.Parallel()
-	p := pipeline.Progress{Phase: "publish", SchoolsDone: 50, SchoolsTotal: 50, FilesDone: 1000, FilesTotal: 4000, Elapsed: time.Minute}
+	p := pipeline.Reading{Phase: "publish", SchoolsDone: 50, SchoolsTotal: 50, FilesDone: 1000, FilesTotal: 4000, Elapsed: time.Minute}
 	require.Equal(t, "progress: publish, 1,000 of 4,000 files, after 1m", plainLine(p, pace{}))
 	require.Contains(t, barLine(p, pace{}, 200), "[=====               ]  25%  1,000 of 4,000 files")
 }

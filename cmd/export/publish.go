@@ -59,9 +59,9 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	if err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
-	meter := &pipeline.Meter{}
-	a.who.setMeter(meter)
-	deps := pipeline.Deps{Catalog: snapshot.At(store), Logger: o.log, Meter: meter, Watcher: a.watcher(), Now: a.now}
+	progress := &pipeline.Progress{}
+	a.who.setProgress(progress)
+	deps := pipeline.Deps{Catalog: snapshot.At(store), Logger: o.log, Progress: progress, Tracer: a.tracer(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, store, deps.Logger)
 	}

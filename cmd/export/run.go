@@ -73,7 +73,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	}
-	stop := a.showProgress(&o.general, deps.Meter)
+	stop := a.showProgress(&o.general, deps.Progress)
 	defer stop()
 	if len(o.effectiveDates) > 1 {
 		return a.runDates(ctx, o, deps, settings, stop)
@@ -120,17 +120,17 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 			return deps, settings, nil, err
 		}
 	}
-	meter := &pipeline.Meter{}
-	a.who.setMeter(meter)
+	progress := &pipeline.Progress{}
+	a.who.setProgress(progress)
 	options := o.clientOptions(baseURL, credentials, logger)
-	options.Observer = a.observer(baseURL, meter)
+	options.Observer = a.observer(baseURL, progress)
 	client, err := extract.New(options)
 	if err != nil {
 		disconnect()
 		return deps, settings, nil, usagef("%w", err)
 	}
 	a.sample(baseURL, client)
-	deps = pipeline.Deps{Client: client, Catalog: snapshot.At(store), Logger: logger, Meter: meter, Watcher: a.watcher(), Now: a.now}
+	deps = pipeline.Deps{Client: client, Catalog: snapshot.At(store), Logger: logger, Progress: progress, Tracer: a.tracer(), Now: a.now}
 	return deps, settings, disconnect, nil
 }
 

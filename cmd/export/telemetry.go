@@ -58,12 +58,12 @@ func (a *app) measure(cmd *cobra.Command) {
 	}
 }
 
-// observer returns the observers of requests: the meter and, with telemetry, the collector.
-func (a *app) observer(base *url.URL, meter *pipeline.Meter) extract.Observer {
+// observer returns the observers of requests: the progress and, with telemetry, the collector.
+func (a *app) observer(base *url.URL, progress *pipeline.Progress) extract.Observer {
 	if a.telemetry == nil {
-		return meter
+		return progress
 	}
-	return observers{meter, a.telemetry.Service(base)}
+	return observers{progress, a.telemetry.Service(base)}
 }
 
 // sample reports the state of the client to the collector.
@@ -73,8 +73,8 @@ func (a *app) sample(base *url.URL, client *extract.Client) {
 	}
 }
 
-// watcher returns the watcher of a run's steps, or nil without telemetry.
-func (a *app) watcher() pipeline.Watcher {
+// tracer returns the tracer of a run's steps, or nil without telemetry.
+func (a *app) tracer() pipeline.Tracer {
 	if a.telemetry == nil {
 		return nil
 	}

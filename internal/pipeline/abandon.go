@@ -9,7 +9,7 @@ import (
 // published.
 func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	started := deps.Now()
-	deps.Meter.start(started, nil)
+	deps.Progress.start(started, nil)
 	summary := &Summary{RunID: run, Destination: deps.Catalog.String()}
 	// A run without a readable plan can be abandoned too.
 	plan, _ := deps.Catalog.ReadPlan(ctx, run)

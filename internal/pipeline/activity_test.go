@@ -29,7 +29,7 @@ func TestActivityOfAManifest(t *testing.T) {
 	deps := s.observed()
 	_, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{RunID: "night"})
 	require.NoError(t, err)
-	progress := deps.Meter.Read(theDay)
+	progress := deps.Progress.Read(theDay)
 	manifest, err := deps.Catalog.ReadManifest(t.Context(), "night")
 	require.NoError(t, err)
 
@@ -99,16 +99,16 @@ func TestActivityOfUnitsDoneAgain(t *testing.T) {
 	require.Equal(t, [2]int64{manifest.Requests.Total, manifest.Requests.Retries}, [2]int64{requests, retries})
 }
 
-// observed returns deps whose client reports its requests to the meter, as in the command.
+// observed returns deps whose client reports its requests to the progress, as in the command.
 func (s *site) observed(options ...func(*extract.Options)) pipeline.Deps {
 	s.t.Helper()
-	meter := &pipeline.Meter{}
+	progress := &pipeline.Progress{}
 	deps := s.deps(func(o *extract.Options) {
-		o.Observer = meter
+		o.Observer = progress
 		for _, option := range options {
 			option(o)
 		}
 	})
-	deps.Meter = meter
+	deps.Progress = progress
 	return deps
 }

@@ -14,21 +14,21 @@ import (
 // needs.
 type dataset struct {
 	*schemas.Dataset
-	plan   *transform.Plan
-	spares *spares
+	plan *transform.Plan
+	pool *pool
 }
 
-func compile(declared *schemas.Dataset, spares *spares) (*dataset, error) {
+func compile(declared *schemas.Dataset, pool *pool) (*dataset, error) {
 	plan, err := transform.Compile(declared)
 	if err != nil {
 		return nil, err
 	}
-	return &dataset{Dataset: declared, plan: plan, spares: spares}, nil
+	return &dataset{Dataset: declared, plan: plan, pool: pool}, nil
 }
 
-// chain returns an empty chain for a call with these parameters.
-func (d *dataset) chain(params transform.Params) *transform.Decoder {
-	c := d.spares.get(d)
+// newDecoder returns an empty decoder for a call with these parameters, reused if possible.
+func (d *dataset) newDecoder(params transform.Params) *transform.Decoder {
+	c := d.pool.get(d)
 	if c == nil {
 		c = d.plan.NewDecoder()
 	}
@@ -36,32 +36,30 @@ func (d *dataset) chain(params transform.Params) *transform.Decoder {
 	return c
 }
 
-// release takes back a chain whose rows are no longer needed.
+// release takes back a decoder whose rows are no longer needed.
 func (d *dataset) release(c *transform.Decoder) {
 	if c != nil {
-		d.spares.put(d, c)
+		d.pool.put(d, c)
 	}
 }
 
-// spareBytes is how much memory chains may keep, of all datasets together,
-// while they wait to be used again.
-const spareBytes = 32 << 20
+// maxPoolBytes bounds the memory of the decoders in a pool, of all datasets together.
+const maxPoolBytes = 32 << 20
 
-// spares are the chains that wait to be used again, the one that has waited
-// longest first. The zero value is ready.
-type spares struct {
+// pool holds decoders for reuse, the one unused for longest first. The zero value is ready.
+type pool struct {
 	mu     sync.Mutex
-	chains []spare
+	chains []pooled
 	bytes  int
 }
 
-type spare struct {
+type pooled struct {
 	of    *dataset
 	chain *transform.Decoder
 	bytes int
 }
 
-func (s *spares) get(d *dataset) *transform.Decoder {
+func (s *pool) get(d *dataset) *transform.Decoder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, found := range slices.Backward(s.chains) {
@@ -74,13 +72,13 @@ func (s *spares) get(d *dataset) *transform.Decoder {
 	return nil
 }
 
-func (s *spares) put(d *dataset, c *transform.Decoder) {
+func (s *pool) put(d *dataset, c *transform.Decoder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	added := spare{of: d, chain: c, bytes: c.Bytes()}
+	added := pooled{of: d, chain: c, bytes: c.Bytes()}
 	s.chains = append(s.chains, added)
 	s.bytes += added.bytes
-	for s.bytes > spareBytes {
+	for s.bytes > maxPoolBytes {
 		s.bytes -= s.chains[0].bytes
 		s.chains = slices.Delete(s.chains, 0, 1)
 	}

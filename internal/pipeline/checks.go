@@ -21,7 +21,7 @@ const (
 )
 
 // checker checks the service's own rules for each school while its rows are in
-// memory. The counts go to the journal of test_results, and from there to the
+// memory. The counts go to the checkpoint of test_results, and from there to the
 // manifest.
 type checker struct {
 	// oldest is the time before which a result is older than a year.
@@ -77,7 +77,7 @@ func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []tr
 // readResults reads the list once and makes the checks that need no other list.
 // It returns the count of one_result_per_subject.
 func (f *fetcher) readResults(ctx context.Context, d *dataset, r *result, calls []transform.Params) (repeated int64, err error) {
-	if err := f.chains(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != snapshot.StatusOK {
+	if err := f.fetchCalls(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != snapshot.StatusOK {
 		return 0, err
 	}
 	results := r.tables[0]
@@ -107,7 +107,7 @@ func newRosters(schools int) rosters {
 	return all
 }
 
-// crossCheck compares the results of the i-th school of a unit with the school's
+// crossCheck compares the results of the i-th school of a task with the school's
 // students, and records the enrollment sessions of its academic years. The
 // result must still hold its rows.
 func (r *run) crossCheck(ctx context.Context, t *task, i int, read *result) error {
@@ -221,9 +221,8 @@ func (r *run) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
 	r.stagedStudents[u.Bucket] = s
 }
 
-// inOrder calls do for every school of every unit in the order in which they are
-// to be fetched: unit by unit, but the students of a school with its results, so
-// that no more rosters are kept than schools are being read.
+// inOrder calls do for every school of every task in the order in which they are to be fetched: task by task, except that the
+// students of a school come with its results, so that there are no more rosters than schools being read.
 func inOrder(tasks []*task, do func(t *task, i int)) {
 	partners := make(map[int]*task)
 	for _, t := range tasks {

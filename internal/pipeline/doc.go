@@ -1,37 +1,31 @@
-// Package pipeline takes a snapshot from end to end. It is the only place
-// where the three stages meet: extract brings pages as bytes, transform makes
-// them rows, sink makes rows files that become visible together.
+// Package pipeline takes a snapshot from end to end. It is the only place where the three stages meet: extract returns pages
+// as bytes, transform turns them into rows, snapshot turns rows into files that become visible together.
 //
 //	plan      lookups (4.1, 4.2, 4.3) -> schools, perspectives, buckets -> plan.json
-//	fetch     for every bucket and dataset, school by school:
-//	            call chains -> pages -> transform.Decoder -> result
-//	            (a chain per perspective; per student, class, educator or
-//	            association where another list feeds the dataset: fanout.go)
-//	          results in the order of the schools -> one file per table
-//	          files staged, journal written: the task is done
-//	judge     journals gathered; failed schools, shrunken tables hold it back
+//	fetch     for every bucket and dataset (a task), school by school:
+//	            calls -> pages -> transform.Decoder -> result
+//	            (one list per perspective; one call per student, class, educator or
+//	            association if another list feeds the dataset: fanout.go)
+//	          results in the order of the schools (reorder.go) -> one file per table
+//	          files staged, checkpoint written: the task is done
+//	check     checkpoints collected; failed schools or shrunken tables hold the run back
 //	publish   every file, ledger, manifest, pointer (snapshot.Publish)
-//	tell      the page of the run, whatever became of it (report.go)
+//	report    the page of the run, whatever its outcome (report.go)
 //
-// One errgroup works through the (bucket, dataset, school) steps in order.
-// As many steps are under way as keep the client's request slots full; a
-// school that failed is a line in the ledger, and only what concerns the whole
-// run (no token, the service gone, a full disk, an interrupt) ends it. A school
-// whose turn in the file has not come waits in memory within one budget. Beyond
-// it the school waits in a scratch file if its turn waits for another school,
-// so that requests never wait for an order that only files need; if it is
-// writing that is slow, its step is held.
+// One errgroup fetches the schools of all tasks in order, as many at a time as keep the client's request slots full, and
+// writes each task in a goroutine of its own. A failed school is a line in the ledger; only what concerns the whole run (no
+// token, the service gone, a full disk, an interrupt) ends it. Schools that finish out of order wait in memory within one
+// budget. Beyond it a school is spilled to a scratch file while its task waits for another school, so that requests never wait
+// for the order of rows; while its task is being written, it is held, so that a slow disk slows down fetching.
 //
-// A run is full, as of a past date, or of the changes since a time (kind.go);
-// these differ in the datasets that take part, the parameters that the plan
-// pins, and where files land, and in nothing else.
+// A run is full, as of a past date, or of the changes since a time (kind.go). These differ only in the datasets that take
+// part, the parameters that the plan pins, and the paths of the files.
 //
-// Staged and journalled tasks are kept: the same command resumes the run, and
-// its files have the same bytes as without the interruption.
+// Staged tasks with a checkpoint are kept: the same command resumes the run, and its files have the same bytes as without the
+// interruption.
 //
-// Progress: a Meter counts; a Watcher is called at the start and end of every
-// step.
+// Progress counts; a Tracer is called at the start and end of every span.
 //
-// The package owns the order of events and the verdict. It does not know how
-// a request is retried, how a value is read, or how a file becomes visible.
+// The package owns the order of events and the decision to publish. It does not know how a request is retried, how a value is
+// read, or how a file becomes visible.
 package pipeline

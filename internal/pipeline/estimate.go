@@ -111,14 +111,14 @@ func PlanDates(ctx context.Context, deps Deps, s Settings, dates []string, laten
 // planRuns estimates runs that differ in their date alone: one look at the
 // service's lists serves all of them.
 func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Duration) ([]*Estimate, error) {
-	deps.Meter.start(deps.Now(), deps.Client)
-	runs, founds := make([]*run, len(each)), make([]standing, len(each))
+	deps.Progress.start(deps.Now(), deps.Client)
+	runs, founds := make([]*run, len(each)), make([]foundRun, len(each))
 	for i := range each {
 		if err := checkSettings(&each[i]); err != nil {
 			return nil, err
 		}
 		var err error
-		if runs[i], founds[i], err = findRun(ctx, deps, &each[i]); err != nil {
+		if runs[i], founds[i], err = prepareRun(ctx, deps, &each[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -150,7 +150,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 }
 
 // estimate counts what a run that is not published yet would request and write.
-func (r *run) estimate(found *standing, looked *lookups, latency time.Duration) (*Estimate, error) {
+func (r *run) estimate(found *foundRun, looked *lookups, latency time.Duration) (*Estimate, error) {
 	s, plan := r.settings, found.plan
 	if plan == nil {
 		var err error

@@ -74,7 +74,7 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			}
 			defer func() { <-f.fanning }()
 			a := &answers[i]
-			a.chain = d.chain(params)
+			a.chain = d.newDecoder(params)
 			a.chain.SetLimits(f.limits(r))
 			a.tally, a.err = f.list(groupCtx, d, a.chain, params, f.filters)
 			if unavailable(a.err) {
@@ -132,7 +132,7 @@ func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapsh
 		table, declared, _ := schemas.FindTable(name)
 		feed := f.datasets[declared.Name]
 		list := &result{ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
-		err := f.chains(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
+		err := f.fetchCalls(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
 		r.ledger.Requests += list.ledger.Requests
 		r.ledger.Retries += list.ledger.Retries
 		if err != nil {

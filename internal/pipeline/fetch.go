@@ -30,8 +30,8 @@ type result struct {
 	firstRepeated int64
 	// tables are the rows, one slice of batches per table of the dataset; the
 	// batches of a slice follow one another in the order of the file.
-	tables [][]*rows.Batch
-	chains []*transform.Decoder
+	tables   [][]*rows.Batch
+	decoders []*transform.Decoder
 	// spilled is where the rows wait instead, once they were moved to scratch.
 	spilled *spill
 }
@@ -84,7 +84,7 @@ func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School
 	if d.Name == resultsDataset {
 		return r, f.results(ctx, d, r, calls)
 	}
-	return r, f.chains(ctx, d, r, calls, f.filters)
+	return r, f.fetchCalls(ctx, d, r, calls, f.filters)
 }
 
 // schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
@@ -99,17 +99,16 @@ func schoolCalls(d *dataset, school snapshot.School) []transform.Params {
 	return calls
 }
 
-// chains runs the call chains in order and gathers their rows. Rows come in
-// the order of a file if the calls are sorted by the parameters that are keys.
+// fetchCalls makes the calls in order and collects their rows. Rows come in the order of a file if the calls are sorted by the parameters that are keys.
 //
 // A call denied while another one answers leaves the dataset readable, and is
 // counted as unavailable; all denied makes it denied; any failure fails it.
-func (f *fetcher) chains(
+func (f *fetcher) fetchCalls(
 	ctx context.Context, d *dataset, r *result, calls []transform.Params, filters map[string]string,
 ) error {
 	var denied error
 	for _, params := range calls {
-		c := d.chain(params)
+		c := d.newDecoder(params)
 		c.SetLimits(f.limits(r))
 		tally, err := f.list(ctx, d, c, params, filters)
 		r.ledger.Requests += tally.Requests
@@ -118,7 +117,7 @@ func (f *fetcher) chains(
 		case err == nil:
 			r.ledger.Pages += tally.Pages
 			r.oddPages += tally.oddPages
-			r.addChain(c)
+			r.addRows(c)
 			continue
 		case endsRun(ctx, err):
 			d.release(c)
@@ -135,7 +134,7 @@ func (f *fetcher) chains(
 			return nil
 		}
 	}
-	if denied != nil && len(r.chains) == 0 {
+	if denied != nil && len(r.decoders) == 0 {
 		r.ledger.Status, r.ledger.Error = snapshot.StatusDenied, denied.Error()
 		r.ledger.RecordsUnavailable = 0
 	}
@@ -188,10 +187,10 @@ func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
 	return page, err
 }
 
-// addChain adds the rows of a chain, which it keeps until they are written.
-func (r *result) addChain(c *transform.Decoder) {
+// addRows adds the rows of a chain, which it keeps until they are written.
+func (r *result) addRows(c *transform.Decoder) {
 	done := c.Finish()
-	r.chains = append(r.chains, c)
+	r.decoders = append(r.decoders, c)
 	r.childRows += c.ChildRows()
 	if r.tables == nil {
 		r.tables = make([][]*rows.Batch, len(done.Tables))
@@ -232,10 +231,10 @@ func (r *result) count(done *transform.Result) {
 // drop forgets the rows, so that none of a school that is not whole is
 // written, and takes back what was counted of them.
 func (r *result) drop(d *dataset) {
-	for _, c := range r.chains {
+	for _, c := range r.decoders {
 		d.release(c)
 	}
-	r.chains, r.tables, r.drift, r.childRows = nil, nil, snapshot.DriftSums{}, 0
+	r.decoders, r.tables, r.drift, r.childRows = nil, nil, snapshot.DriftSums{}, 0
 	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
 	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
 	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0

@@ -22,7 +22,7 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 		return finished, stuck, fmt.Errorf("finish an interrupted command: %w", err)
 	}
 	for _, run := range finished {
-		deps.tell(ctx, run, ending{})
+		deps.writeReports(ctx, run, ending{})
 	}
 	for _, s := range stuck {
 		log := deps.Logger.With("run", s.Run, "error", s.Err)
@@ -38,8 +38,8 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 	return finished, stuck, nil
 }
 
-// alive writes signs of life of a run while work goes on.
-func (d *Deps) alive(ctx context.Context, run string, work func(ctx context.Context) error) error {
+// keepAlive writes signs of life of a run during work.
+func (d *Deps) keepAlive(ctx context.Context, run string, work func(ctx context.Context) error) error {
 	stop := d.Catalog.KeepAlive(ctx, run, func(err error) {
 		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)
 	})
@@ -62,9 +62,9 @@ func (st stuckRuns) without(run string) stuckRuns {
 	return slices.DeleteFunc(slices.Clone(st), func(s *snapshot.StuckError) bool { return s.Run == run })
 }
 
-// inTheWayOf returns why a run cannot be published before a stuck one is
+// checkNotBlocked returns why a run cannot be published before a stuck one is
 // finished or abandoned; nil if it can.
-func (st stuckRuns) inTheWayOf(deps *Deps, run string, kind snapshot.Kind, date string) error {
+func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, date string) error {
 	for _, s := range st {
 		own := s.Run == run && !s.Published && !s.Undone
 		if own || s.Blocks(kind, date) {

@@ -70,7 +70,7 @@ func (s *site) deps(change func(*extract.Options)) pipeline.Deps {
 	store, err := sink.NewDir(s.dest, sink.DirOptions{})
 	require.NoError(s.t, err)
 	return pipeline.Deps{
-		Client: client, Catalog: snapshot.At(store), Logger: logger, Meter: &pipeline.Meter{},
+		Client: client, Catalog: snapshot.At(store), Logger: logger, Progress: &pipeline.Progress{},
 		Now: func() time.Time { return theDay },
 	}
 }

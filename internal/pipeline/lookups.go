@@ -88,7 +88,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 // lookUpOnce fetches a dataset of one call.
 func (f *fetcher) lookUpOnce(ctx context.Context, d *dataset, l *lookups) (*result, error) {
 	r := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
-	if err := f.chains(ctx, d, r, []transform.Params{{}}, nil); err != nil {
+	if err := f.fetchCalls(ctx, d, r, []transform.Params{{}}, nil); err != nil {
 		return nil, err
 	}
 	if r.ledger.Status == snapshot.StatusFailed {
@@ -116,7 +116,7 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 			if fetching.Err() != nil {
 				return context.Cause(fetching)
 			}
-			err := f.chains(fetching, d, lists[i], []transform.Params{{"district_bid": district}}, nil)
+			err := f.fetchCalls(fetching, d, lists[i], []transform.Params{{"district_bid": district}}, nil)
 			if err == nil && lists[i].ledger.Status == snapshot.StatusFailed {
 				err = fmt.Errorf("fetch %s: %s", d.Name, lists[i].ledger.Error)
 			}
@@ -141,7 +141,7 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 
 // merge adds the rows of another result of the same dataset behind these.
 func (r *result) merge(other *result) {
-	r.chains = append(r.chains, other.chains...)
+	r.decoders = append(r.decoders, other.decoders...)
 	for _, d := range other.drift.List() {
 		r.drift.Add(d)
 	}

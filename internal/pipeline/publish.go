@@ -47,7 +47,7 @@ type limits struct {
 // from; ErrIncomplete, naming the buckets, where some are not staged.
 func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
 	started := deps.Now()
-	deps.Meter.start(started, nil)
+	deps.Progress.start(started, nil)
 	finished, stuck, err := finishPublishing(ctx, &deps)
 	if err != nil {
 		return nil, err
@@ -65,10 +65,10 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	if found.plan == nil {
 		return nil, Usagef("there is no run %s at %s: see growth-export status", id, deps.Catalog)
 	}
-	deps.Meter.runID.Store(id)
+	deps.Progress.runID.Store(id)
 	summary := &Summary{RunID: id, Kind: found.plan.Kind, SnapshotDate: found.plan.SnapshotDate, Destination: deps.Catalog.String()}
 	defer func() { summary.Duration = deps.Now().Sub(started) }()
-	if err := stuck.inTheWayOf(&deps, id, found.plan.Kind, found.plan.SnapshotDate); err != nil {
+	if err := stuck.checkNotBlocked(&deps, id, found.plan.Kind, found.plan.SnapshotDate); err != nil {
 		return summary, err
 	}
 	if found.manifest != nil {
@@ -97,7 +97,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		l.maxShrink = *s.MaxShrink
 	}
 	err = publishRun(ctx, deps, found.plan, l, summary)
-	summary.Report = deps.tell(ctx, id, ending{failure: err})
+	summary.Report = deps.writeReports(ctx, id, ending{failure: err})
 	return summary, err
 }
 
@@ -129,17 +129,17 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 	}
 }
 
-// publishRun judges a run whose units should all be staged, and publishes it
+// publishRun checks a run whose tasks should all be staged, and publishes it
 // or holds it back.
 func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
-	return deps.phase(ctx, StepPublish, plan.RunID, func(ctx context.Context) error {
+	return deps.runPhase(ctx, SpanPublish, plan.RunID, func(ctx context.Context) error {
 		return judgeAndPublish(ctx, deps, plan, l, summary)
 	})
 }
 
 func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
 	var gathered *snapshot.StagedRun
-	err := deps.alive(ctx, plan.RunID, func(ctx context.Context) (err error) {
+	err := deps.keepAlive(ctx, plan.RunID, func(ctx context.Context) (err error) {
 		gathered, err = deps.Catalog.CollectIntact(ctx, plan)
 		return err
 	})
@@ -148,7 +148,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 	}
 	summary.fromGathered(gathered)
 	if len(gathered.Missing) > 0 {
-		return overtaken(ctx, &deps, plan.RunID, summary, incomplete(gathered))
+		return adoptPublished(ctx, &deps, plan.RunID, summary, incomplete(gathered))
 	}
 	if allDenied(gathered) {
 		return errors.Join(
@@ -184,7 +184,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 	for _, table := range gathered.Tables {
 		files += int64(len(table.Files))
 	}
-	store := deps.Meter.publishing(files, deps.Catalog)
+	store := deps.Progress.publishing(files, deps.Catalog)
 	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), gathered, snapshot.PublishOptions{
 		Now: deps.Now, Replace: l.replace, AcceptBaseURL: l.acceptBaseURL, Accepted: held.Reasons,
 	})
@@ -194,7 +194,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limi
 		return usageIfRefused(err)
 	}
 	summary.fromManifest(manifest)
-	deps.Meter.enter("done")
+	deps.Progress.setPhase("done")
 	return nil
 }
 

@@ -17,11 +17,11 @@ import (
 type ending struct {
 	// failure is the error that it ended with.
 	failure error
-	// counts are those since the last journal: of a run that failed, of what it failed of.
+	// counts are those since the last checkpoint.
 	counts counts
 }
 
-// Report returns the report of a run: from manifest and ledger if it is published, otherwise from its journals. The error
+// Report returns the report of a run: from manifest and ledger if it is published, otherwise from its checkpoints. The error
 // wraps sink.ErrNotFound if there is no such run.
 func Report(ctx context.Context, catalog snapshot.Catalog, run string) ([]byte, error) {
 	page, err := pageOf(ctx, catalog, run)
@@ -94,16 +94,16 @@ func sameRun(a, b *snapshot.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
 
-// tellingPatience is how long the end of a command waits for its pages: a
+// reportTimeout is how long the end of a command waits for its pages: a
 // destination that is gone has made it wait before.
-const tellingPatience = 2 * time.Minute
+const reportTimeout = 2 * time.Minute
 
-// tell writes the reports of a run and of the runs that it replaced. A failure is only logged.
-func (d *Deps) tell(ctx context.Context, run string, end ending) (path string) {
+// writeReports writes the reports of a run and of the runs that it replaced. A failure is only logged.
+func (d *Deps) writeReports(ctx context.Context, run string, end ending) (path string) {
 	if ctx.Err() != nil || errors.Is(end.failure, ErrUsage) {
 		return ""
 	}
-	within, cancel := context.WithTimeoutCause(ctx, tellingPatience, fmt.Errorf("it took more than %s", tellingPatience))
+	within, cancel := context.WithTimeoutCause(ctx, reportTimeout, fmt.Errorf("it took more than %s", reportTimeout))
 	defer cancel()
 	page, err := writeReport(within, d.Catalog, run, end)
 	if err == nil {
@@ -131,9 +131,9 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	page.Manifest, err = catalog.ReadManifest(ctx, run)
 	switch {
 	case err == nil:
-		err = published(ctx, catalog, page)
+		err = addPublished(ctx, catalog, page)
 	case errors.Is(err, sink.ErrNotFound):
-		err = unpublished(ctx, catalog, plan, page)
+		err = addStaged(ctx, catalog, plan, page)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
@@ -145,8 +145,8 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	return page, nil
 }
 
-// published reads the ledger of a published run, and what has its date.
-func published(ctx context.Context, catalog snapshot.Catalog, page *report.Page) error {
+// addPublished adds the ledger of a published run, and the run that replaced it.
+func addPublished(ctx context.Context, catalog snapshot.Catalog, page *report.Page) error {
 	m := page.Manifest
 	page.State = report.Published
 	if m.Status == snapshot.Replaced {
@@ -162,8 +162,8 @@ func published(ctx context.Context, catalog snapshot.Catalog, page *report.Page)
 	return catalog.ReadLedger(ctx, m.RunID, page.Ledger.Add)
 }
 
-// unpublished adds up the journals of a run.
-func unpublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) error {
+// addStaged adds up the checkpoints of a run that is not published.
+func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) error {
 	gathered, err := catalog.Collect(ctx, plan)
 	if err != nil {
 		return err

@@ -29,15 +29,15 @@ func TestTellingEnds(t *testing.T) {
 		var logged bytes.Buffer
 		deps := Deps{Catalog: snapshot.At(hung{}), Logger: slog.New(slog.NewTextHandler(&logged, nil))}
 		began := time.Now()
-		require.Empty(t, deps.tell(t.Context(), "run", ending{}))
-		require.Equal(t, tellingPatience, time.Since(began))
+		require.Empty(t, deps.writeReports(t.Context(), "run", ending{}))
+		require.Equal(t, reportTimeout, time.Since(began))
 		require.Contains(t, logged.String(), "it took more than 2m0s")
 
 		logged.Reset()
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		require.Empty(t, deps.tell(ctx, "run", ending{}))
-		require.Equal(t, tellingPatience+time.Second, time.Since(began), "an interrupt ends it at once")
+		require.Empty(t, deps.writeReports(ctx, "run", ending{}))
+		require.Equal(t, reportTimeout+time.Second, time.Since(began), "an interrupt ends it at once")
 		require.Empty(t, logged.String())
 	})
 }

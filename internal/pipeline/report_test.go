@@ -146,11 +146,11 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStatus, Status: 503}})
 	settings := defaults()
 	settings.RunID = "run"
-	meter := &pipeline.Meter{}
+	progress := &pipeline.Progress{}
 	deps := s.deps(func(o *extract.Options) {
-		o.GiveUpAfter, o.Observer = time.Second, meter
+		o.GiveUpAfter, o.Observer = time.Second, progress
 	})
-	deps.Meter = meter
+	deps.Progress = progress
 	summary, err := pipeline.Run(t.Context(), deps, settings)
 	require.ErrorIs(t, err, extract.ErrGaveUp)
 	require.Equal(t, snapshot.ReportPath("run"), summary.Report)

@@ -177,7 +177,7 @@ func (r roster) countUnknown(results []*rows.Batch, seed maphash.Seed) int64 {
 	return n
 }
 
-// Bounds on what one school adds to a journal. No district has that many terms,
+// Bounds on what one school adds to a checkpoint. No district has that many terms,
 // so anything beyond them is made up by the service.
 const (
 	maxTerms    = 1000
@@ -258,7 +258,7 @@ func sessionsOf(sessions []*rows.Batch) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// hashTerm hashes the identifier of a term for a journal, which must not hold
+// hashTerm hashes the identifier of a term for a checkpoint, which must not hold
 // values of records, nor grow with their length.
 func hashTerm(bid string) string {
 	sum := sha256.Sum256([]byte(bid))

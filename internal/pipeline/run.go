@@ -40,7 +40,7 @@ type run struct {
 	// the order declared.
 	datasets map[string]*dataset
 	selected []*dataset
-	spares   spares
+	pool     pool
 	fetch    *fetcher
 	// stagedStudents are what an earlier process has staged, by bucket.
 	stagedStudents map[int]*stagedStudents
@@ -59,8 +59,8 @@ type run struct {
 // untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
-	deps.Meter.start(started, deps.Client)
-	deps.Meter.takeCounts() // of an earlier run of this command
+	deps.Progress.start(started, deps.Client)
+	deps.Progress.takeCounts() // of an earlier run of this command
 	if err := checkSettings(&s); err != nil {
 		return nil, err
 	}
@@ -68,17 +68,17 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, found, err := findRun(ctx, deps, &s)
+	r, found, err := prepareRun(ctx, deps, &s)
 	if err != nil {
 		return nil, err
 	}
 	if r.restarts {
 		stuck = stuck.without(found.id)
 	}
-	if err := stuck.inTheWayOf(&deps, found.id, s.kind(), found.date(r.date)); err != nil {
+	if err := stuck.checkNotBlocked(&deps, found.id, s.kind(), found.date(r.date)); err != nil {
 		return nil, err
 	}
-	deps.Meter.runID.Store(found.id)
+	deps.Progress.runID.Store(found.id)
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Catalog.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
 		deps.Logger.DebugContext(ctx, "datasets left out: the service tells them as of today alone, and whole",
@@ -112,7 +112,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err = r.checkFolders(ctx, found.id, found.date(r.date)); err == nil {
 		err = r.runToEnd(ctx, found)
 	}
-	r.summary.Report = deps.tell(ctx, found.id, ending{failure: err, counts: deps.Meter.takeCounts()})
+	r.summary.Report = deps.writeReports(ctx, found.id, ending{failure: err, counts: deps.Progress.takeCounts()})
 	unlocked := unlock()
 	if err == nil && unlocked != nil && r.summary.Outcome == Published {
 		r.summary.Unfinished, unlocked = unlocked.Error(), nil
@@ -142,7 +142,7 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 		if err := checkSettings(&s); err != nil {
 			return err
 		}
-		if _, _, err := findRun(ctx, deps, &s); err != nil {
+		if _, _, err := prepareRun(ctx, deps, &s); err != nil {
 			return err
 		}
 	}
@@ -159,8 +159,8 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 	return nil
 }
 
-// findRun finds the run and checks that it may be taken, before any request.
-func findRun(ctx context.Context, deps Deps, s *Settings) (*run, standing, error) {
+// prepareRun finds the run and checks that it may be taken, before any request.
+func prepareRun(ctx context.Context, deps Deps, s *Settings) (*run, foundRun, error) {
 	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
 	r.now = deps.Now().UTC()
 	today := r.now.Format(time.DateOnly)
@@ -168,7 +168,7 @@ func findRun(ctx context.Context, deps Deps, s *Settings) (*run, standing, error
 	kind := s.kind()
 	var err error
 	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
-		return nil, standing{}, err
+		return nil, foundRun{}, err
 	}
 	found, err := chooseRun(ctx, deps.Catalog, s, r.date, r.mark)
 	if err != nil {
@@ -190,7 +190,7 @@ func findRun(ctx context.Context, deps Deps, s *Settings) (*run, standing, error
 		return nil, found, err
 	}
 	for _, declared := range schemas.Datasets() {
-		d, err := compile(declared, &r.spares)
+		d, err := compile(declared, &r.pool)
 		if err != nil {
 			return nil, found, err
 		}
@@ -207,15 +207,15 @@ func findRun(ctx context.Context, deps Deps, s *Settings) (*run, standing, error
 }
 
 // runToEnd continues the run from its current state to its end.
-func (r *run) runToEnd(ctx context.Context, found standing) error {
+func (r *run) runToEnd(ctx context.Context, found foundRun) error {
 	if r.plan = found.plan; r.plan == nil {
-		err := r.phase(ctx, StepPlan, found.id, func(ctx context.Context) error { return r.beginPlan(ctx, found.id) })
+		err := r.runPhase(ctx, SpanPlan, found.id, func(ctx context.Context) error { return r.beginPlan(ctx, found.id) })
 		if err != nil {
 			return err
 		}
 	}
 	r.summary.SnapshotDate = r.plan.SnapshotDate
-	r.Meter.planned(r.plan)
+	r.Progress.setSchoolNames(r.plan)
 	if found.plan != nil {
 		if err := r.Catalog.Release(ctx, r.plan.RunID); err != nil {
 			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
@@ -224,11 +224,11 @@ func (r *run) runToEnd(ctx context.Context, found standing) error {
 	if err := r.warnOfPurged(ctx); err != nil {
 		return err
 	}
-	err := r.phase(ctx, StepFetch, r.plan.RunID, func(ctx context.Context) error {
-		return r.alive(ctx, r.plan.RunID, r.fetchAll)
+	err := r.runPhase(ctx, SpanFetch, r.plan.RunID, func(ctx context.Context) error {
+		return r.keepAlive(ctx, r.plan.RunID, r.fetchAll)
 	})
 	if err != nil {
-		return overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, err)
+		return adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, err)
 	}
 	if r.settings.Shards > 1 {
 		return r.endShard(ctx)
@@ -284,7 +284,7 @@ func (r *run) byName() map[string]*dataset {
 // endShard reports what this shard staged; publish judges the whole, and may
 // have done so already if this shard is one that was thought dead.
 func (r *run) endShard(ctx context.Context) error {
-	if overtaken(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
+	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil
 	}
 	gathered, err := r.Catalog.Collect(ctx, r.plan)

@@ -46,23 +46,23 @@ func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 	return id
 }
 
-// standing is a run id and what is known of it at the destination.
-type standing struct {
+// foundRun is a run id with the plan and manifest that the destination has for it.
+type foundRun struct {
 	id       string
 	plan     *snapshot.Plan     // nil: the run has not begun
 	manifest *snapshot.Manifest // nil: it is not published
 }
 
 // date returns the snapshot date of the run: its plan's date, once it has a plan.
-func (s *standing) date(ifNew string) string {
+func (s *foundRun) date(ifNew string) string {
 	if s.plan != nil {
 		return s.plan.SnapshotDate
 	}
 	return ifNew
 }
 
-func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (standing, error) {
-	s := standing{id: id}
+func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundRun, error) {
+	s := foundRun{id: id}
 	plan, err := catalog.ReadPlan(ctx, id)
 	if errors.Is(err, sink.ErrNotFound) {
 		return s, nil
@@ -81,7 +81,7 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (standi
 
 // chooseRun finds the run that this command begins or resumes: the one it
 // names, or the first of its derived ids that is not published.
-func chooseRun(ctx context.Context, catalog snapshot.Catalog, s *Settings, date, mark string) (standing, error) {
+func chooseRun(ctx context.Context, catalog snapshot.Catalog, s *Settings, date, mark string) (foundRun, error) {
 	switch {
 	case s.RunID != "" && s.kind() == snapshot.AsOf:
 		return lookUpRun(ctx, catalog, s.RunID+"-"+date)

@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// scratch is one unnamed file in which results of a unit wait. It holds student
+// scratch is one unnamed file in which results of a task wait. It holds student
 // data, so it is removed from its folder as soon as it is open: however the
 // process ends, nothing is left behind. Its zero value, with a folder, is ready.
 type scratch struct {
@@ -29,8 +29,8 @@ type spill struct {
 	batches      []int // per table
 }
 
-// put moves a result's rows into the file.
-func (s *scratch) put(d *dataset, r *result) error {
+// spill moves a result's rows into the file.
+func (s *scratch) spill(d *dataset, r *result) error {
 	if s.file == nil {
 		file, err := os.CreateTemp(s.folder, "growth-export-*")
 		if err != nil {
@@ -58,15 +58,15 @@ func (s *scratch) put(d *dataset, r *result) error {
 	}
 	s.end += to.size
 	s.spills++
-	for _, c := range r.chains {
+	for _, c := range r.decoders {
 		d.release(c)
 	}
-	r.chains, r.tables, r.spilled = nil, nil, to
+	r.decoders, r.tables, r.spilled = nil, nil, to
 	return nil
 }
 
-// take reads a result's rows back. The file begins anew once it holds nothing.
-func (s *scratch) take(d *dataset, r *result) error {
+// readBack reads a result's rows back. An empty file is truncated.
+func (s *scratch) readBack(d *dataset, r *result) error {
 	from := bufio.NewReaderSize(io.NewSectionReader(s.file, r.spilled.offset, r.spilled.size), 1<<18)
 	r.tables = make([][]*rows.Batch, len(r.spilled.batches))
 	for i, n := range r.spilled.batches {

@@ -96,10 +96,10 @@ type Deps struct {
 	Client  *extract.Client
 	Catalog snapshot.Catalog
 	Logger  *slog.Logger
-	// Meter may be read while the run goes on.
-	Meter *Meter
-	// Watcher observes the steps; it may be nil.
-	Watcher Watcher
+	// Progress may be read while the run goes on.
+	Progress *Progress
+	// Tracer observes the spans; it may be nil.
+	Tracer Tracer
 	// Now is the clock.
 	Now func() time.Time
 }

@@ -73,7 +73,7 @@ type Summary struct {
 	Checks []snapshot.Check `json:"checks"`
 	// LeftOut are datasets that cannot be part of a run of this kind.
 	LeftOut []string `json:"left_out,omitempty"`
-	// UnitsTotal counts the (dataset, bucket) steps of this process, and
+	// UnitsTotal counts the tasks of this process, and
 	// UnitsResumed those that an earlier process had staged.
 	UnitsTotal   int           `json:"units_total"`
 	UnitsResumed int           `json:"units_resumed"`

@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// task is one dataset of one bucket. It is fetched, written as one file per table, staged and journalled as a whole.
+// task is one dataset of one bucket. It is fetched, written as one file per table, staged and checkpointed as a whole.
 type task struct {
 	dataset *dataset
 	bucket  snapshot.Bucket
@@ -51,13 +51,13 @@ func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, scra
 func (t *task) write(ctx context.Context, w *writer) error {
 	return t.order.writeInOrder(ctx,
 		func(r *result) error { return t.append(ctx, w, r) },
-		func(r *result) error { return t.scratch.put(t.dataset, r) })
+		func(r *result) error { return t.scratch.spill(t.dataset, r) })
 }
 
 // append writes the rows of a school.
 func (t *task) append(ctx context.Context, w *writer, r *result) error {
 	if r.spilled != nil {
-		if err := t.scratch.take(t.dataset, r); err != nil {
+		if err := t.scratch.readBack(t.dataset, r); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 			if err := t.files[i].Append(b); err != nil {
 				return fmt.Errorf("write table %s: %w", t.dataset.Tables[i].Name, err)
 			}
-			w.meter.rows.Add(int64(b.Len()))
+			w.progress.rows.Add(int64(b.Len()))
 		}
 	}
 	t.journal.Ledger = append(t.journal.Ledger, r.ledger)
@@ -77,7 +77,7 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 		t.drift.Add(d)
 	}
 	t.addChecks(r)
-	for _, c := range r.chains {
+	for _, c := range r.decoders {
 		t.dataset.release(c)
 	}
 	return nil
@@ -106,7 +106,7 @@ func (t *task) open(ctx context.Context, w *writer) error {
 	return nil
 }
 
-// stage completes the task's files, makes them durable and journals them.
+// stage completes the task's files, makes them durable and writes the checkpoint.
 func (t *task) stage(ctx context.Context, w *writer) error {
 	if err := t.open(ctx, w); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	}
 	t.journal.Drift = t.drift.List()
 	t.journal.Sessions = slices.Sorted(maps.Keys(t.sessions))
-	err := w.writeJournal(ctx, &t.journal)
+	err := w.writeCheckpoint(ctx, &t.journal)
 	// The run keeps its tasks to the end, so they release what they held.
 	t.order, t.files, t.journal, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return errors.Join(err, t.scratch.close())

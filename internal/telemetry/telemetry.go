@@ -48,7 +48,7 @@ type Telemetry struct {
 	sample  atomic.Pointer[sample]
 }
 
-var _ pipeline.Watcher = (*Telemetry)(nil)
+var _ pipeline.Tracer = (*Telemetry)(nil)
 
 // Start begins the trace of a command, which must use the returned context. There can be only one Telemetry in a
 // process, because OpenTelemetry reports its errors per process.

@@ -11,19 +11,19 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Begin records a step as a span.
-func (t *Telemetry) Begin(ctx context.Context, step pipeline.Step) (context.Context, func(pipeline.End)) {
+// Start records a part of a run as a span.
+func (t *Telemetry) Start(ctx context.Context, part pipeline.Span) (context.Context, func(pipeline.SpanEnd)) {
 	var attributes []attribute.KeyValue
-	switch step.Name {
-	case pipeline.StepSchool:
-		attributes = []attribute.KeyValue{datasetKey.String(step.Dataset), schoolKey.String(step.School)}
-	case pipeline.StepStage:
-		attributes = []attribute.KeyValue{datasetKey.String(step.Dataset), bucketKey.Int(step.Bucket)}
+	switch part.Name {
+	case pipeline.SpanSchool:
+		attributes = []attribute.KeyValue{datasetKey.String(part.Dataset), schoolKey.String(part.School)}
+	case pipeline.SpanStage:
+		attributes = []attribute.KeyValue{datasetKey.String(part.Dataset), bucketKey.Int(part.Bucket)}
 	default:
-		attributes = []attribute.KeyValue{runKey.String(step.RunID)}
+		attributes = []attribute.KeyValue{runKey.String(part.RunID)}
 	}
-	ctx, span := t.tracer.Start(ctx, step.Name, trace.WithAttributes(attributes...))
-	return ctx, func(end pipeline.End) {
+	ctx, span := t.tracer.Start(ctx, part.Name, trace.WithAttributes(attributes...))
+	return ctx, func(end pipeline.SpanEnd) {
 		defer span.End()
 		if end.Err != nil {
 			span.SetStatus(codes.Error, "")

@@ -13,7 +13,7 @@ import (
 
 // resumable checks that a run that has begun belongs to this command, and that
 // nothing published since prevents it from continuing.
-func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
+func (r *run) resumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
 	if err := checkPlan(plan, r.settings, r.mark); err != nil || found.manifest != nil {
 		return found, err
@@ -24,7 +24,7 @@ func (r *run) resumable(ctx context.Context, found standing) (standing, error) {
 			return found, err
 		}
 		if current != nil {
-			return standing{id: current.RunID, manifest: current}, nil
+			return foundRun{id: current.RunID, manifest: current}, nil
 		}
 	}
 	today := plan.SnapshotDate == plan.PlannedAt.UTC().Format(time.DateOnly)
@@ -43,7 +43,7 @@ func usageIfRefused(err error) error {
 // fresh checks that a run that has not begun may begin, and pins its parameters.
 // It returns the published run of that date instead if a new one would add
 // nothing to it.
-func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, error) {
+func (r *run) fresh(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
 		current, err := r.findEqual(ctx, r.date)
@@ -51,7 +51,7 @@ func (r *run) fresh(ctx context.Context, found standing, today bool) (standing, 
 			return found, err
 		}
 		if current != nil {
-			return standing{id: current.RunID, manifest: current}, nil
+			return foundRun{id: current.RunID, manifest: current}, nil
 		}
 	}
 	yesterday := r.now.AddDate(0, 0, -1).Format(time.DateOnly)

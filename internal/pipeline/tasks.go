@@ -16,37 +16,37 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// writer is what the units of a run write with.
+// writer holds what the tasks of a run share.
 type writer struct {
-	catalog snapshot.Catalog
-	tables  *snapshot.Tables
-	plan    *snapshot.Plan
-	meter   *Meter
-	now     func() time.Time
+	catalog  snapshot.Catalog
+	tables   *snapshot.Tables
+	plan     *snapshot.Plan
+	progress *Progress
+	now      func() time.Time
 
 	// memory is shared by the reorder buffers.
 	memory *semaphore.Weighted
 }
 
-// writeJournal makes a staged task part of the run.
-func (w *writer) writeJournal(ctx context.Context, j *snapshot.Checkpoint) error {
-	counts := w.meter.takeCounts()
+// writeCheckpoint makes a staged task part of the run.
+func (w *writer) writeCheckpoint(ctx context.Context, j *snapshot.Checkpoint) error {
+	counts := w.progress.takeCounts()
 	j.Requests, j.Activity = counts.requests, counts.activity
 	j.StagedAt = w.now().UTC()
 	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
-		w.meter.returnCounts(counts)
+		w.progress.returnCounts(counts)
 		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
 	return nil
 }
 
-// fetchAll fetches and stages every unit of this shard that is not staged.
+// fetchAll fetches and stages every task of this shard that is not staged.
 func (r *run) fetchAll(ctx context.Context) error {
 	w := &writer{
-		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, meter: r.Meter, now: r.Now,
+		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, progress: r.Progress, now: r.Now,
 		memory: semaphore.NewWeighted(maxWaitingBytes),
 	}
-	todo, err := r.unitsToDo(ctx)
+	todo, err := r.tasksToDo(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 		bucket := r.plan.Buckets[u.Bucket]
 		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.settings.Scratch)
 		tasks = append(tasks, t)
-		r.Meter.schoolsTotal.Add(int64(len(t.schools)))
+		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}
 	group, working := errgroup.WithContext(ctx)
 	// A decoder uses a request slot or a processor, so this many schools keep both busy; it takes three schools, each with two
@@ -114,17 +114,17 @@ func (r *run) fetchSchool(ctx context.Context, t *task, i int) error {
 		return context.Cause(ctx)
 	}
 	began := time.Now()
-	within, end := r.begin(ctx, Step{Name: StepSchool, Dataset: t.dataset.Name, School: t.schools[i].Bid})
+	within, end := r.startSpan(ctx, Span{Name: SpanSchool, Dataset: t.dataset.Name, School: t.schools[i].Bid})
 	result, err := r.fetch.school(within, t.dataset, t.schools[i])
 	if err == nil {
 		err = r.crossCheck(within, t, i, result)
 	}
 	if err != nil {
-		end(End{Err: err})
+		end(SpanEnd{Err: err})
 		return err
 	}
-	end(End{Ledger: &result.ledger})
-	r.Meter.finished(result, time.Since(began))
+	end(SpanEnd{Ledger: &result.ledger})
+	r.Progress.addSchool(result, time.Since(began))
 	r.logResult(ctx, &t.schools[i], result)
 	if err := t.order.deliver(ctx, i, result); err != nil {
 		return err
@@ -146,10 +146,10 @@ func (r *run) writeTask(ctx context.Context, w *writer, t *task) error {
 
 // stage stages a task that is written.
 func (r *run) stage(ctx context.Context, w *writer, t *task) error {
-	files := t.journal.Files // the task releases its journal
-	within, end := r.begin(ctx, Step{Name: StepStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
+	files := t.journal.Files // the task releases its checkpoint
+	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
 	err := t.stage(within, w)
-	end(End{Err: err, Files: files})
+	end(SpanEnd{Err: err, Files: files})
 	if t.dataset.Name == resultsDataset {
 		r.stagedStudents[t.bucket.Index].release()
 	}
@@ -159,9 +159,8 @@ func (r *run) stage(ctx context.Context, w *writer, t *task) error {
 	return err
 }
 
-// unitsToDo lists this shard's units that are not staged, or hold a failed
-// school.
-func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Task, error) {
+// tasksToDo lists this shard's tasks that are not staged, or have a failed school.
+func (r *run) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	staged, damaged, err := r.Catalog.StagedTasks(ctx, r.plan)
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
@@ -187,9 +186,8 @@ func (r *run) unitsToDo(ctx context.Context) ([]snapshot.Task, error) {
 	return todo, nil
 }
 
-// stageLookups stages the lookup datasets that are to be done, fetching them
-// unless planning has just done so. A run that is resumed with one of them
-// missing asks for all that feed it again; the plan's schools stand.
+// stageLookups stages the lookup datasets of todo, and fetches them unless planning has just done so. If one of them is
+// missing in a resumed run, all that feed it are fetched again; the plan's schools do not change.
 func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task) error {
 	for _, u := range todo {
 		if u.Bucket != snapshot.LookupBucket {

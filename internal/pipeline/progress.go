@@ -12,10 +12,10 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Meter counts what a run has done so far. A Meter is written by the run, and
+// Progress counts what a run has done so far. A Progress is written by the run, and
 // by its client as the client's observer, and may be read at any time; its zero
 // value is ready.
-type Meter struct {
+type Progress struct {
 	phase          atomic.Value // string
 	runID          atomic.Value // string
 	currentDataset atomic.Value // string
@@ -41,7 +41,7 @@ type counts struct {
 }
 
 // takeCounts returns the counts since its last call.
-func (m *Meter) takeCounts() counts {
+func (m *Progress) takeCounts() counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stats := m.client.Load().Stats()
@@ -55,7 +55,7 @@ func (m *Meter) takeCounts() counts {
 }
 
 // returnCounts makes the next takeCounts return counts that could not be stored.
-func (m *Meter) returnCounts(c counts) {
+func (m *Progress) returnCounts(c counts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.returned.Add(c.requests)
@@ -77,10 +77,10 @@ func since(total, counted snapshot.Requests) snapshot.Requests {
 	return diff
 }
 
-var _ extract.Observer = (*Meter)(nil)
+var _ extract.Observer = (*Progress)(nil)
 
 // Requested takes down a request.
-func (m *Meter) Requested(_ context.Context, e extract.Event) {
+func (m *Progress) Requested(_ context.Context, e extract.Event) {
 	limit := int64(0)
 	if client := m.client.Load(); client != nil {
 		limit = client.Limit()
@@ -92,12 +92,12 @@ func (m *Meter) Requested(_ context.Context, e extract.Event) {
 }
 
 // Retried takes down that a request was made again.
-func (m *Meter) Retried(_ context.Context, operation, cause string) {
+func (m *Progress) Retried(_ context.Context, operation, cause string) {
 	m.activity.Retried(time.Now(), operation, cause)
 }
 
-// Progress is a Meter's reading.
-type Progress struct {
+// Reading is a Progress's reading.
+type Reading struct {
 	// Phase is one of plan, fetch, publish, done.
 	Phase   string
 	Elapsed time.Duration
@@ -134,8 +134,8 @@ type Retry struct {
 }
 
 // Read returns the current counts.
-func (m *Meter) Read(now time.Time) Progress {
-	p := Progress{
+func (m *Progress) Read(now time.Time) Reading {
+	p := Reading{
 		SchoolsDone: m.schoolsDone.Load(), SchoolsTotal: m.schoolsTotal.Load(),
 		Failed: m.failed.Load(), Denied: m.denied.Load(), Rows: m.rows.Load(),
 		FilesDone: m.filesDone.Load(), FilesTotal: m.filesTotal.Load(),
@@ -154,13 +154,13 @@ func (m *Meter) Read(now time.Time) Progress {
 }
 
 // RunID returns the id of the current run; empty if it is not known yet.
-func (m *Meter) RunID() string {
+func (m *Progress) RunID() string {
 	id, _ := m.runID.Load().(string)
 	return id
 }
 
 // readHealth adds what the client has trouble with.
-func (m *Meter) readHealth(p *Progress, health extract.Health) {
+func (m *Progress) readHealth(p *Reading, health extract.Health) {
 	var names map[string]string
 	if known := m.names.Load(); known != nil {
 		names = *known
@@ -176,25 +176,25 @@ func (m *Meter) readHealth(p *Progress, health extract.Health) {
 	}
 }
 
-// planned prepares the meter for the schools of a plan.
-func (m *Meter) planned(plan *snapshot.Plan) {
+// setSchoolNames records the names of the schools of a plan.
+func (m *Progress) setSchoolNames(plan *snapshot.Plan) {
 	names := plan.SchoolNames()
 	m.names.Store(&names)
 }
 
-// start readies the meter.
-func (m *Meter) start(now time.Time, client *extract.Client) {
+// start readies the progress.
+func (m *Progress) start(now time.Time, client *extract.Client) {
 	// A command of several runs is measured from its first.
 	m.started.CompareAndSwap(0, now.UnixNano())
 	m.client.Store(client)
 }
 
-// enter notes that the run came to its next phase.
-func (m *Meter) enter(phase string) { m.phase.Store(phase) }
+// setPhase records the phase of the run.
+func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }
 
 // publishing notes that so many files are about to become visible, and returns
 // the store that counts them as they do.
-func (m *Meter) publishing(files int64, catalog snapshot.Catalog) sink.Store {
+func (m *Progress) publishing(files int64, catalog snapshot.Catalog) sink.Store {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)
 	return committing{Store: catalog, done: &m.filesDone}
@@ -215,8 +215,8 @@ func (c committing) Commit(ctx context.Context, run string, file sink.File) erro
 	return err
 }
 
-// finished counts a school's dataset that is done.
-func (m *Meter) finished(r *result, took time.Duration) {
+// addSchool counts a finished dataset of a school.
+func (m *Progress) addSchool(r *result, took time.Duration) {
 	m.schoolsDone.Add(1)
 	m.activity.School(activity.SchoolTime{
 		School: r.ledger.SchoolBid, Dataset: r.ledger.Dataset, Seconds: took.Seconds(),

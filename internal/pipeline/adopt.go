@@ -7,10 +7,10 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// overtaken handles a run that this process could not finish. If another process has published it, or started to, this one
+// adoptPublished handles a run that this process could not finish. If another process has published it, or started to, this one
 // helps to finish and returns nil; otherwise it returns reason. The other process counted only what was staged when it
 // began, so what this one staged in addition is dropped.
-func overtaken(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
+func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
 	if ctx.Err() != nil {
 		return reason
 	}

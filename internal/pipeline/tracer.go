@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"context"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// The names of spans.
+const (
+	SpanPlan    = "plan"    // the lookups and the plan
+	SpanFetch   = "fetch"   // everything from there to the last staged task
+	SpanSchool  = "school"  // one school's dataset
+	SpanStage   = "stage"   // the files of a task become durable
+	SpanPublish = "publish" // checking and publishing
+)
+
+// Tracer observes the spans of a run. It is called concurrently and must be quick. A span ends after the spans that begin
+// within it.
+type Tracer interface {
+	// Start is called at the start of a span, which uses the returned context for all its work, including requests. end is
+	// called once, when the span has ended.
+	Start(ctx context.Context, span Span) (_ context.Context, end func(SpanEnd))
+}
+
+// Span is a part of a run.
+type Span struct {
+	Name  string
+	RunID string // of plan, fetch and publish
+	// Dataset is set for school and stage spans, School (a bid) for school spans, Bucket for stage spans (-1: lookups).
+	Dataset, School string
+	Bucket          int
+}
+
+// SpanEnd is the outcome of a span.
+type SpanEnd struct {
+	Err error
+	// Ledger is the ledger row of a school span, nil after an error.
+	Ledger *snapshot.LedgerRow
+	// Files are the staged files of a stage span, by table.
+	Files map[string]sink.File
+}
+
+// startSpan reports the start of a span to the tracer, if there is one.
+func (d *Deps) startSpan(ctx context.Context, span Span) (context.Context, func(SpanEnd)) {
+	if d.Tracer == nil {
+		return ctx, untraced
+	}
+	return d.Tracer.Start(ctx, span)
+}
+
+func untraced(SpanEnd) {}
+
+// runPhase does one of the phases of a run, and reports it to progress and tracer.
+func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
+	d.Progress.setPhase(name)
+	ctx, end := d.startSpan(ctx, Span{Name: name, RunID: run})
+	err := work(ctx)
+	end(SpanEnd{Err: err})
+	return err
+}
