@@ -21,16 +21,6 @@ import (
 
 const root = "../.."
 
-// notYetClean returns the files and folders, subfolders included, that are not checked yet. To clean one, run
-//
-//	PROSE=internal/sink go test ./internal/prose
-//
-// until it passes, then remove the entry. The list itself goes when it is empty.
-func notYetClean() []string {
-	return []string{
-	}
-}
-
 func TestProse(t *testing.T) {
 	t.Parallel()
 	checker := newChecker()
@@ -51,7 +41,7 @@ func TestProse(t *testing.T) {
 			}
 			return nil
 		}
-		if !entry.Type().IsRegular() || !isText(name) || exempt(name) {
+		if !entry.Type().IsRegular() || !isText(name) {
 			return nil
 		}
 		content, err := os.ReadFile(path)
@@ -67,16 +57,6 @@ func TestProse(t *testing.T) {
 	if len(found) > 0 {
 		t.Errorf("%d to rewrite:\n%s", len(found), strings.Join(found, "\n"))
 	}
-}
-
-// exempt reports whether findings of the file are not looked for yet.
-func exempt(name string) bool {
-	if only := os.Getenv("PROSE"); only != "" {
-		return !strings.HasPrefix(name, only)
-	}
-	return slices.ContainsFunc(notYetClean(), func(path string) bool {
-		return name == path || strings.HasPrefix(name, path+"/")
-	})
 }
 
 // skippedFolder reports whether a folder holds nothing written here: tools, builds, generated files, and these rules.
