@@ -10,14 +10,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Abandon gives up a run that is not published: it removes what the run has
-// staged or committed and all its documents. It fails with a *RefusedError if
-// there is no such run, or it is published, and with a *LockedError if a process
-// works on it.
+// Abandon removes everything an unpublished run has staged or committed, and its documents. It fails with a
+// *RefusedError if the run does not exist or is published, and with a *LockedError if a process is working on it.
 //
-// A change is removed after the files that it names. So a killed Abandon leaves
-// either a publishing that Recover undoes or an unfinished run, and calling it
-// again removes the rest.
+// A change is removed after the files it names. A killed Abandon therefore leaves either a publishing that Recover
+// undoes or an unfinished run, and calling it again removes the rest.
 func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	release, err := c.HoldRunExclusive(ctx, run)
 	if err != nil {
@@ -39,8 +36,7 @@ func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	return nil
 }
 
-// abandonable reads what is known of a run that may be abandoned. The plan or
-// the change is nil if there is none that can be read.
+// abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged.
 func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {
 		return nil, nil, &RefusedError{Reason: fmt.Sprintf(format, args...)}
@@ -69,7 +65,7 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 	case manifest.Status != Published:
 		return refuse("run %s was published and is %s: it cannot be abandoned", run, manifest.Status)
 	case begun != nil && begun.Publishes() && manifest.Kind != Delta:
-		// Its publishing was cut short: it counts from when the pointer names it.
+		// Its publishing was interrupted: it is published once the pointer names it.
 		pointer, err := readIfSound[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
 		if err != nil {
 			return nil, nil, err
@@ -79,15 +75,6 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 		}
 	}
 	return refuse("run %s is published: growth-export prune removes published runs", run)
-}
-
-// readIfSound reads a document; nil if there is none that can be read.
-func readIfSound[T any](ctx context.Context, store sink.Store, path string) (*T, error) {
-	document, _, err := ReadDocument[T](ctx, store, path)
-	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
-		return nil, nil
-	}
-	return document, err
 }
 
 func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, begun *Change) error {
@@ -102,7 +89,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 	if err != nil {
 		return err
 	}
-	// Without a manifest the publishing cannot reach its pointer any more.
+	// Without a manifest the publishing cannot move its pointer.
 	if err := c.Remove(ctx, ManifestPath(run)); err != nil {
 		return err
 	}
@@ -113,7 +100,7 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 		return err
 	}
 	if begun != nil {
-		for _, file := range begun.files() { // the ledger has no checkpoint
+		for _, file := range begun.files() { // the ledger is in no checkpoint
 			if err := c.Abort(ctx, run, file); err != nil {
 				return err
 			}
@@ -125,8 +112,8 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
 }
 
-// committedFiles lists the data files of a run that are visible already. A link
-// in place of a table's folder has none of them, and is passed over.
+// committedFiles lists the data files of a run that are already visible. A link in place of a table's folder is
+// skipped: it holds no files of ours.
 func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date string) ([]string, error) {
 	var found []string
 	for _, table := range schemas.Tables() {
@@ -134,7 +121,7 @@ func (c Catalog) committedFiles(ctx context.Context, run string, kind Kind, date
 		entries, err := sink.ListAll(ctx, c, folder)
 		if err != nil {
 			above, _, _ := strings.Cut(folder, "/snapshot_date=")
-			entries, err = sink.ListAll(ctx, c, above) // not as a folder: links are not followed
+			entries, err = sink.ListAll(ctx, c, above) // lists no folder: links are not followed
 		}
 		if err != nil {
 			return nil, err

@@ -1,10 +1,44 @@
 package snapshot
 
-import "example.org/growthexport/internal/sink"
+import (
+	"context"
+	"fmt"
 
-// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. It is the store
-// itself too, for the files and documents of a run at work.
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. It is also the store
+// itself, for the files and documents of unpublished runs.
 type Catalog struct{ sink.Store }
 
 // At returns the catalog of the destination in a store.
 func At(store sink.Store) Catalog { return Catalog{store} }
+
+// WriteDocument encodes and writes a document.
+func (c Catalog) WriteDocument(ctx context.Context, path string, document any, when sink.Condition) error {
+	data, err := EncodeDocument(document)
+	if err != nil {
+		return err
+	}
+	if err := c.Write(ctx, path, data, when); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// each calls do for every item, several at once, and returns the first error.
+func each[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sink.MaxConcurrency)
+	for i, item := range items {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return do(ctx, i, item)
+		})
+	}
+	return group.Wait()
+}

@@ -4,25 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"example.org/growthexport/internal/sink"
 )
 
-// modifiedSince is the name of the filter by which a delta run pins its start.
+// modifiedSince is the name of the filter that pins the start of a delta run.
 const modifiedSince = "modified-since"
 
-// LatestOfChain returns the plan of the last run up to which the destination
-// holds every change of these datasets without a gap, or nil if there is none.
-// The chain begins with a full run; a delta run continues it if the delta
-// started at least margin before the plan of the run before it was made. Only
-// published runs of the service at baseURL count, without a filter and without
-// failed or denied schools; a run that was planned in the future, by a wrong
-// clock, does not. Manifests and plans that cannot be read are passed over:
-// starting from an earlier run only reaches further back.
+// LatestOfChain returns the plan of the last run up to which the destination holds every change of the datasets without
+// a gap, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at
+// least margin before the previous run was planned.
+//
+// Only published, unfiltered runs of the service at baseURL without failed or denied schools count. Runs planned in the
+// future, by a wrong clock, are ignored, as are unreadable manifests and plans: starting from an earlier run only
+// reaches further back.
 func (c Catalog) LatestOfChain(
 	ctx context.Context, baseURL string, datasets []string, now time.Time, margin time.Duration,
 ) (*Plan, error) {
@@ -65,30 +62,13 @@ func (c Catalog) LatestOfChain(
 	return last, nil
 }
 
-// DeltaRuns returns the published delta runs in the order of their plans. A
-// manifest that cannot be read is an error: it may be one of them.
-func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
-	runs, unreadable, err := c.PublishedRuns(ctx)
-	if err := errors.Join(err, unreadable); err != nil {
-		return nil, fmt.Errorf("look for delta runs: %w", err)
-	}
-	deltas := slices.SortedFunc(maps.Values(runs), ByPlan)
-	return slices.DeleteFunc(deltas, func(m *Manifest) bool { return m.Kind != Delta || m.Status != Published }), nil
-}
-
-// ByPlan orders published runs by when they were planned.
-func ByPlan(a, b *Manifest) int {
-	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
-}
-
 // startsBefore reports whether the delta run holds all changes made since t.
 func (p *Plan) startsBefore(t time.Time) bool {
 	since, ok := ParseTime(p.Filters[modifiedSince])
 	return ok && !since.After(t)
 }
 
-// ParseTime reads a date or a timestamp as the service accepts them; without a
-// zone it is UTC. It reports whether the text is one.
+// ParseTime parses a date or timestamp in the formats the service accepts; the default zone is UTC.
 func ParseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339Nano, "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {

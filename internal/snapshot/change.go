@@ -5,31 +5,29 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"example.org/growthexport/internal/sink"
 )
 
-// Change is _runs/<run>/change.json: a change of what readers see, written
-// before its first step. It holds all that the steps need, so that any process
-// that finds it can finish it (Recover).
+// Change is _runs/<run>/change.json: a change of what readers see, written before its first step. It holds everything
+// the steps need, so any process that finds it can finish it (Recover).
 //
 //	publish a run   Before is empty, After is its manifest
-//	purge a run     After is a manifest that takes the place of the current one
+//	purge a run     After is a manifest that replaces the current one
 //	prune a run     After is nil
 type Change struct {
 	FormatVersion int    `json:"format_version"`
 	RunID         string `json:"run_id"`
 	Kind          Kind   `json:"kind"`
 	SnapshotDate  string `json:"snapshot_date"`
-	// Before is the SHA-256 of the manifest that After replaces; empty if there must not be one.
+	// Before is the SHA-256 of the manifest that After replaces; empty if there must be none.
 	Before string    `json:"before,omitempty"`
 	After  *Manifest `json:"after,omitempty"`
-	// Staged is what the store needs to commit the file at a path.
+	// Staged holds, by path, what the store needs to commit a file.
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
-	// Remove lists data files that no manifest names once the change is made.
+	// Remove lists the data files that no manifest names after the change.
 	Remove []string `json:"remove,omitempty"`
 	// Claim decides which of two runs gets the date. Only publishing has one.
 	Claim *Claim `json:"claim,omitempty"`
@@ -46,13 +44,18 @@ type Claim struct {
 	Replaces []string `json:"replaces"`
 }
 
-// publishes reports whether the change publishes its run.
+// compare orders runs by when they were planned.
+func (c *Claim) compare(run string, otherPlannedAt time.Time, other string) int {
+	return cmp.Or(c.PlannedAt.Compare(otherPlannedAt), cmp.Compare(run, other))
+}
+
+// Publishes reports whether the change publishes its run.
 func (c *Change) Publishes() bool { return c.After != nil && c.Before == "" }
 
-// prunes reports whether the change removes its run.
+// Prunes reports whether the change removes its run.
 func (c *Change) Prunes() bool { return c.After == nil }
 
-// verb names what the change does to its run.
+// verb returns what the change does to its run: publish, purge or prune.
 func (c *Change) verb() string {
 	switch {
 	case c.Prunes():
@@ -63,7 +66,7 @@ func (c *Change) verb() string {
 	return "purge"
 }
 
-// files returns the files that the change commits, as Commit needs them, the ledger last.
+// files returns the files that the change commits, in the form Commit needs, the ledger last.
 func (c *Change) files() []sink.File {
 	if c.After == nil {
 		return nil
@@ -78,298 +81,106 @@ func (c *Change) files() []sink.File {
 	return files
 }
 
-// applying is a change that is being made. Every step may have been done
-// before, by this process or one that was killed, and two processes may do it
-// at once on a store without locks.
-type applying struct {
-	catalog Catalog
-	change  *Change
-	version string // of the change's document
-	// manifest is the run's, with the SHA-256 of its bytes; nil once the run is pruned.
-	manifest *Manifest
-	hash     string
-}
-
-// beginChange writes the change, on top of a damaged one of that version if
-// there is one. ErrConflict says that another change of the run has begun.
-func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string) error {
-	return c.WriteDocument(ctx, ChangePath(change.RunID), change, sink.Condition{Absent: damaged == "", Version: damaged})
-}
-
-// Apply writes a change and makes it. ErrConflict and ErrStagedLost say
-// that the run is as it was.
-func (c Catalog) Apply(ctx context.Context, change *Change) error {
-	err := c.beginChange(ctx, change, "")
-	if errors.Is(err, sink.ErrConflict) {
-		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
+// CurrentChange reads the change of a run, or returns nil.
+func (c Catalog) CurrentChange(ctx context.Context, run string) (*Change, string, error) {
+	change, version, err := c.readChange(ctx, run)
+	if errors.Is(err, sink.ErrNotFound) {
+		return nil, "", nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
-	}
-	_, err = c.applyChange(ctx, change, "")
-	return err
+	return change, version, err
 }
 
-// readChange reads the change of a run: ErrNotFound, ErrDamaged.
+// readChange reads the change of a run. It may return ErrNotFound or ErrDamaged.
 func (c Catalog) readChange(ctx context.Context, run string) (*Change, string, error) {
 	return ReadDocument[Change](ctx, c, ChangePath(run))
 }
 
-// applyChange does what is left of a change and returns the manifest of its run.
-//
-// ErrConflict says that the change was given up, because another run has taken
-// the date or another process has changed the run; ErrStagedLost, that it was
-// undone, because the store has lost staged files. An *UnfinishedError says
-// that the change is visible and a step after that failed.
-func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
-	a := &applying{catalog: c, change: change, version: version}
-	err := a.run(ctx)
-	undo := errors.Is(err, sink.ErrStagedLost)
-	if !change.Publishes() {
-		undo = undo || errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrVersionRefused)
-	}
-	if undo {
-		err = a.undo(ctx, err)
-	}
+// Changes reads the changes that have begun and match, in the order of their runs' folders. A damaged change counts as
+// one that publishes; if its run has a manifest, Recover reports it.
+func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) ([]*Change, error) {
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
-		return a.manifest, fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
+		return nil, err
 	}
-	return a.manifest, nil
-}
-
-// run does the steps: files, manifest, pointer, and then everything that
-// readers no longer find, the change last.
-func (a *applying) run(ctx context.Context) error {
-	if !a.change.Prunes() {
-		if err := a.writeManifest(ctx); err != nil {
-			return err
-		}
-	}
-	lost, err := a.movePointer(ctx)
-	if err != nil {
-		return err
-	}
-	if lost {
-		if err := a.giveUpDate(ctx); err != nil {
-			return err
-		}
-		return fmt.Errorf("%w: a run planned later was published as the snapshot of %s", sink.ErrConflict, a.change.SnapshotDate)
-	}
-	err = a.finish(ctx)
-	if a.change.Publishes() {
-		err = unfinished(err) // The run is published now, whatever fails from here on.
-	}
-	return err
-}
-
-// writeManifest commits the files and writes the manifest. A published
-// manifest is written once, so that its hash in the pointer stays true.
-func (a *applying) writeManifest(ctx context.Context) error {
-	path := ManifestPath(a.change.RunID)
-	after, err := EncodeDocument(a.change.After)
-	if err != nil {
-		return err
-	}
-	var overtaken error
-	err = sink.Swap(ctx, path, func() error {
-		version, err := a.readManifest(ctx)
+	folders := RunFoldersWith(entries, ChangeName)
+	found := make([]*Change, len(folders))
+	err = each(ctx, folders, func(ctx context.Context, i int, folder string) error {
+		change, _, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
 		switch {
-		case errors.Is(err, sink.ErrNotFound) && a.change.Publishes():
 		case errors.Is(err, sink.ErrNotFound):
-			overtaken = fmt.Errorf("%w: the run was removed", sink.ErrConflict)
 			return nil
+		case errors.Is(err, sink.ErrDamaged):
+			change = &Change{RunID: folder, After: &Manifest{}}
 		case err != nil:
 			return err
-		case a.change.Publishes(), a.hash == sink.Hash(after):
-			return nil
-		case a.hash != a.change.Before:
-			overtaken = fmt.Errorf("%w: its manifest has changed", sink.ErrConflict)
-			return nil
 		}
-		if err := sink.CommitAll(ctx, a.catalog, a.change.RunID, a.change.files()); err != nil {
-			// Files that are gone may have been published, and replaced since.
-			if _, readErr := a.readManifest(ctx); errors.Is(err, sink.ErrStagedLost) && a.change.Publishes() && readErr == nil {
-				return nil
-			}
-			return err
+		if match(change) {
+			found[i] = change
 		}
-		err = a.catalog.WriteDocument(ctx, path, a.change.After, sink.Condition{Absent: version == "", Version: version})
-		if err == nil {
-			a.manifest, a.hash = a.change.After, sink.Hash(after)
-		}
-		return err
+		return nil
 	})
-	return cmp.Or(err, overtaken)
+	return slices.DeleteFunc(found, func(c *Change) bool { return c == nil }), err
 }
 
-// readManifest reads the manifest of the run and returns its version.
-func (a *applying) readManifest(ctx context.Context) (version string, err error) {
-	path := ManifestPath(a.change.RunID)
-	data, version, err := a.catalog.Read(ctx, path)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
+// ChangingRuns returns the folders of the runs whose change matches.
+func (c Catalog) ChangingRuns(ctx context.Context, match func(*Change) bool) ([]string, error) {
+	found, err := c.Changes(ctx, match)
+	var folders []string
+	for _, change := range found {
+		folders = append(folders, sink.Escape(change.RunID))
 	}
-	manifest := new(Manifest)
-	if err := DecodeDocument(path, data, manifest); err != nil {
-		return "", err
-	}
-	a.manifest, a.hash = manifest, sink.Hash(data)
-	return version, nil
+	return folders, err
 }
 
-// movePointer makes the pointer of the date agree with the change. lost says
-// that the date belongs to another run. Delta runs have no pointer.
-func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
-	c := a.change
-	path := PointerPath(c.Kind, c.SnapshotDate)
-	if c.Publishes() && a.manifest.Status != Published {
+// PublishingStarted reports whether publishing of a run has started or finished. From then on its checkpoints are
+// ignored.
+func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error) {
+	// The manifest is written before the change is removed.
+	for _, path := range []string{ChangePath(run), ManifestPath(run)} {
+		_, _, err := c.Read(ctx, path)
+		if !errors.Is(err, sink.ErrNotFound) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// BeingPruned reports whether a run has been removed or is being removed. What is written into its folder then may be
+// left behind.
+func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
+	// The order matters: a later removal finds what was written, and a completed one has left no plan.
+	change, _, err := c.readChange(ctx, run)
+	if err == nil && change.Prunes() {
 		return true, nil
 	}
-	if path == "" {
-		return false, nil
+	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+		return false, err
 	}
-	mine := Pointer{RunID: c.RunID, Manifest: ManifestPath(c.RunID), ManifestSHA256: a.hash}
-	err = sink.Swap(ctx, path, func() error {
-		lost = false
-		current, version, err := ReadDocument[Pointer](ctx, a.catalog, path)
-		unreadable := errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
-		switch {
-		case err != nil && !unreadable:
-			return err
-		case c.Publishes() && !unreadable && current.RunID != c.RunID:
-			var over bool
-			if lost, over, err = a.losesTo(ctx, current.RunID); lost || over || err != nil {
-				return err
-			}
-		case c.Publishes() && !unreadable:
-			return nil
-		case !c.Publishes() && (unreadable || current.RunID != c.RunID):
-			return nil // Verify reports an unreadable pointer.
-		case c.Prunes():
-			return a.catalog.Remove(ctx, path)
-		case !c.Publishes() && *current == mine:
-			return nil
-		}
-		return a.catalog.WriteDocument(ctx, path, mine, sink.Condition{Absent: version == "", Version: version})
-	})
-	return lost, err
+	plan, err := sink.ListAll(ctx, c, PlanPath(run))
+	return err == nil && len(plan) == 0, err
 }
 
-// finish removes what readers no longer find, and the change last.
-func (a *applying) finish(ctx context.Context) error {
-	c := a.change
-	if c.Publishes() && c.Kind != Delta {
-		if err := a.takeDate(ctx); err != nil {
-			return err
-		}
+// BeingPurged reports whether a purge has written the manifest with this hash but not yet moved the pointer, which
+// names the hash pointed.
+func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) bool {
+	change, _, err := c.readChange(ctx, run)
+	if err != nil || change.Prunes() || change.Before != pointed {
+		return false
 	}
-	if err := sink.RemoveAll(ctx, a.catalog, c.Remove); err != nil {
-		return err
-	}
-	switch {
-	case c.Publishes():
-		if err := a.catalog.RemoveStaging(ctx, c.RunID); err != nil {
-			return err
-		}
-	case c.Prunes():
-		if err := a.catalog.RemoveDocuments(ctx, c.RunID, runPath(c.RunID), ManifestPath(c.RunID)); err != nil {
-			return err
-		}
-	default:
-		if err := a.catalog.Sweep(ctx, c.RunID); err != nil {
-			return err
-		}
-	}
-	return a.end(ctx)
+	after, err := EncodeDocument(change.After)
+	return err == nil && sink.Hash(after) == hash
 }
 
-// end removes the change, unless another process has done so and a later change
-// of the run has begun.
-func (a *applying) end(ctx context.Context) error {
-	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
-	if err == nil && (current.verb() != a.change.verb() || current.Before != a.change.Before) {
-		return nil
-	}
-	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
-}
-
-// undo makes the change unmade: what it has made visible is removed, and the
-// change last. Where another process has replaced or removed the run, files
-// that the run had before are left to this change too.
-func (a *applying) undo(ctx context.Context, cause error) error {
-	c := a.change
-	named := make(map[string]bool)
-	manifest, err := a.catalog.ReadManifest(ctx, c.RunID)
-	switch {
-	case errors.Is(err, sink.ErrNotFound):
-	case err != nil:
-		return errors.Join(cause, err)
-	case manifest.Status == Published:
-		named = manifest.Paths()
-		named[manifest.Ledger.Path] = true
-	}
-	paths := slices.Clone(c.Remove)
-	for _, file := range c.files() {
-		paths = append(paths, file.Path)
-	}
-	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
-	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
-		return errors.Join(cause, err)
-	}
-	if c.Publishes() {
-		err = a.catalog.dropLostTasks(ctx, c.RunID)
-		cause = &undoneError{cause}
-	} else {
-		err = errors.Join(a.catalog.AbortAll(ctx, c.RunID, c.files()), a.catalog.Sweep(ctx, c.RunID))
-	}
-	if err != nil {
-		return errors.Join(cause, err)
-	}
-	return errors.Join(cause, a.end(ctx))
-}
-
-// dropLostTasks removes the checkpoints whose files the store has lost, so that
-// the next run fetches their tasks again.
-func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
-	checkpoints, err := c.ReadCheckpoints(ctx, run)
-	if err != nil {
-		return err
-	}
-	held, err := lookAtAll(ctx, run, checkpoints, c.Intact)
-	if err != nil {
-		return err
-	}
-	for i, checkpoint := range checkpoints {
-		if held[i] {
-			continue
-		}
-		if err := c.Remove(ctx, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// undoneError says that a publishing was undone.
-type undoneError struct{ cause error }
-
-func (e *undoneError) Error() string {
-	return e.cause.Error() + "; nothing of it is visible, run it again"
-}
-
-func (e *undoneError) Unwrap() error { return e.cause }
-
-// UnfinishedError says that a run is published and that a step after that
-// failed. The next command that calls Recover does it.
+// UnfinishedError reports that a run is published but a later step failed. The next Recover repeats that step.
 type UnfinishedError struct{ Err error }
 
 func (e *UnfinishedError) Error() string {
-	return "the run is published, but a step after that failed: " + e.Err.Error()
+	return "the run is published, but a later step failed: " + e.Err.Error()
 }
 
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// unfinished marks an error of a step after the change became visible.
+// unfinished wraps an error of a step after the change became visible.
 func unfinished(err error) error {
 	if err == nil {
 		return nil
@@ -377,24 +188,11 @@ func unfinished(err error) error {
 	return &UnfinishedError{err}
 }
 
-// removeDocuments removes what a run has staged and everything in its folder
-// except its change, the document at the path last at the end.
-func (c Catalog) RemoveDocuments(ctx context.Context, run, folder, last string) error {
-	documents, err := sink.ListAll(ctx, c, folder)
-	if err != nil {
-		return err
-	}
-	var paths []string
-	for _, entry := range documents {
-		if entry.Path != last && entry.Path != folder+ChangeName {
-			paths = append(paths, entry.Path)
-		}
-	}
-	if err := sink.RemoveAll(ctx, c, paths); err != nil {
-		return err
-	}
-	if err := c.Sweep(ctx, run); err != nil {
-		return err
-	}
-	return c.Remove(ctx, last)
+// undoneError reports that a publishing was undone.
+type undoneError struct{ cause error }
+
+func (e *undoneError) Error() string {
+	return e.cause.Error() + "; nothing of it is visible, run it again"
 }
+
+func (e *undoneError) Unwrap() error { return e.cause }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,10 +16,66 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// WriteCheckpoint says that a task is staged. What an earlier checkpoint of the task
-// had staged is dropped if a school of it failed, which is why the task was done
-// again. Else another process does the same run at the same time: it may be
-// publishing what it staged, and what is not published is swept.
+// Checkpoint is _runs/<run>/journal/<task>.json: one dataset of one bucket is completely staged. A run is resumed, and
+// published, from its checkpoints.
+type Checkpoint struct {
+	Dataset string `json:"dataset"`
+	// Bucket is the bucket's index; -1 is the bucket of the lookups.
+	Bucket int                  `json:"bucket"`
+	Files  map[string]sink.File `json:"files"` // by table
+	Ledger []LedgerRow          `json:"ledger"`
+	Drift  []Drift              `json:"drift,omitempty"`
+	// Checks are the counts of the dataset's own checks, including zeros.
+	Checks CheckCounts `json:"checks,omitempty"`
+	// Terms are the terms of test results, Sessions the sorted enrollment sessions of academic years. Collect compares
+	// them over the whole run.
+	Terms    TermCounts `json:"terms,omitempty"`
+	Sessions []string   `json:"sessions,omitempty"`
+	Requests Requests   `json:"requests"`
+	// Activity is the activity since the previous checkpoint.
+	Activity activity.Log `json:"activity"`
+	StagedAt time.Time    `json:"staged_at"`
+}
+
+// Failed reports whether a school of the checkpoint failed. Rerunning the run repeats the task.
+func (j *Checkpoint) Failed() bool {
+	for i := range j.Ledger {
+		if j.Ledger[i].Status == StatusFailed {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether the checkpoint has a file for every table of its dataset and a ledger row for every school of
+// its bucket, and no others.
+func (j *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
+	if len(j.Files) != len(dataset.Tables) {
+		return false
+	}
+	for _, table := range dataset.Tables {
+		if _, ok := j.Files[table.Name]; !ok {
+			return false
+		}
+	}
+	if dataset.IsLookup() {
+		return true
+	}
+	var listed, wanted []string
+	for i := range j.Ledger {
+		listed = append(listed, j.Ledger[i].SchoolBid)
+	}
+	for _, school := range plan.schoolsOf(j.Bucket) {
+		wanted = append(wanted, school.Bid)
+	}
+	slices.Sort(listed)
+	slices.Sort(wanted)
+	return slices.Equal(listed, wanted)
+}
+
+// WriteCheckpoint records that a task is staged. If the task's earlier checkpoint has a failed school, this is a retry
+// and the earlier staged files are aborted. Otherwise another process is working on the same run and may be publishing
+// them, so they are left to Sweep.
 func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
 	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
 	earlier, _, err := ReadDocument[Checkpoint](ctx, c, path)
@@ -26,11 +83,11 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 		return err
 	}
 	if earlier != nil {
-		checkpoint.Requests.Add(earlier.Requests) // they were sent for this task, too
+		checkpoint.Requests.Add(earlier.Requests) // they were sent for this task too
 		var both activity.Log
 		both.Add(&earlier.Activity)
 		both.Add(&checkpoint.Activity)
-		checkpoint.Activity = both // as a new one: the caller may take back what it has handed in
+		checkpoint.Activity = both // a new log, because the caller may take its own back
 	}
 	if err := c.WriteDocument(ctx, path, checkpoint, sink.Condition{}); err != nil {
 		return err
@@ -49,7 +106,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 	return nil
 }
 
-// sameStaged reports whether both are the same staged file.
+// sameStaged reports whether two files are the same staged file.
 func sameStaged(a, b sink.File) bool {
 	return a.Path == b.Path && bytes.Equal(compactJSON(a.Staged), compactJSON(b.Staged))
 }
@@ -62,9 +119,8 @@ func compactJSON(raw json.RawMessage) []byte {
 	return b.Bytes()
 }
 
-// ReadCheckpoints reads the checkpoints of a run in the order of Tasks. One that
-// cannot be read, or is not of the task in its name, proves nothing staged: it
-// is left out, and its task is done again.
+// ReadCheckpoints reads the checkpoints of a run in the order of Tasks. A checkpoint that is unreadable, or belongs to
+// another task than its name says, is skipped, so its task is done again.
 func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint, error) {
 	paths, err := sink.ListAll(ctx, c, runPath(run)+checkpointFolder)
 	if err != nil {
@@ -100,74 +156,4 @@ func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))
 	})
 	return checkpoints, nil
-}
-
-// covers reports whether the checkpoint has exactly one file per table of its dataset and one ledger row per school of its
-// bucket.
-func (j *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
-	if len(j.Files) != len(dataset.Tables) {
-		return false
-	}
-	for _, table := range dataset.Tables {
-		if _, ok := j.Files[table.Name]; !ok {
-			return false
-		}
-	}
-	if dataset.IsLookup() {
-		return true
-	}
-	var listed, wanted []string
-	for i := range j.Ledger {
-		listed = append(listed, j.Ledger[i].SchoolBid)
-	}
-	for _, school := range plan.schoolsOf(j.Bucket) {
-		wanted = append(wanted, school.Bid)
-	}
-	slices.Sort(listed)
-	slices.Sort(wanted)
-	return slices.Equal(listed, wanted)
-}
-
-// Held is held.json: why a staged run is not published.
-type Held struct {
-	Reasons []string `json:"reasons"`
-	// FailedSchools reports whether the first reason is that schools failed,
-	// which running again may fix.
-	FailedSchools bool `json:"failed_schools"`
-}
-
-// OtherReasons reports whether a reason is other than failed schools.
-func (h *Held) OtherReasons() bool {
-	return len(h.Reasons) > 1 || len(h.Reasons) == 1 && !h.FailedSchools
-}
-
-// Hold says why a staged run is not published.
-func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
-	held.Reasons = orEmpty(held.Reasons)
-	return c.WriteDocument(ctx, HeldPath(run), held, sink.Condition{})
-}
-
-// ReadHeld returns what Hold wrote; without reasons if the run is not held.
-func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
-	held, _, err := ReadDocument[Held](ctx, c, HeldPath(run))
-	if errors.Is(err, sink.ErrNotFound) {
-		return Held{}, nil
-	}
-	if err != nil {
-		return Held{}, err
-	}
-	return *held, nil
-}
-
-// Release takes back what Hold said: the run is being done again or published.
-func (c Catalog) Release(ctx context.Context, run string) error {
-	return c.Remove(ctx, HeldPath(run))
-}
-
-// orEmpty makes an absent list an empty one, as documents write it.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

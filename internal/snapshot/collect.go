@@ -6,23 +6,20 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
 
-// StagedRun is what the checkpoints of a run add up to.
+// StagedRun is the sum of a run's checkpoints.
 type StagedRun struct {
 	Plan *Plan
-	// Missing are the tasks without a checkpoint, or with one whose staged files
-	// the store no longer holds. While there are any the rest is of the others.
+	// Missing are the tasks without a checkpoint, or with one whose staged files the store no longer holds. The other
+	// fields leave them out.
 	Missing []Task
-	// Damaged are the missing tasks that have a checkpoint: their staged files are
-	// gone or have changed.
+	// Damaged are the missing tasks that have a checkpoint: their staged files are gone or have changed.
 	Damaged []Task
-	// Failed are the tasks with a failed school, which a rerun does again.
+	// Failed are the tasks with a failed school, which a rerun repeats.
 	Failed   []Task
 	Tables   map[string]ManifestTable
 	Ledger   []LedgerRow
@@ -35,8 +32,7 @@ type StagedRun struct {
 	Activity activity.Log
 }
 
-// MissingError says that a run cannot be published because tasks of it are not
-// staged.
+// MissingError reports that a run cannot be published because some of its tasks are not staged.
 type MissingError struct {
 	Run     string
 	Missing []Task
@@ -47,24 +43,20 @@ func (e *MissingError) Error() string {
 		e.Run, len(e.Missing), e.Missing[0])
 }
 
-// Collect adds up what a run has staged. It compares only the sizes of staged
-// files, which is enough to show how far a run is. It fails if the ledger does
-// not add up: that is a bug in this program, which a rerun would not fix.
+// Collect adds up what a run has staged. It compares only the sizes of staged files, which is enough to report
+// progress. It fails if the ledger does not add up: that is a bug in this program, which a rerun would not fix.
 func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.Holds)
 }
 
-// CollectIntact does the same as Collect for a run that is about to be published: files staged by another process are read
-// again (Store.Intact), because they may have waited for days.
+// CollectIntact is Collect for a run about to be published. It reads the staged files of other processes again
+// (Store.Intact), because they may be days old.
 func (c Catalog) CollectIntact(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.Intact)
 }
 
-// look is Store.Holds or Store.Intact.
-type look func(ctx context.Context, run string, file sink.File) (bool, error)
-
-func (c Catalog) collectWith(ctx context.Context, plan *Plan, look look) (*StagedRun, error) {
-	byTask, damaged, err := c.stagedTasks(ctx, plan, look)
+func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (*StagedRun, error) {
+	byTask, damaged, err := c.stagedTasks(ctx, plan, check)
 	if err != nil {
 		return nil, err
 	}
@@ -98,69 +90,6 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, look look) (*Stage
 	g.finish(&drift)
 	g.Checks = checks.list(g.Ledger)
 	return g, nil
-}
-
-// StagedTasks returns the tasks of a run that are staged, with their checkpoints:
-// these cover their task, and the store holds their files, intact. Damaged are
-// the tasks with a checkpoint whose files are gone or have changed.
-func (c Catalog) StagedTasks(ctx context.Context, plan *Plan) (staged map[Task]*Checkpoint, damaged []Task, err error) {
-	return c.stagedTasks(ctx, plan, c.Intact)
-}
-
-func (c Catalog) stagedTasks(ctx context.Context, plan *Plan, look look) (map[Task]*Checkpoint, []Task, error) {
-	checkpoints, err := c.ReadCheckpoints(ctx, plan.RunID)
-	if err != nil {
-		return nil, nil, err
-	}
-	held, err := lookAtAll(ctx, plan.RunID, checkpoints, look)
-	if err != nil {
-		return nil, nil, err
-	}
-	staged := make(map[Task]*Checkpoint, len(checkpoints))
-	var damaged []Task
-	for i, j := range checkpoints {
-		task := Task{Bucket: j.Bucket, Dataset: j.Dataset}
-		dataset, known := schemas.Find(j.Dataset)
-		switch {
-		case !known || !j.covers(plan, dataset):
-		case held[i]:
-			staged[task] = j
-		default:
-			damaged = append(damaged, task)
-		}
-	}
-	return staged, damaged, nil
-}
-
-// lookAtAll reports for each checkpoint whether its files are all there.
-func lookAtAll(ctx context.Context, run string, checkpoints []*Checkpoint, look look) ([]bool, error) {
-	lost := make([][]bool, len(checkpoints))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, checkpoint := range checkpoints {
-		lost[i] = make([]bool, len(checkpoint.Files))
-		next := 0
-		for _, file := range checkpoint.Files {
-			slot := &lost[i][next]
-			next++
-			group.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				there, err := look(ctx, run, file)
-				*slot = !there
-				return err
-			})
-		}
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	held := make([]bool, len(checkpoints))
-	for i := range lost {
-		held[i] = !slices.Contains(lost[i], true)
-	}
-	return held, nil
 }
 
 // add adds a staged task.
@@ -205,23 +134,7 @@ func (g *StagedRun) addRow(row LedgerRow) {
 	g.Datasets[row.Dataset] = counts
 }
 
-// add counts a row of the ledger.
-func (d *ManifestDataset) add(status Status, rowsWritten int64) {
-	switch status {
-	case StatusOK:
-		d.OK++
-		if rowsWritten > 0 {
-			d.SchoolsWithRow++
-		}
-	case StatusDenied:
-		d.Denied++
-	case StatusFailed:
-		d.Failed++
-	}
-}
-
-// addFailedSchools gives the schools that could not be fetched at all their
-// rows in the ledger: one per dataset they were wanted for.
+// addFailedSchools adds a ledger row per dataset for each school that could not be fetched at all.
 func (g *StagedRun) addFailedSchools() {
 	for _, d := range g.Plan.datasets() {
 		if d.IsLookup() {
@@ -235,9 +148,9 @@ func (g *StagedRun) addFailedSchools() {
 	}
 }
 
-// openSchools reports for each school of the plan whether some of its tasks are not staged. Such a school is not known to be
-// ok.
-func (g *StagedRun) openSchools() []bool {
+// incompleteSchools reports for each school of the plan whether one of its tasks is missing, so that it is not known to
+// be ok.
+func (g *StagedRun) incompleteSchools() []bool {
 	open := make([]bool, len(g.Plan.Schools))
 	for _, task := range g.Missing {
 		for _, bucket := range g.Plan.Buckets {
@@ -249,8 +162,8 @@ func (g *StagedRun) openSchools() []bool {
 	return open
 }
 
-// finish sorts what was added and judges the schools: one failed if a dataset
-// of it did, else it is denied if one was, else ok.
+// finish sorts the sums and classifies the schools: failed if one of a school's datasets failed, else denied if one was
+// denied, else ok.
 func (g *StagedRun) finish(drift *DriftSums) {
 	slices.SortStableFunc(g.Ledger, compareLedger)
 	for _, table := range g.Tables {
@@ -287,7 +200,7 @@ func (g *StagedRun) finish(drift *DriftSums) {
 		return cmp.Or(cmp.Compare(a.SchoolBid, b.SchoolBid), cmp.Compare(a.Dataset, b.Dataset))
 	})
 	g.Schools = ManifestSchools{Failures: orEmpty(failures), Failed: int64(len(g.Plan.FailedSchools))}
-	open := g.openSchools()
+	open := g.incompleteSchools()
 	for i, school := range g.Plan.Schools {
 		switch {
 		case worst[school.Bid] == StatusFailed:
@@ -301,16 +214,16 @@ func (g *StagedRun) finish(drift *DriftSums) {
 	g.Schools.Total = int64(len(g.Plan.Schools) + len(g.Plan.FailedSchools))
 }
 
-// Preview returns the manifest that the run would have if it were published now: its files are not visible, and it has no
-// status.
+// Preview returns the manifest that publishing the run now would write. It has no status, and its files are not
+// visible.
 func (g *StagedRun) Preview() *Manifest {
 	manifest, _ := g.manifest()
 	manifest.Status = ""
 	return manifest
 }
 
-// manifest returns the manifest of the run, without its ledger's file and the
-// time of publishing, and what the store needs to commit its files.
+// manifest returns the manifest of the run, without its ledger's file and the time of publishing, and its staged files
+// by path.
 func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 	plan := g.Plan
 	m := &Manifest{

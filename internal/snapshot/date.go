@@ -1,25 +1,51 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/schemas"
 )
 
-// compare orders runs by when they were planned.
-func (c *Claim) compare(run string, otherPlannedAt time.Time, other string) int {
-	return cmp.Or(c.PlannedAt.Compare(otherPlannedAt), cmp.Compare(run, other))
+// applying is a change being applied. Every step may already have been done, by this process or a killed one, and two
+// processes may do it at once on a store without locks.
+type applying struct {
+	catalog Catalog
+	change  *Change
+	version string // of the change's document
+	// manifest is the run's manifest and hash its SHA-256; nil once the run is pruned.
+	manifest *Manifest
+	hash     string
 }
 
-// losesTo reports whether another run keeps the date. done says that another
-// process has made the same change: there is nothing left to decide.
+// readManifest reads the manifest of the run and returns its version.
+func (a *applying) readManifest(ctx context.Context) (version string, err error) {
+	path := ManifestPath(a.change.RunID)
+	data, version, err := a.catalog.Read(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	manifest := new(Manifest)
+	if err := DecodeDocument(path, data, manifest); err != nil {
+		return "", err
+	}
+	a.manifest, a.hash = manifest, sink.Hash(data)
+	return version, nil
+}
+
+// end removes the change, unless another process has done so and a later change of the run has begun.
+func (a *applying) end(ctx context.Context) error {
+	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
+	if err == nil && (current.verb() != a.change.verb() || current.Before != a.change.Before) {
+		return nil
+	}
+	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
+}
+
+// losesTo reports whether another run keeps the date. done is true if another process has made the same change, so that
+// there is nothing left to decide.
 func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool, err error) {
 	replaces, err := a.mayReplace(ctx, other)
 	if !errors.Is(err, sink.ErrConflict) {
@@ -37,8 +63,8 @@ func (a *applying) losesTo(ctx context.Context, other string) (loses, done bool,
 	return false, false, err
 }
 
-// mayReplace reports whether the run may take the date from another, which need
-// not be the one that had it when publishing began, and records that it does.
+// mayReplace reports whether the run may take the date from other, and records that it does. The date may have changed
+// hands since publishing began.
 func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	claim := a.change.Claim
 	if slices.Contains(claim.Replaces, other) {
@@ -59,7 +85,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 			Today: claim.Today, Replace: claim.Replace,
 		}
 		if refused := c.check(current); refused != nil {
-			return false, nil //nolint:nilerr // That it is refused is the answer.
+			return false, nil //nolint:nilerr // The refusal is the answer.
 		}
 	}
 	claim.Replaces = append(claim.Replaces, other)
@@ -74,8 +100,8 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	return err == nil, err
 }
 
-// takeDate does what follows once the pointer names the run.
-func (a *applying) takeDate(ctx context.Context) error {
+// replaceOthers does what follows once the pointer names the run.
+func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
 		if err := a.catalog.updateLatest(ctx); err != nil {
 			return err
@@ -89,8 +115,8 @@ func (a *applying) takeDate(ctx context.Context) error {
 	return a.removeOthers(ctx)
 }
 
-// giveUpDate removes the run's files again, because another run keeps the date.
-func (a *applying) giveUpDate(ctx context.Context) error {
+// withdraw removes the run's files, because another run keeps the date.
+func (a *applying) withdraw(ctx context.Context) error {
 	manifest, err := a.catalog.markReplaced(ctx, a.change.RunID)
 	if err != nil {
 		return err
@@ -111,33 +137,12 @@ func (a *applying) giveUpDate(ctx context.Context) error {
 	return a.end(ctx)
 }
 
-// markReplaced marks a run as replaced in its manifest and returns that; nil if
-// the run has no manifest that can be read.
-func (c Catalog) markReplaced(ctx context.Context, run string) (manifest *Manifest, err error) {
-	err = sink.Swap(ctx, ManifestPath(run), func() error {
-		var version string
-		var err error
-		manifest, version, err = c.readManifest(ctx, run)
-		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
-			manifest = nil
-			return nil
-		}
-		if err != nil || manifest.Status == Replaced {
-			return err
-		}
-		manifest.Status = Replaced
-		return c.WriteDocument(ctx, ManifestPath(run), manifest, sink.Condition{Version: version})
-	})
-	return manifest, err
-}
-
 // removeOthers removes the files of the date that the manifest does not name.
 //
-// Files of a run with a change of its own are left to that: changes are listed
-// after the files, so one whose files were listed is found unless it is done,
-// and then the pointer is no longer this run's. Such a run either takes the
-// date and removes what is not its own, or gives it up and removes its own.
-// Files of runs that this one replaces are always removed.
+// Files of a run with its own change are left alone. Changes are listed after the files, so the change of any run whose
+// files were listed is found unless it is complete, and then the pointer names another run. Such a run either takes the
+// date and removes what is not its own, or gives it up and removes its own. Files of runs that this one replaces are
+// always removed.
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()
@@ -165,23 +170,4 @@ func (a *applying) removeOthers(ctx context.Context) error {
 		mine := run == sink.Escape(m.RunID)
 		return mine || (!replaced[run] && (slices.Contains(busy, run) || pointer.RunID != m.RunID))
 	}))
-}
-
-// filesOfDate lists the data files of a date, of all runs.
-func (c Catalog) FilesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
-	tables := schemas.Tables()
-	found := make([][]string, len(tables))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, table := range tables {
-		group.Go(func() error {
-			entries, err := sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
-			for _, entry := range entries {
-				found[i] = append(found[i], entry.Path)
-			}
-			return err
-		})
-	}
-	err := group.Wait()
-	return slices.Concat(found...), err
 }

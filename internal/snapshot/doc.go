@@ -1,11 +1,11 @@
 // Package snapshot knows which runs and snapshots a destination holds, and is the only way to change them. It lays
-// files and documents out in a sink.Store, and knows tables and rows, but nothing of the service they come from.
+// files and documents out in a sink.Store, and knows tables and rows, but nothing of the service the data comes from.
 //
 // # A run's documents
 //
 //	_runs/<run>/plan.json       what the run will do, written first (CreatePlan)
 //	            journal/*.json  one dataset of one bucket is staged (WriteCheckpoint)
-//	            held.json       why a check says not to publish (Hold)
+//	            held.json       why the run is not published (Hold)
 //	            alive.json      a process is working on the run (KeepAlive)
 //	            change.json     a change of what readers see has begun (Change)
 //	            ledger.parquet  the outcome for every school and dataset
@@ -26,6 +26,6 @@
 // cannot be made, because the store has lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk a lock keeps the second waiting. On a store without locks the
-// conditional write refuses it, it looks again, and of two runs that may replace each other the one planned later
-// stays, whatever the order in which they came.
+// conditional write fails, the publisher looks again, and of two runs that may replace each other the one planned later
+// wins, whatever the order in which they publish.
 package snapshot

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Drift counts how often the service sent something that the table does not
-// expect.
+// Drift counts how often the service sent something that the table does not expect.
 type Drift struct {
 	Table string `json:"table"`
 	Field string `json:"field"`
@@ -15,42 +14,40 @@ type Drift struct {
 	Count int64  `json:"count"`
 }
 
-// Compare orders drift by count, the largest first, then by table, field and
-// kind.
+// Compare orders drift by count, the largest first, then by table, field and kind.
 func (d Drift) Compare(other Drift) int {
 	return cmp.Or(cmp.Compare(other.Count, d.Count), cmp.Compare(d.Table, other.Table), cmp.Compare(d.Field, other.Field), cmp.Compare(d.Kind, other.Kind))
 }
 
 const (
-	// MaxDriftFields is how many fields of one table drift names.
+	// MaxDriftFields is the maximum number of fields of a table that drift names.
 	MaxDriftFields = 1000
 	// OtherFields stands for fields that drift does not name.
 	OtherFields = "#"
 )
 
-// DriftSums adds up drift. Its zero value is empty. Of the fields of a table it
-// names MaxDriftFields, those met most often, with ties broken by name; the
-// others are counted as OtherFields. Its size is bounded, so with far more
-// fields than that, the sums depend on the order of the additions.
+// DriftSums adds up drift. The zero value is empty. It names the MaxDriftFields most frequent fields of a table, with
+// ties broken by name, and counts the others as OtherFields. Its size is bounded, so with far more fields than that the
+// sums depend on the order of the additions.
 type DriftSums struct {
 	counts map[Drift]int64 // by drift without its count
-	full   int             // how many counts there may be before fields are dropped
+	full   int             // number of counts at which fields are merged
 }
 
-// slack is how many counts a DriftSums holds at least before it drops fields.
-const slack = 20_000
+// minDriftCounts is the minimum number of counts a DriftSums holds before it merges fields.
+const minDriftCounts = 20_000
 
 // Add adds drift.
 func (s *DriftSums) Add(d Drift) {
 	if s.counts == nil {
-		s.counts, s.full = make(map[Drift]int64), slack
+		s.counts, s.full = make(map[Drift]int64), minDriftCounts
 	}
 	n := d.Count
 	d.Count = 0
 	s.counts[d] += n
 	if len(s.counts) > s.full {
 		s.cap()
-		s.full = 2*len(s.counts) + slack
+		s.full = 2*len(s.counts) + minDriftCounts
 	}
 }
 

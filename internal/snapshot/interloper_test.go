@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
-	"github.com/stretchr/testify/require"
 )
 
 // TestSomebodyElseIsFaster has another run be published in the middle of a
@@ -70,9 +71,9 @@ func TestAShardIsFaster(t *testing.T) {
 		_, err := snapshot.At(store).CreatePlan(t.Context(), first)
 		require.NoError(t, err)
 	}}
-	standing, err := snapshot.At(disturbed).CreatePlan(t.Context(), snapshottest.NewPlan("run"))
+	existing, err := snapshot.At(disturbed).CreatePlan(t.Context(), snapshottest.NewPlan("run"))
 	require.NoError(t, err)
-	require.Equal(t, first, standing)
+	require.Equal(t, first, existing)
 }
 
 // sweeper is a Store without locks on which somebody else does something, and

@@ -2,8 +2,19 @@ package snapshot
 
 import (
 	"fmt"
+	"strings"
 
 	"example.org/growthexport/internal/sink"
+)
+
+// Kind is the kind of a run.
+type Kind string
+
+// The kinds of runs: a full snapshot, the enrollment as of a past date, and the enrollment changes since a time.
+const (
+	Full  Kind = "full"
+	AsOf  Kind = "as_of"
+	Delta Kind = "delta"
 )
 
 const (
@@ -22,11 +33,10 @@ const (
 	checkpointFolder = "journal/"
 )
 
-// LatestPath is where the newest published full run without a filter is named.
+// LatestPath is the path of the document that names the newest published full run without a filter.
 const LatestPath = "_latest.json"
 
-// LookupBucket is the index of the bucket of the lookup tables, which are not
-// fetched per school.
+// LookupBucket is the index of the bucket of the lookup tables, which are not fetched per school.
 const LookupBucket = -1
 
 // runPath returns the folder of a run's documents.
@@ -61,8 +71,8 @@ func CheckpointPath(run string, bucket int, dataset string) string {
 	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), checkpointFolder, bucket, sink.Escape(dataset))
 }
 
-// PointerPath returns the path of the pointer that names the run of a date. It is empty for delta runs, which do not replace
-// one another and have no pointer.
+// PointerPath returns the path of a date's pointer; empty for delta runs, which do not replace one another and have no
+// pointer.
 func PointerPath(kind Kind, date string) string {
 	switch kind {
 	case Full:
@@ -74,7 +84,7 @@ func PointerPath(kind Kind, date string) string {
 	return ""
 }
 
-// DatePath returns the folder of a table's files of one date, with a slash at the end.
+// DatePath returns the folder of a table's files of one date, slash included.
 func DatePath(kind Kind, table, date string) string {
 	top := ""
 	switch kind {
@@ -87,18 +97,16 @@ func DatePath(kind Kind, table, date string) string {
 	return top + table + "/snapshot_date=" + sink.Escape(date) + "/"
 }
 
-// DataPath returns the path of a table's file of one bucket. The bucket of the lookups has tables of its own and counts as
-// the first.
-func (p *Plan) DataPath(table string, bucket int) string {
-	folder := DatePath(p.Kind, table, p.SnapshotDate)
-	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {
-		district := ""
-		for i := range p.Buckets {
-			if p.Buckets[i].Index == bucket {
-				district = p.Buckets[i].District
-			}
+// RunFoldersWith returns the names of the run folders that hold a document of that name.
+func RunFoldersWith(entries []sink.Entry, name string) []string {
+	var runs []string
+	for _, entry := range entries {
+		if folder, found := strings.CutSuffix(entry.Path, "/"+name); found {
+			runs = append(runs, strings.TrimPrefix(folder, RunsPrefix))
 		}
-		folder += "district=" + sink.Escape(district) + "/"
 	}
-	return fmt.Sprintf("%spart-%04d-%s.parquet", folder, max(bucket, 0), sink.Escape(p.RunID))
+	return runs
 }
+
+// DocumentPath returns the path of a document in a run's folder.
+func DocumentPath(run, name string) string { return RunsPrefix + run + "/" + name }

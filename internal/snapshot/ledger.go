@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
@@ -11,37 +13,69 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// ledgerBatch is how many rows of a ledger are in memory as columns at once.
-const ledgerBatch = 8192
+// LedgerRow is a row of ledger.parquet: the outcome for one dataset and school (or district, or the whole run).
+type LedgerRow struct {
+	Dataset            string `json:"dataset"`
+	SchoolBid          string `json:"school,omitempty"`
+	DistrictBid        string `json:"district,omitempty"`
+	Status             Status `json:"status"`
+	Pages              int64  `json:"pages"`
+	RecordsReceived    int64  `json:"records_received"`
+	DuplicatesDropped  int64  `json:"duplicates_dropped"`
+	RowsWritten        int64  `json:"rows_written"`
+	RecordsUnavailable int64  `json:"records_unavailable"`
+	Requests           int64  `json:"requests"`
+	Retries            int64  `json:"retries"`
+	Error              string `json:"error,omitempty"`
+}
 
-// LedgerTable returns the declaration of ledger.parquet. Its rows are sorted by
-// dataset, school and district; none of these is a key in the sense of the
-// other tables, whose files are sorted by school first.
+// ledgerField is a column of ledger.parquet and the field of LedgerRow that it holds, which is either a text or a count.
+// Empty text in an optional column is null.
+type ledgerField struct {
+	name     string
+	required bool
+	doc      string
+	text     func(*LedgerRow) *string
+	count    func(*LedgerRow) *int64
+}
+
+func ledgerFields() []ledgerField {
+	text := func(name string, required bool, doc string, field func(*LedgerRow) *string) ledgerField {
+		return ledgerField{name: name, required: required, doc: doc, text: field}
+	}
+	count := func(name, doc string, field func(*LedgerRow) *int64) ledgerField {
+		return ledgerField{name: name, required: true, doc: doc, count: field}
+	}
+	return []ledgerField{
+		text("dataset", true, "The dataset.", func(r *LedgerRow) *string { return &r.Dataset }),
+		text("requested_school_bid", false, "The school that was asked for; null where the dataset is not asked per school.", func(r *LedgerRow) *string { return &r.SchoolBid }),
+		text("requested_district_bid", false, "The district that was asked for, of district_schools only.", func(r *LedgerRow) *string { return &r.DistrictBid }),
+		text("status", true, "ok, denied or failed.", func(r *LedgerRow) *string { return (*string)(&r.Status) }),
+		count("pages", "Answers read.", func(r *LedgerRow) *int64 { return &r.Pages }),
+		count("records_received", "Records in these answers; for ok the rows written and the duplicates dropped.", func(r *LedgerRow) *int64 { return &r.RecordsReceived }),
+		count("duplicates_dropped", "Records with the key of another one of the same list.", func(r *LedgerRow) *int64 { return &r.DuplicatesDropped }),
+		count("rows_written", "Rows of the dataset's first table.", func(r *LedgerRow) *int64 { return &r.RowsWritten }),
+		count("records_unavailable", "Single records that the service would not give.", func(r *LedgerRow) *int64 { return &r.RecordsUnavailable }),
+		count("requests", "Requests sent.", func(r *LedgerRow) *int64 { return &r.Requests }),
+		count("retries", "Requests that were sent again.", func(r *LedgerRow) *int64 { return &r.Retries }),
+		text("error", false, "Why it was denied or failed.", func(r *LedgerRow) *string { return &r.Error }),
+	}
+}
+
+// LedgerTable returns the declaration of ledger.parquet. Its rows are sorted by dataset, school and district, which are
+// not keys as in the other tables, whose files are sorted by school first.
 func LedgerTable() *schemas.Table {
-	text := func(name string, required bool, doc string) schemas.Column {
-		return schemas.Column{Name: name, Type: schemas.String, Required: required, Class: schemas.None, Doc: doc}
+	table := &schemas.Table{Name: "ledger", Doc: "What became of every school and dataset of a run."}
+	for _, field := range ledgerFields() {
+		column := schemas.Column{
+			Name: field.name, Type: schemas.String, Required: field.required, Class: schemas.None, Doc: field.doc,
+		}
+		if field.count != nil {
+			column.Type = schemas.Int64
+		}
+		table.Columns = append(table.Columns, column)
 	}
-	count := func(name, doc string) schemas.Column {
-		return schemas.Column{Name: name, Type: schemas.Int64, Required: true, Class: schemas.None, Doc: doc}
-	}
-	return &schemas.Table{
-		Name: "ledger",
-		Doc:  "What became of every school and dataset of a run.",
-		Columns: []schemas.Column{
-			text("dataset", true, "The dataset."),
-			text("requested_school_bid", false, "The school that was asked for; null where the dataset is not asked per school."),
-			text("requested_district_bid", false, "The district that was asked for, of district_schools only."),
-			text("status", true, "ok, denied or failed."),
-			count("pages", "Answers read."),
-			count("records_received", "Records in these answers; for ok the rows written and the duplicates dropped."),
-			count("duplicates_dropped", "Records with the key of another one of the same list."),
-			count("rows_written", "Rows of the dataset's first table."),
-			count("records_unavailable", "Single records that the service would not give."),
-			count("requests", "Requests sent."),
-			count("retries", "Requests that were sent again."),
-			text("error", false, "Why it was denied or failed."),
-		},
-	}
+	return table
 }
 
 func compareLedger(a, b LedgerRow) int {
@@ -49,11 +83,14 @@ func compareLedger(a, b LedgerRow) int {
 		cmp.Compare(a.DistrictBid, b.DistrictBid))
 }
 
+// ledgerBatchRows is the number of ledger rows held as columns at once.
+const ledgerBatchRows = 8192
+
 // stageLedger stages a run's ledger.
 func (c Catalog) stageLedger(ctx context.Context, run string, ledger []LedgerRow) (_ sink.File, err error) {
 	ledger = slices.Clone(ledger)
 	slices.SortStableFunc(ledger, compareLedger)
-	table := LedgerTable()
+	table, fields := LedgerTable(), ledgerFields()
 	file, err := NewTables(c, run).Create(ctx, LedgerPath(run), table)
 	if err != nil {
 		return sink.File{}, err
@@ -64,10 +101,10 @@ func (c Catalog) stageLedger(ctx context.Context, run string, ledger []LedgerRow
 		}
 	}()
 	batch := rows.New(table)
-	for part := range slices.Chunk(ledger, ledgerBatch) {
+	for part := range slices.Chunk(ledger, ledgerBatchRows) {
 		batch.Reset()
 		for i := range part {
-			appendLedger(batch, &part[i])
+			appendLedgerRow(batch, fields, &part[i])
 		}
 		if err := file.Append(batch); err != nil {
 			return sink.File{}, err
@@ -76,29 +113,122 @@ func (c Catalog) stageLedger(ctx context.Context, run string, ledger []LedgerRow
 	return file.Stage(ctx)
 }
 
-func appendLedger(batch *rows.Batch, row *LedgerRow) {
-	next := 0
-	column := func() *rows.Vector {
-		next++
-		return &batch.Cols[next-1]
-	}
-	optional := func(s string) {
-		if v := column(); s == "" {
-			v.AppendNull()
+func appendLedgerRow(batch *rows.Batch, fields []ledgerField, row *LedgerRow) {
+	for i := range fields {
+		field, column := &fields[i], &batch.Cols[i]
+		if field.count != nil {
+			column.AppendInt64(*field.count(row))
+		} else if text := *field.text(row); text == "" && !field.required {
+			column.AppendNull()
 		} else {
-			v.AppendString(s)
+			column.AppendString(text)
 		}
 	}
-	column().AppendString(row.Dataset)
-	optional(row.SchoolBid)
-	optional(row.DistrictBid)
-	column().AppendString(string(row.Status))
-	for _, n := range []int64{
-		row.Pages, row.RecordsReceived, row.DuplicatesDropped, row.RowsWritten,
-		row.RecordsUnavailable, row.Requests, row.Retries,
-	} {
-		column().AppendInt64(n)
-	}
-	optional(row.Error)
 	batch.N++
+}
+
+// ReadLedger passes the rows of a published run's ledger to use, in order of dataset, school and district.
+func (c Catalog) ReadLedger(ctx context.Context, run string, use func(*LedgerRow)) (err error) {
+	object, err := c.Open(ctx, LedgerPath(run))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	return readLedgerRows(object, object.Size(), func(row *LedgerRow) error {
+		use(row)
+		return ctx.Err()
+	})
+}
+
+func readLedgerRows(file io.ReaderAt, size int64, use func(*LedgerRow) error) error {
+	fields := ledgerFields()
+	return ReadRows(file, size, LedgerTable(), func(batch *rows.Batch) error {
+		for i := range batch.N {
+			row := new(LedgerRow)
+			for c := range fields {
+				if column := &batch.Cols[c]; fields[c].count != nil {
+					*fields[c].count(row) = column.I64[i]
+				} else if !column.Null(i) {
+					*fields[c].text(row) = string(column.Text(i))
+				}
+			}
+			if err := use(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// LedgerTotals are the sums of a ledger.
+type LedgerTotals struct {
+	Datasets map[string]ManifestDataset
+	Written  map[string]int64 // rows of the first table by dataset
+	Uneven   int64            // rows of status ok whose counts do not add up
+	// worst is the worst status of each school: failed, then denied, then ok.
+	worst map[string]Status
+	// unnamed counts by dataset the schools without a bid, which all failed.
+	unnamed map[string]int64
+}
+
+// ReadLedgerTotals reads a ledger of the given size and adds it up.
+func ReadLedgerTotals(file io.ReaderAt, size int64) (*LedgerTotals, error) {
+	totals := &LedgerTotals{
+		Datasets: make(map[string]ManifestDataset), Written: make(map[string]int64),
+		worst: make(map[string]Status), unnamed: make(map[string]int64),
+	}
+	err := readLedgerRows(file, size, func(row *LedgerRow) error {
+		totals.add(row)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the ledger: %w", err)
+	}
+	return totals, nil
+}
+
+func (t *LedgerTotals) add(row *LedgerRow) {
+	counts := t.Datasets[row.Dataset]
+	counts.add(row.Status, row.RowsWritten)
+	t.Datasets[row.Dataset] = counts
+	if row.Status == StatusOK && row.RecordsReceived != row.RowsWritten+row.DuplicatesDropped {
+		t.Uneven++
+	}
+	t.Written[row.Dataset] += row.RowsWritten
+
+	dataset, ok := schemas.Find(row.Dataset)
+	switch {
+	case !ok || dataset.IsLookup():
+	case row.SchoolBid == "":
+		t.unnamed[row.Dataset]++
+	default:
+		worst := t.worst[row.SchoolBid]
+		if worst != StatusFailed && (worst != StatusDenied || row.Status != StatusOK) {
+			t.worst[row.SchoolBid] = row.Status
+		}
+	}
+}
+
+// Schools counts the schools by outcome; known is false if no dataset of the run is fetched per school.
+func (t *LedgerTotals) Schools() (ok, denied, failed int64, known bool) {
+	for _, status := range t.worst {
+		switch status {
+		case StatusOK:
+			ok++
+		case StatusDenied:
+			denied++
+		case StatusFailed:
+			failed++
+		}
+	}
+	for _, n := range t.unnamed {
+		failed += n
+		break // the count is the same for every dataset
+	}
+	for name := range t.Datasets {
+		if dataset, found := schemas.Find(name); found && !dataset.IsLookup() {
+			known = true
+		}
+	}
+	return ok, denied, failed, known
 }

@@ -1,140 +1,64 @@
 package snapshot
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/sink"
 )
 
-// FormatVersion is the version of the documents and of the data files' layout.
-const FormatVersion = 1
-
-// The ways to partition the tables of per-school datasets.
+// The states of a manifest.
 const (
-	NotPartitioned = "none"
-	ByDistrict     = "district"
+	Published = "published"
+	Replaced  = "replaced"
 )
 
-// Kind is the kind of a run.
-type Kind string
-
-// The kinds of runs: a full snapshot, the enrollment as of a past date, and
-// the enrollment changes since a time.
-const (
-	Full  Kind = "full"
-	AsOf  Kind = "as_of"
-	Delta Kind = "delta"
-)
-
-// Scope is what a run covers. A run replaces the snapshot of its date, and is
-// compared with an earlier one, only where the scopes are equal.
-type Scope struct {
-	Datasets     []string `json:"datasets"`
-	Schools      []string `json:"schools,omitempty"`
-	Districts    []string `json:"districts,omitempty"`
-	Perspectives string   `json:"perspectives"`
-	PartitionBy  string   `json:"partition_by"`
-	// ModifiedSince is the parameter as given, auto included.
-	ModifiedSince  string `json:"modified_since,omitempty"`
-	IncludeRemoved bool   `json:"include_removed,omitempty"`
+// Manifest is _runs/<run>/manifest.json: what a published run consists of. A run without one is not published.
+type Manifest struct {
+	FormatVersion int                        `json:"format_version"`
+	RunID         string                     `json:"run_id"`
+	Status        string                     `json:"status"`
+	SnapshotDate  string                     `json:"snapshot_date"`
+	Kind          Kind                       `json:"kind"`
+	StartedAt     time.Time                  `json:"started_at"`
+	PublishedAt   time.Time                  `json:"published_at"`
+	ToolVersion   string                     `json:"tool_version"`
+	BaseURL       string                     `json:"base_url"`
+	Parameters    Parameters                 `json:"parameters"`
+	Tables        map[string]ManifestTable   `json:"tables"`
+	Ledger        sink.File                  `json:"ledger"`
+	Schools       ManifestSchools            `json:"schools"`
+	Datasets      map[string]ManifestDataset `json:"datasets"`
+	Requests      Requests                   `json:"requests"`
+	Drift         []Drift                    `json:"drift"`
+	// Checks are the checks of the service's own rules that were made.
+	Checks []Check `json:"checks"`
+	// Replaces are the runs that this one replaced, as of the start of publishing.
+	Replaces []string `json:"replaces,omitempty"`
+	// Accepted are the reasons for holding the run that were overruled with --accept-held.
+	Accepted []string `json:"accepted,omitempty"`
+	// Activity aggregates all processes' activity, up to each one's last checkpoint.
+	Activity activity.Log `json:"activity"`
+	// Purges are what was removed from the run after it was published, the earliest first. Tables and Datasets
+	// count what is left, the ledger what was published.
+	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
-// Filtered reports whether the run was restricted to some schools. Such a run never becomes _latest.json.
-func (s Scope) Filtered() bool { return len(s.Schools) > 0 || len(s.Districts) > 0 }
-
-// Plan is _runs/<run>/plan.json: what a run will do, pinned when it starts.
-// Every process of the run follows it. It holds no student data.
-type Plan struct {
-	FormatVersion int    `json:"format_version"`
-	RunID         string `json:"run_id"`
-	Kind          Kind   `json:"kind"`
-	SnapshotDate  string `json:"snapshot_date"`
-	// PlannedAt is when the plan was made, in UTC; its date is the day that
-	// enrollment operations are pinned to.
-	PlannedAt   time.Time `json:"planned_at"`
-	ToolVersion string    `json:"tool_version"`
-	BaseURL     string    `json:"base_url"`
-	Scope       Scope     `json:"scope"`
-	// Filters are the optional parameters of the enrollment operations, pinned.
-	Filters map[string]string `json:"filters,omitempty"`
-	// Fingerprint covers what the derived run id covers: a run is resumed only
-	// by a command with the same.
-	Fingerprint    string `json:"fingerprint"`
-	SchoolsPerFile int    `json:"schools_per_file"`
-	// Shards is the number of processes the run is cut for.
+// Parameters are the settings recorded in a manifest.
+type Parameters struct {
+	Scope
+	SchoolsPerFile   int    `json:"schools_per_file"`
 	Shards           int    `json:"shards"`
 	MaxFailedSchools int    `json:"max_failed_schools"`
 	MaxShrink        string `json:"max_shrink"`
-	StrictChecks     bool   `json:"strict_checks,omitempty"`
-	Replace          bool   `json:"replace,omitempty"`
-	// AcceptBaseURL lets the run move the destination to its service.
-	AcceptBaseURL bool     `json:"accept_base_url,omitempty"`
-	Schools       []School `json:"schools"`
-	// Districts are those of 4.2 in the order of their bids, where the run
-	// needs them.
-	Districts []string `json:"districts,omitempty"`
-	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
-	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
-	Buckets       []Bucket        `json:"buckets"`
-}
-
-// MaxSchoolName is the length, in characters, at which a plan cuts the name of a
-// school: names are for people, and the service may send text of any length.
-const MaxSchoolName = 200
-
-// School is a school of a run.
-type School struct {
-	Bid string `json:"bid"`
-	// Name is the school's name in the school list, cut at MaxSchoolName
-	// characters; empty if the list has none.
-	Name string `json:"name,omitempty"`
-	// District is the school's own districtBid, empty if the list named none.
-	District string `json:"district,omitempty"`
-	// Perspectives are the districts through which the school's enrollment is
-	// read, in the order of their bids.
-	Perspectives []string `json:"perspectives,omitempty"`
-}
-
-// Bucket is a fixed group of schools: those from First up to End, exclusive,
-// of the plan's list. The lookup bucket has no schools.
-type Bucket struct {
-	Index    int    `json:"index"`
-	First    int    `json:"first"`
-	End      int    `json:"end"`
-	District string `json:"district,omitempty"`
-}
-
-// Checkpoint is _runs/<run>/journal/<task>.json: one dataset of one bucket, whole
-// and staged. Checkpoints are the state from which a run is resumed and what a
-// publisher gathers.
-type Checkpoint struct {
-	Dataset string `json:"dataset"`
-	// Bucket is the bucket's index; -1 is the bucket of the lookups.
-	Bucket int                  `json:"bucket"`
-	Files  map[string]sink.File `json:"files"` // by table
-	Ledger []LedgerRow          `json:"ledger"`
-	Drift  []Drift              `json:"drift,omitempty"`
-	// Checks are the counts of the dataset's own checks, including zeros.
-	Checks CheckCounts `json:"checks,omitempty"`
-	// Terms are what test results refer to, Sessions the enrollment sessions that
-	// academic years define, sorted: Collect compares them over the whole run.
-	Terms    TermCounts `json:"terms,omitempty"`
-	Sessions []string   `json:"sessions,omitempty"`
-	Requests Requests   `json:"requests"`
-	// Activity is what came since the checkpoint before.
-	Activity activity.Log `json:"activity"`
-	StagedAt time.Time    `json:"staged_at"`
-}
-
-// Failed reports whether a school of the checkpoint failed. Resuming the run then repeats the bucket.
-func (j *Checkpoint) Failed() bool {
-	for i := range j.Ledger {
-		if j.Ledger[i].Status == StatusFailed {
-			return true
-		}
-	}
-	return false
+	StrictChecks     bool   `json:"strict_checks"`
 }
 
 // Requests counts the requests of a run, or of a part of one.
@@ -158,7 +82,51 @@ func (r *Requests) Add(other Requests) {
 	}
 }
 
-// Status is what became of a school's dataset.
+// ManifestTable is a table of a published run.
+type ManifestTable struct {
+	Rows  int64       `json:"rows"`
+	Files []sink.File `json:"files"`
+}
+
+// ManifestDataset counts a dataset's schools, for comparison with the next run. For datasets that are not fetched per
+// school it counts ledger rows.
+type ManifestDataset struct {
+	OK             int64 `json:"ok"`
+	Denied         int64 `json:"denied"`
+	Failed         int64 `json:"failed"`
+	SchoolsWithRow int64 `json:"schools_with_rows"`
+}
+
+// ManifestSchools counts the schools of a run by outcome.
+type ManifestSchools struct {
+	Total    int64           `json:"total"`
+	OK       int64           `json:"ok"`
+	Denied   int64           `json:"denied"`
+	Failed   int64           `json:"failed"`
+	Failures []SchoolFailure `json:"failures"`
+}
+
+// ManifestPurge is what a purge has removed from a published run.
+type ManifestPurge struct {
+	// ID names the proof, _purges/<id>.json.
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+	// RowsRemoved counts rows by table.
+	RowsRemoved map[string]int64 `json:"rows_removed"`
+	// SchoolsEmptied counts by dataset the schools that had rows in its first table and now have none. The manifest no
+	// longer counts them as schools with rows, so the next run is not compared with them.
+	SchoolsEmptied map[string]int64 `json:"schools_emptied,omitempty"`
+	Files          []PurgedFile     `json:"files"`
+}
+
+// PurgedFile is a file that replaced another.
+type PurgedFile struct {
+	Path        string `json:"path"`
+	Was         string `json:"was"`
+	RowsRemoved int64  `json:"rows_removed"`
+}
+
+// Status is the outcome for a school and dataset.
 type Status string
 
 // The statuses of ledger rows.
@@ -168,119 +136,129 @@ const (
 	StatusFailed Status = "failed"
 )
 
-// LedgerRow is one row of ledger.parquet: one school (or district, or the
-// whole run) and dataset.
-type LedgerRow struct {
-	Dataset            string `json:"dataset"`
-	SchoolBid          string `json:"school,omitempty"`
-	DistrictBid        string `json:"district,omitempty"`
-	Status             Status `json:"status"`
-	Pages              int64  `json:"pages"`
-	RecordsReceived    int64  `json:"records_received"`
-	DuplicatesDropped  int64  `json:"duplicates_dropped"`
-	RowsWritten        int64  `json:"rows_written"`
-	RecordsUnavailable int64  `json:"records_unavailable"`
-	Requests           int64  `json:"requests"`
-	Retries            int64  `json:"retries"`
-	Error              string `json:"error,omitempty"`
+// add counts a ledger row.
+func (d *ManifestDataset) add(status Status, rowsWritten int64) {
+	switch status {
+	case StatusOK:
+		d.OK++
+		if rowsWritten > 0 {
+			d.SchoolsWithRow++
+		}
+	case StatusDenied:
+		d.Denied++
+	case StatusFailed:
+		d.Failed++
+	}
 }
 
-// The states of a manifest.
-const (
-	Published = "published"
-	Replaced  = "replaced"
-)
-
-// Manifest is _runs/<run>/manifest.json: what a published run consists of. A
-// run without one is not published.
-type Manifest struct {
-	FormatVersion int                        `json:"format_version"`
-	RunID         string                     `json:"run_id"`
-	Status        string                     `json:"status"`
-	SnapshotDate  string                     `json:"snapshot_date"`
-	Kind          Kind                       `json:"kind"`
-	StartedAt     time.Time                  `json:"started_at"`
-	PublishedAt   time.Time                  `json:"published_at"`
-	ToolVersion   string                     `json:"tool_version"`
-	BaseURL       string                     `json:"base_url"`
-	Parameters    Parameters                 `json:"parameters"`
-	Tables        map[string]ManifestTable   `json:"tables"`
-	Ledger        sink.File                  `json:"ledger"`
-	Schools       ManifestSchools            `json:"schools"`
-	Datasets      map[string]ManifestDataset `json:"datasets"`
-	Requests      Requests                   `json:"requests"`
-	Drift         []Drift                    `json:"drift"`
-	// Checks are the checks of the service's own rules that were made.
-	Checks []Check `json:"checks"`
-	// Replaces are the runs that this one took the date from, as of the start of publishing.
-	Replaces []string `json:"replaces,omitempty"`
-	// Accepted are the reasons to hold the run back that were overruled with
-	// --accept-held.
-	Accepted []string `json:"accepted,omitempty"`
-	// Activity is what all processes of the run did over time, as far as they came to checkpoint it.
-	Activity activity.Log `json:"activity"`
-	// Purges are what was removed from the run after it was published, the
-	// earliest first. Tables and Datasets count what is left, the ledger what was
-	// published.
-	Purges []ManifestPurge `json:"purges,omitempty"`
+// Files returns the data files of the run, sorted by path.
+func (m *Manifest) Files() []sink.File {
+	var files []sink.File
+	for _, table := range m.Tables {
+		files = append(files, table.Files...)
+	}
+	slices.SortFunc(files, func(a, b sink.File) int { return cmp.Compare(a.Path, b.Path) })
+	return files
 }
 
-// Parameters are the settings that a manifest remembers.
-type Parameters struct {
-	Scope
-	SchoolsPerFile   int    `json:"schools_per_file"`
-	Shards           int    `json:"shards"`
-	MaxFailedSchools int    `json:"max_failed_schools"`
-	MaxShrink        string `json:"max_shrink"`
-	StrictChecks     bool   `json:"strict_checks"`
+// Paths returns the set of the paths of the run's data files.
+func (m *Manifest) Paths() map[string]bool {
+	paths := make(map[string]bool)
+	for _, file := range m.Files() {
+		paths[file.Path] = true
+	}
+	return paths
 }
 
-// ManifestTable is a table of a published run.
-type ManifestTable struct {
-	Rows  int64       `json:"rows"`
-	Files []sink.File `json:"files"`
+// Covers reports whether the run is of that service and scope.
+func (m *Manifest) Covers(baseURL string, scope Scope) bool {
+	return len(m.Differences(baseURL, scope)) == 0
 }
 
-// ManifestDataset counts a dataset's schools, for the next run to be compared
-// with. For datasets that are not per school the counts are of ledger rows.
-type ManifestDataset struct {
-	OK             int64 `json:"ok"`
-	Denied         int64 `json:"denied"`
-	Failed         int64 `json:"failed"`
-	SchoolsWithRow int64 `json:"schools_with_rows"`
+// Differences describes how the run differs from one of that service and scope.
+func (m *Manifest) Differences(baseURL string, scope Scope) []string {
+	var found []string
+	if !SameService(m.BaseURL, baseURL) {
+		found = append(found, fmt.Sprintf("base URL %s instead of %s", m.BaseURL, baseURL))
+	}
+	return append(found, m.Parameters.Differences(scope)...)
 }
 
-// ManifestSchools counts the schools of a run by what became of them.
-type ManifestSchools struct {
-	Total    int64           `json:"total"`
-	OK       int64           `json:"ok"`
-	Denied   int64           `json:"denied"`
-	Failed   int64           `json:"failed"`
-	Failures []SchoolFailure `json:"failures"`
+// Purged returns the number of rows that purges have removed from a table.
+func (m *Manifest) Purged(table string) int64 {
+	var n int64
+	for i := range m.Purges {
+		n += m.Purges[i].RowsRemoved[table]
+	}
+	return n
 }
 
-// SchoolFailure says why a school failed. SchoolBid is empty for a school that
-// the service lists without one. SchoolName is empty if the school is not in
-// the list or has no name there.
-type SchoolFailure struct {
-	SchoolBid  string `json:"school_bid"`
-	SchoolName string `json:"school_name"`
-	Dataset    string `json:"dataset"`
-	Error      string `json:"error"`
+// SchoolsEmptied returns the number of schools that purges have left without rows of a dataset.
+func (m *Manifest) SchoolsEmptied(dataset string) int64 {
+	var n int64
+	for i := range m.Purges {
+		n += m.Purges[i].SchoolsEmptied[dataset]
+	}
+	return n
 }
 
-// Pointer is _snapshots/<date>.json (and _as_of/<date>.json): the run that is
-// the snapshot of that date.
-type Pointer struct {
-	RunID          string `json:"run_id"`
-	Manifest       string `json:"manifest"`
-	ManifestSHA256 string `json:"manifest_sha256"`
+// WithPurge returns the manifest after a purge: rewritten maps the paths of files to their replacements.
+func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge) Manifest {
+	after := *m
+	after.Purges = append(slices.Clone(m.Purges), purge)
+	after.Tables = make(map[string]ManifestTable, len(m.Tables))
+	for name, table := range m.Tables {
+		files := slices.Clone(table.Files)
+		for i, file := range files {
+			if other, ok := takes[file.Path]; ok {
+				files[i] = other
+			}
+		}
+		slices.SortFunc(files, func(a, b sink.File) int { return strings.Compare(a.Path, b.Path) })
+		after.Tables[name] = ManifestTable{Rows: table.Rows - purge.RowsRemoved[name], Files: files}
+	}
+	after.Datasets = maps.Clone(m.Datasets)
+	for name, emptied := range purge.SchoolsEmptied {
+		counts := after.Datasets[name]
+		counts.SchoolsWithRow -= emptied
+		after.Datasets[name] = counts
+	}
+	return after
 }
 
-// Latest is _latest.json: the newest published full run that is not
-// restricted to some schools.
-type Latest struct {
-	RunID        string `json:"run_id"`
-	SnapshotDate string `json:"snapshot_date"`
-	Manifest     string `json:"manifest"`
+// ReadManifest reads the manifest of a run. It returns ErrNotFound if the run is not published, or ErrDamaged.
+func (c Catalog) ReadManifest(ctx context.Context, run string) (*Manifest, error) {
+	manifest, _, err := c.readManifest(ctx, run)
+	return manifest, err
+}
+
+func (c Catalog) readManifest(ctx context.Context, run string) (*Manifest, string, error) {
+	path := ManifestPath(run)
+	manifest, version, err := ReadDocument[Manifest](ctx, c, path)
+	if err != nil {
+		return nil, version, err
+	}
+	if manifest.RunID != run {
+		return nil, version, fmt.Errorf("read %s: %w: it is the manifest of another run", path, sink.ErrDamaged)
+	}
+	return manifest, version, nil
+}
+
+// markReplaced sets the status of a run to replaced and returns its manifest, or nil if it has no readable one.
+func (c Catalog) markReplaced(ctx context.Context, run string) (manifest *Manifest, err error) {
+	err = sink.Swap(ctx, ManifestPath(run), func() error {
+		var version string
+		var err error
+		manifest, version, err = c.readManifest(ctx, run)
+		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+			manifest = nil
+			return nil
+		}
+		if err != nil || manifest.Status == Replaced {
+			return err
+		}
+		manifest.Status = Replaced
+		return c.WriteDocument(ctx, ManifestPath(run), manifest, sink.Condition{Version: version})
+	})
+	return manifest, err
 }

@@ -6,13 +6,79 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
 
-// Task is the task of work, of a checkpoint and of resuming: one dataset of one
-// bucket.
+// Plan is _runs/<run>/plan.json: what a run will do, pinned when it starts. Every process of the run follows it. It
+// holds no student data.
+type Plan struct {
+	FormatVersion int    `json:"format_version"`
+	RunID         string `json:"run_id"`
+	Kind          Kind   `json:"kind"`
+	SnapshotDate  string `json:"snapshot_date"`
+	// PlannedAt is when the plan was made, in UTC; its date is the day that enrollment operations are pinned to.
+	PlannedAt   time.Time `json:"planned_at"`
+	ToolVersion string    `json:"tool_version"`
+	BaseURL     string    `json:"base_url"`
+	Scope       Scope     `json:"scope"`
+	// Filters are the optional parameters of the enrollment operations, pinned.
+	Filters map[string]string `json:"filters,omitempty"`
+	// Fingerprint covers the settings that the run id is derived from. A run is resumed only with an equal one.
+	Fingerprint    string `json:"fingerprint"`
+	SchoolsPerFile int    `json:"schools_per_file"`
+	// Shards is the number of processes that share the run.
+	Shards           int    `json:"shards"`
+	MaxFailedSchools int    `json:"max_failed_schools"`
+	MaxShrink        string `json:"max_shrink"`
+	StrictChecks     bool   `json:"strict_checks,omitempty"`
+	Replace          bool   `json:"replace,omitempty"`
+	// AcceptBaseURL lets the run move the destination to its service.
+	AcceptBaseURL bool     `json:"accept_base_url,omitempty"`
+	Schools       []School `json:"schools"`
+	// Districts are the bids of the service's districts (4.2), sorted, if the run needs them.
+	Districts []string `json:"districts,omitempty"`
+	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
+	FailedSchools []SchoolFailure `json:"failed_schools,omitempty"`
+	Buckets       []Bucket        `json:"buckets"`
+}
+
+// MaxSchoolName is the length, in characters, at which a plan truncates school names: they are for people, and the
+// service may send text of any length.
+const MaxSchoolName = 200
+
+// School is a school of a run.
+type School struct {
+	Bid string `json:"bid"`
+	// Name is the school's name in the school list, cut at MaxSchoolName characters; empty if the list has none.
+	Name string `json:"name,omitempty"`
+	// District is the school's own districtBid, empty if the list named none.
+	District string `json:"district,omitempty"`
+	// Perspectives are the districts through which the school's enrollment is read, in the order of their bids.
+	Perspectives []string `json:"perspectives,omitempty"`
+}
+
+// SchoolFailure is why a school failed. SchoolBid is empty for a school that the service lists without one, SchoolName
+// for a school that is not in the list or has no name there.
+type SchoolFailure struct {
+	SchoolBid  string `json:"school_bid"`
+	SchoolName string `json:"school_name"`
+	Dataset    string `json:"dataset"`
+	Error      string `json:"error"`
+}
+
+// Bucket is a fixed group of schools: the plan's schools from First up to End, exclusive. The lookup bucket has no
+// schools.
+type Bucket struct {
+	Index    int    `json:"index"`
+	First    int    `json:"first"`
+	End      int    `json:"end"`
+	District string `json:"district,omitempty"`
+}
+
+// Task is the unit of work, of checkpoints and of resuming: one dataset of one bucket.
 type Task struct {
 	Bucket  int
 	Dataset string
@@ -26,17 +92,17 @@ func (u Task) String() string {
 	return fmt.Sprintf("%s of bucket %d", u.Dataset, u.Bucket)
 }
 
-// datasets returns the declarations of the run's datasets in their order.
-func (p *Plan) datasets() []*schemas.Dataset {
-	all := schemas.Datasets()
-	return slices.DeleteFunc(all, func(d *schemas.Dataset) bool {
-		return !slices.Contains(p.Scope.Datasets, d.Name)
-	})
+// Shard returns the index of the process that does the task. Buckets are dealt out in turn; the first process does the
+// lookups.
+func (u Task) Shard(shards int) int {
+	if u.Bucket == LookupBucket {
+		return 0
+	}
+	return u.Bucket % max(shards, 1)
 }
 
-// Tasks returns the tasks of the run: the lookups, which are a bucket of their
-// own, and then bucket by bucket the other datasets, in the order in which they
-// are declared.
+// Tasks returns the tasks of the run: the lookups, which have their own bucket, then the other datasets bucket by
+// bucket, in declaration order.
 func (p *Plan) Tasks() []Task {
 	var tasks []Task
 	datasets := p.datasets()
@@ -60,17 +126,15 @@ func (p *Plan) Tasks() []Task {
 	return tasks
 }
 
-// Shard returns which of so many processes does the task: every n-th bucket is
-// one's, the lookups are the first's.
-func (u Task) Shard(shards int) int {
-	if u.Bucket == LookupBucket {
-		return 0
-	}
-	return u.Bucket % max(shards, 1)
+// datasets returns the declarations of the run's datasets in their order.
+func (p *Plan) datasets() []*schemas.Dataset {
+	all := schemas.Datasets()
+	return slices.DeleteFunc(all, func(d *schemas.Dataset) bool {
+		return !slices.Contains(p.Scope.Datasets, d.Name)
+	})
 }
 
-// SchoolNames returns the names of the run's schools by their bids; schools
-// WithPurge a name are left out.
+// SchoolNames returns the names of the run's schools by bid, without schools that have no name.
 func (p *Plan) SchoolNames() map[string]string {
 	names := make(map[string]string)
 	for i := range p.Schools {
@@ -91,7 +155,35 @@ func (p *Plan) schoolsOf(bucket int) []School {
 	return nil
 }
 
-// ReadPlan reads the plan of a run: ErrNotFound, ErrDamaged.
+// DataPath returns the path of a table's file of one bucket once published. The lookup bucket, which has tables of its
+// own, is numbered like the first.
+func (p *Plan) DataPath(table string, bucket int) string {
+	folder := DatePath(p.Kind, table, p.SnapshotDate)
+	if p.Scope.PartitionBy == ByDistrict && bucket != LookupBucket {
+		district := ""
+		for i := range p.Buckets {
+			if p.Buckets[i].Index == bucket {
+				district = p.Buckets[i].District
+			}
+		}
+		folder += "district=" + sink.Escape(district) + "/"
+	}
+	return fmt.Sprintf("%spart-%04d-%s.parquet", folder, max(bucket, 0), sink.Escape(p.RunID))
+}
+
+// CreatePlan writes the plan of a new run, or returns the existing plan: all processes of a run follow the first one's.
+func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
+	err := c.WriteDocument(ctx, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
+	if errors.Is(err, sink.ErrConflict) {
+		return c.ReadPlan(ctx, plan.RunID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// ReadPlan reads the plan of a run. It may return ErrNotFound or ErrDamaged.
 func (c Catalog) ReadPlan(ctx context.Context, run string) (*Plan, error) {
 	path := PlanPath(run)
 	plan, _, err := ReadDocument[Plan](ctx, c, path)
@@ -113,7 +205,7 @@ func (p *Plan) check(run string) error {
 	}
 	for _, b := range p.Buckets {
 		if b.First < 0 || b.First > b.End || b.End > len(p.Schools) {
-			return fmt.Errorf("%w: bucket %d is not of its schools", sink.ErrDamaged, b.Index)
+			return fmt.Errorf("%w: bucket %d exceeds its schools", sink.ErrDamaged, b.Index)
 		}
 	}
 	for _, name := range p.Scope.Datasets {
@@ -122,59 +214,4 @@ func (p *Plan) check(run string) error {
 		}
 	}
 	return nil
-}
-
-// CreatePlan writes the plan of a new run, or returns the existing one: all processes of a run follow the plan of the first.
-func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
-	err := c.WriteDocument(ctx, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
-	if errors.Is(err, sink.ErrConflict) {
-		return c.ReadPlan(ctx, plan.RunID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return plan, nil
-}
-
-// Equal reports whether two scopes cover the same, in any order.
-func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
-
-// Differences names the settings in which a standing scope differs from the
-// other.
-func (s Scope) Differences(other Scope) []string {
-	var found []string
-	list := func(flag string, a, b []string) {
-		if !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
-			found = append(found, flag)
-		}
-	}
-	value := func(flag, a, b string) {
-		if a != b {
-			found = append(found, fmt.Sprintf("%s %s instead of %s", flag, cmp.Or(a, "unset"), cmp.Or(b, "unset")))
-		}
-	}
-	list("--datasets", s.Datasets, other.Datasets)
-	list("--schools", s.Schools, other.Schools)
-	list("--districts", s.Districts, other.Districts)
-	value("--perspectives", s.Perspectives, other.Perspectives)
-	value("--partition-by", s.PartitionBy, other.PartitionBy)
-	value("--modified-since", s.ModifiedSince, other.ModifiedSince)
-	if s.IncludeRemoved != other.IncludeRemoved {
-		found = append(found, "--include-removed")
-	}
-	return found
-}
-
-// Covers reports whether the run is of that service and scope.
-func (m *Manifest) Covers(baseURL string, scope Scope) bool {
-	return len(m.Differences(baseURL, scope)) == 0
-}
-
-// Differences names how the run differs from one of that service and scope.
-func (m *Manifest) Differences(baseURL string, scope Scope) []string {
-	var found []string
-	if !SameService(m.BaseURL, baseURL) {
-		found = append(found, fmt.Sprintf("base URL %s instead of %s", m.BaseURL, baseURL))
-	}
-	return append(found, m.Parameters.Differences(scope)...)
 }

@@ -11,86 +11,28 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// RefusedError says that a run does not fit what is at the destination: a
-// matter of the user's settings, found before anything is requested.
-type RefusedError struct {
-	// Reason says what is there, what differs and what to do.
-	Reason string
+// Pointer is _snapshots/<date>.json or _as_of/<date>.json: the run that is the snapshot of that date.
+type Pointer struct {
+	RunID          string `json:"run_id"`
+	Manifest       string `json:"manifest"`
+	ManifestSHA256 string `json:"manifest_sha256"`
 }
 
-func (e *RefusedError) Error() string { return e.Reason }
-
-// Candidate is a run that wants to become the snapshot of its date.
-type Candidate struct {
-	// Run is empty for a run that has no plan yet.
-	Run  string
-	Kind Kind
-	Date string
-	// BaseURL and Scope are the service it reads and what it covers.
-	BaseURL string
-	Scope   Scope
-	// Today is set if the date is the day on which the run was planned.
-	Today bool
-	// Replace is set if --replace was given.
-	Replace bool
+// Latest is _latest.json: the newest published full run that is not restricted to some schools.
+type Latest struct {
+	RunID        string `json:"run_id"`
+	SnapshotDate string `json:"snapshot_date"`
+	Manifest     string `json:"manifest"`
 }
 
-// check returns a *RefusedError if the run may not replace the current one.
-func (c *Candidate) check(current *Manifest) error {
-	if c.Replace {
-		return nil
-	}
-	what := "the snapshot of " + c.Date
-	if c.Kind == AsOf {
-		what = "the enrollment as of " + c.Date
-	}
-	differs := current.Differences(c.BaseURL, c.Scope)
-	if len(differs) > 0 {
-		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); --replace replaces it",
-			what, current.RunID, strings.Join(differs, ", "))}
-	}
-	if c.Kind == Full && !c.Today {
-		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, and that date is past; --replace replaces it",
-			what, current.RunID)}
-	}
-	return nil
-}
-
-// CheckReplace returns the run that the candidate would replace; nil if there is
-// none. It fails with a *RefusedError if it may not: the scope or the service
-// differs, or the date of a full snapshot is past. As-of runs may replace one
-// of equal scope whatever the day, and delta runs replace nothing.
-func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
-	pointer, current, err := c.readCurrent(ctx, run.Kind, run.Date)
-	switch {
-	case pointer == nil && err == nil:
-		return nil, nil
-	case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
-		if !run.Replace {
-			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); --replace replaces it",
-				PointerPath(run.Kind, run.Date), err)}
-		}
-		if pointer != nil {
-			return &Manifest{RunID: pointer.RunID}, nil
-		}
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case current.RunID == run.Run:
-		return nil, nil
-	}
-	return current, run.check(current)
-}
-
-// Current returns the manifest of the current run of the date, or nil if there is none.
+// Current returns the manifest of the run that is the snapshot of the date, or nil.
 func (c Catalog) Current(ctx context.Context, kind Kind, date string) (*Manifest, error) {
 	_, manifest, err := c.readCurrent(ctx, kind, date)
 	return manifest, err
 }
 
-// readCurrent returns the pointer of a date and the manifest that it names,
-// both nil if there is no pointer. ErrNotFound says that there is a pointer and
-// no manifest.
+// readCurrent returns the pointer of a date and the manifest that it names, both nil if there is no pointer.
+// ErrNotFound means that there is a pointer but no manifest.
 func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Pointer, *Manifest, error) {
 	path := PointerPath(kind, date)
 	if path == "" {
@@ -107,51 +49,37 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 	return pointer, manifest, err
 }
 
-// newestFull returns the published full run of the newest date that fits; nil
-// if there is none.
-func (c Catalog) newestFull(ctx context.Context, fits func(*Manifest) bool) (*Manifest, error) {
-	return c.newest(ctx, Full, fits)
-}
-
-// newest returns the published run of a kind, of the newest date, that fits;
-// nil if there is none, as of delta runs, which have no pointers. Pointers and
-// manifests that cannot be read are passed over.
-func (c Catalog) newest(ctx context.Context, kind Kind, fits func(*Manifest) bool) (*Manifest, error) {
-	folder, _, found := strings.Cut(PointerPath(kind, ""), "/")
-	if !found {
+// LatestRun returns the manifest of the run that _latest.json names, or nil.
+func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
+	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath)
+	if errors.Is(err, sink.ErrNotFound) {
 		return nil, nil
 	}
-	entries, err := sink.ListAll(ctx, c, folder+"/")
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range slices.Backward(entries) {
-		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path)
-		if err == nil {
-			var manifest *Manifest
-			manifest, err = c.ReadManifest(ctx, pointer.RunID)
-			if err == nil && manifest.Kind == kind && manifest.Status == Published && fits(manifest) {
-				return manifest, nil
-			}
-		}
-		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
-			return nil, err
-		}
+	manifest, err := c.ReadManifest(ctx, latest.RunID)
+	if errors.Is(err, sink.ErrNotFound) {
+		err = fmt.Errorf("read %s: %w: the manifest of run %s is missing", LatestPath, sink.ErrDamaged, latest.RunID)
 	}
-	return nil, nil
+	return manifest, err
 }
 
-// PreviousFull returns the newest published full snapshot of the same service
-// and scope other than the run itself, with which the run is compared; nil if
-// there is none.
+// NewestUnfiltered returns the newest published full run that is not restricted to some schools, or nil.
+func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
+	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
+}
+
+// PreviousFull returns the newest published full snapshot with the service and scope of the plan, other than the plan's
+// own run, or nil. The run's checks compare it with that snapshot.
 func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error) {
 	return c.newestFull(ctx, func(m *Manifest) bool {
 		return m.RunID != plan.RunID && m.Covers(plan.BaseURL, plan.Scope)
 	})
 }
 
-// FindEqual returns the published run of that kind, date, service and scope; nil
-// if there is none. Of several delta runs it is the one published last.
+// FindEqual returns the published run of that kind, date, service and scope, or nil. Of several delta runs it returns
+// the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
 	if kind != Delta {
 		current, err := c.Current(ctx, kind, date)
@@ -174,9 +102,9 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 	return last, nil
 }
 
-// Baseline returns the run to compare another with: the run that it replaces if service and scope are equal, otherwise the
-// newest earlier published run of the same kind, service and scope. It returns nil if there is none, and for delta runs,
-// which cover different spans of time.
+// Baseline returns the run to compare run with, or nil: the one it replaces if service and scope are equal, else the
+// newest earlier published run of the same kind, service and scope. Delta runs have none, because they do not cover
+// equal spans of time.
 func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error) {
 	if run.Kind == Delta {
 		return nil, nil
@@ -191,22 +119,48 @@ func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error)
 		}
 	}
 	return c.newest(ctx, run.Kind, func(m *Manifest) bool {
-		stands := m.SnapshotDate < run.SnapshotDate || m.SnapshotDate == run.SnapshotDate && run.Status == ""
-		return stands && m.RunID != run.RunID && m.Covers(run.BaseURL, run.Parameters.Scope)
+		earlier := m.SnapshotDate < run.SnapshotDate || m.SnapshotDate == run.SnapshotDate && run.Status == ""
+		return earlier && m.RunID != run.RunID && m.Covers(run.BaseURL, run.Parameters.Scope)
 	})
 }
 
-func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
-	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
+// newestFull returns the published full run of the newest date that matches, or nil.
+func (c Catalog) newestFull(ctx context.Context, match func(*Manifest) bool) (*Manifest, error) {
+	return c.newest(ctx, Full, match)
 }
 
-// updateLatest makes _latest.json name the newest published full run that is
-// not restricted to some schools. The newest is looked for after the document
-// was read that is to be replaced, so of two publishers the one that saw less
-// is refused and looks again.
+// newest returns the published run of a kind, of the newest date, that matches, or nil. Delta runs have no pointers and
+// are never found. Unreadable pointers and manifests are skipped.
+func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
+	folder, _, found := strings.Cut(PointerPath(kind, ""), "/")
+	if !found {
+		return nil, nil
+	}
+	entries, err := sink.ListAll(ctx, c, folder+"/")
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range slices.Backward(entries) {
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path)
+		if err == nil {
+			var manifest *Manifest
+			manifest, err = c.ReadManifest(ctx, pointer.RunID)
+			if err == nil && manifest.Kind == kind && manifest.Status == Published && match(manifest) {
+				return manifest, nil
+			}
+		}
+		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// updateLatest makes _latest.json name the newest unfiltered published full run. It looks for that run after reading
+// the document it replaces, so of two publishers the one that saw less gets a conflict and looks again.
 func (c Catalog) updateLatest(ctx context.Context) error {
 	return sink.Swap(ctx, LatestPath, func() error {
-		standing, version, err := ReadDocument[Latest](ctx, c, LatestPath)
+		current, version, err := ReadDocument[Latest](ctx, c, LatestPath)
 		when := sink.Condition{Version: version}
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
@@ -228,7 +182,7 @@ func (c Catalog) updateLatest(ctx context.Context) error {
 			return sink.ErrConflict // a run may have been published since: look again
 		}
 		latest := latestOf(newest)
-		if standing != nil && *standing == latest {
+		if current != nil && *current == latest {
 			return nil
 		}
 		return c.WriteDocument(ctx, LatestPath, latest, when)

@@ -12,27 +12,23 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// publishLock is the lock that publishers of a destination hold.
-const PublishLock = "publish"
-
 // PublishOptions are the options of Publish.
 type PublishOptions struct {
-	// Now tells the time.
+	// Now returns the current time.
 	Now func() time.Time
-	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow,
-	// besides what the plan allows.
+	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow, even if the plan does not.
 	Replace, AcceptBaseURL bool
-	// Accepted are the reasons to hold the run back that were overruled by hand.
+	// Accepted are the reasons for holding the run that the operator overruled.
 	Accepted []string
 }
 
-// Publish makes a staged run visible, and is done once it returns a manifest:
-// called again, after it was killed or not, it goes on where it stopped. A
-// *RefusedError says that the run may not replace the current one; nothing is
-// visible then. An *UnfinishedError comes with the manifest: the run is the snapshot of
-// its date, and a step after that failed. ErrConflict says that another run, planned later, took the date
-// while this one published; the manifest tells that this one is replaced.
-// ErrStagedLost says that nothing is visible and the run has to be run again.
+// Publish makes a staged run visible, or finishes an interrupted Publish of it. Once it returns a manifest, the run is
+// published.
+//
+// A *RefusedError means that the run may not replace the current one and nothing is visible. An *UnfinishedError comes
+// with the manifest: the run is the snapshot of its date, but a later step failed. ErrConflict means that a run planned
+// later took the date; the status in the manifest is replaced. ErrStagedLost means that nothing is visible and the run
+// has to be run again.
 func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions) (_ *Manifest, err error) {
 	unlock, err := c.lockPublishing(ctx)
 	if err != nil {
@@ -58,7 +54,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	default:
 		manifest, err := c.ReadManifest(ctx, run)
 		if err == nil {
-			// Another process may have gone on staging the run.
+			// Another process may have continued to stage the run.
 			err = unfinished(c.RemoveStaging(ctx, run))
 		}
 		if !errors.Is(err, sink.ErrNotFound) {
@@ -78,10 +74,9 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	return c.applyChange(ctx, change, version)
 }
 
-// beginPublishing checks that the run may replace the current one, stages the
-// ledger and writes the change, over the damaged one of that version if there
-// is one. If another process was faster its change counts; nil says that it has
-// made it already.
+// beginPublishing checks that the run may replace the current one, stages the ledger and writes the change, replacing a
+// damaged one of the given version. If another process was faster, its change is returned, or nil if it is already
+// complete.
 func (c Catalog) beginPublishing(
 	ctx context.Context, g *StagedRun, opts PublishOptions, damaged string,
 ) (*Change, string, error) {
@@ -105,7 +100,7 @@ func (c Catalog) beginPublishing(
 		claim.Replaces = append(claim.Replaces, replaced.RunID)
 		manifest.Replaces = claim.Replaces
 	}
-	err = c.settleDestination(ctx, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
+	err = c.claimDestination(ctx, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
 	if err != nil {
 		return nil, "", err
 	}
@@ -137,7 +132,7 @@ func (c Catalog) beginPublishing(
 	}
 	err = c.beginChange(ctx, change, damaged)
 	if err != nil && !errors.Is(err, sink.ErrConflict) {
-		// It may have been written anyway, and then needs the ledger.
+		// The change may have been written despite the error, and then it needs the ledger.
 		if _, _, readErr := c.Read(ctx, ChangePath(run)); errors.Is(readErr, sink.ErrNotFound) {
 			err = errors.Join(err, c.Abort(ctx, run, ledger))
 		}
@@ -153,32 +148,4 @@ func (c Catalog) beginPublishing(
 		}
 	}
 	return current, version, nil
-}
-
-// currentChange reads the change of a run; nil if there is none.
-func (c Catalog) CurrentChange(ctx context.Context, run string) (*Change, string, error) {
-	change, version, err := c.readChange(ctx, run)
-	if errors.Is(err, sink.ErrNotFound) {
-		return nil, "", nil
-	}
-	return change, version, err
-}
-
-// ReadManifest reads the manifest of a run: ErrNotFound if it is not published,
-// ErrDamaged.
-func (c Catalog) ReadManifest(ctx context.Context, run string) (*Manifest, error) {
-	manifest, _, err := c.readManifest(ctx, run)
-	return manifest, err
-}
-
-func (c Catalog) readManifest(ctx context.Context, run string) (*Manifest, string, error) {
-	path := ManifestPath(run)
-	manifest, version, err := ReadDocument[Manifest](ctx, c, path)
-	if err != nil {
-		return nil, version, err
-	}
-	if manifest.RunID != run {
-		return nil, version, fmt.Errorf("read %s: %w: it is the manifest of another run", path, sink.ErrDamaged)
-	}
-	return manifest, version, nil
 }

@@ -8,10 +8,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
-	"github.com/stretchr/testify/require"
 )
 
 // TestDirSyncsFoldersOfOthers takes over from a publisher that was killed after its last rename. The folders it

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestPublish(t *testing.T) {

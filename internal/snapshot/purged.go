@@ -11,13 +11,13 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// PurgedSchools counts schools that were purged from the destination on a day.
+// PurgedSchools counts the schools that were purged from the destination on a day.
 type PurgedSchools struct {
 	Date    string `json:"purged_on"`
 	Schools int    `json:"schools"`
 }
 
-// purgeRecord is what a run needs to know of a purge's report (maintenance.PurgeReport).
+// purgeRecord is the part of a purge's report (maintenance.PurgeReport) that concerns runs.
 type purgeRecord struct {
 	Asked struct {
 		Districts []string `json:"districts"`
@@ -28,10 +28,9 @@ type purgeRecord struct {
 	FinishedAt time.Time `json:"finished_at"`
 }
 
-// PurgedBefore counts the schools of a plan that a purge has removed from the
-// destination, by the day of their last purge: the service still lists them, so
-// the run exports them again. It goes by the reports of purges, which are never
-// removed; the report of an unfinished purge counts too.
+// PurgedBefore counts, by the day of their last purge, the schools of a plan that were purged from the destination. The
+// service still lists them, so the run exports them again. The counts come from the reports of purges, finished or not,
+// which are never removed.
 func (c Catalog) PurgedBefore(ctx context.Context, plan *Plan) ([]PurgedSchools, error) {
 	entries, err := sink.ListAll(ctx, c, PurgesPrefix)
 	if err != nil {

@@ -3,10 +3,11 @@ package snapshot_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
-	"github.com/stretchr/testify/require"
 )
 
 // TestHoldRun holds a run by several processes at once.

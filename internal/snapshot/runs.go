@@ -5,40 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/sink"
 	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
 )
 
-// files returns the data files of the run, by path.
-func (m *Manifest) Files() []sink.File {
-	var files []sink.File
-	for _, table := range m.Tables {
-		files = append(files, table.Files...)
-	}
-	slices.SortFunc(files, func(a, b sink.File) int { return cmp.Compare(a.Path, b.Path) })
-	return files
-}
-
-// RunFoldersWith returns the runs, escaped as in paths, whose folder has a document of that name.
-func RunFoldersWith(entries []sink.Entry, name string) []string {
-	var runs []string
-	for _, entry := range entries {
-		if folder, found := strings.CutSuffix(entry.Path, "/"+name); found {
-			runs = append(runs, strings.TrimPrefix(folder, RunsPrefix))
-		}
-	}
-	return runs
-}
-
-// DocumentPath returns the path of a document of a run, whose name is escaped.
-func DocumentPath(run, name string) string { return RunsPrefix + run + "/" + name }
-
-// publishedRuns reads the manifests of the published and replaced runs, by run;
-// those that cannot be read are the second result. Runs that are being published
-// are left out.
+// PublishedRuns reads the manifests of the published and replaced runs, by run. The second result joins the errors of
+// those that cannot be read. Runs that are being published are left out.
 func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, unreadable, err error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
@@ -78,36 +56,20 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 	return runs, errors.Join(damaged...), nil
 }
 
-// each calls do for every item, several at once, and returns the first error.
-func each[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, item := range items {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return do(ctx, i, item)
-		})
+// DeltaRuns returns the published delta runs in the order of their plans. An unreadable manifest is an error, because
+// it may be a delta run's.
+func (c Catalog) DeltaRuns(ctx context.Context) ([]*Manifest, error) {
+	runs, unreadable, err := c.PublishedRuns(ctx)
+	if err := errors.Join(err, unreadable); err != nil {
+		return nil, fmt.Errorf("look for delta runs: %w", err)
 	}
-	return group.Wait()
+	deltas := slices.SortedFunc(maps.Values(runs), ByPlan)
+	return slices.DeleteFunc(deltas, func(m *Manifest) bool { return m.Kind != Delta || m.Status != Published }), nil
 }
 
-// LatestRun returns the manifest of the run that _latest.json names; nil if
-// there is none.
-func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
-	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath)
-	if errors.Is(err, sink.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := c.ReadManifest(ctx, latest.RunID)
-	if errors.Is(err, sink.ErrNotFound) {
-		err = fmt.Errorf("read %s: %w: the manifest of run %s is missing", LatestPath, sink.ErrDamaged, latest.RunID)
-	}
-	return manifest, err
+// ByPlan compares published runs by when they were planned.
+func ByPlan(a, b *Manifest) int {
+	return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
 }
 
 // NewestRun returns the run whose plan was written last; empty if there is none.
@@ -130,11 +92,21 @@ func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 	return plan.RunID, nil
 }
 
-// paths returns the set of the paths of the run's data files.
-func (m *Manifest) Paths() map[string]bool {
-	paths := make(map[string]bool)
-	for _, file := range m.Files() {
-		paths[file.Path] = true
+// FilesOfDate lists the data files of a date, of all runs.
+func (c Catalog) FilesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
+	tables := schemas.Tables()
+	found := make([][]string, len(tables))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sink.MaxConcurrency)
+	for i, table := range tables {
+		group.Go(func() error {
+			entries, err := sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
+			for _, entry := range entries {
+				found[i] = append(found[i], entry.Path)
+			}
+			return err
+		})
 	}
-	return paths
+	err := group.Wait()
+	return slices.Concat(found...), err
 }

@@ -21,7 +21,7 @@ const (
 	StateReplaced   = Replaced
 )
 
-// RunState tells how far a run is.
+// RunState is how far a run has come.
 type RunState struct {
 	RunID        string `json:"run_id"`
 	Kind         Kind   `json:"kind"`
@@ -29,8 +29,7 @@ type RunState struct {
 	State        string `json:"state"`
 	// PlannedAt is when the run was planned; zero if its plan cannot be read.
 	PlannedAt time.Time `json:"planned_at"`
-	// LastProgress is the last sign of life: when something of the run was last
-	// written. A process at work writes at least every five minutes.
+	// LastProgress is when something of the run was last written. A working process writes at least every five minutes.
 	LastProgress time.Time `json:"last_progress"`
 	// Staged is how many of the run's Tasks are staged. For a published run both are as in its plan.
 	Staged int `json:"staged"`
@@ -39,12 +38,12 @@ type RunState struct {
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
-	// Rows, Bytes and Duration, from plan to publishing, are of a run that is or
-	// was published. The files of a replaced run are gone.
+	// Rows, Bytes and Duration (from plan to publishing) are set for published and replaced runs. The files of a replaced
+	// run are removed.
 	Rows     int64         `json:"rows"`
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"duration_ns"`
-	// Reasons say why a held run is held, unless it is superseded.
+	// Reasons are why a held run is held, unless it is superseded.
 	Reasons []string `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
@@ -74,7 +73,7 @@ func (c Catalog) Runs(ctx context.Context) ([]RunState, error) {
 		if n < 0 {
 			n = len(entries)
 		}
-		if n == 0 { // a file that lies beside the runs' folders
+		if n == 0 { // a file beside the runs' folders
 			entries = entries[1:]
 			continue
 		}
@@ -105,8 +104,7 @@ func (s *RunState) compare(other *RunState) int {
 	return cmp.Or(s.PlannedAt.Compare(other.PlannedAt), s.planWritten.Compare(other.planWritten), cmp.Compare(s.RunID, other.RunID))
 }
 
-// supersededBy returns the run that was published for the date of a held run
-// after that was held, or was planned later.
+// supersededBy returns the run of the held run's date that was published after the run was held, or planned later.
 func supersededBy(held *RunState, runs []RunState) string {
 	for i := range runs {
 		r := &runs[i]
@@ -118,7 +116,7 @@ func supersededBy(held *RunState, runs []RunState) string {
 	return ""
 }
 
-// runFolder is what lies in the folder of a run.
+// runFolder is the contents of a run's folder.
 type runFolder struct {
 	path     string
 	modified map[string]time.Time // by name below path
@@ -129,7 +127,7 @@ func (f *runFolder) has(name string) bool {
 	return ok
 }
 
-// runState returns the state of the run in a folder, or nil if the folder is not a run.
+// runState returns the state of the run in a folder, or nil if the folder does not hold a run.
 func (c Catalog) runState(
 	ctx context.Context, path string, entries []sink.Entry, staged time.Time,
 ) (*RunState, error) {
@@ -161,8 +159,8 @@ func (c Catalog) runState(
 	return state, c.unpublished(ctx, folder, plan, staged, state)
 }
 
-// readInto reads a document of a run. One that is damaged or gone is a problem
-// of the run and gives nil.
+// readInto reads a document of a run. If it is damaged or missing, that is added to the run's problems and the result
+// is nil.
 func readInto[T any](ctx context.Context, store sink.Store, path string, state *RunState) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)
 	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {

@@ -13,25 +13,23 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// draftBuffer collects the many small writes of a Parquet file's footer.
+// draftBuffer collects the many small writes of a Parquet footer.
 const draftBuffer = 64 << 10
 
-// Tables makes the table files of one run and keeps their buffers for the next
-// file. It may be used by many goroutines.
+// Tables creates the table files of one run and reuses their buffers. It is safe for concurrent use.
 type Tables struct {
 	catalog Catalog
 	run     string
 	pool    *parquetfile.Pool
 }
 
-// NewTables returns a maker of table files.
+// NewTables returns a Tables for a run.
 func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// TableFile is a file of a table on its way to being staged. It must be ended
-// by Stage or Abort; Abort after Stage does nothing. It belongs to one
-// goroutine at a time.
+// TableFile is a table's file that is being written. It must be ended by Stage or Abort; Abort after Stage does
+// nothing. It is not safe for concurrent use.
 type TableFile struct {
 	path   string
 	pool   *parquetfile.Pool
@@ -52,7 +50,7 @@ func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) 
 	}, nil
 }
 
-// Append appends the rows of the batch that count, in their order.
+// Append appends the rows of the batch.
 func (f *TableFile) Append(batch *rows.Batch) error {
 	if f.writer == nil {
 		return fmt.Errorf("append rows to %s: the file is closed", f.path)
@@ -63,8 +61,8 @@ func (f *TableFile) Append(batch *rows.Batch) error {
 	return nil
 }
 
-// Stage ends the file, reads it back, and stages it. The staged file is a complete Parquet file with the appended rows, and
-// its hash was computed from the bytes read.
+// Stage ends the file, reads it back and stages it. The result is a complete Parquet file with as many rows as were
+// appended, and its hash is of the bytes read back.
 func (f *TableFile) Stage(ctx context.Context) (sink.File, error) {
 	file, err := f.stage(ctx)
 	if err != nil {
@@ -101,7 +99,7 @@ func (f *TableFile) stage(ctx context.Context) (sink.File, error) {
 	return sink.File{Path: f.path, Rows: rowCount, Bytes: size, SHA256: hash, Staged: staged}, nil
 }
 
-// release gives the writer's buffers back.
+// release returns the writer's buffers to the pool.
 func (f *TableFile) release() {
 	if f.writer != nil {
 		f.pool.Put(f.writer)
@@ -109,14 +107,13 @@ func (f *TableFile) release() {
 	}
 }
 
-// Abort drops the file.
+// Abort discards the file.
 func (f *TableFile) Abort() error {
 	f.release()
 	return f.draft.Abort()
 }
 
-// inspect reads a Parquet file, compares its number of rows and returns the
-// hash of its bytes.
+// inspect checks the number of rows of a Parquet file and returns the hash of its bytes.
 func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (string, error) {
 	hash, err := sink.HashFile(ctx, file, size)
 	if err != nil {
@@ -130,4 +127,59 @@ func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (strin
 		return "", fmt.Errorf("its footer counts %d rows, %d were written", info.Rows, rowCount)
 	}
 	return hash, nil
+}
+
+// ReadStaged passes the rows of a staged file to use, page by page. The batch is reused, and the table may have only
+// some of the file's columns. The error wraps errors.ErrUnsupported if the store cannot read staged files.
+func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, table *schemas.Table, use func(*rows.Batch) error) (err error) {
+	reader, ok := c.Store.(sink.StagedReader)
+	if !ok {
+		return fmt.Errorf("read back %s: %w", file.Path, errors.ErrUnsupported)
+	}
+	object, err := reader.OpenStaged(ctx, run, file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	if object.Size() != file.Bytes {
+		return fmt.Errorf("read back %s: it has %d bytes, %d were staged", file.Path, object.Size(), file.Bytes)
+	}
+	if err := ReadRows(object, object.Size(), table, use); err != nil {
+		return fmt.Errorf("read back %s: %w", file.Path, err)
+	}
+	return nil
+}
+
+// ReadRows passes the rows of a Parquet file of the given size to use, page by page. The batch is reused.
+func ReadRows(file io.ReaderAt, size int64, table *schemas.Table, use func(*rows.Batch) error) (err error) {
+	reader, err := parquetfile.NewReader(file, size, table)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	batch := rows.New(table)
+	for {
+		batch.Reset()
+		err := reader.Read(batch)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = use(batch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// SelectColumns returns the table with only the named columns, for reading.
+func SelectColumns(table *schemas.Table, columns ...string) *schemas.Table {
+	some := &schemas.Table{Name: table.Name}
+	for _, name := range columns {
+		if at := table.Column(name); at >= 0 {
+			some.Columns = append(some.Columns, table.Columns[at])
+		}
+	}
+	return some
 }

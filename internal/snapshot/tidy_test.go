@@ -3,10 +3,11 @@ package snapshot_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
-	"github.com/stretchr/testify/require"
 )
 
 // TestTidy drops what another process of a published run goes on to stage, and

@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
-	"github.com/stretchr/testify/require"
 )
 
 var ErrKilled = errors.New("the process was killed")

@@ -8,21 +8,19 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// HeartbeatInterval is how often a process that works on a run gives a sign of life:
-// users are promised one every five minutes at least.
+// HeartbeatInterval is how often a process that works on a run writes its heartbeat. Users are promised one at least
+// every five minutes.
 const HeartbeatInterval = 4 * time.Minute
 
-// Heartbeat is alive.json: a process works on the run. Only the time of
-// writing counts, which the store records.
+// Heartbeat is alive.json: a process is working on the run. Only the modification time that the store records counts.
 type Heartbeat struct {
 	WrittenAt time.Time `json:"written_at"`
 	PID       int       `json:"pid"`
 	Host      string    `json:"host"`
 }
 
-// KeepAlive writes signs of life of a run until stop is called, which removes
-// the last one. Clean relies on them on stores that have no locks. If a sign
-// cannot be written, the error is passed to failed and otherwise ignored.
+// KeepAlive writes heartbeats for a run until stop is called, which removes the last one. Clean relies on them on
+// stores without locks. Errors are passed to failed and otherwise ignored.
 func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -31,7 +29,7 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 		ticker := time.NewTicker(HeartbeatInterval)
 		defer ticker.Stop()
 		for {
-			if err := c.giveSign(ctx, run); err != nil && ctx.Err() == nil {
+			if err := c.writeHeartbeat(ctx, run); err != nil && ctx.Err() == nil {
 				failed(err)
 			}
 			select {
@@ -52,7 +50,7 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 	}
 }
 
-func (c Catalog) giveSign(ctx context.Context, run string) error {
+func (c Catalog) writeHeartbeat(ctx context.Context, run string) error {
 	host, _ := os.Hostname() // It is only shown.
 	sign := Heartbeat{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
 	return c.WriteDocument(ctx, AlivePath(run), sign, sink.Condition{})

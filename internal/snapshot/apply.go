@@ -1,0 +1,215 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Apply writes a change and applies it. After ErrConflict or ErrStagedLost the run is unchanged.
+func (c Catalog) Apply(ctx context.Context, change *Change) error {
+	err := c.beginChange(ctx, change, "")
+	if errors.Is(err, sink.ErrConflict) {
+		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
+	}
+	if err != nil {
+		return fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
+	}
+	_, err = c.applyChange(ctx, change, "")
+	return err
+}
+
+// beginChange writes the change, replacing a damaged one of the given version if there is one. It returns ErrConflict
+// if another change of the run has begun.
+func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string) error {
+	return c.WriteDocument(ctx, ChangePath(change.RunID), change, sink.Condition{Absent: damaged == "", Version: damaged})
+}
+
+// applyChange does the remaining steps of a change and returns the manifest of its run.
+//
+// ErrConflict means that the change was given up because another run has the date or another process has changed the
+// run. ErrStagedLost means that it was undone because the store has lost staged files. An *UnfinishedError means that
+// the change is visible but a later step failed.
+func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
+	a := &applying{catalog: c, change: change, version: version}
+	err := a.run(ctx)
+	undo := errors.Is(err, sink.ErrStagedLost)
+	if !change.Publishes() {
+		undo = undo || errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrVersionRefused)
+	}
+	if undo {
+		err = a.undo(ctx, err)
+	}
+	if err != nil {
+		return a.manifest, fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
+	}
+	return a.manifest, nil
+}
+
+// run does the steps: files, manifest, pointer, then the removal of what readers no longer find, the change last.
+func (a *applying) run(ctx context.Context) error {
+	if !a.change.Prunes() {
+		if err := a.writeManifest(ctx); err != nil {
+			return err
+		}
+	}
+	lost, err := a.movePointer(ctx)
+	if err != nil {
+		return err
+	}
+	if lost {
+		if err := a.withdraw(ctx); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: a run planned later was published as the snapshot of %s", sink.ErrConflict, a.change.SnapshotDate)
+	}
+	err = a.finish(ctx)
+	if a.change.Publishes() {
+		err = unfinished(err) // The run is published now, even if a later step fails.
+	}
+	return err
+}
+
+// writeManifest commits the files and writes the manifest. The manifest of a published run is written once, so that its
+// hash in the pointer stays valid.
+func (a *applying) writeManifest(ctx context.Context) error {
+	path := ManifestPath(a.change.RunID)
+	after, err := EncodeDocument(a.change.After)
+	if err != nil {
+		return err
+	}
+	var overtaken error
+	err = sink.Swap(ctx, path, func() error {
+		version, err := a.readManifest(ctx)
+		switch {
+		case errors.Is(err, sink.ErrNotFound) && a.change.Publishes():
+		case errors.Is(err, sink.ErrNotFound):
+			overtaken = fmt.Errorf("%w: the run was removed", sink.ErrConflict)
+			return nil
+		case err != nil:
+			return err
+		case a.change.Publishes(), a.hash == sink.Hash(after):
+			return nil
+		case a.hash != a.change.Before:
+			overtaken = fmt.Errorf("%w: its manifest has changed", sink.ErrConflict)
+			return nil
+		}
+		if err := sink.CommitAll(ctx, a.catalog, a.change.RunID, a.change.files()); err != nil {
+			// Missing files may have been published and then replaced.
+			if _, readErr := a.readManifest(ctx); errors.Is(err, sink.ErrStagedLost) && a.change.Publishes() && readErr == nil {
+				return nil
+			}
+			return err
+		}
+		err = a.catalog.WriteDocument(ctx, path, a.change.After, sink.Condition{Absent: version == "", Version: version})
+		if err == nil {
+			a.manifest, a.hash = a.change.After, sink.Hash(after)
+		}
+		return err
+	})
+	return cmp.Or(err, overtaken)
+}
+
+// movePointer updates the pointer of the date. It returns true if the date belongs to another run. Delta runs have no
+// pointer.
+func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
+	c := a.change
+	path := PointerPath(c.Kind, c.SnapshotDate)
+	if c.Publishes() && a.manifest.Status != Published {
+		return true, nil
+	}
+	if path == "" {
+		return false, nil
+	}
+	mine := Pointer{RunID: c.RunID, Manifest: ManifestPath(c.RunID), ManifestSHA256: a.hash}
+	err = sink.Swap(ctx, path, func() error {
+		lost = false
+		current, version, err := ReadDocument[Pointer](ctx, a.catalog, path)
+		unreadable := errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
+		switch {
+		case err != nil && !unreadable:
+			return err
+		case c.Publishes() && !unreadable && current.RunID != c.RunID:
+			var over bool
+			if lost, over, err = a.losesTo(ctx, current.RunID); lost || over || err != nil {
+				return err
+			}
+		case c.Publishes() && !unreadable:
+			return nil
+		case !c.Publishes() && (unreadable || current.RunID != c.RunID):
+			return nil // Verify reports an unreadable pointer.
+		case c.Prunes():
+			return a.catalog.Remove(ctx, path)
+		case !c.Publishes() && *current == mine:
+			return nil
+		}
+		return a.catalog.WriteDocument(ctx, path, mine, sink.Condition{Absent: version == "", Version: version})
+	})
+	return lost, err
+}
+
+// finish removes what readers no longer find, then the change.
+func (a *applying) finish(ctx context.Context) error {
+	c := a.change
+	if c.Publishes() && c.Kind != Delta {
+		if err := a.replaceOthers(ctx); err != nil {
+			return err
+		}
+	}
+	if err := sink.RemoveAll(ctx, a.catalog, c.Remove); err != nil {
+		return err
+	}
+	switch {
+	case c.Publishes():
+		if err := a.catalog.RemoveStaging(ctx, c.RunID); err != nil {
+			return err
+		}
+	case c.Prunes():
+		if err := a.catalog.RemoveDocuments(ctx, c.RunID, runPath(c.RunID), ManifestPath(c.RunID)); err != nil {
+			return err
+		}
+	default:
+		if err := a.catalog.Sweep(ctx, c.RunID); err != nil {
+			return err
+		}
+	}
+	return a.end(ctx)
+}
+
+// undo removes what the change has made visible, then the change. If another process has replaced or removed the run,
+// files that the run had before are removed too.
+func (a *applying) undo(ctx context.Context, cause error) error {
+	c := a.change
+	named := make(map[string]bool)
+	manifest, err := a.catalog.ReadManifest(ctx, c.RunID)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+	case err != nil:
+		return errors.Join(cause, err)
+	case manifest.Status == Published:
+		named = manifest.Paths()
+		named[manifest.Ledger.Path] = true
+	}
+	paths := slices.Clone(c.Remove)
+	for _, file := range c.files() {
+		paths = append(paths, file.Path)
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
+	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
+		return errors.Join(cause, err)
+	}
+	if c.Publishes() {
+		err = a.catalog.dropLostTasks(ctx, c.RunID)
+		cause = &undoneError{cause}
+	} else {
+		err = errors.Join(a.catalog.AbortAll(ctx, c.RunID, c.files()), a.catalog.Sweep(ctx, c.RunID))
+	}
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	return errors.Join(cause, a.end(ctx))
+}

@@ -1,0 +1,58 @@
+package snapshot
+
+// checkSums adds up the check counts in a run's checkpoints.
+type checkSums struct {
+	counts   CheckCounts
+	terms    TermCounts
+	sessions map[string]bool
+}
+
+func newCheckSums() *checkSums {
+	return &checkSums{counts: make(CheckCounts), terms: make(TermCounts), sessions: make(map[string]bool)}
+}
+
+func (s *checkSums) add(checkpoint *Checkpoint) {
+	s.counts.Add(checkpoint.Checks)
+	s.terms.Merge(checkpoint.Terms)
+	for _, session := range checkpoint.Sessions {
+		s.sessions[session] = true
+	}
+}
+
+// list returns the checks that were made for at least one school, in the order of checkMeanings.
+func (s *checkSums) list(ledger []LedgerRow) []Check {
+	s.countUnknownTerms(ledger)
+	checks := []Check{}
+	for _, m := range checkMeanings {
+		if n := s.counts[m.name]; n.Schools > 0 {
+			checks = append(checks, Check{Check: m.name, Table: checkedTable, Count: n.Count, Schools: n.Schools})
+		}
+	}
+	return checks
+}
+
+// countUnknownTerms compares the terms of all results with the enrollment sessions of all schools. It cannot be done
+// per school because results follow the student: a transfer student's result may have a term of the former district.
+// Results of schools whose academic years are not in the run are not checked.
+func (s *checkSums) countUnknownTerms(ledger []LedgerRow) {
+	covered := make(map[string]bool)
+	for i := range ledger {
+		if row := &ledger[i]; row.Dataset == yearsDataset && row.Status == StatusOK {
+			covered[row.SchoolBid] = true
+		}
+	}
+	var n CheckCount
+	for i := range ledger {
+		if row := &ledger[i]; row.Dataset == resultsDataset && row.Status == StatusOK && covered[row.SchoolBid] {
+			n.Schools++
+		}
+	}
+	for school, terms := range s.terms {
+		for term, results := range terms {
+			if covered[school] && !s.sessions[term] {
+				n.Count += results
+			}
+		}
+	}
+	s.counts[CheckUnknownTerm] = n
+}

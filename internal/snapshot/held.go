@@ -1,0 +1,43 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// Held is held.json: why a staged run is not published.
+type Held struct {
+	Reasons []string `json:"reasons"`
+	// FailedSchools reports whether the first reason is that schools failed, which running again may fix.
+	FailedSchools bool `json:"failed_schools"`
+}
+
+// OtherReasons reports whether the run is held for a reason other than failed schools.
+func (h *Held) OtherReasons() bool {
+	return len(h.Reasons) > 1 || len(h.Reasons) == 1 && !h.FailedSchools
+}
+
+// Hold records why a staged run is not published.
+func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
+	held.Reasons = orEmpty(held.Reasons)
+	return c.WriteDocument(ctx, HeldPath(run), held, sink.Condition{})
+}
+
+// ReadHeld reads what Hold wrote. It has no reasons if the run is not held.
+func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
+	held, _, err := ReadDocument[Held](ctx, c, HeldPath(run))
+	if errors.Is(err, sink.ErrNotFound) {
+		return Held{}, nil
+	}
+	if err != nil {
+		return Held{}, err
+	}
+	return *held, nil
+}
+
+// Release undoes Hold, because the run is being resumed or published.
+func (c Catalog) Release(ctx context.Context, run string) error {
+	return c.Remove(ctx, HeldPath(run))
+}

@@ -1,0 +1,54 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// PublishLock is the name of the lock that publishers of a destination hold.
+const PublishLock = "publish"
+
+// How long commands wait for a lock before they give up. Locks of a run are held only briefly by commands that look at
+// it.
+const (
+	publishPatience = 30 * time.Minute
+	runPatience     = 10 * time.Second
+)
+
+// HoldRunShared locks a run for a process that works on shard of shards, until release is called or the process ends.
+// Any number of processes may work on a run, but only one on each shard: the second gets a *LockedError, as does every
+// process while another holds the run with HoldRunExclusive.
+//
+// Shards of different counts may overlap, such as 0/1 and 1/3. An operator may finish the work of dead shards with
+// another count: both processes stage the buckets they have in common, and the checkpoint written last decides whose
+// files count.
+func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards int) (release func() error, err error) {
+	unlock, err := c.Lock(ctx, runLock(run), sink.Shared, runPatience)
+	if err != nil {
+		return nil, err
+	}
+	unlockShard, err := c.Lock(ctx, fmt.Sprintf("%s, shard %d of %d", runLock(run), shard, shards), sink.Exclusive, 0)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return func() error { return errors.Join(unlockShard(), unlock()) }, nil
+}
+
+// HoldRunExclusive locks a run for a process that removes or rewrites what it has staged or published, until release is
+// called or the process ends. It fails at once with a *LockedError while any process works on the run, whatever its
+// shard.
+func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func() error, err error) {
+	return c.Lock(ctx, runLock(run), sink.Exclusive, 0)
+}
+
+// runLock returns the name of the lock of a run.
+func runLock(run string) string { return "run " + run }
+
+// lockPublishing locks out other publishers of the destination.
+func (c Catalog) lockPublishing(ctx context.Context) (unlock func() error, err error) {
+	return c.Lock(ctx, PublishLock, sink.Exclusive, publishPatience)
+}

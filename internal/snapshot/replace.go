@@ -1,0 +1,80 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+)
+
+// RefusedError reports that a run does not fit the destination. It is a problem of the user's settings, found before
+// anything is requested.
+type RefusedError struct {
+	// Reason says what is there, what differs and what to do.
+	Reason string
+}
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Candidate is a run that is to become the snapshot of its date.
+type Candidate struct {
+	// Run is empty for a run that has no plan yet.
+	Run  string
+	Kind Kind
+	Date string
+	// BaseURL and Scope are the service it reads and what it covers.
+	BaseURL string
+	Scope   Scope
+	// Today is set if the date is the day on which the run was planned.
+	Today bool
+	// Replace is set if --replace was given.
+	Replace bool
+}
+
+// check returns a *RefusedError if the run may not replace the current one.
+func (c *Candidate) check(current *Manifest) error {
+	if c.Replace {
+		return nil
+	}
+	what := "the snapshot of " + c.Date
+	if c.Kind == AsOf {
+		what = "the enrollment as of " + c.Date
+	}
+	differs := current.Differences(c.BaseURL, c.Scope)
+	if len(differs) > 0 {
+		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); --replace replaces it",
+			what, current.RunID, strings.Join(differs, ", "))}
+	}
+	if c.Kind == Full && !c.Today {
+		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, and that date is past; --replace replaces it",
+			what, current.RunID)}
+	}
+	return nil
+}
+
+// CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
+// may not replace it: scope or service differ, or it is a full snapshot of a past date. As-of runs may replace one of
+// equal scope on any day, and delta runs replace nothing.
+func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, error) {
+	pointer, current, err := c.readCurrent(ctx, run.Kind, run.Date)
+	switch {
+	case pointer == nil && err == nil:
+		return nil, nil
+	case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
+		if !run.Replace {
+			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); --replace replaces it",
+				PointerPath(run.Kind, run.Date), err)}
+		}
+		if pointer != nil {
+			return &Manifest{RunID: pointer.RunID}, nil
+		}
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case current.RunID == run.Run:
+		return nil, nil
+	}
+	return current, run.check(current)
+}

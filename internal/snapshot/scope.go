@@ -1,0 +1,75 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The ways to partition the tables of per-school datasets.
+const (
+	NotPartitioned = "none"
+	ByDistrict     = "district"
+)
+
+// Scope is what a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
+// scopes are equal.
+type Scope struct {
+	Datasets     []string `json:"datasets"`
+	Schools      []string `json:"schools,omitempty"`
+	Districts    []string `json:"districts,omitempty"`
+	Perspectives string   `json:"perspectives"`
+	PartitionBy  string   `json:"partition_by"`
+	// ModifiedSince is the parameter as given, auto included.
+	ModifiedSince  string `json:"modified_since,omitempty"`
+	IncludeRemoved bool   `json:"include_removed,omitempty"`
+}
+
+// Filtered reports whether the run is restricted to some schools. Such a run never becomes _latest.json.
+func (s Scope) Filtered() bool { return len(s.Schools) > 0 || len(s.Districts) > 0 }
+
+// Equal reports whether two runs cover the same, in whatever order the user listed it.
+func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
+
+// Differences describes the settings in which s, an existing scope, differs from other.
+func (s Scope) Differences(other Scope) []string {
+	var found []string
+	list := func(flag string, a, b []string) {
+		if !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
+			found = append(found, flag)
+		}
+	}
+	value := func(flag, a, b string) {
+		if a != b {
+			found = append(found, fmt.Sprintf("%s %s instead of %s", flag, cmp.Or(a, "unset"), cmp.Or(b, "unset")))
+		}
+	}
+	list("--datasets", s.Datasets, other.Datasets)
+	list("--schools", s.Schools, other.Schools)
+	list("--districts", s.Districts, other.Districts)
+	value("--perspectives", s.Perspectives, other.Perspectives)
+	value("--partition-by", s.PartitionBy, other.PartitionBy)
+	value("--modified-since", s.ModifiedSince, other.ModifiedSince)
+	if s.IncludeRemoved != other.IncludeRemoved {
+		found = append(found, "--include-removed")
+	}
+	return found
+}
+
+// SameService reports whether two base URLs lead to the same service.
+func SameService(a, b string) bool { return CanonicalBaseURL(a) == CanonicalBaseURL(b) }
+
+// CanonicalBaseURL normalizes a base URL so that equal services have equal text: lower-case scheme and host, no default
+// port, no trailing slash. Text that is not an absolute URL, such as the name of the simulated service, is returned
+// unchanged.
+func CanonicalBaseURL(text string) string {
+	scheme, rest, absolute := strings.Cut(text, "://")
+	if !absolute {
+		return text
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	scheme, host = strings.ToLower(scheme), strings.ToLower(host)
+	defaultPort := map[string]string{"http": ":80", "https": ":443"}[scheme]
+	return strings.TrimRight(scheme+"://"+strings.TrimSuffix(host, defaultPort)+"/"+path, "/")
+}

@@ -1,0 +1,179 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// StagedTasks returns the checkpoints of staged tasks: they cover their task and the store holds their files, intact.
+// For damaged tasks there is a checkpoint, but files are missing or have changed.
+func (c Catalog) StagedTasks(ctx context.Context, plan *Plan) (staged map[Task]*Checkpoint, damaged []Task, err error) {
+	return c.stagedTasks(ctx, plan, c.Intact)
+}
+
+func (c Catalog) stagedTasks(ctx context.Context, plan *Plan, check fileCheck) (map[Task]*Checkpoint, []Task, error) {
+	checkpoints, err := c.ReadCheckpoints(ctx, plan.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	held, err := checkFiles(ctx, plan.RunID, checkpoints, check)
+	if err != nil {
+		return nil, nil, err
+	}
+	staged := make(map[Task]*Checkpoint, len(checkpoints))
+	var damaged []Task
+	for i, j := range checkpoints {
+		task := Task{Bucket: j.Bucket, Dataset: j.Dataset}
+		dataset, known := schemas.Find(j.Dataset)
+		switch {
+		case !known || !j.covers(plan, dataset):
+		case held[i]:
+			staged[task] = j
+		default:
+			damaged = append(damaged, task)
+		}
+	}
+	return staged, damaged, nil
+}
+
+// fileCheck is Store.Holds or Store.Intact.
+type fileCheck func(ctx context.Context, run string, file sink.File) (bool, error)
+
+// checkFiles reports for each checkpoint whether all its files pass the check.
+func checkFiles(ctx context.Context, run string, checkpoints []*Checkpoint, check fileCheck) ([]bool, error) {
+	lost := make([][]bool, len(checkpoints))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sink.MaxConcurrency)
+	for i, checkpoint := range checkpoints {
+		lost[i] = make([]bool, len(checkpoint.Files))
+		next := 0
+		for _, file := range checkpoint.Files {
+			slot := &lost[i][next]
+			next++
+			group.Go(func() error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				there, err := check(ctx, run, file)
+				*slot = !there
+				return err
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	held := make([]bool, len(checkpoints))
+	for i := range lost {
+		held[i] = !slices.Contains(lost[i], true)
+	}
+	return held, nil
+}
+
+// dropLostTasks removes the checkpoints whose files the store has lost, so that the next run fetches their tasks again.
+func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
+	checkpoints, err := c.ReadCheckpoints(ctx, run)
+	if err != nil {
+		return err
+	}
+	held, err := checkFiles(ctx, run, checkpoints, c.Intact)
+	if err != nil {
+		return err
+	}
+	for i, checkpoint := range checkpoints {
+		if held[i] {
+			continue
+		}
+		if err := c.Remove(ctx, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropCheckpoints removes the staged files that the checkpoints of a run name, then the checkpoints, so that the same
+// command fetches everything again. Files go first, because on a store that cannot list staged files nothing else names
+// them.
+func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
+	checkpoints, err := c.ReadCheckpoints(ctx, run)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	var files []sink.File
+	for _, j := range checkpoints {
+		paths = append(paths, CheckpointPath(run, j.Bucket, j.Dataset))
+		files = slices.AppendSeq(files, maps.Values(j.Files))
+	}
+	if err := c.AbortAll(ctx, run, files); err != nil {
+		return err
+	}
+	return sink.RemoveAll(ctx, c, paths)
+}
+
+// AbortAll removes staged files. A file whose staging record is damaged is left to Sweep.
+func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(sink.MaxConcurrency)
+	for _, file := range files {
+		if file.Staged == nil {
+			continue
+		}
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := c.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
+				return err
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// RemoveStaging removes what is left of the staging of a published run: files staged by processes that did not know, or
+// left by a killed publisher. The change stays, because a publisher may still need it.
+func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
+	checkpoints, err := sink.ListAll(ctx, c, runPath(run)+checkpointFolder)
+	if err != nil {
+		return err
+	}
+	paths := []string{HeldPath(run), AlivePath(run)}
+	for _, entry := range checkpoints {
+		paths = append(paths, entry.Path)
+	}
+	if err := sink.RemoveAll(ctx, c, paths); err != nil {
+		return err
+	}
+	return c.Sweep(ctx, run)
+}
+
+// RemoveDocuments removes what a run has staged and everything in its folder except its change. The document at the
+// path last is removed at the end.
+func (c Catalog) RemoveDocuments(ctx context.Context, run, folder, last string) error {
+	documents, err := sink.ListAll(ctx, c, folder)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, entry := range documents {
+		if entry.Path != last && entry.Path != folder+ChangeName {
+			paths = append(paths, entry.Path)
+		}
+	}
+	if err := sink.RemoveAll(ctx, c, paths); err != nil {
+		return err
+	}
+	if err := c.Sweep(ctx, run); err != nil {
+		return err
+	}
+	return c.Remove(ctx, last)
+}
