@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestAbandon gives up runs in every state before they are published: nothing of
-// them is left, and the previous snapshot is untouched.
+// TestAbandon gives up runs in every state before they are published: nothing of them is left, and the previous
+// snapshot is untouched.
 func TestAbandon(t *testing.T) {
 	t.Parallel()
 	begins := func(t *testing.T, store sink.Store, commit bool) {
@@ -100,9 +100,8 @@ func TestAbandonPublished(t *testing.T) {
 	}
 }
 
-// TestAbandonKilledAnywhere kills the abandoning of a publishing that was cut
-// short before each of its operations: the next one removes the rest, and a
-// publishing that is finished in between never shows a partial snapshot.
+// TestAbandonKilledAnywhere kills the abandoning of a publishing that was cut short before each of its operations: the
+// next one removes the rest, and a publishing that is finished in between never shows a partial snapshot.
 func TestAbandonKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, finishing := range []bool{false, true} {
@@ -146,8 +145,7 @@ func TestAbandonKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestAbandonOfARunAtWork refuses to abandon a run that a process works on, and
-// names it.
+// TestAbandonOfARunAtWork refuses to abandon a run that a process works on, and names it.
 func TestAbandonOfARunAtWork(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -6,9 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUnknownTerms: results follow the student, so their terms are compared with
-// the sessions of all schools, but only where the academic years of the result's
-// own school are known.
+// TestUnknownTerms: results follow the student, so their terms are compared with the sessions of all schools, but only
+// where the academic years of the result's own school are known.
 func TestUnknownTerms(t *testing.T) {
 	t.Parallel()
 	ledger := func(dataset, school string, status Status) LedgerRow {

@@ -49,7 +49,7 @@ func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.Holds)
 }
 
-// CollectIntact is Collect for a run about to be published. It reads the staged files of other processes again
+// CollectIntact works like Collect, for a run about to be published. It reads the staged files of other processes again
 // (Store.Intact), because they may be days old.
 func (c Catalog) CollectIntact(ctx context.Context, plan *Plan) (*StagedRun, error) {
 	return c.collectWith(ctx, plan, c.Intact)

@@ -22,8 +22,7 @@ func ofService(baseURL string) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.BaseURL = baseURL }
 }
 
-// refusedService returns why the destination refuses a run of a service; empty
-// if it does not.
+// refusedService returns why the destination refuses a run of a service; empty if it does not.
 func refusedService(t *testing.T, store sink.Store, baseURL string) string {
 	t.Helper()
 	err := snapshot.At(store).CheckDestination(t.Context(), baseURL, snapshot.NotPartitioned, false)

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDriftSums: if there are too many fields, the most frequent ones are
-// named, in whatever order they come.
+// TestDriftSums: if there are too many fields, the most frequent ones are named, in whatever order they come.
 func TestDriftSums(t *testing.T) {
 	t.Parallel()
 	var all []Drift

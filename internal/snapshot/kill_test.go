@@ -20,8 +20,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// finish does what the next command does: it finishes what was begun, and
-// publishes the run if that had not begun.
+// finish does what the next command does: it finishes what was begun, and publishes the run if that had not begun.
 func finish(ctx context.Context, store sink.Store, run string) error {
 	if err := snapshottest.FinishAll(ctx, store); err != nil {
 		return err
@@ -38,7 +37,8 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	return err
 }
 
-// TestKilledAnywhere kills a publishing before every operation and expects the next command to come to the very same end.
+// TestKilledAnywhere kills a publishing before every operation and expects the next command to come to the very same
+// end.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -165,8 +165,8 @@ func TestTwoPublishersOfADate(t *testing.T) {
 	}
 }
 
-// requireOneWinner expects that one of the runs is the published snapshot of
-// today, and that nothing is left of the data of the others.
+// requireOneWinner expects that one of the runs is the published snapshot of today, and that nothing is left of the
+// data of the others.
 func requireOneWinner(t *testing.T, root string, runs []string) {
 	t.Helper()
 	store := snapshottest.NewDir(t, root)

@@ -17,6 +17,7 @@ const (
 	Delta Kind = "delta"
 )
 
+// The folders and documents of a destination.
 const (
 	RunsPrefix     = "_runs/"
 	PurgesPrefix   = "_purges/"

@@ -29,8 +29,8 @@ type LedgerRow struct {
 	Error              string `json:"error,omitempty"`
 }
 
-// ledgerField is a column of ledger.parquet and the field of LedgerRow that it holds, which is either a text or a count.
-// Empty text in an optional column is null.
+// ledgerField is a column of ledger.parquet and the field of LedgerRow that it holds, which is either a text or a
+// count. Empty text in an optional column is null.
 type ledgerField struct {
 	name     string
 	required bool

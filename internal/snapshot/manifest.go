@@ -46,8 +46,8 @@ type Manifest struct {
 	Accepted []string `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are what was removed from the run after it was published, the earliest first. Tables and Datasets
-	// count what is left, the ledger what was published.
+	// Purges are what was removed from the run after it was published, the earliest first. Tables and Datasets count
+	// what is left, the ledger what was published.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 

@@ -187,8 +187,8 @@ func TestAUnitDoneAgainDropsWhatItHadStaged(t *testing.T) {
 	require.EqualValues(t, 2, g.Schools.OK)
 }
 
-// Two processes do the same task at the same time, and the one that was faster
-// publishes before it can know of the other.
+// Two processes do the same task at the same time, and the one that was faster publishes before it can know of the
+// other.
 func TestAUnitDoneTwice(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -208,8 +208,7 @@ func TestPreviousFull(t *testing.T) {
 	require.Nil(t, standing)
 }
 
-// TestWhoTakesTheDate settles a run whose publishing had begun when another one
-// took its date.
+// TestWhoTakesTheDate settles a run whose publishing had begun when another one took its date.
 func TestWhoTakesTheDate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

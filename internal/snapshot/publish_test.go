@@ -338,8 +338,7 @@ func TestPublishStopsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestDamagedStagedFile flips a byte of a staged file, before a publishing and
-// in the middle of one that was killed.
+// TestDamagedStagedFile flips a byte of a staged file, before a publishing and in the middle of one that was killed.
 func TestDamagedStagedFile(t *testing.T) {
 	t.Parallel()
 	for _, committed := range []bool{false, true} {

@@ -92,7 +92,7 @@ func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func(
 	return recovered, unlock, nil
 }
 
-// recoverAll is Recover for a process that holds the publish lock.
+// recoverAll does the work of Recover for a process that holds the publish lock.
 func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 	r := &Recovered{}
 	begun, err := c.pendingChanges(ctx, r)

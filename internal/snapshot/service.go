@@ -37,8 +37,8 @@ func (c Catalog) CheckDestination(ctx context.Context, baseURL, partitionBy stri
 	return c.checkPartitioning(ctx, entries, partitionBy, true)
 }
 
-// claimDestination is CheckDestination for a run about to be published: only published runs count, and accepting
-// another service moves the destination to it.
+// claimDestination works like CheckDestination for a run about to be published: only published runs count, and
+// accepting another service moves the destination to it.
 func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy string, acceptBaseURL bool) error {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
@@ -68,8 +68,7 @@ func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, e
 	return owner, err
 }
 
-// checkService returns a *RefusedError if the destination belongs to another service. The entries are those of all
-// runs.
+// checkService returns a *RefusedError if the destination belongs to another service. The entries are of all runs.
 func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL string, staged bool) error {
 	owner, run, err := c.serviceOf(ctx, entries, staged)
 	if errors.Is(err, sink.ErrDamaged) {
@@ -92,8 +91,8 @@ func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL
 }
 
 // serviceOf returns the base URL of the service that the destination belongs to and the run that shows it; empty if it
-// belongs to none yet. It is the service the destination was moved to, else that of its newest snapshot, else of any
-// published run, else, if staged is set, of the first run that has staged something.
+// belongs to none yet. It is the service the destination was moved to, else the service of its newest snapshot, else of
+// any published run, else, if staged is set, of the first run that has staged something.
 func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, staged bool) (baseURL, run string, err error) {
 	moved, _, err := ReadDocument[serviceDocument](ctx, c, ServicePath)
 	if err == nil {
@@ -134,8 +133,8 @@ func foldersWithStaging(entries []sink.Entry) []string {
 	return runs
 }
 
-// checkPartitioning returns a *RefusedError if published runs are partitioned differently or, if there are none and
-// staged is set, unpublished ones.
+// checkPartitioning returns a *RefusedError if published runs are partitioned differently or, if nothing is published
+// and staged is set, unpublished ones.
 func (c Catalog) checkPartitioning(ctx context.Context, entries []sink.Entry, partitionBy string, staged bool) error {
 	manifest, err := firstReadable[Manifest](ctx, c, RunFoldersWith(entries, ManifestName), ManifestName)
 	if err != nil {

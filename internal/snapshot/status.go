@@ -38,8 +38,8 @@ type RunState struct {
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
-	// Rows, Bytes and Duration (from plan to publishing) are set for published and replaced runs. The files of a replaced
-	// run are removed.
+	// Rows, Bytes and Duration (from plan to publishing) are set for published and replaced runs. The files of a
+	// replaced run are removed.
 	Rows     int64         `json:"rows"`
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"duration_ns"`

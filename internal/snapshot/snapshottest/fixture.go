@@ -78,8 +78,7 @@ func OnDate(date string) func(*snapshot.Plan) {
 // statusOf tells what becomes of a school's dataset; ok where it says nothing.
 type StatusOf map[string]snapshot.Status
 
-// stageUnit stages a task with one row per school that is ok, and two rows in
-// each further table.
+// stageUnit stages a task with one row per school that is ok, and two rows in each further table.
 func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapshot.Task, fate StatusOf) *snapshot.Checkpoint {
 	t.Helper()
 	ctx := t.Context()
@@ -123,8 +122,7 @@ func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapsho
 	return checkpoint
 }
 
-// someRows are n rows of a school, or of none, whose required columns are
-// filled.
+// someRows are n rows of a school, or of none, whose required columns are filled.
 func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
 	batch := rows.New(table)
 	for r := range n {

@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// interloper is a Store without locks on which somebody else does something
-// just before a document is written for the first time.
+// interloper is a Store without locks on which somebody else does something just before a document is written for the
+// first time.
 type Interloper struct {
 	Lockless
 

@@ -19,8 +19,8 @@ import (
 
 var ErrKilled = errors.New("the process was killed")
 
-// mortal is a Store whose process is killed before one of its operations. The
-// locks of a killed process are given up, as the system does.
+// mortal is a Store whose process is killed before one of its operations. The locks of a killed process are given up,
+// as the system does.
 type Mortal struct {
 	sink.Store
 
@@ -149,8 +149,8 @@ func FinishAll(ctx context.Context, store sink.Store) error {
 	return errors.Join(err, recovered.Err())
 }
 
-// copyTree returns a copy of a destination. Its files are links, which is as
-// good, for a Dir never writes into a file that has a name.
+// copyTree returns a copy of a destination. Its files are links, which is as good, for a Dir never writes into a file
+// that has a name.
 func CopyTree(t *testing.T, root string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -176,8 +176,7 @@ func Few(p *snapshot.Plan) {
 	p.Schools, p.Buckets = p.Schools[:2], p.Buckets[:1]
 }
 
-// lockless is a Store without locks, as S3 is: the conditional writes alone
-// keep publishers apart.
+// lockless is a Store without locks, as S3 is: the conditional writes alone keep publishers apart.
 type Lockless struct{ sink.Store }
 
 func (Lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {

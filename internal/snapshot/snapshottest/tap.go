@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// tap is an observed FileSystem: before is called before every call that changes
-// something, and may fail it; after is called after every success.
+// tap is an observed FileSystem: before is called before every call that changes something, and may fail it; after is
+// called after every success.
 type Tap struct {
 	sink.FileSystem
 

@@ -28,8 +28,8 @@ const (
 	EarlierDate, pastAsDate = "2026-11-19", "2025-09-01"
 )
 
-// purgeWorld are the rows of a run: two schools, results of a student who came
-// from one to the other, and classes seen from both districts.
+// purgeWorld are the rows of a run: two schools, results of a student who came from one to the other, and classes seen
+// from both districts.
 func PurgeWorld() map[string][]Record {
 	at := func(r Record, school string) Record {
 		r = maps.Clone(r)
