@@ -141,41 +141,6 @@ func TestPruneLeaves(t *testing.T) {
 	}
 }
 
-// TestPruneKilledAnywhere kills a pruning before its operations: readers by
-// pointer find whole snapshots alone, and the next prune, which keeps more,
-// finishes what was begun.
-func TestPruneKilledAnywhere(t *testing.T) {
-	t.Parallel()
-	start := t.TempDir()
-	store := snapshottest.NewDir(t, start)
-	for _, day := range []string{"17", "18", "19"} {
-		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full-"+day, snapshottest.Few, snapshottest.OnDate("2026-11-"+day)))
-	}
-	prune := func(ctx context.Context, store sink.Store) error {
-		_, err := maintenance.Prune(ctx, snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
-		return err
-	}
-	requireKilledAnywhere(t, start, prune, "full-17", "full-18", "full-19")
-
-	// Killed once the pointer is gone, and then nothing would be removed any more.
-	for n := 0; n < 60; n += 3 {
-		root := snapshottest.CopyTree(t, start)
-		dead := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root)}
-		dead.Left.Store(int64(n))
-		require.ErrorIs(t, prune(t.Context(), dead), snapshottest.ErrKilled)
-		alive := snapshottest.NewDir(t, root)
-		_, err := maintenance.Prune(t.Context(), snapshot.At(alive), maintenance.PruneOptions{Keep: 100, Now: snapshottest.PublishedAt})
-		require.NoError(t, err)
-		runs, err := snapshot.At(alive).Runs(t.Context())
-		require.NoError(t, err)
-		for _, run := range runs {
-			snapshottest.RequireVerified(t, alive, maintenance.VerifyTarget{SnapshotDate: run.SnapshotDate})
-			snapshottest.RequireVerified(t, alive, maintenance.VerifyTarget{RunID: run.RunID})
-		}
-		require.NoError(t, os.RemoveAll(root))
-	}
-}
-
 // stuck is a store whose locks cannot be given up.
 type stuck struct{ sink.Store }
 

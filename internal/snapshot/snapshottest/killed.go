@@ -149,11 +149,17 @@ func FinishAll(ctx context.Context, store sink.Store) error {
 	return errors.Join(err, recovered.Err())
 }
 
-// copyTree returns a copy of a destination. Its files are links, which is as good, for a Dir never writes into a file
-// that has a name.
+// CopyTree returns a copy of a destination on disk.
 func CopyTree(t *testing.T, root string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
+	LinkTree(t, root, to)
+	return to
+}
+
+// LinkTree copies a folder by linking its files: stores never write into a file that has a name.
+func LinkTree(t *testing.T, root, to string) {
+	t.Helper()
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -167,7 +173,6 @@ func CopyTree(t *testing.T, root string) string {
 		}
 		return os.Link(path, filepath.Join(to, name))
 	}))
-	return to
 }
 
 // few makes a plan small: two tables, one bucket.
