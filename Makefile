@@ -62,13 +62,15 @@ test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .to
 test-airflow: build .tools/airflow-venv ## test the Airflow example on a real Airflow; needs Python
 	.tools/airflow-venv/bin/python -B examples/airflow/test_airflow.py $(BIN)
 
-# Number of kills of `make torture` (0: no limit), and the random seed.
+# Number of kills of each command on disk and on S3 by `make torture` (0: no limit), and the random seed.
 KILLS ?= 0
 SEED  ?= 1
+TORTURE = VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v
 
 .PHONY: torture
-torture: $(VERSITYGW) ## kill runs to disk and S3 at random moments (KILLS, SEED), until stopped
-	VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v -run 'TestKill$$' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
+torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILLS, SEED), until stopped
+	$(TORTURE) -run 'TestKilledAnywhere$$' ./internal/maintenance -kills $(KILLS)
+	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
 .PHONY: test-slurm
 test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and munge

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
-	"github.com/stretchr/testify/require"
 )
 
 // TestKnowledge gives schools to districts as the runs tell it.

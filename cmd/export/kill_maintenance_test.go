@@ -1,0 +1,148 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+)
+
+// TestKillPurgeAndPrune kills purge and prune with SIGKILL at random moments, with other commands in between, and repeats
+// them until they succeed. Every pointer leads to a complete snapshot at any time, no other data files are visible unless
+// a change is unfinished, and the files at the end equal those of undisturbed commands.
+func TestKillPurgeAndPrune(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{
+		{"purge", "--districts", snapshottest.GoneDistrict},
+		{"prune", "--keep", "1"},
+	} {
+		t.Run(command[0], func(t *testing.T) {
+			t.Parallel()
+			onDiskAndS3(t, func(t *testing.T, g *testStorage) {
+				t.Helper()
+				start := g.newDest()
+				fillForMaintenance(t, start)
+				undisturbed := start.copy(t)
+				began := time.Now()
+				undisturbed.maintain(t, command).runOK()
+				c := &killTest{t: t, random: rand.New(rand.NewPCG(*killSeed, uint64(len(g.String()))))}
+				c.runTime = time.Since(began)
+				want := undisturbed.settledFiles(t)
+				for c.kills < *kills || *kills == 0 {
+					c.dest = start.copy(t)
+					c.killUntilDone(command)
+					require.Equal(t, want, c.dest.settledFiles(t))
+					require.Empty(t, c.dest.staged(t))
+					require.NoError(t, os.RemoveAll(c.dest.folder))
+					if c.runs++; c.runs%100 == 0 {
+						t.Logf("%s on %s: %d kills, %d of them during a change", command[0], g, c.kills, c.publishing)
+					}
+				}
+				t.Logf("%s on %s: %d kills, %d of them during a change, seed %d", command[0], g, c.kills, c.publishing, *killSeed)
+			})
+		})
+	}
+}
+
+// fillForMaintenance publishes snapshots of several dates.
+func fillForMaintenance(t *testing.T, s *testDest) {
+	t.Helper()
+	var store sink.Store
+	if server := s.storage.server; server != nil {
+		opened, err := s3.New(t.Context(), s3.Options{
+			Bucket: s.storage.bucket, Prefix: s.prefix, Endpoint: server.Endpoint, PathStyle: true,
+			AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey,
+			HTTPClient: server.HTTPClient, Scratch: t.TempDir(),
+		})
+		require.NoError(t, err)
+		store = opened
+	} else {
+		store = s.open(t)
+	}
+	for _, date := range []string{"2026-11-17", "2026-11-18", "2026-11-19"} {
+		snapshottest.PublishWorld(t, store, "run-"+date, snapshottest.OnDate(date), snapshottest.Datasets("schools", "test_results"))
+	}
+}
+
+// killUntilDone repeats the command until it is not killed. In between, other commands may finish what it has begun.
+func (c *killTest) killUntilDone(command []string) {
+	c.t.Helper()
+	changing := func() bool {
+		found, err := filepath.Glob(c.dest.path("_runs/*/" + snapshot.ChangeName))
+		return err == nil && len(found) > 0
+	}
+	for {
+		kill := afterDelay(c.randomBelow(c.runTime))
+		if c.random.IntN(2) == 0 {
+			kill = func(ctx context.Context) {
+				afterCondition(changing)(ctx)
+				afterDelay(c.randomBelow(c.runTime / 8))(ctx)
+			}
+		}
+		result := c.dest.maintain(c.t, command).runUntil(kill)
+		c.dest.requireReadable(c.t)
+		if !result.killed {
+			require.Zero(c.t, result.code, result.stderr)
+			return
+		}
+		c.kills++
+		if changing() {
+			c.publishing++
+		}
+		switch c.random.IntN(6) {
+		case 0:
+			c.dest.maintain(c.t, []string{"prune", "--keep", "100"}).runOK()
+		case 1:
+			c.dest.maintain(c.t, []string{"purge", "--schools", "unknown", "--allow-unknown"}).runOK()
+		default:
+			continue
+		}
+		require.False(c.t, changing(), "the change was not finished")
+		c.dest.requireReadable(c.t)
+	}
+}
+
+func (s *testDest) maintain(t *testing.T, command []string) *process {
+	t.Helper()
+	return s.command(t, command[0], append(command[1:], "--log-level", "error")...)
+}
+
+// copy returns a copy of the destination.
+func (s *testDest) copy(t *testing.T) *testDest {
+	t.Helper()
+	to := s.storage.newDest()
+	snapshottest.LinkTree(t, s.folder, to.folder)
+	return to
+}
+
+// settledFiles returns the data files of each run by hash, and the paths of everything else, except the proofs and reports
+// of purges: these contain the time or are missing if the purge was killed at its end.
+func (s *testDest) settledFiles(t *testing.T) map[string]string {
+	t.Helper()
+	s.command(t, "verify").runOK()
+	files := make(map[string]string)
+	for _, path := range s.objects(t) {
+		if !strings.HasPrefix(path, "_purges/") && filepath.Base(path) != filepath.Base(snapshot.ReportPath("run")) {
+			files[path] = ""
+		}
+	}
+	for _, manifest := range s.currentManifests(t) {
+		requireVerified(t, s.open(t), maintenance.VerifyTarget{RunID: manifest.RunID})
+		maps.Copy(files, fileHashes(manifest))
+	}
+	return files
+}
