@@ -16,18 +16,22 @@ import (
 	"example.org/growthexport/schemas"
 )
 
+// Today is the snapshot date of the plans of tests.
 const Today = "2026-11-20"
 
+// Morning returns when plans of tests are made, on Today.
 func Morning() time.Time { return time.Date(2026, 11, 20, 6, 0, 0, 0, time.UTC) }
 
-// published is when runs of tests are published.
+// PublishedAt returns when runs of tests are published.
 func PublishedAt() time.Time { return Morning().Add(90 * time.Minute) }
 
+// NewDir returns a Dir that does not sync files.
 func NewDir(t *testing.T, root string) *sink.Dir {
 	t.Helper()
 	return storetest.NewDir(t, root, nil)
 }
 
+// NewDirOn returns a Dir on a wrapped file system.
 func NewDirOn(t *testing.T, root string, wrap func(sink.FileSystem) sink.FileSystem) *sink.Dir {
 	t.Helper()
 	dir, err := sink.NewDir(root, sink.DirOptions{WrapFileSystem: wrap})
@@ -35,7 +39,7 @@ func NewDirOn(t *testing.T, root string, wrap func(sink.FileSystem) sink.FileSys
 	return dir
 }
 
-// newPlan is a plan of four schools in two buckets; edit changes it.
+// NewPlan returns a plan of four schools in two buckets, changed by edit.
 func NewPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	p := &snapshot.Plan{
 		FormatVersion: snapshot.FormatVersion, RunID: run, Kind: snapshot.Full, SnapshotDate: Today, PlannedAt: Morning(),
@@ -56,14 +60,17 @@ func NewPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	return p
 }
 
+// Planned moves the time of planning.
 func Planned(after time.Duration) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.PlannedAt = p.PlannedAt.Add(after) }
 }
 
+// Datasets replaces the datasets of a plan.
 func Datasets(names ...string) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) { p.Scope.Datasets = names }
 }
 
+// OnDate moves a plan to another snapshot date.
 func OnDate(date string) func(*snapshot.Plan) {
 	return func(p *snapshot.Plan) {
 		p.SnapshotDate = date
@@ -75,10 +82,10 @@ func OnDate(date string) func(*snapshot.Plan) {
 	}
 }
 
-// statusOf tells what becomes of a school's dataset; ok where it says nothing.
+// StatusOf maps schools to the outcome of their datasets. Schools that are not in it are ok.
 type StatusOf map[string]snapshot.Status
 
-// stageUnit stages a task with one row per school that is ok, and two rows in each further table.
+// StageTask stages a task with one row per school that is ok, and two rows in each further table.
 func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapshot.Task, fate StatusOf) *snapshot.Checkpoint {
 	t.Helper()
 	ctx := t.Context()
@@ -122,7 +129,7 @@ func StageTask(t *testing.T, store sink.Store, plan *snapshot.Plan, task snapsho
 	return checkpoint
 }
 
-// someRows are n rows of a school, or of none, whose required columns are filled.
+// SomeRows returns n rows of a school, or of none, with values in the required columns only.
 func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
 	batch := rows.New(table)
 	for r := range n {
@@ -143,7 +150,7 @@ func SomeRows(table *schemas.Table, bid string, n int) *rows.Batch {
 	return batch
 }
 
-// stageRun plans a run and stages all of it.
+// StageRun plans a run and stages all of it.
 func StageRun(t *testing.T, store sink.Store, plan *snapshot.Plan, fate StatusOf) {
 	t.Helper()
 	standing, err := snapshot.At(store).CreatePlan(t.Context(), plan)
@@ -153,9 +160,10 @@ func StageRun(t *testing.T, store sink.Store, plan *snapshot.Plan, fate StatusOf
 	}
 }
 
+// Options returns the options with which tests publish.
 func Options() snapshot.PublishOptions { return snapshot.PublishOptions{Now: PublishedAt} }
 
-// publishRun publishes a staged run.
+// PublishRun publishes a staged run.
 func PublishRun(t *testing.T, store sink.Store, run string) *snapshot.Manifest {
 	t.Helper()
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
@@ -167,20 +175,20 @@ func PublishRun(t *testing.T, store sink.Store, run string) *snapshot.Manifest {
 	return m
 }
 
-// takeSnapshot stages and publishes a run.
+// TakeSnapshot stages and publishes a run.
 func TakeSnapshot(t *testing.T, store sink.Store, plan *snapshot.Plan) *snapshot.Manifest {
 	t.Helper()
 	StageRun(t, store, plan, nil)
 	return PublishRun(t, store, plan.RunID)
 }
 
-// tree returns every file below root by path, and empty folders with a slash.
+// Tree returns the content of every file below root by path, and empty folders with a slash.
 func Tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	return storetest.Tree(t, root)
 }
 
-// names are the paths of a tree.
+// Names returns the paths of a tree.
 func Names(tree map[string]string) []string {
 	var all []string
 	for name := range tree {
@@ -189,6 +197,7 @@ func Names(tree map[string]string) []string {
 	return all
 }
 
+// RequireVerified requires that verify finds files and no problems.
 func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTarget) *maintenance.VerifyReport {
 	t.Helper()
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
@@ -198,6 +207,7 @@ func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTa
 	return report
 }
 
+// Collect returns what a run has staged.
 func Collect(t *testing.T, store sink.Store, run string) *snapshot.StagedRun {
 	t.Helper()
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)
@@ -207,7 +217,7 @@ func Collect(t *testing.T, store sink.Store, run string) *snapshot.StagedRun {
 	return g
 }
 
-// below returns the paths of all that is below a folder.
+// Below returns the paths of everything below a folder.
 func Below(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string

@@ -7,8 +7,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// interloper is a Store without locks on which somebody else does something just before a document is written for the
-// first time.
+// Interloper is a Store without locks that calls Act just before the document at Path is first written, as another
+// process might.
 type Interloper struct {
 	Lockless
 
@@ -17,6 +17,7 @@ type Interloper struct {
 	Act  func()
 }
 
+// Write writes a document, after Act if it is the one.
 func (i *Interloper) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if path == i.Path {
 		i.once.Do(i.Act)

@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// tap is an observed FileSystem: before is called before every call that changes something, and may fail it; after is
+// Tap is an observed FileSystem. Before is called before every call that changes something, and may fail it; After is
 // called after every success.
 type Tap struct {
 	sink.FileSystem
@@ -81,7 +81,7 @@ func (t Tap) RemoveAll(name string) error {
 	return t.intercept("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
 }
 
-// tapFile is an open file of a tap. It is never really synced.
+// tapFile is an open file of a Tap. It is never really synced.
 type tapFile struct {
 	sink.FileHandle
 

@@ -16,10 +16,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// record is a row by the names of its columns; those it does not name are null.
+// Record is a row by column name. Columns it does not name are null.
 type Record map[string]string
 
-// The bids of the tests of purges are long enough to be looked for in bytes.
+// The bids and runs of the tests of purges. The bids are long enough to be searched for in bytes.
 const (
 	Gone, Stays, moved      = "school-that-goes", "school-that-stays", "school-of-both"
 	GoneDistrict, StaysToo  = "district-that-goes", "district-that-stays"
@@ -28,8 +28,8 @@ const (
 	EarlierDate, pastAsDate = "2026-11-19", "2025-09-01"
 )
 
-// purgeWorld are the rows of a run: two schools, results of a student who came from one to the other, and classes seen
-// from both districts.
+// PurgeWorld returns the rows of a run: two schools, results of a student who moved from one to the other, and classes
+// seen from both districts.
 func PurgeWorld() map[string][]Record {
 	at := func(r Record, school string) Record {
 		r = maps.Clone(r)
@@ -96,12 +96,12 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 	return batch
 }
 
-// purgeDatasets returns the datasets of purgeWorld.
+// purgeDatasets returns the datasets of PurgeWorld.
 func purgeDatasets() []string {
 	return []string{"districts", "schools", "district_schools", "students", "test_results", "academic_years"}
 }
 
-// worldPlan is the plan of a run of purgeWorld.
+// WorldPlan returns the plan of a run of PurgeWorld.
 func WorldPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	return NewPlan(run, append([]func(*snapshot.Plan){Datasets(purgeDatasets()...), func(p *snapshot.Plan) {
 		p.Schools = []snapshot.School{
@@ -112,7 +112,7 @@ func WorldPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	}}, edit...)...)
 }
 
-// stageWorld plans and stages a run of the rows.
+// StageWorld plans a run and stages the rows of world.
 func StageWorld(t *testing.T, store sink.Store, run string, world map[string][]Record, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 	t.Helper()
 	plan, err := snapshot.At(store).CreatePlan(t.Context(), WorldPlan(run, edit...))
@@ -123,6 +123,7 @@ func StageWorld(t *testing.T, store sink.Store, run string, world map[string][]R
 	return plan
 }
 
+// StageWorldTask stages the rows of one task.
 func StageWorldTask(ctx context.Context, store sink.Store, plan *snapshot.Plan, task snapshot.Task, world map[string][]Record) error {
 	dataset, _ := schemas.Find(task.Dataset)
 	checkpoint := &snapshot.Checkpoint{Dataset: task.Dataset, Bucket: task.Bucket, Files: make(map[string]sink.File), StagedAt: Morning()}
@@ -159,7 +160,7 @@ func StageWorldTask(ctx context.Context, store sink.Store, plan *snapshot.Plan, 
 	return snapshot.At(store).WriteCheckpoint(ctx, plan.RunID, checkpoint)
 }
 
-// sortedBatch puts the rows in the order of a file.
+// SortedBatch returns the rows in the order of a file.
 func SortedBatch(table *schemas.Table, records []Record) *rows.Batch {
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b Record) int {
@@ -173,13 +174,14 @@ func SortedBatch(table *schemas.Table, records []Record) *rows.Batch {
 	return batchOf(table, records)
 }
 
+// PublishWorld stages and publishes a run of PurgeWorld.
 func PublishWorld(t *testing.T, store sink.Store, run string, edit ...func(*snapshot.Plan)) {
 	t.Helper()
 	StageWorld(t, store, run, PurgeWorld(), edit...)
 	PublishRun(t, store, run)
 }
 
-// purgeSite is a destination of all kinds of snapshots.
+// PurgeSite publishes a run of every kind.
 func PurgeSite(t *testing.T, store sink.Store) {
 	t.Helper()
 	PublishWorld(t, store, EarlierRun, OnDate(EarlierDate))
@@ -188,4 +190,5 @@ func PurgeSite(t *testing.T, store sink.Store) {
 	PublishWorld(t, store, deltaRun, func(p *snapshot.Plan) { p.Kind = snapshot.Delta })
 }
 
+// PurgedRuns returns the runs of PurgeSite, sorted.
 func PurgedRuns() []string { return []string{asOfRun, deltaRun, EarlierRun, LatestRun} }

@@ -143,7 +143,7 @@ func TestCanonicalBaseURL(t *testing.T) {
 	}
 }
 
-func TestPartitioningOfRunsThatHaveBegun(t *testing.T) {
+func TestPartitioningOfUnpublishedRuns(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
 	byDistrict := func(p *snapshot.Plan) { p.Scope.PartitionBy = snapshot.ByDistrict }

@@ -15,6 +15,60 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
+// TestBaseline finds the run that another one is seen beside.
+func TestBaseline(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	asOf := func(date string) func(*snapshot.Plan) {
+		return func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, date }
+	}
+	schoolsAlone := func(p *snapshot.Plan) { p.Scope.Datasets = []string{"schools"} }
+	manifests := make(map[string]*snapshot.Manifest)
+	for _, plan := range []*snapshot.Plan{
+		snapshottest.NewPlan("older", snapshottest.Few, snapshottest.OnDate("2026-11-10")),
+		snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-18")),
+		snapshottest.NewPlan("other", snapshottest.Few, snapshottest.OnDate("2026-11-19"), schoolsAlone),
+		snapshottest.NewPlan("first", snapshottest.Few),
+		snapshottest.NewPlan("second", snapshottest.Few),
+		snapshottest.NewPlan("third", snapshottest.Few, schoolsAlone, func(p *snapshot.Plan) { p.Replace = true }),
+		snapshottest.NewPlan("later", snapshottest.Few, snapshottest.OnDate("2026-11-21")),
+		snapshottest.NewPlan("september", snapshottest.Few, asOf("2026-09-01")),
+		snapshottest.NewPlan("october", snapshottest.Few, asOf("2026-10-01")),
+		snapshottest.NewPlan("changes", snapshottest.Few, func(p *snapshot.Plan) { p.Kind = snapshot.Delta }),
+		snapshottest.NewPlan("more-changes", snapshottest.Few, snapshottest.OnDate("2026-11-21"), func(p *snapshot.Plan) { p.Kind = snapshot.Delta }),
+	} {
+		manifests[plan.RunID] = snapshottest.TakeSnapshot(t, store, plan)
+	}
+	for run, before := range map[string]string{
+		"older": "", "old": "older",
+		"other":     "",      // of another scope
+		"first":     "old",   // not the run of the day before, which has another scope
+		"second":    "first", // which it replaced
+		"third":     "other", // what it replaced is of another scope
+		"later":     "old",   // the day before has no snapshot of this scope any more
+		"september": "", "october": "september",
+		"changes": "", "more-changes": "",
+	} {
+		found, err := snapshot.At(store).Baseline(t.Context(), manifests[run])
+		require.NoError(t, err)
+		if before == "" {
+			require.Nil(t, found, run)
+			continue
+		}
+		require.NotNil(t, found, run)
+		require.Equal(t, before, found.RunID, run)
+	}
+
+	// One that is not published yet is seen beside what it would replace.
+	plan := snapshottest.NewPlan("fourth", snapshottest.Few, schoolsAlone)
+	snapshottest.StageRun(t, store, plan, nil)
+	preview := snapshottest.Collect(t, store, "fourth").Preview()
+	require.Empty(t, preview.Status)
+	found, err := snapshot.At(store).Baseline(t.Context(), preview)
+	require.NoError(t, err)
+	require.Equal(t, "third", found.RunID)
+}
+
 func TestCheckReplace(t *testing.T) {
 	t.Parallel()
 	scope := snapshottest.NewPlan("x", snapshottest.Few).Scope
@@ -118,7 +172,7 @@ func TestCheckReplace(t *testing.T) {
 	}
 }
 
-func TestWhatStandsIsDamaged(t *testing.T) {
+func TestDamagedPointer(t *testing.T) {
 	t.Parallel()
 	for _, damaged := range []string{"_snapshots/2026-11-20.json", "_runs/old/manifest.json"} {
 		t.Run(damaged, func(t *testing.T) {
@@ -208,8 +262,8 @@ func TestPreviousFull(t *testing.T) {
 	require.Nil(t, standing)
 }
 
-// TestWhoTakesTheDate settles a run whose publishing had begun when another one took its date.
-func TestWhoTakesTheDate(t *testing.T) {
+// TestTwoRunsOfADate settles a run whose publishing had begun when another one took its date.
+func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
