@@ -17,15 +17,16 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
+// ErrKilled is the error of every operation of a killed process.
 var ErrKilled = errors.New("the process was killed")
 
-// mortal is a Store whose process is killed before one of its operations. The locks of a killed process are given up,
-// as the system does.
+// Mortal is a Store whose process is killed before one of its operations. Its locks can still be released then, as the
+// system does for a killed process.
 type Mortal struct {
 	sink.Store
 
-	Left atomic.Int64 // operations that it lives to see
-	// wait is called before each operation, if it is set.
+	Left atomic.Int64 // number of operations before it is killed
+	// Wait is called before each operation, if it is set.
 	Wait func()
 }
 
@@ -40,6 +41,7 @@ func (m *Mortal) step(do func() error) error {
 	return do()
 }
 
+// Draft calls Draft of the store, unless the process is dead.
 func (m *Mortal) Draft(ctx context.Context, run, path string) (sink.Draft, error) {
 	var draft sink.Draft
 	err := m.step(func() (err error) {
@@ -76,6 +78,7 @@ func (d *mortalDraft) Stage(ctx context.Context) (staged []byte, err error) {
 
 func (d *mortalDraft) Abort() error { return d.of.step(d.Draft.Abort) }
 
+// Holds calls Holds of the store, unless the process is dead.
 func (m *Mortal) Holds(ctx context.Context, run string, file sink.File) (holds bool, err error) {
 	err = m.step(func() error {
 		holds, err = m.Store.Holds(ctx, run, file)
@@ -84,6 +87,7 @@ func (m *Mortal) Holds(ctx context.Context, run string, file sink.File) (holds b
 	return holds, err
 }
 
+// Intact calls Intact of the store, unless the process is dead.
 func (m *Mortal) Intact(ctx context.Context, run string, file sink.File) (intact bool, err error) {
 	err = m.step(func() error {
 		intact, err = m.Store.Intact(ctx, run, file)
@@ -92,18 +96,22 @@ func (m *Mortal) Intact(ctx context.Context, run string, file sink.File) (intact
 	return intact, err
 }
 
+// Commit calls Commit of the store, unless the process is dead.
 func (m *Mortal) Commit(ctx context.Context, run string, file sink.File) error {
 	return m.step(func() error { return m.Store.Commit(ctx, run, file) })
 }
 
+// Abort calls Abort of the store, unless the process is dead.
 func (m *Mortal) Abort(ctx context.Context, run string, file sink.File) error {
 	return m.step(func() error { return m.Store.Abort(ctx, run, file) })
 }
 
+// Sweep calls Sweep of the store, unless the process is dead.
 func (m *Mortal) Sweep(ctx context.Context, run string) error {
 	return m.step(func() error { return m.Store.Sweep(ctx, run) })
 }
 
+// Read calls Read of the store, unless the process is dead.
 func (m *Mortal) Read(ctx context.Context, path string) (data []byte, version string, err error) {
 	err = m.step(func() error {
 		data, version, err = m.Store.Read(ctx, path)
@@ -112,10 +120,12 @@ func (m *Mortal) Read(ctx context.Context, path string) (data []byte, version st
 	return data, version, err
 }
 
+// Write calls Write of the store, unless the process is dead.
 func (m *Mortal) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	return m.step(func() error { return m.Store.Write(ctx, path, data, when) })
 }
 
+// List calls List of the store, unless the process is dead.
 func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
 	if err := m.step(func() error { return nil }); err != nil {
 		return func(yield func(sink.Entry, error) bool) { yield(sink.Entry{}, err) }
@@ -123,6 +133,7 @@ func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, 
 	return m.Store.List(ctx, prefix)
 }
 
+// Open calls Open of the store, unless the process is dead.
 func (m *Mortal) Open(ctx context.Context, path string) (object sink.Object, err error) {
 	err = m.step(func() error {
 		object, err = m.Store.Open(ctx, path)
@@ -131,10 +142,12 @@ func (m *Mortal) Open(ctx context.Context, path string) (object sink.Object, err
 	return object, err
 }
 
+// Remove calls Remove of the store, unless the process is dead.
 func (m *Mortal) Remove(ctx context.Context, path string) error {
 	return m.step(func() error { return m.Store.Remove(ctx, path) })
 }
 
+// Lock calls Lock of the store, unless the process is dead.
 func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (unlock func() error, err error) {
 	err = m.step(func() error {
 		unlock, err = m.Store.Lock(ctx, name, mode, patience)
@@ -143,7 +156,7 @@ func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, pati
 	return unlock, err
 }
 
-// finishAll finishes every publishing that was cut short.
+// FinishAll finishes every interrupted change.
 func FinishAll(ctx context.Context, store sink.Store) error {
 	recovered, err := snapshot.At(store).Recover(ctx)
 	return errors.Join(err, recovered.Err())
@@ -171,19 +184,20 @@ func LinkTree(t *testing.T, root, to string) {
 		if entry.IsDir() {
 			return os.Mkdir(filepath.Join(to, name), 0o700)
 		}
-		return os.Link(path, filepath.Join(to, name))
+		return os.Link(path, filepath.Join(to, name)) //nolint:gosec // A test owns the folder.
 	}))
 }
 
-// few makes a plan small: two tables, one bucket.
+// Few makes a plan small: two tables, one bucket.
 func Few(p *snapshot.Plan) {
 	Datasets("schools", "students")(p)
 	p.Schools, p.Buckets = p.Schools[:2], p.Buckets[:1]
 }
 
-// lockless is a Store without locks, as S3 is: the conditional writes alone keep publishers apart.
+// Lockless is a Store without locks, as S3 is: the conditional writes alone keep publishers apart.
 type Lockless struct{ sink.Store }
 
+// Lock grants every lock.
 func (Lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {
 	return func() error { return nil }, nil
 }

@@ -27,6 +27,7 @@ func (t Tap) intercept(call, name, to string, system func() error) error {
 	return err
 }
 
+// OpenFile calls OpenFile of the file system between Before and After.
 func (t Tap) OpenFile(name string, flag int, perm fs.FileMode) (sink.FileHandle, error) {
 	if err := t.Before("open", name); err != nil {
 		return nil, err
@@ -41,14 +42,17 @@ func (t Tap) OpenFile(name string, flag int, perm fs.FileMode) (sink.FileHandle,
 	return tapFile{FileHandle: f, of: t, name: name}, nil
 }
 
+// Mkdir calls Mkdir of the file system between Before and After.
 func (t Tap) Mkdir(name string, perm fs.FileMode) error {
 	return t.intercept("mkdir", name, "", func() error { return t.FileSystem.Mkdir(name, perm) })
 }
 
+// Chmod calls Chmod of the file system between Before and After.
 func (t Tap) Chmod(name string, mode fs.FileMode) error {
 	return t.intercept("chmod", name, "", func() error { return t.FileSystem.Chmod(name, mode) })
 }
 
+// Stat calls Stat of the file system between Before and After.
 func (t Tap) Stat(name string) (info fs.FileInfo, err error) {
 	err = t.intercept("stat", name, "", func() error {
 		info, err = t.FileSystem.Stat(name)
@@ -57,6 +61,7 @@ func (t Tap) Stat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
+// Lstat calls Lstat of the file system between Before and After.
 func (t Tap) Lstat(name string) (info fs.FileInfo, err error) {
 	err = t.intercept("lstat", name, "", func() error {
 		info, err = t.FileSystem.Lstat(name)
@@ -65,18 +70,22 @@ func (t Tap) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
+// Rename calls Rename of the file system between Before and After.
 func (t Tap) Rename(from, to string) error {
 	return t.intercept("rename", from, to, func() error { return t.FileSystem.Rename(from, to) })
 }
 
+// Link calls Link of the file system between Before and After.
 func (t Tap) Link(from, to string) error {
 	return t.intercept("link", from, to, func() error { return t.FileSystem.Link(from, to) })
 }
 
+// Remove calls Remove of the file system between Before and After.
 func (t Tap) Remove(name string) error {
 	return t.intercept("remove", name, "", func() error { return t.FileSystem.Remove(name) })
 }
 
+// RemoveAll calls RemoveAll of the file system between Before and After.
 func (t Tap) RemoveAll(name string) error {
 	return t.intercept("remove all", name, "", func() error { return t.FileSystem.RemoveAll(name) })
 }

@@ -21,11 +21,17 @@ type Record map[string]string
 
 // The bids and runs of the tests of purges. The bids are long enough to be searched for in bytes.
 const (
-	Gone, Stays, moved      = "school-that-goes", "school-that-stays", "school-of-both"
-	GoneDistrict, StaysToo  = "district-that-goes", "district-that-stays"
-	LatestRun, deltaRun     = "run-latest", "run-delta"
-	asOfRun, EarlierRun     = "run-as-of", "run-earlier"
-	EarlierDate, pastAsDate = "2026-11-19", "2025-09-01"
+	Gone         = "school-that-goes"
+	Stays        = "school-that-stays"
+	moved        = "school-of-both"
+	GoneDistrict = "district-that-goes"
+	StaysToo     = "district-that-stays"
+	LatestRun    = "run-latest"
+	deltaRun     = "run-delta"
+	asOfRun      = "run-as-of"
+	EarlierRun   = "run-earlier"
+	EarlierDate  = "2026-11-19"
+	pastAsDate   = "2025-09-01"
 )
 
 // PurgeWorld returns the rows of a run: two schools, results of a student who moved from one to the other, and classes
