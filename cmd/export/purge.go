@@ -146,11 +146,11 @@ func purgeText(r *maintenance.PurgeReport) string {
 
 // writeProof writes what was verified and what a purge cannot reach. There is a proof only if no matching row is left.
 func writeProof(b *strings.Builder, r *maintenance.PurgeReport) {
-	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Reread.Files, "file"),
-		wording.Many(r.Reread.Rows, "row"), wording.Size(r.Reread.Bytes))
-	for _, table := range slices.Sorted(maps.Keys(r.Reread.RowsMentioning)) {
+	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Verification.Files, "file"),
+		wording.Many(r.Verification.Rows, "row"), wording.Size(r.Verification.Bytes))
+	for _, table := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
 		fmt.Fprintf(b, "kept %s of %s that belong to others and only mention a purged bid\n",
-			wording.Many(r.Reread.RowsMentioning[table], "row"), table)
+			wording.Many(r.Verification.RowsMentioning[table], "row"), table)
 	}
 	fmt.Fprintf(b, "proof: %s\n", maintenance.PurgePath(r.ID))
 	fmt.Fprintln(b, "not reached:")

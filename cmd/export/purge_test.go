@@ -188,7 +188,7 @@ func (s *purgeDest) requirePurged() {
 	require.Len(s.t, report.Runs, 3)
 	require.Positive(s.t, report.RowsRemoved["test_result_norms"])
 	require.Positive(s.t, report.RowsRemoved["student_details"])
-	require.Zero(s.t, report.Reread.RowsFound)
+	require.Zero(s.t, report.Verification.RowsFound)
 	s.requireGone(school)
 	s.verified()
 	require.FileExists(s.t, filepath.Join(s.root, filepath.FromSlash(maintenance.PurgePath(report.ID))))

@@ -12,11 +12,10 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Clean drops what dead runs have left staged, and returns these runs by their
-// names in paths. A run is dead if no process holds it and it is published or
-// replaced, or has given no sign of life for longer than age while it was staging
-// or had no plan: it can be started over but not resumed. Runs that are staged,
-// held or being published are never touched.
+// Clean drops what dead runs have left staged, and returns these runs by their names in paths. A run is dead if no
+// process holds it and it is published or replaced, or has given no sign of life for longer than age while it was
+// staging or had no plan: it can be started over but not resumed. Runs that are staged, held or being published are
+// never touched.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	// List staged files first, so that runs that begin later are not among them.
 	staged, err := catalog.Staged(ctx)
@@ -51,8 +50,7 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	return cleaned, nil
 }
 
-// dead reports whether a run is dead, judging by its documents and staged
-// files. It has no state if it has no plan.
+// dead reports whether a run is dead, judging by its documents and staged files. It has no state if it has no plan.
 func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bool {
 	switch {
 	case state == nil:
@@ -63,8 +61,7 @@ func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bo
 	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
 }
 
-// cleanRun drops what a run has staged, and its journals if it was staging,
-// unless a process holds the run.
+// cleanRun drops what a run has staged, and its journals if it was staging, unless a process holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, staging bool) (done bool, err error) {
 	release, err := catalog.HoldRunExclusive(ctx, run)
 	if errors.Is(err, sink.ErrLocked) {

@@ -73,9 +73,8 @@ func TestClean(t *testing.T) {
 	require.Len(t, journals, 1)
 }
 
-// TestCleanLeavesLiveRunsAlone has live runs that have staged nothing for days:
-// one on disk holds its lock, and one on a store without locks gives signs of
-// life.
+// TestCleanLeavesLiveRunsAlone has live runs that have staged nothing for days: one on disk holds its lock, and one on
+// a store without locks gives signs of life.
 func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	t.Parallel()
 	for _, locks := range []bool{true, false} {

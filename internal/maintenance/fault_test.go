@@ -33,8 +33,7 @@ func sampled(every int) int {
 	return every
 }
 
-// exportNight does what the command run does at its destination: it stages what
-// is not staged yet and publishes it.
+// exportNight does what the command run does at its destination: it stages what is not staged yet and publishes it.
 func exportNight(ctx context.Context, store sink.Store) (err error) {
 	if err := store.Check(ctx); err != nil {
 		return err
@@ -87,8 +86,8 @@ func yesterday(t *testing.T) string {
 	return root
 }
 
-// settled returns a tree without proofs of purges, of which a repeated purge writes two, and without files that the next
-// writer removes: lock files that are not held, and temporary documents.
+// settled returns a tree without proofs of purges, of which a repeated purge writes two, and without files that the
+// next writer removes: lock files that are not held, and temporary documents.
 func settled(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := snapshottest.Tree(t, root)
@@ -99,9 +98,8 @@ func settled(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// TestFailingCall has a call of the file system fail, one after the other over
-// a run and a purge, and expects an error that says where, complete snapshots
-// at any time, and exactly the same result once the command is run again.
+// TestFailingCall has a call of the file system fail, one after the other over a run and a purge, and expects an error
+// that says where, complete snapshots at any time, and exactly the same result once the command is run again.
 func TestFailingCall(t *testing.T) {
 	t.Parallel()
 	start := yesterday(t)
@@ -127,8 +125,7 @@ func TestFailingCall(t *testing.T) {
 	}
 }
 
-// requireRepaired fails the n-th call of a command, and runs it and those after
-// it again.
+// requireRepaired fails the n-th call of a command, and runs it and those after it again.
 func requireRepaired(t *testing.T, root string, want map[string]string, failing int, n int64) {
 	t.Helper()
 	when := fmt.Sprintf("command %d, call %d", failing, n)
@@ -147,8 +144,8 @@ func requireRepaired(t *testing.T, root string, want map[string]string, failing 
 	require.Equal(t, want, got, when)
 }
 
-// requireSoundPointers verifies each run that a pointer names, and expects that all visible data files are those of such a
-// run, or belong to a run that is being changed.
+// requireSoundPointers verifies each run that a pointer names, and expects that all visible data files are those of
+// such a run, or belong to a run that is being changed.
 func requireSoundPointers(t *testing.T, root, when string) {
 	t.Helper()
 	store, err := sink.NewDir(root, sink.DirOptions{})

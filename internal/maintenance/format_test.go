@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestLaterFormat makes the manifest of a run one of a later release: whatever
-// reads it says so and changes nothing, whether it looked before or not.
+// TestLaterFormat makes the manifest of a run one of a later release: whatever reads it says so and changes nothing,
+// whether it looked before or not.
 func TestLaterFormat(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -12,16 +12,14 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// PruneOptions say which snapshots Prune keeps: exactly one of Keep and
-// KeepDays is above 0.
+// PruneOptions say which snapshots Prune keeps: exactly one of Keep and KeepDays is above 0.
 type PruneOptions struct {
 	// Kinds are the kinds of snapshots that are pruned; empty means all.
 	Kinds []snapshot.Kind
 	// Keep is how many of the newest snapshots of each kind are kept.
 	Keep int
-	// KeepDays keeps the full snapshots and the changes of the last so many days
-	// and today's, and the as-of snapshots that were taken in them, however long
-	// ago their own dates are.
+	// KeepDays keeps the full snapshots and the changes of the last so many days and today's, and the as-of snapshots
+	// that were taken in them, however long ago their own dates are.
 	KeepDays int
 	// Now returns the time.
 	Now func() time.Time
@@ -52,23 +50,21 @@ type PrunedRun struct {
 	Bytes        int64         `json:"bytes"`
 }
 
-// Prune removes whole published snapshots of some kinds, each kind on its own,
-// and what is left of replaced runs that are older than everything that is kept. The
-// run that _latest.json names is never removed, nor the newest that it should name.
+// Prune removes whole published snapshots of some kinds, each kind on its own, and what is left of replaced runs that
+// are older than everything that is kept. The run that _latest.json names is never removed, nor the newest that it
+// should name.
 //
-// Of a run the pointer goes first, so that no reader by pointer finds a manifest
-// whose files are missing, and the manifest last. A removal that was killed is
-// finished by the next command that changes the destination (Recover). A
-// manifest that cannot be read keeps its run and is an error, once everything
-// else is done.
+// Of a run the pointer goes first, so that no reader by pointer finds a manifest whose files are missing, and the
+// manifest last. A removal that was killed is finished by the next command that changes the destination (Recover). A
+// manifest that cannot be read keeps its run and is an error, once everything else is done.
 //
-// On a store without locks no run of a date that is about to go should be
-// published at the same time: pointers are not removed under a condition.
+// On a store without locks no run of a date that is about to go should be published at the same time: pointers are not
+// removed under a condition.
 func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ *PruneReport, err error) {
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
 		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
 	}
-	p := &pruning{catalog: catalog, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
+	p := &pruner{catalog: catalog, opts: opts, today: opts.Now().UTC(), report: &PruneReport{DryRun: opts.DryRun, Removed: []PrunedRun{}}}
 	if opts.DryRun {
 		begun, err := catalog.Changes(ctx, (*snapshot.Change).Prunes)
 		if err != nil {
@@ -84,16 +80,16 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 	return p.report, p.run(ctx, recovered.Pruned)
 }
 
-type pruning struct {
+type pruner struct {
 	catalog snapshot.Catalog
 	opts    PruneOptions
 	today   time.Time
 	report  *PruneReport
 }
 
-// run removes what has expired. Removals that had begun earlier, which
-// recovery has finished or a dry run leaves, are reported too.
-func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
+// run removes what has expired. Removals that had begun earlier, which recovery has finished or a dry run leaves, are
+// reported too.
+func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err
@@ -128,7 +124,7 @@ func (p *pruning) run(ctx context.Context, begun []*snapshot.Change) error {
 }
 
 // spared returns the runs that are never removed.
-func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
+func (p *pruner) spared(ctx context.Context) (map[string]bool, error) {
 	spared := make(map[string]bool)
 	latest, _, err := snapshot.ReadDocument[snapshot.Latest](ctx, p.catalog, snapshot.LatestPath)
 	switch {
@@ -148,7 +144,7 @@ func (p *pruning) spared(ctx context.Context) (map[string]bool, error) {
 }
 
 // expired returns the runs of a kind that are to be removed, the oldest first.
-func (p *pruning) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest, spared map[string]bool) []*snapshot.Manifest {
+func (p *pruner) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest, spared map[string]bool) []*snapshot.Manifest {
 	all := slices.Collect(maps.Values(runs))
 	all = slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return m.Kind != kind })
 	slices.SortFunc(all, func(a, b *snapshot.Manifest) int {
@@ -161,7 +157,7 @@ func (p *pruning) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest
 	return slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return !expired(m) || spared[m.RunID] })
 }
 
-func (p *pruning) expiredByAge(m *snapshot.Manifest) bool {
+func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
 	day := m.SnapshotDate
 	if m.Kind == snapshot.AsOf {
 		day = m.StartedAt.UTC().Format(time.DateOnly)
@@ -169,10 +165,9 @@ func (p *pruning) expiredByAge(m *snapshot.Manifest) bool {
 	return day < p.today.AddDate(0, 0, -p.opts.KeepDays).Format(time.DateOnly)
 }
 
-// expiredByCount judges by the number of newer published snapshots among all,
-// which are sorted. A replaced run has expired where it is older than all that
-// are kept.
-func (p *pruning) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
+// expiredByCount judges by the number of newer published snapshots among all, which are sorted. A replaced run has
+// expired where it is older than all that are kept.
+func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
 	kept := make(map[*snapshot.Manifest]bool)
 	oldest := "" // of the dates that are kept; nothing is older than none
 	for _, m := range slices.Backward(all) {
@@ -204,9 +199,9 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	return pruned
 }
 
-// removal returns the change that removes a run: the data files that its
-// manifest names, and those in the folders of its date under the run's name.
-func (p *pruning) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.Change, error) {
+// removal returns the change that removes a run: the data files that its manifest names, and those in the folders of
+// its date under the run's name.
+func (p *pruner) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.Change, error) {
 	found := make(set)
 	if m.Status == snapshot.Published {
 		maps.Copy(found, m.Paths())

@@ -19,8 +19,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// pruneSite is a destination of a week of full snapshots, one of them replaced,
-// three as-of snapshots and two sets of changes.
+// pruneSite is a destination of a week of full snapshots, one of them replaced, three as-of snapshots and two sets of
+// changes.
 func pruneSite(t *testing.T, store sink.Store) {
 	t.Helper()
 	for _, day := range []string{"14", "15", "16", "17"} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,26 +13,22 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// purgeRounds is how often a purge starts over because its last look has found
-// something again: a run was started or published in the meantime, or replaced
-// while it was purged.
+// purgeRounds is how often a purge starts over because its last look has found something again: a run was started or
+// published in the meantime, or replaced while it was purged.
 const purgeRounds = 3
 
-// Purge removes all rows of some schools, or of some districts and their
-// schools, from every published run at a destination. It drops what unfinished
-// runs have staged, which cannot be read: their next command plans and fetches
-// again. Ledgers, plans and manifests stay: they name schools but have no
-// student data. See bids for the rows, knowledge for the schools of a district.
+// Purge removes all rows of some schools, or of some districts and their schools, from every published run at a
+// destination. It drops what unfinished runs have staged, which cannot be read: their next command plans and fetches
+// again. Ledgers, plans and manifests stay: they name schools but have no student data. See bids for the rows,
+// districtIndex for the schools of a district.
 //
-// Only files that hold such rows are rewritten, run by run: the new files are
-// staged and a Change puts them in the place of the old ones. A purge that was
-// killed is finished by the same purge, asked again; the change of a run that
-// has begun, by any command (Recover). At last every file is read again, and the
-// report, now a proof, is stored as _purges/<id>.json.
+// Only files that hold such rows are rewritten, run by run: the new files are staged and a Change puts them in the
+// place of the old ones. A purge that was killed is finished by the same purge, asked again; the change of a run that
+// has begun, by any command (Recover). At last every file is read again, and the report, now a proof, is stored as
+// _purges/<id>.json.
 //
-// Purge looks at what the destination shows: versions that the store keeps of
-// removed objects, backups and copies are out of its reach (NotReached). It fails
-// with a *RefusedError if something blocks the purge, and with an
+// Purge looks at what the destination shows: versions that the store keeps of removed objects, backups and copies are
+// out of its reach (NotReached). It fails with a *RefusedError if something blocks the purge, and with an
 // *UnknownBidsError if a bid occurs nowhere; nothing was changed then.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
 	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
@@ -46,7 +41,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	p, err := newPurging(ctx, catalog, opts)
+	p, err := newPurger(ctx, catalog, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -65,23 +60,23 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	return p.report, p.carryOut(ctx)
 }
 
-// purging is a purge at work.
-type purging struct {
+// purger is the state of one purge.
+type purger struct {
 	catalog snapshot.Catalog
 	opts    PurgeOptions
 	report  *PurgeReport
-	know    *knowledge
+	index   *districtIndex
 
 	runs  map[string]*snapshot.Manifest // published
 	all   map[string]*snapshot.Manifest // published or replaced
 	found map[string][]purgeUnit
 	plans map[string]*snapshot.Plan // by folder
-	// unfinished are the folders of runs that have something staged, or whose
-	// plan may be of a purged school; with the run's id, if it is known.
+	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
+	// run's id, if it is known.
 	unfinished map[string]string
 	listed     bool // the store lists all that is staged
-	// leftovers are published runs that still have staged files: one of their
-	// processes was killed, or was not done when another published the run.
+	// leftovers are published runs that still have staged files: one of their processes was killed, or was not done
+	// when another published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // runs, until the purge ends
@@ -89,9 +84,9 @@ type purging struct {
 	seen       set                     // bids that were asked for and found in a row
 }
 
-// newPurging begins a report, or continues the report of a killed purge.
-func newPurging(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purging, error) {
-	p := &purging{
+// newPurger begins a report, or continues the report of a killed purge.
+func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
+	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
 		undeclared: make(set), seen: make(set),
 	}
@@ -123,12 +118,12 @@ func newPurging(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions
 		}
 	}
 	p.report.NotReached = p.notReached()
-	p.know = newKnowledge(p.report.Schools)
+	p.index = newDistrictIndex(p.report.Schools)
 	return p, nil
 }
 
 // survey reads what the destination says of its runs.
-func (p *purging) survey(ctx context.Context) error {
+func (p *purger) survey(ctx context.Context) error {
 	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
 	if err != nil {
 		return err
@@ -150,10 +145,10 @@ func (p *purging) survey(ctx context.Context) error {
 	}
 	if len(p.opts.Districts) > 0 {
 		for _, plan := range p.plans {
-			p.know.addPlan(plan)
+			p.index.addPlan(plan)
 		}
 		for _, run := range slices.Sorted(maps.Keys(runs)) {
-			if err := p.know.addTables(ctx, p.catalog, runs[run]); err != nil {
+			if err := p.index.addTables(ctx, p.catalog, runs[run]); err != nil {
 				return fmt.Errorf("purge run %s: %w", run, err)
 			}
 		}
@@ -161,9 +156,9 @@ func (p *purging) survey(ctx context.Context) error {
 	return p.findUnfinished(ctx, entries)
 }
 
-// surveyAgain finds what was begun since the survey, as reading everything takes
-// long, and returns the runs that were published since.
-func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
+// surveyAgain finds what was begun since the survey, as reading everything takes long, and returns the runs that were
+// published since.
+func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err error) {
 	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
 	if err != nil {
 		return nil, err
@@ -187,10 +182,9 @@ func (p *purging) surveyAgain(ctx context.Context) (newlyPublished []string, err
 	return newlyPublished, p.findUnfinished(ctx, entries)
 }
 
-// findUnfinished finds the runs that are neither published nor being so and
-// have something staged, or a plan that names a purged bid, and what runs that
-// are dead have left staged.
-func (p *purging) findUnfinished(ctx context.Context, entries []sink.Entry) error {
+// findUnfinished finds the runs that are neither published nor being so and have something staged, or a plan that names
+// a purged bid, and what runs that are dead have left staged.
+func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error {
 	staged, err := p.catalog.Staged(ctx)
 	if err != nil {
 		return err
@@ -233,7 +227,7 @@ func (p *purging) findUnfinished(ctx context.Context, entries []sink.Entry) erro
 }
 
 // bidsOf returns the bids whose rows are purged from a run.
-func (p *purging) bidsOf(run string) bids {
+func (p *purger) bidsOf(run string) bids {
 	b := bids{schools: make(set), districts: make(set)}
 	for _, school := range p.report.Asked.Schools {
 		b.schools[school] = true
@@ -242,14 +236,14 @@ func (p *purging) bidsOf(run string) bids {
 		b.districts[district] = true
 	}
 	if len(b.districts) > 0 {
-		b.schools = p.know.schoolsOf(run, b.districts)
+		b.schools = p.index.schoolsOf(run, b.districts)
 	}
 	return b
 }
 
-// summarize puts into the report what was found: which schools are purged, what
-// would change, and which of the bids occur nowhere.
-func (p *purging) summarize(ctx context.Context) error {
+// summarize puts into the report what was found: which schools are purged, what would change, and which of the bids
+// occur nowhere.
+func (p *purger) summarize(ctx context.Context) error {
 	r := p.report
 	schools := make(set)
 	for _, school := range r.Schools {
@@ -282,15 +276,14 @@ func (p *purging) summarize(ctx context.Context) error {
 	return nil
 }
 
-// carryOut makes the changes that are needed, and repeats the search until it
-// finds no more. Files that a process has staged since, for a new run or
-// because no lock excluded it, are found and dropped as well.
-func (p *purging) carryOut(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, p.release()) }()
-	if p.locks, err = p.keepsOut(ctx); err != nil {
+// carryOut makes the changes that are needed, and repeats the search until it finds no more. Files that a process has
+// staged since, for a new run or because no lock excluded it, are found and dropped as well.
+func (p *purger) carryOut(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, p.unlockRuns()) }()
+	if p.locks, err = p.hasLocks(ctx); err != nil {
 		return err
 	}
-	if err := p.hold(ctx, p.toChange()); err != nil {
+	if err := p.lockRuns(ctx, p.toChange()); err != nil {
 		return err
 	}
 	if p.listed, err = p.catalog.ListsStaged(ctx); err != nil {
@@ -321,7 +314,7 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 		if err := p.survey(ctx); err != nil {
 			return err
 		}
-		if err := p.reread(ctx); err != nil {
+		if err := p.verifyPurged(ctx); err != nil {
 			return err
 		}
 		newlyPublished, err := p.surveyAgain(ctx)
@@ -336,76 +329,31 @@ func (p *purging) carryOut(ctx context.Context) (err error) {
 			return errors.Join(disturbed, fmt.Errorf(
 				"purge: other processes keep writing here, and rows remain, as in run %s: stop them and purge again", changes[0]))
 		}
-		if err := p.hold(ctx, changes); err != nil {
+		if err := p.lockRuns(ctx, changes); err != nil {
 			return err
 		}
 	}
-	if strays := p.report.Strays; len(strays) > 0 {
+	if orphans := p.report.Orphans; len(orphans) > 0 {
 		return fmt.Errorf("purge: %d files that no published run names hold rows of them, such as %s: remove them and purge again",
-			len(strays), strays[0])
+			len(orphans), orphans[0])
 	}
-	// The runs of these may hold rows too, and are not looked into before they
-	// are through.
+	// The runs of these may hold rows too, and are not looked into before they are through.
 	if busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	if p.report.resumed {
-		// Every sweep also removes the lock files of killed processes. Nothing is
-		// staged under the purge's own name.
+		// Every sweep also removes the lock files of killed processes. Nothing is staged under the purge's own name.
 		if err := p.catalog.Sweep(ctx, p.report.ID); err != nil {
 			return err
 		}
 	}
-	p.prove()
+	p.completeReport()
 	return p.catalog.WriteDocument(ctx, path, p.report, sink.Condition{})
 }
 
-// purgeRun removes the rows that were found in a published run.
-func (p *purging) purgeRun(ctx context.Context, run string) error {
-	m := p.runs[run]
-	data, _, err := p.catalog.Read(ctx, snapshot.ManifestPath(run))
-	if err != nil {
-		return fmt.Errorf("purge run %s: %w", run, err)
-	}
-	standing := new(snapshot.Manifest)
-	if err := snapshot.DecodeDocument(snapshot.ManifestPath(run), data, standing); err != nil {
-		return err
-	}
-	if !reflect.DeepEqual(m, standing) {
-		return fmt.Errorf("purge run %s: %w: its manifest has changed; purge again", run, sink.ErrConflict)
-	}
-	if err := p.pointed(ctx, m, sink.Hash(data)); err != nil {
-		return fmt.Errorf("purge run %s: %w", run, err)
-	}
-	change, err := p.rewrite(ctx, m, sink.Hash(data), p.found[run])
-	if err != nil {
-		return fmt.Errorf("purge run %s: %w", run, err)
-	}
-	return p.catalog.Apply(ctx, change)
-}
-
-// pointed fails where the pointer of the run's date says another hash: what was
-// tampered with is not made right by a new one.
-func (p *purging) pointed(ctx context.Context, m *snapshot.Manifest, hash string) error {
-	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
-	if path == "" {
-		return nil
-	}
-	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.catalog, path)
-	switch {
-	case errors.Is(err, sink.ErrNotFound):
-		return nil
-	case err != nil:
-		return err
-	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
-		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names; verify the run", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
-	}
-	return nil
-}
-
-// prove completes the report from the manifests: they tell what this purge has
-// removed, before it was killed too.
-func (p *purging) prove() {
+// completeReport completes the report from the manifests: they tell what this purge has removed, before it was killed
+// too.
+func (p *purger) completeReport() {
 	r := p.report
 	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
 	for _, run := range slices.Sorted(maps.Keys(p.runs)) {

@@ -12,17 +12,16 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// dataFile is a visible data file, open for reading, with the columns that it
-// has: an earlier release may have written it, with other columns than are
-// declared today, or of a table that is no longer declared.
+// dataFile is a visible data file, open for reading, with the columns that it has: an earlier release may have written
+// it, with other columns than are declared today, or of a table that is no longer declared.
 type dataFile struct {
 	sink.Object
 
 	table *schemas.Table
 }
 
-// openDataFile opens a file. A column that is declared has the declared type
-// where both are text, so that JSON is known as such.
+// openDataFile opens a file. A column that is declared has the declared type where both are text, so that JSON is known
+// as such.
 func openDataFile(ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table) (*dataFile, error) {
 	object, err := catalog.Open(ctx, path)
 	if err != nil {
@@ -43,8 +42,7 @@ func openDataFile(ctx context.Context, catalog snapshot.Catalog, path string, de
 
 func isText(c *schemas.Column) bool { return c.Type == schemas.String || c.Type == schemas.JSON }
 
-// textColumns returns the columns of a table that hold text: the bids, and the
-// keys of records, are among them.
+// textColumns returns the columns of a table that hold text: the bids, and the keys of records, are among them.
 func textColumns(table *schemas.Table) *schemas.Table {
 	text := &schemas.Table{Name: table.Name}
 	for i := range table.Columns {
@@ -55,13 +53,12 @@ func textColumns(table *schemas.Table) *schemas.Table {
 	return text
 }
 
-// some returns a function that picks the named text columns that a table has.
-func some(names []string) func(*schemas.Table) *schemas.Table {
+// selectText returns a function that picks the named text columns that a table has.
+func selectText(names []string) func(*schemas.Table) *schemas.Table {
 	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(textColumns(table), names...) }
 }
 
-// readFile hands the rows of a visible file to use, page by page, with the
-// columns that pick selects from the file's.
+// readFile hands the rows of a visible file to use, page by page, with the columns that pick selects from the file's.
 func readFile(
 	ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table,
 	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,

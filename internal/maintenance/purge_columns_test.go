@@ -16,8 +16,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestPurgeEarlierRelease purges a snapshot that was written by an earlier
-// release, whose _extra has Parquet's JSON type, beside one of this release.
+// TestPurgeEarlierRelease purges a snapshot that was written by an earlier release, whose _extra has Parquet's JSON
+// type, beside one of this release.
 func TestPurgeEarlierRelease(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -39,9 +39,8 @@ func TestPurgeEarlierRelease(t *testing.T) {
 	requireNoBytes(t, root, snapshottest.Gone)
 }
 
-// TestPurgeOtherColumns purges files that lack a column, files with a column
-// that is no longer declared, and a table that is not declared. The missing
-// column may be one that decides which rows go.
+// TestPurgeOtherColumns purges files that lack a column, files with a column that is no longer declared, and a table
+// that is not declared. The missing column may be one that decides which rows go.
 func TestPurgeOtherColumns(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -11,12 +11,10 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// hold takes runs, and keeps them until the purge ends, so that no process
-// stages or publishes anything for them until then. It fails with a
-// *RefusedError while a process works on one of them. On a destination without
-// locks it relies on the signs of life of runs and excludes no process; see
-// notReached.
-func (p *purging) hold(ctx context.Context, runs []string) error {
+// lockRuns locks runs until the purge ends, so that no process stages or publishes anything for them until then. It
+// fails with a *RefusedError while a process works on one of them. On a destination without locks it relies on the
+// signs of life of runs and excludes no process; see notReached.
+func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	for _, run := range runs {
 		if p.held[run] != nil {
 			continue
@@ -31,7 +29,7 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 		}
 		p.held[run] = release
 		if !p.locks {
-			if err := p.refuseAlive(ctx, run); err != nil {
+			if err := p.refuseActive(ctx, run); err != nil {
 				return err
 			}
 		}
@@ -39,9 +37,8 @@ func (p *purging) hold(ctx context.Context, runs []string) error {
 	return nil
 }
 
-// refuseAlive returns a *RefusedError if a run has given a sign of life
-// recently.
-func (p *purging) refuseAlive(ctx context.Context, run string) error {
+// refuseActive returns a *RefusedError if a run has given a sign of life recently.
+func (p *purger) refuseActive(ctx context.Context, run string) error {
 	sign, _, err := snapshot.ReadDocument[snapshot.Heartbeat](ctx, p.catalog, snapshot.AlivePath(run))
 	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
 		return nil
@@ -57,8 +54,8 @@ func (p *purging) refuseAlive(ctx context.Context, run string) error {
 		"wait for it to end or stop it, then purge again", sign.PID, sign.Host, run, dead.Minutes())}
 }
 
-// release gives up what hold has taken.
-func (p *purging) release() error {
+// unlockRuns releases the locks of lockRuns.
+func (p *purger) unlockRuns() error {
 	var errs []error
 	for _, release := range p.held {
 		errs = append(errs, release())
@@ -67,7 +64,7 @@ func (p *purging) release() error {
 }
 
 // toChange returns the runs that the purge is about to drop or rewrite.
-func (p *purging) toChange() []string {
+func (p *purger) toChange() []string {
 	runs := make(set)
 	for _, run := range p.unfinished {
 		runs[run] = true
@@ -81,9 +78,8 @@ func (p *purging) toChange() []string {
 	return runs.sorted()
 }
 
-// keepsOut reports whether the destination has locks, while the purge holds the
-// publish lock.
-func (p *purging) keepsOut(ctx context.Context) (bool, error) {
+// hasLocks reports whether the destination has locks, while the purge holds the publish lock.
+func (p *purger) hasLocks(ctx context.Context) (bool, error) {
 	unlock, err := p.catalog.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
 	if errors.Is(err, sink.ErrLocked) {
 		return true, nil
@@ -94,10 +90,9 @@ func (p *purging) keepsOut(ctx context.Context) (bool, error) {
 	return false, unlock()
 }
 
-// dropUnfinished drops the runs that are not published, each one's plan last:
-// the same command then plans again. What dead processes of published runs have
-// left staged goes too.
-func (p *purging) dropUnfinished(ctx context.Context) error {
+// dropUnfinished drops the runs that are not published, each one's plan last: the same command then plans again. What
+// dead processes of published runs have left staged goes too.
+func (p *purger) dropUnfinished(ctx context.Context) error {
 	for _, folder := range slices.Sorted(maps.Keys(p.unfinished)) {
 		run := p.unfinished[folder]
 		if err := p.dropRun(ctx, folder, run); err != nil {
@@ -116,7 +111,7 @@ func (p *purging) dropUnfinished(ctx context.Context) error {
 	return nil
 }
 
-func (p *purging) dropRun(ctx context.Context, folder, run string) error {
+func (p *purger) dropRun(ctx context.Context, folder, run string) error {
 	if err := p.catalog.DropCheckpoints(ctx, run); err != nil {
 		return err
 	}

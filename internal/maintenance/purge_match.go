@@ -10,8 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// bids are the schools and districts whose rows are purged from a run. A row is
-// theirs if
+// bids are the schools and districts whose rows are purged from a run. A row is theirs if
 //
 //   - requested_school_bid or school_bid is one of the schools,
 //   - district_bid or requested_district_bid is one of the districts: the
@@ -33,9 +32,8 @@ func districtColumns() []string {
 	return []string{"requested_district_bid", "requested_perspective_bid", "district_bid", "perspective_bid"}
 }
 
-// matchColumns returns the names of the columns that decide whether a row of a
-// table is purged: those that hold a bid, and those that identify the record of
-// a child row.
+// matchColumns returns the names of the columns that decide whether a row of a table is purged: those that hold a bid,
+// and those that identify the record of a child row.
 func matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
 	wanted := slices.Concat(schoolColumns(), districtColumns())
 	for _, key := range recordKey(table, dataset) {
@@ -45,8 +43,8 @@ func matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
 	return slices.Compact(wanted)
 }
 
-// recordKey returns the columns that identify the record of a row: the key of the dataset's first table, within this table.
-// It returns none for a dataset of one table, or for a table that is not declared.
+// recordKey returns the columns that identify the record of a row: the key of the dataset's first table, within this
+// table. It returns none for a dataset of one table, or for a table that is not declared.
 func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	if dataset == nil || len(dataset.Tables) < 2 {
 		return nil
@@ -66,8 +64,8 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
-// match decides which rows of one table are purged; the table is read whole or in matchColumns. Tables of one dataset and
-// bucket share the records, and are read in the order in which they are declared.
+// match decides which rows of one table are purged; the table is read whole or in matchColumns. Tables of one dataset
+// and bucket share the records, and are read in the order in which they are declared.
 type match struct {
 	bids
 	schoolAt, districtAt []int
@@ -80,10 +78,9 @@ type match struct {
 	scratch  []byte
 }
 
-// records are the keys of records that are purged though the call that they
-// answered is not one of a purged school or perspective. They are few: results
-// of students who have moved. Records with an incomplete key cannot be told
-// apart; of those that one call has sent, all elements go if one record does.
+// records are the keys of records that are purged though the call that they answered is not one of a purged school or
+// perspective. They are few: results of students who have moved. Records with an incomplete key cannot be told apart;
+// of those that one call has sent, all elements go if one record does.
 type records map[string]bool
 
 // newMatch returns the match of a table's rows that are read in these columns.
@@ -161,8 +158,8 @@ func (m *match) recordOf(batch *rows.Batch, i int) []byte {
 	return m.scratch
 }
 
-// mentions reports whether a text of the row, or a text within its JSON, is one
-// of the bids, in any column. The file need not say which texts are JSON.
+// mentions reports whether a text of the row, or a text within its JSON, is one of the bids, in any column. The file
+// need not say which texts are JSON.
 func (b *bids) mentions(batch *rows.Batch, i int) bool {
 	for c := range batch.Cols {
 		v := &batch.Cols[c]

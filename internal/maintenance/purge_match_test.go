@@ -18,7 +18,7 @@ func TestKnowledge(t *testing.T) {
 	plan := func(run, school, district string, perspectives ...string) *snapshot.Plan {
 		return &snapshot.Plan{RunID: run, Schools: []snapshot.School{{Bid: school, District: district, Perspectives: perspectives}}}
 	}
-	k := newKnowledge([]string{"resolved before"})
+	k := newDistrictIndex([]string{"resolved before"})
 	k.addPlan(plan("autumn", moved, goneDistrict))
 	k.addPlan(plan("spring", moved, staysToo, goneDistrict))
 	k.addPlan(plan("autumn", "listed by one", "", goneDistrict))
@@ -30,8 +30,8 @@ func TestKnowledge(t *testing.T) {
 	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.schoolsOf("silent", districts).sorted())
 }
 
-// TestPurgeColumns fails when a column is declared that may hold the bid of a
-// school or a district and that no purge looks at.
+// TestPurgeColumns fails when a column is declared that may hold the bid of a school or a district and that no purge
+// looks at.
 func TestPurgeColumns(t *testing.T) {
 	t.Parallel()
 	known := slices.Concat(schoolColumns(), districtColumns())

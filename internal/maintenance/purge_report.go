@@ -17,7 +17,7 @@ type PurgeOptions struct {
 	AllowUnknown bool
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
-	// Now tells the time.
+	// Now returns the time.
 	Now         func() time.Time
 	ToolVersion string
 }
@@ -27,9 +27,8 @@ const (
 	purgeDone  = "done"
 )
 
-// PurgeReport is _purges/<id>.json: what a purge was asked for and has done. It
-// is written when the purge begins, to be gone on with, and again when it is
-// done, as the proof.
+// PurgeReport is _purges/<id>.json: what a purge was asked for and has done. It is written when the purge begins, to be
+// gone on with, and again when it is done, as the proof.
 type PurgeReport struct {
 	FormatVersion int        `json:"format_version"`
 	ID            string     `json:"id"`
@@ -49,10 +48,10 @@ type PurgeReport struct {
 	FilesRewritten int              `json:"files_rewritten"`
 	// DroppedRuns were not published, and what they had staged is gone.
 	DroppedRuns []string `json:"dropped_runs"`
-	// Reread is the last look at every file, after all was done.
-	Reread *PurgeReread `json:"reread,omitempty"`
-	// Strays are data files that no published run names and that hold rows.
-	Strays []string `json:"strays,omitempty"`
+	// Verification is what reading every file again has found, after the last change.
+	Verification *PurgeVerification `json:"reread,omitempty"`
+	// Orphans are data files that no published run names and that hold rows.
+	Orphans []string `json:"strays,omitempty"`
 	// NotReached says where the rows may still be.
 	NotReached []string `json:"not_reached"`
 
@@ -75,22 +74,22 @@ type PurgedRun struct {
 	Files        []snapshot.PurgedFile `json:"files"`
 }
 
-// PurgeReread is what reading every row of every table again has found.
-type PurgeReread struct {
+// PurgeVerification is what reading every row of every table again has found.
+type PurgeVerification struct {
 	Files int   `json:"files"`
 	Rows  int64 `json:"rows"`
 	Bytes int64 `json:"bytes"`
 	// RowsFound are rows of what was purged: 0 in a proof.
 	RowsFound int64 `json:"rows_found"`
-	// RowsMentioning counts by table the rows of others that name a purged bid
-	// in another column, such as within _extra. They stay.
+	// RowsMentioning counts by table the rows of others that name a purged bid in another column, such as within
+	// _extra. They stay.
 	RowsMentioning map[string]int64 `json:"rows_mentioning"`
 }
 
 // PurgePath returns the path of the proof of a purge.
 func PurgePath(id string) string { return snapshot.PurgesPrefix + id + ".json" }
 
-// Nothing tells that there was nothing to do.
+// Nothing reports whether there was nothing to do.
 func (r *PurgeReport) Nothing() bool {
 	return len(r.Runs) == 0 && len(r.DroppedRuns) == 0 && !r.resumed
 }
@@ -129,7 +128,7 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 }
 
 // notReached returns what the purge does not reach.
-func (p *purging) notReached() []string {
+func (p *purger) notReached() []string {
 	places := []string{
 		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
 		"snapshots of the file system, backups, and blocks of a disk that are not written over",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -17,12 +18,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// rewriteConcurrency is how many files are rewritten at once: each holds a row
-// group.
+// rewriteConcurrency is how many files are rewritten at once: each holds a row group.
 const rewriteConcurrency = 2
 
-// purgeUnit are the files of one dataset and bucket, in the order of its
-// tables: their rows are of the same records.
+// purgeUnit are the files of one dataset and bucket, in the order of its tables: their rows are of the same records.
 type purgeUnit struct {
 	dataset *schemas.Dataset // nil for a table that is not declared
 	files   []purgeFile
@@ -43,8 +42,8 @@ func (u *purgeUnit) removed() (n int64) {
 	return n
 }
 
-// purgeUnits returns the files of a published run. Each file of a table that is
-// not declared, because another release wrote it, is a unit of its own.
+// purgeUnits returns the files of a published run. Each file of a table that is not declared, because another release
+// wrote it, is a unit of its own.
 func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	declared := make(set)
 	var units []purgeUnit
@@ -74,8 +73,8 @@ func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	return units
 }
 
-// generationDigits are behind the number of the bucket in the name of a
-// rewritten file: stores tell the run by a name of that form.
+// generationDigits are behind the number of the bucket in the name of a rewritten file: stores tell the run by a name
+// of that form.
 const generationDigits = 4
 
 // partNumber returns the number in the name of a published data file, and the text before and after it.
@@ -92,8 +91,8 @@ func partNumber(path string) (before, number, behind string, ok bool) {
 	return path[:slash] + "part-", number, "-" + behind, true
 }
 
-// partOf tells which part of a table the file is, the same for all tables of a
-// dataset, however often it was rewritten.
+// partOf returns the part of a table that the file is, the same for all tables of a dataset, however often it was
+// rewritten.
 func partOf(path, folder string) string {
 	part := strings.TrimPrefix(path, folder)
 	if before, number, behind, ok := partNumber(part); ok {
@@ -111,9 +110,52 @@ func rewrittenPath(path string, generation int) (string, error) {
 	return fmt.Sprintf("%s%s%0*d%s", before, number, generationDigits, generation, behind), nil
 }
 
-// rewrite stages the files of a run without the rows that are purged, and
-// returns the change that publishes them. Nothing is visible yet.
-func (p *purging) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, units []purgeUnit) (*snapshot.Change, error) {
+// purgeRun removes the rows that were found in a published run.
+func (p *purger) purgeRun(ctx context.Context, run string) error {
+	m := p.runs[run]
+	data, _, err := p.catalog.Read(ctx, snapshot.ManifestPath(run))
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	current := new(snapshot.Manifest)
+	if err := snapshot.DecodeDocument(snapshot.ManifestPath(run), data, current); err != nil {
+		return err
+	}
+	if !reflect.DeepEqual(m, current) {
+		return fmt.Errorf("purge run %s: %w: its manifest has changed; purge again", run, sink.ErrConflict)
+	}
+	if err := p.checkPointer(ctx, m, sink.Hash(data)); err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	change, err := p.rewrite(ctx, m, sink.Hash(data), p.found[run])
+	if err != nil {
+		return fmt.Errorf("purge run %s: %w", run, err)
+	}
+	return p.catalog.Apply(ctx, change)
+}
+
+// checkPointer fails where the pointer of the run's date says another hash: what was tampered with is not made right by
+// a new one.
+func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash string) error {
+	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
+	if path == "" {
+		return nil
+	}
+	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.catalog, path)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
+		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names; verify the run", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
+	}
+	return nil
+}
+
+// rewrite stages the files of a run without the rows that are purged, and returns the change that publishes them.
+// Nothing is visible yet.
+func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, units []purgeUnit) (*snapshot.Change, error) {
 	// Remove what a killed purge, or the run itself, has left staged.
 	if err := p.catalog.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
@@ -168,7 +210,7 @@ func (p *purging) rewrite(ctx context.Context, m *snapshot.Manifest, hash string
 }
 
 // rewriteUnit stages the files of a unit that lose rows.
-func (p *purging) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
+func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
 	of := make(records)
 	for i := range unit.files {
 		f := &unit.files[i]
@@ -194,8 +236,8 @@ func (p *purging) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *s
 	return nil
 }
 
-// census counts the requests, as the ledger counts them, that have rows in a
-// file: its schools, or districts for a table that is fetched per district.
+// census counts the requests, as the ledger counts them, that have rows in a file: its schools, or districts for a
+// table that is fetched per district.
 type census struct {
 	column       int // what was requested; -1 if the table is fetched as a whole
 	before, left set
@@ -226,10 +268,9 @@ func (c *census) count(batch *rows.Batch, i int, removed bool) {
 // emptied returns how many requests have no rows left.
 func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
 
-// rewriteFile stages a file with the rows of another that are not purged, in
-// their order and with the columns of that file: its bytes depend on these
-// alone.
-func (p *purging) rewriteFile(
+// rewriteFile stages a file with the rows of another that are not purged, in their order and with the columns of that
+// file: its bytes depend on these alone.
+func (p *purger) rewriteFile(
 	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
 	prepare func(*schemas.Table) (*match, *census),
 ) (_ sink.File, err error) {

@@ -17,25 +17,23 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// scan looks for the rows that are to be purged, in every file of every
-// published run, by the columns that tell.
-func (p *purging) scan(ctx context.Context) error {
-	return p.look(ctx, nil)
+// scan looks for the rows that are to be purged, in every file of every published run, by the columns that tell.
+func (p *purger) scan(ctx context.Context) error {
+	return p.findRows(ctx, nil)
 }
 
-// reread looks for them in every text of every file, and in the files that no
-// run names.
-func (p *purging) reread(ctx context.Context) error {
-	again := &PurgeReread{RowsMentioning: make(map[string]int64)}
-	if err := p.look(ctx, again); err != nil {
+// verifyPurged looks for them in every text of every file, and in the files that no run names.
+func (p *purger) verifyPurged(ctx context.Context) error {
+	again := &PurgeVerification{RowsMentioning: make(map[string]int64)}
+	if err := p.findRows(ctx, again); err != nil {
 		return err
 	}
-	p.report.Reread = again
-	return p.findStrays(ctx)
+	p.report.Verification = again
+	return p.findOrphans(ctx)
 }
 
-// look finds the rows; again counts what was read, and has all texts read.
-func (p *purging) look(ctx context.Context, again *PurgeReread) error {
+// findRows finds the rows; again counts what was read, and has all texts read.
+func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	p.found = make(map[string][]purgeUnit)
 	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
 		units := purgeUnits(p.runs[run])
@@ -46,15 +44,15 @@ func (p *purging) look(ctx context.Context, again *PurgeReread) error {
 		}
 		of := p.bidsOf(run)
 		var mu sync.Mutex // over again and p.seen
-		group, looking := errgroup.WithContext(ctx)
+		group, scanning := errgroup.WithContext(ctx)
 		group.SetLimit(verifyConcurrency)
 		for i := range units {
 			group.Go(func() error {
-				if err := looking.Err(); err != nil {
+				if err := scanning.Err(); err != nil {
 					return err
 				}
-				l := lookout{bids: of, records: make(records), whole: again != nil, seen: make(set)}
-				if err := l.unit(looking, p.catalog, &units[i]); err != nil {
+				l := scanner{bids: of, records: make(records), whole: again != nil, seen: make(set)}
+				if err := l.unit(scanning, p.catalog, &units[i]); err != nil {
 					return fmt.Errorf("look for rows in run %s: %w", run, err)
 				}
 				mu.Lock()
@@ -77,7 +75,7 @@ func (p *purging) look(ctx context.Context, again *PurgeReread) error {
 }
 
 // add adds what was found in a unit.
-func (r *PurgeReread) add(unit *purgeUnit, l *lookout) {
+func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 	for i := range unit.files {
 		r.Files++
 		r.Rows += unit.files[i].file.Rows
@@ -89,8 +87,8 @@ func (r *PurgeReread) add(unit *purgeUnit, l *lookout) {
 	}
 }
 
-// lookout looks for rows in the files of a unit.
-type lookout struct {
+// scanner looks for rows in the files of a unit.
+type scanner struct {
 	bids
 
 	records    records
@@ -99,11 +97,11 @@ type lookout struct {
 	mentioning []int64 // rows by file
 }
 
-func (l *lookout) unit(ctx context.Context, catalog snapshot.Catalog, unit *purgeUnit) error {
+func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, unit *purgeUnit) error {
 	l.mentioning = make([]int64, len(unit.files))
 	for i := range unit.files {
 		f := &unit.files[i]
-		pick := some(matchColumns(f.table, unit.dataset))
+		pick := selectText(matchColumns(f.table, unit.dataset))
 		if l.whole {
 			pick = textColumns
 		}
@@ -132,9 +130,9 @@ func (l *lookout) unit(ctx context.Context, catalog snapshot.Catalog, unit *purg
 	return nil
 }
 
-// findStrays looks into the data files that no published run names, as somebody
-// may have put them back: they hold rows, or cannot be read.
-func (p *purging) findStrays(ctx context.Context) error {
+// findOrphans looks into the data files that no published run names, as somebody may have put them back: they hold
+// rows, or cannot be read.
+func (p *purger) findOrphans(ctx context.Context) error {
 	named := make(set)
 	for _, m := range p.runs {
 		maps.Copy(named, m.Paths())
@@ -143,7 +141,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.report.Strays = nil
+	p.report.Orphans = nil
 	p.report.NotReached = p.notReached()
 	entries, err := sink.ListAll(ctx, p.catalog, "")
 	if err != nil {
@@ -154,7 +152,7 @@ func (p *purging) findStrays(ctx context.Context) error {
 		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || slices.Contains(busy, sink.Owner(path)) {
 			continue
 		}
-		holds, err := p.strayHolds(ctx, path)
+		holds, err := p.orphanHolds(ctx, path)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -162,21 +160,21 @@ func (p *purging) findStrays(ctx context.Context) error {
 		case err != nil:
 			p.report.NotReached = append(p.report.NotReached, path+", which is not a data file of a published run and cannot be read")
 		case holds:
-			p.report.Strays = append(p.report.Strays, path)
+			p.report.Orphans = append(p.report.Orphans, path)
 		}
 	}
 	return nil
 }
 
-// strayHolds reports whether a file that no run names has rows to purge.
-func (p *purging) strayHolds(ctx context.Context, path string) (bool, error) {
+// orphanHolds reports whether a file that no run names has rows to purge.
+func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "as_of/"), "changes/"), "/")
 	table, dataset, ok := schemas.FindTable(name)
 	if !ok {
 		table = &schemas.Table{Name: name}
 	}
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
-	l := lookout{bids: p.bidsOf(""), records: make(records), seen: make(set)}
+	l := scanner{bids: p.bidsOf(""), records: make(records), seen: make(set)}
 	err := l.unit(ctx, p.catalog, &unit)
 	return unit.removed() > 0, err
 }

@@ -22,8 +22,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestPurgeSchool removes a school from every run: its own rows, what others
-// hold of it, and what was made from these records.
+// TestPurgeSchool removes a school from every run: its own rows, what others hold of it, and what was made from these
+// records.
 func TestPurgeSchool(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -51,8 +51,8 @@ func TestPurgeSchool(t *testing.T) {
 		"schools": 4, "district_schools": 4, "students": 8,
 		"test_results": 4 * (4 + 1), "test_result_norms": 4 * (4 + 2), "test_result_instructional_areas": 4 * (4 + 2),
 	}, report.RowsRemoved)
-	require.Zero(t, report.Reread.RowsFound)
-	require.Empty(t, report.Reread.RowsMentioning)
+	require.Zero(t, report.Verification.RowsFound)
+	require.Empty(t, report.Verification.RowsMentioning)
 	require.Len(t, report.Runs, 4)
 	require.Equal(t, 4*6, report.FilesRewritten)
 
@@ -99,8 +99,8 @@ func TestPurgeSchool(t *testing.T) {
 	require.Equal(t, after, snapshottest.Tree(t, root))
 }
 
-// requireNoBytes looks for a text in the bytes of every data file as they are,
-// which statistics and page indexes are, and in every text that is read.
+// requireNoBytes looks for a text in the bytes of every data file as they are, which statistics and page indexes are,
+// and in every text that is read.
 func requireNoBytes(t *testing.T, root, text string) {
 	t.Helper()
 	looked := 0
@@ -114,8 +114,7 @@ func requireNoBytes(t *testing.T, root, text string) {
 	require.Positive(t, looked)
 }
 
-// requireRewrittenLikeNew writes the rows of every file of a run as a new file
-// would be, whose bytes are the same.
+// requireRewrittenLikeNew writes the rows of every file of a run as a new file would be, whose bytes are the same.
 func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
 	t.Helper()
 	m, err := snapshot.At(store).ReadManifest(t.Context(), run)
@@ -133,8 +132,7 @@ func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
 	}
 }
 
-// TestPurgeDistrict removes a district with its school and with what it says of
-// the school of another.
+// TestPurgeDistrict removes a district with its school and with what it says of the school of another.
 func TestPurgeDistrict(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -259,8 +257,8 @@ func TestPurgeTells(t *testing.T) {
 	}
 }
 
-// TestPurgeDisturbed has somebody else step in between two operations: the
-// purge looks again and comes to its end, and every run is whole.
+// TestPurgeDisturbed has somebody else step in between two operations: the purge looks again and comes to its end, and
+// every run is whole.
 func TestPurgeDisturbed(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -316,8 +314,7 @@ func link(t *testing.T, root, from, to string) {
 	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))
 }
 
-// TestPurgeKnownBids expects a bid to be known wherever it occurs, and to be
-// unknown only if it occurs nowhere.
+// TestPurgeKnownBids expects a bid to be known wherever it occurs, and to be unknown only if it occurs nowhere.
 func TestPurgeKnownBids(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -350,8 +347,8 @@ func TestPurgeKnownBids(t *testing.T) {
 	require.True(t, report.Nothing())
 }
 
-// intruded is a Store on which another process acts before the first write to a
-// path. Unlike an interloper's, its locks exclude others.
+// intruded is a Store on which another process acts before the first write to a path. Unlike an interloper's, its locks
+// exclude others.
 type intruded struct {
 	sink.Store
 
@@ -367,9 +364,8 @@ func (i *intruded) Write(ctx context.Context, path string, data []byte, when sin
 	return i.Store.Write(ctx, path, data, when)
 }
 
-// TestPurgeIntruded has a run begin after the purge has looked for runs: what it
-// stages is dropped before the proof, or no proof is written while it is at
-// work.
+// TestPurgeIntruded has a run begin after the purge has looked for runs: what it stages is dropped before the proof, or
+// no proof is written while it is at work.
 func TestPurgeIntruded(t *testing.T) {
 	t.Parallel()
 	options := purgeOptions([]string{snapshottest.Gone}, nil)
@@ -428,8 +424,8 @@ func TestPurgeIntruded(t *testing.T) {
 	}
 }
 
-// TestPurgeHoldsPublished does not rewrite a published run while a process that
-// does not know that it is published works on it.
+// TestPurgeHoldsPublished does not rewrite a published run while a process that does not know that it is published
+// works on it.
 func TestPurgeHoldsPublished(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -446,8 +442,7 @@ func TestPurgeHoldsPublished(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestPurgeCounts expects the manifest to count the schools that have rows left,
-// whichever purge took the others.
+// TestPurgeCounts expects the manifest to count the schools that have rows left, whichever purge took the others.
 func TestPurgeCounts(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -477,8 +472,8 @@ func TestPurgeCounts(t *testing.T) {
 	require.Zero(t, after["schools"])
 }
 
-// TestPurgedBefore finds the schools of a plan that were purged, by their own
-// bids or by their district's, on the day of their last purge.
+// TestPurgedBefore finds the schools of a plan that were purged, by their own bids or by their district's, on the day
+// of their last purge.
 func TestPurgedBefore(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())
@@ -505,8 +500,7 @@ func TestPurgedBefore(t *testing.T) {
 	require.Equal(t, []snapshot.PurgedSchools{{Date: "2026-11-21", Schools: 2}}, before())
 }
 
-// TestPurgeAlive goes by a run's sign of life where there are no locks, and by
-// the locks alone where there are.
+// TestPurgeAlive goes by a run's sign of life where there are no locks, and by the locks alone where there are.
 func TestPurgeAlive(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// UnknownBidsError says that bids to be purged occur nowhere at the destination,
-// in no table, plan, ledger or manifest: most likely they are mistyped.
+// UnknownBidsError says that bids to be purged occur nowhere at the destination, in no table, plan, ledger or manifest:
+// most likely they are mistyped.
 type UnknownBidsError struct {
 	Bids []string
 }
@@ -32,9 +32,9 @@ func (e *UnknownBidsError) Error() string {
 	return "no table, plan, ledger or manifest names " + text
 }
 
-// unknownBids returns the requested bids that occur nowhere. Ledgers are read
-// only while a bid has not been found elsewhere.
-func (p *purging) unknownBids(ctx context.Context) ([]string, error) {
+// unknownBids returns the requested bids that occur nowhere. Ledgers are read only while a bid has not been found
+// elsewhere.
+func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 	missing := make(set)
 	for _, bid := range slices.Concat(p.report.Asked.Schools, p.report.Asked.Districts) {
 		if !p.seen[bid] {
@@ -68,7 +68,7 @@ func (p *purging) unknownBids(ctx context.Context) ([]string, error) {
 			found(failure.SchoolBid)
 		}
 	}
-	for _, districts := range p.know.everywhere {
+	for _, districts := range p.index.everywhere {
 		for district := range districts {
 			found(district)
 		}
@@ -77,7 +77,7 @@ func (p *purging) unknownBids(ctx context.Context) ([]string, error) {
 		if len(missing) == 0 {
 			break
 		}
-		columns := some([]string{"requested_school_bid", "requested_district_bid"})
+		columns := selectText([]string{"requested_school_bid", "requested_district_bid"})
 		err := readFile(ctx, p.catalog, p.all[run].Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
 			for c := range batch.Cols {
 				for i := range batch.N {

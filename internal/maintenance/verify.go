@@ -28,8 +28,8 @@ type VerifyReport struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
 	SnapshotDate string        `json:"snapshot_date"`
-	// Files, Rows and Bytes are of the tables, as in the summary of a run. The
-	// ledger is verified too, and is not counted.
+	// Files, Rows and Bytes are of the tables, as in the summary of a run. The ledger is verified too, and is not
+	// counted.
 	Files    int       `json:"files"`
 	Rows     int64     `json:"rows"`
 	Bytes    int64     `json:"bytes"`
@@ -51,14 +51,12 @@ func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 // isMissing is the problem of a file that is not there.
 const isMissing = "is missing"
 
-// Verify reads a published run again and compares it with its manifest, its
-// ledger and its pointer. What is missing, damaged or not as it was written is
-// a problem of the report; the error is for what keeps it from reading at all,
-// and a *RefusedError for a target of which there is no trace.
+// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. What is missing,
+// damaged or not as it was written is a problem of the report; the error is for what keeps it from reading at all, and
+// a *RefusedError for a target of which there is no trace.
 //
-// A snapshot that another process replaces or purges at the same time is not
-// damaged. If a problem is found the pointers are read again, and if they have
-// changed, so is everything else.
+// A snapshot that another process replaces or purges at the same time is not damaged. If a problem is found the
+// pointers are read again, and if they have changed, so is everything else.
 func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) (*VerifyReport, error) {
 	for {
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
@@ -66,7 +64,7 @@ func Verify(ctx context.Context, catalog snapshot.Catalog, target VerifyTarget) 
 		if err != nil || report.OK() {
 			return report, err
 		}
-		if stands, err := v.unchanged(ctx, target); stands || err != nil {
+		if same, err := v.unchanged(ctx, target); same || err != nil {
 			return report, err
 		}
 	}
@@ -92,8 +90,7 @@ func (v *verification) verify(ctx context.Context, target VerifyTarget) (*Verify
 
 type verification struct {
 	catalog snapshot.Catalog
-	// pointers are the hashes of the documents that led to the run, by path; ""
-	// for one that could not be read.
+	// pointers are the hashes of the documents that led to the run, by path; "" for one that could not be read.
 	pointers map[string]string
 	// manifest is the hash of the one that was read, "" for none.
 	manifest string
@@ -101,8 +98,7 @@ type verification struct {
 	report   *VerifyReport
 }
 
-// unchanged reports whether the pointers and the manifest are still the ones that
-// were verified.
+// unchanged reports whether the pointers and the manifest are still the ones that were verified.
 func (v *verification) unchanged(ctx context.Context, target VerifyTarget) (bool, error) {
 	again := &verification{catalog: v.catalog, report: &VerifyReport{}}
 	found, err := again.locate(ctx, target)
@@ -122,8 +118,8 @@ func (v *verification) problem(path, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// pinned reads a document of which every byte is fixed by what it says. One
-// that is not as it should be is a problem and gives nil.
+// pinned reads a document of which every byte is fixed by what it says. One that is not as it should be is a problem
+// and gives nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
 	if err != nil {
@@ -224,8 +220,8 @@ func (v *verification) run(ctx context.Context, found located) error {
 	return nil
 }
 
-// plan compares what the manifest says of the run with its plan, where that can
-// be read: it decides which pointer the manifest is held against.
+// plan compares what the manifest says of the run with its plan, where that can be read: it decides which pointer the
+// manifest is held against.
 func (v *verification) plan(ctx context.Context, path, run string, manifest *snapshot.Manifest) error {
 	if manifest.RunID != run {
 		v.problem(path, "it is the manifest of another run")

@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// VerifyTarget chooses what is verified: a run, the snapshot of a date, the
-// enrollment as of a date, or, if all are empty, the latest snapshot.
+// VerifyTarget chooses what is verified: a run, the snapshot of a date, the enrollment as of a date, or, if all are
+// empty, the latest snapshot.
 type VerifyTarget struct {
 	RunID         string
 	SnapshotDate  string
@@ -20,15 +20,15 @@ type VerifyTarget struct {
 // located is a run that was found; none if run is empty.
 type located struct {
 	run string
-	// pointer is the document that names the run, and hash what it says of the
-	// manifest; empty where no pointer could be read.
+	// pointer is the document that names the run, and hash what it says of the manifest; empty where no pointer could
+	// be read.
 	pointer, hash string
 	// replacedBy is the run that is taking the date from this one.
 	replacedBy string
 }
 
-// publishing reports whether a publishing of the run is going on, or was cut
-// short: then the steps after its pointer may not all be done.
+// publishing reports whether a publishing of the run is going on, or was cut short: then the steps after its pointer
+// may not all be done.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
 	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
@@ -134,9 +134,8 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}
-	// _latest.json follows the pointer of the date. Publishings in progress are
-	// looked up after both were read: if one has ended by then, _latest.json
-	// has changed since, and everything is read again.
+	// _latest.json follows the pointer of the date. Publishings in progress are looked up after both were read: if one
+	// has ended by then, _latest.json has changed since, and everything is read again.
 	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
 		follows, err := v.publishing(ctx, newest.RunID)
 		if err != nil {

@@ -21,8 +21,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at
-// many places, and removes each, and expects the file to be named.
+// TestVerifyFindsEveryChange changes one byte of every file of a snapshot, at many places, and removes each, and
+// expects the file to be named.
 func TestVerifyFindsEveryChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -197,8 +197,7 @@ func TestVerifyNothing(t *testing.T) {
 	require.Equal(t, []maintenance.Problem{{Path: "_runs/r/manifest.json", Problem: "is missing"}}, report.Problems)
 }
 
-// meddling is a store on which somebody else does something just before the
-// n-th file is opened.
+// meddling is a store on which somebody else does something just before the n-th file is opened.
 type meddling struct {
 	sink.Store
 
@@ -233,11 +232,9 @@ func TestVerifyOfASnapshotThatIsReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestVerifyWhileARunIsPublished stops a publishing before each of its
-// operations and verifies what is there: neither the snapshot that it replaces
-// nor its own is damaged. What _latest.json says during the publishing differs
-// between the first snapshot of a destination, a replacement and one of a newer
-// date.
+// TestVerifyWhileARunIsPublished stops a publishing before each of its operations and verifies what is there: neither
+// the snapshot that it replaces nor its own is damaged. What _latest.json says during the publishing differs between
+// the first snapshot of a destination, a replacement and one of a newer date.
 func TestVerifyWhileARunIsPublished(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]*snapshot.Plan{
@@ -263,8 +260,8 @@ func TestVerifyWhileARunIsPublished(t *testing.T) {
 	}
 }
 
-// TestVerifyInStepWithAPublishing lets each operation of a verification be
-// followed by one of a replacement, from every point of the replacement on.
+// TestVerifyInStepWithAPublishing lets each operation of a verification be followed by one of a replacement, from every
+// point of the replacement on.
 func TestVerifyInStepWithAPublishing(t *testing.T) {
 	t.Parallel()
 	for offset, over := 0, false; !over; offset++ {
@@ -311,8 +308,7 @@ func TestVerifyInStepWithAPublishing(t *testing.T) {
 	}
 }
 
-// requireNothingDamaged verifies the latest snapshot and today's, which may be
-// missing if there was none before.
+// requireNothingDamaged verifies the latest snapshot and today's, which may be missing if there was none before.
 func requireNothingDamaged(t *testing.T, store sink.Store, before bool, when string) {
 	t.Helper()
 	for _, target := range []maintenance.VerifyTarget{{}, {SnapshotDate: snapshottest.Today}, {RunID: "a"}} {

@@ -12,15 +12,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// knowledge tells whose district a school is. A school belongs to the district
-// of its own that the list of schools names (specification 4.1), as plans and
-// tables keep it. Schools change districts, so what a run itself says of a
-// school counts for that run; where it says nothing, what any other run says.
-// A school that none gives a district belongs to those whose lists name it
-// (4.3), if all of them are purged.
-type knowledge struct {
-	// own are the districts of schools by run, and listed the districts that
-	// name a school, by school.
+// districtIndex finds the district of a school. A school belongs to the district of its own that the list of schools
+// names (specification 4.1), as plans and tables keep it. Schools change districts, so what a run itself says of a
+// school counts for that run; where it says nothing, what any other run says. A school that none gives a district
+// belongs to those whose lists name it (4.3), if all of them are purged.
+type districtIndex struct {
+	// own are the districts of schools by run, and listed the districts that name a school, by school.
 	own    map[string]map[string]set
 	listed map[string]set
 	// everywhere are the districts of schools over all runs.
@@ -31,8 +28,8 @@ type knowledge struct {
 
 type set map[string]bool
 
-func newKnowledge(recorded []string) *knowledge {
-	k := &knowledge{
+func newDistrictIndex(recorded []string) *districtIndex {
+	k := &districtIndex{
 		own: make(map[string]map[string]set), listed: make(map[string]set), everywhere: make(map[string]set),
 		recorded: make(set),
 	}
@@ -52,7 +49,7 @@ func put(m map[string]set, key, value string) {
 	m[key][value] = true
 }
 
-func (k *knowledge) addOwn(run, school, district string) {
+func (k *districtIndex) addOwn(run, school, district string) {
 	if k.own[run] == nil {
 		k.own[run] = make(map[string]set)
 	}
@@ -61,7 +58,7 @@ func (k *knowledge) addOwn(run, school, district string) {
 }
 
 // addPlan adds what a plan says.
-func (k *knowledge) addPlan(plan *snapshot.Plan) {
+func (k *districtIndex) addPlan(plan *snapshot.Plan) {
 	for _, school := range plan.Schools {
 		k.addOwn(plan.RunID, school.Bid, school.District)
 		for _, perspective := range school.Perspectives {
@@ -71,7 +68,7 @@ func (k *knowledge) addPlan(plan *snapshot.Plan) {
 }
 
 // addTables adds what the lookup tables of a published run say.
-func (k *knowledge) addTables(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) error {
+func (k *districtIndex) addTables(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) error {
 	for name, columns := range map[string][]string{
 		"schools":          {"school_bid", "district_bid"},
 		"district_schools": {"school_bid", "district_bid", "requested_district_bid"},
@@ -81,7 +78,7 @@ func (k *knowledge) addTables(ctx context.Context, catalog snapshot.Catalog, man
 			continue
 		}
 		for _, file := range manifest.Tables[name].Files {
-			err := readFile(ctx, catalog, file.Path, declared, some(columns), func(batch *rows.Batch) error {
+			err := readFile(ctx, catalog, file.Path, declared, selectText(columns), func(batch *rows.Batch) error {
 				for i := range batch.N {
 					text := func(name string) string {
 						c := batch.Table.Column(name)
@@ -104,7 +101,7 @@ func (k *knowledge) addTables(ctx context.Context, catalog snapshot.Catalog, man
 }
 
 // schoolsOf returns the schools of the districts, for the rows of a run.
-func (k *knowledge) schoolsOf(run string, districts set) set {
+func (k *districtIndex) schoolsOf(run string, districts set) set {
 	found := make(set)
 	own := k.own[run]
 	for school, of := range own {
@@ -159,8 +156,8 @@ func (b *bids) named(plan *snapshot.Plan) bool {
 	return slices.ContainsFunc(plan.Districts, func(d string) bool { return b.districts[d] })
 }
 
-// readPlans reads the plans of all runs, those that cannot be read left out:
-// what such a run has staged is dropped all the same.
+// readPlans reads the plans of all runs, those that cannot be read left out: what such a run has staged is dropped all
+// the same.
 func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
 	plans := make(map[string]*snapshot.Plan)
 	for _, run := range snapshot.RunFoldersWith(entries, snapshot.PlanName) {
