@@ -74,7 +74,13 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 	}
 	recovered, unlock, err := catalog.RecoverAndLock(ctx)
 	if err != nil {
-		return nil, err
+		if recovered == nil || len(recovered.Pruned) == 0 {
+			return nil, err
+		}
+		for _, change := range recovered.Pruned {
+			p.report.Removed = append(p.report.Removed, prunedRun(change, nil))
+		}
+		return p.report, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	return p.report, p.run(ctx, recovered.Pruned)

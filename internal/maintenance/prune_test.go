@@ -162,3 +162,42 @@ func TestLockThatCannotBeGivenUp(t *testing.T) {
 	require.ErrorIs(t, err, errStuck)
 	require.Empty(t, purged.Runs)
 }
+
+// TestPruneOfARunThatWasPurged has a purge rewrite a run between the looks of a
+// prune at its files and the prune's change, on a store without locks.
+func TestPruneOfARunThatWasPurged(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.Lockless{Store: snapshottest.NewDir(t, root)}
+	snapshottest.PublishWorld(t, store, snapshottest.EarlierRun, snapshottest.OnDate(snapshottest.EarlierDate))
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	overtaken := &snapshottest.Interloper{Lockless: store, Path: snapshot.ChangePath(snapshottest.EarlierRun), Act: func() {
+		_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
+		require.NoError(t, err)
+	}}
+	report, err := maintenance.Prune(t.Context(), snapshot.At(overtaken), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+	require.NoError(t, err)
+	require.Equal(t, []string{snapshottest.EarlierRun}, removedRuns(report))
+	for name := range snapshottest.Tree(t, root) {
+		require.NotContains(t, name, snapshottest.EarlierRun)
+	}
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
+}
+
+// TestPruneThatIsStuck reports the removal that it has finished although the
+// change of another run keeps it from going on.
+func TestPruneThatIsStuck(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	for _, day := range []string{"17", "18", "19"} {
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full-"+day, snapshottest.Few, snapshottest.OnDate("2026-11-"+day)))
+	}
+	change := snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: "full-17", Kind: snapshot.Full, SnapshotDate: "2026-11-17"}
+	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.ChangePath("full-17"), change, sink.Condition{}))
+	require.NoError(t, os.WriteFile(filepath.Join(root, snapshot.ChangePath("full-18")), []byte("{"), 0o600))
+	report, err := maintenance.Prune(t.Context(), snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+	require.ErrorIs(t, err, sink.ErrDamaged)
+	require.NotNil(t, report)
+	require.Equal(t, []string{"full-17"}, removedRuns(report))
+}

@@ -24,6 +24,9 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 	for _, run := range finished {
 		deps.writeReports(ctx, run, ending{})
 	}
+	for _, change := range recovered.Pruned {
+		deps.Logger.InfoContext(ctx, "an interrupted prune was finished: the run is removed", "run", change.RunID)
+	}
 	for _, s := range stuck {
 		log := deps.Logger.With("run", s.Run, "error", s.Err)
 		switch {

@@ -114,13 +114,14 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 			ready = append(ready, runs[i].RunID)
 		}
 	}
+	publishing := slices.DeleteFunc(slices.Clone(stuck), func(s *snapshot.StuckError) bool { return s.Change == "purge" || s.Change == "prune" })
 	switch {
 	case len(ready) == 1:
 		return ready[0], nil
 	case len(ready) == 0 && len(finished) == 1:
 		return finished[0], nil
-	case len(ready) == 0 && len(finished) == 0 && len(stuck) == 1:
-		return stuck[0].Run, nil
+	case len(ready) == 0 && len(finished) == 0 && len(publishing) == 1:
+		return publishing[0].Run, nil
 	case len(ready) == 0:
 		return "", Usagef("no run at %s is staged: see growth-export status", catalog)
 	default:

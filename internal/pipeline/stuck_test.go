@@ -165,3 +165,29 @@ func TestObstacleIsFoundBeforeAnyRequest(t *testing.T) {
 		require.Equal(t, pipeline.Published, s.run(settings).Outcome)
 	}
 }
+
+// TestPublishPassesOverAStuckPurge says that nothing is staged where all that
+// cannot be finished is the purge of a published run.
+func TestPublishPassesOverAStuckPurge(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	settings := defaults()
+	settings.RunID, settings.Datasets = "run", []string{"schools", "students"}
+	_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	require.NoError(t, err)
+	catalog := s.deps(nil).Catalog
+	data, _, err := catalog.Read(t.Context(), snapshot.ManifestPath("run"))
+	require.NoError(t, err)
+	after, err := catalog.ReadManifest(t.Context(), "run")
+	require.NoError(t, err)
+	after.Purges = []snapshot.ManifestPurge{{ID: "purge"}}
+	change := snapshot.Change{
+		FormatVersion: 1, RunID: "run", Kind: after.Kind, SnapshotDate: after.SnapshotDate, Before: sink.Hash(data), After: after,
+	}
+	require.NoError(t, catalog.WriteDocument(t.Context(), snapshot.ChangePath("run"), change, sink.Condition{}))
+	deps := s.deps(nil)
+	deps.Catalog = snapshot.At(refusing{Store: catalog, document: snapshot.ManifestPath("run")})
+	_, err = pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{})
+	require.ErrorIs(t, err, pipeline.ErrUsage)
+	require.ErrorContains(t, err, "is staged")
+}

@@ -52,8 +52,9 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 	if err != nil {
 		return nil, nil, err
 	}
-	begun, err := readIfSound[Change](ctx, c, ChangePath(run))
-	if err != nil {
+	begun, _, err := c.readChange(ctx, run)
+	damaged := errors.Is(err, sink.ErrDamaged)
+	if err != nil && !damaged && !errors.Is(err, sink.ErrNotFound) {
 		return nil, nil, err
 	}
 	manifest, err := c.ReadManifest(ctx, run)
@@ -64,7 +65,7 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 		return nil, nil, err
 	case manifest.Status != Published:
 		return refuse("run %s was published and is %s: it cannot be abandoned", run, manifest.Status)
-	case begun != nil && begun.Publishes() && manifest.Kind != Delta:
+	case (damaged || begun != nil && begun.Publishes()) && manifest.Kind != Delta:
 		// Its publishing was interrupted: it is published once the pointer names it.
 		pointer, err := readIfSound[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
 		if err != nil {

@@ -42,7 +42,16 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 		undo = undo || errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrVersionRefused)
 	}
 	if undo {
-		err = a.undo(ctx, err)
+		failed := a.undo(ctx)
+		switch {
+		case failed != nil && change.Publishes():
+			err = errors.Join(err, failed)
+		case failed != nil:
+			// The change is neither made nor given up, so the cause must not say so.
+			err = fmt.Errorf("undo the change, because %s: %w", err.Error(), failed)
+		case change.Publishes():
+			err = &undoneError{err}
+		}
 	}
 	if err != nil {
 		return a.manifest, fmt.Errorf("%s run %s: %w", change.verb(), change.RunID, err)
@@ -125,7 +134,9 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	if path == "" {
 		return false, nil
 	}
-	mine := Pointer{RunID: c.RunID, Manifest: ManifestPath(c.RunID), ManifestSHA256: a.hash}
+	mine := func() Pointer {
+		return Pointer{RunID: c.RunID, Manifest: ManifestPath(c.RunID), ManifestSHA256: a.hash}
+	}
 	err = sink.Swap(ctx, path, func() error {
 		lost = false
 		current, version, err := ReadDocument[Pointer](ctx, a.catalog, path)
@@ -144,10 +155,18 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 			return nil // Verify reports an unreadable pointer.
 		case c.Prunes():
 			return a.catalog.Remove(ctx, path)
-		case !c.Publishes() && *current == mine:
+		case !c.Publishes() && *current == mine():
 			return nil
 		}
-		return a.catalog.WriteDocument(ctx, path, mine, sink.Condition{Absent: version == "", Version: version})
+		// Another process may have made this change, and a later one, since the manifest was read. A change of the manifest
+		// after this read also changes the pointer, so this write is then refused, or followed by a right one.
+		if _, err := a.readManifest(ctx); err != nil {
+			return err
+		}
+		if lost = c.Publishes() && a.manifest.Status != Published; lost {
+			return nil
+		}
+		return a.catalog.WriteDocument(ctx, path, mine(), sink.Condition{Absent: version == "", Version: version})
 	})
 	return lost, err
 }
@@ -160,7 +179,20 @@ func (a *applying) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := sink.RemoveAll(ctx, a.catalog, c.Remove); err != nil {
+	remove := slices.Clone(c.Remove)
+	if c.Prunes() {
+		// A purge may have written more files before the change was.
+		files, err := a.catalog.FilesOfDate(ctx, c.Kind, c.SnapshotDate)
+		if err != nil {
+			return err
+		}
+		for _, path := range files {
+			if sink.Owner(path) == sink.Escape(c.RunID) && !slices.Contains(remove, path) {
+				remove = append(remove, path)
+			}
+		}
+	}
+	if err := sink.RemoveAll(ctx, a.catalog, remove); err != nil {
 		return err
 	}
 	switch {
@@ -182,14 +214,14 @@ func (a *applying) finish(ctx context.Context) error {
 
 // undo removes what the change has made visible, then the change. If another process has replaced or removed the run,
 // files that the run had before are removed too.
-func (a *applying) undo(ctx context.Context, cause error) error {
+func (a *applying) undo(ctx context.Context) error {
 	c := a.change
 	named := make(map[string]bool)
 	manifest, err := a.catalog.ReadManifest(ctx, c.RunID)
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
 	case err != nil:
-		return errors.Join(cause, err)
+		return err
 	case manifest.Status == Published:
 		named = manifest.Paths()
 		named[manifest.Ledger.Path] = true
@@ -200,16 +232,15 @@ func (a *applying) undo(ctx context.Context, cause error) error {
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
 	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
-		return errors.Join(cause, err)
+		return err
 	}
 	if c.Publishes() {
 		err = a.catalog.dropLostTasks(ctx, c.RunID)
-		cause = &undoneError{cause}
 	} else {
 		err = errors.Join(a.catalog.AbortAll(ctx, c.RunID, c.files()), a.catalog.Sweep(ctx, c.RunID))
 	}
 	if err != nil {
-		return errors.Join(cause, err)
+		return err
 	}
-	return errors.Join(cause, a.end(ctx))
+	return a.end(ctx)
 }

@@ -1,10 +1,12 @@
 package snapshot
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,6 +68,42 @@ func (c *Change) verb() string {
 	return "purge"
 }
 
+// givenUp reports whether an error of applying the change means that nothing is left to do: another run or process was
+// faster, or the purge has to be requested again.
+func (c *Change) givenUp(err error) bool {
+	return errors.Is(err, sink.ErrConflict) || !c.Publishes() && errors.Is(err, sink.ErrStagedLost)
+}
+
+// equal reports whether both are the same change. Its claim may have grown.
+func (c *Change) equal(other *Change) (bool, error) {
+	one, two := *c, *other
+	one.Claim, two.Claim = nil, nil
+	a, err := EncodeDocument(&one)
+	if err != nil {
+		return false, err
+	}
+	b, err := EncodeDocument(&two)
+	return bytes.Equal(a, b), err
+}
+
+// check returns ErrDamaged unless this program can have written the change into the run's folder. A change without
+// After would remove the run.
+func (c *Change) check(folder string) error {
+	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
+	switch {
+	case c.Prunes():
+		sound = sound && c.Claim == nil && c.Before == "" && len(c.Staged) == 0
+	case c.Publishes():
+		sound = sound && c.Claim != nil && c.After.RunID == c.RunID
+	default:
+		sound = sound && c.After.RunID == c.RunID
+	}
+	if !sound {
+		return fmt.Errorf("read %s: %w: it is not a change of the run", DocumentPath(folder, ChangeName), sink.ErrDamaged)
+	}
+	return nil
+}
+
 // files returns the files that the change commits, in the form Commit needs, the ledger last.
 func (c *Change) files() []sink.File {
 	if c.After == nil {
@@ -92,20 +130,45 @@ func (c Catalog) CurrentChange(ctx context.Context, run string) (*Change, string
 
 // readChange reads the change of a run. It may return ErrNotFound or ErrDamaged.
 func (c Catalog) readChange(ctx context.Context, run string) (*Change, string, error) {
-	return ReadDocument[Change](ctx, c, ChangePath(run))
+	return c.readChangeIn(ctx, sink.Escape(run))
+}
+
+// readChangeIn reads the change in the folder of a run.
+func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, string, error) {
+	change, version, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
+	if err == nil {
+		err = change.check(folder)
+	}
+	if err != nil {
+		return nil, version, err
+	}
+	return change, version, nil
 }
 
 // Changes reads the changes that have begun and match, in the order of their runs' folders. A damaged change counts as
 // one that publishes; if its run has a manifest, Recover reports it.
 func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) ([]*Change, error) {
+	found, _, err := c.changesAndFolders(ctx, match)
+	return found, err
+}
+
+// ChangingRuns returns the folders of the runs whose change matches.
+func (c Catalog) ChangingRuns(ctx context.Context, match func(*Change) bool) ([]string, error) {
+	_, folders, err := c.changesAndFolders(ctx, match)
+	return folders, err
+}
+
+func (c Catalog) changesAndFolders(
+	ctx context.Context, match func(*Change) bool,
+) (changes []*Change, folders []string, err error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	folders := RunFoldersWith(entries, ChangeName)
-	found := make([]*Change, len(folders))
-	err = each(ctx, folders, func(ctx context.Context, i int, folder string) error {
-		change, _, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
+	all := RunFoldersWith(entries, ChangeName)
+	found := make([]*Change, len(all))
+	err = each(ctx, all, func(ctx context.Context, i int, folder string) error {
+		change, _, err := c.readChangeIn(ctx, folder)
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
 			return nil
@@ -119,17 +182,12 @@ func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) ([]*Chan
 		}
 		return nil
 	})
-	return slices.DeleteFunc(found, func(c *Change) bool { return c == nil }), err
-}
-
-// ChangingRuns returns the folders of the runs whose change matches.
-func (c Catalog) ChangingRuns(ctx context.Context, match func(*Change) bool) ([]string, error) {
-	found, err := c.Changes(ctx, match)
-	var folders []string
-	for _, change := range found {
-		folders = append(folders, sink.Escape(change.RunID))
+	for i, change := range found {
+		if change != nil {
+			changes, folders = append(changes, change), append(folders, all[i])
+		}
 	}
-	return folders, err
+	return changes, folders, err
 }
 
 // PublishingStarted reports whether publishing of a run has started or finished. From then on its checkpoints are

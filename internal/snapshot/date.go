@@ -38,8 +38,14 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 // end removes the change, unless another process has done so and a later change of the run has begun.
 func (a *applying) end(ctx context.Context) error {
 	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
-	if err == nil && (current.verb() != a.change.verb() || current.Before != a.change.Before) {
-		return nil
+	switch {
+	case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
+	case err != nil:
+		return err
+	default:
+		if same, err := current.equal(a.change); err != nil || !same {
+			return err
+		}
 	}
 	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
 }
@@ -88,16 +94,23 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 			return false, nil //nolint:nilerr // The refusal is the answer.
 		}
 	}
-	claim.Replaces = append(claim.Replaces, other)
+	// Only what is written counts: another process may have finished this change, and the other run taken the date since.
+	change, grown := *a.change, *claim
+	grown.Replaces = append(slices.Clone(claim.Replaces), other)
+	change.Claim = &grown
 	path := ChangePath(a.change.RunID)
-	if err := a.catalog.WriteDocument(ctx, path, a.change, sink.Condition{Version: a.version}); err != nil {
+	if err := a.catalog.WriteDocument(ctx, path, &change, sink.Condition{Version: a.version}); err != nil {
 		return false, err
 	}
-	_, a.version, err = a.catalog.readChange(ctx, a.change.RunID)
+	_, version, err := a.catalog.readChange(ctx, a.change.RunID)
 	if errors.Is(err, sink.ErrNotFound) {
 		err = sink.ErrConflict // Another process has just finished it.
 	}
-	return err == nil, err
+	if err != nil {
+		return false, err
+	}
+	a.change, a.version = &change, version
+	return true, nil
 }
 
 // replaceOthers does what follows once the pointer names the run.

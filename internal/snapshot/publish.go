@@ -46,7 +46,7 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	change, version, err := c.readChange(ctx, run)
 	switch {
 	case err == nil:
-		return c.applyChange(ctx, change, version)
+		return c.goOn(ctx, change, version)
 	case errors.Is(err, sink.ErrDamaged):
 		// The checkpoints have the same information, and finished steps stay finished.
 	case !errors.Is(err, sink.ErrNotFound):
@@ -71,7 +71,26 @@ func (c Catalog) Publish(ctx context.Context, g *StagedRun, opts PublishOptions)
 	if change == nil {
 		return c.ReadManifest(ctx, run)
 	}
-	return c.applyChange(ctx, change, version)
+	return c.goOn(ctx, change, version)
+}
+
+// goOn applies the change of a run that is to be published. A purge or prune means that the run was published before:
+// it is finished, and the manifest that it leaves is returned.
+func (c Catalog) goOn(ctx context.Context, change *Change, version string) (*Manifest, error) {
+	manifest, err := c.applyChange(ctx, change, version)
+	if change.Publishes() {
+		return manifest, err
+	}
+	manifest, readErr := c.ReadManifest(ctx, change.RunID)
+	switch {
+	case errors.Is(readErr, sink.ErrNotFound):
+		return nil, errors.Join(err, &RefusedError{Reason: fmt.Sprintf("run %s was published, and pruned since", change.RunID)})
+	case readErr != nil:
+		return nil, errors.Join(err, readErr)
+	case change.givenUp(err):
+		err = nil
+	}
+	return manifest, unfinished(err)
 }
 
 // beginPublishing checks that the run may replace the current one, stages the ledger and writes the change, replacing a

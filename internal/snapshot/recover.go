@@ -80,14 +80,15 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	return c.recoverAll(ctx)
 }
 
-// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called.
+// RecoverAndLock finishes every interrupted change, and prevents other changes until unlock is called. With an
+// error it may return what was finished all the same.
 func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func() error, err error) {
 	if unlock, err = c.lockPublishing(ctx); err != nil {
 		return nil, nil, err
 	}
 	recovered, err := c.recoverAll(ctx)
 	if err := errors.Join(err, recovered.Err()); err != nil {
-		return nil, nil, errors.Join(err, unlock())
+		return recovered, nil, errors.Join(err, unlock())
 	}
 	return recovered, unlock, nil
 }
@@ -105,8 +106,8 @@ func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
 		if ctx.Err() != nil {
 			return r, errors.Join(err, context.Cause(ctx))
 		}
-		switch givenUp := errors.Is(err, sink.ErrConflict) || !change.Publishes() && errors.Is(err, sink.ErrStagedLost); {
-		case err != nil && !givenUp:
+		switch {
+		case err != nil && !change.givenUp(err):
 			_, visible := errors.AsType[*UnfinishedError](err)
 			_, undone := errors.AsType[*undoneError](err)
 			r.Stuck = append(r.Stuck, &StuckError{
@@ -132,13 +133,17 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 	published := RunFoldersWith(entries, ManifestName)
 	var begun []*applying
 	for _, folder := range RunFoldersWith(entries, ChangeName) {
-		change, version, err := ReadDocument[Change](ctx, c, DocumentPath(folder, ChangeName))
+		change, version, err := c.readChangeIn(ctx, folder)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged) && !slices.Contains(published, folder):
 		case err != nil:
-			r.Stuck = append(r.Stuck, &StuckError{Run: folder, Published: slices.Contains(published, folder), Err: err})
+			stuck := &StuckError{Run: folder, Err: err}
+			if slices.Contains(published, folder) {
+				c.identify(ctx, stuck)
+			}
+			r.Stuck = append(r.Stuck, stuck)
 		default:
 			begun = append(begun, &applying{change: change, version: version})
 		}
@@ -153,4 +158,18 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 		return cmp.Or(planned(a.change).Compare(planned(b.change)), cmp.Compare(a.change.RunID, b.change.RunID))
 	})
 	return begun, nil
+}
+
+// identify fills in what the manifest says of a run whose change cannot be read. If the pointer does not name the run,
+// the change may have been interrupted before it moved the pointer.
+func (c Catalog) identify(ctx context.Context, stuck *StuckError) {
+	manifest, _, err := ReadDocument[Manifest](ctx, c, DocumentPath(stuck.Run, ManifestName))
+	if err != nil {
+		return
+	}
+	stuck.Run, stuck.Kind, stuck.Date = manifest.RunID, manifest.Kind, manifest.SnapshotDate
+	if stuck.Published = manifest.Kind == Delta || manifest.Status != Published; !stuck.Published {
+		pointer, _, err := ReadDocument[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
+		stuck.Published = err == nil && pointer.RunID == manifest.RunID
+	}
 }
