@@ -7,6 +7,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -56,8 +57,8 @@ func (a *app) endBeforeRun(ctx context.Context, onFinish string, err error) erro
 
 // resumable reports whether a failed run can be resumed and its error does not say so itself.
 func resumable(summary *pipeline.Summary, err error) bool {
-	if _, stuck := errors.AsType[*snapshot.StuckError](err); stuck {
-		return false
+	if _, stuck := errors.AsType[*snapshot.StuckError](err); stuck || errors.Is(err, sink.ErrConflict) {
+		return false // Another run keeps the date.
 	}
 	planned := summary != nil && summary.RunID != "" && summary.SnapshotDate != ""
 	return planned && exitCode(err) == exitFailed &&
