@@ -199,10 +199,9 @@ func (s *testDest) requireReadable(t *testing.T) {
 			latest = true
 		case strings.HasSuffix(path, "/change.json"):
 			publishing = true
-		case strings.HasSuffix(path, ".parquet"): // not a probe that a killed publish left, which the next one removes
-			if !strings.HasPrefix(path, "_") {
-				data = append(data, path)
-			}
+		case strings.Contains(path, "/.growth-export-check-"): // A killed publish left it; the next one removes it.
+		case !strings.HasPrefix(path, "_") && !strings.HasPrefix(path, "."):
+			data = append(data, path)
 		}
 	}
 	if publishing {
