@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
-	"github.com/stretchr/testify/require"
 )
 
 // overtakenAt is a Store without locks on which others do something just before
@@ -251,4 +252,19 @@ func TestUnreadableChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRecoverDoesNotWaitForAPurge: a run that starts while a purge is at work goes on; the purge finishes its change.
+func TestRecoverDoesNotWaitForAPurge(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	require.ErrorIs(t, purgeSchool(t.Context(), killedBefore{snapshottest.Lockless{Store: store}, today()}, snapshottest.Gone), snapshottest.ErrKilled)
+	unlock, err := store.Lock(t.Context(), snapshot.PublishLock, sink.Exclusive, 0) // as the purge would hold it
+	require.NoError(t, err)
+	require.Equal(t, &snapshot.Recovered{}, recoverAll(t, snapshottest.NewDir(t, root)))
+	require.NoError(t, unlock())
+	require.NoError(t, recoverAll(t, store).Err())
+	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }

@@ -72,8 +72,15 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	if err != nil || len(RunFoldersWith(entries, ChangeName)) == 0 {
 		return &Recovered{}, err
 	}
-	unlock, err := c.lockPublishing(ctx)
-	if err != nil {
+	patience := publishPatience
+	if publishing, err := c.ChangingRuns(ctx, (*Change).Publishes); err == nil && len(publishing) == 0 {
+		patience = 0 // A purge at work may hold the lock for hours; a night must not wait for it.
+	}
+	unlock, err := c.Lock(ctx, PublishLock, sink.Exclusive, patience)
+	switch {
+	case errors.Is(err, sink.ErrLocked) && patience == 0:
+		return &Recovered{}, nil // The process that holds the lock finishes its change.
+	case err != nil:
 		return &Recovered{}, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
