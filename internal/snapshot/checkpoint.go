@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
@@ -127,27 +125,14 @@ func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint
 		return nil, err
 	}
 	checkpoints := make([]*Checkpoint, len(paths))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, entry := range paths {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			checkpoint, _, err := ReadDocument[Checkpoint](ctx, c, entry.Path)
-			switch {
-			case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
-				return nil
-			case err != nil:
-				return err
-			}
-			if CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) == entry.Path {
-				checkpoints[i] = checkpoint
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err = each(ctx, paths, func(ctx context.Context, i int, entry sink.Entry) error {
+		checkpoint, err := readIfSound[Checkpoint](ctx, c, entry.Path)
+		if checkpoint != nil && CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) == entry.Path {
+			checkpoints[i] = checkpoint
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 	checkpoints = slices.DeleteFunc(checkpoints, func(j *Checkpoint) bool { return j == nil })

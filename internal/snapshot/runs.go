@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -96,17 +94,12 @@ func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 func (c Catalog) FilesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
 	tables := schemas.Tables()
 	found := make([][]string, len(tables))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, table := range tables {
-		group.Go(func() error {
-			entries, err := sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
-			for _, entry := range entries {
-				found[i] = append(found[i], entry.Path)
-			}
-			return err
-		})
-	}
-	err := group.Wait()
+	err := each(ctx, tables, func(ctx context.Context, i int, table *schemas.Table) error {
+		entries, err := sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
+		for _, entry := range entries {
+			found[i] = append(found[i], entry.Path)
+		}
+		return err
+	})
 	return slices.Concat(found...), err
 }

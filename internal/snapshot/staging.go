@@ -120,23 +120,15 @@ func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 
 // AbortAll removes staged files. A file whose staging record is damaged is left to Sweep.
 func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for _, file := range files {
+	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error {
 		if file.Staged == nil {
-			continue
-		}
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := c.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
-				return err
-			}
 			return nil
-		})
-	}
-	return group.Wait()
+		}
+		if err := c.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
+			return err
+		}
+		return nil
+	})
 }
 
 // RemoveStaging removes what is left of the staging of a published run: files staged by processes that did not know, or
