@@ -229,6 +229,15 @@ func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 			return err
 		}
 	}
+	if !intact && name == from {
+		// Another process may have committed it since it was located.
+		if done, _ := d.has(root, file.Path, file.Bytes); done {
+			name = file.Path
+			if intact, err = d.verify(ctx, root, name, from, file); err != nil {
+				return err
+			}
+		}
+	}
 	if !intact {
 		return d.failed("publish", file.Path, ErrStagedLost)
 	}
