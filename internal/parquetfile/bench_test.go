@@ -3,6 +3,7 @@
 package parquetfile
 
 import (
+	"bytes"
 	"syscall"
 	"testing"
 	"time"
@@ -71,6 +72,34 @@ func BenchmarkWrite(b *testing.B) {
 		}
 		report(b, before, int64(out))
 	})
+}
+
+// BenchmarkRead reads the tables of test results back.
+func BenchmarkRead(b *testing.B) {
+	batches := resultBatches(b, benchSchools, benchResults)
+	files := make([][]byte, len(batches))
+	for i, batch := range batches {
+		var out bytes.Buffer
+		w := NewWriter(&out, batch.Table, Options{})
+		require.NoError(b, w.Append(batch))
+		_, err := w.Close()
+		require.NoError(b, err)
+		files[i] = out.Bytes()
+	}
+	b.ReportAllocs()
+	before := cpuTime(b)
+	for b.Loop() {
+		for i, batch := range batches {
+			r, err := NewReader(bytes.NewReader(files[i]), int64(len(files[i])), batch.Table)
+			require.NoError(b, err)
+			page := rows.New(batch.Table)
+			for total := 0; total < batch.N; total += page.N {
+				page.Reset()
+				require.NoError(b, r.Read(page))
+			}
+		}
+	}
+	b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N)/float64(benchSchools*benchResults), "cpu-ns/result")
 }
 
 // cpuTime returns the CPU time of the process, which other processes affect less than the time that passes.

@@ -15,9 +15,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// valueBatch is the number of values of a page decoded at once.
-const valueBatch = 512
-
 // Reader reads the rows of a file of a Writer, in their order. It holds one page and the dictionary of each column that
 // it reads. It is used by one goroutine at a time. It checks the footer like Inspect and returns errors for damaged
 // pages, but cannot detect values that were replaced: if a file may have been tampered with, compare its hash first.
@@ -27,7 +24,6 @@ type Reader struct {
 	groups  []parquet.RowGroup
 	left    int64 // unread rows of the open row group
 	pages   []parquet.Pages
-	values  []parquet.Value
 	err     error
 }
 
@@ -38,7 +34,7 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{table: table, groups: opened.RowGroups(), values: make([]parquet.Value, valueBatch)}
+	r := &Reader{table: table, groups: opened.RowGroups()}
 	elements := opened.Metadata().Schema[1:]
 	for i, declared := range schemaOf(table)[1:] {
 		at := slices.IndexFunc(elements, func(e format.SchemaElement) bool { return e.Name == declared.Name })
@@ -135,46 +131,7 @@ func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages) (int, error) {
 		return 0, err
 	}
 	defer parquet.Release(page)
-	total, reader := 0, page.Values()
-	for {
-		n, err := reader.ReadValues(r.values)
-		for _, value := range r.values[:n] {
-			if err := appendValue(v, value); err != nil {
-				return total, err
-			}
-		}
-		total += n
-		switch {
-		case errors.Is(err, io.EOF), err == nil && n == 0:
-			return total, nil
-		case err != nil:
-			return total, err
-		}
-	}
-}
-
-// appendValue appends a copy of a value.
-func appendValue(v *rows.Vector, value parquet.Value) error {
-	switch {
-	case value.IsNull() && v.Required:
-		return errors.New("a null in a required column")
-	case value.IsNull():
-		v.AppendNull()
-		return nil
-	}
-	switch v.Type {
-	case schemas.Int32, schemas.Date:
-		v.AppendInt32(value.Int32())
-	case schemas.Int64, schemas.Timestamp:
-		v.AppendInt64(value.Int64())
-	case schemas.Double:
-		v.AppendDouble(value.Double())
-	case schemas.Boolean:
-		v.AppendBool(value.Boolean())
-	case schemas.String, schemas.JSON:
-		v.AppendText(value.ByteArray())
-	}
-	return nil
+	return appendPage(v, page)
 }
 
 // Close closes the open pages. It is not needed after Read has returned io.EOF.
