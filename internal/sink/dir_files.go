@@ -103,9 +103,14 @@ func (f *dirDraft) Abort() error {
 	})
 }
 
-// locate returns the path at which a file is, staged or committed, empty if it is at neither, and the path at which it
-// was staged.
-func (d *Dir) locate(ctx context.Context, owner string, file File) (root FileSystem, name, from string, err error) {
+// fileCheck reports whether the file at name is the one that was staged at from.
+type fileCheck func(ctx context.Context, root FileSystem, name, from string, file File) (bool, error)
+
+// locate returns the path at which a file is and passes the check, empty if there is none, and the path at which it was
+// staged. Another process may commit the file at any moment, so its final path is checked last.
+func (d *Dir) locate(
+	ctx context.Context, owner string, file File, check fileCheck,
+) (root FileSystem, name, from string, err error) {
 	if err := ready(ctx, file.Path); err != nil {
 		return nil, "", "", err
 	}
@@ -119,19 +124,15 @@ func (d *Dir) locate(ctx context.Context, owner string, file File) (root FileSys
 		if name == "" {
 			continue
 		}
-		there, err := d.has(root, name, file.Bytes)
-		if err != nil {
-			return nil, "", "", err
-		}
-		if there {
-			return root, name, from, nil
+		if there, err := check(ctx, root, name, from, file); there || err != nil {
+			return root, name, from, err
 		}
 	}
 	return root, "", from, nil
 }
 
-// has reports whether there is a regular file of that size.
-func (d *Dir) has(root FileSystem, name string, size int64) (bool, error) {
+// sameSize reports whether there is a regular file of the size of the staged file.
+func (d *Dir) sameSize(_ context.Context, root FileSystem, name, _ string, file File) (bool, error) {
 	info, err := root.Lstat(name)
 	if missing(err) {
 		return false, nil
@@ -139,27 +140,15 @@ func (d *Dir) has(root FileSystem, name string, size int64) (bool, error) {
 	if err != nil {
 		return false, d.failed("stat", name, err)
 	}
-	return info.Mode().IsRegular() && info.Size() == size, nil
+	return info.Mode().IsRegular() && info.Size() == file.Bytes, nil
 }
 
-// Holds looks for a file of the right size.
-func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) {
-	_, name, _, err := d.locate(ctx, owner, file)
-	return name != "", err
-}
-
-// Intact compares the SHA-256 of a file with what was staged. A file that this Dir has staged or verified before is not
-// read again.
-func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
-	root, name, from, err := d.locate(ctx, owner, file)
-	if name == "" {
+// sameBytes reports whether the file at name, which was staged at from, has the size and hash of the staged file. A file
+// that this Dir has staged or verified before is not read again.
+func (d *Dir) sameBytes(ctx context.Context, root FileSystem, name, from string, file File) (bool, error) {
+	if there, err := d.sameSize(ctx, root, name, from, file); !there || err != nil {
 		return false, err
 	}
-	return d.verify(ctx, root, name, from, file)
-}
-
-// verify reports whether the file at name, which was staged at from, has the hash of the staged file.
-func (d *Dir) verify(ctx context.Context, root FileSystem, name, from string, file File) (bool, error) {
 	d.mu.Lock()
 	_, intact := d.intact[from]
 	d.mu.Unlock()
@@ -181,6 +170,18 @@ func (d *Dir) verify(ctx context.Context, root FileSystem, name, from string, fi
 		d.markIntact(from)
 	}
 	return hash == file.SHA256, nil
+}
+
+// Holds looks for a file of the right size.
+func (d *Dir) Holds(ctx context.Context, owner string, file File) (bool, error) {
+	_, name, _, err := d.locate(ctx, owner, file, d.sameSize)
+	return name != "", err
+}
+
+// Intact compares the SHA-256 of a file with what was staged.
+func (d *Dir) Intact(ctx context.Context, owner string, file File) (bool, error) {
+	_, name, _, err := d.locate(ctx, owner, file, d.sameBytes)
+	return name != "", err
 }
 
 // markIntact records that a staged file need not be read again.
@@ -219,26 +220,11 @@ func (d *Dir) OpenStaged(ctx context.Context, owner string, file File) (Object, 
 
 // Commit renames a staged file to its path.
 func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
-	root, name, from, err := d.locate(ctx, owner, file)
+	root, name, from, err := d.locate(ctx, owner, file, d.sameBytes)
 	if err != nil {
 		return err
 	}
-	intact := false
-	if name != "" {
-		if intact, err = d.verify(ctx, root, name, from, file); err != nil {
-			return err
-		}
-	}
-	if !intact && name == from {
-		// Another process may have committed it since it was located.
-		if done, _ := d.has(root, file.Path, file.Bytes); done {
-			name = file.Path
-			if intact, err = d.verify(ctx, root, name, from, file); err != nil {
-				return err
-			}
-		}
-	}
-	if !intact {
+	if name == "" {
 		return d.failed("publish", file.Path, ErrStagedLost)
 	}
 	folder := path.Dir(file.Path)
@@ -247,7 +233,7 @@ func (d *Dir) Commit(ctx context.Context, owner string, file File) error {
 			err := root.Rename(from, file.Path)
 			if err != nil {
 				// Another process that commits the same file may have been faster.
-				if done, _ := d.has(root, file.Path, file.Bytes); done {
+				if done, _ := d.sameSize(ctx, root, file.Path, from, file); done {
 					return nil
 				}
 			}

@@ -122,8 +122,8 @@ func readFolder(root FileSystem, folder string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	entries, err := f.ReadDir(-1)
-	if errors.Is(err, syscall.ENOTDIR) {
-		err = nil
+	if missing(err) { // It is not a folder, or was removed since it was opened.
+		entries, err = nil, nil
 	}
 	return entries, errors.Join(err, f.Close())
 }
