@@ -1,0 +1,38 @@
+package main
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSlackPercent(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		live uint64
+		want int
+	}{{0, 400}, {1 << 20, 400}, {4 << 20, 400}, {16 << 20, 100}, {64 << 20, 25}, {1 << 30, 1}, {1 << 40, 1}} {
+		require.Equal(t, test.want, slackPercent(16<<20, test.live), "%d bytes live", test.live)
+	}
+}
+
+// TestKeepHeapSlack: the percentage follows the live heap up and down again.
+func TestKeepHeapSlack(t *testing.T) {
+	t.Parallel()
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	collectUntil := func(reached func(percent uint64) bool) {
+		for t.Context().Err() == nil {
+			runtime.GC()
+			if metrics.Read(percent); reached(percent[0].Value.Uint64()) {
+				return
+			}
+		}
+	}
+	keepHeapSlack(heapSlack)
+	held := make([]byte, 800<<20) // never touched, so it takes no memory
+	collectUntil(func(percent uint64) bool { return percent <= 2 })
+	runtime.KeepAlive(held)
+	collectUntil(func(percent uint64) bool { return percent > 2 })
+}
