@@ -18,7 +18,7 @@
 // budget. Beyond it a school is spilled to a scratch file while its task waits for another school, so that requests never wait
 // for the order of rows; while its task is being written, it is held, so that a slow disk slows down fetching.
 //
-// A run is full, as of a past date, or of the changes since a time (kind.go). These differ only in the datasets that take
+// A run is full, as of a past date, or of the changes since a time (settings.go). These differ only in the datasets that take
 // part, the parameters that the plan pins, and the paths of the files.
 //
 // Staged tasks with a checkpoint are kept: the same command resumes the run, and its files have the same bytes as without the

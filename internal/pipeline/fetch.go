@@ -4,48 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
-	"example.org/growthexport/schemas"
 )
-
-// result is what became of one school's dataset: all of its rows, or none and
-// why.
-type result struct {
-	ledger snapshot.LedgerRow
-	drift  snapshot.DriftSums
-	// childRows counts the child rows of the records received.
-	childRows int64
-	// checks are the counts of the checks that were made of the school; oddPages
-	// feeds one of them. terms and sessions are compared over the whole run.
-	checks   snapshot.CheckCounts
-	oddPages int64
-	terms    snapshot.TermCounts
-	sessions []string
-	// firstRepeated is the number of pairs of student and subject with several
-	// results in a first reading, because of which the list was read again.
-	firstRepeated int64
-	// tables are the rows, one slice of batches per table of the dataset; the
-	// batches of a slice follow one another in the order of the file.
-	tables   [][]*rows.Batch
-	decoders []*transform.Decoder
-	// spilled is where the rows wait instead, once they were moved to scratch.
-	spilled *spill
-}
-
-// bytes returns how much memory the result's rows take.
-func (r *result) bytes() int {
-	n := 0
-	for _, batches := range r.tables {
-		for _, b := range batches {
-			n += b.Bytes()
-		}
-	}
-	return n
-}
 
 // fetcher asks the service for datasets, call chain by call chain.
 type fetcher struct {
@@ -67,25 +32,6 @@ type fetcher struct {
 // errNoPerspective fails a school's enrollment when no district names it.
 var errNoPerspective = errors.New("the school list names no district of the school and no district's list names the school," +
 	" so there is no perspective to read its enrollment through")
-
-// school fetches a school's dataset through every call chain that it needs.
-// Only an error that ends the whole run is returned; what concerns this school
-// alone is in the result's ledger row.
-func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School) (*result, error) {
-	r := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
-	if d.Per != schemas.PerSchool {
-		return r, f.fanOut(ctx, d, r, school)
-	}
-	calls := schoolCalls(d, school)
-	if len(calls) == 0 {
-		r.fail(errNoPerspective)
-		return r, nil
-	}
-	if d.Name == resultsDataset {
-		return r, f.results(ctx, d, r, calls)
-	}
-	return r, f.fetchCalls(ctx, d, r, calls, f.filters)
-}
 
 // schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
 func schoolCalls(d *dataset, school snapshot.School) []transform.Params {
@@ -187,65 +133,41 @@ func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
 	return page, err
 }
 
-// addRows adds the rows of a chain, which it keeps until they are written.
-func (r *result) addRows(c *transform.Decoder) {
-	done := c.Finish()
-	r.decoders = append(r.decoders, c)
-	r.childRows += c.ChildRows()
-	if r.tables == nil {
-		r.tables = make([][]*rows.Batch, len(done.Tables))
-	}
-	for i, batch := range done.Tables {
-		r.tables[i] = append(r.tables[i], batch)
-	}
-	r.count(&done)
-}
-
-// copiedText is how much text a column of copied rows holds, about, before
-// another batch is begun: far less than a batch can, and little enough that one
-// which grows is not moved for long.
-const copiedText = 64 << 20
-
-// copyRows adds the rows of a chain that holds few, of which there are many.
-func (r *result) copyRows(done transform.Result) {
-	for i, batch := range done.Tables {
-		last := r.tables[i][len(r.tables[i])-1]
-		if last.N > 0 && last.TextBytes()+batch.TextBytes() > copiedText {
-			last = rows.New(batch.Table)
-			r.tables[i] = append(r.tables[i], last)
-		}
-		last.AppendRows(batch, 0, batch.Len())
-	}
-	r.count(&done)
-}
-
-func (r *result) count(done *transform.Result) {
-	r.ledger.RecordsReceived += done.Records
-	r.ledger.DuplicatesDropped += done.Duplicates
-	r.ledger.RowsWritten += int64(done.Tables[0].Len())
-	for _, d := range done.Drift {
-		r.drift.Add(snapshot.Drift(d))
-	}
-}
-
-// drop forgets the rows, so that none of a school that is not whole is
-// written, and takes back what was counted of them.
-func (r *result) drop(d *dataset) {
-	for _, c := range r.decoders {
-		d.release(c)
-	}
-	r.decoders, r.tables, r.drift, r.childRows = nil, nil, snapshot.DriftSums{}, 0
-	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
-	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
-	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0
-}
-
-func (r *result) fail(err error) {
-	r.ledger.Status, r.ledger.Error = snapshot.StatusFailed, err.Error()
-}
-
 // endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was denied,
 // or the service is down.
 func endsRun(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || extract.EndsRun(err)
+}
+
+// childRowsPerRecord is how many child rows there may be for each record that
+// --max-school-records allows.
+const childRowsPerRecord = 8
+
+// limits returns what another call chain may add to a school's dataset.
+func (f *fetcher) limits(r *result) transform.Limits {
+	most := int64(math.MaxInt64)
+	if f.maxRecords <= most/childRowsPerRecord {
+		most = childRowsPerRecord * f.maxRecords
+	}
+	return transform.Limits{Records: f.maxRecords - r.ledger.RecordsReceived, ChildRows: most - r.childRows}
+}
+
+// beyond returns which limit an answer exceeded, if any.
+func (f *fetcher) beyond(d *dataset, err error) error {
+	const remedy = "raise --max-school-records if the school really has that many"
+	var children []string
+	for _, t := range d.Tables[1:] {
+		children = append(children, t.Name)
+	}
+	switch {
+	case errors.Is(err, transform.ErrTooManyRecords):
+		return fmt.Errorf("more than %d records: %s", f.maxRecords, remedy)
+	case errors.Is(err, transform.ErrTooManyChildRows):
+		return fmt.Errorf("more than %d rows of %s, which is %d times --max-school-records: %s",
+			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, remedy)
+	case errors.Is(err, transform.ErrTooManyInRecord):
+		return fmt.Errorf("a record has more than %d rows of %s: no real one does, so the answer is not taken",
+			transform.MaxRecordChildRows, strings.Join(children, " and "))
+	}
+	return err
 }

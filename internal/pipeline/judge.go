@@ -85,3 +85,30 @@ func counted(n int) string {
 	}
 	return fmt.Sprintf("%d counts", n)
 }
+
+// limits are what a run is judged by.
+type limits struct {
+	maxFailed  int
+	maxShrink  Shrink
+	strict     bool // of the checks of the service's own rules
+	acceptHeld bool
+	replace    bool
+	// acceptBaseURL allows moving the destination to another service.
+	acceptBaseURL bool
+}
+
+// allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.
+func allDenied(g *snapshot.StagedRun) bool {
+	denied := false
+	for i := range g.Ledger {
+		row := &g.Ledger[i]
+		if row.SchoolBid == "" {
+			continue
+		}
+		if row.Status != snapshot.StatusDenied {
+			return false
+		}
+		denied = true
+	}
+	return denied
+}

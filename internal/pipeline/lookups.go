@@ -139,21 +139,6 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 	return nil
 }
 
-// merge adds the rows of another result of the same dataset behind these.
-func (r *result) merge(other *result) {
-	r.decoders = append(r.decoders, other.decoders...)
-	for _, d := range other.drift.List() {
-		r.drift.Add(d)
-	}
-	for i, batches := range other.tables {
-		if r.tables == nil {
-			r.tables = append(r.tables, other.tables...)
-			break
-		}
-		r.tables[i] = append(r.tables[i], batches...)
-	}
-}
-
 // perspectives fills in through which districts each school's enrollment is
 // read: those whose list names it, and its own.
 func (l *lookups) perspectives(plan *snapshot.Plan, s *Settings) {
@@ -168,23 +153,4 @@ func (l *lookups) perspectives(plan *snapshot.Plan, s *Settings) {
 		}
 		school.Perspectives = canonical(through)
 	}
-}
-
-// texts returns a text column of one of the result's tables, nulls as empty
-// texts; nil if there is no such column.
-func (r *result) texts(table int, column string) []string {
-	if len(r.tables) == 0 {
-		return nil
-	}
-	var values []string
-	for _, b := range r.tables[table] {
-		c := b.Table.Column(column)
-		if c < 0 {
-			return nil
-		}
-		for i := range b.Len() {
-			values = append(values, string(b.Cols[c].Text(b.Row(i))))
-		}
-	}
-	return values
 }

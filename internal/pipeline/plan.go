@@ -1,15 +1,12 @@
 package pipeline
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/schemas"
 )
 
 // makePlan pins what the run will do from the settings and the lookups.
@@ -122,98 +119,4 @@ func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot
 		first = end
 	}
 	return buckets
-}
-
-// scopeOf returns the scope of the settings in its canonical form, in which
-// equal scopes are equal values.
-func scopeOf(s *Settings) snapshot.Scope {
-	taken, _ := s.split()
-	return snapshot.Scope{
-		Datasets:       taken,
-		Schools:        canonical(s.Schools),
-		Districts:      canonical(s.Districts),
-		Perspectives:   s.Perspectives,
-		PartitionBy:    s.PartitionBy,
-		ModifiedSince:  s.ModifiedSince,
-		IncludeRemoved: s.IncludeRemoved,
-	}
-}
-
-func canonical(list []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(list)))
-}
-
-// checkSettings looks for mistakes in the settings that can be found without asking
-// anybody.
-func checkSettings(s *Settings) error {
-	var problem string
-	switch {
-	case len(s.Datasets) == 0:
-		problem = "no dataset is selected"
-	case s.SchoolsPerFile < 1:
-		problem = "--schools-per-file must be at least 1"
-	case s.MaxFailedSchools < 0:
-		problem = "--max-failed-schools must not be negative"
-	case s.MaxSchoolRecords < 1:
-		problem = "--max-school-records must be at least 1"
-	case s.Concurrency < 1:
-		problem = "--concurrency must be at least 1"
-	case s.Shards < 1 || s.Shard < 0 || s.Shard >= s.Shards:
-		problem = fmt.Sprintf("shard %d of %d does not exist: shards are counted from 0", s.Shard, s.Shards)
-	case s.Shards > 1 && s.RunID == "":
-		problem = "--shard with several shards needs --run-id, the same for all of them"
-	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
-		problem = "--perspectives is all or own"
-	case s.PartitionBy != snapshot.NotPartitioned && s.PartitionBy != snapshot.ByDistrict:
-		problem = "--partition-by must be none or district"
-	}
-	if problem != "" {
-		return Usagef("%s", problem)
-	}
-	if s.SnapshotDate != "" {
-		if _, err := time.Parse(time.DateOnly, s.SnapshotDate); err != nil {
-			return Usagef("--snapshot-date %q is not a date such as 2026-11-20", s.SnapshotDate)
-		}
-	}
-	if err := checkKind(s); err != nil {
-		return Usagef("%w", err)
-	}
-	for _, name := range s.Datasets {
-		if _, ok := schemas.Find(name); !ok {
-			return Usagef("--datasets: there is no dataset %q", name)
-		}
-	}
-	return nil
-}
-
-// checkPlan checks that an existing plan matches this command's settings.
-func checkPlan(plan *snapshot.Plan, s *Settings, mark string) error {
-	var differs []string
-	if plan.Fingerprint != mark {
-		differs = differences(plan, s)
-	}
-	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
-		differs = append(differs, fmt.Sprintf("date %s instead of %s", plan.SnapshotDate, date))
-	}
-	if len(differs) == 0 {
-		return nil
-	}
-	return Usagef("run %s was planned with other settings (%s): use those, or another --run-id",
-		plan.RunID, strings.Join(differs, ", "))
-}
-
-// differences names what a run id covers and a plan has otherwise.
-func differences(plan *snapshot.Plan, s *Settings) []string {
-	var found []string
-	value := func(name, theirs, ours string) {
-		if theirs != ours {
-			found = append(found, fmt.Sprintf("%s %s instead of %s", name, theirs, ours))
-		}
-	}
-	value("base URL", plan.BaseURL, s.BaseURL)
-	value("kind", string(plan.Kind), string(s.kind()))
-	found = append(found, plan.Scope.Differences(scopeOf(s))...)
-	value("--schools-per-file", strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
-	value("tool version", plan.ToolVersion, s.ToolVersion)
-	return found
 }

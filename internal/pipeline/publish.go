@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
-	"example.org/growthexport/schemas"
 )
 
 // PublishSettings are the settings of the command publish.
@@ -29,17 +27,6 @@ type PublishSettings struct {
 	// AcceptBaseURL allows publishing a run of a service other than the
 	// destination's, which moves the destination to that service.
 	AcceptBaseURL bool
-}
-
-// limits are what a run is judged by.
-type limits struct {
-	maxFailed  int
-	maxShrink  Shrink
-	strict     bool // of the checks of the service's own rules
-	acceptHeld bool
-	replace    bool
-	// acceptBaseURL allows moving the destination to another service.
-	acceptBaseURL bool
 }
 
 // Publish judges a staged run and publishes it, and finishes a publishing that
@@ -230,53 +217,22 @@ func describeUnits(units []snapshot.Task) string {
 	return strings.Join(names, ", ")
 }
 
-// allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.
-func allDenied(g *snapshot.StagedRun) bool {
-	denied := false
-	for i := range g.Ledger {
-		row := &g.Ledger[i]
-		if row.SchoolBid == "" {
-			continue
-		}
-		if row.Status != snapshot.StatusDenied {
-			return false
-		}
-		denied = true
+// Abandon gives up a run that is not published, and removes what it has staged
+// or committed. It fails with ErrUsage if there is no such run, or it is
+// published.
+func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
+	started := deps.Now()
+	deps.Progress.start(started, nil)
+	summary := &Summary{RunID: run, Destination: deps.Catalog.String()}
+	// A run without a readable plan can be abandoned too.
+	plan, _ := deps.Catalog.ReadPlan(ctx, run)
+	if err := deps.Catalog.Abandon(ctx, run); err != nil {
+		return summary, usageIfRefused(err)
 	}
-	return denied
-}
-
-func (s *Summary) fromGathered(g *snapshot.StagedRun) {
-	s.fill(g.Tables, g.Datasets)
-	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
-	s.Denials = denials(g)
-}
-
-func (s *Summary) fromManifest(m *snapshot.Manifest) {
-	s.Outcome = Published
-	s.Accepted = m.Accepted
-	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
-	s.Manifest = snapshot.ManifestPath(m.RunID)
-	s.fill(m.Tables, m.Datasets)
-	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
-	s.Drift = slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
-}
-
-func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[string]snapshot.ManifestDataset) {
-	s.Tables, s.Datasets = nil, nil
-	for name, table := range tables {
-		t := TableSummary{Table: name, Rows: table.Rows, Files: len(table.Files)}
-		for _, file := range table.Files {
-			t.Bytes += file.Bytes
-		}
-		s.Tables = append(s.Tables, t)
+	if plan != nil {
+		summary.Kind, summary.SnapshotDate = plan.Kind, plan.SnapshotDate
 	}
-	for name, counts := range datasets {
-		s.Datasets = append(s.Datasets, DatasetSummary{Dataset: name, ManifestDataset: counts})
-	}
-	datasetOrder, tableOrder := schemas.Positions()
-	slices.SortFunc(s.Tables, func(a, b TableSummary) int { return cmp.Compare(tableOrder[a.Table], tableOrder[b.Table]) })
-	slices.SortFunc(s.Datasets, func(a, b DatasetSummary) int {
-		return cmp.Compare(datasetOrder[a.Dataset], datasetOrder[b.Dataset])
-	})
+	summary.Outcome = Abandoned
+	summary.Duration = deps.Now().Sub(started)
+	return summary, nil
 }

@@ -136,47 +136,6 @@ func countDisordered(batches []*rows.Batch, names ...string) int64 {
 	return n
 }
 
-// roster is the students of a school, as hashes of their identifiers.
-type roster []uint64
-
-// add adds the student of a row, if it names one.
-func (r *roster) add(bid *rows.Vector, row int, seed maphash.Seed) {
-	if text := identifier(bid, row); len(text) > 0 {
-		*r = append(*r, maphash.Bytes(seed, text))
-	}
-}
-
-// newRoster returns the students of a school. It is not nil.
-func newRoster(students []*rows.Batch, seed maphash.Seed) roster {
-	r := roster{}
-	for _, b := range students {
-		bid := columns(b, "student_bid")[0]
-		for i := range b.Len() {
-			r.add(bid, b.Row(i), seed)
-		}
-	}
-	return r
-}
-
-// countUnknown counts the results of students who are not in the roster.
-func (r roster) countUnknown(results []*rows.Batch, seed maphash.Seed) int64 {
-	known := newHashSet(len(r))
-	for _, student := range r {
-		known.add(student)
-	}
-	var n int64
-	for _, b := range results {
-		bid := columns(b, "student_bid")[0]
-		for i := range b.Len() {
-			text := identifier(bid, b.Row(i))
-			if len(text) > 0 && !known.has(maphash.Bytes(seed, text)) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // Bounds on what one school adds to a checkpoint. No district has that many terms,
 // so anything beyond them is made up by the service.
 const (
@@ -263,4 +222,41 @@ func sessionsOf(sessions []*rows.Batch) []string {
 func hashTerm(bid string) string {
 	sum := sha256.Sum256([]byte(bid))
 	return hex.EncodeToString(sum[:8])
+}
+
+// The datasets that take part in the checks of the service's own rules.
+const (
+	resultsDataset  = "test_results"
+	studentsDataset = "students"
+	yearsDataset    = "academic_years"
+)
+
+// checker checks the service's own rules for each school while its rows are in
+// memory. The counts go to the checkpoint of test_results, and from there to the
+// manifest.
+type checker struct {
+	// oldest is the time before which a result is older than a year.
+	oldest int64
+	// students and terms report whether the run has the datasets that results
+	// are compared with.
+	students, terms bool
+	// schools are the run's.
+	schools map[string]bool
+	seed    maphash.Seed
+}
+
+func newChecker(plan *snapshot.Plan) (*checker, error) {
+	oldest, err := yearBefore(plan.SnapshotDate)
+	if err != nil {
+		return nil, err
+	}
+	c := &checker{oldest: oldest, seed: maphash.MakeSeed(), schools: make(map[string]bool)}
+	if slices.Contains(plan.Scope.Datasets, resultsDataset) {
+		c.students = slices.Contains(plan.Scope.Datasets, studentsDataset)
+		c.terms = slices.Contains(plan.Scope.Datasets, yearsDataset)
+	}
+	for _, school := range plan.Schools {
+		c.schools[school.Bid] = true
+	}
+	return c, nil
 }

@@ -1,53 +1,14 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/schemas"
 )
-
-// run is one command's work on one run.
-type run struct {
-	Deps
-	settings *Settings
-	scope    snapshot.Scope
-	mark     string
-	// now is when the command began: the time of the plan, if it makes one.
-	// What is modified from then on is another run's.
-	now time.Time
-	// date is the snapshot's, if this command begins the run.
-	date string
-	// replaces is the published run of the date that this one replaces; nil if
-	// there is none.
-	replaces *snapshot.Manifest
-	// pinned are the optional parameters that its plan will pin.
-	pinned map[string]string
-	plan   *snapshot.Plan
-	// restarts is set if the run that is there is to be dropped first.
-	restarts bool
-	// looked is nil where this process found the plan made.
-	looked *lookups
-	// datasets are those compiled, by name; selected those to be exported, in
-	// the order declared.
-	datasets map[string]*dataset
-	selected []*dataset
-	pool     pool
-	fetch    *fetcher
-	// stagedStudents are what an earlier process has staged, by bucket.
-	stagedStudents map[int]*stagedStudents
-	// logged holds each outcomeOfSchool that the log has named.
-	logged  sync.Map
-	summary *Summary
-}
 
 // Run takes a snapshot: it plans or resumes a run, fetches and stages what is
 // not staged yet, and publishes unless a check holds it back or the run is cut
@@ -159,53 +120,6 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 	return nil
 }
 
-// prepareRun finds the run and checks that it may be taken, before any request.
-func prepareRun(ctx context.Context, deps Deps, s *Settings) (*run, foundRun, error) {
-	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
-	r.now = deps.Now().UTC()
-	today := r.now.Format(time.DateOnly)
-	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
-	kind := s.kind()
-	var err error
-	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
-		return nil, foundRun{}, err
-	}
-	found, err := chooseRun(ctx, deps.Catalog, s, r.date, r.mark)
-	if err != nil {
-		return nil, found, err
-	}
-	accept := s.AcceptBaseURL || found.plan != nil && found.plan.AcceptBaseURL
-	if err := deps.Catalog.CheckDestination(ctx, s.BaseURL, s.PartitionBy, accept); err != nil {
-		return nil, found, usageIfRefused(err)
-	}
-	if s.Restart && found.plan != nil && found.manifest == nil {
-		r.restarts, found.plan = true, nil
-	}
-	if found.plan != nil {
-		found, err = r.resumable(ctx, found)
-	} else {
-		found, err = r.fresh(ctx, found, r.date == today)
-	}
-	if err != nil {
-		return nil, found, err
-	}
-	for _, declared := range schemas.Datasets() {
-		d, err := compile(declared, &r.pool)
-		if err != nil {
-			return nil, found, err
-		}
-		r.datasets[d.Name] = d
-		if slices.Contains(r.scope.Datasets, d.Name) {
-			r.selected = append(r.selected, d)
-		}
-	}
-	r.fetch = &fetcher{
-		client: deps.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
-		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
-	}
-	return r, found, nil
-}
-
 // runToEnd continues the run from its current state to its end.
 func (r *run) runToEnd(ctx context.Context, found foundRun) error {
 	if r.plan = found.plan; r.plan == nil {
@@ -271,14 +185,6 @@ func (r *run) beginPlan(ctx context.Context, id string) error {
 	}
 	r.looked = looked
 	return checkPlan(r.plan, r.settings, r.mark)
-}
-
-func (r *run) byName() map[string]*dataset {
-	selected := make(map[string]*dataset, len(r.selected))
-	for _, d := range r.selected {
-		selected[d.Name] = d
-	}
-	return selected
 }
 
 // endShard reports what this shard staged; publish judges the whole, and may

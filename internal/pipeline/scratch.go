@@ -23,12 +23,6 @@ type scratch struct {
 	spills int
 }
 
-// spill is the part of the scratch file where one result waits.
-type spill struct {
-	offset, size int64
-	batches      []int // per table
-}
-
 // spill moves a result's rows into the file.
 func (s *scratch) spill(d *dataset, r *result) error {
 	if s.file == nil {

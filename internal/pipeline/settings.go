@@ -3,13 +3,13 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // Errors by which the command chooses its exit code. Errors of the service
@@ -90,20 +90,6 @@ type Settings struct {
 	Scratch string
 }
 
-// Deps are the parts that a run works with.
-type Deps struct {
-	// Client asks the service. It is nil for commands that only publish.
-	Client  *extract.Client
-	Catalog snapshot.Catalog
-	Logger  *slog.Logger
-	// Progress may be read while the run goes on.
-	Progress *Progress
-	// Tracer observes the spans; it may be nil.
-	Tracer Tracer
-	// Now is the clock.
-	Now func() time.Time
-}
-
 // Shrink is the part of its rows or schools that a table may lose from one
 // full snapshot to the next, from 0 to 1.
 type Shrink struct {
@@ -133,4 +119,156 @@ func (s Shrink) String() string {
 		return "off"
 	}
 	return strconv.FormatFloat(s.Part*100, 'f', -1, 64) + "%"
+}
+
+// The optional parameters of the enrollment operations (specification, rules
+// common to all endpoints, 4).
+const (
+	effectiveDate  = "effective-date"
+	modifiedSince  = "modified-since"
+	includeRemoved = "include-removed"
+)
+
+// SinceAuto stands for the time up to which the destination holds every change.
+const SinceAuto = "auto"
+
+// maxRunID is the longest run id.
+const maxRunID = 64
+
+// kind returns the kind of run selected by the settings.
+func (s *Settings) kind() snapshot.Kind {
+	switch {
+	case s.EffectiveDate != "":
+		return snapshot.AsOf
+	case s.ModifiedSince != "":
+		return snapshot.Delta
+	default:
+		return snapshot.Full
+	}
+}
+
+// takesPart reports whether a dataset can be part of a run of this kind: as-of and delta runs are limited to operations that
+// accept the parameter.
+func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
+	switch kind {
+	case snapshot.AsOf:
+		return slices.Contains(d.Operation.Filters, effectiveDate)
+	case snapshot.Delta:
+		return slices.Contains(d.Operation.Filters, modifiedSince)
+	case snapshot.Full:
+	}
+	return true
+}
+
+// split divides the selected datasets into those that take part in the run and
+// those that cannot, both as declared.
+func (s *Settings) split() (taken, leftOut []string) {
+	for _, d := range schemas.Datasets() {
+		switch {
+		case !slices.Contains(s.Datasets, d.Name):
+		case takesPart(d, s.kind()):
+			taken = append(taken, d.Name)
+		default:
+			leftOut = append(leftOut, d.Name)
+		}
+	}
+	return taken, leftOut
+}
+
+// parts names the datasets that can take part in a kind of run.
+func parts(kind snapshot.Kind) []string {
+	var names []string
+	for _, d := range schemas.Datasets() {
+		if takesPart(d, kind) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// scopeOf returns the scope of the settings in its canonical form, in which
+// equal scopes are equal values.
+func scopeOf(s *Settings) snapshot.Scope {
+	taken, _ := s.split()
+	return snapshot.Scope{
+		Datasets:       taken,
+		Schools:        canonical(s.Schools),
+		Districts:      canonical(s.Districts),
+		Perspectives:   s.Perspectives,
+		PartitionBy:    s.PartitionBy,
+		ModifiedSince:  s.ModifiedSince,
+		IncludeRemoved: s.IncludeRemoved,
+	}
+}
+
+func canonical(list []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(list)))
+}
+
+// checkSettings looks for mistakes in the settings that can be found without asking
+// anybody.
+func checkSettings(s *Settings) error {
+	var problem string
+	switch {
+	case len(s.Datasets) == 0:
+		problem = "no dataset is selected"
+	case s.SchoolsPerFile < 1:
+		problem = "--schools-per-file must be at least 1"
+	case s.MaxFailedSchools < 0:
+		problem = "--max-failed-schools must not be negative"
+	case s.MaxSchoolRecords < 1:
+		problem = "--max-school-records must be at least 1"
+	case s.Concurrency < 1:
+		problem = "--concurrency must be at least 1"
+	case s.Shards < 1 || s.Shard < 0 || s.Shard >= s.Shards:
+		problem = fmt.Sprintf("shard %d of %d does not exist: shards are counted from 0", s.Shard, s.Shards)
+	case s.Shards > 1 && s.RunID == "":
+		problem = "--shard with several shards needs --run-id, the same for all of them"
+	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
+		problem = "--perspectives is all or own"
+	case s.PartitionBy != snapshot.NotPartitioned && s.PartitionBy != snapshot.ByDistrict:
+		problem = "--partition-by must be none or district"
+	}
+	if problem != "" {
+		return Usagef("%s", problem)
+	}
+	if s.SnapshotDate != "" {
+		if _, err := time.Parse(time.DateOnly, s.SnapshotDate); err != nil {
+			return Usagef("--snapshot-date %q is not a date such as 2026-11-20", s.SnapshotDate)
+		}
+	}
+	if err := checkKind(s); err != nil {
+		return Usagef("%w", err)
+	}
+	for _, name := range s.Datasets {
+		if _, ok := schemas.Find(name); !ok {
+			return Usagef("--datasets: there is no dataset %q", name)
+		}
+	}
+	return nil
+}
+
+// checkKind looks for mistakes in the enrollment parameters.
+func checkKind(s *Settings) error {
+	switch {
+	case s.EffectiveDate != "" && s.ModifiedSince != "":
+		return errors.New("--effective-date and --modified-since are two kinds of runs: choose one")
+	case s.EffectiveDate != "" && s.SnapshotDate != "":
+		return errors.New("--effective-date gives an as-of run its date: leave --snapshot-date out")
+	}
+	if s.EffectiveDate != "" && len(s.RunID)+len("-2006-01-02") > maxRunID {
+		return fmt.Errorf("--run-id: an as-of run appends its date, which makes an id of more than %d characters", maxRunID)
+	}
+	if s.EffectiveDate != "" {
+		if _, err := time.Parse(time.DateOnly, s.EffectiveDate); err != nil {
+			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
+		}
+	}
+	if _, isTime := snapshot.ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
+		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
+	}
+	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
+		return fmt.Errorf("--datasets: none of these can be part of such a run, whose operations are %s", strings.Join(parts(s.kind()), ", "))
+	}
+	return nil
 }

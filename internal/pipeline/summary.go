@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
 // Outcome is how a command that takes or publishes a snapshot ended, where it
@@ -144,4 +146,39 @@ type TableSummary struct {
 type DatasetSummary struct {
 	Dataset string `json:"dataset"`
 	snapshot.ManifestDataset
+}
+
+func (s *Summary) fromGathered(g *snapshot.StagedRun) {
+	s.fill(g.Tables, g.Datasets)
+	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
+	s.Denials = denials(g)
+}
+
+func (s *Summary) fromManifest(m *snapshot.Manifest) {
+	s.Outcome = Published
+	s.Accepted = m.Accepted
+	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
+	s.Manifest = snapshot.ManifestPath(m.RunID)
+	s.fill(m.Tables, m.Datasets)
+	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
+	s.Drift = slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
+}
+
+func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[string]snapshot.ManifestDataset) {
+	s.Tables, s.Datasets = nil, nil
+	for name, table := range tables {
+		t := TableSummary{Table: name, Rows: table.Rows, Files: len(table.Files)}
+		for _, file := range table.Files {
+			t.Bytes += file.Bytes
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	for name, counts := range datasets {
+		s.Datasets = append(s.Datasets, DatasetSummary{Dataset: name, ManifestDataset: counts})
+	}
+	datasetOrder, tableOrder := schemas.Positions()
+	slices.SortFunc(s.Tables, func(a, b TableSummary) int { return cmp.Compare(tableOrder[a.Table], tableOrder[b.Table]) })
+	slices.SortFunc(s.Datasets, func(a, b DatasetSummary) int {
+		return cmp.Compare(datasetOrder[a.Dataset], datasetOrder[b.Dataset])
+	})
 }

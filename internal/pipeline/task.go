@@ -7,6 +7,9 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -133,4 +136,28 @@ func (t *task) abort() error {
 		errs = append(errs, file.Abort())
 	}
 	return errors.Join(append(errs, t.scratch.close())...)
+}
+
+// writer holds what the tasks of a run share.
+type writer struct {
+	catalog  snapshot.Catalog
+	tables   *snapshot.Tables
+	plan     *snapshot.Plan
+	progress *Progress
+	now      func() time.Time
+
+	// memory is shared by the reorder buffers.
+	memory *semaphore.Weighted
+}
+
+// writeCheckpoint makes a staged task part of the run.
+func (w *writer) writeCheckpoint(ctx context.Context, j *snapshot.Checkpoint) error {
+	counts := w.progress.takeCounts()
+	j.Requests, j.Activity = counts.requests, counts.activity
+	j.StagedAt = w.now().UTC()
+	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
+		w.progress.returnCounts(counts)
+		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
+	}
+	return nil
 }

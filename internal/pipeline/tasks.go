@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -15,30 +16,6 @@ import (
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
-
-// writer holds what the tasks of a run share.
-type writer struct {
-	catalog  snapshot.Catalog
-	tables   *snapshot.Tables
-	plan     *snapshot.Plan
-	progress *Progress
-	now      func() time.Time
-
-	// memory is shared by the reorder buffers.
-	memory *semaphore.Weighted
-}
-
-// writeCheckpoint makes a staged task part of the run.
-func (w *writer) writeCheckpoint(ctx context.Context, j *snapshot.Checkpoint) error {
-	counts := w.progress.takeCounts()
-	j.Requests, j.Activity = counts.requests, counts.activity
-	j.StagedAt = w.now().UTC()
-	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
-		w.progress.returnCounts(counts)
-		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
-	}
-	return nil
-}
 
 // fetchAll fetches and stages every task of this shard that is not staged.
 func (r *run) fetchAll(ctx context.Context) error {
@@ -256,4 +233,113 @@ func (r *run) logResult(ctx context.Context, school *snapshot.School, result *re
 type outcomeOfSchool struct {
 	bid    string
 	status snapshot.Status
+}
+
+// unfiltered returns the parameters without filters that would remove records from a list that feeds a fan-out.
+func unfiltered(filters map[string]string) map[string]string {
+	rest := maps.Clone(filters)
+	delete(rest, modifiedSince)
+	return rest
+}
+
+// noteStaged records the students that an earlier process has staged.
+func (r *run) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
+	if u.Dataset != studentsDataset {
+		return
+	}
+	s := &stagedStudents{file: journal.Files[studentsDataset], ok: make(map[string]bool)}
+	for i := range journal.Ledger {
+		if row := &journal.Ledger[i]; row.Status == snapshot.StatusOK {
+			s.ok[row.SchoolBid] = true
+		}
+	}
+	if r.stagedStudents == nil {
+		r.stagedStudents = make(map[int]*stagedStudents)
+	}
+	r.stagedStudents[u.Bucket] = s
+}
+
+// crossCheck compares the results of the i-th school of a task with the school's
+// students, and records the enrollment sessions of its academic years. The
+// result must still hold its rows.
+func (r *run) crossCheck(ctx context.Context, t *task, i int, read *result) error {
+	ok := read.ledger.Status == snapshot.StatusOK
+	check := r.fetch.check
+	switch t.dataset.Name {
+	case studentsDataset:
+		if t.rosters == nil {
+			return nil
+		}
+		var students roster
+		if ok {
+			students = newRoster(read.tables[0], check.seed)
+		}
+		t.rosters[i] <- students
+	case resultsDataset:
+		if !ok || !check.students {
+			return nil
+		}
+		students, err := r.rosterOf(ctx, t, i)
+		if err == nil && students != nil {
+			read.note(snapshot.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
+		}
+		return err
+	case yearsDataset:
+		if ok && check.terms {
+			read.sessions = sessionsOf(read.tables[1])
+		}
+	}
+	return nil
+}
+
+// rosterOf returns the students of a school whose results were read, or nil if
+// the run does not have them.
+func (r *run) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
+	if t.rosters != nil {
+		select {
+		case students := <-t.rosters[i]:
+			return students, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	earlier := r.stagedStudents[t.bucket.Index]
+	if earlier == nil || !earlier.ok[t.schools[i].Bid] {
+		return nil, nil
+	}
+	students, err := earlier.rosters(ctx, r.Catalog, r.plan.RunID, r.fetch.check.seed)
+	if err != nil {
+		// A staged upload on S3 cannot be read back. The check is then not made for
+		// these schools: what is staged is not requested again for it.
+		return nil, ctx.Err()
+	}
+	return append(roster{}, students[t.schools[i].Bid]...), nil
+}
+
+// inOrder calls do for every school of every task in the order in which they are to be fetched: task by task, except that the
+// students of a school come with its results, so that there are no more rosters than schools being read.
+func inOrder(tasks []*task, do func(t *task, i int)) {
+	partners := make(map[int]*task)
+	for _, t := range tasks {
+		if t.dataset.Name == resultsDataset {
+			partners[t.bucket.Index] = t
+		}
+	}
+	for _, t := range tasks {
+		partner := partners[t.bucket.Index]
+		switch {
+		case t.dataset.Name == studentsDataset && partner != nil:
+			t.rosters = newRosters(len(t.schools))
+			partner.rosters = t.rosters
+			for i := range t.schools {
+				do(t, i)
+				do(partner, i)
+			}
+		case t == partner && t.rosters != nil: // done with the students
+		default:
+			for i := range t.schools {
+				do(t, i)
+			}
+		}
+	}
 }

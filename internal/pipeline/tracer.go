@@ -41,22 +41,3 @@ type SpanEnd struct {
 	// Files are the staged files of a stage span, by table.
 	Files map[string]sink.File
 }
-
-// startSpan reports the start of a span to the tracer, if there is one.
-func (d *Deps) startSpan(ctx context.Context, span Span) (context.Context, func(SpanEnd)) {
-	if d.Tracer == nil {
-		return ctx, untraced
-	}
-	return d.Tracer.Start(ctx, span)
-}
-
-func untraced(SpanEnd) {}
-
-// runPhase does one of the phases of a run, and reports it to progress and tracer.
-func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
-	d.Progress.setPhase(name)
-	ctx, end := d.startSpan(ctx, Span{Name: name, RunID: run})
-	err := work(ctx)
-	end(SpanEnd{Err: err})
-	return err
-}

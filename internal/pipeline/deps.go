@@ -1,0 +1,52 @@
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// Deps are the parts that a run works with.
+type Deps struct {
+	// Client asks the service. It is nil for commands that only publish.
+	Client  *extract.Client
+	Catalog snapshot.Catalog
+	Logger  *slog.Logger
+	// Progress may be read while the run goes on.
+	Progress *Progress
+	// Tracer observes the spans; it may be nil.
+	Tracer Tracer
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// startSpan reports the start of a span to the tracer, if there is one.
+func (d *Deps) startSpan(ctx context.Context, span Span) (context.Context, func(SpanEnd)) {
+	if d.Tracer == nil {
+		return ctx, untraced
+	}
+	return d.Tracer.Start(ctx, span)
+}
+
+func untraced(SpanEnd) {}
+
+// runPhase does one of the phases of a run, and reports it to progress and tracer.
+func (d *Deps) runPhase(ctx context.Context, name, run string, work func(ctx context.Context) error) error {
+	d.Progress.setPhase(name)
+	ctx, end := d.startSpan(ctx, Span{Name: name, RunID: run})
+	err := work(ctx)
+	end(SpanEnd{Err: err})
+	return err
+}
+
+// keepAlive writes signs of life of a run during work.
+func (d *Deps) keepAlive(ctx context.Context, run string, work func(ctx context.Context) error) error {
+	stop := d.Catalog.KeepAlive(ctx, run, func(err error) {
+		d.Logger.DebugContext(ctx, "the sign of life of the run cannot be written or removed", "run", run, "error", err)
+	})
+	defer stop()
+	return work(ctx)
+}

@@ -1,0 +1,283 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// run is one command's work on one run.
+type run struct {
+	Deps
+	settings *Settings
+	scope    snapshot.Scope
+	mark     string
+	// now is when the command began: the time of the plan, if it makes one.
+	// What is modified from then on is another run's.
+	now time.Time
+	// date is the snapshot's, if this command begins the run.
+	date string
+	// replaces is the published run of the date that this one replaces; nil if
+	// there is none.
+	replaces *snapshot.Manifest
+	// pinned are the optional parameters that its plan will pin.
+	pinned map[string]string
+	plan   *snapshot.Plan
+	// restarts is set if the run that is there is to be dropped first.
+	restarts bool
+	// looked is nil where this process found the plan made.
+	looked *lookups
+	// datasets are those compiled, by name; selected those to be exported, in
+	// the order declared.
+	datasets map[string]*dataset
+	selected []*dataset
+	pool     pool
+	fetch    *fetcher
+	// stagedStudents are what an earlier process has staged, by bucket.
+	stagedStudents map[int]*stagedStudents
+	// logged holds each outcomeOfSchool that the log has named.
+	logged  sync.Map
+	summary *Summary
+}
+
+// prepareRun finds the run and checks that it may be taken, before any request.
+func prepareRun(ctx context.Context, deps Deps, s *Settings) (*run, foundRun, error) {
+	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
+	r.now = deps.Now().UTC()
+	today := r.now.Format(time.DateOnly)
+	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
+	kind := s.kind()
+	var err error
+	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
+		return nil, foundRun{}, err
+	}
+	found, err := chooseRun(ctx, deps.Catalog, s, r.date, r.mark)
+	if err != nil {
+		return nil, found, err
+	}
+	accept := s.AcceptBaseURL || found.plan != nil && found.plan.AcceptBaseURL
+	if err := deps.Catalog.CheckDestination(ctx, s.BaseURL, s.PartitionBy, accept); err != nil {
+		return nil, found, usageIfRefused(err)
+	}
+	if s.Restart && found.plan != nil && found.manifest == nil {
+		r.restarts, found.plan = true, nil
+	}
+	if found.plan != nil {
+		found, err = r.resumable(ctx, found)
+	} else {
+		found, err = r.fresh(ctx, found, r.date == today)
+	}
+	if err != nil {
+		return nil, found, err
+	}
+	for _, declared := range schemas.Datasets() {
+		d, err := compile(declared, &r.pool)
+		if err != nil {
+			return nil, found, err
+		}
+		r.datasets[d.Name] = d
+		if slices.Contains(r.scope.Datasets, d.Name) {
+			r.selected = append(r.selected, d)
+		}
+	}
+	r.fetch = &fetcher{
+		client: deps.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
+		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
+	}
+	return r, found, nil
+}
+
+func (r *run) byName() map[string]*dataset {
+	selected := make(map[string]*dataset, len(r.selected))
+	for _, d := range r.selected {
+		selected[d.Name] = d
+	}
+	return selected
+}
+
+// resumable checks that a run that has begun belongs to this command, and that
+// nothing published since prevents it from continuing.
+func (r *run) resumable(ctx context.Context, found foundRun) (foundRun, error) {
+	plan := found.plan
+	if err := checkPlan(plan, r.settings, r.mark); err != nil || found.manifest != nil {
+		return found, err
+	}
+	if r.settings.IfMissing {
+		current, err := r.findEqual(ctx, plan.SnapshotDate)
+		if err != nil {
+			return found, err
+		}
+		if current != nil {
+			return foundRun{id: current.RunID, manifest: current}, nil
+		}
+	}
+	today := plan.SnapshotDate == plan.PlannedAt.UTC().Format(time.DateOnly)
+	return found, r.checkReplace(ctx, found.id, plan.SnapshotDate, today, r.settings.Replace || plan.Replace)
+}
+
+// usageIfRefused turns a refusal because of what is at the destination into a
+// usage error; any other error in reading it stays a failure.
+func usageIfRefused(err error) error {
+	if _, refused := errors.AsType[*snapshot.RefusedError](err); refused {
+		return Usagef("%w", err)
+	}
+	return err
+}
+
+// fresh checks that a run that has not begun may begin, and pins its parameters.
+// It returns the published run of that date instead if a new one would add
+// nothing to it.
+func (r *run) fresh(ctx context.Context, found foundRun, today bool) (foundRun, error) {
+	s := r.settings
+	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
+		current, err := r.findEqual(ctx, r.date)
+		if err != nil {
+			return found, err
+		}
+		if current != nil {
+			return foundRun{id: current.RunID, manifest: current}, nil
+		}
+	}
+	yesterday := r.now.AddDate(0, 0, -1).Format(time.DateOnly)
+	if s.kind() != snapshot.AsOf && r.date < yesterday && !s.Backdate {
+		return found, Usagef("--snapshot-date %s is before yesterday, and the service only reports the state of today:"+
+			" use --effective-date %s for the enrollment as of that date, or --backdate to store today's data under it",
+			r.date, r.date)
+	}
+	if err := r.checkReplace(ctx, found.id, r.date, today, s.Replace); err != nil {
+		return found, err
+	}
+	var err error
+	r.pinned, err = r.filters(ctx)
+	return found, err
+}
+
+// checkReplace notes which published run this one replaces, and checks that it
+// may.
+func (r *run) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
+	var err error
+	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
+		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
+	})
+	if r.replaces != nil && r.replaces.PublishedAt.IsZero() {
+		r.replaces = nil // its manifest is damaged, so nothing is known of it
+	}
+	return usageIfRefused(err)
+}
+
+// findEqual returns the published run of the date that this one would repeat;
+// nil if there is none.
+func (r *run) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
+	kind := r.settings.kind()
+	current, err := r.Catalog.FindEqual(ctx, kind, date, r.settings.BaseURL, r.scope)
+	if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
+		return nil, nil // CheckReplace reports it.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for a published %s run of %s: %w", kind, date, err)
+	}
+	return current, nil
+}
+
+// logReplaced says that a run repeats what is published already.
+func (r *run) logReplaced(ctx context.Context, id string) {
+	if r.replaces == nil {
+		return
+	}
+	r.Logger.InfoContext(ctx, "this run replaces a published one; --if-missing skips it", "run", id,
+		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
+}
+
+// Ago returns how long before now something was, in the largest unit that fits:
+// "6 hours ago".
+func Ago(now, then time.Time) string {
+	d := max(0, now.Sub(then))
+	switch {
+	case d < time.Minute:
+		return "less than a minute ago"
+	case d < time.Hour:
+		return wording.Many(int64(d/time.Minute), "minute") + " ago"
+	case d < 48*time.Hour:
+		return wording.Many(int64(d/time.Hour), "hour") + " ago"
+	default:
+		return wording.Many(int64(d/(24*time.Hour)), "day") + " ago"
+	}
+}
+
+// sinceMargin is how far before the plan of the last run a delta run begins
+// (specification, Limits: recommended modified-since margin).
+const sinceMargin = 10 * time.Minute
+
+// errNoRunSince says that --modified-since auto has no run to begin from.
+var errNoRunSince = errors.New("--modified-since auto: no full run of this service with all of these datasets, of all schools and" +
+	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
+
+// filters returns the optional parameters that the plan pins.
+func (r *run) filters(ctx context.Context) (map[string]string, error) {
+	s := r.settings
+	pinned := map[string]string{effectiveDate: r.now.Format(time.DateOnly)}
+	if s.EffectiveDate != "" {
+		pinned[effectiveDate] = s.EffectiveDate
+	}
+	if s.IncludeRemoved {
+		pinned[includeRemoved] = "true"
+	}
+	switch s.ModifiedSince {
+	case "":
+	case SinceAuto:
+		last, err := r.Catalog.LatestOfChain(ctx, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
+		if err != nil {
+			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
+		}
+		if last == nil {
+			return nil, Usagef("%w", errNoRunSince)
+		}
+		pinned[modifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
+	default:
+		pinned[modifiedSince] = s.ModifiedSince
+	}
+	return pinned, nil
+}
+
+// checkPlan checks that an existing plan matches this command's settings.
+func checkPlan(plan *snapshot.Plan, s *Settings, mark string) error {
+	var differs []string
+	if plan.Fingerprint != mark {
+		differs = differences(plan, s)
+	}
+	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
+		differs = append(differs, fmt.Sprintf("date %s instead of %s", plan.SnapshotDate, date))
+	}
+	if len(differs) == 0 {
+		return nil
+	}
+	return Usagef("run %s was planned with other settings (%s): use those, or another --run-id",
+		plan.RunID, strings.Join(differs, ", "))
+}
+
+// differences names what a run id covers and a plan has otherwise.
+func differences(plan *snapshot.Plan, s *Settings) []string {
+	var found []string
+	value := func(name, theirs, ours string) {
+		if theirs != ours {
+			found = append(found, fmt.Sprintf("%s %s instead of %s", name, theirs, ours))
+		}
+	}
+	value("base URL", plan.BaseURL, s.BaseURL)
+	value("kind", string(plan.Kind), string(s.kind()))
+	found = append(found, plan.Scope.Differences(scopeOf(s))...)
+	value("--schools-per-file", strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
+	value("tool version", plan.ToolVersion, s.ToolVersion)
+	return found
+}
