@@ -7,9 +7,10 @@ DEST     ?= demo/growth-data
 FUZZTIME ?= 20s
 BENCH    ?= .
 
-# The end-to-end tests, which need cgo, and the development tools are modules of their own, so that the command does not
-# depend on either.
+# The end-to-end tests, which need cgo, the comparison with other exporters, and the development tools are modules of
+# their own, so that the command does not depend on them.
 E2E   := internal/e2e
+PEERS := bench
 TOOLS := tools
 
 BIN         := bin/growth-export
@@ -44,6 +45,7 @@ demo: build ## export a simulated service to DEST and print a result; needs only
 test: $(VERSITYGW) ## run all tests, with race detector, shuffled, including DuckDB; needs a C compiler
 	CGO_ENABLED=1 VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -race -shuffle=on $(TIMEOUT) ./...
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on $(TIMEOUT) ./...
+	cd $(PEERS) && $(GO) test -shuffle=on ./...
 
 .PHONY: test-spark
 test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table; needs Python and Java
@@ -81,15 +83,17 @@ lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules
 	$(GO) test ./internal/prose
 	$(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
+	cd $(PEERS) && $(CURDIR)/$(GOLANGCI) run ./...
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) fmt ./...
+	cd $(PEERS) && $(CURDIR)/$(GOLANGCI) fmt ./...
 
 .PHONY: tidy-check
 tidy-check: ## fail if a go.mod or go.sum is not tidy
-	@for dir in . $(E2E) $(TOOLS); do echo "go mod tidy -diff ($$dir)"; (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
+	@for dir in . $(E2E) $(PEERS) $(TOOLS); do echo "go mod tidy -diff ($$dir)"; (cd $$dir && $(GO) mod tidy -diff) || exit 1; done
 
 # The vulnerability database is neither source nor module: if it cannot be reached, the check says so and passes.
 .PHONY: vuln
@@ -104,6 +108,26 @@ vuln: $(GOVULNCHECK) ## check called code for known vulnerabilities; skipped, wi
 .PHONY: bench
 bench: ## run benchmarks (BENCH=pattern), with a naive implementation for comparison
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call packages_with,Benchmark)
+
+# What the comparisons measure. BASE is the path of another build, to compare with; CONTESTANTS a comma-separated list.
+RESULTS     ?= 200000
+CONCURRENCY ?= 8
+TURNS       ?= 5
+BASE        ?=
+CONTESTANTS ?=
+GZIP        ?= false
+LATENCY     ?= 0
+
+.PHONY: bench-peers
+bench-peers: build .tools/bench-venv .tools/bench/bench ## compare with other exporters (RESULTS, TURNS, BASE, ...); needs Python
+	.tools/bench/bench peers $(bench_flags) -results $(RESULTS) -gzip=$(GZIP) -latency $(LATENCY) -contestants '$(CONTESTANTS)'
+
+bench_flags = -build $(BIN) -base '$(BASE)' -python .tools/bench-venv/bin/python -scripts $(PEERS)/python -work .tools/bench \
+	-turns $(TURNS) -concurrency $(CONCURRENCY)
+
+.PHONY: .tools/bench/bench
+.tools/bench/bench:
+	cd $(PEERS) && $(GO) build -o $(CURDIR)/$@ .
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME
@@ -134,7 +158,8 @@ $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
 
-# A Python environment for each example.
+# A Python environment for the comparison with other exporters, and for each example.
+.tools/bench-venv: $(PEERS)/python/requirements.txt
 .tools/%-venv: examples/%/requirements.txt
 	python3 -m venv --clear $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// cost is what one run of a contestant took.
+type cost struct {
+	cpu   time.Duration // user and system, of the process and all its children
+	wall  time.Duration
+	peak  int64 // bytes resident in the largest process
+	bytes int64 // Parquet bytes of the three tables
+}
+
+// measure runs a command and returns its cost. The files that it writes below dest count; dest is emptied before.
+//
+// Linux counts the peak of the process that starts another into the other's. So this program stays small: pages are made
+// and served by another process.
+func measure(ctx context.Context, command, env []string, dest string) (cost, error) {
+	if err := os.RemoveAll(dest); err != nil {
+		return cost{}, err
+	}
+	if err := os.MkdirAll(dest, 0o750); err != nil {
+		return cost{}, err
+	}
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Env = env
+	cmd.Stdout, cmd.Stderr = &output, &output
+	start := time.Now()
+	err := cmd.Run()
+	wall := time.Since(start)
+	if err != nil {
+		return cost{}, fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, output.Bytes())
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return cost{}, errors.New("no resource usage on this system")
+	}
+	bytes, err := parquetBytes(dest)
+	return cost{
+		cpu:  time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		wall: wall, peak: usage.Maxrss << 10, bytes: bytes,
+	}, err
+}
+
+// parquetBytes returns the size of all Parquet files below a folder, except records of a run such as its ledger.
+func parquetBytes(folder string) (int64, error) {
+	var sum int64
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), "_") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".parquet" {
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		sum += info.Size()
+		return nil
+	})
+	return sum, err
+}
+
+// spread is the median and the range of a figure over the turns.
+type spread struct {
+	median, least, greatest float64
+}
+
+// over returns the spread of a figure of several costs.
+func over(costs []cost, figure func(cost) float64) spread {
+	values := make([]float64, len(costs))
+	for i, c := range costs {
+		values[i] = figure(c)
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	s := spread{median: values[middle], least: values[0], greatest: values[len(values)-1]}
+	if len(values)%2 == 0 {
+		s.median = (values[middle-1] + values[middle]) / 2
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// settings are the flags that the measuring commands share.
+type settings struct {
+	programs
+
+	env         []string
+	work        string // folder for pages and exports
+	document    string // Markdown file to write the section into
+	turns       int
+	concurrency int
+}
+
+// define adds the shared flags to a set.
+func (s *settings) define(flags *flag.FlagSet) {
+	flags.StringVar(&s.build, "build", "../bin/growth-export", "growth-export to measure")
+	flags.StringVar(&s.base, "base", "", "another build, to compare with")
+	flags.StringVar(&s.python, "python", "", "Python interpreter with the packages of python/requirements.txt")
+	flags.StringVar(&s.scripts, "scripts", "python", "folder of the scripts")
+	flags.StringVar(&s.work, "work", "../.tools/bench", "folder for pages and exported files")
+	flags.StringVar(&s.document, "document", "", "Markdown file to update; without it, the section is only printed")
+	flags.IntVar(&s.turns, "turns", 5, "turns of every contestant")
+	flags.IntVar(&s.concurrency, "concurrency", 8, "concurrent requests, or threads")
+}
+
+// resolve makes paths absolute and checks that programs exist.
+func (s *settings) resolve() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	s.self = self
+	for _, path := range []*string{&s.build, &s.base, &s.scripts, &s.work, &s.document} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
+	}
+	// A virtual environment finds its packages by the path of its interpreter, so links are not resolved.
+	if s.python != "" {
+		if s.python, err = filepath.Abs(s.python); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{s.build, s.base, s.python} {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("program to measure: %w", err)
+		}
+	}
+	if s.turns < 1 {
+		return fmt.Errorf("-turns %d: at least 1", s.turns)
+	}
+	return os.MkdirAll(s.work, 0o750)
+}
