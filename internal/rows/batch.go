@@ -68,6 +68,15 @@ func (b *Batch) Bytes() int {
 	return n
 }
 
+// Size returns the bytes of the rows, without spare capacity.
+func (b *Batch) Size() int {
+	n := 0
+	for i := range b.Cols {
+		n += b.Cols[i].size()
+	}
+	return n
+}
+
 // TextBytes returns the text bytes of the column that has the most.
 func (b *Batch) TextBytes() int {
 	largest := 0

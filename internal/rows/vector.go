@@ -166,3 +166,8 @@ func (v *Vector) Truncate(n int) {
 func (v *Vector) Bytes() int {
 	return cap(v.Present) + 4*cap(v.I32) + 8*cap(v.I64) + 8*cap(v.F64) + cap(v.Bool) + cap(v.Data) + 4*cap(v.End)
 }
+
+// size returns the bytes of the values, without spare capacity.
+func (v *Vector) size() int {
+	return len(v.Present) + 4*len(v.I32) + 8*len(v.I64) + 8*len(v.F64) + len(v.Bool) + len(v.Data) + 4*len(v.End)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -104,6 +105,53 @@ func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder,
 	require.Equal(tb, received, result.Records)
 	require.Equal(tb, duplicates, result.Duplicates)
 	require.Equal(tb, int(received), decoder.Records())
+	requireSameInRuns(tb, decoder, params, pages, got, result)
+}
+
+// requireSameInRuns reads the pages once more, with a run after each page but some, and compares the merged runs with
+// what Finish returned.
+func requireSameInRuns(
+	tb testing.TB, decoder *transform.Decoder, params transform.Params, pages [][]byte, want map[string][]string, result transform.Result,
+) {
+	tb.Helper()
+	for _, partBytes := range []int{1, 2000, 1 << 20} {
+		decoder.Reset(params)
+		decoder.SetRunSizes(partBytes/4, partBytes, 1<<20)
+		var files []io.Reader
+		writeRun := func() {
+			file := new(bytes.Buffer)
+			require.NoError(tb, decoder.WriteRun(file))
+			files = append(files, file)
+		}
+		for i, body := range pages {
+			_, _ = decoder.ReadPage(body)
+			if i%3 != 2 {
+				writeRun()
+			}
+		}
+		writeRun()
+		got := map[string][]string{}
+		for table := range want {
+			got[table] = []string{}
+		}
+		merged, err := decoder.MergeRuns(files, func(tables []*rows.Batch) error {
+			for _, b := range tables {
+				got[b.Table.Name] = append(got[b.Table.Name], rowsAsText(tb, b)...)
+			}
+			return nil
+		})
+		require.NoError(tb, err)
+		for _, file := range files {
+			n, err := file.Read(make([]byte, 1))
+			require.Zero(tb, n, "a run is read to its end")
+			require.ErrorIs(tb, err, io.EOF)
+		}
+		if difference := cmp.Diff(want, got); difference != "" {
+			require.Fail(tb, "merged rows differ", "%s of pages\n%s", difference, bytes.Join(pages, []byte("\n")))
+		}
+		result.Tables = nil
+		require.Equal(tb, result, merged)
+	}
 }
 
 // TestRandomPages compares reused decoders with the reference, on pages that are random in every respect the contract

@@ -41,6 +41,10 @@ type Decoder struct {
 	childRows       int64
 	recordChildRows int
 	limitErr        error // set when a scan returns limitReached
+	// runs are the numbers of records in the runs written.
+	runs            []int
+	childRowsInRuns int64
+	runSizes        runSizes
 	drift           driftCounter
 
 	// The fields below belong to the current page.
@@ -66,7 +70,7 @@ type Decoder struct {
 
 // NewDecoder returns an empty decoder without parameters.
 func (p *Plan) NewDecoder() *Decoder {
-	d := &Decoder{plan: p, hints: make([][]uint8, p.objects), nextDropped: -1}
+	d := &Decoder{plan: p, hints: make([][]uint8, p.objects), nextDropped: -1, runSizes: defaultRunSizes}
 	for _, tp := range p.tables {
 		d.tables = append(d.tables, newTableRows(tp))
 		d.addHints(tp.root)
@@ -89,10 +93,9 @@ func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits = unlimited
 	d.count, d.childRows = 0, 0
+	d.runs, d.childRowsInRuns = d.runs[:0], 0
 	d.drift.reset()
-	for _, t := range d.tables {
-		t.reset(params)
-	}
+	block(d.tables).reset(params)
 }
 
 // Records returns the number of records received.
@@ -140,7 +143,7 @@ func (d *Decoder) rollBack() {
 	for _, t := range d.tables {
 		t.rewind(t.committed)
 	}
-	d.childRows = 0
+	d.childRows = d.childRowsInRuns
 	for _, t := range d.tables[1:] {
 		t.starts = t.starts[:d.tables[0].committed]
 		d.childRows += int64(t.committed)

@@ -11,24 +11,32 @@ import (
 
 // Finish sorts the rows of all pages and drops duplicate records. The decoder reads no more pages until its Reset.
 func (d *Decoder) Finish() Result {
-	result := Result{Records: int64(d.count)}
-	for _, t := range d.tables {
-		result.Tables = append(result.Tables, t.finish())
-		t.order = slices.Grow(t.order[:0], t.n)
-	}
+	tables, duplicates := d.finishRows()
+	return d.result(tables, duplicates)
+}
+
+// result returns what Finish returns and counts the duplicates as drift.
+func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
+	d.drift.add(d.plan.tables[0], DuplicateRecord, "", []byte(d.plan.keySource), int(duplicates))
+	d.drift.commit()
+	return Result{Tables: tables, Records: int64(d.count), Duplicates: duplicates, Drift: d.drift.sorted()}
+}
+
+// finishRows sorts the rows that the decoder holds and drops duplicate records.
+func (d *Decoder) finishRows() (tables []*rows.Batch, duplicates int64) {
 	d.sortRecords()
 	records := d.tables[0]
 	hasParams := d.hasKeyParams()
 	for i := 0; i < len(d.sorted); {
 		end := i + 1
 		for end < len(d.sorted) && d.sorted[end].prefix == d.sorted[i].prefix &&
-			d.compareKeys(d.sorted[end].row, d.sorted[i].row) == 0 {
+			d.plan.compareKeys(records.cols, d.sorted[end].row, records.cols, d.sorted[i].row) == 0 {
 			end++
 		}
 		kept := d.sorted[i:end]
 		if hasParams && len(kept) > 1 && d.hasWholeKey(kept[0].row) {
 			kept = d.withoutDuplicates(kept)
-			result.Duplicates += int64(end - i - len(kept))
+			duplicates += int64(end - i - len(kept))
 		}
 		for _, k := range kept {
 			records.order = append(records.order, k.row)
@@ -38,13 +46,11 @@ func (d *Decoder) Finish() Result {
 		}
 		i = end
 	}
-	for i, t := range d.tables {
-		result.Tables[i].Order = t.order
+	for _, t := range d.tables {
+		t.batch.Order = t.order
+		tables = append(tables, t.batch)
 	}
-	d.drift.add(d.plan.tables[0], DuplicateRecord, "", []byte(d.plan.keySource), int(result.Duplicates))
-	d.drift.commit()
-	result.Drift = d.drift.sorted()
-	return result
+	return tables, duplicates
 }
 
 // sortedRow is a record and the first bytes of its key, which are enough to order most records.
@@ -53,31 +59,39 @@ type sortedRow struct {
 	row    int32
 }
 
-// sortRecords lists the records by their keys, nulls first, equal ones as received. The parameters of the calls are the
-// same for all.
+// sortRecords lists the records by their keys, nulls first, equal ones as received, and makes room to order the rows of
+// all tables. The parameters of the calls are the same for all.
 func (d *Decoder) sortRecords() {
+	for _, t := range d.tables {
+		t.finish()
+		t.order = slices.Grow(t.order[:0], t.n)
+	}
 	t := d.tables[0]
 	d.sorted = slices.Grow(d.sorted[:0], t.n)
 	for row := range t.n {
-		s := sortedRow{row: int32(row)}
-		if len(d.plan.keys) > 0 {
-			var first [8]byte
-			copy(first[:], t.cols[d.plan.keys[0]].Text(row))
-			s.prefix = binary.BigEndian.Uint64(first[:])
-		}
-		d.sorted = append(d.sorted, s)
+		d.sorted = append(d.sorted, sortedRow{prefix: d.plan.keyPrefix(t.cols, row), row: int32(row)})
 	}
 	slices.SortFunc(d.sorted, func(a, b sortedRow) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return cmp.Or(d.compareKeys(a.row, b.row), cmp.Compare(a.row, b.row))
+		return cmp.Or(d.plan.compareKeys(t.cols, a.row, t.cols, b.row), cmp.Compare(a.row, b.row))
 	})
 }
 
-func (d *Decoder) compareKeys(a, b int32) int {
-	for _, k := range d.plan.keys {
-		if order := compareCells(&d.tables[0].cols[k], a, b); order != 0 {
+// keyPrefix returns the first bytes of a record's first key.
+func (p *Plan) keyPrefix(cols []rows.Vector, row int) uint64 {
+	var first [8]byte
+	if len(p.keys) > 0 {
+		copy(first[:], cols[p.keys[0]].Text(row))
+	}
+	return binary.BigEndian.Uint64(first[:])
+}
+
+// compareKeys compares the keys of two records.
+func (p *Plan) compareKeys(a []rows.Vector, i int32, b []rows.Vector, j int32) int {
+	for _, k := range p.keys {
+		if order := rows.Compare(&a[k], int(i), &b[k], int(j)); order != 0 {
 			return order
 		}
 	}

@@ -35,13 +35,18 @@ func (t *tableRows) bytes() int {
 	return t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order)
 }
 
+// clear empties the table for AppendRows.
+func (t *tableRows) clear() {
+	t.batch.Reset()
+	t.n, t.committed, t.starts = 0, 0, t.starts[:0]
+}
+
 // reset empties the table for calls with these parameters.
 func (t *tableRows) reset(params Params) {
-	t.batch.Reset()
+	t.clear()
 	for _, p := range t.plan.params {
 		t.cols[p.column].SetSame(params[p.name])
 	}
-	t.n, t.committed, t.starts = 0, 0, t.starts[:0]
 }
 
 // maxExpansion is how many bytes of one column one byte of a page can become: an element of two bytes that is not an
@@ -104,11 +109,10 @@ func resized[T any](s []T, n int) []T {
 	return grown
 }
 
-// finish returns the batch, its columns cut to its rows.
-func (t *tableRows) finish() *rows.Batch {
+// finish cuts the batch's columns to its rows.
+func (t *tableRows) finish() {
 	t.resize(t.n)
 	t.batch.N = t.n
-	return t.batch
 }
 
 // rewind drops the rows from n on. Columns that are filled by commitPage hold nothing of them yet.
