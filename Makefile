@@ -122,6 +122,10 @@ LATENCY     ?= 0
 bench-peers: build .tools/bench-venv .tools/bench/bench ## compare with other exporters (RESULTS, TURNS, BASE, ...); needs Python
 	.tools/bench/bench peers $(bench_flags) -results $(RESULTS) -gzip=$(GZIP) -latency $(LATENCY) -contestants '$(CONTESTANTS)'
 
+.PHONY: bench-queries
+bench-queries: build .tools/bench-venv .tools/bench/bench ## time queries on the files of this build and of BASE; needs Python
+	.tools/bench/bench queries $(bench_flags)
+
 bench_flags = -build $(BIN) -base '$(BASE)' -python .tools/bench-venv/bin/python -scripts $(PEERS)/python -work .tools/bench \
 	-turns $(TURNS) -concurrency $(CONCURRENCY)
 
@@ -159,8 +163,10 @@ $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
 
 # A Python environment for the comparison with other exporters, and for each example.
+venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $< && touch $@
+
 .tools/bench-venv: $(PEERS)/python/requirements.txt
+	$(venv)
+
 .tools/%-venv: examples/%/requirements.txt
-	python3 -m venv --clear $@
-	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
-	touch $@
+	$(venv)

@@ -28,9 +28,10 @@ func main() {
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	env = append(env, "GROWTH_EXPORT_API_KEY="+service.Key, "GROWTH_EXPORT_API_SECRET="+service.Secret)
 	commands := map[string]func([]string) error{
-		"peers": func(args []string) error { return comparePeers(ctx, args, env, stdout, stderr) },
-		"serve": func(args []string) error { return serve(ctx, args, stdin, stdout) },
-		"naive": func(args []string) error { return exportNaively(ctx, args) },
+		"peers":   func(args []string) error { return comparePeers(ctx, args, env, stdout, stderr) },
+		"queries": func(args []string) error { return compareQueries(ctx, args, env, stdout, stderr) },
+		"serve":   func(args []string) error { return serve(ctx, args, stdin, stdout) },
+		"naive":   func(args []string) error { return exportNaively(ctx, args) },
 	}
 	if len(args) > 0 && commands[args[0]] != nil {
 		return commands[args[0]](args[1:])

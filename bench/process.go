@@ -89,6 +89,11 @@ func over(costs []cost, figure func(cost) float64) spread {
 	for i, c := range costs {
 		values[i] = figure(c)
 	}
+	return spreadOf(values)
+}
+
+// spreadOf returns the spread of values, which it sorts.
+func spreadOf(values []float64) spread {
 	slices.Sort(values)
 	middle := len(values) / 2
 	s := spread{median: values[middle], least: values[0], greatest: values[len(values)-1]}
