@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 
@@ -97,10 +96,8 @@ func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, 
 	default:
 		s.Credentials, s.CredentialsErr = a.credentials()
 	}
-	s.NewClient = func(transport http.RoundTripper) (*extract.Client, error) {
-		options := o.clientOptions(s.BaseURL, s.Credentials, logger)
-		options.Transport = transport
-		client, err := extract.New(options)
+	s.NewClient = func() (*extract.Client, error) {
+		client, err := extract.New(o.clientOptions(s.BaseURL, s.Credentials, logger))
 		if err != nil {
 			return nil, usagef("%w", err)
 		}

@@ -36,9 +36,9 @@ type Service struct {
 	CredentialsErr error
 	// Timeout bounds the request to the base URL itself.
 	Timeout time.Duration
-	// NewClient returns a client that sends its requests through the transport.
-	NewClient func(http.RoundTripper) (*extract.Client, error)
-	// Transport sends the requests; nil for the default one.
+	// NewClient returns a client of the service.
+	NewClient func() (*extract.Client, error)
+	// Transport requests the base URL itself; nil for the default one.
 	Transport http.RoundTripper
 	Now       func() time.Time
 }
@@ -51,9 +51,7 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 		f.skip("no service configured", TLS, Clock, Credentials, Token, Schools, Results)
 		return f, nil
 	}
-	p := newProbe(&s)
-	defer (&http.Client{Transport: p.next}).CloseIdleConnections()
-	reached := f.checkConnection(ctx, &s, p)
+	reached := f.checkConnection(ctx, &s)
 	f.checkCredentials(&s)
 	switch {
 	case ctx.Err() != nil:
@@ -62,18 +60,18 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	case !reached:
 		f.skip("no connection to the service", Token, Schools, Results)
 	default:
-		f.checkAnswers(ctx, &s, p)
+		f.checkAnswers(ctx, &s)
 	}
 	return f, context.Cause(ctx)
 }
 
 // checkConnection requests the base URL itself, without credentials; any answer will do. It reports whether there was one.
-func (f *findings) checkConnection(ctx context.Context, s *Service, p *probe) bool {
+func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
 	host := s.BaseURL.Host
 	began := time.Now()
-	err := p.visit(ctx, s.BaseURL)
+	answer, err := s.visit(ctx)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
@@ -89,10 +87,41 @@ func (f *findings) checkConnection(ctx context.Context, s *Service, p *probe) bo
 		f.skip("the service cannot be reached", TLS)
 	default:
 		f.ok(BaseURL, "%s answers (%d ms)", host, time.Since(began).Milliseconds())
-		f.checkTLS(s, p.tls)
+		f.checkTLS(s, answer.tls)
 	}
-	f.checkClock(p)
+	f.checkClock(answer)
 	return err == nil
+}
+
+// visit is what an answer tells about the service.
+type visit struct {
+	tls *tls.ConnectionState
+	// skew is how far this machine's clock is ahead of the service's, known if the answer was dated.
+	dated bool
+	skew  time.Duration
+}
+
+// visit requests the base URL without credentials and discards the answer.
+func (s *Service) visit(ctx context.Context) (visit, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.BaseURL.String(), http.NoBody)
+	if err != nil {
+		return visit{}, errors.New("the base URL cannot be requested")
+	}
+	transport := s.Transport
+	if transport == nil {
+		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true}
+	}
+	began := s.Now()
+	answer, err := transport.RoundTrip(req)
+	if err != nil {
+		return visit{}, err
+	}
+	_ = answer.Body.Close() // unread
+	v := visit{tls: answer.TLS}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		v.dated, v.skew = true, began.Add(s.Now().Sub(began)/2).Sub(date)
+	}
+	return v, nil
 }
 
 // networkError names common network errors in operators' words, without URLs.
@@ -130,9 +159,9 @@ func (f *findings) checkTLS(s *Service, state *tls.ConnectionState) {
 	}
 }
 
-func (f *findings) checkClock(p *probe) {
-	switch skew := p.skew.Round(time.Second); {
-	case !p.dated:
+func (f *findings) checkClock(v visit) {
+	switch skew := v.skew.Round(time.Second); {
+	case !v.dated:
 		f.skip("the service did not send its time", Clock)
 	case skew.Abs() > maxSkew:
 		direction := "ahead of"
@@ -163,8 +192,8 @@ func (f *findings) checkCredentials(s *Service) {
 }
 
 // checkAnswers requests a token, the school list and a page.
-func (f *findings) checkAnswers(ctx context.Context, s *Service, p *probe) {
-	client, err := s.NewClient(p)
+func (f *findings) checkAnswers(ctx context.Context, s *Service) {
+	client, err := s.NewClient()
 	if err != nil {
 		f.fail(Token, err, "")
 		f.skip("no access token", Schools, Results)
@@ -180,13 +209,13 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service, p *probe) {
 		f.skip("no access token", Schools, Results)
 		return
 	}
-	switch {
-	case !p.granted:
+	switch lifetime := client.TokenLifetime(); {
+	case lifetime > 0:
+		f.ok(Token, "obtained, valid for %s", wording.Duration(lifetime))
+	case s.Credentials.AccessToken != "" && client.Stats().TokenRefreshes == 0:
 		f.ok(Token, "the given access token was accepted; its lifetime is unknown")
-	case p.lifetime == 0:
-		f.ok(Token, "obtained; its lifetime is unknown")
 	default:
-		f.ok(Token, "obtained, valid for %s", wording.Duration(p.lifetime))
+		f.ok(Token, "obtained; its lifetime is unknown")
 	}
 	if err != nil {
 		f.fail(Schools, err, "")

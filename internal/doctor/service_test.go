@@ -61,9 +61,9 @@ func serve(t *testing.T, options simulator.ServerOptions, secure bool, handler f
 // checkService checks a service with a client of its credentials that does not retry.
 func checkService(t *testing.T, s doctor.Service) []doctor.Finding {
 	t.Helper()
-	s.NewClient = func(transport http.RoundTripper) (*extract.Client, error) {
+	s.NewClient = func() (*extract.Client, error) {
 		return extract.New(extract.Options{
-			BaseURL: s.BaseURL, Credentials: s.Credentials, Transport: transport,
+			BaseURL: s.BaseURL, Credentials: s.Credentials, Transport: s.Transport,
 			Concurrency: 8, RequestTimeout: time.Minute, GiveUpAfter: time.Minute, MaxBody: 32 << 20, UserAgent: "test",
 		})
 	}

@@ -58,6 +58,7 @@ type Client struct {
 	counters    *counters
 	observer    Observer
 	retrying    *retryList
+	tokens      *tokenSource
 }
 
 // New returns a client. It sends nothing, but reads the access token file if there is one. Its errors are configuration
@@ -91,7 +92,7 @@ func New(o Options) (*Client, error) {
 	layer := roundTripper(&transport{base: base, timeout: o.RequestTimeout})
 	layer = &recorder{next: layer, counters: c.counters, observer: c.observer, log: log}
 	layer = &pacer{next: layer, rate: rate.NewLimiter(limit, 1), giveUpAfter: o.GiveUpAfter, breaker: c.breaker, log: log}
-	tokens := &tokenSource{
+	c.tokens = &tokenSource{
 		file: o.Credentials.AccessTokenFile, counters: c.counters, log: log, fetching: semaphore.NewWeighted(1),
 	}
 	if o.Credentials.APISecret != "" {
@@ -99,15 +100,15 @@ func New(o Options) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		tokens.endpoint = &tokenEndpoint{
+		c.tokens.endpoint = &tokenEndpoint{
 			next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries,
 			retrying: c.retrying, giveUpAfter: o.GiveUpAfter,
 		}
 	}
-	if err := tokens.start(o.Credentials); err != nil {
+	if err := c.tokens.start(o.Credentials); err != nil {
 		return nil, err
 	}
-	layer = &authenticator{next: layer, tokens: tokens, header: readHeader(o.Credentials.APIKey, o.UserAgent)}
+	layer = &authenticator{next: layer, tokens: c.tokens, header: readHeader(o.Credentials.APIKey, o.UserAgent)}
 	c.limiter = newLimiter(layer, o.Concurrency, log)
 	return c, nil
 }
@@ -154,6 +155,14 @@ func (c *Client) Stats() Stats {
 
 // Limit returns Stats.Limit.
 func (c *Client) Limit() int64 { return int64(c.limiter.limit()) }
+
+// TokenLifetime returns how long the current access token remains valid; 0 if there is none, or if that is unknown.
+func (c *Client) TokenLifetime() time.Duration {
+	if t, err := c.tokens.usable(); t != nil && err == nil && !t.Expiry.IsZero() {
+		return time.Until(t.Expiry)
+	}
+	return 0
+}
 
 // Health returns the trouble that the client has now.
 func (c *Client) Health() Health {
