@@ -4,11 +4,13 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,26 +43,38 @@ func TestHostileService(t *testing.T) {
 		_, _ = io.WriteString(w, "[]")
 	}))
 	t.Cleanup(rogue.Close)
-	faults := hostileFaults(rogue.URL + "/elsewhere")
+	answers := hostileAnswers(t, rogue.URL+"/elsewhere")
 	healthy := 6
-	sizes := make([]int, len(faults)+healthy)
+	sizes := make([]int, len(answers)+healthy)
 	for i := range sizes {
 		sizes[i] = 1500
 	}
 	world := simulator.NewWorld(simulator.Options{Seed: 21, SchoolSizes: sizes})
-	schools := world.Schools()
+	honest := simulator.New(world, simulator.ServerOptions{})
 	hostile := make(map[string]bool)
-	for i := range faults {
-		faults[i].Operation, faults[i].School = "test_results", schools[i].Bid
-		hostile[schools[i].Bid] = true
+	answerOf := make(map[string]hostileAnswer)
+	for i, answer := range answers {
+		bid := world.Schools()[i].Bid
+		hostile[bid], answerOf[bid] = true, answer
 	}
-	server := simulator.New(world, simulator.ServerOptions{Faults: faults})
-	address, stopServer, err := simulator.Start(context.WithoutCancel(t.Context()), server, "")
-	require.NoError(t, err)
-	t.Cleanup(stopServer)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := answerOf[r.URL.Query().Get("school-bid")]
+		if answer == nil || !strings.HasSuffix(r.URL.Path, "/test-results/v1/growth") {
+			honest.ServeHTTP(w, r)
+			return
+		}
+		first := r.Clone(r.Context())
+		first.URL.RawQuery = "school-bid=" + url.QueryEscape(r.URL.Query().Get("school-bid"))
+		answer(w, r, func() []byte {
+			page := httptest.NewRecorder()
+			honest.ServeHTTP(page, first)
+			return page.Body.Bytes()
+		})
+	}))
+	t.Cleanup(service.Close)
 
 	dest := filepath.Join(t.TempDir(), "out")
-	cmd := exec.CommandContext(t.Context(), program, "run", "--base-url", address, "--dest", dest, "--output", "json", "--progress", "none",
+	cmd := exec.CommandContext(t.Context(), program, "run", "--base-url", service.URL+honest.BasePath(), "--dest", dest, "--output", "json", "--progress", "none",
 		"--max-body", "8MiB", "--max-school-records", "50000", "--request-timeout", "1s", "--retries", "1", "--max-failed-schools", "100")
 	cmd.Env = append(commandEnvironment(os.Environ()),
 		apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
@@ -84,31 +99,92 @@ func TestHostileService(t *testing.T) {
 	require.Less(t, usage.Maxrss>>10, int64(256), "megabytes at most")
 }
 
-// hostileFaults returns one fault of every kind of hostile answer. Redirects lead to
-// the location, on another host.
-func hostileFaults(location string) []simulator.Fault {
-	faults := []simulator.Fault{
-		{Kind: simulator.FaultRedirect, Status: http.StatusNotModified},
-		{Kind: simulator.FaultRedirect, Status: http.StatusFound, Location: strings.TrimPrefix(location, "http:")},
-	}
-	for _, status := range []int{
-		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+// hostileAnswer answers a request for test results; page renders the right first page.
+type hostileAnswer func(w http.ResponseWriter, r *http.Request, page func() []byte)
+
+// hostileAnswers returns one answer of every kind. Redirects lead to the location, on another host.
+func hostileAnswers(t *testing.T, location string) []hostileAnswer {
+	t.Helper()
+	var answers []hostileAnswer
+	for status, to := range map[int]string{
+		http.StatusNotModified: "", http.StatusMultipleChoices: strings.TrimPrefix(location, "http:"), http.StatusMovedPermanently: location,
+		http.StatusFound: location, http.StatusSeeOther: location, http.StatusTemporaryRedirect: location, http.StatusPermanentRedirect: location,
 	} {
-		faults = append(faults, simulator.Fault{Kind: simulator.FaultRedirect, Status: status, Location: location})
-	}
-	for _, kind := range []simulator.FaultKind{
-		simulator.FaultCursorLoop, simulator.FaultEndlessPages, simulator.FaultEmptyPages, simulator.FaultDeepNesting,
-		simulator.FaultEndlessBody, simulator.FaultGzipBomb, simulator.FaultTrickle, simulator.FaultEndlessHeaders,
-		simulator.FaultStall, simulator.FaultStallBody,
-	} {
-		faults = append(faults, simulator.Fault{Kind: kind})
-	}
-	// Two bytes that become a row each, as records and within one.
-	ones := strings.Repeat("1,", 3_000_000) + "1"
-	for _, records := range []string{"[" + ones + "]", `[{"testResultBid":"1","norms":[` + ones + `]}]`} {
-		faults = append(faults, simulator.Fault{
-			Kind: simulator.FaultBody, Body: `{"pagination":{"hasNextPage":false},"testResults":` + records + `}`,
+		answers = append(answers, func(w http.ResponseWriter, _ *http.Request, _ func() []byte) {
+			w.Header().Set("Location", to)
+			w.WriteHeader(status)
 		})
 	}
-	return faults
+	// Two bytes that become a row each, as records and within one; and depth.
+	ones, depth := strings.Repeat("1,", 3_000_000)+"1", 100_000
+	for _, records := range []string{
+		"[" + ones + "]", `[{"testResultBid":"1","norms":[` + ones + `]}]`, strings.Repeat("[", depth) + strings.Repeat("]", depth),
+	} {
+		answers = append(answers, func(w http.ResponseWriter, _ *http.Request, _ func() []byte) {
+			_, _ = io.WriteString(w, `{"pagination":{"hasNextPage":false},"testResults":`+records+`}`)
+		})
+	}
+	// Pages that lead to themselves, or to further pages without end, with and without records.
+	for _, next := range []struct {
+		cursor, more string
+		empty        bool
+	}{{cursor: "x"}, {more: "x"}, {more: "x", empty: true}} {
+		answers = append(answers, func(w http.ResponseWriter, r *http.Request, page func() []byte) {
+			members := map[string]json.RawMessage{"testResults": json.RawMessage("[]")}
+			if !next.empty {
+				if err := json.Unmarshal(page(), &members); err != nil {
+					t.Error(err)
+				}
+			}
+			cursor := cmp.Or(next.cursor, r.URL.Query().Get("next-page")+next.more)
+			members["pagination"] = json.RawMessage(`{"hasNextPage":true,"nextPage":"` + cursor + `"}`)
+			_ = json.NewEncoder(w).Encode(members)
+		})
+	}
+	record := []byte(strings.Repeat(`{"filler":"`+strings.Repeat("x", 1000)+`"},`, 64))
+	return append(answers,
+		func(w http.ResponseWriter, _ *http.Request, _ func() []byte) { // a body without end
+			writeForever(w, []byte(`{"testResults":[`), record)
+		},
+		func(w http.ResponseWriter, _ *http.Request, _ func() []byte) { // a gzip bomb
+			w.Header().Set("Content-Encoding", "gzip")
+			writeForever(gzip.NewWriter(w), []byte("["), bytes.Repeat([]byte(" "), 1<<20))
+		},
+		func(w http.ResponseWriter, _ *http.Request, _ func() []byte) { // headers without end
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			writeForever(conn, []byte("HTTP/1.1 200 OK\r\n"), []byte("X-Padding: "+strings.Repeat("x", 1000)+"\r\n"))
+			_ = conn.Close()
+		},
+		func(w http.ResponseWriter, r *http.Request, page func() []byte) { // a byte at a time
+			for whole, i := page(), 0; i < len(whole) && r.Context().Err() == nil; i++ {
+				_, _ = w.Write(whole[i : i+1])
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-r.Context().Done():
+				}
+			}
+		},
+		func(_ http.ResponseWriter, r *http.Request, _ func() []byte) { // nothing
+			<-r.Context().Done()
+		},
+		func(w http.ResponseWriter, r *http.Request, page func() []byte) { // half a body
+			whole := page()
+			_, _ = w.Write(whole[:len(whole)/2])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	)
+}
+
+// writeForever writes until the reader leaves.
+func writeForever(w io.Writer, first, more []byte) {
+	_, err := w.Write(first)
+	for err == nil {
+		_, err = w.Write(more)
+	}
 }

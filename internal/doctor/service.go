@@ -49,7 +49,7 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	if s.Err != nil {
 		f.fail(BaseURL, s.Err, "")
 		f.skip("no service configured", TLS, Clock, Credentials, Token, Schools, Results)
-		return f, nil
+		return f, context.Cause(ctx)
 	}
 	reached := f.checkConnection(ctx, &s)
 	f.checkCredentials(&s)

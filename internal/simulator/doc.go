@@ -11,5 +11,5 @@
 //   - [Quirks] change records before renderer and oracle read them; package odd has them.
 //
 // A [Fault] selects requests by operation, school, number of the try, or a share of all requests that a hash decides,
-// not the order of arrival. Hostile answers are faults too.
+// not the order of arrival.
 package simulator

@@ -42,27 +42,6 @@ const (
 // worlds, are unaffected.
 const FaultListMoves FaultKind = "list_moves"
 
-// Hostile answers. Those that concern pages do not affect single reads and tokens, and wrap a list that comes as a bare
-// array.
-const (
-	// FaultCursorLoop makes the last page of a list lead back to the first.
-	FaultCursorLoop FaultKind = "cursor_loop"
-	// FaultEndlessPages gives every page a next one with a new cursor: the first record follows the last.
-	FaultEndlessPages FaultKind = "endless_pages"
-	// FaultEmptyPages does the same with empty pages.
-	FaultEmptyPages FaultKind = "empty_pages"
-	// FaultDeepNesting answers with a record, or a token, that is nested 100,000 levels deep.
-	FaultDeepNesting FaultKind = "deep_nesting"
-	// FaultEndlessBody begins correctly and continues with records forever, as fast as they are read.
-	FaultEndlessBody FaultKind = "endless_body"
-	// FaultGzipBomb answers in gzip, even if not asked for, with a body that expands a thousandfold and never ends.
-	FaultGzipBomb FaultKind = "gzip_bomb"
-	// FaultTrickle sends the correct answer one byte per Latency (default 100 ms).
-	FaultTrickle FaultKind = "trickle"
-	// FaultEndlessHeaders sends headers forever.
-	FaultEndlessHeaders FaultKind = "endless_headers"
-)
-
 // OperationToken is the name of the token endpoint in faults and in the log.
 const OperationToken = "token"
 
@@ -97,7 +76,7 @@ type Fault struct {
 	Status int
 	// RetryAfter is the header's value; "date+2s" is the date two seconds from now. Empty means no header.
 	RetryAfter string
-	// Latency is the delay of FaultLatency, the limit of stalls, and the interval of FaultTrickle.
+	// Latency is the delay of FaultLatency, and the limit of stalls.
 	Latency time.Duration
 	// Body is used by FaultBody.
 	Body string

@@ -13,18 +13,11 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	c.moved = fault == FaultListMoves
 	size = w.PageSize(c, size)
 	list := w.List(c)
-	if fault == FaultDeepNesting {
-		list = List{Count: 1, Element: func(*Arena, int) Value { return deepNesting() }}
-	}
 	if c.Op.Single != "" {
 		w.single(r, a, c, &list)
 		return
 	}
 	k := w.Container(c)
-	if fault == FaultCursorLoop || fault == FaultEndlessPages || fault == FaultEmptyPages {
-		w.endlessList(r, a, c, &k, &list, size, fault)
-		return
-	}
 	if k.Wrapper == "" {
 		w.records(r, a, c, &list, list.Next(0), list.Count)
 		return

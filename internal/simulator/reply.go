@@ -26,14 +26,13 @@ type reply struct {
 	location    string
 	body        []byte
 	wait        time.Duration
-	cut         FaultKind // how the answer is cut or stretched; empty for a plain one
+	cut         FaultKind // how the answer is cut; empty for a whole one
 }
 
 // needsBody reports whether the fault needs the correct answer.
 func (f *Fault) needsBody() bool {
 	switch f.Kind {
-	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody, FaultTrickle, FaultEndlessBody,
-		FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultListMoves:
+	case FaultLatency, FaultTruncate, FaultTruncateChunked, FaultStallBody, FaultListMoves:
 		return true
 	default:
 		return false
@@ -54,13 +53,10 @@ func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
 	case FaultLatency:
 		right.wait = fault.Latency
 		return right
-	case FaultCursorLoop, FaultEndlessPages, FaultEmptyPages, FaultDeepNesting, FaultListMoves:
-		return right // They are in the body.
-	case FaultTruncate, FaultTruncateChunked, FaultEndlessBody, FaultGzipBomb, FaultEndlessHeaders:
+	case FaultListMoves:
+		return right // It is in the body.
+	case FaultTruncate, FaultTruncateChunked:
 		right.cut = fault.Kind
-		return right
-	case FaultTrickle:
-		right.cut, right.wait = fault.Kind, fault.Latency
 		return right
 	case FaultStallBody:
 		right.cut, right.wait = fault.Kind, wait
@@ -120,8 +116,8 @@ func errorBody(style, status int, message string) []byte {
 
 // waitBefore waits before the answer begins. It returns false if the client has gone.
 func (p *reply) waitBefore(ctx context.Context) bool {
-	if p.cut == FaultStallBody || p.cut == FaultTrickle {
-		return true // They wait while sending.
+	if p.cut == FaultStallBody {
+		return true // It waits while sending.
 	}
 	return wait(ctx, p.wait)
 }
@@ -134,12 +130,6 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 		return
 	case FaultTruncateChunked:
 		cutConnection(w, p.halfInChunks())
-		return
-	case FaultEndlessHeaders:
-		endlessHeaders(w, r)
-		return
-	case FaultEndlessBody, FaultGzipBomb, FaultTrickle:
-		p.stream(w, r)
 		return
 	}
 	header := w.Header()

@@ -165,12 +165,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, entry *Reque
 		return
 	}
 	entry.Authorized = true
-	s.answer(w, r, entry, func(page *pageBuffer, fault FaultKind) {
-		if fault == FaultDeepNesting {
-			nested := deepNesting()
-			page.renderer.value(&nested)
-			return
-		}
+	s.answer(w, r, entry, func(page *pageBuffer, _ FaultKind) {
 		page.renderer.dst = s.appendToken(page.renderer.dst, entry.Time)
 	})
 }
