@@ -12,11 +12,14 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Clean drops what dead runs have left staged, and returns these runs by their names in paths. A run is dead if no
+// Clean drops what dead runs and other killed processes have left, and returns these runs by their names in paths. A run is dead if no
 // process holds it and it is published or replaced, or has given no sign of life for longer than age while it was
 // staging or had no plan: it can be started over but not resumed. Runs that are staged, held or being published are
 // never touched.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
+	if err := catalog.Check(ctx); err != nil {
+		return nil, err
+	}
 	// List staged files first, so that runs that begin later are not among them.
 	staged, err := catalog.Staged(ctx)
 	if err != nil {

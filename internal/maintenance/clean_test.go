@@ -147,3 +147,59 @@ func stagedFile(t *testing.T, store sink.Store, run string) sink.File {
 	require.NoError(t, err)
 	return staged
 }
+
+// TestKilledCommandsLeaveNothing has a clean and a purge that finds nothing to do remove what killed commands have left.
+func TestKilledCommandsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string]func(catalog snapshot.Catalog) error{
+		"clean": func(catalog snapshot.Catalog) error {
+			_, err := maintenance.Clean(t.Context(), catalog, snapshottest.PublishedAt(), time.Hour)
+			return err
+		},
+		"purge": func(catalog snapshot.Catalog) error {
+			report, err := maintenance.Purge(t.Context(), catalog, maintenance.PurgeOptions{
+				Schools: []string{"unknown"}, AllowUnknown: true, Now: snapshottest.PublishedAt,
+			})
+			require.True(t, report.Nothing())
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run", snapshottest.Few))
+			want := snapshottest.Tree(t, root)
+			for _, left := range []string{
+				"_staging/run/ROWS", "_staging/~locks/publish", "_staging/~locks/documents", "_staging/~documents/HALF",
+				".growth-export-check-1",
+			} {
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, left)), 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(root, left), []byte("x"), 0o600))
+			}
+			require.NoError(t, command(snapshot.At(store)))
+			require.Equal(t, want, snapshottest.Tree(t, root))
+		})
+	}
+}
+
+// TestDocumentsOfPublishedRunsAreSwept expects that what a killed command has written of a report is removed by the next
+// command, which knows nothing of that run.
+func TestDocumentsOfPublishedRunsAreSwept(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	snapshottest.TakeSnapshot(t, snapshottest.NewDir(t, root), snapshottest.NewPlan("run", snapshottest.Few))
+	killed := snapshottest.NewDirOn(t, root, func(system sink.FileSystem) sink.FileSystem {
+		return snapshottest.Tap{FileSystem: system, Before: func(call, _ string) error {
+			if call == "rename" || call == "remove" || call == "remove all" {
+				return snapshottest.ErrKilled
+			}
+			return nil
+		}}
+	})
+	report := snapshot.ReportPath("run")
+	require.ErrorIs(t, killed.Write(t.Context(), report, []byte("x"), sink.Condition{}), snapshottest.ErrKilled)
+	require.DirExists(t, filepath.Join(root, "_staging"))
+	snapshottest.TakeSnapshot(t, snapshottest.NewDir(t, root), snapshottest.NewPlan("next", snapshottest.Few, snapshottest.OnDate("2026-11-21")))
+	require.NoDirExists(t, filepath.Join(root, "_staging"))
+}

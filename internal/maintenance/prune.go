@@ -191,16 +191,12 @@ func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifes
 func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	pruned := PrunedRun{RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: snapshot.Published}
 	if m == nil {
-		pruned.Files = len(change.Remove)
+		pruned.Files, pruned.Bytes = len(change.Remove), change.Bytes
 		return pruned
 	}
 	pruned.State = m.Status
-	if m.Status != snapshot.Published {
-		return pruned
-	}
-	for _, file := range m.Files() {
-		pruned.Files++
-		pruned.Bytes += file.Bytes
+	if m.Status == snapshot.Published {
+		pruned.Files, pruned.Bytes = len(m.Files()), m.Bytes()
 	}
 	return pruned
 }
@@ -209,8 +205,10 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 // its date under the run's name.
 func (p *pruner) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.Change, error) {
 	found := make(set)
+	var size int64
 	if m.Status == snapshot.Published {
 		maps.Copy(found, m.Paths())
+		size = m.Bytes()
 	}
 	files, err := p.catalog.FilesOfDate(ctx, m.Kind, m.SnapshotDate)
 	if err != nil {
@@ -222,6 +220,7 @@ func (p *pruner) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.C
 		}
 	}
 	return &snapshot.Change{
-		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate, Remove: found.sorted(),
+		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
+		Remove: found.sorted(), Bytes: size,
 	}, nil
 }

@@ -184,6 +184,20 @@ func TestPruneOfARunThatWasPurged(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 }
 
+// unremoving is a store whose user is killed before an object is removed.
+type unremoving struct {
+	snapshottest.Lockless
+
+	path string
+}
+
+func (s unremoving) Remove(ctx context.Context, path string) error {
+	if path == s.path {
+		return snapshottest.ErrKilled
+	}
+	return s.Lockless.Remove(ctx, path)
+}
+
 // TestPruneThatIsStuck reports the removal that it has finished although the
 // change of another run keeps it from going on.
 func TestPruneThatIsStuck(t *testing.T) {
@@ -193,11 +207,19 @@ func TestPruneThatIsStuck(t *testing.T) {
 	for _, day := range []string{"17", "18", "19"} {
 		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("full-"+day, snapshottest.Few, snapshottest.OnDate("2026-11-"+day)))
 	}
-	change := snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: "full-17", Kind: snapshot.Full, SnapshotDate: "2026-11-17"}
-	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.ChangePath("full-17"), change, sink.Condition{}))
+	manifest, err := snapshot.At(store).ReadManifest(t.Context(), "full-17")
+	require.NoError(t, err)
+	killed := unremoving{snapshottest.Lockless{Store: store}, snapshot.PointerPath(snapshot.Full, "2026-11-17")}
+	_, err = maintenance.Prune(t.Context(), snapshot.At(killed), maintenance.PruneOptions{Keep: 2, Now: snapshottest.PublishedAt})
+	require.ErrorIs(t, err, snapshottest.ErrKilled)
 	require.NoError(t, os.WriteFile(filepath.Join(root, snapshot.ChangePath("full-18")), []byte("{"), 0o600))
 	report, err := maintenance.Prune(t.Context(), snapshot.At(store), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
 	require.ErrorIs(t, err, sink.ErrDamaged)
+	require.ErrorContains(t, err, "read "+snapshot.ChangePath("full-18"))
+	require.ErrorContains(t, err, "remove it if growth-export verify --run-id full-18 finds no problems")
 	require.NotNil(t, report)
 	require.Equal(t, []string{"full-17"}, removedRuns(report))
+	require.Equal(t, len(manifest.Files()), report.Removed[0].Files)
+	require.Equal(t, manifest.Bytes(), report.Removed[0].Bytes)
+	require.Positive(t, report.Removed[0].Bytes)
 }

@@ -54,8 +54,15 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	if err := p.summarize(ctx); err != nil {
 		return nil, err
 	}
-	if opts.DryRun || p.report.Nothing() {
+	if opts.DryRun {
 		return p.report, nil
+	}
+	defer func() { err = errors.Join(err, p.unlockRuns()) }()
+	if p.locks, err = p.hasLocks(ctx); err != nil {
+		return p.report, err
+	}
+	if p.report.Nothing() {
+		return p.report, errors.Join(p.sweepLeftovers(ctx), catalog.Check(ctx))
 	}
 	return p.report, p.carryOut(ctx)
 }
@@ -279,10 +286,6 @@ func (p *purger) summarize(ctx context.Context) error {
 // carryOut makes the changes that are needed, and repeats the search until it finds no more. Files that a process has
 // staged since, for a new run or because no lock excluded it, are found and dropped as well.
 func (p *purger) carryOut(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, p.unlockRuns()) }()
-	if p.locks, err = p.hasLocks(ctx); err != nil {
-		return err
-	}
 	if err := p.lockRuns(ctx, p.toChange()); err != nil {
 		return err
 	}
@@ -341,11 +344,8 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 	if busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
-	if p.report.resumed {
-		// Every sweep also removes the lock files of killed processes. Nothing is staged under the purge's own name.
-		if err := p.catalog.Sweep(ctx, p.report.ID); err != nil {
-			return err
-		}
+	if err := p.catalog.Check(ctx); err != nil { // removes what killed processes have left
+		return err
 	}
 	p.completeReport()
 	return p.catalog.WriteDocument(ctx, path, p.report, sink.Condition{})

@@ -103,6 +103,14 @@ func (p *purger) dropUnfinished(ctx context.Context) error {
 			slices.Sort(p.report.DroppedRuns)
 		}
 	}
+	return p.sweepLeftovers(ctx)
+}
+
+// sweepLeftovers drops what processes of published runs have left staged.
+func (p *purger) sweepLeftovers(ctx context.Context) error {
+	if err := p.lockRuns(ctx, p.leftovers); err != nil {
+		return err
+	}
 	for _, run := range p.leftovers {
 		if err := p.catalog.Sweep(ctx, run); err != nil {
 			return err

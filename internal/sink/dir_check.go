@@ -18,8 +18,8 @@ import (
 // checkName starts the names of the files that checks create. They have no ending, so readers of *.parquet skip them.
 const checkName = ".growth-export-check-"
 
-// Check creates and removes a file in the root, or in the nearest existing folder above it. It also removes what a
-// killed Check has left there.
+// Check creates and removes a file in the root, or in the nearest existing folder above it. It also removes what killed
+// processes have left of checks, locks and documents.
 func (d *Dir) Check(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -28,6 +28,9 @@ func (d *Dir) Check(ctx context.Context) error {
 		info, err := os.Stat(folder)
 		switch {
 		case err == nil && info.IsDir():
+			if root, err := d.existing(); root != nil && err == nil {
+				d.sweepKilled(root)
+			}
 			return d.checkFolder(folder)
 		case err == nil:
 			return fmt.Errorf("destination %s: %s is a file, not a folder", d.name, folder)

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// documentsFolder is where documents are written before their rename if they have no owner or a condition. Only the
-	// holder of the lock documentsLock writes there.
+	// documentsFolder is where documents are written before their rename. Only the holder of documentsLock writes there.
 	documentsFolder = stagingPrefix + "~documents"
 	documentsLock   = "documents"
 	// documentsPatience bounds the wait for a lock that is held for one small write: beyond it the holder hangs.
@@ -56,8 +55,10 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	if err := d.sync(root); err != nil {
 		return err
 	}
-	folder, locked := documentStaging(name, when)
-	if locked {
+	folder := documentsFolder
+	if when == (Condition{}) && isDetail(name) {
+		folder = stagingPrefix + Owner(name) // Written often, and swept with the owner's files: no lock is needed.
+	} else {
 		unlock, lockErr := d.lockDocuments(ctx, root)
 		if lockErr != nil {
 			return d.failed("write", name, lockErr)
@@ -79,16 +80,7 @@ func (d *Dir) Write(ctx context.Context, name string, data []byte, when Conditio
 	return d.sync(root)
 }
 
-// documentStaging returns the folder in which a document is written, and whether to lock it. What a killed process has
-// left there is removed by the next holder of the lock, or swept with the owner's files.
-func documentStaging(name string, when Condition) (folder string, locked bool) {
-	if owner := Owner(name); when == (Condition{}) && owner != "" {
-		return stagingPrefix + owner, false
-	}
-	return documentsFolder, true
-}
-
-// lockDocuments takes the lock of conditional writes and removes what a killed holder has left.
+// lockDocuments takes the lock of writes and removes what a killed holder has left.
 func (d *Dir) lockDocuments(ctx context.Context, root FileSystem) (func() error, error) {
 	select {
 	case d.writing <- struct{}{}:

@@ -273,7 +273,7 @@ func (d *Dir) Abort(ctx context.Context, owner string, file File) error {
 	return nil
 }
 
-// Sweep removes the staging folder of the owner, and the files of locks whose holders were killed.
+// Sweep removes the staging folder of the owner, and what killed processes have left of locks and documents.
 func (d *Dir) Sweep(ctx context.Context, owner string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -286,8 +286,7 @@ func (d *Dir) Sweep(ctx context.Context, owner string) error {
 		return d.failed("remove", stagingFolder(owner), err)
 	}
 	d.changed(path.Clean(stagingPrefix))
-	d.sweepLocks(root)
-	d.prune(root, path.Clean(stagingPrefix))
+	d.sweepKilled(root)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"time"
 )
@@ -165,8 +166,15 @@ func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) erro
 	return nil
 }
 
-// sweepLocks removes the files of locks that no process holds.
-func (d *Dir) sweepLocks(root FileSystem) {
+// sweepKilled removes the files of locks that no process holds, and the documents that no process is writing. What cannot
+// be removed is left to the next sweep.
+func (d *Dir) sweepKilled(root FileSystem) {
+	if _, err := root.Lstat(documentsFolder); err == nil {
+		if unlock, err := d.tryLock(root, lockPath(documentsLock), Exclusive); err == nil {
+			_ = errors.Join(root.RemoveAll(documentsFolder), unlock())
+		}
+	}
+	defer d.prune(root, path.Clean(stagingPrefix))
 	entries, err := readFolder(root, locksFolder)
 	if err != nil {
 		return
@@ -177,7 +185,6 @@ func (d *Dir) sweepLocks(root FileSystem) {
 			continue
 		}
 		free := lockFile(f, Exclusive)
-		// A file that cannot be removed is left to the next sweep.
 		_ = d.unlock(root, locksFolder+"/"+entry.Name(), f, free == nil || errors.Is(free, errors.ErrUnsupported))
 	}
 }

@@ -34,7 +34,8 @@ type Store interface {
 	// String names the destination for messages, without credentials.
 	String() string
 
-	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder.
+	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder, and removes what
+	// killed processes have left, except staged files.
 	Check(ctx context.Context) error
 
 	// Draft starts a file that becomes visible at path once it is committed. The path must name the owner; see Owner.

@@ -31,6 +31,8 @@ type Change struct {
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
 	// Remove lists the data files that no manifest names after the change.
 	Remove []string `json:"remove,omitempty"`
+	// Bytes is the size of the files that a prune removes, for its report.
+	Bytes int64 `json:"bytes,omitempty"`
 	// Claim decides which of two runs gets the date. Only publishing has one.
 	Claim *Claim `json:"claim,omitempty"`
 }

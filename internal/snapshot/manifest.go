@@ -161,6 +161,15 @@ func (m *Manifest) Files() []sink.File {
 	return files
 }
 
+// Bytes returns the size of the run's data files.
+func (m *Manifest) Bytes() int64 {
+	var n int64
+	for _, file := range m.Files() {
+		n += file.Bytes
+	}
+	return n
+}
+
 // Paths returns the set of the paths of the run's data files.
 func (m *Manifest) Paths() map[string]bool {
 	paths := make(map[string]bool)

@@ -150,6 +150,10 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 			if slices.Contains(published, folder) {
 				c.identify(ctx, stuck)
 			}
+			if stuck.Published && errors.Is(err, sink.ErrDamaged) {
+				stuck.Err = fmt.Errorf("%w: restore it from a backup, or remove it if growth-export verify --run-id %s "+
+					"finds no problems, then run the command again", err, stuck.Run)
+			}
 			r.Stuck = append(r.Stuck, stuck)
 		default:
 			begun = append(begun, &applying{change: change, version: version})

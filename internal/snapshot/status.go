@@ -187,10 +187,8 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 		state.Duration = manifest.PublishedAt.Sub(manifest.StartedAt)
 		for _, table := range manifest.Tables {
 			state.Rows += table.Rows
-			for i := range table.Files {
-				state.Bytes += table.Files[i].Bytes
-			}
 		}
+		state.Bytes = manifest.Bytes()
 	}
 	if !folder.has(ChangeName) {
 		return nil

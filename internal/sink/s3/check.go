@@ -16,8 +16,8 @@ import (
 const checkFolder = "_check/"
 
 // Check verifies the credentials, that the bucket can be listed, and that uploads can be started and aborted under the
-// prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the uploads of a killed
-// Check.
+// prefix. A started upload is not an object, so nothing is ever visible. Check also aborts the uploads that a killed
+// Check or ListsStaged has left.
 func (s *Store) Check(ctx context.Context) error {
 	err := s.checkBucket(ctx)
 	if err == nil {
@@ -119,23 +119,38 @@ func (s *Store) checkUpload(ctx context.Context) error {
 }
 
 // ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their
-// exact key only, not by prefix.
+// exact key only, not by prefix. An upload that is left by a killed process is aborted by the next Check; if one aborts
+// this upload, ListsStaged starts another.
 func (s *Store) ListsStaged(ctx context.Context) (listed bool, err error) {
-	path := checkFolder + rand.Text()
+	for range 3 {
+		var gone bool
+		if listed, gone, err = s.listsUpload(ctx, checkFolder+rand.Text()); !gone {
+			break
+		}
+	}
+	return listed, err
+}
+
+// listsUpload starts an upload at path and reports whether a listing shows it, and if not, whether it is gone.
+func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool, err error) {
 	created, err := s.client.CreateMultipartUpload(ctx, s.newUpload(path))
 	if err != nil {
-		return false, s.failed("start the upload of", path, err)
+		return false, false, s.failed("start the upload of", path, err)
 	}
-	defer func() { err = errors.Join(err, s.abortLate(ctx, path, aws.ToString(created.UploadId))) }()
+	id := aws.ToString(created.UploadId)
+	defer func() { err = errors.Join(err, s.abortLate(ctx, path, id)) }()
 	for upload, err := range s.uploads(ctx, s.prefix) {
 		if err != nil {
-			return false, err
+			return false, false, err
 		}
 		if upload.path == path {
-			return true, nil
+			return true, false, nil
 		}
 	}
-	return false, ctx.Err()
+	if _, err = s.isUploaded(ctx, path, stagedUpload{UploadID: id}); noUpload(err) {
+		return false, true, nil
+	}
+	return false, false, err
 }
 
 // Encryption returns how the store says it has encrypted an object, empty if it does not say.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/sink/s3/s3test"
 )
 
 func TestCheckSaysWhatIsWrong(t *testing.T) {
@@ -58,6 +60,27 @@ func TestCheckClearsAway(t *testing.T) {
 	stage(t, open(t, options(t, bucket, "")), "run", "_check/elsewhere", nil)
 	require.NoError(t, store.Check(t.Context()))
 	require.ElementsMatch(t, []string{"_check/elsewhere", "pre/_checked", "pre/_runs/run/ledger.parquet"}, server.Uploads(t, bucket))
+}
+
+// TestListsStagedDuringACheck has another process's Check abort the upload that ListsStaged has started.
+func TestListsStagedDuringACheck(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	other := open(t, options(t, bucket, "pre"))
+	var once sync.Once
+	proxy := server.Proxy(t, func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodGet && r.URL.Query().Has("uploads") {
+			once.Do(func() { require.NoError(t, other.Check(t.Context())) })
+		}
+		return s3test.NoFault
+	})
+	opts := options(t, bucket, "pre")
+	opts.Endpoint = proxy.Endpoint
+	listed, err := open(t, opts).ListsStaged(t.Context())
+	require.NoError(t, err)
+	require.True(t, listed)
+	require.Empty(t, server.Uploads(t, bucket))
 }
 
 // TestLeastPrivilege uses credentials with the permissions in the package's comment.
