@@ -112,7 +112,7 @@ func PlanDates(ctx context.Context, deps Deps, s Settings, dates []string, laten
 // service's lists serves all of them.
 func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Duration) ([]*Estimate, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
-	runs, founds := make([]*run, len(each)), make([]foundRun, len(each))
+	runs, founds := make([]*exportRun, len(each)), make([]foundRun, len(each))
 	for i := range each {
 		if err := checkSettings(&each[i]); err != nil {
 			return nil, err
@@ -150,7 +150,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 }
 
 // estimate counts what a run that is not published yet would request and write.
-func (r *run) estimate(found *foundRun, looked *lookups, latency time.Duration) (*Estimate, error) {
+func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Duration) (*Estimate, error) {
 	s, plan := r.settings, found.plan
 	if plan == nil {
 		var err error
@@ -167,7 +167,7 @@ func (r *run) estimate(found *foundRun, looked *lookups, latency time.Duration) 
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}
 	}
 	selected := r.byName()
-	needDistricts, needLists := needs(s, selected)
+	needDistricts, needLists := neededLookups(s, selected)
 	for _, declared := range schemas.Datasets() {
 		_, chosen := selected[declared.Name]
 		needed := declared.Name == "schools" || declared.Name == "districts" && needDistricts ||
@@ -176,7 +176,7 @@ func (r *run) estimate(found *foundRun, looked *lookups, latency time.Duration) 
 			continue
 		}
 		d := DatasetEstimate{Dataset: declared.Name, Selected: chosen}
-		d.Requests, d.Exact = requests(declared, plan, looked)
+		d.Requests, d.Exact = countRequests(declared, plan, looked)
 		if chosen {
 			d.Files = len(declared.Tables)
 			if !declared.IsLookup() {
@@ -193,9 +193,9 @@ func (r *run) estimate(found *foundRun, looked *lookups, latency time.Duration) 
 	return e, nil
 }
 
-// requests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on other
+// countRequests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on other
 // answers.
-func requests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least int, exact bool) {
+func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least int, exact bool) {
 	switch {
 	case d.Per == schemas.Once:
 		return 1, true
@@ -205,7 +205,7 @@ func requests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least i
 		// What feeds the calls is certain, how many it names is not.
 		for _, name := range d.Feeds {
 			_, feed, _ := schemas.FindTable(name)
-			calls, _ := requests(feed, plan, looked)
+			calls, _ := countRequests(feed, plan, looked)
 			least += calls
 		}
 		return least, false

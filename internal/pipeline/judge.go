@@ -14,7 +14,7 @@ import (
 
 // checkLimits returns the reasons why a complete run should not be published
 // before an operator has looked at it; none if it may be.
-func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun, l limits) (snapshot.Held, error) {
+func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun, l publishLimits) (snapshot.Held, error) {
 	var held snapshot.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
 		held.FailedSchools = true
@@ -76,18 +76,11 @@ func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Shrink) strin
 		list = append(list, fmt.Sprintf("and %d more", n))
 	}
 	return fmt.Sprintf("%s fell by more than --max-shrink %s since the snapshot of %s (run %s): %s",
-		counted(len(falls)), most, before.SnapshotDate, before.RunID, strings.Join(list, ", "))
+		wording.Many(int64(len(falls)), "count"), most, before.SnapshotDate, before.RunID, strings.Join(list, ", "))
 }
 
-func counted(n int) string {
-	if n == 1 {
-		return "1 count"
-	}
-	return fmt.Sprintf("%d counts", n)
-}
-
-// limits are what a run is judged by.
-type limits struct {
+// publishLimits are what a run is judged by.
+type publishLimits struct {
 	maxFailed  int
 	maxShrink  Shrink
 	strict     bool // of the checks of the service's own rules

@@ -32,8 +32,8 @@ type lookups struct {
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
 	" or the service is not itself; nothing was published")
 
-// needs tells which lookups the run has to fetch.
-func needs(s *Settings, selected map[string]*dataset) (districts, districtSchools bool) {
+// neededLookups reports which lookups the run has to fetch.
+func neededLookups(s *Settings, selected map[string]*dataset) (districts, districtSchools bool) {
 	enrollment := false
 	for _, d := range selected {
 		enrollment = enrollment || d.TakesPerspective()
@@ -65,7 +65,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 		l.schools = append(l.schools, snapshot.School{Bid: bids[i], Name: wording.Cut(names[i], snapshot.MaxSchoolName), District: districts[i]})
 	}
 
-	needDistricts, needLists := needs(s, selected)
+	needDistricts, needLists := neededLookups(s, selected)
 	if !needDistricts {
 		return l, nil
 	}
@@ -139,9 +139,9 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 	return nil
 }
 
-// perspectives fills in through which districts each school's enrollment is
+// setPerspectives records through which districts each school's enrollment is
 // read: those whose list names it, and its own.
-func (l *lookups) perspectives(plan *snapshot.Plan, s *Settings) {
+func (l *lookups) setPerspectives(plan *snapshot.Plan, s *Settings) {
 	for i := range plan.Schools {
 		school := &plan.Schools[i]
 		var through []string

@@ -10,7 +10,7 @@ import (
 )
 
 // makePlan pins what the run will do from the settings and the lookups.
-func (r *run) makePlan(id string, looked *lookups) (*snapshot.Plan, error) {
+func (r *exportRun) makePlan(id string, looked *lookups) (*snapshot.Plan, error) {
 	s := r.settings
 	plan := &snapshot.Plan{
 		FormatVersion: snapshot.FormatVersion, RunID: id, Kind: s.kind(),
@@ -91,7 +91,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
 		}
 		return strings.Compare(a.Bid, b.Bid)
 	})
-	looked.perspectives(plan, s)
+	looked.setPerspectives(plan, s)
 	return nil
 }
 

@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// run is one command's work on one run.
-type run struct {
+// exportRun is one command's work on one run.
+type exportRun struct {
 	Deps
 	settings *Settings
 	scope    snapshot.Scope
@@ -52,8 +52,8 @@ type run struct {
 }
 
 // prepareRun finds the run and checks that it may be taken, before any request.
-func prepareRun(ctx context.Context, deps Deps, s *Settings) (*run, foundRun, error) {
-	r := &run{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
+func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundRun, error) {
+	r := &exportRun{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
 	r.now = deps.Now().UTC()
 	today := r.now.Format(time.DateOnly)
 	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
@@ -74,9 +74,9 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*run, foundRun, er
 		r.restarts, found.plan = true, nil
 	}
 	if found.plan != nil {
-		found, err = r.resumable(ctx, found)
+		found, err = r.checkResumable(ctx, found)
 	} else {
-		found, err = r.fresh(ctx, found, r.date == today)
+		found, err = r.checkNew(ctx, found, r.date == today)
 	}
 	if err != nil {
 		return nil, found, err
@@ -98,7 +98,7 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*run, foundRun, er
 	return r, found, nil
 }
 
-func (r *run) byName() map[string]*dataset {
+func (r *exportRun) byName() map[string]*dataset {
 	selected := make(map[string]*dataset, len(r.selected))
 	for _, d := range r.selected {
 		selected[d.Name] = d
@@ -106,9 +106,9 @@ func (r *run) byName() map[string]*dataset {
 	return selected
 }
 
-// resumable checks that a run that has begun belongs to this command, and that
+// checkResumable checks that a run that has begun belongs to this command, and that
 // nothing published since prevents it from continuing.
-func (r *run) resumable(ctx context.Context, found foundRun) (foundRun, error) {
+func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
 	if err := checkPlan(plan, r.settings, r.mark); err != nil || found.manifest != nil {
 		return found, err
@@ -135,10 +135,10 @@ func usageIfRefused(err error) error {
 	return err
 }
 
-// fresh checks that a run that has not begun may begin, and pins its parameters.
+// checkNew checks that a run that has not begun may begin, and pins its parameters.
 // It returns the published run of that date instead if a new one would add
 // nothing to it.
-func (r *run) fresh(ctx context.Context, found foundRun, today bool) (foundRun, error) {
+func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
 		current, err := r.findEqual(ctx, r.date)
@@ -165,7 +165,7 @@ func (r *run) fresh(ctx context.Context, found foundRun, today bool) (foundRun, 
 
 // checkReplace notes which published run this one replaces, and checks that it
 // may.
-func (r *run) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
+func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
 	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
 		Run: id, Kind: r.settings.kind(), Date: date, BaseURL: r.settings.BaseURL, Scope: r.scope, Today: today, Replace: replace,
@@ -178,7 +178,7 @@ func (r *run) checkReplace(ctx context.Context, id, date string, today, replace 
 
 // findEqual returns the published run of the date that this one would repeat;
 // nil if there is none.
-func (r *run) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
+func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
 	kind := r.settings.kind()
 	current, err := r.Catalog.FindEqual(ctx, kind, date, r.settings.BaseURL, r.scope)
 	if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
@@ -191,7 +191,7 @@ func (r *run) findEqual(ctx context.Context, date string) (*snapshot.Manifest, e
 }
 
 // logReplaced says that a run repeats what is published already.
-func (r *run) logReplaced(ctx context.Context, id string) {
+func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
 	}
@@ -224,7 +224,7 @@ var errNoRunSince = errors.New("--modified-since auto: no full run of this servi
 	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
 
 // filters returns the optional parameters that the plan pins.
-func (r *run) filters(ctx context.Context) (map[string]string, error) {
+func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
 	pinned := map[string]string{effectiveDate: r.now.Format(time.DateOnly)}
 	if s.EffectiveDate != "" {

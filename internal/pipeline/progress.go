@@ -48,7 +48,7 @@ func (m *Progress) takeCounts() counts {
 	total := snapshot.Requests{
 		Total: stats.Requests, Retries: stats.Retries, TokenRefreshes: stats.TokenRefreshes, ByStatus: stats.ByStatus,
 	}
-	fresh := since(total, m.taken)
+	fresh := requestsSince(total, m.taken)
 	fresh.Add(m.returned)
 	m.taken, m.returned = total, snapshot.Requests{}
 	return counts{requests: fresh, activity: *m.activity.Take()}
@@ -62,8 +62,8 @@ func (m *Progress) returnCounts(c counts) {
 	m.activity.Return(&c.activity)
 }
 
-// since returns the requests of total that are not among those counted.
-func since(total, counted snapshot.Requests) snapshot.Requests {
+// requestsSince returns the requests of total that are not among those counted.
+func requestsSince(total, counted snapshot.Requests) snapshot.Requests {
 	diff := snapshot.Requests{
 		Total: total.Total - counted.Total, Retries: total.Retries - counted.Retries,
 		TokenRefreshes: total.TokenRefreshes - counted.TokenRefreshes,

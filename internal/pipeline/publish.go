@@ -70,7 +70,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		summary.fromManifest(found.manifest)
 		return summary, nil
 	}
-	l := limits{
+	l := publishLimits{
 		maxFailed: found.plan.MaxFailedSchools, strict: found.plan.StrictChecks,
 		acceptHeld: s.AcceptHeld, replace: s.Replace, acceptBaseURL: s.AcceptBaseURL,
 	}
@@ -119,13 +119,13 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 
 // publishRun checks a run whose tasks should all be staged, and publishes it
 // or holds it back.
-func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
+func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLimits, summary *Summary) error {
 	return deps.runPhase(ctx, SpanPublish, plan.RunID, func(ctx context.Context) error {
 		return judgeAndPublish(ctx, deps, plan, l, summary)
 	})
 }
 
-func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l limits, summary *Summary) error {
+func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLimits, summary *Summary) error {
 	var gathered *snapshot.StagedRun
 	err := deps.keepAlive(ctx, plan.RunID, func(ctx context.Context) (err error) {
 		gathered, err = deps.Catalog.CollectIntact(ctx, plan)

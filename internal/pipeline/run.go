@@ -83,7 +83,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 
 // checkFolders checks before any request that the files of the run can be made
 // visible where they belong.
-func (r *run) checkFolders(ctx context.Context, id, date string) error {
+func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	var paths []string
 	for _, d := range r.selected {
 		for _, table := range d.Tables {
@@ -121,7 +121,7 @@ func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done f
 }
 
 // runToEnd continues the run from its current state to its end.
-func (r *run) runToEnd(ctx context.Context, found foundRun) error {
+func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	if r.plan = found.plan; r.plan == nil {
 		err := r.runPhase(ctx, SpanPlan, found.id, func(ctx context.Context) error { return r.beginPlan(ctx, found.id) })
 		if err != nil {
@@ -147,7 +147,7 @@ func (r *run) runToEnd(ctx context.Context, found foundRun) error {
 	if r.settings.Shards > 1 {
 		return r.endShard(ctx)
 	}
-	limits := limits{
+	limits := publishLimits{
 		maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, strict: r.settings.StrictChecks,
 		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL,
 	}
@@ -157,7 +157,7 @@ func (r *run) runToEnd(ctx context.Context, found foundRun) error {
 // warnOfPurged notes schools that were purged from the destination and that the
 // service still lists. The plan has been written, so a purge that begins now
 // finds the run.
-func (r *run) warnOfPurged(ctx context.Context) error {
+func (r *exportRun) warnOfPurged(ctx context.Context) error {
 	purged, err := r.Catalog.PurgedBefore(ctx, r.plan)
 	if err != nil {
 		return fmt.Errorf("look for purged schools: %w", err)
@@ -171,7 +171,7 @@ func (r *run) warnOfPurged(ctx context.Context) error {
 
 // beginPlan fetches the lookups and pins the plan, or follows the one that
 // another shard was quicker to write.
-func (r *run) beginPlan(ctx context.Context, id string) error {
+func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	looked, err := r.fetch.lookUp(ctx, r.settings, r.byName())
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (r *run) beginPlan(ctx context.Context, id string) error {
 
 // endShard reports what this shard staged; publish judges the whole, and may
 // have done so already if this shard is one that was thought dead.
-func (r *run) endShard(ctx context.Context) error {
+func (r *exportRun) endShard(ctx context.Context) error {
 	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil
 	}

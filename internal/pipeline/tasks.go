@@ -18,7 +18,7 @@ import (
 )
 
 // fetchAll fetches and stages every task of this shard that is not staged.
-func (r *run) fetchAll(ctx context.Context) error {
+func (r *exportRun) fetchAll(ctx context.Context) error {
 	w := &writer{
 		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, progress: r.Progress, now: r.Now,
 		memory: semaphore.NewWeighted(maxWaitingBytes),
@@ -86,7 +86,7 @@ func (r *run) fetchAll(ctx context.Context) error {
 }
 
 // fetchSchool fetches one school's dataset and delivers it to its task.
-func (r *run) fetchSchool(ctx context.Context, t *task, i int) error {
+func (r *exportRun) fetchSchool(ctx context.Context, t *task, i int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -114,7 +114,7 @@ func (r *run) fetchSchool(ctx context.Context, t *task, i int) error {
 }
 
 // writeTask writes and stages a task.
-func (r *run) writeTask(ctx context.Context, w *writer, t *task) error {
+func (r *exportRun) writeTask(ctx context.Context, w *writer, t *task) error {
 	if err := t.write(ctx, w); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (r *run) writeTask(ctx context.Context, w *writer, t *task) error {
 }
 
 // stage stages a task that is written.
-func (r *run) stage(ctx context.Context, w *writer, t *task) error {
+func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
 	files := t.journal.Files // the task releases its checkpoint
 	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
 	err := t.stage(within, w)
@@ -137,7 +137,7 @@ func (r *run) stage(ctx context.Context, w *writer, t *task) error {
 }
 
 // tasksToDo lists this shard's tasks that are not staged, or have a failed school.
-func (r *run) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
+func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	staged, damaged, err := r.Catalog.StagedTasks(ctx, r.plan)
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
@@ -165,7 +165,7 @@ func (r *run) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 
 // stageLookups stages the lookup datasets of todo, and fetches them unless planning has just done so. If one of them is
 // missing in a resumed run, all that feed it are fetched again; the plan's schools do not change.
-func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task) error {
+func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task) error {
 	for _, u := range todo {
 		if u.Bucket != snapshot.LookupBucket {
 			continue
@@ -184,7 +184,7 @@ func (r *run) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task)
 	return nil
 }
 
-func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
+func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset) error {
 	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.settings.Scratch)
 	err := t.append(ctx, w, r.looked.results[d.Name])
 	t.journal.Ledger = r.looked.ledger[d.Name]
@@ -200,7 +200,7 @@ func (r *run) stageLookup(ctx context.Context, w *writer, d *dataset) error {
 // logResult logs how a school's dataset ended. The first failure and the first
 // denial of a school are logged at the normal level, its others at debug level:
 // the ledger lists them all.
-func (r *run) logResult(ctx context.Context, school *snapshot.School, result *result) {
+func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *result) {
 	l := &result.ledger
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
 	if school.Name != "" {
@@ -243,7 +243,7 @@ func unfiltered(filters map[string]string) map[string]string {
 }
 
 // noteStaged records the students that an earlier process has staged.
-func (r *run) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
+func (r *exportRun) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
 	if u.Dataset != studentsDataset {
 		return
 	}
@@ -262,7 +262,7 @@ func (r *run) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
 // crossCheck compares the results of the i-th school of a task with the school's
 // students, and records the enrollment sessions of its academic years. The
 // result must still hold its rows.
-func (r *run) crossCheck(ctx context.Context, t *task, i int, read *result) error {
+func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result) error {
 	ok := read.ledger.Status == snapshot.StatusOK
 	check := r.fetch.check
 	switch t.dataset.Name {
@@ -294,7 +294,7 @@ func (r *run) crossCheck(ctx context.Context, t *task, i int, read *result) erro
 
 // rosterOf returns the students of a school whose results were read, or nil if
 // the run does not have them.
-func (r *run) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
+func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
 	if t.rosters != nil {
 		select {
 		case students := <-t.rosters[i]:

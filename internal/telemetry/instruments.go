@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
+	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -109,4 +110,10 @@ func (i *instruments) summarize(ctx context.Context, s *pipeline.Summary, now ti
 
 func (i *instruments) ended(ctx context.Context, command string, code int, took time.Duration) {
 	i.runDuration.Record(ctx, took.Seconds(), metric.WithAttributes(commandKey.String(command), semconv.ProcessExitCode(code)))
+}
+
+// sample is the client whose state is read when metrics are sent.
+type sample struct {
+	stats  func() extract.Stats
+	server attribute.Set
 }

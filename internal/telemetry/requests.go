@@ -37,15 +37,15 @@ var _ extract.Observer = (*Service)(nil)
 
 // Service returns an observer of the requests to a service. Only host and port of the URL are sent.
 func (t *Telemetry) Service(base *url.URL) *Service {
-	return &Service{telemetry: t, server: server(base)}
+	return &Service{telemetry: t, server: serverAttributes(base)}
 }
 
 // Sample reads stats whenever metrics are sent.
 func (t *Telemetry) Sample(base *url.URL, stats func() extract.Stats) {
-	t.sample.Store(&sample{stats: stats, server: attribute.NewSet(server(base)...)})
+	t.sample.Store(&sample{stats: stats, server: attribute.NewSet(serverAttributes(base)...)})
 }
 
-func server(base *url.URL) []attribute.KeyValue {
+func serverAttributes(base *url.URL) []attribute.KeyValue {
 	port, err := strconv.Atoi(base.Port())
 	if err != nil {
 		port = map[string]int{"http": 80, "https": 443}[base.Scheme]

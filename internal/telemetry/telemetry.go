@@ -27,7 +27,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	notraces "go.opentelemetry.io/otel/trace/noop"
 
-	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 )
 
@@ -90,12 +89,6 @@ func Start(ctx context.Context, signals Signals, command, version string) (conte
 	t.tracer = tracers.Tracer(scope, trace.WithInstrumentationVersion(version))
 	ctx, t.root = t.tracer.Start(ctx, command)
 	return ctx, t, nil
-}
-
-// sample is the client whose state is read when metrics are sent.
-type sample struct {
-	stats  func() extract.Stats
-	server attribute.Set
 }
 
 // Summarize records the outcome of a run, at the end of the command that made it. Of several runs the last one counts.
