@@ -109,8 +109,11 @@ vuln: $(GOVULNCHECK) ## check called code for known vulnerabilities; skipped, wi
 bench: ## run benchmarks (BENCH=pattern), with a naive implementation for comparison
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(call packages_with,Benchmark)
 
-# What the comparisons measure. BASE is the path of another build, to compare with; CONTESTANTS a comma-separated list.
-RESULTS     ?= 200000
+# What the comparisons measure. Without RESULTS, they measure the scenarios of docs/BENCHMARKS.md and write its tables;
+# with it, one scenario, whose table is only printed. BASE is the path of another build, to compare with; CONTESTANTS a
+# comma-separated list of names; HUGE the size of one more school.
+RESULTS     ?=
+HUGE        ?= 0
 CONCURRENCY ?= 8
 TURNS       ?= 5
 BASE        ?=
@@ -118,16 +121,21 @@ CONTESTANTS ?=
 GZIP        ?= false
 LATENCY     ?= 0
 
+compare = .tools/bench/bench $(1) -build $(BIN) -base '$(BASE)' -python .tools/bench-venv/bin/python -scripts $(PEERS)/python \
+	-work .tools/bench -turns $(TURNS) -concurrency $(CONCURRENCY) \
+	$(if $(RESULTS)$(CONTESTANTS),$(if $(RESULTS),-results $(RESULTS)),-document docs/BENCHMARKS.md)
+
 .PHONY: bench-peers
-bench-peers: build .tools/bench-venv .tools/bench/bench ## compare with other exporters (RESULTS, TURNS, BASE, ...); needs Python
-	.tools/bench/bench peers $(bench_flags) -results $(RESULTS) -gzip=$(GZIP) -latency $(LATENCY) -contestants '$(CONTESTANTS)'
+bench-peers: build .tools/bench-venv .tools/bench/bench ## compare with other exporters (RESULTS, BASE, CONTESTANTS, ...); needs Python
+	$(call compare,peers) -gzip=$(GZIP) -latency $(LATENCY) -contestants '$(CONTESTANTS)'
 
 .PHONY: bench-queries
-bench-queries: build .tools/bench-venv .tools/bench/bench ## time queries on the files of this build and of BASE; needs Python
-	.tools/bench/bench queries $(bench_flags)
+bench-queries: build .tools/bench-venv .tools/bench/bench ## compare queries on the files of this build and of BASE; needs Python
+	$(call compare,queries)
 
-bench_flags = -build $(BIN) -base '$(BASE)' -python .tools/bench-venv/bin/python -scripts $(PEERS)/python -work .tools/bench \
-	-turns $(TURNS) -concurrency $(CONCURRENCY)
+.PHONY: bench-memory
+bench-memory: build .tools/bench-venv .tools/bench/bench ## compare peak memory of this build and of BASE; needs Python
+	$(call compare,memory) -huge $(HUGE)
 
 .PHONY: .tools/bench/bench
 .tools/bench/bench:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -11,7 +12,6 @@ type task struct {
 	pages       string // folder of page files
 	dest        string
 	concurrency int
-	gzip        bool
 }
 
 // contestant is a way to export.
@@ -20,9 +20,9 @@ type contestant struct {
 	title   string
 	omits   string // what it leaves out
 	python  bool
-	turns   int  // at most; 0 means as many as asked for
-	results int  // of the largest world that it exports; 0 means any
 	files   bool // reads page files instead of the service
+	turns   int  // at most; 0 means as many as asked for
+	results int  // the largest world that it exports unless it is asked for; 0 means any
 	command func(t task) []string
 }
 
@@ -35,18 +35,32 @@ type programs struct {
 
 // contestants returns all contestants whose programs are there, ours first.
 func contestants(p programs) []contestant {
+	script := func(name string) func(task) []string {
+		return func(t task) []string {
+			return []string{
+				p.python, "-B", filepath.Join(p.scripts, name), "--url", t.url, "--dest", t.dest,
+				"--threads", strconv.Itoa(t.concurrency),
+			}
+		}
+	}
 	all := []contestant{
-		{name: "growth-export", title: "growth-export", command: func(t task) []string { return exportCommand(p.build, t) }},
-		{name: "base", title: "growth-export, the build given as BASE", command: func(t task) []string { return exportCommand(p.base, t) }},
 		{
-			name: "naive", title: "Go: encoding/json and parquet-go structs", omits: plainScript,
+			name: "growth-export", title: "this build", omits: "nothing",
+			command: func(t task) []string { return exportCommand(p.build, t) },
+		},
+		{
+			name: "base", title: "growth-export, an older build", omits: "nothing",
+			command: func(t task) []string { return exportCommand(p.base, t) },
+		},
+		{
+			name: "naive", title: "Go: encoding/json into structs, parquet-go GenericWriter", omits: plainScript,
 			command: func(t task) []string {
 				return []string{p.self, "naive", "-url", t.url, "-dest", t.dest, "-threads", strconv.Itoa(t.concurrency)}
 			},
 		},
 		{
-			name: "duckdb", title: "DuckDB: read_text, from_json, three COPYs; 1 thread; page files", python: true, files: true,
-			omits: "HTTP, " + plainScript,
+			name: "duckdb", title: "DuckDB: read_text and from_json into a table, three COPYs; one thread, page files",
+			omits: "HTTP, " + plainScript, python: true, files: true,
 			command: func(t task) []string {
 				return []string{
 					p.python, "-B", filepath.Join(p.scripts, "export_duckdb.py"),
@@ -54,15 +68,23 @@ func contestants(p programs) []contestant {
 				}
 			},
 		},
+		{
+			name: "polars", title: "Python: requests, polars read_json, pyarrow writer", omits: plainScript,
+			python: true, command: script("export_polars.py"),
+		},
+		{
+			name: "orjson", title: "Python: requests, orjson, pyarrow", omits: plainScript,
+			python: true, command: script("export_orjson.py"),
+		},
+		{
+			name: "dlt", title: "dlt: rest_api source to filesystem Parquet, tuned",
+			omits:  "sorting, deduplication, drift report, publishing all tables together, reading back",
+			python: true, turns: 1, results: 200_000, command: script("export_dlt.py"),
+		},
 	}
-	kept := all[:0]
-	for _, c := range all {
-		if (c.name == "base" && p.base == "") || (c.python && p.python == "") {
-			continue
-		}
-		kept = append(kept, c)
-	}
-	return kept
+	return slices.DeleteFunc(all, func(c contestant) bool {
+		return (c.name == "base" && p.base == "") || (c.python && p.python == "")
+	})
 }
 
 // exportCommand returns the command line of a build of growth-export. The date is fixed, and so are the results' dates.

@@ -30,6 +30,7 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 	commands := map[string]func([]string) error{
 		"peers":   func(args []string) error { return comparePeers(ctx, args, env, stdout, stderr) },
 		"queries": func(args []string) error { return compareQueries(ctx, args, env, stdout, stderr) },
+		"memory":  func(args []string) error { return measureMemory(ctx, args, env, stdout, stderr) },
 		"serve":   func(args []string) error { return serve(ctx, args, stdin, stdout) },
 		"naive":   func(args []string) error { return exportNaively(ctx, args) },
 	}

@@ -17,12 +17,16 @@ import (
 	"example.org/growthexport/bench/pages"
 )
 
-// scenario is a service and who exports it.
+// scenario is a service and those who export it.
 type scenario struct {
+	title       string
 	world       pages.Options
+	concurrency int
+	turns       int
 	gzip        bool
 	latency     time.Duration
 	contestants []string // names; empty means all
+	made        bool     // pages are made for each request, not kept in files
 }
 
 // outcome is what a contestant took in each of its turns.
@@ -32,15 +36,43 @@ type outcome struct {
 	costs []cost
 }
 
-// comparePeers runs all contestants in turns, checks that they wrote the same rows, and prints a table.
+// documentedPeers returns the scenarios of docs/BENCHMARKS.md.
+func documentedPeers(s *settings) []scenario {
+	world := func(results int) pages.Options { return pages.Options{Results: results, SchoolSize: schoolSize} }
+	all := []scenario{
+		{title: "200,000 results", world: world(200_000)},
+		{title: "20,000 results", world: world(20_000)},
+		{
+			title: "800,000 results", world: world(800_000),
+			contestants: []string{"growth-export", "base", "naive", "duckdb"},
+		},
+		{
+			title: "200,000 results, compressed by the service", world: world(200_000), gzip: true,
+			contestants: []string{"growth-export", "base", "naive", "polars"},
+		},
+		{
+			title: "200,000 results, every answer delayed by 20 ms", world: world(200_000), latency: 20 * time.Millisecond,
+			contestants: []string{"growth-export", "base", "naive", "polars"},
+		},
+	}
+	for i := range all {
+		all[i].concurrency, all[i].turns = s.concurrency, s.turns
+	}
+	return all
+}
+
+// schoolSize is the number of results of an ordinary school.
+const schoolSize = 2000
+
+// comparePeers runs all contestants in turns, checks that they wrote the same rows, and prints tables.
 func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
-	one := scenario{world: pages.Options{SchoolSize: 2000}}
+	one := scenario{world: pages.Options{SchoolSize: schoolSize}}
 	var names string
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s.define(flags)
-	flags.IntVar(&one.world.Results, "results", 200_000, "results to export")
+	flags.IntVar(&one.world.Results, "results", 0, "results to export; 0 means the scenarios of docs/BENCHMARKS.md")
 	flags.BoolVar(&one.gzip, "gzip", false, "the service compresses its answers")
 	flags.DurationVar(&one.latency, "latency", 0, "delay of every answer")
 	flags.StringVar(&names, "contestants", "", "comma-separated names; empty means all")
@@ -50,15 +82,31 @@ func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	if err := s.resolve(); err != nil {
 		return err
 	}
+	scenarios := documentedPeers(&s)
+	if one.world.Results > 0 {
+		one.title = fmt.Sprintf("%d results", one.world.Results)
+		one.concurrency, one.turns = s.concurrency, s.turns
+		scenarios = []scenario{one}
+	}
 	if names != "" {
-		one.contestants = strings.Split(names, ",")
+		for i := range scenarios {
+			scenarios[i].contestants = strings.Split(names, ",")
+		}
 	}
-	outcomes, err := s.play(ctx, one, stderr)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(stdout, peersTable(one, outcomes))
-	return err
+	return s.report(ctx, "peers", stdout, func(b *strings.Builder) error {
+		for _, sc := range scenarios {
+			outcomes, err := s.play(ctx, sc, stderr)
+			if err != nil {
+				return err
+			}
+			if err := s.compareRows(ctx, outcomes, stderr); err != nil {
+				return err
+			}
+			writePeers(b, sc, outcomes)
+		}
+		writeContestants(b, contestants(s.programs))
+		return nil
+	})
 }
 
 // play runs the contestants of a scenario in turns.
@@ -71,32 +119,35 @@ func (s *settings) play(ctx context.Context, sc scenario, stderr io.Writer) (out
 	if len(outcomes) == 0 {
 		return nil, fmt.Errorf("no contestants among %v", sc.contestants)
 	}
-	folder := filepath.Join(s.work, "pages", sc.world.String())
+	folder := ""
+	if !sc.made {
+		folder = filepath.Join(s.work, "pages", sc.world.String())
+	}
 	service, err := startService(ctx, s.self, sc.world, folder, sc.gzip, sc.latency, stderr)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, service.stop()) }()
+	s.served = service.Totals
 
-	for turn := range s.turns {
+	fmt.Fprintln(stderr, sc.title)
+	for turn := range sc.turns {
 		for i := range outcomes {
 			o := &outcomes[i]
 			if o.turns > 0 && turn >= o.turns {
 				continue
 			}
-			t := task{
-				url: service.URL, pages: folder, dest: s.dest(o.name), concurrency: s.concurrency, gzip: sc.gzip,
-			}
+			t := task{url: service.URL, pages: folder, dest: s.dest(o.name), concurrency: sc.concurrency}
 			c, err := measure(ctx, o.command(t), s.env, t.dest)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", o.name, err)
 			}
 			o.costs = append(o.costs, c)
-			fmt.Fprintf(stderr, "turn %d  %-14s %6.2f us a result, %6.2f s, %4d MB\n",
-				turn+1, o.name, sc.perResult(c), c.wall.Seconds(), c.peak/1e6)
+			fmt.Fprintf(stderr, "  turn %d  %-14s %6.2f us of CPU a result, %6.2f s, %4.0f MB\n",
+				turn+1, o.name, sc.perResult(c), c.wall.Seconds(), c.peakMB())
 		}
 	}
-	return outcomes, s.compareRows(ctx, outcomes, service.Totals, stderr)
+	return outcomes, nil
 }
 
 // admits reports whether a contestant takes part.
@@ -122,12 +173,12 @@ func (s *settings) dest(name string) string {
 }
 
 // compareRows checks that all contestants wrote the same rows, and as many as the service has.
-func (s *settings) compareRows(ctx context.Context, outcomes []outcome, served pages.Totals, stderr io.Writer) error {
+func (s *settings) compareRows(ctx context.Context, outcomes []outcome, stderr io.Writer) error {
 	if s.python == "" {
 		fmt.Fprintln(stderr, "rows are not compared: this needs -python")
 		return nil
 	}
-	encoded, err := json.Marshal(served)
+	encoded, err := json.Marshal(s.served)
 	if err != nil {
 		return err
 	}
@@ -160,7 +211,7 @@ func (s *settings) compareRows(ctx context.Context, outcomes []outcome, served p
 			}
 		}
 	}
-	fmt.Fprintf(stderr, "all %d wrote the same rows: %d counts and sums\n", len(outcomes), len(first))
+	fmt.Fprintf(stderr, "  all %d wrote the same rows: %d counts and sums\n", len(outcomes), len(first))
 	return nil
 }
 

@@ -23,6 +23,10 @@ type cost struct {
 	bytes int64 // Parquet bytes of the three tables
 }
 
+func (c cost) peakMB() float64 {
+	return float64(c.peak) / 1e6
+}
+
 // measure runs a command and returns its cost. The files that it writes below dest count; dest is emptied before.
 //
 // Linux counts the peak of the process that starts another into the other's. So this program stays small: pages are made

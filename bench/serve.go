@@ -21,7 +21,7 @@ import (
 // serving is the first line that a service's process prints.
 type serving struct {
 	URL    string       `json:"url"`
-	Totals pages.Totals `json:"totals"`
+	Totals pages.Totals `json:"totals"` // of a service that keeps its pages in files
 }
 
 // serve serves pages until stdin is closed, which happens at the latest when the process that started it ends.
@@ -51,7 +51,10 @@ func serve(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer
 	server := &http.Server{Handler: service.New(o), ReadHeaderTimeout: time.Minute}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
-	ready := serving{URL: "http://" + listener.Addr().String(), Totals: o.World.Totals()}
+	ready := serving{URL: "http://" + listener.Addr().String()}
+	if o.Folder != "" {
+		ready.Totals = o.World.Totals()
+	}
 	if err := json.NewEncoder(stdout).Encode(ready); err != nil {
 		return err
 	}

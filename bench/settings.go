@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"example.org/growthexport/bench/pages"
 )
 
 // settings are the flags that the measuring commands share.
@@ -12,8 +14,9 @@ type settings struct {
 	programs
 
 	env         []string
-	work        string // folder for pages and exports
-	document    string // Markdown file to write the section into
+	served      pages.Totals // of the scenario
+	work        string       // folder for pages and exports
+	document    string       // Markdown file to write the section into
 	turns       int
 	concurrency int
 }
