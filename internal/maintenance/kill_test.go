@@ -102,7 +102,7 @@ func killAnywhere(t *testing.T, start *killDest, do command, finish []command) {
 
 		require.NoError(t, finish[finisher](t.Context(), d.store), when)
 		requireSoundPointers(t, d.root, when)
-		changing, err := snapshot.At(d.store).ChangingRuns(t.Context(), func(*snapshot.Change) bool { return true })
+		changing, err := snapshot.At(d.store).Changes(t.Context(), func(*snapshot.Change) bool { return true })
 		require.NoError(t, err, when)
 		require.Empty(t, changing, when)
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -70,7 +69,9 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 		if err != nil {
 			return nil, err
 		}
-		return p.report, p.run(ctx, begun)
+		return p.report, p.run(ctx, slices.SortedFunc(maps.Values(begun), func(a, b *snapshot.Change) int {
+			return cmp.Compare(a.RunID, b.RunID)
+		}))
 	}
 	recovered, unlock, err := catalog.RecoverAndLock(ctx)
 	if err != nil {
@@ -110,12 +111,11 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	}
 	for _, kind := range slices.DeleteFunc([]snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta}, func(k snapshot.Kind) bool { return !p.opts.prunes(k) }) {
 		for _, manifest := range p.expired(kind, runs, spared) {
-			change, err := p.removal(ctx, manifest)
-			if err == nil && !p.opts.DryRun {
-				err = p.catalog.Apply(ctx, change)
-			}
-			if err != nil {
-				return err
+			change := removal(manifest)
+			if !p.opts.DryRun {
+				if err := p.catalog.Apply(ctx, change); err != nil {
+					return err
+				}
 			}
 			p.report.Removed = append(p.report.Removed, prunedRun(change, manifest))
 		}
@@ -132,12 +132,12 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 // spared returns the runs that are never removed.
 func (p *pruner) spared(ctx context.Context) (map[string]bool, error) {
 	spared := make(map[string]bool)
-	latest, _, err := snapshot.ReadDocument[snapshot.Latest](ctx, p.catalog, snapshot.LatestPath)
-	switch {
-	case err == nil:
-		spared[latest.RunID] = true
-	case !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged):
+	latest, err := snapshot.ReadIfSound[snapshot.Latest](ctx, p.catalog, snapshot.LatestPath)
+	if err != nil {
 		return nil, err
+	}
+	if latest != nil {
+		spared[latest.RunID] = true
 	}
 	newest, err := p.catalog.NewestUnfiltered(ctx)
 	if err != nil {
@@ -189,38 +189,22 @@ func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifes
 
 // prunedRun reports a removal; m is nil if an earlier process began it.
 func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
-	pruned := PrunedRun{RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: snapshot.Published}
-	if m == nil {
-		pruned.Files, pruned.Bytes = len(change.Remove), change.Bytes
-		return pruned
+	pruned := PrunedRun{
+		RunID: change.RunID, Kind: change.Kind, SnapshotDate: change.SnapshotDate, State: snapshot.Published,
+		Files: len(change.Remove), Bytes: change.Bytes,
 	}
-	pruned.State = m.Status
-	if m.Status == snapshot.Published {
-		pruned.Files, pruned.Bytes = len(m.Files()), m.Bytes()
+	if m != nil {
+		pruned.State = m.Status
 	}
 	return pruned
 }
 
-// removal returns the change that removes a run: the data files that its manifest names, and those in the folders of
-// its date under the run's name.
-func (p *pruner) removal(ctx context.Context, m *snapshot.Manifest) (*snapshot.Change, error) {
-	found := make(set)
-	var size int64
+// removal returns the change that removes a run. It removes the files of the run's date that carry its name too, even if
+// the manifest does not name them.
+func removal(m *snapshot.Manifest) *snapshot.Change {
+	change := &snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate}
 	if m.Status == snapshot.Published {
-		maps.Copy(found, m.Paths())
-		size = m.Bytes()
+		change.Remove, change.Bytes = slices.Sorted(maps.Keys(m.Paths())), m.Bytes()
 	}
-	files, err := p.catalog.FilesOfDate(ctx, m.Kind, m.SnapshotDate)
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range files {
-		if sink.Owner(path) == sink.Escape(m.RunID) {
-			found[path] = true
-		}
-	}
-	return &snapshot.Change{
-		FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
-		Remove: found.sorted(), Bytes: size,
-	}, nil
+	return change
 }

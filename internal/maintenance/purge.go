@@ -141,11 +141,11 @@ func (p *purger) survey(ctx context.Context) error {
 	}
 	p.all = maps.Clone(runs)
 	maps.DeleteFunc(runs, func(_ string, m *snapshot.Manifest) bool { return m.Status != snapshot.Published })
-	going, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Prunes)
+	going, err := p.catalog.Changes(ctx, (*snapshot.Change).Prunes)
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(runs, func(run string, _ *snapshot.Manifest) bool { return slices.Contains(going, sink.Escape(run)) })
+	maps.DeleteFunc(runs, func(run string, _ *snapshot.Manifest) bool { return going[sink.Escape(run)] != nil })
 	p.runs = runs
 	if p.plans, err = readPlans(ctx, p.catalog, entries); err != nil {
 		return err
@@ -177,12 +177,12 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	for run := range p.all {
 		known[sink.Escape(run)] = true
 	}
-	busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes)
+	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return nil, err
 	}
 	for _, run := range snapshot.RunFoldersWith(entries, snapshot.ManifestName) {
-		if !known[run] && !slices.Contains(busy, run) {
+		if !known[run] && busy[run] == nil {
 			newlyPublished = append(newlyPublished, run)
 		}
 	}
@@ -341,7 +341,7 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 			len(orphans), orphans[0])
 	}
 	// The runs of these may hold rows too, and are not looked into before they are through.
-	if busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
+	if busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
 		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
 	}
 	if err := p.catalog.Check(ctx); err != nil { // removes what killed processes have left

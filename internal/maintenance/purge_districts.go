@@ -2,7 +2,6 @@ package maintenance
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -161,14 +160,13 @@ func (b *bids) named(plan *snapshot.Plan) bool {
 func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
 	plans := make(map[string]*snapshot.Plan)
 	for _, run := range snapshot.RunFoldersWith(entries, snapshot.PlanName) {
-		plan, _, err := snapshot.ReadDocument[snapshot.Plan](ctx, catalog, snapshot.DocumentPath(run, snapshot.PlanName))
-		switch {
-		case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
-			continue
-		case err != nil:
+		plan, err := snapshot.ReadIfSound[snapshot.Plan](ctx, catalog, snapshot.DocumentPath(run, snapshot.PlanName))
+		if err != nil {
 			return nil, err
 		}
-		plans[run] = plan
+		if plan != nil {
+			plans[run] = plan
+		}
 	}
 	return plans, nil
 }

@@ -39,11 +39,8 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 
 // refuseActive returns a *RefusedError if a run has given a sign of life recently.
 func (p *purger) refuseActive(ctx context.Context, run string) error {
-	sign, _, err := snapshot.ReadDocument[snapshot.Heartbeat](ctx, p.catalog, snapshot.AlivePath(run))
-	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
-		return nil
-	}
-	if err != nil {
+	sign, err := snapshot.ReadIfSound[snapshot.Heartbeat](ctx, p.catalog, snapshot.AlivePath(run))
+	if sign == nil || err != nil {
 		return err
 	}
 	const dead = 2 * snapshot.HeartbeatInterval

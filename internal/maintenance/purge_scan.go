@@ -7,9 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -43,29 +40,18 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 			}
 		}
 		of := p.bidsOf(run)
-		var mu sync.Mutex // over again and p.seen
-		group, scanning := errgroup.WithContext(ctx)
-		group.SetLimit(verifyConcurrency)
-		for i := range units {
-			group.Go(func() error {
-				if err := scanning.Err(); err != nil {
-					return err
-				}
-				l := scanner{bids: of, records: make(records), whole: again != nil, seen: make(set)}
-				if err := l.unit(scanning, p.catalog, &units[i]); err != nil {
-					return fmt.Errorf("look for rows in run %s: %w", run, err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				maps.Copy(p.seen, l.seen)
-				if again != nil {
-					again.add(&units[i], &l)
-				}
-				return nil
-			})
+		scanners, err := sink.Map(ctx, verifyConcurrency, units, func(ctx context.Context, unit purgeUnit) (*scanner, error) {
+			l := &scanner{bids: of, records: make(records), whole: again != nil, seen: make(set)}
+			return l, l.unit(ctx, p.catalog, unit.files, unit.dataset)
+		})
+		if err != nil {
+			return fmt.Errorf("look for rows in run %s: %w", run, err)
 		}
-		if err := group.Wait(); err != nil {
-			return err
+		for i, l := range scanners {
+			maps.Copy(p.seen, l.seen)
+			if again != nil {
+				again.add(&units[i], l)
+			}
 		}
 		if slices.ContainsFunc(units, func(u purgeUnit) bool { return u.removed() > 0 }) {
 			p.found[run] = units
@@ -97,18 +83,19 @@ type scanner struct {
 	mentioning []int64 // rows by file
 }
 
-func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, unit *purgeUnit) error {
-	l.mentioning = make([]int64, len(unit.files))
-	for i := range unit.files {
-		f := &unit.files[i]
-		pick := selectText(matchColumns(f.table, unit.dataset))
+// unit counts the rows that are to be removed in the files of a dataset and bucket.
+func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []purgeFile, dataset *schemas.Dataset) error {
+	l.mentioning = make([]int64, len(files))
+	for i := range files {
+		f := &files[i]
+		pick := selectText(matchColumns(f.table, dataset))
 		if l.whole {
 			pick = textColumns
 		}
 		var match *match
 		prepare := func(own *schemas.Table) *schemas.Table {
 			columns := pick(own)
-			match = newMatch(l.bids, columns, f.table, unit.dataset, l.records)
+			match = newMatch(l.bids, columns, f.table, dataset, l.records)
 			match.seen = l.seen
 			return columns
 		}
@@ -137,7 +124,7 @@ func (p *purger) findOrphans(ctx context.Context) error {
 	for _, m := range p.runs {
 		maps.Copy(named, m.Paths())
 	}
-	busy, err := p.catalog.ChangingRuns(ctx, (*snapshot.Change).Publishes)
+	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
 	}
@@ -149,7 +136,7 @@ func (p *purger) findOrphans(ctx context.Context) error {
 	}
 	for _, entry := range entries {
 		path := entry.Path
-		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || slices.Contains(busy, sink.Owner(path)) {
+		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || busy[sink.Owner(path)] != nil {
 			continue
 		}
 		holds, err := p.orphanHolds(ctx, path)
@@ -175,6 +162,6 @@ func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 	}
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
 	l := scanner{bids: p.bidsOf(""), records: make(records), seen: make(set)}
-	err := l.unit(ctx, p.catalog, &unit)
+	err := l.unit(ctx, p.catalog, unit.files, dataset)
 	return unit.removed() > 0, err
 }

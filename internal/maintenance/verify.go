@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -201,17 +199,8 @@ func (v *verification) run(ctx context.Context, found located) error {
 	default:
 		files = append(files, manifest.Files()...)
 	}
-	sound := make([]bool, len(files))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(verifyConcurrency)
-	for i, file := range files {
-		group.Go(func() error {
-			var err error
-			sound[i], err = v.file(groupCtx, file)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	sound, err := sink.Map(ctx, verifyConcurrency, files, v.file)
+	if err != nil {
 		return err
 	}
 	if sound[0] {
@@ -255,9 +244,6 @@ func (v *verification) tables(path string, manifest *snapshot.Manifest) {
 
 // file compares a file with its entry in the manifest.
 func (v *verification) file(ctx context.Context, file sink.File) (sound bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return false, context.Cause(ctx)
-	}
 	object, err := v.catalog.Open(ctx, file.Path)
 	switch {
 	case ctx.Err() != nil:

@@ -21,11 +21,6 @@ func ListAll(ctx context.Context, store Store, prefix string) ([]Entry, error) {
 	return entries, nil
 }
 
-// CommitAll commits staged files concurrently.
-func CommitAll(ctx context.Context, store Store, owner string, files []File) error {
-	return ForEach(ctx, files, func(ctx context.Context, file File) error { return store.Commit(ctx, owner, file) })
-}
-
 // RemoveAll removes objects concurrently.
 func RemoveAll(ctx context.Context, store Store, paths []string) error {
 	return ForEach(ctx, paths, store.Remove)
@@ -33,15 +28,31 @@ func RemoveAll(ctx context.Context, store Store, paths []string) error {
 
 // ForEach calls do for every item, concurrently, until one fails. It returns the first error.
 func ForEach[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
+	_, err := Map(ctx, MaxConcurrency, items, func(ctx context.Context, item T) (struct{}, error) {
+		return struct{}{}, do(ctx, item)
+	})
+	return err
+}
+
+// Map calls do for every item, up to limit at once, until one fails. It returns the results in the order of the items,
+// or the first error.
+func Map[T, R any](
+	ctx context.Context, limit int, items []T, do func(context.Context, T) (R, error),
+) ([]R, error) {
+	results := make([]R, len(items))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(MaxConcurrency)
-	for _, item := range items {
-		group.Go(func() error {
+	group.SetLimit(limit)
+	for i, item := range items {
+		group.Go(func() (err error) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return do(ctx, item)
+			results[i], err = do(ctx, item)
+			return err
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return results, nil
 }

@@ -48,7 +48,7 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 	if len(documents) == 0 {
 		return refuse("there is no run %s at %s: see growth-export status", run, c)
 	}
-	plan, err := readIfSound[Plan](ctx, c, PlanPath(run))
+	plan, err := ReadIfSound[Plan](ctx, c, PlanPath(run))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,7 +67,7 @@ func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, e
 		return refuse("run %s was published and is %s: it cannot be abandoned", run, manifest.Status)
 	case (damaged || begun != nil && begun.Publishes()) && manifest.Kind != Delta:
 		// Its publishing was interrupted: it is published once the pointer names it.
-		pointer, err := readIfSound[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
+		pointer, err := ReadIfSound[Pointer](ctx, c, PointerPath(manifest.Kind, manifest.SnapshotDate))
 		if err != nil {
 			return nil, nil, err
 		}

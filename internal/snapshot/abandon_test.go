@@ -24,7 +24,7 @@ func TestAbandon(t *testing.T) {
 		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "run"), snapshottest.Options(), "")
 		require.NoError(t, err)
 		if commit {
-			require.NoError(t, sink.CommitAll(t.Context(), store, "run", begun.Files()[:2]))
+			require.NoError(t, snapshot.CommitAll(snapshot.At(store), t.Context(), "run", begun.Files()[:2]))
 		}
 	}
 	for name, prepare := range map[string]func(t *testing.T, store *sink.Dir, root string){

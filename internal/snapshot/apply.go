@@ -107,7 +107,7 @@ func (a *applying) writeManifest(ctx context.Context) error {
 			overtaken = fmt.Errorf("%w: its manifest has changed", sink.ErrConflict)
 			return nil
 		}
-		if err := sink.CommitAll(ctx, a.catalog, a.change.RunID, a.change.files()); err != nil {
+		if err := a.catalog.commitAll(ctx, a.change.RunID, a.change.files()); err != nil {
 			// Missing files may have been published and then replaced.
 			if _, readErr := a.readManifest(ctx); errors.Is(err, sink.ErrStagedLost) && a.change.Publishes() && readErr == nil {
 				return nil
@@ -140,7 +140,7 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	err = sink.Swap(ctx, path, func() error {
 		lost = false
 		current, version, err := ReadDocument[Pointer](ctx, a.catalog, path)
-		unreadable := errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
+		unreadable := Unreadable(err)
 		switch {
 		case err != nil && !unreadable:
 			return err

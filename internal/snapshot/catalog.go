@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/growthexport/internal/sink"
 )
 
@@ -26,19 +24,4 @@ func (c Catalog) WriteDocument(ctx context.Context, path string, document any, w
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-// each calls do for every item, several at once, and returns the first error.
-func each[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, item := range items {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return do(ctx, i, item)
-		})
-	}
-	return group.Wait()
 }

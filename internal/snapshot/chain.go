@@ -3,7 +3,6 @@ package snapshot
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -35,14 +34,12 @@ func (c Catalog) LatestOfChain(
 			whole = append(whole, m.RunID)
 		}
 	}
-	plans := make([]*Plan, len(whole))
-	err = each(ctx, whole, func(ctx context.Context, i int, run string) error {
+	plans, err := sink.Map(ctx, sink.MaxConcurrency, whole, func(ctx context.Context, run string) (*Plan, error) {
 		plan, err := c.ReadPlan(ctx, run)
-		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
-			return nil
+		if Unreadable(err) {
+			return nil, nil
 		}
-		plans[i] = plan
-		return err
+		return plan, err
 	})
 	if err != nil {
 		return nil, err

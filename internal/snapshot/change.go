@@ -147,49 +147,31 @@ func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, stri
 	return change, version, nil
 }
 
-// Changes reads the changes that have begun and match, in the order of their runs' folders. A damaged change counts as
-// one that publishes; if its run has a manifest, Recover reports it.
-func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) ([]*Change, error) {
-	found, _, err := c.changesAndFolders(ctx, match)
-	return found, err
-}
-
-// ChangingRuns returns the folders of the runs whose change matches.
-func (c Catalog) ChangingRuns(ctx context.Context, match func(*Change) bool) ([]string, error) {
-	_, folders, err := c.changesAndFolders(ctx, match)
-	return folders, err
-}
-
-func (c Catalog) changesAndFolders(
-	ctx context.Context, match func(*Change) bool,
-) (changes []*Change, folders []string, err error) {
+// Changes reads the changes that have begun and match, by the folders of their runs. A damaged change counts as one that
+// publishes; if its run has a manifest, Recover reports it.
+func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[string]*Change, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	all := RunFoldersWith(entries, ChangeName)
-	found := make([]*Change, len(all))
-	err = each(ctx, all, func(ctx context.Context, i int, folder string) error {
+	folders := RunFoldersWith(entries, ChangeName)
+	found, err := sink.Map(ctx, sink.MaxConcurrency, folders, func(ctx context.Context, folder string) (*Change, error) {
 		change, _, err := c.readChangeIn(ctx, folder)
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
-			return nil
+			return nil, nil
 		case errors.Is(err, sink.ErrDamaged):
-			change = &Change{RunID: folder, After: &Manifest{}}
-		case err != nil:
-			return err
+			return &Change{RunID: folder, After: &Manifest{}}, nil
 		}
-		if match(change) {
-			found[i] = change
-		}
-		return nil
+		return change, err
 	})
+	changes := make(map[string]*Change)
 	for i, change := range found {
-		if change != nil {
-			changes, folders = append(changes, change), append(folders, all[i])
+		if change != nil && match(change) {
+			changes[folders[i]] = change
 		}
 	}
-	return changes, folders, err
+	return changes, err
 }
 
 // PublishingStarted reports whether publishing of a run has started or finished. From then on its checkpoints are
@@ -213,7 +195,7 @@ func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
 	if err == nil && change.Prunes() {
 		return true, nil
 	}
-	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+	if err != nil && !Unreadable(err) {
 		return false, err
 	}
 	plan, err := sink.ListAll(ctx, c, PlanPath(run))

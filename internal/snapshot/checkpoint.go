@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -76,8 +75,8 @@ func (j *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 // them, so they are left to Sweep.
 func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Checkpoint) error {
 	path := CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)
-	earlier, _, err := ReadDocument[Checkpoint](ctx, c, path)
-	if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+	earlier, err := ReadIfSound[Checkpoint](ctx, c, path)
+	if err != nil {
 		return err
 	}
 	if earlier != nil {
@@ -124,13 +123,12 @@ func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint
 	if err != nil {
 		return nil, err
 	}
-	checkpoints := make([]*Checkpoint, len(paths))
-	err = each(ctx, paths, func(ctx context.Context, i int, entry sink.Entry) error {
-		checkpoint, err := readIfSound[Checkpoint](ctx, c, entry.Path)
-		if checkpoint != nil && CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) == entry.Path {
-			checkpoints[i] = checkpoint
+	checkpoints, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, entry sink.Entry) (*Checkpoint, error) {
+		checkpoint, err := ReadIfSound[Checkpoint](ctx, c, entry.Path)
+		if checkpoint != nil && CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) != entry.Path {
+			return nil, nil
 		}
-		return err
+		return checkpoint, err
 	})
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ func (a *applying) readManifest(ctx context.Context) (version string, err error)
 func (a *applying) end(ctx context.Context) error {
 	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
 	switch {
-	case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
+	case Unreadable(err):
 	case err != nil:
 		return err
 	default:
@@ -79,7 +79,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	m := a.manifest
 	current, err := a.catalog.ReadManifest(ctx, other)
 	switch {
-	case errors.Is(err, sink.ErrNotFound), errors.Is(err, sink.ErrDamaged):
+	case Unreadable(err):
 		// The pointer names a run that cannot be read.
 	case err != nil:
 		return false, err

@@ -78,10 +78,15 @@ func ReadDocument[T any](ctx context.Context, store sink.Store, path string) (*T
 	return document, version, nil
 }
 
-// readIfSound reads a document, or returns nil if it is missing or damaged.
-func readIfSound[T any](ctx context.Context, store sink.Store, path string) (*T, error) {
+// Unreadable reports whether an error says that a document is missing or damaged.
+func Unreadable(err error) bool {
+	return errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
+}
+
+// ReadIfSound reads a document, or returns nil if it is missing or damaged.
+func ReadIfSound[T any](ctx context.Context, store sink.Store, path string) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)
-	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+	if Unreadable(err) {
 		return nil, nil
 	}
 	return document, err
@@ -90,11 +95,10 @@ func readIfSound[T any](ctx context.Context, store sink.Store, path string) (*T,
 // firstReadable returns the first readable document of that name among the runs, or nil.
 func firstReadable[T any](ctx context.Context, store sink.Store, runs []string, name string) (*T, error) {
 	for _, run := range runs {
-		document, _, err := ReadDocument[T](ctx, store, DocumentPath(run, name))
-		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
-			continue
+		document, err := ReadIfSound[T](ctx, store, DocumentPath(run, name))
+		if document != nil || err != nil {
+			return document, err
 		}
-		return document, err
 	}
 	return nil, nil
 }

@@ -9,6 +9,7 @@ import (
 var (
 	BeginPublishing = Catalog.beginPublishing
 	ApplyChange     = Catalog.applyChange
+	CommitAll       = Catalog.commitAll
 	StageLedger     = Catalog.stageLedger
 	Inspect         = inspect
 )

@@ -3,7 +3,6 @@ package snapshot
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -259,7 +258,7 @@ func (c Catalog) markReplaced(ctx context.Context, run string) (manifest *Manife
 		var version string
 		var err error
 		manifest, version, err = c.readManifest(ctx, run)
-		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+		if Unreadable(err) {
 			manifest = nil
 			return nil
 		}

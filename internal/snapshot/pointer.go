@@ -114,7 +114,7 @@ func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error)
 		if err == nil && manifest.Covers(run.BaseURL, run.Parameters.Scope) {
 			return manifest, nil
 		}
-		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+		if err != nil && !Unreadable(err) {
 			return nil, err
 		}
 	}
@@ -149,7 +149,7 @@ func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bo
 				return manifest, nil
 			}
 		}
-		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
+		if err != nil && !Unreadable(err) {
 			return nil, err
 		}
 	}

@@ -353,7 +353,7 @@ func TestDamagedStagedFile(t *testing.T) {
 		begun, _, err := snapshot.BeginPublishing(snapshot.At(store), t.Context(), snapshottest.Collect(t, store, "r1"), snapshottest.Options(), "")
 		require.NoError(t, err)
 		if committed {
-			require.NoError(t, sink.CommitAll(t.Context(), store, "r1", begun.Files()))
+			require.NoError(t, snapshot.CommitAll(snapshot.At(store), t.Context(), "r1", begun.Files()))
 			from = damaged.Path
 		}
 		data, err := os.ReadFile(filepath.Join(root, from))

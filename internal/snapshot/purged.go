@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -41,12 +40,12 @@ func (c Catalog) PurgedBefore(ctx context.Context, plan *Plan) ([]PurgedSchools,
 		if !strings.HasSuffix(entry.Path, ".json") {
 			continue
 		}
-		report, _, err := ReadDocument[purgeRecord](ctx, c, entry.Path)
-		if errors.Is(err, sink.ErrDamaged) || errors.Is(err, sink.ErrNotFound) {
-			continue
-		}
+		report, err := ReadIfSound[purgeRecord](ctx, c, entry.Path)
 		if err != nil {
 			return nil, err
+		}
+		if report == nil {
+			continue
 		}
 		at := report.FinishedAt
 		if at.IsZero() {

@@ -68,12 +68,18 @@ func (e *StuckError) Blocks(kind Kind, date string) bool {
 // Recover finishes every interrupted change: purges and prunes first, then publishings in the order of their plans.
 // Every command that changes the destination calls it first.
 func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
-	entries, err := sink.ListAll(ctx, c, RunsPrefix)
-	if err != nil || len(RunFoldersWith(entries, ChangeName)) == 0 {
-		return &Recovered{}, err
+	publishing := 0
+	begun, err := c.Changes(ctx, func(change *Change) bool {
+		if change.Publishes() {
+			publishing++
+		}
+		return true
+	})
+	if err == nil && len(begun) == 0 {
+		return &Recovered{}, nil
 	}
 	patience := publishPatience
-	if publishing, err := c.ChangingRuns(ctx, (*Change).Publishes); err == nil && len(publishing) == 0 {
+	if err == nil && publishing == 0 {
 		patience = 0 // A purge at work may hold the lock for hours; a night must not wait for it.
 	}
 	unlock, err := c.Lock(ctx, PublishLock, sink.Exclusive, patience)

@@ -2,11 +2,8 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-
-	"example.org/growthexport/internal/sink"
 )
 
 // RefusedError reports that a run does not fit the destination. It is a problem of the user's settings, found before
@@ -62,7 +59,7 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 	switch {
 	case pointer == nil && err == nil:
 		return nil, nil
-	case errors.Is(err, sink.ErrDamaged), errors.Is(err, sink.ErrNotFound):
+	case Unreadable(err):
 		if !run.Replace {
 			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); --replace replaces it",
 				PointerPath(run.Kind, run.Date), err)}

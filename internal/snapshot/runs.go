@@ -20,13 +20,16 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 	if err != nil {
 		return nil, nil, err
 	}
-	busy, err := c.ChangingRuns(ctx, (*Change).Publishes)
+	busy, err := c.Changes(ctx, (*Change).Publishes)
 	if err != nil {
 		return nil, nil, err
 	}
-	names := slices.DeleteFunc(RunFoldersWith(entries, ManifestName), func(run string) bool { return slices.Contains(busy, run) })
-	manifests, damaged := make([]*Manifest, len(names)), make([]error, len(names))
-	err = each(ctx, names, func(ctx context.Context, i int, run string) error {
+	names := slices.DeleteFunc(RunFoldersWith(entries, ManifestName), func(run string) bool { return busy[run] != nil })
+	type result struct {
+		manifest *Manifest
+		damaged  error
+	}
+	results, err := sink.Map(ctx, sink.MaxConcurrency, names, func(ctx context.Context, run string) (result, error) {
 		path := DocumentPath(run, ManifestName)
 		manifest, _, err := ReadDocument[Manifest](ctx, c, path)
 		if err == nil && sink.Escape(manifest.RunID) != run {
@@ -34,24 +37,23 @@ func (c Catalog) PublishedRuns(ctx context.Context) (runs map[string]*Manifest, 
 		}
 		switch {
 		case errors.Is(err, sink.ErrDamaged):
-			damaged[i] = err
-		case err == nil:
-			manifests[i] = manifest
-		case !errors.Is(err, sink.ErrNotFound):
-			return err
+			return result{damaged: err}, nil
+		case errors.Is(err, sink.ErrNotFound):
+			return result{}, nil
 		}
-		return nil
+		return result{manifest: manifest}, err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	runs = make(map[string]*Manifest)
-	for _, manifest := range manifests {
-		if manifest != nil {
-			runs[manifest.RunID] = manifest
+	for _, r := range results {
+		unreadable = errors.Join(unreadable, r.damaged)
+		if r.manifest != nil {
+			runs[r.manifest.RunID] = r.manifest
 		}
 	}
-	return runs, errors.Join(damaged...), nil
+	return runs, unreadable, nil
 }
 
 // DeltaRuns returns the published delta runs in the order of their plans. An unreadable manifest is an error, because
@@ -92,14 +94,12 @@ func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 
 // FilesOfDate lists the data files of a date, of all runs.
 func (c Catalog) FilesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
-	tables := schemas.Tables()
-	found := make([][]string, len(tables))
-	err := each(ctx, tables, func(ctx context.Context, i int, table *schemas.Table) error {
-		entries, err := sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
-		for _, entry := range entries {
-			found[i] = append(found[i], entry.Path)
-		}
-		return err
+	found, err := sink.Map(ctx, sink.MaxConcurrency, schemas.Tables(), func(ctx context.Context, table *schemas.Table) ([]sink.Entry, error) {
+		return sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
 	})
-	return slices.Concat(found...), err
+	var paths []string
+	for _, entry := range slices.Concat(found...) {
+		paths = append(paths, entry.Path)
+	}
+	return paths, err
 }

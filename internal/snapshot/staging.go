@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -48,33 +46,14 @@ type fileCheck func(ctx context.Context, run string, file sink.File) (bool, erro
 
 // checkFiles reports for each checkpoint whether all its files pass the check.
 func checkFiles(ctx context.Context, run string, checkpoints []*Checkpoint, check fileCheck) ([]bool, error) {
-	lost := make([][]bool, len(checkpoints))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(sink.MaxConcurrency)
-	for i, checkpoint := range checkpoints {
-		lost[i] = make([]bool, len(checkpoint.Files))
-		next := 0
+	return sink.Map(ctx, sink.MaxConcurrency, checkpoints, func(ctx context.Context, checkpoint *Checkpoint) (bool, error) {
 		for _, file := range checkpoint.Files {
-			slot := &lost[i][next]
-			next++
-			group.Go(func() error {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				there, err := check(ctx, run, file)
-				*slot = !there
-				return err
-			})
+			if there, err := check(ctx, run, file); !there || err != nil {
+				return false, err
+			}
 		}
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	held := make([]bool, len(checkpoints))
-	for i := range lost {
-		held[i] = !slices.Contains(lost[i], true)
-	}
-	return held, nil
+		return true, nil
+	})
 }
 
 // dropLostTasks removes the checkpoints whose files the store has lost, so that the next run fetches their tasks again.
@@ -116,6 +95,11 @@ func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 		return err
 	}
 	return sink.RemoveAll(ctx, c, paths)
+}
+
+// commitAll makes the staged files of a run visible.
+func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) error {
+	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error { return c.Commit(ctx, run, file) })
 }
 
 // AbortAll removes staged files. A file whose staging record is damaged is left to Sweep.

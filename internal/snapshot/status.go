@@ -3,7 +3,6 @@ package snapshot
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -163,7 +162,7 @@ func (c Catalog) runState(
 // is nil.
 func readInto[T any](ctx context.Context, store sink.Store, path string, state *RunState) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)
-	if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged) {
+	if Unreadable(err) {
 		state.Problems = append(state.Problems, err.Error())
 		return nil, nil
 	}
