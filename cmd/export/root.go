@@ -89,9 +89,8 @@ type section struct {
 func (a *app) commands() []section {
 	return []section{
 		{"Take snapshots", []*cobra.Command{a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
-		{"Inspect snapshots", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
-		{"Remove snapshots", []*cobra.Command{a.pruneCommand(), a.purgeCommand()}},
-		{"Other", []*cobra.Command{a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
+		{"Inspect snapshots", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.diffCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},
+		{"Other", []*cobra.Command{a.pruneCommand(), a.purgeCommand(), a.simulateCommand(), a.completionCommand(), a.versionCommand()}},
 	}
 }
 

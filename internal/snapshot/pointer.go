@@ -78,6 +78,13 @@ func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error
 	})
 }
 
+// FullBefore returns the published full snapshot of the last date before the run's, of equal service and scope, or nil.
+func (c Catalog) FullBefore(ctx context.Context, run *Manifest) (*Manifest, error) {
+	return c.newestFull(ctx, func(m *Manifest) bool {
+		return m.SnapshotDate < run.SnapshotDate && m.Covers(run.BaseURL, run.Parameters.Scope)
+	})
+}
+
 // FindEqual returns the published run of that kind, date, service and scope, or nil. Of several delta runs it returns
 // the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {

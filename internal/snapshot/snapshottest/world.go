@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,8 +90,12 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 			v, c := &batch.Cols[i], &table.Columns[i]
 			text, ok := r[c.Name]
 			switch {
-			case ok:
+			case ok && v.IsText():
 				v.AppendString(text)
+			case ok && c.Type == schemas.Int32:
+				v.AppendInt32(int32(number(text)))
+			case ok:
+				v.AppendInt64(number(text))
 			case !v.Required:
 				v.AppendNull()
 			default:
@@ -100,6 +105,15 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 		batch.N++
 	}
 	return batch
+}
+
+// number returns the value of a column of numbers or times.
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
 }
 
 // purgeDatasets returns the datasets of PurgeWorld.
@@ -147,7 +161,10 @@ func StageWorldTask(ctx context.Context, store sink.Store, plan *snapshot.Plan, 
 	}
 	asked := []string{""}
 	if !dataset.IsLookup() {
-		asked = []string{Gone, Stays}
+		asked = nil
+		for i := range plan.Schools {
+			asked = append(asked, plan.Schools[i].Bid)
+		}
 	}
 	for _, school := range asked {
 		n := int64(len(world[dataset.Tables[0].Name]))

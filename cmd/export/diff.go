@@ -1,0 +1,192 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// Values of --by.
+const (
+	bySchool   = "school"
+	byDistrict = "district"
+	byColumn   = "column"
+)
+
+// diffOptions holds the settings of diff.
+type diffOptions struct {
+	general
+	destination
+	from  string
+	to    string
+	runID string
+	with  string
+	by    string
+}
+
+func (a *app) diffCommand() *cobra.Command {
+	o := &diffOptions{}
+	cmd := newCommand(a, o, a.diff, "dest from to by run-id with config output", &cobra.Command{
+		Use:   "diff",
+		Short: "Compares two published snapshots",
+		Long: "Compares two published snapshots, table by table: how many rows are new, changed\n" +
+			"or gone, and why test results are gone. Only schools whose dataset is complete in\n" +
+			"both are compared. Without flags it compares the newest full snapshot with the one\n" +
+			"before.",
+		Example: "  growth-export diff --dest /data/growth\n" +
+			"  growth-export diff --from 2026-09-01 --to 2026-11-20 --by district",
+	})
+	o.destination.define(cmd)
+	which := group{cmd.Flags(), "What to compare"}
+	define(which, &o.from, "from", "DATE", "", parseDate, "the earlier snapshot")
+	which.shownDefault("from", "the one before --to")
+	define(which, &o.to, "to", "DATE", "", parseDate, "the later snapshot")
+	which.shownDefault("to", "the newest")
+	define(which, &o.runID, "run-id", "ID", "", parseRunID, "the later run, of any kind")
+	define(which, &o.with, "with", "ID", "", parseRunID, "the earlier run")
+	choose(which, &o.by, "by", "WHAT", "", []string{bySchool, byDistrict, byColumn}, "also count by school, district or column")
+	o.general.define(cmd)
+	return cmd
+}
+
+func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
+	which, err := from.choose("run-id", "to")
+	if err != nil {
+		return err
+	}
+	if (o.runID == "") != (o.with == "") || which == "run-id" && o.from != "" {
+		return usagef("name two dates (--from and --to) or two runs (--run-id and --with)")
+	}
+	store, err := a.existingStore(ctx, &o.destination, from)
+	if err != nil {
+		return err
+	}
+	var earlier, later *snapshot.Manifest
+	found, err := await(ctx, func() (*history.Difference, error) {
+		if earlier, later, err = snapshotsToCompare(ctx, store, o); err != nil {
+			return nil, err
+		}
+		return history.Diff(ctx, snapshot.At(store), earlier, later)
+	})
+	if err != nil && !errors.Is(err, pipeline.ErrUsage) {
+		return fmt.Errorf("compare snapshots at %s: %w", store, err)
+	}
+	if err != nil {
+		return err
+	}
+	value := struct {
+		*snapshot.Comparison
+		By map[string]map[string]*snapshot.TableComparison `json:"by,omitempty"`
+	}{&found.Comparison, nil}
+	if o.by == bySchool || o.by == byDistrict {
+		value.By = countsBy(found, o.by)
+	}
+	return writeOutput(a.stdout, o.output, value, diffText(found, later, o.by))
+}
+
+// snapshotsToCompare returns the manifests of the two selected snapshots.
+func snapshotsToCompare(ctx context.Context, store sink.Store, o *diffOptions) (earlier, later *snapshot.Manifest, err error) {
+	if o.runID != "" {
+		for _, run := range []struct {
+			manifest **snapshot.Manifest
+			id       string
+		}{{&earlier, o.with}, {&later, o.runID}} {
+			found, err := runsByID(ctx, store, []string{run.id})
+			if err != nil {
+				return nil, nil, err
+			}
+			*run.manifest = found[0]
+		}
+		return earlier, later, nil
+	}
+	if later, err = publishedRun(ctx, store, o.to, ""); err != nil {
+		return nil, nil, err
+	}
+	if o.from != "" {
+		earlier, err = publishedRun(ctx, store, o.from, "")
+	} else if earlier, err = snapshot.At(store).FullBefore(ctx, later); err == nil && earlier == nil {
+		err = usagef("there is no snapshot before %s with the same settings at %s: name the one to compare with, --from DATE",
+			later.SnapshotDate, store)
+	}
+	return earlier, later, err
+}
+
+// diffText describes what differs.
+func diffText(d *history.Difference, later *snapshot.Manifest, by string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
+		later.RunID, d.SnapshotDate, d.With, wording.Many(d.SchoolsCompared, "school"), wording.Count(d.SchoolsNotCompared))
+	writeCounts(&b, "", d.Tables, by == byColumn)
+	if by == bySchool || by == byDistrict {
+		counts := countsBy(d, by)
+		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			fmt.Fprintf(&b, "\n%s %s\n", by, cmp.Or(printable(name), "(none)"))
+			writeCounts(&b, "  ", counts[name], false)
+		}
+	}
+	return b.String()
+}
+
+// writeCounts writes a line for each table, in the order of declaration.
+func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.TableComparison, columns bool) {
+	_, positions := schemas.Positions()
+	for _, name := range slices.SortedFunc(maps.Keys(tables), func(x, y string) int { return cmp.Compare(positions[x], positions[y]) }) {
+		c := tables[name]
+		fmt.Fprintf(b, "%s%s: %s\n", indent, name, history.Describe(c))
+		if !columns {
+			continue
+		}
+		for _, column := range tableColumns(name) {
+			if n := c.ChangedColumns[column]; n > 0 {
+				fmt.Fprintf(b, "%s  %s: %s changed\n", indent, column, wording.Count(n))
+			}
+		}
+	}
+}
+
+// tableColumns returns the names of a table's columns in order.
+func tableColumns(name string) []string {
+	table, _, _ := schemas.FindTable(name)
+	names := make([]string, len(table.Columns))
+	for i := range table.Columns {
+		names[i] = table.Columns[i].Name
+	}
+	return names
+}
+
+// countsBy adds up what differs by school or district. Rows of the lookup tables belong to neither.
+func countsBy(d *history.Difference, by string) map[string]map[string]*snapshot.TableComparison {
+	sums := make(map[string]map[string]*snapshot.TableComparison)
+	for unit, tables := range d.Units {
+		name := unit.School
+		switch {
+		case unit == history.Unit{}, by == bySchool && unit.School == "":
+			continue
+		case by == byDistrict:
+			name = cmp.Or(unit.District, d.Districts[unit.School])
+		}
+		if sums[name] == nil {
+			sums[name] = make(map[string]*snapshot.TableComparison)
+		}
+		for table, counts := range tables {
+			if sums[name][table] == nil {
+				sums[name][table] = snapshot.NewTableComparison()
+			}
+			sums[name][table].Add(counts)
+		}
+	}
+	return sums
+}

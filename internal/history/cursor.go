@@ -1,0 +1,122 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sort"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// source yields the rows of a table in sort order, in batches, until io.EOF. It appends them to a batch, which has no
+// order, and returns it. If that batch is empty it may return another one, which stays valid until the next call.
+type source func(to *rows.Batch) (*rows.Batch, error)
+
+// cursor reads rows unit by unit. A unit is a school, a district in district_schools, or a whole lookup table.
+type cursor struct {
+	next  source
+	unit  int // the column whose value names the unit; -1 if the table is one unit
+	batch *rows.Batch
+	at    int // the first unread row, in the batch's order
+	ended bool
+	// own are two batches in turn, so that unread rows can be moved from one to the other.
+	own [2]*rows.Batch
+}
+
+func newCursor(table *schemas.Table, next source) *cursor {
+	c := &cursor{next: next, unit: unitColumn(table)}
+	for i := range c.own {
+		c.own[i] = rows.New(table)
+	}
+	c.batch = c.own[0]
+	return c
+}
+
+// unitColumn returns the position of the column that names a row's unit, or -1.
+func unitColumn(table *schemas.Table) int {
+	if at := table.Column("requested_school_bid"); at >= 0 {
+		return at
+	}
+	return table.Column("requested_district_bid")
+}
+
+// more makes more rows available behind the unread ones. At the end it sets ended.
+func (c *cursor) more() error {
+	joined := c.own[0]
+	if joined == c.batch {
+		joined = c.own[1]
+	}
+	joined.Reset()
+	joined.AppendRows(c.batch, c.at, c.batch.Len())
+	unread := joined.N
+	batch, err := c.next(joined)
+	switch {
+	case errors.Is(err, io.EOF):
+		c.ended = true
+	case err != nil:
+		return err
+	case unread > 0 && batch != joined:
+		return errors.New("the source lost unread rows")
+	default:
+		c.batch, c.at = batch, 0
+	}
+	return nil
+}
+
+// seek skips the rows of the units before the named one.
+func (c *cursor) seek(unit []byte) error {
+	for c.unit >= 0 {
+		c.at += sort.Search(c.batch.Len()-c.at, func(i int) bool { return bytes.Compare(c.unitOf(c.at+i), unit) >= 0 })
+		if c.at < c.batch.Len() || c.ended {
+			return nil
+		}
+		if err := c.more(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end returns the end of the available rows of the unit, and whether these are all that remain of it.
+func (c *cursor) end(unit []byte) (end int, complete bool) {
+	n := c.batch.Len()
+	if c.unit < 0 || c.at == n || bytes.Equal(c.unitOf(n-1), unit) {
+		return n, c.ended
+	}
+	return c.at + sort.Search(n-c.at, func(i int) bool { return bytes.Compare(c.unitOf(c.at+i), unit) > 0 }), true
+}
+
+// unitOf returns the unit of the i-th row.
+func (c *cursor) unitOf(i int) []byte { return c.batch.Cols[c.unit].Text(c.batch.Row(i)) }
+
+// group returns the end of the first group of rows that the unit still has, which is c.at if it has none. The rows of a
+// group are equal in the columns given.
+func (c *cursor) group(unit []byte, columns []int) (int, error) {
+	for {
+		end, complete := c.end(unit)
+		g := c.at
+		for g < end && (g == c.at || c.sameGroup(g-1, columns)) {
+			g++
+		}
+		if g < end || complete {
+			return g, nil
+		}
+		if err := c.more(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// sameGroup reports whether row i and the next are equal in the columns given.
+func (c *cursor) sameGroup(i int, columns []int) bool {
+	a, b := c.batch.Row(i), c.batch.Row(i+1)
+	for _, column := range columns {
+		v := &c.batch.Cols[column]
+		if rows.Compare(v, a, v, b) != 0 {
+			return false
+		}
+	}
+	return true
+}

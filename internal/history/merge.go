@@ -1,0 +1,260 @@
+package history
+
+import (
+	"slices"
+	"sort"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// visitor is called with the outcome for every row of two units. A range of rows is in the order of its batch, and both
+// batches are valid only during the call.
+type visitor interface {
+	// same is called for n equal rows from i and j on.
+	same(from *rows.Batch, i int, to *rows.Batch, j, n int) error
+	// changed is called for two versions of one identity.
+	changed(from *rows.Batch, i int, to *rows.Batch, j int) error
+	// removed is called for a row that only from has. parentStands is set if rows of the same key remain or begin.
+	removed(from *rows.Batch, i int, parentStands bool) error
+	added(to *rows.Batch, j int) error
+}
+
+// merger compares the rows of a table, unit by unit.
+type merger struct {
+	table *schemas.Table
+	// group are the columns whose values a group of rows shares: the key without the unit and the ordinal.
+	group []int
+	// values are the columns that are compared: all but the ordinal and those that one side lacks.
+	values []int
+	// lacking are the columns that one side lacks. Where the other side has a value in one of them, _extra is not
+	// compared, because the older side may hold that value there.
+	lacking []int
+	extra   int
+	child   bool
+	block   int // rows to compare at once
+	visit   visitor
+}
+
+// newMerger returns a merger of a table. One of the sides may lack some columns, which are null there.
+func newMerger(table *schemas.Table, lacking []int, visit visitor) *merger {
+	m := &merger{table: table, lacking: lacking, extra: table.Column("_extra"), block: minBlock, visit: visit}
+	unit, ordinal := unitColumn(table), ordinalColumn(table)
+	m.child = ordinal >= 0
+	for _, column := range table.KeyColumns() {
+		if column != unit && column != ordinal {
+			m.group = append(m.group, column)
+		}
+	}
+	for column := range table.Columns {
+		if column != ordinal && !slices.Contains(lacking, column) && (len(lacking) == 0 || column != m.extra) {
+			m.values = append(m.values, column)
+		}
+	}
+	return m
+}
+
+// ordinalColumn returns the position of the column that counts the elements of a record's array, or -1.
+func ordinalColumn(table *schemas.Table) int {
+	return slices.IndexFunc(table.Columns, func(c schemas.Column) bool { return c.Source == schemas.SourceOrdinal })
+}
+
+// unit compares the rows of one unit.
+func (m *merger) unit(from, to *cursor, name []byte) error {
+	if err := from.seek(name); err != nil {
+		return err
+	}
+	if err := to.seek(name); err != nil {
+		return err
+	}
+	for {
+		if n := m.equalGroups(from, to, name); n > 0 {
+			if err := m.visit.same(from.batch, from.at, to.batch, to.at, n); err != nil {
+				return err
+			}
+			from.at, to.at = from.at+n, to.at+n
+			continue
+		}
+		i, err := from.group(name, m.group)
+		if err != nil {
+			return err
+		}
+		j, err := to.group(name, m.group)
+		if err != nil {
+			return err
+		}
+		if i == from.at && j == to.at {
+			return nil
+		}
+		if err := m.groups(from, i, to, j); err != nil {
+			return err
+		}
+	}
+}
+
+// groups compares the first groups of both sides, or passes over the one that sorts first.
+func (m *merger) groups(from *cursor, i int, to *cursor, j int) error {
+	var order int
+	switch {
+	case i == from.at:
+		order = 1
+	case j == to.at:
+		order = -1
+	default:
+		order = m.compare(m.group, from.batch, from.batch.Row(from.at), to.batch, to.batch.Row(to.at))
+	}
+	var err error
+	switch {
+	case order < 0:
+		for ; from.at < i && err == nil; from.at++ {
+			err = m.visit.removed(from.batch, from.at, false)
+		}
+	case order > 0:
+		for ; to.at < j && err == nil; to.at++ {
+			err = m.visit.added(to.batch, to.at)
+		}
+	default:
+		err = m.match(from.batch, span(from.at, i), to.batch, span(to.at, j))
+		from.at, to.at = i, j
+	}
+	return err
+}
+
+// span returns the numbers from i up to j.
+func span(i, j int) []int {
+	numbers := make([]int, j-i)
+	for k := range numbers {
+		numbers[k] = i + k
+	}
+	return numbers
+}
+
+// match pairs the equal rows of two groups with the same key. Of the others it pairs those that have an identity.
+func (m *merger) match(from *rows.Batch, old []int, to *rows.Batch, current []int) error {
+	identified := !m.child && m.complete(from, from.Row(old[0]))
+	if len(old) > 1 || len(current) > 1 {
+		m.sort(from, old)
+		m.sort(to, current)
+	}
+	var ended, begun []int
+	for len(old) > 0 && len(current) > 0 {
+		switch order := m.compareValues(from, old[0], to, current[0]); {
+		case order < 0:
+			ended, old = append(ended, old[0]), old[1:]
+		case order > 0:
+			begun, current = append(begun, current[0]), current[1:]
+		case len(m.lacking) > 0 && m.extraDiffers(from, from.Row(old[0]), to, to.Row(current[0])):
+			ended, old = append(ended, old[0]), old[1:]
+			begun, current = append(begun, current[0]), current[1:]
+		default:
+			if err := m.visit.same(from, old[0], to, current[0], 1); err != nil {
+				return err
+			}
+			old, current = old[1:], current[1:]
+		}
+	}
+	ended, begun = append(ended, old...), append(begun, current...)
+	for identified && len(ended) > 0 && len(begun) > 0 {
+		if err := m.visit.changed(from, ended[0], to, begun[0]); err != nil {
+			return err
+		}
+		ended, begun = ended[1:], begun[1:]
+	}
+	for _, i := range ended {
+		if err := m.visit.removed(from, i, m.child); err != nil {
+			return err
+		}
+	}
+	for _, j := range begun {
+		if err := m.visit.added(to, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete reports whether every key column of a row has a value: neither null nor an empty text.
+func (m *merger) complete(b *rows.Batch, row int) bool {
+	for _, column := range m.group {
+		v := &b.Cols[column]
+		if v.Null(row) || v.IsText() && len(v.Text(row)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sort orders rows by the values that are compared. Equal rows keep their order.
+func (m *merger) sort(b *rows.Batch, numbers []int) {
+	sort.SliceStable(numbers, func(x, y int) bool { return m.compareValues(b, numbers[x], b, numbers[y]) < 0 })
+}
+
+// compareValues compares the i-th row of a with the j-th of b by the values that are compared.
+func (m *merger) compareValues(a *rows.Batch, i int, b *rows.Batch, j int) int {
+	return m.compare(m.values, a, a.Row(i), b, b.Row(j))
+}
+
+func (m *merger) compare(columns []int, a *rows.Batch, i int, b *rows.Batch, j int) int {
+	for _, column := range columns {
+		if order := rows.Compare(&a.Cols[column], i, &b.Cols[column], j); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+// minBlock and maxBlock bound the number of rows that are compared at once, column by column. A block doubles while the
+// rows are equal, so that few rows are compared again after one that differs.
+const (
+	minBlock = 8
+	maxBlock = 512
+)
+
+// equalGroups returns how many of the next rows are equal on both sides and form whole groups.
+func (m *merger) equalGroups(from, to *cursor, name []byte) int {
+	if len(m.lacking) > 0 {
+		return 0
+	}
+	endFrom, wholeFrom := from.end(name)
+	endTo, wholeTo := to.end(name)
+	n := min(endFrom-from.at, endTo-to.at, m.block)
+	all := n
+	for _, column := range m.values {
+		if n == 0 {
+			m.block = minBlock
+			return 0
+		}
+		n = rows.EqualPrefix(from.batch, to.batch, column, from.at, to.at, n)
+	}
+	m.block = minBlock
+	if n == all {
+		m.block = min(2*all, maxBlock)
+	}
+	if n == 0 || m.groupEnds(from, from.at+n, endFrom, wholeFrom) && m.groupEnds(to, to.at+n, endTo, wholeTo) {
+		return n
+	}
+	n-- // the last group may go on
+	for n > 0 && from.sameGroup(from.at+n-1, m.group) {
+		n--
+	}
+	return n
+}
+
+// groupEnds reports whether a group is known to end before row i of the available rows, which end at end and may be all
+// of the unit.
+func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
+	if i == end {
+		return whole
+	}
+	return !c.sameGroup(i-1, m.group)
+}
+
+// extraDiffers compares the values without a column, unless one side has a value in a column that the other side lacks.
+func (m *merger) extraDiffers(a *rows.Batch, i int, b *rows.Batch, j int) bool {
+	for _, column := range m.lacking {
+		if !a.Cols[column].Null(i) || !b.Cols[column].Null(j) {
+			return false
+		}
+	}
+	return m.extra >= 0 && rows.Compare(&a.Cols[m.extra], i, &b.Cols[m.extra], j) != 0
+}

@@ -1,0 +1,124 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// unexplained collects removed test results until a scan of the later snapshot can tell why they are gone.
+type unexplained struct {
+	later *side
+	// columns of test_results
+	bid, student, subject, start, end int
+	// aged is the time, in microseconds, before which a result is older than a year.
+	aged int64
+	list []*candidate
+}
+
+// maxUnexplained is how many removed results are explained at once: about 100 MB.
+const maxUnexplained = 200_000
+
+func newUnexplained(later *side) (*unexplained, error) {
+	date, err := time.Parse(time.DateOnly, later.manifest.SnapshotDate)
+	if err != nil {
+		return nil, err
+	}
+	table := tableOf(resultsTable)
+	return &unexplained{
+		later: later, bid: table.Column("test_result_bid"), student: table.Column("student_bid"), subject: table.Column("subject_area"),
+		start: table.Column("administration_start_date_time"), end: table.Column("administration_end_date_time"),
+		aged: YearBefore(date).UnixMicro(),
+	}, nil
+}
+
+// YearBefore returns midnight UTC of the same day one year earlier; of 29 February, 28 February.
+func YearBefore(day time.Time) time.Time {
+	year, month, date := day.UTC().Date()
+	if month == time.February && date == 29 {
+		date = 28
+	}
+	return time.Date(year-1, month, date, 0, 0, 0, 0, time.UTC)
+}
+
+// add collects a removed result.
+func (u *unexplained) add(c *candidate, b *rows.Batch, row int) {
+	c.bid, c.hasBid = value(b, u.bid, row)
+	var student, subject bool
+	c.student, student = value(b, u.student, row)
+	c.subject, subject = value(b, u.subject, row)
+	c.hasPair = student && subject
+	for _, column := range []int{u.end, u.start} {
+		if times := &b.Cols[column]; !times.Null(row) {
+			c.agedOut = times.I64[row] < u.aged
+			break
+		}
+	}
+	u.list = append(u.list, c)
+}
+
+// pair is a student and a subject, or a school and a student.
+type pair [2]string
+
+// explain adds the reason of every collected result to its counts.
+func (u *unexplained) explain(ctx context.Context) error {
+	if len(u.list) == 0 {
+		return nil
+	}
+	elsewhere, pairs, roster := make(map[string]bool), make(map[pair]bool), make(map[pair]bool)
+	for _, c := range u.list {
+		if c.hasBid {
+			elsewhere[c.bid] = false
+		}
+		if c.hasPair {
+			pairs[pair{c.student, c.subject}] = false
+		}
+		roster[pair{c.unit, c.student}] = false
+	}
+	err := u.later.scan(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
+		if bid, ok := value(b, 0, row); ok {
+			mark(elsewhere, bid)
+		}
+		student, _ := value(b, 1, row)
+		subject, _ := value(b, 2, row)
+		mark(pairs, pair{student, subject})
+	}, "test_result_bid", "student_bid", "subject_area")
+	if err != nil {
+		return err
+	}
+	err = u.later.scan(ctx, tableOf("students"), func(b *rows.Batch, row int) {
+		school, _ := value(b, 0, row)
+		student, _ := value(b, 1, row)
+		mark(roster, pair{school, student})
+	}, "requested_school_bid", "student_bid")
+	if err != nil {
+		return err
+	}
+	for _, c := range u.list {
+		reason := snapshot.Unexplained
+		switch {
+		case c.hasBid && elsewhere[c.bid]:
+			reason = snapshot.Moved
+		case c.hasPair && pairs[pair{c.student, c.subject}]:
+			reason = snapshot.Superseded
+		case c.agedOut:
+			reason = snapshot.AgedOut
+		case c.student != "" && u.later.covers("students", c.unit) && !roster[pair{c.unit, c.student}]:
+			reason = snapshot.LeftRoster
+		}
+		for counts, n := range c.rows {
+			counts.Because[reason] += n
+		}
+	}
+	u.list = nil
+	return nil
+}
+
+// mark sets a key that is in the set of those looked for.
+func mark[K comparable](found map[K]bool, key K) {
+	if _, wanted := found[key]; wanted {
+		found[key] = true
+	}
+}

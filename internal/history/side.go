@@ -1,0 +1,236 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// side is one of two snapshots that are compared.
+type side struct {
+	catalog  snapshot.Catalog
+	manifest *snapshot.Manifest
+	plan     *snapshot.Plan
+	// buckets are the buckets of the schools.
+	buckets map[string]int
+	// complete holds what the ledger calls ok: a dataset of a school or district, or a whole lookup dataset.
+	complete map[coverage]bool
+	files    map[string]map[int]sink.File // by table and bucket
+}
+
+// coverage is a dataset and the school or district it was asked for.
+type coverage struct{ dataset, unit string }
+
+func openSide(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) (*side, error) {
+	plan, err := catalog.ReadPlan(ctx, manifest.RunID)
+	if err != nil {
+		return nil, err
+	}
+	s := &side{
+		catalog: catalog, manifest: manifest, plan: plan, buckets: make(map[string]int), complete: make(map[coverage]bool),
+		files: make(map[string]map[int]sink.File),
+	}
+	for _, bucket := range plan.Buckets {
+		for _, school := range plan.Schools[bucket.First:bucket.End] {
+			s.buckets[school.Bid] = bucket.Index
+		}
+	}
+	err = catalog.ReadLedger(ctx, manifest.RunID, func(row *snapshot.LedgerRow) {
+		if row.Status == snapshot.StatusOK {
+			s.complete[coverage{row.Dataset, row.SchoolBid + row.DistrictBid}] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for name, table := range manifest.Tables {
+		s.files[name] = make(map[int]sink.File, len(table.Files))
+		for _, file := range table.Files {
+			bucket, err := bucketOf(file.Path)
+			if err != nil {
+				return nil, err
+			}
+			s.files[name][bucket] = file
+		}
+	}
+	return s, nil
+}
+
+// bucketOf returns the bucket that a data file's name starts with: part-0012-...
+func bucketOf(path string) (int, error) {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	number, _, _ := strings.Cut(strings.TrimPrefix(name, "part-"), "-")
+	bucket, err := strconv.Atoi(number)
+	if err != nil {
+		return 0, fmt.Errorf("the name of %s does not start with part- and a bucket", path)
+	}
+	return bucket, nil
+}
+
+// covers reports whether everything of a dataset was read for a school or district.
+func (s *side) covers(dataset, unit string) bool { return s.complete[coverage{dataset, unit}] }
+
+// reader reads a table of a snapshot, unit by unit. It opens one file at a time, and reads on from the unit before if it
+// can.
+type reader struct {
+	side    *side
+	table   *schemas.Table
+	cursor  *cursor
+	bucket  int
+	last    string // the unit read last
+	lacking []int  // columns that the open file lacks
+
+	object sink.Object
+	file   *parquetfile.Reader
+	// narrow holds rows of a file that lacks columns.
+	narrow *rows.Batch
+}
+
+// noBucket is the bucket of a reader that has no file open.
+const noBucket = -1
+
+func (s *side) reader(table *schemas.Table) *reader {
+	return &reader{side: s, table: table, bucket: noBucket}
+}
+
+// unit returns a cursor on the rows of a unit of a bucket.
+func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, error) {
+	if bucket == r.bucket && unit >= r.last {
+		r.last = unit
+		return r.cursor, nil
+	}
+	if err := r.close(); err != nil {
+		return nil, err
+	}
+	r.bucket, r.last, r.lacking = bucket, unit, nil
+	next := func(*rows.Batch) (*rows.Batch, error) { return nil, io.EOF }
+	if file, ok := r.side.files[r.table.Name][bucket]; ok {
+		if err := r.open(ctx, file); err != nil {
+			return nil, fmt.Errorf("read %s: %w", file.Path, err)
+		}
+		next = func(to *rows.Batch) (*rows.Batch, error) {
+			if err := r.read(to); err != nil {
+				if !errors.Is(err, io.EOF) {
+					err = fmt.Errorf("read %s: %w", file.Path, err)
+				}
+				return nil, err
+			}
+			return to, ctx.Err()
+		}
+	}
+	r.cursor = newCursor(r.table, next)
+	return r.cursor, nil
+}
+
+func (r *reader) open(ctx context.Context, file sink.File) (err error) {
+	if r.object, err = r.side.catalog.Open(ctx, file.Path); err != nil {
+		return err
+	}
+	if r.object.Size() != file.Bytes {
+		return fmt.Errorf("it has %d bytes, its manifest says %d: run verify", r.object.Size(), file.Bytes)
+	}
+	stored, err := parquetfile.TableOf(r.object, file.Bytes)
+	if err != nil {
+		return err
+	}
+	wanted := r.table
+	for i := range r.table.Columns {
+		if column := &r.table.Columns[i]; stored.Column(column.Name) < 0 {
+			if column.Required {
+				return fmt.Errorf("it has no column %s", column.Name)
+			}
+			r.lacking = append(r.lacking, i)
+		}
+	}
+	if len(r.lacking) > 0 {
+		wanted = &schemas.Table{Name: r.table.Name}
+		for i, column := range r.table.Columns {
+			if !slices.Contains(r.lacking, i) {
+				wanted.Columns = append(wanted.Columns, column)
+			}
+		}
+		r.narrow = rows.New(wanted)
+	}
+	r.file, err = parquetfile.NewReader(r.object, file.Bytes, wanted)
+	return err
+}
+
+// read appends the rows of the next page. Columns that the file lacks are null.
+func (r *reader) read(to *rows.Batch) error {
+	if len(r.lacking) == 0 {
+		return r.file.Read(to)
+	}
+	r.narrow.Reset()
+	if err := r.file.Read(r.narrow); err != nil {
+		return err
+	}
+	for i := range to.Cols {
+		from := r.narrow.Table.Column(r.table.Columns[i].Name)
+		for row := range r.narrow.N {
+			if from < 0 {
+				to.Cols[i].AppendNull()
+			} else {
+				to.Cols[i].AppendRow(&r.narrow.Cols[from], row)
+			}
+		}
+	}
+	to.N += r.narrow.N
+	return nil
+}
+
+// close closes the open file.
+func (r *reader) close() error {
+	var errs []error
+	if r.file != nil {
+		errs = append(errs, r.file.Close())
+	}
+	if r.object != nil {
+		errs = append(errs, r.object.Close())
+	}
+	r.file, r.object, r.bucket = nil, nil, noBucket
+	return errors.Join(errs...)
+}
+
+// scan passes every row of some columns of a table to use.
+func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.Batch, row int), columns ...string) error {
+	some := snapshot.SelectColumns(table, columns...)
+	for _, file := range s.manifest.Tables[table.Name].Files {
+		err := func() (err error) {
+			object, err := s.catalog.Open(ctx, file.Path)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, object.Close()) }()
+			return snapshot.ReadRows(object, file.Bytes, some, func(b *rows.Batch) error {
+				for row := range b.N {
+					use(b, row)
+				}
+				return ctx.Err()
+			})
+		}()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file.Path, err)
+		}
+	}
+	return nil
+}
+
+// value returns a text of a row, and whether it has one: neither null nor empty.
+func value(b *rows.Batch, column, row int) (string, bool) {
+	v := &b.Cols[column]
+	if v.Null(row) {
+		return "", false
+	}
+	text := v.Text(row)
+	return string(text), len(text) > 0
+}
