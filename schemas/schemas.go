@@ -84,6 +84,10 @@ type Column struct {
 	Refers string
 }
 
+// HasBloomFilter reports whether files have a Bloom filter of the column, for queries about one person. Files are sorted
+// by school first, so the bounds of such a column exclude few rows.
+func (c *Column) HasBloomFilter() bool { return c.Class == ID && c.Type == String }
+
 // Table is one Parquet table.
 type Table struct {
 	Name string

@@ -20,8 +20,8 @@ type dataFile struct {
 	table *schemas.Table
 }
 
-// openDataFile opens a file. A column that is declared has the declared type where both are text, so that JSON is known
-// as such.
+// openDataFile opens a file. A column that is declared has the declared class, and the declared type where both are
+// text, so that JSON is known as such.
 func openDataFile(ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table) (*dataFile, error) {
 	object, err := catalog.Open(ctx, path)
 	if err != nil {
@@ -33,7 +33,11 @@ func openDataFile(ctx context.Context, catalog snapshot.Catalog, path string, de
 	}
 	for i := range table.Columns {
 		at := declared.Column(table.Columns[i].Name)
-		if at >= 0 && isText(&table.Columns[i]) && isText(&declared.Columns[at]) {
+		if at < 0 {
+			continue
+		}
+		table.Columns[i].Class = declared.Columns[at].Class
+		if isText(&table.Columns[i]) && isText(&declared.Columns[at]) {
 			table.Columns[i].Type = declared.Columns[at].Type
 		}
 	}

@@ -30,6 +30,8 @@ type column struct {
 	dict    dictionary
 	dictUse dictUse
 	coded   int // number of values coded by the dictionary
+
+	bloom bloomFilter // not used unless the column identifies a person
 }
 
 type dictUse uint8
@@ -51,8 +53,11 @@ type page struct {
 	bounds   bounds
 }
 
-func (c *column) setColumn(def *schemas.Column) {
+func (c *column) setColumn(def *schemas.Column, maxRows int) {
 	c.def = def
+	if def.HasBloomFilter() {
+		c.bloom.setRows(maxRows)
+	}
 	if c.arena == nil {
 		c.arena = make([]byte, 0, 1024)
 	}
@@ -63,6 +68,7 @@ func (c *column) reset() {
 	c.pages, c.arena = c.pages[:0], c.arena[:0]
 	c.dict.reset()
 	c.dictUse, c.coded = dictUndecided, 0
+	c.bloom.reset()
 }
 
 func (c *column) isText() bool { return c.def.Type == schemas.String || c.def.Type == schemas.JSON }

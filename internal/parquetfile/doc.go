@@ -13,8 +13,8 @@
 //   - checks the sort order that the footer declares
 //   - keeps the bytes of files stable: a test pins them, and no library version is part of them.
 //
-// The price is about 1,150 lines: column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go, footer.go and
-// metadata.go, which repeats some of the library's structs to add or omit members.
+// The price is about 1,250 lines: column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go, bloom.go,
+// footer.go and metadata.go, which repeats some of the library's structs to add or omit members.
 //
 // thrift.go checks metadata before the library decodes it: the library allocates as many elements as a list claims to
 // have, so a few damaged bytes could exhaust the memory. It can go when the library bounds its allocations.
@@ -29,10 +29,12 @@
 //   - Encodings by column and row group: a dictionary if it is smaller; otherwise DELTA_LENGTH_BYTE_ARRAY for texts,
 //     DELTA_BINARY_PACKED for whole numbers, dates and timestamps, PLAIN for doubles. Booleans are PLAIN. Not
 //     DELTA_BYTE_ARRAY: it would save zstd some work on the parents' ids of child tables, but readers of the Java
-//     library accept it only in files with a created_by that they can parse (PARQUET-246). Ours is parsed since it
-//     reads "version 1", but using it changes the bytes of every file and so needs a new version.
+//     library accept it only in files with a created_by that they can parse (PARQUET-246).
 //   - Statistics per column chunk and per page (the page index), texts cut to 64 bytes; the sort order as sorting
 //     columns.
+//   - A Bloom filter per row group of each column that identifies a person, for lookups: rows are sorted by school, so
+//     bounds do not exclude anything. It holds hashes of all of the column's values and is as sensitive as they are. Its
+//     size is the smallest power of two with room for the row group's distinct values.
 //   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
 //     metadata, time, or library version.
 //

@@ -12,17 +12,18 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// footer collects the page indexes and the file's metadata, which follow the row groups.
+// footer collects the page indexes, the Bloom filters and the file's metadata, which follow the row groups.
 type footer struct {
 	meta fileMetaData
-	// The encoded indexes of all column chunks, in the order of the chunks. Until finish, a chunk's index offsets are
-	// relative to these buffers.
-	columnIndexes, offsetIndexes bytes.Buffer
+	// The encoded indexes and filters of all column chunks, in the order of the chunks. Until finish, a chunk's offsets
+	// of them are relative to these buffers.
+	columnIndexes, offsetIndexes, bloomFilters bytes.Buffer
 }
 
 func (f *footer) reset(table *schemas.Table) {
 	f.columnIndexes.Reset()
 	f.offsetIndexes.Reset()
+	f.bloomFilters.Reset()
 	groups := f.meta.RowGroups[:0]
 	f.meta = fileMetaData{
 		Version:      2,
@@ -80,6 +81,14 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 	}
 	chunk.OffsetIndexLength = int32(int64(f.offsetIndexes.Len()) - chunk.OffsetIndexOffset)
 
+	if c.bloom.used {
+		meta.BloomFilterOffset = int64(f.bloomFilters.Len())
+		if err := c.appendBloom(&f.bloomFilters); err != nil {
+			return err
+		}
+		meta.BloomFilterLength = int32(int64(f.bloomFilters.Len()) - meta.BloomFilterOffset)
+	}
+
 	group.Columns = append(group.Columns, chunk)
 	group.TotalByteSize += meta.TotalUncompressedSize
 	group.TotalCompressedSize += meta.TotalCompressedSize
@@ -89,6 +98,7 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 // finish returns the end of the file, from the end of the row groups, a file offset, on.
 func (f *footer) finish(offset, rows int64) ([]byte, error) {
 	offsetIndexes := offset + int64(f.columnIndexes.Len())
+	bloomFilters := offsetIndexes + int64(f.offsetIndexes.Len())
 	for i := range f.meta.RowGroups {
 		for j := range f.meta.RowGroups[i].Columns {
 			chunk := &f.meta.RowGroups[i].Columns[j]
@@ -96,10 +106,14 @@ func (f *footer) finish(offset, rows int64) ([]byte, error) {
 				chunk.ColumnIndexOffset += offset
 			}
 			chunk.OffsetIndexOffset += offsetIndexes
+			if chunk.MetaData.BloomFilterLength > 0 {
+				chunk.MetaData.BloomFilterOffset += bloomFilters
+			}
 		}
 	}
 	f.meta.NumRows = rows
 	f.columnIndexes.Write(f.offsetIndexes.Bytes())
+	f.columnIndexes.Write(f.bloomFilters.Bytes())
 	at := f.columnIndexes.Len()
 	if err := encodeThrift(&f.columnIndexes, &f.meta); err != nil {
 		return nil, fmt.Errorf("encode footer: %w", err)

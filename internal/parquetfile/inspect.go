@@ -123,6 +123,9 @@ func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows i
 		first = meta.DictionaryPageOffset
 	}
 	end := first + meta.TotalCompressedSize
+	if b, n := meta.BloomFilterOffset, int64(meta.BloomFilterLength); b < 0 || n < 0 || b > size-n {
+		return 0, fmt.Errorf("a Bloom filter of %d bytes at %d in a file of %d", n, b, size)
+	}
 	if first != at || meta.DataPageOffset < first || end <= meta.DataPageOffset || end > size {
 		return 0, fmt.Errorf("pages from %d to %d, expected from %d", first, end, at)
 	}

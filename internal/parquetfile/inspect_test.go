@@ -30,7 +30,7 @@ func TestInspect(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, c.rows, info.Rows)
 		require.Equal(t, c.groups, info.RowGroups)
-		require.Equal(t, "growth-export version 1", info.CreatedBy)
+		require.Equal(t, "growth-export version 2", info.CreatedBy)
 		require.Len(t, info.Columns, len(everyType().Columns))
 		require.Equal(t, []string{"id", "requested_school_bid", "ordinal", "few_string"}, info.Columns[:4])
 	}
@@ -102,6 +102,9 @@ func TestInspectFooterThatLies(t *testing.T) {
 		}},
 		{"an index beyond the end", "row group 0, column id: read column index: 1000000000 bytes at", func(m *fileMetaData) {
 			m.RowGroups[0].Columns[0].ColumnIndexLength = 1e9
+		}},
+		{"a Bloom filter beyond the end", "row group 0, column many_string: a Bloom filter of 1000000000 bytes at", func(m *fileMetaData) {
+			m.RowGroups[0].Columns[everyType().Column("many_string")].MetaData.BloomFilterLength = 1e9
 		}},
 		{"an index of another", "row group 2, column id: read offset index", func(m *fileMetaData) {
 			m.RowGroups[2].Columns[0].OffsetIndexOffset = m.RowGroups[2].Columns[0].ColumnIndexOffset

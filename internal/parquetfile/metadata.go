@@ -49,6 +49,8 @@ type columnMetaData struct {
 	DictionaryPageOffset  int64                                  `thrift:"11,optional"`
 	Statistics            statistics                             `thrift:"12,optional,writezero"`
 	EncodingStats         thrift.Slice[format.PageEncodingStats] `thrift:"13,optional"`
+	BloomFilterOffset     int64                                  `thrift:"14,optional"`
+	BloomFilterLength     int32                                  `thrift:"15,optional"`
 }
 
 type columnChunk struct {

@@ -33,9 +33,9 @@ func everyType() *schemas.Table {
 	} {
 		t.Columns = append(t.Columns,
 			schemas.Column{Name: "few_" + kind.String(), Type: kind},
-			schemas.Column{Name: "many_" + kind.String(), Type: kind},
+			schemas.Column{Name: "many_" + kind.String(), Type: kind, Class: schemas.ID},
 			schemas.Column{Name: "must_" + kind.String(), Type: kind, Required: true},
-			schemas.Column{Name: "null_" + kind.String(), Type: kind})
+			schemas.Column{Name: "null_" + kind.String(), Type: kind, Class: schemas.ID})
 	}
 	return t
 }

@@ -45,6 +45,7 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 		e.ints32 = append(e.ints32, int32(end-start))
 		start = end
 	}
+	c.addToBloom(v.Data, ends, 0)
 	var err error
 	if e.values, err = new(delta.BinaryPackedEncoding).EncodeInt32(e.values, e.ints32); err != nil {
 		return 0, bounds{}, fmt.Errorf("encode lengths: %w", err)
@@ -67,6 +68,7 @@ func (c *column) encodeTextCodes(data []byte, ends []uint32, e *encoder) (b boun
 		c.dict.truncate(had)
 		return bounds{}, false, nil
 	}
+	c.addToBloom(c.dict.data, c.dict.ends, had)
 	c.addCoded(n)
 	e.raw = append(e.raw, e.values...)
 	least, greatest := c.dict.boundsOfTexts()

@@ -13,7 +13,7 @@ import (
 )
 
 // CreatedBy is the created_by of every file. Its version is the only version that the bytes of a data file depend on.
-const CreatedBy = "growth-export version 1"
+const CreatedBy = "growth-export version 2"
 
 const (
 	defaultRowGroupRows  = 131072
@@ -100,7 +100,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 		w.table = table
 		w.columns = resize(w.columns, len(table.Columns))
 		for i := range w.columns {
-			w.columns[i].setColumn(&table.Columns[i])
+			w.columns[i].setColumn(&table.Columns[i], w.opts.RowGroupRows)
 		}
 	}
 	for i := range w.columns {
@@ -227,7 +227,7 @@ func (w *Writer) flushGroup() {
 			return
 		}
 		if err := w.footer.addChunk(group, c, w.offset, len(dict)); err != nil {
-			w.err = fmt.Errorf("encode page index of table %s, column %s: %w", w.table.Name, c.def.Name, err)
+			w.err = fmt.Errorf("encode indexes of table %s, column %s: %w", w.table.Name, c.def.Name, err)
 			return
 		}
 		w.write(dict)

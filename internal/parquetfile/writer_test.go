@@ -248,5 +248,5 @@ func TestFormatIsPinned(t *testing.T) {
 	table := everyType()
 	all := randomRows(rand.New(rand.NewPCG(1, 2)), table, 3000)
 	file := write(t, table, all, Options{PageRows: 1200, RowGroupRows: 2500})
-	require.Equal(t, "b99f8cd501f8988b212754277ea718a3bd8b332341acd18e9d1c3541d09fea70", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
+	require.Equal(t, "93440acf62eea2974eb1bfbe114d0cc8a48fb91113f54f7bd3c4b5758ef88d61", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
 }

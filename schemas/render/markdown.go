@@ -26,7 +26,8 @@ see the hive partition column ` + "`snapshot_date`" + ` (date) and, in the table
   the array; ` + "`*`" + ` unknown members and values that do not fit.
 - **class**: the privacy class, which says what the column reveals about a person: ` + "`none`" + `; ` + "`id`" + `, an identifier of a student or an
   educator; ` + "`record`" + `, an identifier of a record about one person; ` + "`direct`" + `, a name; ` + "`birth`" + `, a date of birth; ` + "`grade`" + `; ` + "`text`" + `, free
-  text that may contain a name; ` + "`trait`" + `, gender or ethnicity; ` + "`score`" + `, a result; ` + "`extra`" + `, anything.
+  text that may contain a name; ` + "`trait`" + `, gender or ethnicity; ` + "`score`" + `, a result; ` + "`extra`" + `, anything. Files have Bloom filters of the columns of class ` + "`id`" + `, so that
+  queries for one person skip most row groups. The filters hold hashes of the identifiers.
 - **meaning** ends with how reliable it is: a section of the *specification*, the vendor's documentation, which
   [docs/service.md](../../docs/service.md) describes; *Observed*, seen by public clients of the service but not documented;
   *Presumed*, inferred from the service's other records.
