@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
@@ -32,9 +31,6 @@ func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school snap
 	calls, err := f.feed(ctx, d, r, school)
 	if err != nil || r.ledger.Status != snapshot.StatusOK {
 		return err
-	}
-	for _, table := range d.Tables {
-		r.tables = append(r.tables, []*rows.Batch{rows.New(table)})
 	}
 	// Rows are to be in the order of the calls, so these go in windows, each as
 	// many at once as may be.
@@ -59,7 +55,7 @@ func needsPerspective(d *dataset, all map[string]*dataset) bool {
 // calls makes the calls of a window at once and appends their rows in order.
 func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []transform.Params) error {
 	type answer struct {
-		chain *transform.Decoder
+		chain *collector
 		tally reading
 		err   error
 	}
@@ -74,9 +70,8 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			}
 			defer func() { <-f.fanning }()
 			a := &answers[i]
-			a.chain = d.newDecoder(params)
-			a.chain.SetLimits(f.limits(r))
-			a.tally, a.err = f.list(groupCtx, d, a.chain, params, f.filters)
+			a.chain = f.newCollector(d, params, r)
+			a.tally, a.err = f.list(groupCtx, a.chain, params, f.filters)
 			if unavailable(a.err) {
 				return nil
 			}
@@ -94,21 +89,25 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			r.ledger.RecordsUnavailable++
 		default:
 			r.ledger.Pages += a.tally.Pages
-			r.childRows += a.chain.ChildRows()
-			r.copyRows(a.chain.Finish())
+			err = r.copyRows(a.chain)
 			// The calls of a window did not know of each other's.
-			if left := f.limits(r); left.Records < 0 {
+			left := f.limits(r)
+			switch {
+			case err != nil:
+			case left.Records < 0:
 				err = f.beyond(d, transform.ErrTooManyRecords)
-			} else if left.ChildRows < 0 {
+			case left.ChildRows < 0:
 				err = f.beyond(d, transform.ErrTooManyChildRows)
 			}
 		}
-		d.release(a.chain)
+		if a.chain != nil {
+			a.chain.release()
+		}
 	}
 	if err == nil {
 		return nil
 	}
-	r.drop(d)
+	r.drop()
 	if endsRun(ctx, err) {
 		return err
 	}
@@ -140,13 +139,17 @@ func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapsh
 		}
 		r.ledger.RecordsUnavailable += list.ledger.RecordsUnavailable
 		if list.ledger.Status != snapshot.StatusOK {
-			list.drop(feed)
+			list.drop()
 			r.ledger.Status, r.ledger.Error, r.ledger.RecordsUnavailable = list.ledger.Status, list.ledger.Error, 0
 			return nil, nil
 		}
 		position := slices.Index(feed.Tables, table)
-		perspectives := list.texts(position, "requested_perspective_bid")
-		for i, id := range list.texts(position, d.FedParam()) {
+		perspectives, perspectivesErr := list.texts(position, "requested_perspective_bid")
+		ids, idsErr := list.texts(position, d.FedParam())
+		if err := cmp.Or(perspectivesErr, idsErr); err != nil {
+			return nil, err
+		}
+		for i, id := range ids {
 			through := school.Perspectives
 			switch {
 			case feed.TakesPerspective():
@@ -162,7 +165,7 @@ func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapsh
 				found[named{perspective, id}] = true
 			}
 		}
-		list.drop(feed)
+		list.drop()
 	}
 	calls := make([]transform.Params, 0, len(found))
 	for _, n := range slices.SortedFunc(maps.Keys(found), func(a, b named) int {

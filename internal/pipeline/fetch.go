@@ -22,6 +22,8 @@ type fetcher struct {
 	asOf                 bool
 	check                *checker
 	maxRecords           int64
+	maxHeldBytes         int
+	scratch              *scratchFolder
 	// window is how many calls of one school's fan-out go at once, and fanning
 	// holds a place for each of all schools', so that lists get their share of
 	// the request slots.
@@ -54,33 +56,32 @@ func (f *fetcher) fetchCalls(
 ) error {
 	var denied error
 	for _, params := range calls {
-		c := d.newDecoder(params)
-		c.SetLimits(f.limits(r))
-		tally, err := f.list(ctx, d, c, params, filters)
+		c := f.newCollector(d, params, r)
+		tally, err := f.list(ctx, c, params, filters)
 		r.ledger.Requests += tally.Requests
 		r.ledger.Retries += tally.Retries
-		switch {
-		case err == nil:
+		if err != nil {
+			c.release()
+		} else {
 			r.ledger.Pages += tally.Pages
 			r.oddPages += tally.oddPages
-			r.addRows(c)
-			continue
+			err = r.addRows(c)
+		}
+		switch {
+		case err == nil:
 		case endsRun(ctx, err):
-			d.release(c)
-			r.drop(d)
+			r.drop()
 			return err
 		case errors.Is(err, extract.ErrDenied):
-			d.release(c)
 			r.ledger.RecordsUnavailable++
 			denied = err
 		default:
-			d.release(c)
-			r.drop(d)
+			r.drop()
 			r.fail(err)
 			return nil
 		}
 	}
-	if denied != nil && len(r.decoders) == 0 {
+	if denied != nil && len(r.parts) == 0 {
 		r.ledger.Status, r.ledger.Error = snapshot.StatusDenied, denied.Error()
 		r.ledger.RecordsUnavailable = 0
 	}
@@ -100,14 +101,14 @@ type reading struct {
 
 // list walks the pages of one call chain into c.
 func (f *fetcher) list(
-	ctx context.Context, d *dataset, c *transform.Decoder, params transform.Params, filters map[string]string,
+	ctx context.Context, c *collector, params transform.Params, filters map[string]string,
 ) (reading, error) {
 	var read reading
 	empty := 0
-	tally, err := f.client.List(ctx, d.call(params, filters, f.asOf), func(body []byte) (string, error) {
-		page, err := readPage(c, body)
+	tally, err := f.client.List(ctx, c.dataset.call(params, filters, f.asOf), func(body []byte) (string, error) {
+		page, err := readPage(c.Decoder, body)
 		if err != nil {
-			return "", f.beyond(d, err)
+			return "", f.beyond(c.dataset, err)
 		}
 		if empty++; page.Records > 0 {
 			empty = 0
@@ -118,7 +119,7 @@ func (f *fetcher) list(
 		if page.Next != "" && page.Records != resultsPerPage {
 			read.oddPages++
 		}
-		return page.Next, nil
+		return page.Next, c.limitMemory()
 	})
 	read.Tally = tally
 	return read, err
@@ -134,9 +135,10 @@ func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
 }
 
 // endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was denied,
-// or the service is down.
+// the service is down, or a scratch file cannot be used.
 func endsRun(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || extract.EndsRun(err)
+	_, isScratch := errors.AsType[scratchError](err)
+	return ctx.Err() != nil || isScratch || extract.EndsRun(err)
 }
 
 // childRowsPerRecord is how many child rows there may be for each record that

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/internal/wording"
@@ -60,9 +61,19 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 	if schools.ledger.RecordsReceived == 0 {
 		return nil, ErrNoSchools
 	}
-	bids, names, districts := schools.texts(0, "school_bid"), schools.texts(0, "name"), schools.texts(0, "district_bid")
-	for i := range bids {
-		l.schools = append(l.schools, snapshot.School{Bid: bids[i], Name: wording.Cut(names[i], snapshot.MaxSchoolName), District: districts[i]})
+	err = schools.each(func(tables []*rows.Batch) error {
+		b := tables[0]
+		cols := columns(b, "school_bid", "name", "district_bid")
+		for i := range b.Len() {
+			row := b.Row(i)
+			l.schools = append(l.schools, snapshot.School{
+				Bid: string(cols[0].Text(row)), Name: wording.Cut(string(cols[1].Text(row)), snapshot.MaxSchoolName), District: string(cols[2].Text(row)),
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 
 	needDistricts, needLists := neededLookups(s, selected)
@@ -73,7 +84,11 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 	if err != nil {
 		return nil, err
 	}
-	for _, bid := range found.texts(0, "district_bid") {
+	bids, err := found.texts(0, "district_bid")
+	if err != nil {
+		return nil, err
+	}
+	for _, bid := range bids {
 		if bid != "" {
 			l.districts = append(l.districts, bid)
 		}
@@ -127,7 +142,11 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 		return err
 	}
 	for i, district := range l.districts {
-		for _, school := range lists[i].texts(0, "school_bid") {
+		schools, err := lists[i].texts(0, "school_bid")
+		if err != nil {
+			return err
+		}
+		for _, school := range schools {
 			if named := l.namedBy[school]; school != "" && !slices.Contains(named, district) {
 				l.namedBy[school] = append(named, district)
 			}

@@ -93,6 +93,7 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	}
 	r.fetch = &fetcher{
 		client: deps.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
+		maxHeldBytes: cmp.Or(s.maxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: s.Scratch},
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
 	return r, found, nil

@@ -23,7 +23,7 @@ func resultOf(school, size int) *result {
 	b := rows.New(table)
 	b.Cols[0].AppendString(strings.Repeat("x", size))
 	b.N = 1
-	r := &result{tables: [][]*rows.Batch{{b}}}
+	r := &result{parts: []part{{tables: []*rows.Batch{b}}}}
 	r.ledger.SchoolBid = strconv.Itoa(school)
 	return r
 }
@@ -45,7 +45,7 @@ func (to *reordered) write(r *result) error {
 
 func (to *reordered) spill(r *result) error {
 	to.spilled = append(to.spilled, r.ledger.SchoolBid)
-	r.tables = nil
+	r.parts = nil
 	return nil
 }
 

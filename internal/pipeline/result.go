@@ -22,67 +22,30 @@ type result struct {
 	// firstRepeated is the number of pairs of student and subject with several
 	// results in a first reading, because of which the list was read again.
 	firstRepeated int64
-	// tables are the rows, one slice of batches per table of the dataset; the
-	// batches of a slice follow one another in the order of the file.
-	tables   [][]*rows.Batch
-	decoders []*transform.Decoder
-	// spilled is where the rows wait instead, once they were moved to scratch.
-	spilled *spill
+	// parts are the rows, in the order of the file.
+	parts []part
+	// collectors hold the parts that are in memory; scratch holds others if the rows do not fit there.
+	collectors []*collector
+	scratch    *scratch
 }
 
 // bytes returns how much memory the result's rows take.
 func (r *result) bytes() int {
 	n := 0
-	for _, batches := range r.tables {
-		for _, b := range batches {
+	for _, p := range r.parts {
+		for _, b := range p.tables {
 			n += b.Bytes()
 		}
 	}
 	return n
 }
 
-// spill is the part of the scratch file where one result waits.
-type spill struct {
-	offset, size int64
-	batches      []int // per table
-}
-
-// addRows adds the rows of a chain, which it keeps until they are written.
-func (r *result) addRows(c *transform.Decoder) {
-	done := c.Finish()
-	r.decoders = append(r.decoders, c)
+// count counts what a chain returned, in n rows of the first table.
+func (r *result) count(c *collector, done *transform.Result, n int) {
 	r.childRows += c.ChildRows()
-	if r.tables == nil {
-		r.tables = make([][]*rows.Batch, len(done.Tables))
-	}
-	for i, batch := range done.Tables {
-		r.tables[i] = append(r.tables[i], batch)
-	}
-	r.count(&done)
-}
-
-// copiedText is how much text a column of copied rows holds, about, before
-// another batch is begun: far less than a batch can, and little enough that one
-// which grows is not moved for long.
-const copiedText = 64 << 20
-
-// copyRows adds the rows of a chain that holds few, of which there are many.
-func (r *result) copyRows(done transform.Result) {
-	for i, batch := range done.Tables {
-		last := r.tables[i][len(r.tables[i])-1]
-		if last.N > 0 && last.TextBytes()+batch.TextBytes() > copiedText {
-			last = rows.New(batch.Table)
-			r.tables[i] = append(r.tables[i], last)
-		}
-		last.AppendRows(batch, 0, batch.Len())
-	}
-	r.count(&done)
-}
-
-func (r *result) count(done *transform.Result) {
 	r.ledger.RecordsReceived += done.Records
 	r.ledger.DuplicatesDropped += done.Duplicates
-	r.ledger.RowsWritten += int64(done.Tables[0].Len())
+	r.ledger.RowsWritten += int64(n)
 	for _, d := range done.Drift {
 		r.drift.Add(snapshot.Drift(d))
 	}
@@ -90,36 +53,26 @@ func (r *result) count(done *transform.Result) {
 
 // merge adds the rows of another result of the same dataset behind these.
 func (r *result) merge(other *result) {
-	r.decoders = append(r.decoders, other.decoders...)
+	r.collectors = append(r.collectors, other.collectors...)
 	for _, d := range other.drift.List() {
 		r.drift.Add(d)
 	}
-	for i, batches := range other.tables {
-		if r.tables == nil {
-			r.tables = append(r.tables, other.tables...)
-			break
-		}
-		r.tables[i] = append(r.tables[i], batches...)
-	}
+	r.parts = append(r.parts, other.parts...)
 }
 
 // texts returns a text column of one of the result's tables, nulls as empty
 // texts; nil if there is no such column.
-func (r *result) texts(table int, column string) []string {
-	if len(r.tables) == 0 {
-		return nil
-	}
+func (r *result) texts(table int, column string) ([]string, error) {
 	var values []string
-	for _, b := range r.tables[table] {
+	err := r.each(func(tables []*rows.Batch) error {
+		b := tables[table]
 		c := b.Table.Column(column)
-		if c < 0 {
-			return nil
-		}
-		for i := range b.Len() {
+		for i := 0; c >= 0 && i < b.Len(); i++ {
 			values = append(values, string(b.Cols[c].Text(b.Row(i))))
 		}
-	}
-	return values
+		return nil
+	})
+	return values, err
 }
 
 // note sets the count of a check that was made for one school.
@@ -130,13 +83,29 @@ func (r *result) note(check string, count int64) {
 	r.checks[check] = snapshot.CheckCount{Count: count, Schools: 1}
 }
 
-// drop forgets the rows, so that none of a school that is not whole is
-// written, and takes back what was counted of them.
-func (r *result) drop(d *dataset) {
-	for _, c := range r.decoders {
-		d.release(c)
+// release frees the rows.
+func (r *result) release() {
+	for _, p := range r.parts {
+		if p.tables == nil {
+			p.stored.free()
+		}
 	}
-	r.decoders, r.tables, r.drift, r.childRows = nil, nil, snapshot.DriftSums{}, 0
+	r.parts = nil
+	r.releaseCollectors()
+}
+
+func (r *result) releaseCollectors() {
+	for _, c := range r.collectors {
+		c.release()
+	}
+	r.collectors = nil
+}
+
+// drop releases the rows, so that none of a school that is not whole is
+// written, and takes back what was counted of them.
+func (r *result) drop() {
+	r.release()
+	r.drift, r.childRows = snapshot.DriftSums{}, 0
 	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
 	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
 	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0

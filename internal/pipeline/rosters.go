@@ -21,32 +21,30 @@ func (r *roster) add(bid *rows.Vector, row int, seed maphash.Seed) {
 	}
 }
 
-// newRoster returns the students of a school. It is not nil.
-func newRoster(students []*rows.Batch, seed maphash.Seed) roster {
-	r := roster{}
-	for _, b := range students {
-		bid := columns(b, "student_bid")[0]
-		for i := range b.Len() {
-			r.add(bid, b.Row(i), seed)
-		}
+// addAll adds the students of a batch.
+func (r *roster) addAll(students *rows.Batch, seed maphash.Seed) {
+	bid := columns(students, "student_bid")[0]
+	for i := range students.Len() {
+		r.add(bid, students.Row(i), seed)
 	}
-	return r
 }
 
-// countUnknown counts the results of students who are not in the roster.
-func (r roster) countUnknown(results []*rows.Batch, seed maphash.Seed) int64 {
+func (r roster) set() hashSet {
 	known := newHashSet(len(r))
 	for _, student := range r {
 		known.add(student)
 	}
+	return known
+}
+
+// countUnknown counts the results of students who are not known.
+func countUnknown(results *rows.Batch, known hashSet, seed maphash.Seed) int64 {
 	var n int64
-	for _, b := range results {
-		bid := columns(b, "student_bid")[0]
-		for i := range b.Len() {
-			text := identifier(bid, b.Row(i))
-			if len(text) > 0 && !known.has(maphash.Bytes(seed, text)) {
-				n++
-			}
+	bid := columns(results, "student_bid")[0]
+	for i := range results.Len() {
+		text := identifier(bid, results.Row(i))
+		if len(text) > 0 && !known.has(maphash.Bytes(seed, text)) {
+			n++
 		}
 	}
 	return n

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"math/bits"
 	"slices"
 	"time"
@@ -55,62 +54,73 @@ func identifier(v *rows.Vector, row int) []byte {
 	return v.Text(row)
 }
 
-// countRepeatedSubjects counts the pairs of student and subject that have more
-// than one result. In the usual case hashes quickly show that no pair
-// repeats; if two are equal the values are compared.
-func countRepeatedSubjects(batches []*rows.Batch, seed maphash.Seed) int64 {
-	total := 0
-	for _, b := range batches {
-		total += b.Len()
-	}
-	seen, repeated := newHashSet(total), false
-	eachPair(batches, func(student, subject []byte) {
-		// The second hash is rotated, so that swapped values differ.
-		hash := maphash.Bytes(seed, student) ^ bits.RotateLeft64(maphash.Bytes(seed, subject), 1)
-		repeated = !seen.add(hash) || repeated
-	})
-	if !repeated {
-		return 0
-	}
-	var pairs int64
-	results := make(map[[2]string]int, total)
-	eachPair(batches, func(student, subject []byte) {
-		pair := [2]string{string(student), string(subject)}
-		if results[pair]++; results[pair] == 2 {
-			pairs++
+// repeatedSubjects finds the pairs of student and subject that have more than one result. In the usual case the hashes
+// show that no pair repeats; those of equal hashes are compared in a second pass.
+type repeatedSubjects struct {
+	seed  maphash.Seed
+	seen  hashSet
+	again map[uint64]bool
+	pairs map[[2]string]int
+}
+
+func newRepeatedSubjects(results int64, seed maphash.Seed) *repeatedSubjects {
+	return &repeatedSubjects{seed: seed, seen: newHashSet(int(results)), again: make(map[uint64]bool), pairs: make(map[[2]string]int)}
+}
+
+// addHashes makes the first pass over a batch.
+func (s *repeatedSubjects) addHashes(results *rows.Batch) {
+	s.eachPair(results, func(hash uint64, _, _ []byte) {
+		if !s.seen.add(hash) {
+			s.again[hash] = true
 		}
 	})
-	return pairs
+}
+
+// addPairs makes the second pass over a batch.
+func (s *repeatedSubjects) addPairs(results *rows.Batch) {
+	s.eachPair(results, func(hash uint64, student, subject []byte) {
+		if s.again[hash] {
+			s.pairs[[2]string{string(student), string(subject)}]++
+		}
+	})
+}
+
+// count returns the number of pairs after both passes.
+func (s *repeatedSubjects) count() int64 {
+	var n int64
+	for _, results := range s.pairs {
+		if results > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // eachPair calls use with the student and subject of each result that has both.
-func eachPair(batches []*rows.Batch, use func(student, subject []byte)) {
-	for _, b := range batches {
-		cols := columns(b, "student_bid", "subject_area")
-		for i := range b.Len() {
-			row := b.Row(i)
-			student, subject := identifier(cols[0], row), identifier(cols[1], row)
-			if len(student) > 0 && len(subject) > 0 {
-				use(student, subject)
-			}
+func (s *repeatedSubjects) eachPair(results *rows.Batch, use func(hash uint64, student, subject []byte)) {
+	cols := columns(results, "student_bid", "subject_area")
+	for i := range results.Len() {
+		row := results.Row(i)
+		student, subject := identifier(cols[0], row), identifier(cols[1], row)
+		if len(student) > 0 && len(subject) > 0 {
+			// The second hash is rotated, so that swapped values differ.
+			use(maphash.Bytes(s.seed, student)^bits.RotateLeft64(maphash.Bytes(s.seed, subject), 1), student, subject)
 		}
 	}
 }
 
 // countOlder counts the results whose administration ended, or started if it
 // has no end, before a moment.
-func countOlder(batches []*rows.Batch, moment int64) int64 {
+func countOlder(results *rows.Batch, moment int64) int64 {
 	var n int64
-	for _, b := range batches {
-		cols := columns(b, "administration_end_date_time", "administration_start_date_time")
-		for i := range b.Len() {
-			row, at := b.Row(i), cols[0]
-			if at.Null(row) {
-				at = cols[1]
-			}
-			if !at.Null(row) && at.I64[row] < moment {
-				n++
-			}
+	cols := columns(results, "administration_end_date_time", "administration_start_date_time")
+	for i := range results.Len() {
+		row, at := results.Row(i), cols[0]
+		if at.Null(row) {
+			at = cols[1]
+		}
+		if !at.Null(row) && at.I64[row] < moment {
+			n++
 		}
 	}
 	return n
@@ -118,18 +128,16 @@ func countOlder(batches []*rows.Batch, moment int64) int64 {
 
 // countDisordered counts the rows in which the values of the columns, which
 // should ascend, descend from one to the next.
-func countDisordered(batches []*rows.Batch, names ...string) int64 {
+func countDisordered(results *rows.Batch, names ...string) int64 {
 	var n int64
-	for _, b := range batches {
-		cols := columns(b, names...)
-		for i := range b.Len() {
-			row := b.Row(i)
-			for c, lower := range cols[:len(cols)-1] {
-				upper := cols[c+1]
-				if !lower.Null(row) && !upper.Null(row) && lower.I32[row] > upper.I32[row] {
-					n++
-					break
-				}
+	cols := columns(results, names...)
+	for i := range results.Len() {
+		row := results.Row(i)
+		for c, lower := range cols[:len(cols)-1] {
+			upper := cols[c+1]
+			if !lower.Null(row) && !upper.Null(row) && lower.I32[row] > upper.I32[row] {
+				n++
+				break
 			}
 		}
 	}
@@ -147,51 +155,61 @@ const (
 // the hash of any term, so they count as unknown.
 const otherTerms = "others"
 
-// countTerms counts the results of a school by the school they belong to, which
+// termCounter counts the results of a school by the school they belong to, which
 // is the school itself unless they say otherwise, and by their term. Those of
 // schools that are not in the run are left out.
-func countTerms(results []*rows.Batch, school string, inRun map[string]bool) snapshot.TermCounts {
-	uses := make(map[string]map[string]*int64)
-	distinct := 0
+type termCounter struct {
+	school   string
+	inRun    map[string]bool
+	uses     map[string]map[string]*int64
+	distinct int
+}
+
+func newTermCounter(school string, inRun map[string]bool) *termCounter {
+	return &termCounter{school: school, inRun: inRun, uses: make(map[string]map[string]*int64)}
+}
+
+func (c *termCounter) add(results *rows.Batch) {
 	var lastOf, lastTerm []byte // most results have the same as the one before
 	var last *int64
-	for _, b := range results {
-		cols := columns(b, "school_bid", "term_bid")
-		for i := range b.Len() {
-			row := b.Row(i)
-			of, term := identifier(cols[0], row), identifier(cols[1], row)
-			if last != nil && bytes.Equal(term, lastTerm) && bytes.Equal(of, lastOf) {
-				*last++
-				continue
-			}
-			lastOf, lastTerm, last = of, term, nil
-			if len(of) == 0 {
-				of = []byte(school)
-			}
-			if len(term) == 0 || !inRun[string(of)] {
-				continue
-			}
-			terms := uses[string(of)]
-			if terms == nil {
-				terms = make(map[string]*int64)
-				uses[string(of)] = terms
-			}
-			n := terms[string(term)]
-			if n == nil && distinct >= maxTerms {
-				term = nil
-				n = terms[""]
-			}
-			if n == nil {
-				n = new(int64)
-				terms[string(term)] = n
-				distinct++
-			}
-			*n++
-			last = n
+	cols := columns(results, "school_bid", "term_bid")
+	for i := range results.Len() {
+		row := results.Row(i)
+		of, term := identifier(cols[0], row), identifier(cols[1], row)
+		if last != nil && bytes.Equal(term, lastTerm) && bytes.Equal(of, lastOf) {
+			*last++
+			continue
 		}
+		lastOf, lastTerm, last = of, term, nil
+		if len(of) == 0 {
+			of = []byte(c.school)
+		}
+		if len(term) == 0 || !c.inRun[string(of)] {
+			continue
+		}
+		terms := c.uses[string(of)]
+		if terms == nil {
+			terms = make(map[string]*int64)
+			c.uses[string(of)] = terms
+		}
+		n := terms[string(term)]
+		if n == nil && c.distinct >= maxTerms {
+			term = nil
+			n = terms[""]
+		}
+		if n == nil {
+			n = new(int64)
+			terms[string(term)] = n
+			c.distinct++
+		}
+		*n++
+		last = n
 	}
+}
+
+func (c *termCounter) counts() snapshot.TermCounts {
 	counts := make(snapshot.TermCounts)
-	for of, terms := range uses {
+	for of, terms := range c.uses {
 		for term, n := range terms {
 			hash := otherTerms
 			if term != "" {
@@ -203,18 +221,14 @@ func countTerms(results []*rows.Batch, school string, inRun map[string]bool) sna
 	return counts
 }
 
-// sessionsOf lists the enrollment sessions of a school, hashed and sorted.
-func sessionsOf(sessions []*rows.Batch) []string {
-	found := make(map[string]bool)
-	for _, b := range sessions {
-		bid := columns(b, "enrollment_session_bid")[0]
-		for i := range b.Len() {
-			if text := identifier(bid, b.Row(i)); len(text) > 0 && len(found) < maxSessions {
-				found[hashTerm(string(text))] = true
-			}
+// addSessions adds the hashes of a school's enrollment sessions to found.
+func addSessions(found map[string]bool, sessions *rows.Batch) {
+	bid := columns(sessions, "enrollment_session_bid")[0]
+	for i := range sessions.Len() {
+		if text := identifier(bid, sessions.Row(i)); len(text) > 0 && len(found) < maxSessions {
+			found[hashTerm(string(text))] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
 }
 
 // hashTerm hashes the identifier of a term for a checkpoint, which must not hold

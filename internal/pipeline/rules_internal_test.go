@@ -3,13 +3,13 @@ package pipeline
 import (
 	"fmt"
 	"hash/maphash"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
@@ -52,18 +52,28 @@ type values = map[string]any
 func TestRules(t *testing.T) {
 	t.Parallel()
 	seed := maphash.MakeSeed()
-	results := func(records ...values) []*rows.Batch { return []*rows.Batch{batch(t, "test_results", records...)} }
+	results := func(records ...values) *rows.Batch { return batch(t, "test_results", records...) }
+	countRepeated := func(batches ...*rows.Batch) int64 {
+		repeats := newRepeatedSubjects(100, seed)
+		for _, b := range batches {
+			repeats.addHashes(b)
+		}
+		for _, b := range batches {
+			repeats.addPairs(b)
+		}
+		return repeats.count()
+	}
 	taken := func(student, subject any) values { return values{"student_bid": student, "subject_area": subject} }
 
-	require.Equal(t, int64(2), countRepeatedSubjects(results(
+	require.Equal(t, int64(2), countRepeated(results(
 		taken("a", "Reading"), taken("b", "Reading"), taken("a", "Reading"), taken("a", "Reading"), taken("a", "Science"),
 		taken("b", "Science"), taken("b", "Science"), taken("bS", "cience"), taken("ab", "Reading"),
 		taken(nil, "Reading"), taken(nil, "Reading"), taken("c", nil), taken("c", nil), taken("", "Reading"), taken("", "Reading"),
-	), seed), "pairs, not results")
-	require.Equal(t, int64(1), countRepeatedSubjects(slices.Concat(results(taken("a", "x")), results(taken("a", "x"))), seed), "over batches")
+	)), "pairs, not results")
+	require.Equal(t, int64(1), countRepeated(results(taken("a", "x")), results(taken("a", "x"))), "over batches")
 	dropped := results(taken("a", "x"), taken("a", "x"))
-	dropped[0].Order = []int32{1}
-	require.Zero(t, countRepeatedSubjects(dropped, seed), "a duplicate that was dropped does not count")
+	dropped.Order = []int32{1}
+	require.Zero(t, countRepeated(dropped), "a duplicate that was dropped does not count")
 
 	const limit = 1_000_000
 	at := func(start, end any) values {
@@ -81,18 +91,25 @@ func TestRules(t *testing.T) {
 		score(nil, 2, 1), score(9, nil, 1), score(nil, nil, nil), score(1, 2, nil),
 	), "rit_score_low", "rit", "rit_score_high"))
 
-	students := newRoster([]*rows.Batch{batch(t, "students", values{"student_bid": "a"}, values{}, values{"student_bid": "c"})}, seed)
-	require.Equal(t, int64(2), students.countUnknown(results(
-		taken("a", nil), taken("b", nil), taken("b", nil), taken("c", nil), taken(nil, nil), taken("", nil)), seed))
-	require.NotNil(t, newRoster(nil, seed), "a school without students is not one whose students are not known")
+	var students roster
+	students.addAll(batch(t, "students", values{"student_bid": "a"}, values{}, values{"student_bid": "c"}), seed)
+	require.Equal(t, int64(2), countUnknown(results(
+		taken("a", nil), taken("b", nil), taken("b", nil), taken("c", nil), taken(nil, nil), taken("", nil)), students.set(), seed))
 }
 
 func TestTermsOfResults(t *testing.T) {
 	t.Parallel()
 	result := func(school, term any) values { return values{"school_bid": school, "term_bid": term} }
-	counts := countTerms([]*rows.Batch{batch(t, "test_results",
+	countTerms := func(inRun map[string]bool, batches ...*rows.Batch) snapshot.TermCounts {
+		terms := newTermCounter("s1", inRun)
+		for _, b := range batches {
+			terms.add(b)
+		}
+		return terms.counts()
+	}
+	counts := countTerms(map[string]bool{"s1": true, "s2": true}, batch(t, "test_results",
 		result("s1", "fall"), result(nil, "fall"), result("", "spring"), result("s2", "fall"), result("elsewhere", "fall"), result("s1", nil),
-	)}, "s1", map[string]bool{"s1": true, "s2": true})
+	))
 	require.Equal(t, map[string]int64{hashTerm("fall"): 2, hashTerm("spring"): 1}, counts["s1"])
 	require.Equal(t, map[string]int64{hashTerm("fall"): 1}, counts["s2"])
 	require.Len(t, counts, 2)
@@ -102,7 +119,7 @@ func TestTermsOfResults(t *testing.T) {
 	for i := range maxTerms + 3 {
 		many = append(many, result("s1", fmt.Sprint("term ", i)))
 	}
-	counts = countTerms([]*rows.Batch{batch(t, "test_results", many...)}, "s1", map[string]bool{"s1": true})
+	counts = countTerms(map[string]bool{"s1": true}, batch(t, "test_results", many[:20]...), batch(t, "test_results", many[20:]...))
 	require.Len(t, counts["s1"], maxTerms+1, "what is beyond is one")
 	require.Equal(t, int64(3), counts["s1"][otherTerms])
 }

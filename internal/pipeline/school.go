@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
@@ -37,7 +38,7 @@ func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []tr
 	if err != nil || repeated == 0 {
 		return err
 	}
-	r.drop(d)
+	r.drop()
 	r.firstRepeated = repeated
 	_, err = f.readResults(ctx, d, r, calls)
 	return err
@@ -49,15 +50,37 @@ func (f *fetcher) readResults(ctx context.Context, d *dataset, r *result, calls 
 	if err := f.fetchCalls(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != snapshot.StatusOK {
 		return 0, err
 	}
-	results := r.tables[0]
-	repeated = countRepeatedSubjects(results, f.check.seed)
+	check := f.check
+	repeats, terms := newRepeatedSubjects(r.ledger.RowsWritten, check.seed), newTermCounter(r.ledger.SchoolBid, check.schools)
+	var older, disorderedRIT, disorderedItems int64
+	err = r.each(func(tables []*rows.Batch) error {
+		results := tables[0]
+		repeats.addHashes(results)
+		older += countOlder(results, check.oldest)
+		disorderedRIT += countDisordered(results, "rit_score_low", "rit", "rit_score_high")
+		disorderedItems += countDisordered(results, "items_correct", "items_shown", "items_total")
+		if check.terms {
+			terms.add(results)
+		}
+		return nil
+	})
+	if err == nil && len(repeats.again) > 0 {
+		err = r.each(func(tables []*rows.Batch) error {
+			repeats.addPairs(tables[0])
+			return nil
+		})
+	}
+	if err != nil {
+		return 0, err
+	}
+	repeated = repeats.count()
 	r.note(snapshot.CheckOneResultPerSubject, repeated)
 	r.note(snapshot.CheckPageSize, r.oddPages)
-	r.note(snapshot.CheckOlderThanAYear, countOlder(results, f.check.oldest))
-	r.note(snapshot.CheckRITOrder, countDisordered(results, "rit_score_low", "rit", "rit_score_high"))
-	r.note(snapshot.CheckItemsOrder, countDisordered(results, "items_correct", "items_shown", "items_total"))
-	if f.check.terms {
-		r.terms = countTerms(results, r.ledger.SchoolBid, f.check.schools)
+	r.note(snapshot.CheckOlderThanAYear, older)
+	r.note(snapshot.CheckRITOrder, disorderedRIT)
+	r.note(snapshot.CheckItemsOrder, disorderedItems)
+	if check.terms {
+		r.terms = terms.counts()
 	}
 	return repeated, nil
 }

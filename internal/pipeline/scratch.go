@@ -6,98 +6,119 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"example.org/growthexport/internal/rows"
+	"sync"
 )
 
-// scratch is one unnamed file in which results of a task wait. It holds student
-// data, so it is removed from its folder as soon as it is open: however the
-// process ends, nothing is left behind. Its zero value, with a folder, is ready.
+// scratchFolder is where a run's scratch files are.
+type scratchFolder struct {
+	path string // empty is the system's temporary directory
+
+	mu   sync.Mutex
+	open map[*scratch]bool
+	errs []error
+}
+
+// close closes the files that a run which ended early left open. It returns the errors of all files.
+func (f *scratchFolder) close() error {
+	for s := range f.open {
+		s.close()
+	}
+	return errors.Join(f.errs...)
+}
+
+// scratch is an unnamed file for rows that do not fit in memory. It holds student data, so it is removed from its folder
+// as soon as it is open: however the process ends, nothing is left behind. It is open while it holds a section. It is
+// used by one goroutine at a time.
 type scratch struct {
-	folder string
+	folder *scratchFolder
 
 	file *os.File
 	// named is the file's name where an open file cannot be removed.
-	named  string
-	end    int64
-	spills int
+	named    string
+	buffer   *bufio.Writer
+	end      int64
+	sections int
 }
 
-// spill moves a result's rows into the file.
-func (s *scratch) spill(d *dataset, r *result) error {
+// section is a part of a scratch file.
+type section struct {
+	in           *scratch
+	offset, size int64
+}
+
+// scratchError ends a run: without its scratch file no other school will do better.
+type scratchError struct{ error }
+
+func (e scratchError) Unwrap() error { return e.error }
+
+// write passes a writer to write and returns the section that holds what was written.
+func (s *scratch) write(write func(io.Writer) error) (section, error) {
 	if s.file == nil {
-		file, err := os.CreateTemp(s.folder, "growth-export-*")
-		if err != nil {
-			return fmt.Errorf("open a scratch file (see --scratch): %w", err)
-		}
-		if os.Remove(file.Name()) != nil {
-			s.named = file.Name()
-		}
-		s.file = file
-	}
-	to := &spill{offset: s.end, batches: make([]int, len(r.tables))}
-	buffered := bufio.NewWriterSize(io.NewOffsetWriter(s.file, s.end), 1<<18)
-	for i, batches := range r.tables {
-		to.batches[i] = len(batches)
-		for _, b := range batches {
-			n, err := b.WriteTo(buffered)
-			if err != nil {
-				return fmt.Errorf("write to the scratch file in %s (see --scratch): %w", s.where(), err)
-			}
-			to.size += n
+		if err := s.create(); err != nil {
+			return section{}, scratchError{fmt.Errorf("open a scratch file (see --scratch): %w", err)}
 		}
 	}
-	if err := buffered.Flush(); err != nil {
-		return fmt.Errorf("write to the scratch file in %s (see --scratch): %w", s.where(), err)
+	to := io.NewOffsetWriter(s.file, s.end)
+	s.buffer.Reset(to)
+	if err := errors.Join(write(s.buffer), s.buffer.Flush()); err != nil {
+		return section{}, scratchError{fmt.Errorf("write to the scratch file in %s (see --scratch): %w", s.where(), err)}
 	}
-	s.end += to.size
-	s.spills++
-	for _, c := range r.decoders {
-		d.release(c)
+	written, err := to.Seek(0, io.SeekCurrent)
+	at := section{in: s, offset: s.end, size: written}
+	s.end += written
+	s.sections++
+	return at, err
+}
+
+func (s *scratch) create() error {
+	file, err := os.CreateTemp(s.folder.path, "growth-export-*")
+	if err != nil {
+		return err
 	}
-	r.decoders, r.tables, r.spilled = nil, nil, to
+	if os.Remove(file.Name()) != nil {
+		s.named = file.Name()
+	}
+	s.file, s.buffer, s.end = file, bufio.NewWriterSize(nil, 1<<16), 0
+	s.folder.mu.Lock()
+	defer s.folder.mu.Unlock()
+	if s.folder.open == nil {
+		s.folder.open = make(map[*scratch]bool)
+	}
+	s.folder.open[s] = true
 	return nil
 }
 
-// readBack reads a result's rows back. An empty file is truncated.
-func (s *scratch) readBack(d *dataset, r *result) error {
-	from := bufio.NewReaderSize(io.NewSectionReader(s.file, r.spilled.offset, r.spilled.size), 1<<18)
-	r.tables = make([][]*rows.Batch, len(r.spilled.batches))
-	for i, n := range r.spilled.batches {
-		for range n {
-			b := rows.New(d.Tables[i])
-			if _, err := b.ReadFrom(from); err != nil {
-				return fmt.Errorf("read back from the scratch file in %s: %w", s.where(), err)
-			}
-			r.tables[i] = append(r.tables[i], b)
-		}
+func (at section) reader() io.Reader { return io.NewSectionReader(at.in.file, at.offset, at.size) }
+
+// free closes the file with its last section.
+func (at section) free() {
+	if at.in.sections--; at.in.sections == 0 {
+		at.in.close()
 	}
-	r.spilled = nil
-	if s.spills--; s.spills == 0 {
-		s.end = 0
-		if err := s.file.Truncate(0); err != nil {
-			return fmt.Errorf("truncate the scratch file: %w", err)
-		}
-	}
-	return nil
+}
+
+func (s *scratch) readError(err error) error {
+	return scratchError{fmt.Errorf("read back from the scratch file in %s: %w", s.where(), err)}
 }
 
 func (s *scratch) where() string {
-	if s.folder == "" {
+	if s.folder.path == "" {
 		return os.TempDir()
 	}
-	return s.folder
+	return s.folder.path
 }
 
 // close ends the file, and with it what is in it.
-func (s *scratch) close() error {
-	if s.file == nil {
-		return nil
-	}
+func (s *scratch) close() {
 	err := s.file.Close()
 	if s.named != "" {
 		err = errors.Join(err, os.Remove(s.named))
 	}
-	s.file = nil
-	return err
+	s.file, s.buffer, s.named = nil, nil, ""
+	s.folder.mu.Lock()
+	defer s.folder.mu.Unlock()
+	delete(s.folder.open, s)
+	if err != nil {
+		s.folder.errs = append(s.folder.errs, fmt.Errorf("close the scratch file in %s: %w", s.where(), err))
+	}
 }

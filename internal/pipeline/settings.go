@@ -88,6 +88,8 @@ type Settings struct {
 	// Scratch is the folder where finished schools wait that do not fit in
 	// memory; empty is the system's temporary directory.
 	Scratch string
+	// maxHeldBytes replaces the constant of the same name in tests.
+	maxHeldBytes int
 }
 
 // Shrink is the part of its rows or schools that a table may lose from one

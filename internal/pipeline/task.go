@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -29,7 +30,7 @@ type task struct {
 	staged  chan struct{} // closed when the task is staged
 
 	// The fields below belong to the goroutine that writes the task.
-	scratch scratch
+	scratch *scratch
 	files   []*snapshot.TableFile
 	journal snapshot.Checkpoint
 	drift   snapshot.DriftSums
@@ -37,9 +38,9 @@ type task struct {
 	sessions map[string]bool
 }
 
-func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, scratchFolder string) *task {
+func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, folder *scratchFolder) *task {
 	t := &task{
-		dataset: d, bucket: bucket, schools: schools, scratch: scratch{folder: scratchFolder}, staged: make(chan struct{}),
+		dataset: d, bucket: bucket, schools: schools, scratch: &scratch{folder: folder}, staged: make(chan struct{}),
 		journal: snapshot.Checkpoint{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
 			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
@@ -54,35 +55,32 @@ func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, scra
 func (t *task) write(ctx context.Context, w *writer) error {
 	return t.order.writeInOrder(ctx,
 		func(r *result) error { return t.append(ctx, w, r) },
-		func(r *result) error { return t.scratch.spill(t.dataset, r) })
+		func(r *result) error { return r.spill(t.scratch) })
 }
 
 // append writes the rows of a school.
 func (t *task) append(ctx context.Context, w *writer, r *result) error {
-	if r.spilled != nil {
-		if err := t.scratch.readBack(t.dataset, r); err != nil {
-			return err
-		}
-	}
 	if err := t.open(ctx, w); err != nil {
 		return err
 	}
-	for i, batches := range r.tables {
-		for _, b := range batches {
+	err := r.each(func(tables []*rows.Batch) error {
+		for i, b := range tables {
 			if err := t.files[i].Append(b); err != nil {
 				return fmt.Errorf("write table %s: %w", t.dataset.Tables[i].Name, err)
 			}
 			w.progress.rows.Add(int64(b.Len()))
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	t.journal.Ledger = append(t.journal.Ledger, r.ledger)
 	for _, d := range r.drift.List() {
 		t.drift.Add(d)
 	}
 	t.addChecks(r)
-	for _, c := range r.decoders {
-		t.dataset.release(c)
-	}
+	r.release()
 	return nil
 }
 
@@ -126,7 +124,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	err := w.writeCheckpoint(ctx, &t.journal)
 	// The run keeps its tasks to the end, so they release what they held.
 	t.order, t.files, t.journal, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
-	return errors.Join(err, t.scratch.close())
+	return err
 }
 
 // abort drops the files of a task that will not be staged.
@@ -135,7 +133,7 @@ func (t *task) abort() error {
 	for _, file := range t.files {
 		errs = append(errs, file.Abort())
 	}
-	return errors.Join(append(errs, t.scratch.close())...)
+	return errors.Join(errs...)
 }
 
 // writer holds what the tasks of a run share.

@@ -13,12 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // fetchAll fetches and stages every task of this shard that is not staged.
-func (r *exportRun) fetchAll(ctx context.Context) error {
+func (r *exportRun) fetchAll(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.fetch.scratch.close()) }()
 	w := &writer{
 		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, progress: r.Progress, now: r.Now,
 		memory: semaphore.NewWeighted(maxWaitingBytes),
@@ -43,7 +45,7 @@ func (r *exportRun) fetchAll(ctx context.Context) error {
 			continue
 		}
 		bucket := r.plan.Buckets[u.Bucket]
-		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.settings.Scratch)
+		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
 		tasks = append(tasks, t)
 		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}
@@ -185,7 +187,7 @@ func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot
 }
 
 func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset) error {
-	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.settings.Scratch)
+	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.fetch.scratch)
 	err := t.append(ctx, w, r.looked.results[d.Name])
 	t.journal.Ledger = r.looked.ledger[d.Name]
 	if err == nil {
@@ -272,7 +274,14 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result
 		}
 		var students roster
 		if ok {
-			students = newRoster(read.tables[0], check.seed)
+			students = roster{} // not nil
+			err := read.each(func(tables []*rows.Batch) error {
+				students.addAll(tables[0], check.seed)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 		}
 		t.rosters[i] <- students
 	case resultsDataset:
@@ -280,13 +289,26 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result
 			return nil
 		}
 		students, err := r.rosterOf(ctx, t, i)
-		if err == nil && students != nil {
-			read.note(snapshot.CheckUnknownStudent, students.countUnknown(read.tables[0], check.seed))
+		if err != nil || students == nil {
+			return err
 		}
+		var unknown int64
+		known := students.set()
+		err = read.each(func(tables []*rows.Batch) error {
+			unknown += countUnknown(tables[0], known, check.seed)
+			return nil
+		})
+		read.note(snapshot.CheckUnknownStudent, unknown)
 		return err
 	case yearsDataset:
 		if ok && check.terms {
-			read.sessions = sessionsOf(read.tables[1])
+			sessions := make(map[string]bool)
+			err := read.each(func(tables []*rows.Batch) error {
+				addSessions(sessions, tables[1])
+				return nil
+			})
+			read.sessions = slices.Sorted(maps.Keys(sessions))
+			return err
 		}
 	}
 	return nil

@@ -41,6 +41,7 @@ type tablePlan struct {
 	params  []paramColumn
 	parents []parentColumn
 	ordinal int // or -1
+	width   int // bytes of a row without its texts
 	// bare is the member that takes an element that is text instead of an object, or nil.
 	bare *member
 }
@@ -78,6 +79,12 @@ const (
 var columnKinds = [...]kind{
 	schemas.String: textColumn, schemas.Int32: int32Column, schemas.Int64: int64Column, schemas.Double: doubleColumn,
 	schemas.Boolean: booleanColumn, schemas.Date: dateColumn, schemas.Timestamp: timestampColumn, schemas.JSON: unknown,
+}
+
+// columnWidths holds the bytes of a value of each type, of a text its position.
+var columnWidths = [...]int{
+	schemas.String: 4, schemas.Int32: 4, schemas.Int64: 8, schemas.Double: 8,
+	schemas.Boolean: 1, schemas.Date: 4, schemas.Timestamp: 8, schemas.JSON: 4,
 }
 
 func (k kind) isColumn() bool { return k >= textColumn && k <= timestampColumn }
@@ -210,6 +217,7 @@ func (p *Plan) compileChild(tp *tablePlan) error {
 
 func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 	c := &tp.table.Columns[i]
+	tp.width += 1 + columnWidths[c.Type]
 	if c.Source == "" {
 		return errors.New("no source")
 	}

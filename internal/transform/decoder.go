@@ -104,6 +104,18 @@ func (d *Decoder) Records() int { return d.count }
 // ChildRows returns the number of child rows of the records received.
 func (d *Decoder) ChildRows() int64 { return d.childRows }
 
+// Held returns the size in bytes of the rows that the decoder holds, without spare capacity.
+func (d *Decoder) Held() int {
+	n := 0
+	for _, t := range d.tables {
+		n += t.n * t.plan.width
+		for i := range t.cols {
+			n += len(t.cols[i].Data)
+		}
+	}
+	return n
+}
+
 // Bytes returns the memory that the decoder holds.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
