@@ -67,68 +67,6 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	return p.report, p.carryOut(ctx)
 }
 
-// purger is the state of one purge.
-type purger struct {
-	catalog snapshot.Catalog
-	opts    PurgeOptions
-	report  *PurgeReport
-	index   *districtIndex
-
-	runs  map[string]*snapshot.Manifest // published
-	all   map[string]*snapshot.Manifest // published or replaced
-	found map[string][]purgeUnit
-	plans map[string]*snapshot.Plan // by folder
-	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
-	// run's id, if it is known.
-	unfinished map[string]string
-	listed     bool // the store lists all that is staged
-	// leftovers are published runs that still have staged files: one of their processes was killed, or was not done
-	// when another published the run.
-	leftovers  []string
-	locks      bool                    // the destination has locks
-	held       map[string]func() error // runs, until the purge ends
-	undeclared set                     // tables that this release does not declare
-	seen       set                     // bids that were asked for and found in a row
-}
-
-// newPurger begins a report, or continues the report of a killed purge.
-func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
-	p := &purger{
-		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
-		undeclared: make(set), seen: make(set),
-	}
-	asked := PurgeAsked{
-		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
-		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
-	}
-	begunAt := opts.Now().UTC().Truncate(time.Second)
-	p.report = &PurgeReport{
-		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
-		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
-		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
-	}
-	entries, err := sink.ListAll(ctx, catalog, snapshot.PurgesPrefix)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
-			continue
-		}
-		earlier, _, err := snapshot.ReadDocument[PurgeReport](ctx, catalog, entry.Path)
-		if err != nil {
-			return nil, err
-		}
-		if earlier.State == purgeBegun {
-			earlier.DryRun, earlier.resumed = opts.DryRun, true
-			p.report = earlier
-		}
-	}
-	p.report.NotReached = p.notReached()
-	p.index = newDistrictIndex(p.report.Schools)
-	return p, nil
-}
-
 // survey reads what the destination says of its runs.
 func (p *purger) survey(ctx context.Context) error {
 	entries, err := sink.ListAll(ctx, p.catalog, snapshot.RunsPrefix)
@@ -231,21 +169,6 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 		}
 	}
 	return nil
-}
-
-// bidsOf returns the bids whose rows are purged from a run.
-func (p *purger) bidsOf(run string) bids {
-	b := bids{schools: make(set), districts: make(set)}
-	for _, school := range p.report.Asked.Schools {
-		b.schools[school] = true
-	}
-	for _, district := range p.report.Asked.Districts {
-		b.districts[district] = true
-	}
-	if len(b.districts) > 0 {
-		b.schools = p.index.schoolsOf(run, b.districts)
-	}
-	return b
 }
 
 // summarize puts into the report what was found: which schools are purged, what would change, and which of the bids

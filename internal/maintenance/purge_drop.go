@@ -75,18 +75,6 @@ func (p *purger) toChange() []string {
 	return runs.sorted()
 }
 
-// hasLocks reports whether the destination has locks, while the purge holds the publish lock.
-func (p *purger) hasLocks(ctx context.Context) (bool, error) {
-	unlock, err := p.catalog.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
-	if errors.Is(err, sink.ErrLocked) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, unlock()
-}
-
 // dropUnfinished drops the runs that are not published, each one's plan last: the same command then plans again. What
 // dead processes of published runs have left staged goes too.
 func (p *purger) dropUnfinished(ctx context.Context) error {

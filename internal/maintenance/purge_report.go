@@ -126,27 +126,3 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	}
 	r.FilesRewritten += len(purge.Files)
 }
-
-// notReached returns what the purge does not reach.
-func (p *purger) notReached() []string {
-	places := []string{
-		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
-		"snapshots of the file system, backups, and blocks of a disk that are not written over",
-		"copies that readers have made: database tables, files, caches, query results",
-		"scratch folders of runs that were killed, on the machines that they ran on",
-		"folders named after a district, plans, ledgers and manifests, which name schools and districts and hold nothing of students",
-	}
-	if !p.listed {
-		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
-			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
-	}
-	if !p.locks {
-		places = append(places, "what a process that was at work during the purge has staged since the last look: "+
-			"this destination has no locks that keep others out")
-	}
-	for _, table := range p.undeclared.sorted() {
-		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
-			"gives to a school or district")
-	}
-	return places
-}

@@ -1,0 +1,91 @@
+package maintenance
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// purgeUnit are the files of one dataset and bucket, in the order of its tables: their rows are of the same records.
+type purgeUnit struct {
+	dataset *schemas.Dataset // nil for a table that is not declared
+	files   []purgeFile
+	emptied int64 // requests of the ledger, such as schools, that have no rows left
+}
+
+type purgeFile struct {
+	table   *schemas.Table
+	file    sink.File
+	removed int64 // rows that are to be removed
+}
+
+// removed counts the rows of the unit that are to be removed.
+func (u *purgeUnit) removed() (n int64) {
+	for i := range u.files {
+		n += u.files[i].removed
+	}
+	return n
+}
+
+// purgeUnits returns the files of a published run. Each file of a table that is not declared, because another release
+// wrote it, is a unit of its own.
+func purgeUnits(m *snapshot.Manifest) []purgeUnit {
+	declared := make(set)
+	var units []purgeUnit
+	for _, dataset := range schemas.Datasets() {
+		at := make(map[string]int) // in units, by the part
+		for _, table := range dataset.Tables {
+			declared[table.Name] = true
+			for _, file := range m.Tables[table.Name].Files {
+				part := partOf(file.Path, snapshot.DatePath(m.Kind, table.Name, m.SnapshotDate))
+				if _, ok := at[part]; !ok {
+					at[part] = len(units)
+					units = append(units, purgeUnit{dataset: dataset})
+				}
+				unit := &units[at[part]]
+				unit.files = append(unit.files, purgeFile{table: table, file: file})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
+		if declared[name] {
+			continue
+		}
+		for _, file := range m.Tables[name].Files {
+			units = append(units, purgeUnit{files: []purgeFile{{table: &schemas.Table{Name: name}, file: file}}})
+		}
+	}
+	return units
+}
+
+// generationDigits are behind the number of the bucket in the name of a rewritten file: stores tell the run by a name
+// of that form.
+const generationDigits = 4
+
+// partNumber returns the number in the name of a published data file, and the text before and after it.
+func partNumber(path string) (before, number, behind string, ok bool) {
+	slash := strings.LastIndexByte(path, '/') + 1
+	name, ok := strings.CutPrefix(path[slash:], "part-")
+	number, behind, cut := strings.Cut(name, "-")
+	if !ok || !cut || number == "" || strings.Trim(number, "0123456789") != "" {
+		return "", "", "", false
+	}
+	if len(number) >= 2*generationDigits {
+		number = number[:len(number)-generationDigits]
+	}
+	return path[:slash] + "part-", number, "-" + behind, true
+}
+
+// partOf returns the part of a table that the file is, the same for all tables of a dataset, however often it was
+// rewritten.
+func partOf(path, folder string) string {
+	part := strings.TrimPrefix(path, folder)
+	if before, number, behind, ok := partNumber(part); ok {
+		return before + number + behind
+	}
+	return part
+}

@@ -1,0 +1,125 @@
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// purger is the state of one purge.
+type purger struct {
+	catalog snapshot.Catalog
+	opts    PurgeOptions
+	report  *PurgeReport
+	index   *districtIndex
+
+	runs  map[string]*snapshot.Manifest // published
+	all   map[string]*snapshot.Manifest // published or replaced
+	found map[string][]purgeUnit
+	plans map[string]*snapshot.Plan // by folder
+	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
+	// run's id, if it is known.
+	unfinished map[string]string
+	listed     bool // the store lists all that is staged
+	// leftovers are published runs that still have staged files: one of their processes was killed, or was not done
+	// when another published the run.
+	leftovers  []string
+	locks      bool                    // the destination has locks
+	held       map[string]func() error // runs, until the purge ends
+	undeclared set                     // tables that this release does not declare
+	seen       set                     // bids that were asked for and found in a row
+}
+
+// newPurger begins a report, or continues the report of a killed purge.
+func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
+	p := &purger{
+		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
+		undeclared: make(set), seen: make(set),
+	}
+	asked := PurgeAsked{
+		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
+		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
+	}
+	begunAt := opts.Now().UTC().Truncate(time.Second)
+	p.report = &PurgeReport{
+		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
+		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
+		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
+	}
+	entries, err := sink.ListAll(ctx, catalog, snapshot.PurgesPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
+			continue
+		}
+		earlier, _, err := snapshot.ReadDocument[PurgeReport](ctx, catalog, entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		if earlier.State == purgeBegun {
+			earlier.DryRun, earlier.resumed = opts.DryRun, true
+			p.report = earlier
+		}
+	}
+	p.report.NotReached = p.notReached()
+	p.index = newDistrictIndex(p.report.Schools)
+	return p, nil
+}
+
+// bidsOf returns the bids whose rows are purged from a run.
+func (p *purger) bidsOf(run string) bids {
+	b := bids{schools: make(set), districts: make(set)}
+	for _, school := range p.report.Asked.Schools {
+		b.schools[school] = true
+	}
+	for _, district := range p.report.Asked.Districts {
+		b.districts[district] = true
+	}
+	if len(b.districts) > 0 {
+		b.schools = p.index.schoolsOf(run, b.districts)
+	}
+	return b
+}
+
+// notReached returns what the purge does not reach.
+func (p *purger) notReached() []string {
+	places := []string{
+		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
+		"snapshots of the file system, backups, and blocks of a disk that are not written over",
+		"copies that readers have made: database tables, files, caches, query results",
+		"scratch folders of runs that were killed, on the machines that they ran on",
+		"folders named after a district, plans, ledgers and manifests, which name schools and districts and hold nothing of students",
+	}
+	if !p.listed {
+		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
+			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
+	}
+	if !p.locks {
+		places = append(places, "what a process that was at work during the purge has staged since the last look: "+
+			"this destination has no locks that keep others out")
+	}
+	for _, table := range p.undeclared.sorted() {
+		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
+			"gives to a school or district")
+	}
+	return places
+}
+
+// hasLocks reports whether the destination has locks, while the purge holds the publish lock.
+func (p *purger) hasLocks(ctx context.Context) (bool, error) {
+	unlock, err := p.catalog.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
+	if errors.Is(err, sink.ErrLocked) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, unlock()
+}

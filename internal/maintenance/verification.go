@@ -1,0 +1,106 @@
+package maintenance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// VerifyReport records what was read and lists every problem that was found.
+type VerifyReport struct {
+	RunID        string        `json:"run_id"`
+	Kind         snapshot.Kind `json:"kind"`
+	SnapshotDate string        `json:"snapshot_date"`
+	// Files, Rows and Bytes are of the tables, as in the summary of a run. The ledger is verified too, and is not
+	// counted.
+	Files    int       `json:"files"`
+	Rows     int64     `json:"rows"`
+	Bytes    int64     `json:"bytes"`
+	Problems []Problem `json:"problems"`
+}
+
+// Problem is what is wrong with a file of a destination.
+type Problem struct {
+	Path    string `json:"path"`
+	Problem string `json:"problem"`
+}
+
+// String names the file and what is wrong with it.
+func (p Problem) String() string { return p.Path + ": " + p.Problem }
+
+// OK reports whether no problem was found.
+func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
+
+// isMissing is the problem of a file that is not there.
+const isMissing = "is missing"
+
+type verification struct {
+	catalog snapshot.Catalog
+	// pointers are the hashes of the documents that led to the run, by path; "" for one that could not be read.
+	pointers map[string]string
+	// manifest is the hash of the one that was read, "" for none.
+	manifest string
+	mu       sync.Mutex // over report
+	report   *VerifyReport
+}
+
+func (v *verification) problem(path, format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
+}
+
+// pinned reads a document of which every byte is fixed by what it says. One that is not as it should be is a problem
+// and gives nil.
+func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
+	data, err := v.read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if v.pointers == nil {
+		v.pointers = make(map[string]string)
+	}
+	v.pointers[path] = ""
+	if data == nil {
+		return nil, nil
+	}
+	v.pointers[path] = sink.Hash(data)
+	document := new(T)
+	if err := snapshot.CheckDocumentFormat(path, data); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, document); err != nil {
+		v.problem(path, "%v: %v", sink.ErrDamaged, err)
+		return nil, nil
+	}
+	written, err := snapshot.EncodeDocument(document)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(data, written) {
+		v.problem(path, "its bytes are not as they were written")
+	}
+	return document, nil
+}
+
+// read reads a document; one that cannot be read is a problem and gives nil.
+func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
+	data, _, err := v.catalog.Read(ctx, path)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, sink.ErrNotFound):
+		v.problem(path, isMissing)
+		return nil, nil
+	case err != nil:
+		v.problem(path, "%v", err)
+		return nil, nil
+	}
+	return data, nil
+}
