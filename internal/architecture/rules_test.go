@@ -63,11 +63,10 @@ func rules() map[string]rule {
 			tests:   []string{"internal/sink/storetest"},
 		},
 		"internal/snapshot": {
-			ours:    []string{"internal/activity", "internal/parquetfile", "internal/rows", "internal/sink", "schemas"},
-			modules: []string{"golang.org/x/sync"},
-			not:     []string{"net"},
-			why:     "the only package that reads and changes the runs at a destination; it does not know where rows come from",
-			tests:   []string{"internal/maintenance", "internal/sink/storetest", "internal/snapshot/snapshottest"},
+			ours:  []string{"internal/activity", "internal/parquetfile", "internal/rows", "internal/sink", "schemas"},
+			not:   []string{"net"},
+			why:   "the only package that reads and changes the runs at a destination; it does not know where rows come from",
+			tests: []string{"internal/maintenance", "internal/sink/storetest", "internal/snapshot/snapshottest"},
 		},
 		"internal/snapshot/snapshottest": {
 			ours: []string{
