@@ -50,9 +50,23 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}
 	group, working := errgroup.WithContext(ctx)
+	type school struct {
+		task  *task
+		index int
+	}
+	schools := make(chan school)
 	// A decoder uses a request slot or a processor, so this many schools keep both busy; it takes three schools, each with two
 	// lists at once, to distinguish a failing service from two bad schools.
-	slots := semaphore.NewWeighted(int64(max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0))))
+	for range max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)) {
+		group.Go(func() error {
+			for s := range schools {
+				if err := r.fetchSchool(working, s.task, s.index); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	start := func(t *task) {
 		t.order = newReorderBuffer(len(t.schools), w.memory)
 		group.Go(func() error { return r.writeTask(working, w, t) })
@@ -63,17 +77,15 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		}
 	}
 	inOrder(tasks, func(t *task, i int) {
-		if slots.Acquire(working, 1) != nil {
-			return // the error is the group's
-		}
-		if i == 0 {
+		if i == 0 && working.Err() == nil {
 			start(t)
 		}
-		group.Go(func() error {
-			defer slots.Release(1)
-			return r.fetchSchool(working, t, i)
-		})
+		select {
+		case schools <- school{t, i}:
+		case <-working.Done(): // the error is the group's
+		}
 	})
+	close(schools)
 	err = group.Wait()
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // before anything had begun that could fail
@@ -111,7 +123,7 @@ func (r *exportRun) fetchSchool(ctx context.Context, t *task, i int) error {
 	if t.missing.Add(-1) > 0 {
 		return nil
 	}
-	// The last school keeps its slot until the task is staged, so that a slow destination slows down fetching.
+	// The last school waits until the task is staged, so that a slow destination slows down fetching.
 	return await(ctx, t.staged)
 }
 
