@@ -48,39 +48,39 @@ const maxPoolBytes = 32 << 20
 
 // pool holds decoders for reuse, the one unused for longest first. The zero value is ready.
 type pool struct {
-	mu     sync.Mutex
-	chains []pooled
-	bytes  int
+	mu       sync.Mutex
+	decoders []pooled
+	bytes    int
 }
 
 type pooled struct {
-	of    *dataset
-	chain *transform.Decoder
-	bytes int
+	of      *dataset
+	decoder *transform.Decoder
+	bytes   int
 }
 
-func (s *pool) get(d *dataset) *transform.Decoder {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, found := range slices.Backward(s.chains) {
+func (p *pool) get(d *dataset) *transform.Decoder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, found := range slices.Backward(p.decoders) {
 		if found.of == d {
-			s.chains = slices.Delete(s.chains, i, i+1)
-			s.bytes -= found.bytes
-			return found.chain
+			p.decoders = slices.Delete(p.decoders, i, i+1)
+			p.bytes -= found.bytes
+			return found.decoder
 		}
 	}
 	return nil
 }
 
-func (s *pool) put(d *dataset, c *transform.Decoder) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	added := pooled{of: d, chain: c, bytes: c.Bytes()}
-	s.chains = append(s.chains, added)
-	s.bytes += added.bytes
-	for s.bytes > maxPoolBytes {
-		s.bytes -= s.chains[0].bytes
-		s.chains = slices.Delete(s.chains, 0, 1)
+func (p *pool) put(d *dataset, c *transform.Decoder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	added := pooled{of: d, decoder: c, bytes: c.Bytes()}
+	p.decoders = append(p.decoders, added)
+	p.bytes += added.bytes
+	for p.bytes > maxPoolBytes {
+		p.bytes -= p.decoders[0].bytes
+		p.decoders = slices.Delete(p.decoders, 0, 1)
 	}
 }
 
@@ -93,7 +93,8 @@ func (d *dataset) call(params transform.Params, filters map[string]string, asOf 
 	call := extract.Call{
 		Operation: d.Name,
 		Template:  op.Path,
-		Path:      make(map[string]string),
+		Path:      make(map[string]string, len(params)),
+		Query:     make([]extract.Param, 0, len(op.Query)+len(op.Filters)),
 		School:    params["school_bid"],
 		District:  params["district_bid"],
 		Lookup:    d.IsLookup(),

@@ -11,16 +11,12 @@ import (
 
 // Deps are the parts that a run works with.
 type Deps struct {
-	// Client asks the service. It is nil for commands that only publish.
-	Client  *extract.Client
-	Catalog snapshot.Catalog
-	Logger  *slog.Logger
-	// Progress may be read while the run goes on.
-	Progress *Progress
-	// Tracer observes the spans; it may be nil.
-	Tracer Tracer
-	// Now is the clock.
-	Now func() time.Time
+	Client   *extract.Client // nil for commands that only publish
+	Catalog  snapshot.Catalog
+	Logger   *slog.Logger
+	Progress *Progress // may be read during the run
+	Tracer   Tracer    // observes the spans; may be nil
+	Now      func() time.Time
 }
 
 // startSpan reports the start of a span to the tracer, if there is one.

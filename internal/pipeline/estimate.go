@@ -10,34 +10,24 @@ import (
 
 // Estimate is what a run would request and write.
 type Estimate struct {
-	RunID string `json:"run_id"`
-	// Resumes tells that the run has begun; what it has staged already would
-	// not be requested again.
-	Resumes bool `json:"resumes"`
-	// AlreadyPublished: the run is published, and nothing would be done.
-	AlreadyPublished bool          `json:"already_published,omitempty"`
-	Kind             snapshot.Kind `json:"kind"`
-	SnapshotDate     string        `json:"snapshot_date"`
-	Destination      string        `json:"destination"`
-	// BaseURL is the service of the run. MovesFrom is the one that the destination
-	// belongs to now, if publishing the run would move it.
-	BaseURL   string `json:"base_url"`
-	MovesFrom string `json:"moves_from,omitempty"`
-	// Replaces is the published run that this one would replace.
-	Replaces *ReplacedRun `json:"replaces,omitempty"`
-	Schools  int          `json:"schools"`
-	// Districts are those of 4.2, where the run needs them.
-	Districts     int                      `json:"districts"`
-	FailedSchools []snapshot.SchoolFailure `json:"failed_schools"`
-	Buckets       int                      `json:"buckets"`
-	Datasets      []DatasetEstimate        `json:"datasets"`
-	Files         int                      `json:"files"`
-	// Requests are at least that many, and exactly that many if Exact, apart
-	// from retries and tokens.
-	Requests int  `json:"requests"`
-	Exact    bool `json:"exact"`
-	// Time is how long that many requests take at the run's concurrency and
-	// the assumed latency; a minimum in any case.
+	RunID            string                   `json:"run_id"`
+	Resumes          bool                     `json:"resumes"`                     // the run has begun; what it has staged already would not be requested again
+	AlreadyPublished bool                     `json:"already_published,omitempty"` // nothing would be done
+	Kind             snapshot.Kind            `json:"kind"`
+	SnapshotDate     string                   `json:"snapshot_date"`
+	Destination      string                   `json:"destination"`
+	BaseURL          string                   `json:"base_url"`
+	MovesFrom        string                   `json:"moves_from,omitempty"` // the destination's service, if publishing the run would change it
+	Replaces         *ReplacedRun             `json:"replaces,omitempty"`   // the published run that this one would replace
+	Schools          int                      `json:"schools"`
+	Districts        int                      `json:"districts"` // those of 4.2, if the run needs them
+	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
+	Buckets          int                      `json:"buckets"`
+	Datasets         []DatasetEstimate        `json:"datasets"`
+	Files            int                      `json:"files"`
+	Requests         int                      `json:"requests"` // the minimum, or the number if Exact, without retries and tokens
+	Exact            bool                     `json:"exact"`
+	// Time is what these requests take at the run's concurrency and the assumed latency; a minimum in any case.
 	Time time.Duration `json:"time_ns"`
 }
 
@@ -49,33 +39,26 @@ type ReplacedRun struct {
 
 // DatasetEstimate is what a dataset would request and write.
 type DatasetEstimate struct {
-	Dataset string `json:"dataset"`
-	// Selected is false for a lookup that is fetched only because the run
-	// needs it.
-	Selected bool `json:"selected"`
-	Requests int  `json:"requests"`
-	Exact    bool `json:"exact"`
-	Files    int  `json:"files"`
+	Dataset  string `json:"dataset"`
+	Selected bool   `json:"selected"` // false for a lookup that is fetched only because the run needs it
+	Requests int    `json:"requests"`
+	Exact    bool   `json:"exact"`
+	Files    int    `json:"files"`
 }
 
 // DatesEstimate is what as-of runs of several dates would request and write.
 type DatesEstimate struct {
-	// Dates are all of them; AlreadyPublished are those for which nothing would
-	// be done.
-	Dates            []string `json:"dates"`
-	AlreadyPublished []string `json:"already_published"`
-	Files            int      `json:"files"`
-	// Requests, Exact and Time are as in Estimate, over all runs.
-	Requests int           `json:"requests"`
-	Exact    bool          `json:"exact"`
-	Time     time.Duration `json:"time_ns"`
-	// Runs are the estimates of the runs, in the order of Dates.
-	Runs []*Estimate `json:"runs"`
+	Dates            []string      `json:"dates"`
+	AlreadyPublished []string      `json:"already_published"` // the dates for which nothing would be done
+	Files            int           `json:"files"`
+	Requests         int           `json:"requests"` // with Exact and Time as in Estimate, over all runs
+	Exact            bool          `json:"exact"`
+	Time             time.Duration `json:"time_ns"`
+	Runs             []*Estimate   `json:"runs"` // in the order of Dates
 }
 
-// Plan estimates what Run would do with these settings, at an assumed latency of
-// one request. It asks the service for its lists of schools and districts, and
-// for no student data, and writes nothing.
+// Plan estimates what Run would do with these settings, at an assumed latency of one request. It asks the service for
+// its lists of schools and districts, and for no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*Estimate, error) {
 	all, err := planRuns(ctx, deps, []Settings{s}, latency)
 	if err != nil {
@@ -108,8 +91,7 @@ func PlanDates(ctx context.Context, deps Deps, s Settings, dates []string, laten
 	return all, nil
 }
 
-// planRuns estimates runs that differ in their date alone: one look at the
-// service's lists serves all of them.
+// planRuns estimates runs that differ in their date alone: one look at the service's lists serves all of them.
 func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Duration) ([]*Estimate, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
 	runs, founds := make([]*exportRun, len(each)), make([]foundRun, len(each))
@@ -193,8 +175,8 @@ func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Dura
 	return e, nil
 }
 
-// countRequests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on other
-// answers.
+// countRequests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on
+// other answers.
 func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least int, exact bool) {
 	switch {
 	case d.Per == schemas.Once:

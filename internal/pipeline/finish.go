@@ -13,9 +13,8 @@ import (
 // stuckRuns are interrupted publishings that cannot be finished.
 type stuckRuns []*snapshot.StuckError
 
-// finishPublishing finishes interrupted publishings and returns their runs. The
-// ones that cannot be finished are logged and returned too: they block only
-// runs of their own date.
+// finishPublishing finishes interrupted publishings and returns their runs. The ones that cannot be finished are logged
+// and returned too: they block only runs of their own date.
 func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
 	recovered, err := deps.Catalog.Recover(ctx)
 	finished, stuck = recovered.Published, recovered.Stuck
@@ -57,8 +56,7 @@ func (st stuckRuns) without(run string) stuckRuns {
 	return slices.DeleteFunc(slices.Clone(st), func(s *snapshot.StuckError) bool { return s.Run == run })
 }
 
-// checkNotBlocked returns why a run cannot be published before a stuck one is
-// finished or abandoned; nil if it can.
+// checkNotBlocked returns why a run cannot be published before a stuck one is finished or abandoned; nil if it can.
 func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, date string) error {
 	for _, s := range st {
 		own := s.Run == run && !s.Published && !s.Undone
@@ -70,9 +68,9 @@ func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, 
 	return nil
 }
 
-// adoptPublished handles a run that this process could not finish. If another process has published it, or started to, this one
-// helps to finish and returns nil; otherwise it returns reason. The other process counted only what was staged when it
-// began, so what this one staged in addition is dropped.
+// adoptPublished handles a run that this process could not finish. If another process has published it, or started to,
+// this one helps to finish and returns nil; otherwise it returns reason. The other process counted only what was staged
+// when it began, so what this one staged in addition is dropped.
 func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summary, reason error) error {
 	if ctx.Err() != nil {
 		return reason
@@ -92,15 +90,23 @@ func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summar
 		return errors.Join(reason, err)
 	}
 	deps.Logger.WarnContext(ctx, "another process published the run: the files staged by this one are dropped", "run", run)
-	tidy(ctx, deps, manifest)
-	summary.AlreadyPublished = true
-	summary.fromManifest(manifest)
+	summary.describePublished(ctx, deps, manifest, stuck)
 	return nil
 }
 
-// tidy drops what is left of the staging of a published run, and of the pages of
-// those that it replaced: a publisher may have been killed on its last steps. It
-// is as good as it was if that fails.
+// describePublished fills in the summary of a run that was published before, and removes what its publisher has left.
+func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *snapshot.Manifest, stuck stuckRuns) {
+	if unfinished := stuck.of(manifest.RunID); unfinished != nil {
+		s.Unfinished = unfinished.Cause().Error()
+	} else {
+		tidy(ctx, deps, manifest)
+	}
+	s.AlreadyPublished = true
+	s.fromManifest(manifest)
+}
+
+// tidy removes what is left of the staging of a published run, and of the reports of those that it replaced: a publisher may
+// have been killed during its last steps. A failure is only logged.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
 		if err := deps.Catalog.RemoveStaging(ctx, run); err != nil && ctx.Err() == nil {

@@ -1,8 +1,7 @@
 package pipeline
 
-// hashSet is a set of 64-bit hashes of a size that is known when it is made. It
-// is a table with open addressing: a map costs several times as much, and the
-// checks look at every result.
+// hashSet is a set of 64-bit hashes of a size that is known when it is made. It is a table with open addressing: a map
+// costs several times as much, and the checks look at every result.
 type hashSet struct {
 	slots []uint64 // 0 is empty
 	mask  uint64

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// checkLimits returns the reasons why a complete run should not be published
-// before an operator has looked at it; none if it may be.
+// checkLimits returns the reasons why a complete run should not be published before an operator has looked at it; none
+// if it may be.
 func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun, l publishLimits) (snapshot.Held, error) {
 	var held snapshot.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
@@ -41,8 +41,8 @@ func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Stag
 	return held, nil
 }
 
-// shrunk compares a run with the snapshot before it, and returns one reason
-// that covers everything that shrank too much; "" if nothing did.
+// shrunk compares a run with the snapshot before it, and returns one reason that covers everything that shrank too
+// much; "" if nothing did.
 func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Shrink) string {
 	type fall struct {
 		what    string
@@ -81,13 +81,12 @@ func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Shrink) strin
 
 // publishLimits are what a run is judged by.
 type publishLimits struct {
-	maxFailed  int
-	maxShrink  Shrink
-	strict     bool // of the checks of the service's own rules
-	acceptHeld bool
-	replace    bool
-	// acceptBaseURL allows moving the destination to another service.
-	acceptBaseURL bool
+	maxFailed     int
+	maxShrink     Shrink
+	strict        bool // of the checks of the service's own rules
+	acceptHeld    bool
+	replace       bool
+	acceptBaseURL bool // allows moving the destination to another service
 }
 
 // allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.

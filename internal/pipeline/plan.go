@@ -27,8 +27,7 @@ func (r *exportRun) makePlan(id string, looked *lookups) (*snapshot.Plan, error)
 	return plan, nil
 }
 
-// selectSchools fills in the plan's schools, each once, and those that it
-// cannot fetch.
+// selectSchools fills in the plan's schools, each once, and those that it cannot fetch.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
 	wanted := make(map[string]bool, len(s.Schools))
 	for _, bid := range s.Schools {
@@ -95,9 +94,8 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
 	return nil
 }
 
-// cutBuckets cuts the sorted schools every size schools, and where the
-// district changes if a bucket must not mix districts. Without any school there
-// is one bucket all the same: its files hold no row, but every table is there.
+// cutBuckets cuts the sorted schools every size schools, and where the district changes if a bucket must not mix
+// districts. Without any school there is one bucket all the same: its files hold no row, but every table is there.
 func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot.Bucket {
 	if len(schools) == 0 {
 		return []snapshot.Bucket{{}}

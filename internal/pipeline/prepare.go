@@ -23,13 +23,12 @@ type exportRun struct {
 	settings *Settings
 	scope    snapshot.Scope
 	mark     string
-	// now is when the command began: the time of the plan, if it makes one.
-	// What is modified from then on is another run's.
+	// now is when the command began: the time of the plan, if it makes one. What is modified from then on is another
+	// run's.
 	now time.Time
 	// date is the snapshot's, if this command begins the run.
 	date string
-	// replaces is the published run of the date that this one replaces; nil if
-	// there is none.
+	// replaces is the published run of the date that this one replaces; nil if there is none.
 	replaces *snapshot.Manifest
 	// pinned are the optional parameters that its plan will pin.
 	pinned map[string]string
@@ -38,8 +37,7 @@ type exportRun struct {
 	restarts bool
 	// looked is nil where this process found the plan made.
 	looked *lookups
-	// datasets are those compiled, by name; selected those to be exported, in
-	// the order declared.
+	// datasets are those compiled, by name; selected those to be exported, in the order declared.
 	datasets map[string]*dataset
 	selected []*dataset
 	pool     pool
@@ -107,8 +105,8 @@ func (r *exportRun) byName() map[string]*dataset {
 	return selected
 }
 
-// checkResumable checks that a run that has begun belongs to this command, and that
-// nothing published since prevents it from continuing.
+// checkResumable checks that a run that has begun belongs to this command, and that nothing published since prevents it
+// from continuing.
 func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
 	if err := checkPlan(plan, r.settings, r.mark); err != nil || found.manifest != nil {
@@ -127,8 +125,8 @@ func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRu
 	return found, r.checkReplace(ctx, found.id, plan.SnapshotDate, today, r.settings.Replace || plan.Replace)
 }
 
-// usageIfRefused turns a refusal because of what is at the destination into a
-// usage error; any other error in reading it stays a failure.
+// usageIfRefused turns a refusal because of what is at the destination into a usage error; any other error in reading
+// it stays a failure.
 func usageIfRefused(err error) error {
 	if _, refused := errors.AsType[*snapshot.RefusedError](err); refused {
 		return Usagef("%w", err)
@@ -136,9 +134,8 @@ func usageIfRefused(err error) error {
 	return err
 }
 
-// checkNew checks that a run that has not begun may begin, and pins its parameters.
-// It returns the published run of that date instead if a new one would add
-// nothing to it.
+// checkNew checks that a run that has not begun may begin, and pins its parameters. It returns the published run of
+// that date instead if a new one would add nothing to it.
 func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (foundRun, error) {
 	s := r.settings
 	if s.IfMissing || s.kind() == snapshot.AsOf && !s.Replace {
@@ -164,8 +161,7 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	return found, err
 }
 
-// checkReplace notes which published run this one replaces, and checks that it
-// may.
+// checkReplace notes which published run this one replaces, and checks that it may.
 func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, replace bool) error {
 	var err error
 	r.replaces, err = r.Catalog.CheckReplace(ctx, snapshot.Candidate{
@@ -177,8 +173,7 @@ func (r *exportRun) checkReplace(ctx context.Context, id, date string, today, re
 	return usageIfRefused(err)
 }
 
-// findEqual returns the published run of the date that this one would repeat;
-// nil if there is none.
+// findEqual returns the published run of the date that this one would repeat; nil if there is none.
 func (r *exportRun) findEqual(ctx context.Context, date string) (*snapshot.Manifest, error) {
 	kind := r.settings.kind()
 	current, err := r.Catalog.FindEqual(ctx, kind, date, r.settings.BaseURL, r.scope)
@@ -200,8 +195,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
 }
 
-// Ago returns how long before now something was, in the largest unit that fits:
-// "6 hours ago".
+// Ago returns how long before now something was, in the largest unit that fits: "6 hours ago".
 func Ago(now, then time.Time) string {
 	d := max(0, now.Sub(then))
 	switch {
@@ -216,8 +210,8 @@ func Ago(now, then time.Time) string {
 	}
 }
 
-// sinceMargin is how far before the plan of the last run a delta run begins
-// (specification, Limits: recommended modified-since margin).
+// sinceMargin is how far before the plan of the last run a delta run begins (specification, Limits: recommended
+// modified-since margin).
 const sinceMargin = 10 * time.Minute
 
 // errNoRunSince says that --modified-since auto has no run to begin from.

@@ -12,9 +12,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Progress counts what a run has done so far. A Progress is written by the run, and
-// by its client as the client's observer, and may be read at any time; its zero
-// value is ready.
+// Progress counts what a run has done so far. A Progress is written by the run, and by its client as the client's
+// observer, and may be read at any time; its zero value is ready.
 type Progress struct {
 	phase          atomic.Value // string
 	runID          atomic.Value // string
@@ -27,8 +26,8 @@ type Progress struct {
 	failed, denied, rows      atomic.Int64
 	filesTotal, filesDone     atomic.Int64
 
-	// activity is the activity that is not in a checkpoint yet, taken are the requests that are in one. returned could not be
-	// stored and is taken again.
+	// activity is the activity that is not in a checkpoint yet, taken are the requests that are in one. returned could not
+	// be stored and is taken again.
 	mu              sync.Mutex
 	activity        activity.Recorder
 	taken, returned snapshot.Requests
@@ -79,7 +78,7 @@ func requestsSince(total, counted snapshot.Requests) snapshot.Requests {
 
 var _ extract.Observer = (*Progress)(nil)
 
-// Requested takes down a request.
+// Requested records a request.
 func (m *Progress) Requested(_ context.Context, e extract.Event) {
 	limit := int64(0)
 	if client := m.client.Load(); client != nil {
@@ -91,46 +90,36 @@ func (m *Progress) Requested(_ context.Context, e extract.Event) {
 	})
 }
 
-// Retried takes down that a request was made again.
+// Retried records a retry.
 func (m *Progress) Retried(_ context.Context, operation, cause string) {
 	m.activity.Retried(time.Now(), operation, cause)
 }
 
-// Reading is a Progress's reading.
+// Reading is the state of a Progress at one time.
 type Reading struct {
-	// Phase is one of plan, fetch, publish, done.
-	Phase   string
+	Phase   string // plan, fetch, publish or done
 	Elapsed time.Duration
-	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs: a school is
-	// done with a dataset when its last page is in, or it failed.
+	// SchoolsDone of SchoolsTotal counts (school, dataset) pairs: a school is done with a dataset when its last page is
+	// in, or it failed.
 	SchoolsDone, SchoolsTotal int64
 	Failed, Denied, Rows      int64
 	Requests, Retries         int64
-	// FilesDone of FilesTotal are published; 0 before that begins.
-	FilesDone, FilesTotal int64
-	// Dataset is the dataset whose school was last completed.
-	Dataset string
-	// Retrying are the calls that are being retried, longest first.
-	Retrying []Retry
-	// Paused is why all requests are held back, empty if they are not, and
-	// GivesUpIn how long that will go on at most.
-	Paused    string
-	GivesUpIn time.Duration
+	FilesDone, FilesTotal     int64         // published files; 0 before that begins
+	Dataset                   string        // of the school that was last completed
+	Retrying                  []Retry       // calls that are being retried, longest first
+	Paused                    string        // why all requests are held back; empty if they are not
+	GivesUpIn                 time.Duration // how long that will go on at most
 }
 
 // Retry is a call that is being retried.
 type Retry struct {
-	// Dataset is the dataset, or "token".
-	Dataset string `json:"dataset"`
-	// SchoolBid and SchoolName are empty where the call is not for a school.
-	SchoolBid  string `json:"school,omitempty"`
-	SchoolName string `json:"name,omitempty"`
-	// Attempt is the one being made or waited for, from 2, and Cause why the one
-	// before failed.
-	Attempt int    `json:"attempt"`
-	Cause   string `json:"cause"`
-	// For is how long ago the first attempt failed.
-	For time.Duration `json:"-"`
+	Dataset string `json:"dataset"` // or "token"
+	// SchoolBid and SchoolName are empty unless the call is for a school.
+	SchoolBid  string        `json:"school,omitempty"`
+	SchoolName string        `json:"name,omitempty"`
+	Attempt    int           `json:"attempt"` // the one being made or waited for, from 2
+	Cause      string        `json:"cause"`   // why the previous attempt failed
+	For        time.Duration `json:"-"`       // since the first attempt failed
 }
 
 // Read returns the current counts.
@@ -143,7 +132,7 @@ func (m *Progress) Read(now time.Time) Reading {
 	if client := m.client.Load(); client != nil {
 		stats := client.Stats()
 		p.Requests, p.Retries = stats.Requests, stats.Retries
-		m.readHealth(&p, client.Health())
+		m.readHealth(&p, client.Health(), now)
 	}
 	p.Phase, _ = m.phase.Load().(string)
 	p.Dataset, _ = m.currentDataset.Load().(string)
@@ -160,7 +149,7 @@ func (m *Progress) RunID() string {
 }
 
 // readHealth adds what the client has trouble with.
-func (m *Progress) readHealth(p *Reading, health extract.Health) {
+func (m *Progress) readHealth(p *Reading, health extract.Health, now time.Time) {
 	var names map[string]string
 	if known := m.names.Load(); known != nil {
 		names = *known
@@ -168,11 +157,11 @@ func (m *Progress) readHealth(p *Reading, health extract.Health) {
 	for _, r := range health.Retrying {
 		p.Retrying = append(p.Retrying, Retry{
 			Dataset: r.Operation, SchoolBid: r.School, SchoolName: names[r.School],
-			Attempt: r.Attempt, Cause: r.Cause, For: time.Since(r.Since),
+			Attempt: r.Attempt, Cause: r.Cause, For: now.Sub(r.Since),
 		})
 	}
 	if p.Paused = health.Paused; p.Paused != "" {
-		p.GivesUpIn = time.Until(health.PausedUntil)
+		p.GivesUpIn = health.PausedUntil.Sub(now)
 	}
 }
 
@@ -192,8 +181,7 @@ func (m *Progress) start(now time.Time, client *extract.Client) {
 // setPhase records the phase of the run.
 func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }
 
-// publishing notes that so many files are about to become visible, and returns
-// the store that counts them as they do.
+// publishing notes that so many files are about to become visible, and returns the store that counts them as they do.
 func (m *Progress) publishing(files int64, catalog snapshot.Catalog) sink.Store {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)

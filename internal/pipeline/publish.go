@@ -14,24 +14,20 @@ import (
 
 // PublishSettings are the settings of the command publish.
 type PublishSettings struct {
-	// RunID is empty for the only run that is staged.
-	RunID string
-	// AcceptHeld publishes whatever the checks say.
-	AcceptHeld bool
+	RunID      string // empty for the only run that is staged
+	AcceptHeld bool   // publish whatever the checks say
 	// MaxFailedSchools and MaxShrink are nil for what the plan says.
 	MaxFailedSchools *int
 	MaxShrink        *Shrink
-	// Replace allows replacing a snapshot of another scope or of a past date,
-	// besides what the plan allows.
+	// Replace allows replacing a snapshot of another scope or of a past date, besides what the plan allows.
 	Replace bool
-	// AcceptBaseURL allows publishing a run of a service other than the
-	// destination's, which moves the destination to that service.
+	// AcceptBaseURL allows publishing a run of a service other than the destination's, which moves the destination to that
+	// service.
 	AcceptBaseURL bool
 }
 
-// Publish judges a staged run and publishes it, and finishes a publishing that
-// was cut short. ErrUsage where there is no such run, or several to choose
-// from; ErrIncomplete, naming the buckets, where some are not staged.
+// Publish checks a staged run and publishes it, and finishes a publishing that was interrupted. It fails with ErrUsage if
+// there is no such run, or several to choose from, and with ErrIncomplete if some tasks are not staged.
 func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)
@@ -59,15 +55,10 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		return summary, err
 	}
 	if found.manifest != nil {
-		if s := stuck.of(id); s != nil {
-			summary.Unfinished = s.Cause().Error()
-		} else {
-			tidy(ctx, &deps, found.manifest)
+		summary.describePublished(ctx, &deps, found.manifest, stuck)
+		if slices.Contains(finished, id) {
+			summary.AlreadyPublished, summary.Report = false, snapshot.ReportPath(id)
 		}
-		if summary.AlreadyPublished = !slices.Contains(finished, id); !summary.AlreadyPublished {
-			summary.Report = snapshot.ReportPath(id)
-		}
-		summary.fromManifest(found.manifest)
 		return summary, nil
 	}
 	l := publishLimits{
@@ -88,8 +79,8 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	return summary, err
 }
 
-// onlyStaged finds the run that publish means when it is not told: the one that
-// is staged, else the one whose publishing was just finished, or could not be.
+// onlyStaged finds the run to publish if the command does not name one: the only one that is staged, otherwise the one
+// whose publishing was just finished, or could not be.
 func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string, stuck stuckRuns) (string, error) {
 	runs, err := catalog.Runs(ctx)
 	if err != nil {
@@ -117,8 +108,7 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 	}
 }
 
-// publishRun checks a run whose tasks should all be staged, and publishes it
-// or holds it back.
+// publishRun checks a run whose tasks should all be staged, and publishes it or holds it back.
 func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLimits, summary *Summary) error {
 	return deps.runPhase(ctx, SpanPublish, plan.RunID, func(ctx context.Context) error {
 		return judgeAndPublish(ctx, deps, plan, l, summary)
@@ -126,31 +116,31 @@ func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLi
 }
 
 func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLimits, summary *Summary) error {
-	var gathered *snapshot.StagedRun
+	var staged *snapshot.StagedRun
 	err := deps.keepAlive(ctx, plan.RunID, func(ctx context.Context) (err error) {
-		gathered, err = deps.Catalog.CollectIntact(ctx, plan)
+		staged, err = deps.Catalog.CollectIntact(ctx, plan)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("gather run %s: %w", plan.RunID, err)
+		return fmt.Errorf("collect what run %s has staged: %w", plan.RunID, err)
 	}
-	summary.fromGathered(gathered)
-	if len(gathered.Missing) > 0 {
-		return adoptPublished(ctx, &deps, plan.RunID, summary, incomplete(gathered))
+	summary.fromStaged(staged)
+	if len(staged.Missing) > 0 {
+		return adoptPublished(ctx, &deps, plan.RunID, summary, incomplete(staged))
 	}
-	if allDenied(gathered) {
+	if allDenied(staged) {
 		return errors.Join(
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
 			deps.Catalog.DropCheckpoints(ctx, plan.RunID))
 	}
-	for _, check := range snapshot.FailedChecks(gathered.Checks) {
+	for _, check := range snapshot.FailedChecks(staged.Checks) {
 		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
-	if summary.MoreDenied, err = moreDenied(ctx, deps.Catalog, gathered); err != nil {
+	if summary.MoreDenied, err = moreDenied(ctx, deps.Catalog, staged); err != nil {
 		return err
 	}
-	held, err := checkLimits(ctx, deps.Catalog, gathered, l)
+	held, err := checkLimits(ctx, deps.Catalog, staged, l)
 	if err != nil {
 		return err
 	}
@@ -166,14 +156,14 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publ
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// Publishing is short and best not left half done: an interrupt that comes
-	// now is too late, though the command may end before we do.
+	// Publishing is short and best not left half done: an interrupt that comes now is too late, though the command may end
+	// before we do.
 	files := int64(1) // the ledger
-	for _, table := range gathered.Tables {
+	for _, table := range staged.Tables {
 		files += int64(len(table.Files))
 	}
 	store := deps.Progress.publishing(files, deps.Catalog)
-	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), gathered, snapshot.PublishOptions{
+	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
 		Now: deps.Now, Replace: l.replace, AcceptBaseURL: l.acceptBaseURL, Accepted: held.Reasons,
 	})
 	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {
@@ -186,12 +176,11 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publ
 	return nil
 }
 
-// incomplete returns which tasks are missing, and which of them because their
-// staged files have changed.
+// incomplete returns which tasks are missing, and which of them because their staged files have changed.
 func incomplete(g *snapshot.StagedRun) error {
 	why := ""
 	if n := len(g.Damaged); n > 0 {
-		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeUnits(g.Damaged))
+		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeTasks(g.Damaged))
 		if n == len(g.Missing) {
 			why = "; their staged files are damaged or gone"
 		}
@@ -201,25 +190,24 @@ func incomplete(g *snapshot.StagedRun) error {
 		what = "run its shards again"
 	}
 	return fmt.Errorf("%w: %d of its %d tasks are not staged (%s)%s: %s",
-		ErrIncomplete, len(g.Missing), len(g.Plan.Tasks()), describeUnits(g.Missing), why, what)
+		ErrIncomplete, len(g.Missing), len(g.Plan.Tasks()), describeTasks(g.Missing), why, what)
 }
 
-func describeUnits(units []snapshot.Task) string {
+func describeTasks(tasks []snapshot.Task) string {
 	const most = 5
 	var names []string
-	for i, u := range units {
+	for i, t := range tasks {
 		if i == most {
 			names = append(names, "...")
 			break
 		}
-		names = append(names, u.String())
+		names = append(names, t.String())
 	}
 	return strings.Join(names, ", ")
 }
 
-// Abandon gives up a run that is not published, and removes what it has staged
-// or committed. It fails with ErrUsage if there is no such run, or it is
-// published.
+// Abandon gives up a run that is not published, and removes what it has staged or committed. It fails with ErrUsage if
+// there is no such run, or it is published.
 func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)

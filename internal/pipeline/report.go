@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// ending is what a command knows of a run that it has worked on, and that is
-// written nowhere else. The zero value is to know nothing.
+// ending is what a command knows of a run that it has worked on, and that is written nowhere else. The zero value is to
+// know nothing.
 type ending struct {
 	// failure is the error that it ended with.
 	failure error
@@ -21,8 +21,8 @@ type ending struct {
 	counts counts
 }
 
-// Report returns the report of a run: from manifest and ledger if it is published, otherwise from its checkpoints. The error
-// wraps sink.ErrNotFound if there is no such run.
+// Report returns the report of a run: from manifest and ledger if it is published, otherwise from its checkpoints. The
+// error wraps sink.ErrNotFound if there is no such run.
 func Report(ctx context.Context, catalog snapshot.Catalog, run string) ([]byte, error) {
 	page, err := pageOf(ctx, catalog, run)
 	if err != nil {
@@ -39,15 +39,15 @@ func drawPage(page *report.Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// WriteReport draws the page of a run as Report does and writes it beside the
-// run's other documents. It returns its path below the destination.
+// WriteReport draws the page of a run as Report does and writes it beside the run's other documents. It returns its
+// path below the destination.
 func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string) (string, error) {
 	_, err := writeReport(ctx, catalog, run, ending{})
 	return snapshot.ReportPath(run), err
 }
 
-// writeReport writes the report of a run, and again if the run changed while it was drawn. If the run is removed, so is the
-// report, and the error wraps sink.ErrNotFound.
+// writeReport writes the report of a run, and again if the run changed while it was drawn. If the run is removed, so is
+// the report, and the error wraps sink.ErrNotFound.
 func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end ending) (*report.Page, error) {
 	for {
 		page, err := pageOf(ctx, catalog, run)
@@ -94,8 +94,8 @@ func sameRun(a, b *snapshot.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
 
-// reportTimeout is how long the end of a command waits for its pages: a
-// destination that is gone has made it wait before.
+// reportTimeout is how long the end of a command waits for its pages: a destination that is gone has made it wait
+// before.
 const reportTimeout = 2 * time.Minute
 
 // writeReports writes the reports of a run and of the runs that it replaced. A failure is only logged.
@@ -151,12 +151,12 @@ func addPublished(ctx context.Context, catalog snapshot.Catalog, page *report.Pa
 	page.State = report.Published
 	if m.Status == snapshot.Replaced {
 		page.State = report.Replaced
-		standing, err := catalog.Current(ctx, m.Kind, m.SnapshotDate)
+		current, err := catalog.Current(ctx, m.Kind, m.SnapshotDate)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) && !errors.Is(err, sink.ErrDamaged) {
 			return err
 		}
-		if standing != nil {
-			page.ReplacedBy = standing.RunID
+		if current != nil {
+			page.ReplacedBy = current.RunID
 		}
 	}
 	return catalog.ReadLedger(ctx, m.RunID, page.Ledger.Add)
@@ -164,16 +164,16 @@ func addPublished(ctx context.Context, catalog snapshot.Catalog, page *report.Pa
 
 // addStaged adds up the checkpoints of a run that is not published.
 func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) error {
-	gathered, err := catalog.Collect(ctx, plan)
+	staged, err := catalog.Collect(ctx, plan)
 	if err != nil {
 		return err
 	}
-	page.Manifest = gathered.Preview()
-	for i := range gathered.Ledger {
-		page.Ledger.Add(&gathered.Ledger[i])
+	page.Manifest = staged.Preview()
+	for i := range staged.Ledger {
+		page.Ledger.Add(&staged.Ledger[i])
 	}
-	for _, unit := range gathered.Missing {
-		page.Missing = append(page.Missing, unit.String())
+	for _, task := range staged.Missing {
+		page.Missing = append(page.Missing, task.String())
 	}
 	page.State = report.Staged
 	if len(page.Missing) > 0 {

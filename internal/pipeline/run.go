@@ -10,13 +10,11 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Run takes a snapshot: it plans or resumes a run, fetches and stages what is
-// not staged yet, and publishes unless a check holds it back or the run is cut
-// into shards.
+// Run takes a snapshot: it plans or resumes a run, fetches and stages what is not staged yet, and publishes unless a
+// check holds it back or the run is cut into shards.
 //
-// Once the run has an id the summary is not nil, with an error too, and names
-// it. Errors wrap ErrUsage, extract's sentinels, the context's error or its
-// cause, or are failures that leave the run resumable and the previous snapshot
+// Once the run has an id the summary is not nil, with an error too, and names it. Errors wrap ErrUsage, extract's
+// sentinels, the context's error or its cause, or are failures that leave the run resumable and the previous snapshot
 // untouched.
 func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
@@ -48,13 +46,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
 	r.logReplaced(ctx, found.id)
 	if found.manifest != nil {
-		if s := stuck.of(found.id); s != nil {
-			r.summary.Unfinished = s.Cause().Error()
-		} else {
-			tidy(ctx, &deps, found.manifest)
-		}
-		r.summary.AlreadyPublished = true
-		r.summary.fromManifest(found.manifest)
+		r.summary.describePublished(ctx, &deps, found.manifest, stuck)
 		return r.summary, nil
 	}
 	if r.restarts {
@@ -81,8 +73,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	return r.summary, errors.Join(err, unlocked)
 }
 
-// checkFolders checks before any request that the files of the run can be made
-// visible where they belong.
+// checkFolders checks before any request that the files of the run can be made visible where they belong.
 func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	var paths []string
 	for _, d := range r.selected {
@@ -93,10 +84,9 @@ func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	return r.Catalog.CheckCommit(ctx, id, paths)
 }
 
-// RunDates takes an as-of snapshot for each of the dates, in their order, and
-// hands each summary to done. It checks all of them before it requests
-// anything. A run that is held back does not keep it from the next date; an
-// error does, and is returned.
+// RunDates takes an as-of snapshot for each of the dates, in their order, and hands each summary to done. It checks all
+// of them before it requests anything. A run that is held back does not keep it from the next date; an error does, and
+// is returned.
 func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
 	for _, date := range dates {
 		s.EffectiveDate = date
@@ -154,9 +144,8 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
 }
 
-// warnOfPurged notes schools that were purged from the destination and that the
-// service still lists. The plan has been written, so a purge that begins now
-// finds the run.
+// warnOfPurged notes schools that were purged from the destination and that the service still lists. The plan has been
+// written, so a purge that begins now finds the run.
 func (r *exportRun) warnOfPurged(ctx context.Context) error {
 	purged, err := r.Catalog.PurgedBefore(ctx, r.plan)
 	if err != nil {
@@ -169,8 +158,7 @@ func (r *exportRun) warnOfPurged(ctx context.Context) error {
 	return nil
 }
 
-// beginPlan fetches the lookups and pins the plan, or follows the one that
-// another shard was quicker to write.
+// beginPlan fetches the lookups and pins the plan, or follows the one that another shard was quicker to write.
 func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	looked, err := r.fetch.lookUp(ctx, r.settings, r.byName())
 	if err != nil {
@@ -187,17 +175,17 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	return checkPlan(r.plan, r.settings, r.mark)
 }
 
-// endShard reports what this shard staged; publish judges the whole, and may
-// have done so already if this shard is one that was thought dead.
+// endShard reports what this shard staged; publish judges the whole, and may have done so already if this shard is one
+// that was thought dead.
 func (r *exportRun) endShard(ctx context.Context) error {
 	if adoptPublished(ctx, &r.Deps, r.plan.RunID, r.summary, ErrIncomplete) == nil {
 		return nil
 	}
-	gathered, err := r.Catalog.Collect(ctx, r.plan)
+	staged, err := r.Catalog.Collect(ctx, r.plan)
 	if err != nil {
 		return err
 	}
-	r.summary.fromGathered(gathered)
+	r.summary.fromStaged(staged)
 	r.summary.Outcome = Staged
 	return nil
 }

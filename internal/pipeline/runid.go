@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// fingerprint condenses what a derived run id covers: a run is resumed only by
-// a command that would fetch the same rows into the same files.
+// fingerprint condenses what a derived run id covers: a run is resumed only by a command that would fetch the same rows
+// into the same files.
 func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string, error) {
 	text, err := json.Marshal(struct {
 		BaseURL        string
@@ -30,8 +30,8 @@ func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string,
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// derivedRunID returns the n-th run id, from 1, of a date and settings. The id of an as-of run ends in its date, as does an
-// id chosen by the user.
+// derivedRunID returns the n-th run id, from 1, of a date and settings. The id of an as-of run ends in its date, as
+// does an id chosen by the user.
 func derivedRunID(kind snapshot.Kind, date, fingerprint string, n int) string {
 	id := date + "-" + fingerprint[:10]
 	if kind == snapshot.AsOf {
@@ -79,8 +79,8 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 	return s, err
 }
 
-// chooseRun finds the run that this command begins or resumes: the one it
-// names, or the first of its derived ids that is not published.
+// chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
+// is not published.
 func chooseRun(ctx context.Context, catalog snapshot.Catalog, s *Settings, date, mark string) (foundRun, error) {
 	switch {
 	case s.RunID != "" && s.kind() == snapshot.AsOf:

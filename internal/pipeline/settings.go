@@ -12,11 +12,11 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Errors by which the command chooses its exit code. Errors of the service
-// keep their own sentinels (extract.ErrRefused and others).
+// Errors by which the command chooses its exit code. Errors of the service keep their own sentinels (extract.ErrRefused
+// and others).
 var (
-	// ErrUsage matches the errors of Usagef: the command was called with wrong settings. No student data was requested, and
-	// nothing is left behind.
+	// ErrUsage matches the errors of Usagef: the command was called with wrong settings. No student data was requested,
+	// and nothing is left behind.
 	ErrUsage = errors.New("usage")
 	// ErrIncomplete says that a run cannot be published yet.
 	ErrIncomplete = errors.New("the run is not complete")
@@ -39,61 +39,37 @@ const (
 
 // Settings are the settings of a run. The zero value of an optional setting is its default only if its comment says so.
 type Settings struct {
-	// BaseURL is what the plan and the manifest name as the service; the word
-	// simulate for the embedded one. AcceptBaseURL lets the run move a destination
-	// that belongs to another service to this one.
-	BaseURL       string
-	AcceptBaseURL bool
-	// ToolVersion is recorded in plan and manifest, and part of a derived run id.
-	ToolVersion string
-	// Datasets are names of schemas.Datasets in any order.
-	Datasets []string
-	// Schools and Districts restrict the schools fanned out over; empty is
-	// all.
-	Schools, Districts []string
+	BaseURL            string   // what the plan and the manifest name as the service; "simulate" for the embedded one
+	AcceptBaseURL      bool     // lets the run move a destination that belongs to another service to this one
+	ToolVersion        string   // recorded in plan and manifest, and part of a derived run id
+	Datasets           []string // names of schemas.Datasets in any order
+	Schools, Districts []string // the schools to export; empty for all
 	Perspectives       string
 	PartitionBy        string
-	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the
-	// plan of the run that is resumed. A new run may be dated before yesterday
-	// only with Backdate.
+	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the plan of the run that is resumed. A new run may
+	// be dated before yesterday only with Backdate.
 	SnapshotDate string
 	Backdate     bool
-	// IfMissing skips a run whose date has an equal published run already.
-	IfMissing bool
-	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date,
-	// a timestamp or SinceAuto) a delta run; empty are a full run.
+	IfMissing    bool // skip a run whose date has an equal published run already
+	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run;
+	// empty are a full run.
 	EffectiveDate, ModifiedSince string
 	IncludeRemoved               bool
-	// RunID is empty for one derived from date and settings.
-	RunID          string
-	SchoolsPerFile int
-	// MaxFailedSchools is how many schools may fail before the snapshot is
-	// held back.
-	MaxFailedSchools int
-	MaxShrink        Shrink
-	// StrictChecks holds the snapshot back if a check of the service's own rules
-	// counts anything.
-	StrictChecks bool
-	Replace      bool
-	// Restart drops what an unfinished or held run of the same id has staged, its
-	// plan included.
-	Restart bool
-	// Shard of Shards is this process's part; 0 of 1 is everything.
-	Shard, Shards int
-	// Concurrency is the client's bound on requests in flight: the pipeline
-	// keeps enough call chains going to fill it.
-	Concurrency int
-	// MaxSchoolRecords is the most records a school may have in one dataset.
-	MaxSchoolRecords int64
-	// Scratch is the folder where finished schools wait that do not fit in
-	// memory; empty is the system's temporary directory.
-	Scratch string
-	// maxHeldBytes replaces the constant of the same name in tests.
-	maxHeldBytes int
+	RunID                        string // empty for one derived from date and settings
+	SchoolsPerFile               int
+	MaxFailedSchools             int // more failed schools hold the snapshot back
+	MaxShrink                    Shrink
+	StrictChecks                 bool // hold the snapshot back if a check of the service's own rules counts anything
+	Replace                      bool
+	Restart                      bool   // drop what an unfinished or held run of the same id has staged, its plan included
+	Shard, Shards                int    // this process's part; 0 of 1 is everything
+	Concurrency                  int    // of the client; the pipeline reads enough lists at once to use it
+	MaxSchoolRecords             int64  // maximum records of a school in one dataset
+	Scratch                      string // folder for finished schools that do not fit in memory; empty for the system's temporary one
+	maxHeldBytes                 int    // replaces the constant of the same name in tests
 }
 
-// Shrink is the part of its rows or schools that a table may lose from one
-// full snapshot to the next, from 0 to 1.
+// Shrink is the part of its rows or schools that a table may lose from one full snapshot to the next, from 0 to 1.
 type Shrink struct {
 	Part float64
 	Off  bool
@@ -123,8 +99,7 @@ func (s Shrink) String() string {
 	return strconv.FormatFloat(s.Part*100, 'f', -1, 64) + "%"
 }
 
-// The optional parameters of the enrollment operations (specification, rules
-// common to all endpoints, 4).
+// The optional parameters of the enrollment operations (specification, rules common to all endpoints, 4).
 const (
 	effectiveDate  = "effective-date"
 	modifiedSince  = "modified-since"
@@ -149,8 +124,8 @@ func (s *Settings) kind() snapshot.Kind {
 	}
 }
 
-// takesPart reports whether a dataset can be part of a run of this kind: as-of and delta runs are limited to operations that
-// accept the parameter.
+// takesPart reports whether a dataset can be part of a run of this kind: as-of and delta runs are limited to operations
+// that accept the parameter.
 func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	switch kind {
 	case snapshot.AsOf:
@@ -162,8 +137,7 @@ func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	return true
 }
 
-// split divides the selected datasets into those that take part in the run and
-// those that cannot, both as declared.
+// split divides the selected datasets into those that take part in the run and those that cannot, both as declared.
 func (s *Settings) split() (taken, leftOut []string) {
 	for _, d := range schemas.Datasets() {
 		switch {
@@ -188,8 +162,7 @@ func parts(kind snapshot.Kind) []string {
 	return names
 }
 
-// scopeOf returns the scope of the settings in its canonical form, in which
-// equal scopes are equal values.
+// scopeOf returns the scope of the settings in its canonical form, in which equal scopes are equal values.
 func scopeOf(s *Settings) snapshot.Scope {
 	taken, _ := s.split()
 	return snapshot.Scope{
@@ -207,8 +180,7 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// checkSettings looks for mistakes in the settings that can be found without asking
-// anybody.
+// checkSettings looks for mistakes in the settings that can be found without asking anybody.
 func checkSettings(s *Settings) error {
 	var problem string
 	switch {

@@ -13,73 +13,50 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Outcome is how a command that takes or publishes a snapshot ended, where it
-// did not fail.
+// Outcome is how a command that takes or publishes a snapshot ended, where it did not fail.
 type Outcome string
 
 // The outcomes.
 const (
-	// Published: the snapshot is visible; Summary.Schools says how many
-	// schools failed.
-	Published Outcome = "published"
-	// Staged: a shard is done with its buckets.
-	Staged Outcome = "staged"
-	// Failed: there was an error. Summaries of the package leave it empty then.
-	Failed Outcome = "failed"
-	// HeldBack: all is staged, but a check said do not publish.
-	HeldBack Outcome = "held"
-	// Abandoned: the run was given up and removed.
-	Abandoned Outcome = "abandoned"
+	Published Outcome = "published" // the snapshot is visible; Summary.Schools says how many schools failed
+	Staged    Outcome = "staged"    // a shard is done with its buckets
+	Failed    Outcome = "failed"    // there was an error; summaries of the package leave it empty then
+	HeldBack  Outcome = "held"      // everything is staged, but a check failed
+	Abandoned Outcome = "abandoned" // the run was given up and removed
 )
 
-// Summary is what a command says on stdout when it is done.
+// Summary is what a command prints on stdout when it is done.
 type Summary struct {
 	Outcome      Outcome       `json:"outcome"`
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
 	SnapshotDate string        `json:"snapshot_date"`
 	Destination  string        `json:"destination"`
-	// Manifest is the path of the manifest below the destination, once
-	// published.
-	Manifest string `json:"manifest,omitempty"`
-	// Report is the path of the page that shows the run, below the destination.
-	Report string `json:"report,omitempty"`
-	// Held are the reasons why the run was held back.
-	Held []string `json:"held,omitempty"`
-	// Accepted are the reasons to hold the run back that were overruled by hand.
-	Accepted []string `json:"accepted,omitempty"`
-	// PurgedBefore are schools of the run that were purged from the destination,
-	// and that the service still lists.
+	Manifest     string        `json:"manifest,omitempty"` // path below the destination, once published
+	Report       string        `json:"report,omitempty"`   // path below the destination
+	Held         []string      `json:"held,omitempty"`     // why the run was held back
+	Accepted     []string      `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
+	// PurgedBefore are schools of the run that were purged from the destination, and that the service still lists.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
-	// Unfinished is why a step after the run was published could not be done.
-	// The next command does it.
-	Unfinished string `json:"unfinished,omitempty"`
-	// Next is what to do about a run that was held back.
-	Next []wording.Advice `json:"next,omitempty"`
-	// Restarted: what an earlier command of the run had staged was dropped.
-	Restarted bool `json:"restarted,omitempty"`
-	// AlreadyPublished: the run id was published before, nothing was done.
-	AlreadyPublished bool                     `json:"already_published,omitempty"`
+	// Unfinished is why a step after the run was published could not be done. The next command does it.
+	Unfinished       string                   `json:"unfinished,omitempty"`
+	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back
+	Restarted        bool                     `json:"restarted,omitempty"`         // what an earlier command of the run had staged was dropped
+	AlreadyPublished bool                     `json:"already_published,omitempty"` // nothing was done
 	Tables           []TableSummary           `json:"tables"`
 	Datasets         []DatasetSummary         `json:"datasets"`
 	Schools          snapshot.ManifestSchools `json:"schools"`
-	// Denials are the schools to which the service denied access. They are
-	// known to the command that staged or published the run; later they are in
-	// the ledger alone.
-	Denials []Denial `json:"denials,omitempty"`
-	// MoreDenied is set if fewer schools were denied in the previous snapshot.
-	MoreDenied *PreviousDenials  `json:"more_denied,omitempty"`
-	Requests   snapshot.Requests `json:"requests"`
-	Drift      []snapshot.Drift  `json:"drift"`
-	// Checks are the checks of the service's own rules that were made.
-	Checks []snapshot.Check `json:"checks"`
-	// LeftOut are datasets that cannot be part of a run of this kind.
-	LeftOut []string `json:"left_out,omitempty"`
-	// UnitsTotal counts the tasks of this process, and
-	// UnitsResumed those that an earlier process had staged.
-	UnitsTotal   int           `json:"units_total"`
-	UnitsResumed int           `json:"units_resumed"`
-	Duration     time.Duration `json:"duration_ns"`
+	// Denials are the schools to which the service denied access. Only the command that staged or published the run knows
+	// them; later they are in the ledger alone.
+	Denials      []Denial          `json:"denials,omitempty"`
+	MoreDenied   *PreviousDenials  `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
+	Requests     snapshot.Requests `json:"requests"`
+	Drift        []snapshot.Drift  `json:"drift"`
+	Checks       []snapshot.Check  `json:"checks"`
+	LeftOut      []string          `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
+	UnitsTotal   int               `json:"units_total"`        // tasks of this process
+	UnitsResumed int               `json:"units_resumed"`      // those that an earlier process had staged
+	Duration     time.Duration     `json:"duration_ns"`
 }
 
 // Denial is a school with the datasets to which the service denied access.
@@ -95,9 +72,8 @@ type PreviousDenials struct {
 	Schools      int64  `json:"schools"`
 }
 
-// moreDenied compares the denied schools of a full run with the previous
-// snapshot's. It returns nil if there are not more: denied schools do not hold
-// a run back, so a growing number is easily missed.
+// moreDenied compares the denied schools of a full run with the previous snapshot's. It returns nil if there are not
+// more: denied schools do not hold a run back, so a growing number is easily missed.
 func moreDenied(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun) (*PreviousDenials, error) {
 	if g.Plan.Kind != snapshot.Full || g.Schools.Denied == 0 {
 		return nil, nil
@@ -148,7 +124,7 @@ type DatasetSummary struct {
 	snapshot.ManifestDataset
 }
 
-func (s *Summary) fromGathered(g *snapshot.StagedRun) {
+func (s *Summary) fromStaged(g *snapshot.StagedRun) {
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
 	s.Denials = denials(g)
