@@ -127,7 +127,7 @@ compare = .tools/bench/bench $(1) -build $(BIN) -base '$(BASE)' -python .tools/b
 
 .PHONY: bench-peers
 bench-peers: build .tools/bench-venv .tools/bench/bench ## compare with other exporters (RESULTS, BASE, CONTESTANTS, ...); needs Python
-	$(call compare,peers) -gzip=$(GZIP) -latency $(LATENCY) -contestants '$(CONTESTANTS)'
+	$(call compare,peers) -huge $(HUGE) -gzip=$(GZIP) -latency $(LATENCY) -contestants '$(CONTESTANTS)'
 
 .PHONY: bench-queries
 bench-queries: build .tools/bench-venv .tools/bench/bench ## compare queries on the files of this build and of BASE; needs Python

@@ -21,6 +21,7 @@ type contestant struct {
 	omits   string // what it leaves out
 	python  bool
 	files   bool // reads page files instead of the service
+	script  bool // what a first version would be
 	turns   int  // at most; 0 means as many as asked for
 	results int  // the largest world that it exports unless it is asked for; 0 means any
 	command func(t task) []string
@@ -54,6 +55,7 @@ func contestants(p programs) []contestant {
 		},
 		{
 			name: "naive", title: "Go: encoding/json into structs, parquet-go GenericWriter", omits: plainScript,
+			script: true,
 			command: func(t task) []string {
 				return []string{p.self, "naive", "-url", t.url, "-dest", t.dest, "-threads", strconv.Itoa(t.concurrency)}
 			},
@@ -70,11 +72,11 @@ func contestants(p programs) []contestant {
 		},
 		{
 			name: "polars", title: "Python: requests, polars read_json, pyarrow writer", omits: plainScript,
-			python: true, command: script("export_polars.py"),
+			python: true, script: true, command: script("export_polars.py"),
 		},
 		{
 			name: "orjson", title: "Python: requests, orjson, pyarrow", omits: plainScript,
-			python: true, command: script("export_orjson.py"),
+			python: true, script: true, command: script("export_orjson.py"),
 		},
 		{
 			name: "dlt", title: "dlt: rest_api source to filesystem Parquet, tuned",

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
 	"strings"
 
@@ -42,7 +41,7 @@ func measureMemory(ctx context.Context, args, env []string, stdout, stderr io.Wr
 	}
 	scenarios := documentedMemory(min(s.turns, 3))
 	if one.world.Results+one.world.Huge > 0 {
-		one.title = fmt.Sprintf("%d results, and %d in one school", one.world.Results, one.world.Huge)
+		one.title = one.world.Title()
 		one.concurrency, one.turns = s.concurrency, s.turns
 		scenarios = []scenario{one}
 	}

@@ -26,6 +26,9 @@ func (s *settings) report(ctx context.Context, section string, stdout io.Writer,
 	fmt.Fprintf(&b, "%s. Load average %s before, %s after. Took %s.\n", start.UTC().Format("2 January 2006, 15:04 UTC"), before,
 		loadAverage(), time.Since(start).Round(time.Second))
 	s.writeVersions(ctx, &b)
+	if load, err := strconv.ParseFloat(before, 64); err == nil && load > float64(runtime.NumCPU()) {
+		b.WriteString("**The machine was busy: only the ratios say anything.**\n")
+	}
 	b.WriteString("\n" + tables.String())
 	if _, err := io.WriteString(stdout, b.String()); err != nil {
 		return err
@@ -87,7 +90,7 @@ func version(ctx context.Context, program string, args ...string) string {
 		return "unknown version"
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
-	return strings.TrimSpace(line)
+	return strings.TrimPrefix(strings.TrimSpace(line), "growth-export ")
 }
 
 // loadAverage returns the load of the last minute.

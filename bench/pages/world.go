@@ -23,6 +23,14 @@ func (o Options) String() string {
 	return fmt.Sprintf("%dx%d", o.Results, o.SchoolSize)
 }
 
+// Title describes the world.
+func (o Options) Title() string {
+	if o.Huge > 0 {
+		return fmt.Sprintf("%d results, and %d in one school", o.Results, o.Huge)
+	}
+	return fmt.Sprintf("%d results", o.Results)
+}
+
 // School is a school of the list of schools (4.1).
 type School struct {
 	Bid      string `json:"schoolBid"`
