@@ -90,7 +90,7 @@ func rules() map[string]rule {
 				"github.com/aws/smithy-go", "golang.org/x/sync",
 			},
 			why:   "the only importer of the AWS SDK; it implements the sink's Store",
-			tests: []string{"internal/rows", "internal/maintenance", "internal/sink/s3/s3test", "internal/sink/storetest", "internal/snapshot", "schemas"},
+			tests: []string{"internal/rows", "internal/maintenance", "internal/sink/s3/s3test", "internal/sink/storetest", "internal/snapshot", "internal/snapshot/snapshottest", "schemas"},
 		},
 		"internal/sink/s3/s3test": {
 			modules: []string{

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
 // TestPublishingIsKilled kills a publishing before an operation and expects the same result from the next command.
@@ -47,16 +49,19 @@ func TestPublishingIsKilled(t *testing.T) {
 				return d
 			}
 			quiet := prepared(t)
-			counter := killedAt(quiet.store, 1<<30)
+			counter := &snapshottest.Mortal{Store: quiet.store}
+			counter.Left.Store(1 << 30)
 			require.NoError(t, finish(t.Context(), counter, "new"))
 			require.Equal(t, "new", quiet.requireSnapshot(t, "undisturbed", test.runs...))
 			want := quiet.objects(t)
-			operations := int(counter.taken.Load())
-			require.Greater(t, operations, 20)
-			for n := 0; n < operations; n += stride() {
+			operations := 1<<30 - counter.Left.Load()
+			require.Greater(t, operations, int64(20))
+			for n := int64(0); n < operations; n += stride() {
 				d := prepared(t)
 				when := fmt.Sprintf("killed before operation %d of %d", n, operations)
-				require.ErrorIs(t, finish(t.Context(), killedAt(d.store, n), "new"), errKilled, when)
+				dead := &snapshottest.Mortal{Store: d.store}
+				dead.Left.Store(n)
+				require.ErrorIs(t, finish(t.Context(), dead, "new"), snapshottest.ErrKilled, when)
 				require.NoError(t, finish(t.Context(), d.store, "new"), when)
 				d.requireSnapshot(t, when, test.runs...)
 				require.Equal(t, want, d.objects(t), when)
@@ -66,11 +71,11 @@ func TestPublishingIsKilled(t *testing.T) {
 }
 
 // stride skips operations, because all of them take a minute. S3_STRIDE=1 in the environment skips none.
-func stride() int {
+func stride() int64 {
 	if os.Getenv("S3_STRIDE") == "1" {
 		return 1
 	}
-	return 6
+	return 8
 }
 
 // TestPublishingIsOvertaken publishes another run of the date while this one is stopped before one of its operations.
@@ -88,20 +93,25 @@ func TestPublishingIsOvertaken(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			operations := 1 << 30
-			for n := 0; n < operations; n += stride() {
+			operations := int64(1 << 30)
+			for n := int64(0); n < operations; n += stride() {
 				d := newDestination(t)
 				ctx := t.Context()
 				require.NoError(t, stageRun(ctx, d.store, newPlan("this", 0)))
 				require.NoError(t, stageRun(ctx, d.store, newPlan("other", test.after)))
 				var otherErr error
-				this := overtakenAt(d.store, n, func() {
-					for _, run := range test.others {
-						_, otherErr = publishStaged(ctx, d.store, run)
+				this := &snapshottest.Mortal{Store: d.store}
+				this.Left.Store(1 << 30)
+				var taken atomic.Int64
+				this.Wait = func() {
+					if taken.Add(1)-1 == n {
+						for _, run := range test.others {
+							_, otherErr = publishStaged(ctx, d.store, run)
+						}
 					}
-				})
+				}
 				_, thisErr := publishStaged(ctx, this, "this")
-				operations = int(this.taken.Load())
+				operations = taken.Load()
 				when := fmt.Sprintf("overtaken before operation %d of %d", n, operations)
 				winner := d.requireSnapshot(t, when, "this", "other")
 				for run, err := range map[string]error{"this": thisErr, "other": otherErr} {

@@ -41,17 +41,21 @@ func (m *Mortal) step(do func() error) error {
 	return do()
 }
 
-// Draft calls Draft of the store, unless the process is dead.
-func (m *Mortal) Draft(ctx context.Context, run, path string) (sink.Draft, error) {
-	var draft sink.Draft
-	err := m.step(func() (err error) {
-		draft, err = m.Store.Draft(ctx, run, path)
+// stepTo does an operation that has a result, unless the process is dead.
+func stepTo[T any](m *Mortal, do func() (T, error)) (result T, err error) {
+	err = m.step(func() error {
+		result, err = do()
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &mortalDraft{Draft: draft, of: m}, nil
+	return result, err
+}
+
+// Draft calls Draft of the store, unless the process is dead.
+func (m *Mortal) Draft(ctx context.Context, run, path string) (sink.Draft, error) {
+	return stepTo(m, func() (sink.Draft, error) {
+		draft, err := m.Store.Draft(ctx, run, path)
+		return &mortalDraft{Draft: draft, of: m}, err
+	})
 }
 
 type mortalDraft struct {
@@ -60,40 +64,24 @@ type mortalDraft struct {
 	of *Mortal
 }
 
-func (d *mortalDraft) Write(p []byte) (n int, err error) {
-	err = d.of.step(func() error {
-		n, err = d.Draft.Write(p)
-		return err
-	})
-	return n, err
+func (d *mortalDraft) Write(p []byte) (int, error) {
+	return stepTo(d.of, func() (int, error) { return d.Draft.Write(p) })
 }
 
-func (d *mortalDraft) Stage(ctx context.Context) (staged []byte, err error) {
-	err = d.of.step(func() error {
-		staged, err = d.Draft.Stage(ctx)
-		return err
-	})
-	return staged, err
+func (d *mortalDraft) Stage(ctx context.Context) ([]byte, error) {
+	return stepTo(d.of, func() ([]byte, error) { return d.Draft.Stage(ctx) })
 }
 
 func (d *mortalDraft) Abort() error { return d.of.step(d.Draft.Abort) }
 
 // Holds calls Holds of the store, unless the process is dead.
-func (m *Mortal) Holds(ctx context.Context, run string, file sink.File) (holds bool, err error) {
-	err = m.step(func() error {
-		holds, err = m.Store.Holds(ctx, run, file)
-		return err
-	})
-	return holds, err
+func (m *Mortal) Holds(ctx context.Context, run string, file sink.File) (bool, error) {
+	return stepTo(m, func() (bool, error) { return m.Store.Holds(ctx, run, file) })
 }
 
 // Intact calls Intact of the store, unless the process is dead.
-func (m *Mortal) Intact(ctx context.Context, run string, file sink.File) (intact bool, err error) {
-	err = m.step(func() error {
-		intact, err = m.Store.Intact(ctx, run, file)
-		return err
-	})
-	return intact, err
+func (m *Mortal) Intact(ctx context.Context, run string, file sink.File) (bool, error) {
+	return stepTo(m, func() (bool, error) { return m.Store.Intact(ctx, run, file) })
 }
 
 // Commit calls Commit of the store, unless the process is dead.
@@ -134,12 +122,8 @@ func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, 
 }
 
 // Open calls Open of the store, unless the process is dead.
-func (m *Mortal) Open(ctx context.Context, path string) (object sink.Object, err error) {
-	err = m.step(func() error {
-		object, err = m.Store.Open(ctx, path)
-		return err
-	})
-	return object, err
+func (m *Mortal) Open(ctx context.Context, path string) (sink.Object, error) {
+	return stepTo(m, func() (sink.Object, error) { return m.Store.Open(ctx, path) })
 }
 
 // Remove calls Remove of the store, unless the process is dead.
@@ -148,12 +132,8 @@ func (m *Mortal) Remove(ctx context.Context, path string) error {
 }
 
 // Lock calls Lock of the store, unless the process is dead.
-func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (unlock func() error, err error) {
-	err = m.step(func() error {
-		unlock, err = m.Store.Lock(ctx, name, mode, patience)
-		return err
-	})
-	return unlock, err
+func (m *Mortal) Lock(ctx context.Context, name string, mode sink.LockMode, patience time.Duration) (func() error, error) {
+	return stepTo(m, func() (func() error, error) { return m.Store.Lock(ctx, name, mode, patience) })
 }
 
 // FinishAll finishes every interrupted change.
