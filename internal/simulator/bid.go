@@ -1,5 +1,11 @@
 package simulator
 
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+)
+
 // Bid is an identifier of the service in the form of a version 4 UUID. It encrypts the entity it names under the
 // world's seed, so the simulator can resolve a bid from a client without a list of all bids.
 type Bid struct{ High, Low uint64 }
@@ -77,23 +83,15 @@ func (w *World) bidText(b Bid) string {
 	return b.String()
 }
 
-const hexDigits = "0123456789abcdef"
-
 func (b Bid) appendText(dst []byte) []byte {
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[b.High>>shift&15])
-		if shift == 32 || shift == 16 {
-			dst = append(dst, '-')
-		}
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], b.High)
+	binary.BigEndian.PutUint64(raw[8:], b.Low)
+	dst = hex.AppendEncode(dst, raw[:4])
+	for from := 4; from < 10; from += 2 {
+		dst = hex.AppendEncode(append(dst, '-'), raw[from:from+2])
 	}
-	dst = append(dst, '-')
-	for shift := 60; shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[b.Low>>shift&15])
-		if shift == 48 {
-			dst = append(dst, '-')
-		}
-	}
-	return dst
+	return hex.AppendEncode(append(dst, '-'), raw[10:])
 }
 
 // String returns the bid as a UUID.
@@ -101,29 +99,10 @@ func (b Bid) String() string { return string(b.appendText(make([]byte, 0, 36))) 
 
 // ParseBid reads a UUID in lower case only, as the service sent it: bids are opaque text to a client.
 func ParseBid(text string) (Bid, bool) {
-	if len(text) != 36 {
+	raw, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+	if err != nil || len(raw) != 16 {
 		return Bid{}, false
 	}
-	var halves [2]uint64
-	digits := 0
-	for i := range len(text) {
-		c := text[i]
-		var digit uint64
-		switch {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return Bid{}, false
-			}
-			continue
-		case c >= '0' && c <= '9':
-			digit = uint64(c - '0')
-		case c >= 'a' && c <= 'f':
-			digit = uint64(c-'a') + 10
-		default:
-			return Bid{}, false
-		}
-		halves[digits/16] = halves[digits/16]<<4 | digit
-		digits++
-	}
-	return Bid{High: halves[0], Low: halves[1]}, true
+	b := Bid{High: binary.BigEndian.Uint64(raw), Low: binary.BigEndian.Uint64(raw[8:])}
+	return b, b.String() == text
 }

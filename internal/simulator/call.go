@@ -1,14 +1,56 @@
 package simulator
 
-import (
-	"encoding/base64"
-	"encoding/binary"
-	"net/http"
-	"net/url"
-	"slices"
-	"strings"
-	"time"
+import "net/url"
+
+// FanOut is what a client calls an operation for.
+type FanOut int
+
+// The fan-outs.
+const (
+	PerRun FanOut = iota
+	PerDistrict
+	PerSchool
+	PerPerspective // per school and perspective that sees it
+	PerStudent     // of 4.4
+	PerRoster      // per perspective and student of 4.4
+	PerEducator    // per perspective and educator of 4.13 and 4.9
+	PerRecord      // per perspective and record of a list
 )
+
+// Operation is an operation of the specification, as data.
+type Operation struct {
+	Name     string // of its dataset
+	Template string
+	Required []string // query parameters
+	Optional []string
+	// Wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
+	Wrapper string
+	// Single is the member that wraps the record of a single read where it is not bare; empty for a list.
+	Single string
+	// About is what the call names besides a school, see SubjectName.
+	About  EntityKind
+	FanOut FanOut
+	Feed   string // the list whose records PerRecord reads
+	source func(*World, *Call) List
+
+	segments []string
+	salt     uint64 // makes operations differ in style at the same position
+	Tables   []Table
+}
+
+// SubjectName returns the path parameter that names what a call is about; a query has - for _.
+func SubjectName(about EntityKind) string {
+	switch about {
+	case StudentEntity:
+		return "student_bid"
+	case EducatorEntity:
+		return "educator_bid"
+	case ClassEntity:
+		return "school_class_bid"
+	default:
+		return "educator_school_association_bid"
+	}
+}
 
 // Call is a request that has passed the checks: the operation, what it asks for, and its filters.
 type Call struct {
@@ -33,275 +75,16 @@ type Filter struct {
 	equal   map[string]string
 }
 
-// refusal is the answer to a request that the specification does not allow, or for something that does not exist.
-type refusal struct {
-	status  int
-	message string
+// Hash hashes a call and further numbers.
+func (w *World) Hash(c *Call, parts ...int) uint64 {
+	return Hash(w.seed^c.Op.salt, append([]int{c.School, c.District}, parts...)...)
 }
 
-func refuse(status int, message string) *refusal { return &refusal{status: status, message: message} }
-
-// match finds the operation of an escaped path below the base path, and the values of its template.
-func match(list []*Operation, path string) (*Operation, map[string]string) {
-	segments := strings.Split(path, "/")
-	for _, op := range list {
-		if len(segments) != len(op.segments) {
-			continue
-		}
-		if values, ok := fit(op.segments, segments); ok {
-			return op, values
-		}
-	}
-	return nil, nil
-}
-
-func fit(template, segments []string) (map[string]string, bool) {
-	values := map[string]string{}
-	for i, want := range template {
-		if !strings.HasPrefix(want, "{") {
-			if segments[i] != want {
-				return nil, false
-			}
-			continue
-		}
-		value, err := url.PathUnescape(segments[i])
-		if err != nil || value == "" {
-			return nil, false
-		}
-		values[strings.Trim(want, "{}")] = value
-	}
-	return values, true
-}
-
-// newCall checks the parameters as strictly as the specification allows: each one is known to the operation, given
-// once, not empty and readable; none is missing; on a follow-up page all others are the same as on the first.
-func (w *World) newCall(op *Operation, path string, values map[string]string, rawQuery string) (*Call, *refusal) {
-	query, err := url.ParseQuery(rawQuery)
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
-	}
-	c := &Call{Op: op, path: path, query: query, School: -1, District: -1}
-	for name, given := range query {
-		switch {
-		case !op.knows(name):
-			return c, refuse(http.StatusBadRequest, "unknown parameter "+name)
-		case len(given) != 1:
-			return c, refuse(http.StatusBadRequest, "parameter given more than once: "+name)
-		case given[0] == "":
-			return c, refuse(http.StatusBadRequest, "parameter without a value: "+name)
-		}
-	}
-	for _, name := range op.Required {
-		if !query.Has(name) {
-			return c, refuse(http.StatusBadRequest, "missing parameter "+name)
-		}
-	}
-	if refused := w.readFilter(c); refused != nil {
-		return c, refused
-	}
-	if refused := w.locate(c, values); refused != nil {
-		return c, refused
-	}
-	if cursor := query.Get("next-page"); cursor != "" {
-		from, ok := w.openCursor(c, cursor)
-		if !ok {
-			return c, refuse(http.StatusBadRequest, "next-page does not belong to this call")
-		}
-		c.From = from
-	}
-	return c, nil
-}
-
-// knows reports whether an operation has a parameter. Any list may have pages (specification, "Rules common to all
-// endpoints", 3), if only with quirks or faults, so every list accepts a cursor.
-func (op *Operation) knows(parameter string) bool {
-	return slices.Contains(op.Required, parameter) || slices.Contains(op.Optional, parameter) || parameter == "next-page" && op.Single == ""
-}
-
-// readFilter reads the filter parameters. Operations apply their default effective date themselves.
-func (w *World) readFilter(c *Call) *refusal {
-	unreadable := func(name string) *refusal { return refuse(http.StatusBadRequest, "unreadable value of "+name) }
-	for name, given := range c.query {
-		value := given[0]
-		switch name {
-		case "effective-date":
-			t, err := time.Parse(time.DateOnly, value)
-			if err != nil {
-				return unreadable(name)
-			}
-			c.Filter.On, c.Filter.Dated = DayOf(t), true
-		case "modified-since":
-			t, err := time.Parse(time.DateOnly, value)
-			if err != nil {
-				t, err = time.Parse(time.RFC3339, value)
-			}
-			if err != nil {
-				return unreadable(name)
-			}
-			c.Filter.Since = t.UnixMilli()
-		case "include-removed":
-			if value != "true" && value != "false" {
-				return unreadable(name)
-			}
-			c.Filter.Removed = value == "true"
-		case "received-before-date", "received-after-date":
-			// The specification does not explain them (4.7): they are checked and ignored.
-			if _, err := time.Parse(time.DateOnly, value); err != nil {
-				return unreadable(name)
-			}
-		case "student-bid", "educator-bid", "academic-year-bid", "state-student-id", "district-student-id":
-			if c.Filter.equal == nil {
-				c.Filter.equal = map[string]string{}
-			}
-			c.Filter.equal[name] = value
-		}
-	}
-	return nil
-}
-
-// locate resolves the school and the district or perspective of a call. Schools named only by 4.3 have no agreement
-// with the app, and a perspective covers only its own schools: both are denied (specification, "Errors").
-func (w *World) locate(c *Call, path map[string]string) *refusal {
-	schoolBid, districtBid := path["school_bid"], path["district_bid"]
-	if schoolBid == "" {
-		schoolBid = c.query.Get("school-bid")
-	}
-	if districtBid == "" {
-		districtBid = c.query.Get("perspective-bid")
-	}
-	if districtBid != "" {
-		what, _, index, ok := w.FindBid(districtBid)
-		if !ok || what != DistrictEntity || index >= len(w.districts) {
-			return refuse(http.StatusNotFound, "no such district")
-		}
-		c.District = index
-	}
-	if schoolBid != "" {
-		what, group, _, ok := w.FindBid(schoolBid)
-		switch {
-		case !ok || what != SchoolEntity || group >= len(w.schools):
-			return refuse(http.StatusNotFound, "no such school")
-		case group >= w.listed:
-			return refuse(http.StatusForbidden, "no data sharing agreement with this school")
-		}
-		c.School = group
-	}
+// Style returns the number that decides how the record or page at a position of a call's list is written.
+func (w *World) Style(c *Call, i int) uint64 {
+	h := Hash(w.seed^c.Op.salt, c.School, c.District, i)
 	if c.Op.About != 0 {
-		name := SubjectName(c.Op.About)
-		bid := path[name]
-		if bid == "" {
-			bid = c.query.Get(strings.ReplaceAll(name, "_", "-"))
-		}
-		what, group, index, ok := w.FindBid(bid)
-		if !ok || what != c.Op.About || !w.holds(what, group, index) {
-			return refuse(http.StatusNotFound, "no such record")
-		}
-		c.Home, c.Subject = group, index
-		if schoolBid == "" {
-			c.School = group
-		}
+		h = Mix(h ^ Mix(uint64(c.Subject)))
 	}
-	if c.School >= 0 && c.District >= 0 && !w.sees(c.District, c.School) {
-		return refuse(http.StatusForbidden, "this perspective does not hold this school")
-	}
-	return nil
-}
-
-// SchoolBid returns the bid of a school, empty for the position -1.
-func (w *World) SchoolBid(school int) string {
-	if school < 0 {
-		return ""
-	}
-	return w.bidText(w.schools[school].bid)
-}
-
-// DistrictBid returns the bid of a district, empty for the position -1.
-func (w *World) DistrictBid(district int) string {
-	if district < 0 {
-		return ""
-	}
-	return w.bidText(w.districts[district].bid)
-}
-
-// Parameter returns the value that a call sends for a parameter, by its name in a path.
-func (w *World) Parameter(c *Call, name string) string {
-	switch name {
-	case "school_bid":
-		return w.SchoolBid(c.School)
-	case "district_bid", "perspective_bid":
-		return w.DistrictBid(c.District)
-	default:
-		return w.bidText(w.BidOf(c.Op.About, c.Home, c.Subject))
-	}
-}
-
-// holds reports whether a school has the student, educator, class or association at a position.
-func (w *World) holds(what EntityKind, school, index int) bool {
-	if school >= w.listed {
-		return false
-	}
-	s := &w.schools[school]
-	switch what {
-	case StudentEntity:
-		return index < s.students && w.student(school, index).matched
-	case EducatorEntity:
-		return index < s.educators
-	case ClassEntity:
-		return index < w.classes(school)
-	case EducatorAssociationEntity:
-		if index >= s.educators*educatorSlots {
-			return false
-		}
-		_, ok := w.educatorAssociation(school, index/educatorSlots, index%educatorSlots)
-		return ok
-	default:
-		return false
-	}
-}
-
-// cursor returns an opaque token for the page that begins at a position, bound to all other parameters of the call.
-func (w *World) cursor(c *Call, from int) string {
-	mac := w.cursorMAC(c, from)
-	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], mac)
-	binary.BigEndian.PutUint64(raw[8:], uint64(from)^Mix(mac))
-	// The standard alphabet has +,
-	//
-	// and =, which clients must escape.
-	return base64.StdEncoding.EncodeToString(raw[:])
-}
-
-func (w *World) openCursor(c *Call, cursor string) (int, bool) {
-	raw, err := base64.StdEncoding.DecodeString(cursor)
-	if err != nil || len(raw) != 16 {
-		return 0, false
-	}
-	mac := binary.BigEndian.Uint64(raw)
-	from := binary.BigEndian.Uint64(raw[8:]) ^ Mix(mac)
-	if from > 1<<40 || w.cursorMAC(c, int(from)) != mac {
-		return 0, false
-	}
-	return int(from), true
-}
-
-func (w *World) cursorMAC(c *Call, from int) uint64 {
-	return Mix(hashText(w.seed, c.Op.Name, c.path, canonical(c.query, "next-page")) ^ Mix(uint64(from)))
-}
-
-// canonical returns the query in a fixed order, without one parameter.
-func canonical(query url.Values, without string) string {
-	names := make([]string, 0, len(query))
-	for name := range query {
-		if name != without {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	var b strings.Builder
-	for _, name := range names {
-		for _, value := range query[name] {
-			b.WriteString(url.QueryEscape(name) + "=" + url.QueryEscape(value) + "&")
-		}
-	}
-	return b.String()
+	return h
 }

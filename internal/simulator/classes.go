@@ -74,8 +74,8 @@ func (w *World) attends(school, class, student int) bool {
 	return class%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, student)%1000 >= 80
 }
 
-// name returns the name of a class; lessons include the period.
-func (k *class) name() string {
+// className returns the name of a class; lessons include the period.
+func (k *class) className() string {
 	if subject := classSubjects[k.slot]; subject != "" {
 		return subject + " / Period " + strconv.Itoa(k.period) + " – " + strconv.Itoa(k.cohort+1)
 	}
@@ -101,7 +101,7 @@ func (w *World) classRecord(a *Arena, c *Call, index int) []Member {
 	d := &k.draw
 	return a.list(
 		Member{"schoolClassBid", idOf(w.BidOf(ClassEntity, c.School, index))},
-		Member{"className", TextOf(k.name())},
+		Member{"className", TextOf(k.className())},
 		Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
 		Member{"schoolBid", idOf(w.schools[c.School].bid)},
 		Member{"beginDate", dateOf(k.begin)},
@@ -175,4 +175,17 @@ func (w *World) classStudent(a *Arena, c *Call, st *student) Value {
 		Member{"middleName", textOrAbsent(name.middle)},
 		Member{"lastName", textOrAbsent(name.last)},
 	)
+}
+
+// classDetails returns 4.10: the record of the list, whose arrays have no tables of their own here.
+func classDetails(w *World, c *Call) List {
+	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
+		record := w.classRecord(a, c, c.Subject)
+		for i := range record {
+			if record[i].Kind == Array {
+				record[i].Value = Verbatim(record[i].Value)
+			}
+		}
+		return record
+	}}
 }

@@ -230,3 +230,10 @@ func (w *World) born(st *student) Day {
 	kindergarten := w.yearOf(w.schools[st.school].district, w.today) - st.grade
 	return firstOf(time.September, kindergarten-5) - 1 - Day(Hash(st.bid.Low, 3)%365)
 }
+
+// educatorAssociationDetails returns 4.14.
+func educatorAssociationDetails(w *World, c *Call) List {
+	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
+		return w.educatorAssociationRecord(a, c, c.Subject)
+	}}
+}

@@ -158,8 +158,8 @@ func newFaultPicker(seed uint64, faults []Fault) *faultPicker {
 	}
 }
 
-// count counts a try and returns its fault, or nil, and its number.
-func (b *faultPicker) count(a *target) (*Fault, int) {
+// faultOfTry counts a try and returns its fault, or nil, and its number.
+func (b *faultPicker) faultOfTry(a *target) (*Fault, int) {
 	t := b.tries[a.key]
 	t.tries++
 	fault := b.pick(a, t)

@@ -243,7 +243,7 @@ func TestSharesDoNotDependOnOrder(t *testing.T) {
 			}
 			target := target{operation: "students", key: hashText(0, strconv.Itoa(i))}
 			for range tries {
-				fault, try := book.count(&target)
+				fault, try := book.faultOfTry(&target)
 				if fault != nil {
 					found[strconv.Itoa(i)+"/"+strconv.Itoa(try)] = fault.Kind
 					if try == 1 {
@@ -272,7 +272,7 @@ func TestTransientFaultsPass(t *testing.T) {
 		target := target{operation: operation, key: 1}
 		row, refused, longest := 0, 0, 0
 		for range 500 {
-			fault, _ := book.count(&target)
+			fault, _ := book.faultOfTry(&target)
 			if fault == nil {
 				row, refused = 0, 0
 				continue

@@ -95,3 +95,12 @@ func (f *filler) value(col *Column) Value {
 		return TextOf(col.Source + " " + strconv.Itoa(d.Below(1000)))
 	}
 }
+
+// List returns the list of a call.
+func (w *World) List(c *Call) List {
+	list := w.filled(c, c.Op.source(w, c))
+	if w.quirks == nil {
+		return list
+	}
+	return w.quirks.List(w, c, list)
+}

@@ -4,90 +4,13 @@ import (
 	"strings"
 )
 
-// FanOut is what a client calls an operation for.
-type FanOut int
-
-// The fan-outs.
-const (
-	Once FanOut = iota
-	PerDistrict
-	PerSchool
-	PerPerspective // per school and perspective that sees it
-	PerStudent     // of 4.4
-	PerRoster      // per perspective and student of 4.4
-	PerEducator    // per perspective and educator of 4.13 and 4.9
-	PerRecord      // per perspective and record of a list
-)
-
-// Operation is an operation of the specification, as data.
-type Operation struct {
-	Name     string // of its dataset
-	Template string
-	Required []string // query parameters
-	Optional []string
-	// Wrapper is the member that holds the records of a paged list; empty for a bare array, which has no pages.
-	Wrapper string
-	// Single is the member that wraps the record of a single read where it is not bare; empty for a list.
-	Single string
-	// About is what the call names besides a school, see SubjectName.
-	About  EntityKind
-	FanOut FanOut
-	Feed   string // the list whose records PerRecord reads
-	source func(*World, *Call) List
-
-	segments []string
-	salt     uint64 // makes operations differ in style at the same position
-	Tables   []Table
-}
-
-// SubjectName returns the path parameter that names what a call is about; a query has - for _.
-func SubjectName(about EntityKind) string {
-	switch about {
-	case StudentEntity:
-		return "student_bid"
-	case EducatorEntity:
-		return "educator_bid"
-	case ClassEntity:
-		return "school_class_bid"
-	default:
-		return "educator_school_association_bid"
-	}
-}
-
-// List is the list that a call reads, before filters and paging: positions from 0 to Count-1.
-type List struct {
-	Count int
-	// Keep reports whether the filters keep the record at a position; nil keeps all.
-	Keep func(i int) bool
-	// Record returns the record at a position.
-	Record func(a *Arena, i int) []Member
-	// Element replaces Record for lists whose members are already ordered, or whose elements may not be records.
-	Element func(a *Arena, i int) Value
-}
-
-// At returns the element at a position.
-func (s *List) At(a *Arena, i int) Value {
-	if s.Element != nil {
-		return s.Element(a, i)
-	}
-	return Value{Kind: Object, Sub: s.Record(a, i)}
-}
-
-// Next returns the first position from i on that passes the filters, or Count.
-func (s *List) Next(i int) int {
-	for i < s.Count && s.Keep != nil && !s.Keep(i) {
-		i++
-	}
-	return i
-}
-
 // Operations returns the operations of the service. Paths are exact: 4.2 ends in a slash, 4.1 does not.
 func Operations() []*Operation {
 	list := []*Operation{
 		{
 			Name:     "schools", // 4.1
 			Template: "/organizations/v1/schools",
-			FanOut:   Once,
+			FanOut:   PerRun,
 			source: func(w *World, _ *Call) List {
 				return List{Count: w.listedRecords(), Record: w.listedRecord}
 			},
@@ -95,7 +18,7 @@ func Operations() []*Operation {
 		{
 			Name:     "districts", // 4.2
 			Template: "/organizations/v1/districts/",
-			FanOut:   Once,
+			FanOut:   PerRun,
 			source: func(w *World, _ *Call) List {
 				return List{Count: len(w.districts), Record: w.districtRecord}
 			},

@@ -31,7 +31,7 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	r.dst = append(r.dst, '{')
 	r.dst = append(r.dst, k.Beside...)
 	if style&3 == 0 {
-		if w.pagination(r, c, &k, &list, list.after(first, size)) {
+		if w.pagination(r, c, &k, &list, list.skip(first, size)) {
 			r.dst = append(r.dst, ',')
 		}
 	}
@@ -47,15 +47,6 @@ func (w *World) page(r *renderer, a *Arena, c *Call, size int, fault FaultKind) 
 	r.dst = append(r.dst, '}')
 }
 
-// Style returns the number that decides how the record or page at a position of a call's list is written.
-func (w *World) Style(c *Call, i int) uint64 {
-	h := Hash(w.seed^c.Op.salt, c.School, c.District, i)
-	if c.Op.About != 0 {
-		h = Mix(h ^ Mix(uint64(c.Subject)))
-	}
-	return h
-}
-
 // single appends the record of a single read, bare or wrapped: it is unknown which one the service sends (observed,
 // "Containers and fields"). 4.5 is bare unless the world has quirks.
 func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
@@ -69,15 +60,6 @@ func (w *World) single(r *renderer, a *Arena, c *Call, list *List) {
 	if wrapped {
 		r.dst = append(r.dst, '}')
 	}
-}
-
-// after returns the position of the record that follows size records from first on, or Count.
-func (s *List) after(first, size int) int {
-	i := first
-	for n := 0; n < size && i < s.Count; n++ {
-		i = s.Next(i + 1)
-	}
-	return i
 }
 
 // records appends an array of up to size records and returns the position after them.
@@ -106,7 +88,7 @@ func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next 
 	}
 	more := next < list.Count
 	r.dst = append(r.dst, `"pagination":{"hasNextPage":`...)
-	r.dst = k.more(r.dst, more)
+	r.dst = k.appendMore(r.dst, more)
 	switch {
 	case more:
 		r.dst = append(r.dst, `,"nextPage":"`+w.cursor(c, next)+`"`...)
@@ -117,4 +99,13 @@ func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next 
 	}
 	r.dst = append(r.dst, '}')
 	return true
+}
+
+// Container returns the container of a call's list.
+func (w *World) Container(c *Call) Container {
+	documented := Container{Wrapper: c.Op.Wrapper, Paged: c.Op.Wrapper != ""}
+	if w.quirks == nil || c.Op.Name == "schools" {
+		return documented
+	}
+	return w.quirks.Container(w, c, documented)
 }

@@ -114,7 +114,7 @@ func TestBytesOfTheDefaultWorld(t *testing.T) {
 		}
 		sum = hashText(sum, string(c.Get("/organizations/v1/schools/"+s.Bid+"/students")))
 	}
-	require.Equal(t, uint64(0xece7a30341b818b7), sum)
+	require.Equal(t, uint64(0x89750a6ea75691d8), sum)
 }
 
 func TestMembersComeInManyOrders(t *testing.T) {
@@ -159,7 +159,8 @@ func TestStringsAreValidJSON(t *testing.T) {
 func TestNumbersAndMoments(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0", 5: "0.05", -5: "-0.05", 50: "0.5", 300: "3", 325: "3.25", -120: "-1.2"} {
-		require.Equal(t, want, string(appendDecimal(nil, n)))
+		v := decimalOf(int(n))
+		require.Equal(t, want, v.JSON())
 	}
 	const at = 1795132805042 // 2026-11-20T00:00:05.042Z
 	for precision, want := range map[uint64]string{
@@ -168,7 +169,8 @@ func TestNumbersAndMoments(t *testing.T) {
 		withMillisZoneless:      "2026-11-20T00:00:05.042",
 		withoutFractionZoneless: "2026-11-20T00:00:05",
 	} {
-		require.Equal(t, want, string(appendStamp(nil, at, precision)))
+		v := TimestampOf(at, precision)
+		require.Equal(t, `"`+want+`"`, v.JSON())
 	}
 }
 

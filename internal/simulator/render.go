@@ -1,7 +1,9 @@
 package simulator
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -90,17 +92,13 @@ func (r *renderer) value(v *Value) {
 	case Integer:
 		r.dst = strconv.AppendInt(r.dst, v.N, 10)
 	case Decimal:
-		r.dst = appendDecimal(r.dst, v.N)
+		r.dst = strconv.AppendFloat(r.dst, float64(v.N)/100, 'f', -1, 64)
 	case Boolean:
 		r.dst = strconv.AppendBool(r.dst, v.N != 0)
 	case Date:
-		r.dst = append(r.dst, '"')
-		r.dst = appendDay(r.dst, Day(v.N))
-		r.dst = append(r.dst, '"')
+		r.dst = Day(v.N).Time().AppendFormat(r.dst, `"2006-01-02"`)
 	case Timestamp:
-		r.dst = append(r.dst, '"')
-		r.dst = appendStamp(r.dst, v.N, v.M)
-		r.dst = append(r.dst, '"')
+		r.dst = time.UnixMilli(v.N).UTC().AppendFormat(r.dst, layouts[v.M])
 	case Object, Array:
 		r.container(v)
 	case Absent, Null:
@@ -173,35 +171,12 @@ func AppendString(dst []byte, s string, ascii bool) []byte {
 
 // AppendEscape appends a UTF-16 code unit as a \u escape.
 func AppendEscape(dst []byte, c rune) []byte {
-	return append(dst, '\\', 'u', hexDigits[c>>12&15], hexDigits[c>>8&15], hexDigits[c>>4&15], hexDigits[c&15])
+	return fmt.Appendf(dst, `\u%04x`, c)
 }
 
-func appendDay(dst []byte, d Day) []byte {
-	year, month, dayOfMonth := d.Time().Date()
-	dst = strconv.AppendInt(dst, int64(year), 10) // Years have four digits.
-	dst = append(dst, '-')
-	dst = appendTwo(dst, int(month))
-	dst = append(dst, '-')
-	return appendTwo(dst, dayOfMonth)
+// JSON returns the value as _extra holds it: without white space, members in the order they have.
+func (v *Value) JSON() string {
+	r := renderer{canonical: true}
+	r.value(v)
+	return string(r.dst)
 }
-
-func appendStamp(dst []byte, millis int64, precision uint64) []byte {
-	dst = appendDay(dst, Day(millis/MillisPerDay))
-	rest := int(millis % MillisPerDay)
-	dst = append(dst, 'T')
-	dst = appendTwo(dst, rest/3_600_000)
-	dst = append(dst, ':')
-	dst = appendTwo(dst, rest/60_000%60)
-	dst = append(dst, ':')
-	dst = appendTwo(dst, rest/1000%60)
-	if precision == withMillis || precision == withMillisZoneless {
-		dst = append(dst, '.', '0'+byte(rest/100%10))
-		dst = appendTwo(dst, rest%100)
-	}
-	if precision == withMillis || precision == withoutFraction {
-		dst = append(dst, 'Z')
-	}
-	return dst
-}
-
-func appendTwo(dst []byte, n int) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }

@@ -39,55 +39,55 @@ func (f *Fault) needsBody() bool {
 	}
 }
 
-// reply returns the correct answer, or what a fault makes of it.
-func (s *Server) reply(fault *Fault, entry *Request, body []byte) reply {
+// reply returns the correct answer, or what the fault makes of it; f may be nil.
+func (f *Fault) reply(seed uint64, entry *Request, now time.Time, body []byte) reply {
 	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
-	if fault == nil {
+	if f == nil {
 		return right
 	}
-	wait := fault.Latency
+	wait := f.Latency
 	if wait <= 0 {
 		wait = maxStall
 	}
-	switch fault.Kind {
+	switch f.Kind {
 	case FaultLatency:
-		right.wait = fault.Latency
+		right.wait = f.Latency
 		return right
 	case FaultListMoves:
 		return right // It is in the body.
 	case FaultTruncate, FaultTruncateChunked:
-		right.cut = fault.Kind
+		right.cut = f.Kind
 		return right
 	case FaultStallBody:
-		right.cut, right.wait = fault.Kind, wait
+		right.cut, right.wait = f.Kind, wait
 		return right
 	case FaultReset:
-		return reply{cut: fault.Kind}
+		return reply{cut: f.Kind}
 	case FaultStall:
-		return reply{cut: fault.Kind, wait: wait}
+		return reply{cut: f.Kind, wait: wait}
 	case FaultHTML:
 		return reply{status: http.StatusOK, contentType: htmlType, body: []byte(maintenancePage)}
 	case FaultEmptyString:
 		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(`""`)}
 	case FaultBody:
-		if fault.Body == "" {
+		if f.Body == "" {
 			return reply{status: http.StatusOK, contentType: jsonType, body: []byte(`{"unexpected":{"answer":42}}`)}
 		}
-		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(fault.Body)}
+		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(f.Body)}
 	case FaultRedirect:
-		status := fault.Status
+		status := f.Status
 		if status == 0 {
 			status = http.StatusFound
 		}
-		return reply{status: status, contentType: htmlType, location: fault.Location}
+		return reply{status: status, contentType: htmlType, location: f.Location}
 	default:
-		style := int(hashText(s.world.seed, entry.Path, canonical(entry.Query, ""))%errorBodies) + entry.Try
-		body := errorBody(style%errorBodies, fault.Status, http.StatusText(fault.Status))
+		style := int(hashText(seed, entry.Path, entry.Query.Encode())%errorBodies) + entry.Try
+		body := errorBody(style%errorBodies, f.Status, http.StatusText(f.Status))
 		contentType := jsonType
 		if len(body) == 0 || body[0] != '{' {
 			contentType = htmlType
 		}
-		return reply{status: fault.Status, contentType: contentType, retryAfter: fault.retryAfter(s.options.Now()), body: body}
+		return reply{status: f.Status, contentType: contentType, retryAfter: f.retryAfter(now), body: body}
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *reply) waitBefore(ctx context.Context) bool {
 	if p.cut == FaultStallBody {
 		return true // It waits while sending.
 	}
-	return wait(ctx, p.wait)
+	return sleep(ctx, p.wait)
 }
 
 // send writes the reply, or half of it. It ignores write errors: they mean that the client has gone.
@@ -163,7 +163,7 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 	_, _ = w.Write(p.body[:len(p.body)/2])
 	if p.cut == FaultStallBody {
 		_ = http.NewResponseController(w).Flush()
-		wait(r.Context(), p.wait)
+		sleep(r.Context(), p.wait)
 	}
 }
 
@@ -198,8 +198,8 @@ func etag(body []byte) string {
 	return `W/"` + strconv.FormatInt(int64(len(body)), 16) + "-" + strconv.FormatUint(uint64(sum), 16) + `"`
 }
 
-// wait returns false if the client goes first.
-func wait(ctx context.Context, wait time.Duration) bool {
+// sleep returns false if the client goes first.
+func sleep(ctx context.Context, wait time.Duration) bool {
 	if wait <= 0 {
 		return true
 	}

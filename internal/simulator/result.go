@@ -89,24 +89,11 @@ func (w *World) resultRecord(a *Arena, school, index int) []Member {
 		Member{"administrationEndDateTime", d.known(990, d.timestamp(r.end))},
 		Member{"norms", d.norms(a, r.z)},
 		Member{"modifiedDateTime", d.timestamp(r.modified)},
-		Member{"instructionalAreas", w.areas(a, &r, paper)},
+		Member{"instructionalAreas", w.areaScores(a, &r, paper)},
 		Member{"lexile", d.lexile(a, &r)},
 		Member{"quantile", d.quantile(a, &r)},
 		Member{"accommodations", d.accommodations(a)},
 	)
-}
-
-// timestamp adds a fraction or not, and Z or not: clients have met mixed precisions.
-func (d *Rand) timestamp(millis int64) Value {
-	precision := withMillis
-	if d.Chance(300) {
-		precision = d.next() % precisions
-	}
-	fraction := int64(d.Below(1000))
-	if precision == withoutFraction || precision == withoutFractionZoneless {
-		fraction = 0
-	}
-	return TimestampOf(millis-millis%1000+fraction, precision)
 }
 
 func (d *Rand) items(a *Arena, questions int) Value {
@@ -147,8 +134,8 @@ func (d *Rand) norms(a *Arena, z int) Value {
 	return a.array(list[:n]...)
 }
 
-// areas returns the scores by instructional area: around the overall score, and less certain.
-func (w *World) areas(a *Arena, r *testEvent, paper *test) Value {
+// areaScores returns the scores by instructional area: around the overall score, and less certain.
+func (w *World) areaScores(a *Arena, r *testEvent, paper *test) Value {
 	d := &r.draw
 	var list [5]Member
 	for i, name := range paper.areas {
@@ -194,16 +181,4 @@ func (d *Rand) quantile(a *Arena, r *testEvent) Value {
 		Member{"maximum", d.known(950, TextOf(quantileText(score+50)))},
 		Member{"original", d.known(300, TextOf(quantileText(score+d.Between(-2, 2))))},
 	)
-}
-
-// accommodations returns an array for a few results (observed, "Test results"). The names are plain ASCII without a
-// slash: exporters store them as sent, so there must be one spelling.
-func (d *Rand) accommodations(a *Arena) Value {
-	if !d.Chance(25) {
-		return Value{}
-	}
-	names := [...]string{"Extended time", "Text-to-speech", "Small group", "Separate setting", "Human reader"}
-	first := d.Below(len(names))
-	list := [2]Member{{Value: TextOf(names[first])}, {Value: TextOf(names[(first+1)%len(names)])}}
-	return a.array(list[:d.Between(1, 2)]...)
 }

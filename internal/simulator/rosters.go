@@ -4,9 +4,6 @@ package simulator
 // what identifies one. Some members of a class have two records of it that differ, and sometimes the service lists a
 // record twice, equal in every member.
 
-// Each member of a class may have two records of it.
-const recordsPerClass = 2
-
 // membership is a record of 4.11 or 4.12.
 type membership struct {
 	validity
@@ -80,7 +77,7 @@ func (w *World) membershipRecord(a *Arena, c *Call, s *membership, who Member) [
 	return a.list(
 		who,
 		Member{"schoolClassBid", idOf(w.BidOf(ClassEntity, c.Home, s.class.index))},
-		Member{"className", s.draw.known(970, TextOf(s.class.name()))},
+		Member{"className", s.draw.known(970, TextOf(s.class.className()))},
 		Member{"classSubject", textOrAbsent(classSubjects[s.class.slot])},
 		Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
 		Member{"schoolBid", idOf(w.schools[c.Home].bid)},

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"io"
 	"mime"
 	"net/http"
@@ -70,28 +71,11 @@ type pageBuffer struct {
 
 // New returns a server of the world.
 func New(world *World, options ServerOptions) *Server {
-	if options.BasePath == "" {
-		options.BasePath = DefaultBasePath
-	}
-	options.BasePath = strings.TrimRight(options.BasePath, "/")
-	if options.Key == "" {
-		options.Key = DefaultKey
-	}
-	if options.Secret == "" {
-		options.Secret = DefaultSecret
-	}
-	if options.TokenLifetime <= 0 {
-		options.TokenLifetime = time.Hour
-	}
-	if options.PageSize <= 0 {
-		options.PageSize = 1000
-	}
-	if options.ListPageSize <= 0 {
-		options.ListPageSize = 500
-	}
-	if options.LogLimit <= 0 {
-		options.LogLimit = 100_000
-	}
+	options.BasePath = strings.TrimRight(cmp.Or(options.BasePath, DefaultBasePath), "/")
+	options.Key, options.Secret = cmp.Or(options.Key, DefaultKey), cmp.Or(options.Secret, DefaultSecret)
+	options.TokenLifetime = cmp.Or(options.TokenLifetime, time.Hour)
+	options.PageSize, options.ListPageSize = cmp.Or(options.PageSize, 1000), cmp.Or(options.ListPageSize, 500)
+	options.LogLimit = cmp.Or(options.LogLimit, 100_000)
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -219,10 +203,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	case fault.needsBody():
 		render(page, fault.Kind)
 	}
-	reply := s.reply(fault, entry, page.renderer.dst)
+	reply := fault.reply(s.world.seed, entry, s.options.Now(), page.renderer.dst)
 	entry.Status, entry.Bytes = reply.status, len(reply.body)
 	s.addToLog(entry)
-	held := (isRejected(fault) || wait(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
+	held := (isRejected(fault) || sleep(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
 	s.endRequest(entry, fault)
 	if !held {
 		// Just returning would send an empty 200.
@@ -271,12 +255,12 @@ func (s *Server) pickFault(entry *Request) *Fault {
 		operation: entry.Operation,
 		school:    entry.School,
 		district:  entry.District,
-		key:       hashText(0, entry.Operation, entry.Path, canonical(entry.Query, "")),
+		key:       hashText(0, entry.Operation, entry.Path, entry.Query.Encode()),
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	target.others = s.answering
-	fault, try := s.faults.count(&target)
+	fault, try := s.faults.faultOfTry(&target)
 	if entry.Operation != OperationToken && !isRejected(fault) {
 		s.answering++
 	}

@@ -1,9 +1,6 @@
 package simulator
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // Kind decides which fields of a value count and how it is written.
 type Kind uint8
@@ -89,13 +86,6 @@ func (v *Value) Replaced() int64 {
 	return sum
 }
 
-// JSON returns the value as _extra holds it: without white space, members in the order they have.
-func (v *Value) JSON() string {
-	r := renderer{canonical: true}
-	r.value(v)
-	return string(r.dst)
-}
-
 // The precisions in which a timestamp is written; all mean UTC.
 const (
 	withMillis uint64 = iota
@@ -104,6 +94,11 @@ const (
 	withoutFractionZoneless
 	precisions
 )
+
+var layouts = [precisions]string{
+	withMillis: `"2006-01-02T15:04:05.000Z"`, withoutFraction: `"2006-01-02T15:04:05Z"`,
+	withMillisZoneless: `"2006-01-02T15:04:05.000"`, withoutFractionZoneless: `"2006-01-02T15:04:05"`,
+}
 
 // Verbatim makes a value be written without needless escapes in every style: exporters store it as sent, so there must
 // be one spelling.
@@ -158,6 +153,19 @@ func (d *Rand) known(perMille int, v Value) Value {
 		return v
 	}
 	return Value{}
+}
+
+// timestamp adds a fraction or not, and Z or not: clients have met mixed precisions.
+func (d *Rand) timestamp(millis int64) Value {
+	precision := withMillis
+	if d.Chance(300) {
+		precision = d.next() % precisions
+	}
+	fraction := int64(d.Below(1000))
+	if precision == withoutFraction || precision == withoutFractionZoneless {
+		fraction = 0
+	}
+	return TimestampOf(millis-millis%1000+fraction, precision)
 }
 
 // Arena holds the members of the current record, which is valid until Reset.
@@ -228,22 +236,4 @@ func (v *Value) Plain() any {
 	default:
 		return nil
 	}
-}
-
-// appendDecimal writes hundredths as the shortest decimal: 3.25, 65.5, 12.
-func appendDecimal(dst []byte, hundredths int64) []byte {
-	if hundredths < 0 {
-		dst = append(dst, '-')
-		hundredths = -hundredths
-	}
-	dst = strconv.AppendInt(dst, hundredths/100, 10)
-	rest := byte(hundredths % 100)
-	if rest == 0 {
-		return dst
-	}
-	dst = append(dst, '.', '0'+rest/10)
-	if rest%10 != 0 {
-		dst = append(dst, '0'+rest%10)
-	}
-	return dst
 }

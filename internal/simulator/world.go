@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -85,154 +84,6 @@ type District struct {
 	Schools []string
 }
 
-// NewWorld returns the world of the options, a pure function of them.
-func NewWorld(options Options) *World {
-	sizes := options.SchoolSizes
-	schools := options.Schools
-	switch {
-	case schools == 0 && sizes == nil:
-		schools = 12
-	case schools == 0:
-		schools = len(sizes)
-	}
-	if sizes == nil {
-		sizes = []int{0, 1, 999, 1000, 1001}
-	}
-	if options.Districts <= 0 {
-		options.Districts = 3
-	}
-	if options.Results == 0 {
-		options.Results = 15000
-	}
-	if options.AsOf.IsZero() {
-		options.AsOf = time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC)
-	}
-	w := &World{
-		seed:   options.Seed,
-		today:  DayOf(options.AsOf),
-		listed: max(schools, 0),
-
-		bidless: options.BidlessSchool,
-		quirks:  options.Quirks,
-		breaks:  options.Break,
-	}
-	w.addDistricts(options.Districts)
-	w.addSchools(sizes, options.Results, options.Districts)
-	return w
-}
-
-func (w *World) addDistricts(ordinary int) {
-	for i := range ordinary {
-		w.districts = append(w.districts, district{
-			bid:   w.BidOf(DistrictEntity, 0, i),
-			name:  placeName(w.seed, int(DistrictEntity), i) + districtSuffixes[Hash(w.seed, int(DistrictEntity), i, 1)%uint64(len(districtSuffixes))],
-			terms: w.recentTerms(i),
-		})
-	}
-	if ordinary > 1 {
-		w.districts = append(w.districts, district{
-			bid:   w.BidOf(DistrictEntity, 0, ordinary),
-			name:  "State of North Prairie",
-			state: true,
-		})
-	}
-}
-
-// addSchools adds the schools of 4.1, and for each district a school without an agreement, which only 4.3 lists.
-func (w *World) addSchools(sizes []int, total, ordinary int) {
-	counts := w.sizes(sizes, total)
-	for i := range w.listed + ordinary {
-		home, results := i-w.listed, 0
-		if i < w.listed {
-			home, results = w.home(i, ordinary), counts[i]
-		}
-		w.schools = append(w.schools, w.newSchool(i, home, results))
-		w.districts[home].schools = append(w.districts[home].schools, i)
-		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
-			state := &w.districts[ordinary]
-			state.schools = append(state.schools, i)
-		}
-	}
-}
-
-// home returns the district of a school: each district has at least one school, the first ones have more.
-func (w *World) home(school, ordinary int) int {
-	if school < ordinary {
-		return school
-	}
-	ticket := int(Hash(w.seed, int(DistrictEntity), int(SchoolEntity), school) % uint64(ordinary*(ordinary+1)/2))
-	for i := range ordinary {
-		if ticket < ordinary-i {
-			return i
-		}
-		ticket -= ordinary - i
-	}
-	return 0
-}
-
-// sizes spreads the results over the schools: first the explicit sizes, then by Zipf's law in shuffled order.
-func (w *World) sizes(explicit []int, total int) []int {
-	counts := make([]int, w.listed)
-	rest := total
-	for i := range min(len(explicit), w.listed) {
-		counts[i] = max(explicit[i], 0)
-		rest -= counts[i]
-	}
-	if len(explicit) >= w.listed || rest <= 0 {
-		return counts
-	}
-	others := make([]int, 0, w.listed-len(explicit))
-	for i := len(explicit); i < w.listed; i++ {
-		others = append(others, i)
-	}
-	slices.SortFunc(others, func(a, b int) int {
-		if Hash(w.seed, int(SchoolEntity), a, 1) < Hash(w.seed, int(SchoolEntity), b, 1) {
-			return -1
-		}
-		return 1
-	})
-	const unit = 1_000_000
-	sum := 0
-	for rank := range others {
-		sum += unit / (rank + 2)
-	}
-	for rank, i := range others {
-		counts[i] = rest * (unit / (rank + 2)) / sum
-	}
-	return counts
-}
-
-func (w *World) newSchool(i, home, results int) school {
-	d := Rand{Hash(w.seed, int(SchoolEntity), i)}
-	level := schoolLevels[d.Below(len(schoolLevels))]
-	s := school{
-		bid:       w.BidOf(SchoolEntity, i, 0),
-		name:      placeName(w.seed, int(SchoolEntity), i) + level.suffix,
-		district:  home,
-		lowest:    level.lowest,
-		highest:   level.highest,
-		results:   results,
-		educators: 1,
-	}
-	if results > 0 {
-		// Students average between two and three subjects, with one result each and four at most.
-		s.tested = (results*10 + 22) / 23
-		s.students = s.tested + s.tested/20 + d.Between(1, 4)
-		s.educators = 1 + s.students/14
-		s.stepFactor, s.stepOffset = 1+d.Below(results), d.Below(results)
-		for gcd(s.stepFactor, results) != 1 {
-			s.stepFactor++
-		}
-	}
-	return s
-}
-
-// studentAndSubject returns whose result is at a position of the service's list, in an order without a pattern.
-func (s *school) studentAndSubject(i int) (student, subject int) {
-	at := (s.stepFactor*i + s.stepOffset) % s.results
-	return at % s.tested, at / s.tested
-}
-
 // AsOf returns the world's day.
 func (w *World) AsOf() time.Time { return w.today.Time() }
 
@@ -294,12 +145,18 @@ func (w *World) sees(district, school int) bool {
 	return found
 }
 
-// placeName returns the i-th name of a kind of place; no two are equal.
-func placeName(seed uint64, sort, i int) string {
-	n := len(places)
-	name := places[(i+int(Hash(seed, sort)%uint64(n)))%n]
-	if i >= n {
-		name += " " + strconv.Itoa(i/n+1)
+// SchoolBid returns the bid of a school, empty for the position -1.
+func (w *World) SchoolBid(school int) string {
+	if school < 0 {
+		return ""
 	}
-	return name
+	return w.bidText(w.schools[school].bid)
+}
+
+// DistrictBid returns the bid of a district, empty for the position -1.
+func (w *World) DistrictBid(district int) string {
+	if district < 0 {
+		return ""
+	}
+	return w.bidText(w.districts[district].bid)
 }

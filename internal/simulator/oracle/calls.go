@@ -38,7 +38,7 @@ func (h *exporter) operation(name string) *simulator.Operation {
 func (h *exporter) scopes(op *simulator.Operation) []scope {
 	var scopes []scope
 	switch op.FanOut {
-	case simulator.Once:
+	case simulator.PerRun:
 		scopes = append(scopes, scope{-1, -1})
 	case simulator.PerDistrict:
 		for i := range h.districts {
@@ -72,7 +72,7 @@ func (h *exporter) calls(op *simulator.Operation, s scope) (calls []*simulator.C
 	}
 	perspectives := h.perspectives(s.school)
 	switch op.FanOut {
-	case simulator.Once, simulator.PerDistrict, simulator.PerSchool:
+	case simulator.PerRun, simulator.PerDistrict, simulator.PerSchool:
 		calls = append(calls, h.newCall(op, s))
 	case simulator.PerPerspective:
 		for _, p := range perspectives {
