@@ -46,3 +46,12 @@ func (a *app) complain(err error) {
 	}
 	fmt.Fprintf(a.stderr, "growth-export: %s\n", oneLine(err))
 }
+
+// warn logs an error that does not affect the result of the command.
+func (a *app) warn(what string, err error) {
+	if a.records != nil {
+		a.records.Warn(what, "error", oneLine(err)) //nolint:sloglint // a constant of the caller
+		return
+	}
+	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, oneLine(err))
+}

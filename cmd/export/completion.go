@@ -115,10 +115,10 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 // completeDatasets completes the last item of a comma list of datasets.
 func completeDatasets(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := typed[:strings.LastIndexByte(typed, ',')+1]
-	given := strings.Split(before, ",")
+	chosen := strings.Split(before, ",")
 	var words []cobra.Completion
 	for _, name := range append(datasetNames(), "default", "all") {
-		if !slices.Contains(given, name) {
+		if !slices.Contains(chosen, name) {
 			words = append(words, before+name)
 		}
 	}

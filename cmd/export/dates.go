@@ -9,10 +9,12 @@ import (
 )
 
 // runDates takes an as-of snapshot for each date and reports all of them. The exit code is the most serious one.
-func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, settings pipeline.Settings, stop func()) error {
+func (a *app) runDates(
+	ctx context.Context, o *general, onFinish string, dates []string, deps pipeline.Deps, settings pipeline.Settings, stop func(),
+) error {
 	summaries, err := await(ctx, func() ([]*pipeline.Summary, error) {
 		var all []*pipeline.Summary
-		err := pipeline.RunDates(ctx, deps, settings, o.effectiveDates, func(s *pipeline.Summary) { all = append(all, s) })
+		err := pipeline.RunDates(ctx, deps, settings, dates, func(s *pipeline.Summary) { all = append(all, s) })
 		return all, err
 	})
 	stop()
@@ -36,7 +38,7 @@ func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, s
 	if unwritten := writeOutput(a.stdout, o.output, all, text.String()); unwritten != nil {
 		a.complain(unwritten)
 	}
-	a.runOnFinish(ctx, o.onFinish, all)
+	a.runOnFinish(ctx, onFinish, all)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (o *destination) defineWriting(g group) {
 
 // openStore opens a destination and checks that it can be written, without changing it.
 func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
-	store, err := a.store(ctx, o, from)
+	store, err := a.newStore(ctx, o, from)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 			return nil, usagef("%s: there is no folder %s: nothing was exported there", destName(from), quoted(folder))
 		}
 	}
-	store, err := a.store(ctx, o, from)
+	store, err := a.newStore(ctx, o, from)
 	if err != nil {
 		return nil, err
 	}
@@ -107,27 +107,18 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 	return knownFormat(ctx, store)
 }
 
-func (a *app) store(ctx context.Context, o *destination, from sources) (sink.Store, error) {
-	store, err := a.newStore(ctx, o, from)
-	if err == nil {
-		a.who.setDestination(store.String())
-	}
-	return store, err
-}
-
-func (a *app) newStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+// newStore returns the store of a destination, which the log lines name from now on.
+func (a *app) newStore(ctx context.Context, o *destination, from sources) (store sink.Store, err error) {
 	if o.place.folder != "" {
-		store, err := sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
-		if err != nil {
-			return nil, usagef("%s: %w", destName(from), err)
-		}
-		return store, nil
+		store, err = sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
+	} else {
+		o.s3.Bucket, o.s3.Prefix, o.s3.Scratch = o.place.bucket, o.place.prefix, o.scratch
+		store, err = s3.New(ctx, o.s3)
 	}
-	o.s3.Bucket, o.s3.Prefix, o.s3.Scratch = o.place.bucket, o.place.prefix, o.scratch
-	store, err := s3.New(ctx, o.s3)
 	if err != nil {
 		return nil, usagef("%s: %w", destName(from), err)
 	}
+	a.who.setDestination(store.String())
 	return store, nil
 }
 

@@ -63,7 +63,7 @@ func (a *app) diffCommand() *cobra.Command {
 }
 
 func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
-	which, err := from.choose("run-id", "to")
+	which, err := from.pick("run-id", "to")
 	if err != nil {
 		return err
 	}

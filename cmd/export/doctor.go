@@ -34,7 +34,7 @@ const (
 
 func (a *app) doctorCommand() *cobra.Command {
 	o := &doctorOptions{}
-	cmd := newCommand(a, o, a.doctor, "base-url simulate dest config", &cobra.Command{
+	cmd := newCommand(a, o, a.checkAll, "base-url simulate dest config", &cobra.Command{
 		Use:   "doctor",
 		Short: "Checks service, credentials and destination, and prints fixes",
 		Long: "Checks in order everything that a run needs of the service and of the destination, and prints one line per check," +
@@ -55,8 +55,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// doctor makes all checks and prints their findings.
-func (a *app) doctor(ctx context.Context, o *doctorOptions, from sources) error {
+// checkAll makes all checks and prints their findings.
+func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) error {
 	logger := a.newLogger(&o.general)
 	findings, err := await(ctx, func() ([]doctor.Finding, error) {
 		service, err := a.checkService(ctx, o, from, logger)
@@ -124,16 +124,6 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	}
 	return findings
 }
-
-// failedChecks is the error of a doctor that found a failure: it has the exit code of a run.
-type failedChecks struct {
-	text  string
-	cause error
-}
-
-func (e failedChecks) Error() string { return e.text }
-
-func (e failedChecks) Unwrap() error { return e.cause }
 
 // firstFailure returns the failure that decides the exit code; nil if no check failed.
 func firstFailure(findings []doctor.Finding) error {

@@ -15,7 +15,7 @@ func TestDoctorExit(t *testing.T) {
 	t.Parallel()
 	doctor := func(ctx context.Context, dest string) (code int, stdout string) {
 		var out, stderr bytes.Buffer
-		code = run(ctx, []string{"doctor", "--simulate", "--dest", dest}, nil, nil, &out, &stderr)
+		code = execute(ctx, []string{"doctor", "--simulate", "--dest", dest}, nil, nil, &out, &stderr)
 		return code, out.String()
 	}
 	if os.Geteuid() != 0 { // root may write everywhere

@@ -32,31 +32,6 @@ func (o *enrollment) define(cmd *cobra.Command) {
 	g.toggle(&o.includeRemoved, "include-removed", "include removed enrollment")
 }
 
-// checkPast refuses dates in the future, for which the service returns nothing or today's data.
-func (o *runOptions) checkPast(now time.Time, from sources) error {
-	now = now.UTC()
-	today := now.Format(time.DateOnly)
-	future := func(flag, value, clock string) error {
-		return usagef("%s: %s is in the future, %s in UTC", from[flag].name, value, clock)
-	}
-	if o.snapshotDate > today {
-		return future("snapshot-date", o.snapshotDate, "today is "+today)
-	}
-	for _, date := range o.effectiveDates {
-		if date > today {
-			return future("effective-date", date, "today is "+today)
-		}
-	}
-	switch since, isTime := snapshot.ParseTime(o.modifiedSince); {
-	case !isTime || !since.After(now):
-		return nil
-	case len(o.modifiedSince) == len(time.DateOnly):
-		return future("modified-since", o.modifiedSince, "today is "+today)
-	default:
-		return future("modified-since", o.modifiedSince, "it is "+now.Format(time.DateTime))
-	}
-}
-
 // maxDates bounds a range: each date is a run of its own.
 const maxDates = 10_000
 

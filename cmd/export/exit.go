@@ -62,3 +62,13 @@ func oneLine(err error) string {
 	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
 	return strings.Join(lines, "; ")
 }
+
+// failedChecks is the error of a doctor that found a failure: it has the exit code of a run.
+type failedChecks struct {
+	text  string
+	cause error
+}
+
+func (e failedChecks) Error() string { return e.text }
+
+func (e failedChecks) Unwrap() error { return e.cause }

@@ -16,17 +16,17 @@ const (
 	shortWidth = 80
 )
 
-// help writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24 lines.
-func (a *app) help(cmd *cobra.Command, sections []section, short bool) {
+// writeHelp writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24 lines.
+func (a *app) writeHelp(cmd *cobra.Command, sections []section, short bool) {
 	h := helpText{width: min(max(a.stderr.width(), minWidth), maxWidth)}
 	switch {
 	case cmd == cmd.Root():
-		h.root(cmd, sections)
+		h.writeRoot(cmd, sections)
 	case short:
 		h.width = min(h.width, shortWidth)
-		h.short(cmd)
+		h.writeShort(cmd)
 	default:
-		h.long(cmd)
+		h.writeLong(cmd)
 	}
 	_, _ = a.stdout.Write([]byte(h.b.String())) // there is nowhere to report an error
 }
@@ -37,7 +37,7 @@ type helpText struct {
 	width int
 }
 
-func (h *helpText) root(root *cobra.Command, sections []section) {
+func (h *helpText) writeRoot(root *cobra.Command, sections []section) {
 	fmt.Fprintf(&h.b, "%s\n\nUsage: growth-export COMMAND [--flags], for example growth-export run --simulate\n\n", root.Long)
 	for _, s := range sections {
 		fmt.Fprintf(&h.b, "%s:\n", s.title)
@@ -48,14 +48,14 @@ func (h *helpText) root(root *cobra.Command, sections []section) {
 	h.b.WriteString("Use COMMAND -h for common options, --help for all of them.\n")
 }
 
-// short shows the flags that most people need, with their defaults.
-func (h *helpText) short(cmd *cobra.Command) {
-	h.intro(cmd)
+// writeShort shows the flags that most people need, with their defaults.
+func (h *helpText) writeShort(cmd *cobra.Command) {
+	h.writeIntro(cmd)
 	title, often := "Common options", commonFlags(cmd)
 	if len(often) == 0 {
 		title, often = "Options", flagsOf(cmd)
 	}
-	h.flags(title, often, usageWidth(often), func(f *pflag.Flag) string {
+	h.writeFlags(title, often, usageWidth(often), func(f *pflag.Flag) string {
 		if f.DefValue == "none" || f.DefValue == "off" {
 			return ""
 		}
@@ -69,9 +69,9 @@ func (h *helpText) short(cmd *cobra.Command) {
 	}
 }
 
-// long shows every flag with its environment variable and default, below the heading of its group.
-func (h *helpText) long(cmd *cobra.Command) {
-	h.intro(cmd)
+// writeLong shows every flag with its environment variable and default, below the heading of its group.
+func (h *helpText) writeLong(cmd *cobra.Command) {
+	h.writeIntro(cmd)
 	common, all := commonFlags(cmd), flagsOf(cmd)
 	titles := []string{"Common options"}
 	groups := map[string][]*pflag.Flag{titles[0]: common}
@@ -86,31 +86,31 @@ func (h *helpText) long(cmd *cobra.Command) {
 		groups[title] = append(groups[title], f)
 	}
 	for _, title := range titles {
-		h.flags(title, groups[title], usageWidth(all), func(f *pflag.Flag) string {
+		h.writeFlags(title, groups[title], usageWidth(all), func(f *pflag.Flag) string {
 			return "(default " + f.DefValue + ") [" + envName(f.Name) + "]"
 		})
 	}
 	if cmd.Flags().Lookup("config") != nil {
 		h.b.WriteByte('\n')
-		h.line("Precedence: flag, environment variable, --config file, default.")
+		h.writeLine("Precedence: flag, environment variable, --config file, default.")
 	}
 	if cmd.Flags().Lookup("base-url") != nil {
-		h.line("Secrets come from the environment only: " + apiKeyVariable + " and " + apiSecretVariable +
+		h.writeLine("Secrets come from the environment only: " + apiKeyVariable + " and " + apiSecretVariable +
 			", or " + accessTokenVariable + "; each also as ..._FILE with the path of a file.")
 	}
 	if slices.Contains(measuredCommands(), cmd.Name()) {
-		h.line("OpenTelemetry metrics and traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP; see docs/telemetry.md.")
+		h.writeLine("OpenTelemetry metrics and traces are sent to OTEL_EXPORTER_OTLP_ENDPOINT by OTLP over HTTP; see docs/telemetry.md.")
 	}
 }
 
-// intro writes what a command does and how it is called.
-func (h *helpText) intro(cmd *cobra.Command) {
+// writeIntro writes what a command does and how it is called.
+func (h *helpText) writeIntro(cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {
 		text = cmd.Short + "."
 	}
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		h.line(paragraph)
+		h.writeLine(paragraph)
 		h.b.WriteByte('\n')
 	}
 	fmt.Fprintf(&h.b, "Usage: %s %s", cmd.Parent().CommandPath(), cmd.Use)
@@ -123,32 +123,32 @@ func (h *helpText) intro(cmd *cobra.Command) {
 	}
 }
 
-// flags shows flags, each with a note: on its last line if it fits, else below.
-func (h *helpText) flags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
+// writeFlags shows flags, each with a note: on its last line if it fits, else below.
+func (h *helpText) writeFlags(title string, flags []*pflag.Flag, indent int, note func(f *pflag.Flag) string) {
 	if len(flags) == 0 {
 		return
 	}
 	fmt.Fprintf(&h.b, "\n%s:\n", title)
 	for _, f := range flags {
 		fmt.Fprintf(&h.b, "%-*s", indent, flagUsage(f))
-		column := h.words(indent, indent, f.Usage)
+		column := h.wrap(indent, indent, f.Usage)
 		text := note(f)
 		if text != "" && column+1+len(text) > h.width {
 			column = h.breakLine(indent)
 		}
-		h.words(column, indent, text)
+		h.wrap(column, indent, text)
 		h.b.WriteByte('\n')
 	}
 }
 
-// line writes a paragraph.
-func (h *helpText) line(text string) {
-	h.words(0, 0, text)
+// writeLine writes a paragraph.
+func (h *helpText) writeLine(text string) {
+	h.wrap(0, 0, text)
 	h.b.WriteByte('\n')
 }
 
-// words wraps words from a column on, with an indent on later lines, and returns the column after the last one.
-func (h *helpText) words(column, indent int, text string) int {
+// wrap wraps words from a column on, with an indent on later lines, and returns the column after the last one.
+func (h *helpText) wrap(column, indent int, text string) int {
 	for word := range strings.FieldsSeq(text) {
 		switch {
 		case column == indent:
@@ -192,4 +192,10 @@ func usageWidth(flags []*pflag.Flag) int {
 // flagUsage returns a flag and the placeholder of its value.
 func flagUsage(f *pflag.Flag) string {
 	return strings.TrimRight("  --"+f.Name+" "+f.Value.Type(), " ")
+}
+
+// section is a group of commands in help.
+type section struct {
+	title    string
+	commands []*cobra.Command
 }

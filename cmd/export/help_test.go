@@ -99,7 +99,7 @@ func TestHelpOfLongFlags(t *testing.T) {
 	var text string
 	define(g, &text, "some", "TEXT", "", parseText, "words that take more than one line of help, as here")
 	h := helpText{width: 30}
-	h.flags("Some", flagsOf(cmd), 16, func(*pflag.Flag) string { return "(default none) [VARIABLE]" })
+	h.writeFlags("Some", flagsOf(cmd), 16, func(*pflag.Flag) string { return "(default none) [VARIABLE]" })
 	require.Equal(t, `
 Some:
   --some TEXT   words that

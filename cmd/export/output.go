@@ -44,11 +44,11 @@ func writeJSON(w io.Writer, value any) error {
 }
 
 // notNil makes a nil list an empty one, which JSON shows as [] instead of null.
-func notNil[T any](list []T) []T {
-	if list == nil {
+func notNil[T any](items []T) []T {
+	if items == nil {
 		return []T{}
 	}
-	return list
+	return items
 }
 
 // snapshotName names what a run of a kind and date publishes.

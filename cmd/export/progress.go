@@ -164,7 +164,7 @@ func figures(p pipeline.Reading, c pace) []string {
 	}
 	parts = append(parts, wording.Count(p.Rows)+" rows", wording.Many(p.Requests, "request"))
 	if p.Retries > 0 {
-		parts = append(parts, retries(p.Retries))
+		parts = append(parts, wording.Retries(p.Retries))
 	}
 	return parts
 }
@@ -272,4 +272,9 @@ func barLine(p pipeline.Reading, c pace, width int) string {
 		line = longer
 	}
 	return wording.Cut(line, max(width, 1))
+}
+
+func (o *general) defineProgress(g group) {
+	choose(g, &o.progress, "progress", "FORM", "auto", []string{progressAuto, progressBar, progressPlain, progressNone},
+		"progress on stderr: bar, plain (lines), none, or auto: a bar on a terminal, else lines")
 }

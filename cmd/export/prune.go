@@ -52,7 +52,7 @@ func (a *app) pruneCommand() *cobra.Command {
 }
 
 func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
-	which, err := from.choose("keep", "keep-days")
+	which, err := from.pick("keep", "keep-days")
 	if err != nil {
 		return err
 	}

@@ -45,13 +45,10 @@ func (a *app) publishCommand() *cobra.Command {
 }
 
 func (a *app) publish(ctx context.Context, o *publishOptions, from sources) error {
-	if !o.abandon {
-		delete(from, "abandon") // set to its default
-	}
 	if o.abandon && o.runID == "" {
 		return a.endBeforeRun(ctx, o.onFinish, usagef("%s: set --run-id to the run to give up", from["abandon"].name))
 	}
-	if _, err := from.choose("abandon", "accept-held"); err != nil {
+	if _, err := from.pick("abandon", "accept-held"); err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	o.log = a.newLogger(&o.general)

@@ -26,7 +26,7 @@ const toStdout = "-"
 
 func (a *app) reportCommand() *cobra.Command {
 	o := &reportOptions{}
-	cmd := newCommand(a, o, a.report, "dest run-id to config output", &cobra.Command{
+	cmd := newCommand(a, o, a.reportOn, "dest run-id to config output", &cobra.Command{
 		Use:   "report",
 		Short: "Writes the HTML report of a run again",
 		Long: "Writes _runs/<run>/report.html again, from the run's manifest and ledger, or from\n" +
@@ -45,7 +45,7 @@ func (a *app) reportCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) report(ctx context.Context, o *reportOptions, from sources) error {
+func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {

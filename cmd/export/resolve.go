@@ -10,52 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// envPrefix begins the names of our environment variables.
-const envPrefix = "GROWTH_EXPORT_"
-
-// envName returns the variable of a flag: GROWTH_EXPORT_SOME_NAME of --some-name.
-func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// rank orders the sources of a value: the highest wins.
-type rank int
-
-const (
-	byDefault rank = iota
-	byFile
-	byEnvironment
-	byFlag
-)
-
-// source is where a value came from.
-type source struct {
-	rank rank
-	name string // as a user would search for it
-}
-
-// sources holds the source of every flag that was set.
-type sources map[string]source
-
-// given reports whether the flag was set.
-func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
-
-// choose returns which of several settings that exclude each other counts: the one from the strongest source, so that a flag
-// overrides a file; empty if none was given. Two from sources of equal strength are an error.
-func (s sources) choose(names ...string) (string, error) {
-	chosen := ""
-	for _, name := range names {
-		switch {
-		case !s.given(name):
-		case chosen == "" || s[name].rank > s[chosen].rank:
-			chosen = name
-		case s[name].rank == s[chosen].rank:
-			return "", usagef("%s and %s exclude each other: leave one of them out", s[chosen].name, s[name].name)
-		}
-	}
-	return chosen, nil
-}
-
 // resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty variable
 // counts as not set.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
@@ -75,27 +29,39 @@ func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 			found[f.Name] = source{byEnvironment, variable}
 		}
 	}
-	if !found.given("config") {
-		return found, nil
+	if found.given("config") {
+		if err := resolveFile(cmd, found); err != nil {
+			return nil, err
+		}
 	}
+	for _, f := range flagsOf(cmd) {
+		if s, ok := f.Value.(*setting[bool]); ok && !*s.target {
+			delete(found, f.Name) // a switch that is set to its default excludes nothing
+		}
+	}
+	return found, nil
+}
+
+// resolveFile sets the flags that were not found elsewhere from the configuration file.
+func resolveFile(cmd *cobra.Command, found sources) error {
 	path, err := expandHome(cmd.Flags().Lookup("config").Value.String())
 	if err != nil {
-		return nil, usagef("%s: %w", found["config"].name, err)
+		return usagef("%s: %w", found["config"].name, err)
 	}
 	file, err := readConfig(path, allFlags(cmd.Root()))
 	if err != nil {
-		return nil, usagef("%s: %w", found["config"].name, err)
+		return usagef("%s: %w", found["config"].name, err)
 	}
 	for _, f := range flagsOf(cmd) {
 		if entry, ok := file[f.Name]; ok && !found.given(f.Name) {
 			where := fmt.Sprintf("%s line %d: %s", path, entry.Line, f.Name)
 			if err := setFromYAML(f, entry); err != nil {
-				return nil, usagef("%s: %w", where, err)
+				return usagef("%s: %w", where, err)
 			}
 			found[f.Name] = source{byFile, where}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod beside a service named growth-export.

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// run runs the command and returns its exit code.
-func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// execute runs the command and returns its exit code.
+func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{env: make(map[string]string), stdout: stdout, stderr: newScreen(stderr), now: time.Now}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
@@ -57,8 +57,8 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetVersionTemplate("{{.Version}}")
-	commands := a.commands()
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd, commands, slices.Contains(args, "-h")) })
+	commands := a.sections()
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.writeHelp(cmd, commands, slices.Contains(args, "-h")) })
 	root.SetHelpCommand(helpCommand(root))
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		// The flags of an unknown command are unknown to the root too.
@@ -79,14 +79,8 @@ func (a *app) rootCommand(args []string) *cobra.Command {
 	return root
 }
 
-// section is a group of commands in help.
-type section struct {
-	title    string
-	commands []*cobra.Command
-}
-
-// commands returns all commands in the order of help.
-func (a *app) commands() []section {
+// sections returns all commands in the order of help.
+func (a *app) sections() []section {
 	return []section{
 		{"Take snapshots", []*cobra.Command{a.doctorCommand(), a.planCommand(), a.runCommand(), a.publishCommand()}},
 		{"Inspect snapshots", []*cobra.Command{a.statusCommand(), a.reportCommand(), a.diffCommand(), a.verifyCommand(), a.sqlCommand(), a.schemaCommand()}},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	stop := a.showProgress(&o.general, deps.Progress)
 	defer stop()
 	if len(o.effectiveDates) > 1 {
-		return a.runDates(ctx, o, deps, settings, stop)
+		return a.runDates(ctx, &o.general, o.onFinish, o.effectiveDates, deps, settings, stop)
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
 	stop()
@@ -88,7 +89,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {
-	if settings, err = a.settings(o, from); err != nil {
+	if settings, err = a.pipelineSettings(o, from); err != nil {
 		return deps, settings, nil, err
 	}
 	if o.scratch == "" {
@@ -134,8 +135,8 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	return deps, settings, disconnect, nil
 }
 
-// settings returns the settings of the pipeline.
-func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
+// pipelineSettings returns the settings of the pipeline.
+func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, error) {
 	part, err := o.chooseShard(a, from)
 	if err != nil {
 		return pipeline.Settings{}, err
@@ -165,4 +166,29 @@ func (a *app) settings(o *runOptions, from sources) (pipeline.Settings, error) {
 		s.EffectiveDate = o.effectiveDates[0]
 	}
 	return s, nil
+}
+
+// checkPast refuses dates in the future, for which the service returns nothing or today's data.
+func (o *runOptions) checkPast(now time.Time, from sources) error {
+	now = now.UTC()
+	today := now.Format(time.DateOnly)
+	future := func(flag, value, clock string) error {
+		return usagef("%s: %s is in the future, %s in UTC", from[flag].name, value, clock)
+	}
+	if o.snapshotDate > today {
+		return future("snapshot-date", o.snapshotDate, "today is "+today)
+	}
+	for _, date := range o.effectiveDates {
+		if date > today {
+			return future("effective-date", date, "today is "+today)
+		}
+	}
+	switch since, isTime := snapshot.ParseTime(o.modifiedSince); {
+	case !isTime || !since.After(now):
+		return nil
+	case len(o.modifiedSince) == len(time.DateOnly):
+		return future("modified-since", o.modifiedSince, "today is "+today)
+	default:
+		return future("modified-since", o.modifiedSince, "it is "+now.Format(time.DateTime))
+	}
 }

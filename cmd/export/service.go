@@ -21,10 +21,7 @@ func (o *service) clientOptions(baseURL *url.URL, c extract.Credentials, logger 
 // chooseService reports whether the simulated service is to be used. It refuses
 // to send secrets unencrypted to another machine.
 func (o *service) chooseService(from sources) (simulated bool, err error) {
-	if !o.simulate {
-		delete(from, "simulate") // set to its default
-	}
-	which, err := from.choose("base-url", "simulate")
+	which, err := from.pick("base-url", "simulate")
 	if err == nil && which == "" {
 		err = usagef("no service configured: set --base-url (or %s, or base-url in the --config file), or try --simulate",
 			envName("base-url"))

@@ -191,3 +191,13 @@ func parseBool(text string) (bool, error) {
 	}
 	return value, nil
 }
+
+// oneOf accepts one of several words.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if !slices.Contains(words, text) {
+			return "", fmt.Errorf("%s is not one of: %s", quoted(text), strings.Join(words, ", "))
+		}
+		return text, nil
+	}
+}

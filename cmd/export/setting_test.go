@@ -175,11 +175,11 @@ func TestChoose(t *testing.T) {
 	for _, test := range []struct{ one, other, want string }{
 		{"a", "b", "a"}, {"b", "a", "a"}, {"b", "x", "b"}, {"x", "c", "c"}, {"x", "y", ""},
 	} {
-		got, err := from.choose(test.one, test.other)
+		got, err := from.pick(test.one, test.other)
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
 	}
-	_, err := from.choose("a", "c")
+	_, err := from.pick("a", "c")
 	require.EqualError(t, err, "--a and --c exclude each other: leave one of them out")
 	require.Equal(t, exitUsage, exitCode(err))
 }

@@ -41,11 +41,6 @@ func (o *general) define(cmd *cobra.Command) group {
 	return g
 }
 
-func (o *general) defineProgress(g group) {
-	choose(g, &o.progress, "progress", "FORM", "auto", []string{progressAuto, progressBar, progressPlain, progressNone},
-		"progress on stderr: bar, plain (lines), none, or auto: a bar on a terminal, else lines")
-}
-
 // service holds the settings of requests to the service.
 type service struct {
 	baseURL        *url.URL

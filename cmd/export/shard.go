@@ -45,7 +45,7 @@ func parseShard(text string) (shard, error) {
 
 // chooseShard returns this process's shard.
 func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
-	which, err := from.choose("shard", "shards")
+	which, err := from.pick("shard", "shards")
 	if err != nil || which != "shards" {
 		return o.shard, err
 	}

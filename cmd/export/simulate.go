@@ -163,7 +163,7 @@ func simulatedCredentials() extract.Credentials {
 func (a *app) simulateCommand() *cobra.Command {
 	o := &simulation{}
 	var addr, config string
-	work := func(ctx context.Context, o *simulation, _ sources) error { return a.simulate(ctx, o, addr) }
+	work := func(ctx context.Context, o *simulation, _ sources) error { return a.serveSimulation(ctx, o, addr) }
 	common := "addr simulate-schools simulate-results simulate-latency simulate-faults simulate-failing config"
 	cmd := newCommand(a, o, work, common, &cobra.Command{
 		Use:   "simulate",
@@ -187,7 +187,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) simulate(ctx context.Context, o *simulation, addr string) error {
+func (a *app) serveSimulation(ctx context.Context, o *simulation, addr string) error {
 	baseURL, stop, err := o.serve(ctx, addr, a.now())
 	if err != nil {
 		return usagef("--addr: %w; port 0 picks a free port", err)

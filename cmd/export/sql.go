@@ -42,7 +42,7 @@ func (a *app) sqlCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		snapshot, err := o.snapshot(manifests)
+		snapshot, err := o.describeSnapshot(manifests)
 		if err != nil {
 			return err
 		}
@@ -91,10 +91,7 @@ func parseSchema(text string) (string, error) {
 
 // runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
 func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*snapshot.Manifest, error) {
-	if !o.changes {
-		delete(from, "changes") // set to its default
-	}
-	which, err := from.choose("snapshot-date", "effective-date", "run-id", "changes")
+	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes")
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +121,8 @@ func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*s
 	})
 }
 
-// snapshot describes the runs for SQL. The path of a folder is absolute, so that the SQL works in any directory.
-func (o *sqlOptions) snapshot(manifests []*snapshot.Manifest) (*render.Snapshot, error) {
+// describeSnapshot describes the runs for SQL. The path of a folder is absolute, so that the SQL works in any directory.
+func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest) (*render.Snapshot, error) {
 	root := "s3://" + strings.TrimSuffix(o.place.bucket+"/"+o.place.prefix, "/")
 	if o.place.folder != "" {
 		absolute, err := filepath.Abs(o.place.folder)

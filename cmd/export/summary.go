@@ -188,16 +188,9 @@ func summarizeDenied(b *strings.Builder, s *pipeline.Summary) {
 	}
 }
 
-func retries(n int64) string {
-	if n == 1 {
-		return "1 retry"
-	}
-	return wording.Count(n) + " retries"
-}
-
 func summarizeRequests(b *strings.Builder, r snapshot.Requests) {
 	fmt.Fprintf(b, "requests  %s, %s, %s",
-		wording.Count(r.Total), retries(r.Retries), wording.Many(r.TokenRefreshes, "new token"))
+		wording.Count(r.Total), wording.Retries(r.Retries), wording.Many(r.TokenRefreshes, "new token"))
 	var answers []string
 	for _, status := range slices.Sorted(maps.Keys(r.ByStatus)) {
 		answers = append(answers, status+": "+wording.Count(r.ByStatus[status]))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -101,13 +100,4 @@ func (all observers) Retried(ctx context.Context, operation, cause string) {
 	for _, o := range all {
 		o.Retried(ctx, operation, cause)
 	}
-}
-
-// warn logs an error that does not affect the result of the command.
-func (a *app) warn(what string, err error) {
-	if a.records != nil {
-		a.records.Warn(what, "error", oneLine(err)) //nolint:sloglint // a constant of the caller
-		return
-	}
-	fmt.Fprintf(a.stderr, "growth-export: warning: %s: %s\n", what, oneLine(err))
 }

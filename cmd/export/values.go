@@ -27,16 +27,6 @@ func parseText(text string) (string, error) {
 	return text, nil
 }
 
-// oneOf accepts one of several words.
-func oneOf(words ...string) func(string) (string, error) {
-	return func(text string) (string, error) {
-		if !slices.Contains(words, text) {
-			return "", fmt.Errorf("%s is not one of: %s", quoted(text), strings.Join(words, ", "))
-		}
-		return text, nil
-	}
-}
-
 // between accepts a whole number within bounds.
 func between[T int | int64](low, high T) func(string) (T, error) {
 	return func(text string) (T, error) {

@@ -42,7 +42,7 @@ func (a *app) verifyCommand() *cobra.Command {
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	which, err := from.choose("snapshot-date", "effective-date", "run-id")
+	which, err := from.pick("snapshot-date", "effective-date", "run-id")
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,14 @@ func Many[N int | int64](n N, thing string) string {
 	return Count(n) + " " + thing
 }
 
+// Retries formats a count of retries.
+func Retries(n int64) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return Count(n) + " retries"
+}
+
 // Size formats a number of bytes with a decimal unit.
 func Size(bytes int64) string {
 	if bytes < 1000 {

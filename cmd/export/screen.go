@@ -1,0 +1,67 @@
+package main
+
+import (
+	"io"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// screen is stderr with a progress bar: one line at the end that is rewritten. Whole lines written to the screen go
+// above it.
+type screen struct {
+	mu       sync.Mutex
+	w        io.Writer
+	bar      string
+	terminal int // the file descriptor of the terminal, or -1
+}
+
+func newScreen(w io.Writer) *screen {
+	s := &screen{w: w, terminal: -1}
+	if file, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(file.Fd())) {
+		s.terminal = int(file.Fd())
+	}
+	return s
+}
+
+// isTerminal reports whether the screen is a terminal.
+func (s *screen) isTerminal() bool { return s.terminal >= 0 }
+
+// width returns the number of columns of the terminal.
+func (s *screen) width() int {
+	if s.terminal >= 0 {
+		if columns, _, err := term.GetSize(s.terminal); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 140
+}
+
+// clearLine moves to the start of the line and clears it.
+const clearLine = "\r\x1b[K"
+
+// Write writes whole lines above the bar.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bar == "" {
+		return s.w.Write(p)
+	}
+	line := make([]byte, 0, 2*len(clearLine)+len(p)+len(s.bar))
+	line = append(append(append(line, clearLine...), p...), s.bar...)
+	if _, err := s.w.Write(line); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// draw replaces the bar; an empty one removes it.
+func (s *screen) draw(bar string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bar == s.bar {
+		return
+	}
+	_, _ = io.WriteString(s.w, clearLine+bar) // There is nowhere to report an error.
+	s.bar = bar
+}
