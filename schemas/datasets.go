@@ -52,13 +52,3 @@ func Positions() (datasets, tables map[string]int) {
 	}
 	return datasets, tables
 }
-
-// Tables returns the tables of every dataset, in the order of tables.csv. The caller may change the slice but not the
-// tables, which are shared.
-func Tables() []*Table {
-	var tables []*Table
-	for _, d := range declared() {
-		tables = append(tables, d.Tables...)
-	}
-	return tables
-}

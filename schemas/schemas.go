@@ -217,3 +217,13 @@ func FindTable(name string) (*Table, *Dataset, bool) {
 	}
 	return nil, nil, false
 }
+
+// Tables returns the tables of every dataset, in the order of tables.csv. The caller may change the slice but not the
+// tables, which are shared.
+func Tables() []*Table {
+	var tables []*Table
+	for _, d := range Datasets() {
+		tables = append(tables, d.Tables...)
+	}
+	return tables
+}

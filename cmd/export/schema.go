@@ -18,7 +18,7 @@ func (a *app) schemaCommand() *cobra.Command {
 	}
 	var format string
 	work := func(context.Context, *string, sources) error {
-		return formats[slices.Index(names, format)].Write(a.stdout)
+		return writeText(a.stdout, formats[slices.Index(names, format)].Text())
 	}
 	cmd := newCommand(a, &format, work, "", &cobra.Command{
 		Use:     "schema",

@@ -46,7 +46,7 @@ func (a *app) sqlCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return dialects[slices.Index(names, o.dialect)].Write(a.stdout, snapshot)
+		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(snapshot))
 	}
 	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes schema config", &cobra.Command{
 		Use:   "sql",

@@ -26,8 +26,8 @@ sources:
 `
 
 // dbt returns a sources file for dbt, with DuckDB's types.
-func dbt(tables []*schemas.Table) []byte {
-	var b bytes.Buffer
+func dbt(tables []*schemas.Table) string {
+	var b strings.Builder
 	b.WriteString(dbtHeader)
 	for _, t := range tables {
 		fmt.Fprintf(&b, "      - name: %s\n        description: %s\n        columns:\n", t.Name, yamlText(t.Doc))
@@ -43,7 +43,7 @@ func dbt(tables []*schemas.Table) []byte {
 		}
 		column(partitionColumn, partitionType, partitionDoc, true)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
 // yamlText quotes a text: every JSON string is a YAML string. Double braces have a meaning in dbt, but no declaration

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -21,8 +20,8 @@ const duckDBHeader = `-- Tables of growth-export as DuckDB sees them. Generated 
 `
 
 // duckDB returns a CREATE TABLE statement for every table, with comments, in DuckDB's dialect.
-func duckDB(tables []*schemas.Table) []byte {
-	var b bytes.Buffer
+func duckDB(tables []*schemas.Table) string {
+	var b strings.Builder
 	b.WriteString(duckDBHeader)
 	for _, t := range tables {
 		fmt.Fprintf(&b, "\nCREATE TABLE %s (\n", duckDBName(t.Name))
@@ -40,7 +39,7 @@ func duckDB(tables []*schemas.Table) []byte {
 		}
 		column(partitionColumn, partitionDoc)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
 // duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files. JSON is text to it: its JSON

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,61 +16,6 @@ type join struct {
 	on [][2]string
 	// left lists the key columns of to that from lacks. Without any, at most one row is found.
 	left []string
-}
-
-const joinsHeader = `
-## Join map
-
-A line leads from the column of one table to the table that the identifier belongs to. PK marks key columns. The columns of
-each join are listed below. To join several snapshots, join on ` + "`snapshot_date`" + ` too.
-
-`
-
-// writeJoins writes the join map: a diagram in Mermaid and a table.
-func writeJoins(b *bytes.Buffer, datasets []*schemas.Dataset) {
-	b.WriteString(joinsHeader + "```mermaid\nerDiagram\n")
-	all := joins(datasets)
-	for _, t := range tablesOf(datasets) {
-		fmt.Fprintf(b, "    %s {\n", t.Name)
-		for _, c := range t.Columns {
-			references := slices.ContainsFunc(all, func(j join) bool { return j.from == t && j.column == c.Name })
-			switch {
-			case c.Key:
-				fmt.Fprintf(b, "        %s %s PK\n", c.Type, c.Name)
-			case references:
-				fmt.Fprintf(b, "        %s %s FK\n", c.Type, c.Name)
-			}
-		}
-		b.WriteString("    }\n")
-	}
-	for _, j := range all {
-		end := "o|"
-		if len(j.left) > 0 {
-			end = "o{"
-		}
-		fmt.Fprintf(b, "    %s }o--%s %s : %s\n", j.from.Name, end, j.to.Name, j.column)
-	}
-	b.WriteString("```\n\n| table | joins | on | matching rows |\n|---|---|---|---|\n")
-	for _, j := range all {
-		var on []string
-		for _, pair := range j.on {
-			if pair[0] == pair[1] {
-				on = append(on, code(pair[0]))
-			} else {
-				on = append(on, code(pair[0])+" = "+code(pair[1]))
-			}
-		}
-		found := "at most one"
-		if len(j.left) > 0 {
-			found = "one for each " + codes(j.left)
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", j.from.Name, j.to.Name, strings.Join(on, ", "), found)
-	}
-	b.WriteString("\nEvery table with `requested_school_bid` joins schools on it.")
-	for _, name := range withoutTable(datasets) {
-		fmt.Fprintf(b, " No table describes `%s`; tables that have it join on it.", name)
-	}
-	b.WriteString("\n")
 }
 
 // joins returns the joins between all tables, in their order. A join that another table already provides with the same

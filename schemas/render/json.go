@@ -1,10 +1,8 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
+	"strings"
 
 	"example.org/growthexport/schemas"
 )
@@ -72,22 +70,20 @@ type (
 	}
 )
 
-// writeJSON writes one JSON object that describes every dataset, table and column.
-func writeJSON(w io.Writer) error {
+// tablesJSON returns one JSON object that describes every dataset, table and column.
+func tablesJSON() string {
 	doc := jsonDocument{
 		Partitions: []jsonPartition{{Name: partitionColumn, Type: partitionType.String(), Doc: partitionDoc}},
 	}
 	for _, d := range schemas.Datasets() {
 		doc.Datasets = append(doc.Datasets, describe(d))
 	}
-	var b bytes.Buffer
+	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(doc); err != nil {
-		return fmt.Errorf("encode tables: %w", err)
-	}
-	return flush(w, "tables as JSON", b.Bytes())
+	_ = enc.Encode(doc) // plain data can always be encoded
+	return b.String()
 }
 
 func describe(d *schemas.Dataset) jsonDataset {

@@ -1,8 +1,8 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,8 +34,8 @@ see the hive partition column ` + "`snapshot_date`" + ` (date) and, in the table
 `
 
 // markdown returns the data dictionary.
-func markdown(datasets []*schemas.Dataset) []byte {
-	var b bytes.Buffer
+func markdown(datasets []*schemas.Dataset) string {
+	var b strings.Builder
 	b.WriteString(markdownHeader)
 	b.WriteString("\n| dataset | specification | in `default` | per | tables |\n|---|---|---|---|---|\n")
 	for _, d := range datasets {
@@ -50,10 +50,10 @@ func markdown(datasets []*schemas.Dataset) []byte {
 	for _, d := range datasets {
 		markdownDataset(&b, d)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
-func markdownDataset(b *bytes.Buffer, d *schemas.Dataset) {
+func markdownDataset(b *strings.Builder, d *schemas.Dataset) {
 	op := d.Operation
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", d.Name, d.Doc)
 	fmt.Fprintf(b, "- Operation: `GET %s` (specification %s)\n", op.Path, op.Section)
@@ -78,7 +78,7 @@ func markdownDataset(b *bytes.Buffer, d *schemas.Dataset) {
 	}
 }
 
-func markdownTable(b *bytes.Buffer, t *schemas.Table) {
+func markdownTable(b *strings.Builder, t *schemas.Table) {
 	fmt.Fprintf(b, "\n### Table `%s`\n\n%s", t.Name, t.Doc)
 	if t.Each != "" {
 		fmt.Fprintf(b, " Rows are the elements of the record's `%s`.", t.Each)
@@ -125,4 +125,59 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+const joinsHeader = `
+## Join map
+
+A line leads from the column of one table to the table that the identifier belongs to. PK marks key columns. The columns of
+each join are listed below. To join several snapshots, join on ` + "`snapshot_date`" + ` too.
+
+`
+
+// writeJoins writes the join map: a diagram in Mermaid and a table.
+func writeJoins(b *strings.Builder, datasets []*schemas.Dataset) {
+	b.WriteString(joinsHeader + "```mermaid\nerDiagram\n")
+	all := joins(datasets)
+	for _, t := range tablesOf(datasets) {
+		fmt.Fprintf(b, "    %s {\n", t.Name)
+		for _, c := range t.Columns {
+			references := slices.ContainsFunc(all, func(j join) bool { return j.from == t && j.column == c.Name })
+			switch {
+			case c.Key:
+				fmt.Fprintf(b, "        %s %s PK\n", c.Type, c.Name)
+			case references:
+				fmt.Fprintf(b, "        %s %s FK\n", c.Type, c.Name)
+			}
+		}
+		b.WriteString("    }\n")
+	}
+	for _, j := range all {
+		end := "o|"
+		if len(j.left) > 0 {
+			end = "o{"
+		}
+		fmt.Fprintf(b, "    %s }o--%s %s : %s\n", j.from.Name, end, j.to.Name, j.column)
+	}
+	b.WriteString("```\n\n| table | joins | on | matching rows |\n|---|---|---|---|\n")
+	for _, j := range all {
+		var on []string
+		for _, pair := range j.on {
+			if pair[0] == pair[1] {
+				on = append(on, code(pair[0]))
+			} else {
+				on = append(on, code(pair[0])+" = "+code(pair[1]))
+			}
+		}
+		found := "at most one"
+		if len(j.left) > 0 {
+			found = "one for each " + codes(j.left)
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", j.from.Name, j.to.Name, strings.Join(on, ", "), found)
+	}
+	b.WriteString("\nEvery table with `requested_school_bid` joins schools on it.")
+	for _, name := range withoutTable(datasets) {
+		fmt.Fprintf(b, " No table describes `%s`; tables that have it join on it.", name)
+	}
+	b.WriteString("\n")
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -24,8 +23,8 @@ const sparkHeader = `-- Tables of growth-export for Spark. Generated from the de
 
 // spark returns a CREATE TABLE statement for every table, with comments, in the dialect of Spark SQL, and the table's
 // schema for spark.read.schema.
-func spark(tables []*schemas.Table) []byte {
-	var b bytes.Buffer
+func spark(tables []*schemas.Table) string {
+	var b strings.Builder
 	b.WriteString(sparkHeader)
 	for _, t := range tables {
 		fmt.Fprintf(&b, "\n-- %s\nCREATE TABLE %s (\n", sparkSchema(t), sparkName(t.Name))
@@ -36,7 +35,7 @@ func spark(tables []*schemas.Table) []byte {
 		fmt.Fprintf(&b, "USING parquet\nPARTITIONED BY (%s)\n", sparkName(partitionColumn))
 		fmt.Fprintf(&b, "COMMENT %s\nLOCATION '${dest}/%s';\n", sparkText(t.Doc), t.Name)
 	}
-	return b.Bytes()
+	return b.String()
 }
 
 // sparkSchema returns the table's columns for spark.read.schema, the partition column last.

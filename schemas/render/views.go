@@ -1,11 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/growthexport/schemas"
@@ -53,22 +52,6 @@ func (t *SnapshotTable) columns(name func(string) string, partitions ...string) 
 	return columns
 }
 
-// Dialect writes a view for each table of a snapshot.
-type Dialect struct {
-	// Name is the value of the command's --dialect.
-	Name string
-	// Write writes the statements. They list the files exactly.
-	Write func(w io.Writer, s *Snapshot) error
-}
-
-// Dialects returns every dialect.
-func Dialects() []Dialect {
-	return []Dialect{
-		{Name: "duckdb", Write: duckDBViews},
-		{Name: "spark", Write: sparkViews},
-	}
-}
-
 // districtColumn is the second partition column of --partition-by district.
 const districtColumn = "district"
 
@@ -113,7 +96,7 @@ func (s *Snapshot) deltas(text func(string) string) string {
 }
 
 // emptyQuery writes a query with the table's columns and no rows.
-func emptyQuery(b *bytes.Buffer, t *SnapshotTable, name func(string) string, kind func(schemas.Type) string) {
+func emptyQuery(b *strings.Builder, t *SnapshotTable, name func(string) string, kind func(schemas.Type) string) {
 	b.WriteString("SELECT\n")
 	for _, c := range t.Columns {
 		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", kind(c.Type), name(c.Name))
@@ -190,4 +173,20 @@ func partition(file, column string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// unescape decodes a value of a path as Spark and DuckDB do.
+func unescape(value string) string {
+	var text []byte
+	for i := 0; i < len(value); i++ {
+		if value[i] == '%' && i+2 < len(value) {
+			if b, err := strconv.ParseUint(value[i+1:i+3], 16, 8); err == nil {
+				text = append(text, byte(b))
+				i += 2
+				continue
+			}
+		}
+		text = append(text, value[i])
+	}
+	return string(text)
 }

@@ -1,9 +1,7 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -12,9 +10,9 @@ const s3Header = `-- The session needs a secret for the bucket:
 --   INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain);
 `
 
-// duckDBViews writes the views in DuckDB's dialect.
-func duckDBViews(w io.Writer, s *Snapshot) error {
-	var b bytes.Buffer
+// duckDBViews returns the views in DuckDB's dialect.
+func duckDBViews(s *Snapshot) string {
+	var b strings.Builder
 	b.WriteString(header(s))
 	if strings.HasPrefix(s.Root, "s3:") {
 		b.WriteString(s3Header)
@@ -36,7 +34,7 @@ func duckDBViews(w io.Writer, s *Snapshot) error {
 		}
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", view, duckDBText(t.Doc))
 	}
-	return flush(w, "DuckDB views", b.Bytes())
+	return b.String()
 }
 
 // duckDBFiles returns a table function over exactly the files of a table.

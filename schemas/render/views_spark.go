@@ -1,12 +1,9 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -18,10 +15,10 @@ const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a sessio
 --   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
-// sparkViews writes the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one
+// sparkViews returns the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one
 // path pattern. Spark does not fail if some are missing, so a statement counts the rows.
-func sparkViews(w io.Writer, s *Snapshot) error {
-	var b bytes.Buffer
+func sparkViews(s *Snapshot) string {
+	var b strings.Builder
 	b.WriteString(header(s))
 	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the others.\n")
 	plain := s.Schema == "" && len(s.Deltas) == 0
@@ -54,12 +51,12 @@ func sparkViews(w io.Writer, s *Snapshot) error {
 		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
 			sparkText("table "+t.Name+": the number of rows differs from the manifest"), counted)
 	}
-	return flush(w, "Spark views", b.Bytes())
+	return b.String()
 }
 
 // sparkSource completes the statement of a temporary view that is a data source: its columns are declared, and the
 // partition columns come from the paths.
-func (s *Snapshot) sparkSource(b *bytes.Buffer, t *SnapshotTable) {
+func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 	var columns []string
 	for _, c := range t.Columns {
 		columns = append(columns, sparkName(c.Name)+" "+sparkType(c.Type))
@@ -151,20 +148,4 @@ func sparkPattern(base string, files []string) string {
 // sparkEscape escapes the special characters of a pattern outside of braces. A comma is not special there.
 func sparkEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "*", `\*`, "?", `\?`).Replace(path)
-}
-
-// unescape decodes a value of a path as Spark and DuckDB do.
-func unescape(value string) string {
-	var text []byte
-	for i := 0; i < len(value); i++ {
-		if value[i] == '%' && i+2 < len(value) {
-			if b, err := strconv.ParseUint(value[i+1:i+3], 16, 8); err == nil {
-				text = append(text, byte(b))
-				i += 2
-				continue
-			}
-		}
-		text = append(text, value[i])
-	}
-	return string(text)
 }

@@ -108,3 +108,22 @@ func (s *oddCase) identifies(t *simulator.Table, name string) bool {
 	}
 	return t.Each == "" && name == t.KeySource()
 }
+
+// change applies do to a member that passes.
+func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simulator.Member)) bool {
+	m := s.member(passes)
+	if m != nil {
+		do(m)
+	}
+	return m != nil
+}
+
+// isUnique reports whether a member occurs once in its object.
+func isUnique(members []simulator.Member, i int) bool {
+	for j := range members {
+		if j != i && members[j].Name == members[i].Name {
+			return false
+		}
+	}
+	return true
+}

@@ -66,15 +66,6 @@ func memberOddities() []oddity {
 	}
 }
 
-// change applies do to a member that passes.
-func (s *oddCase) change(passes func(m *simulator.Member) bool, do func(m *simulator.Member)) bool {
-	m := s.member(passes)
-	if m != nil {
-		do(m)
-	}
-	return m != nil
-}
-
 // double adds a member in front of one of the same name, whose value becomes null if lose is set.
 func (s *oddCase) double(first string, lose bool) bool {
 	p := s.anyObject()
@@ -197,7 +188,7 @@ func containerOddities() []oddity {
 		}})
 	}
 	list = append(list,
-		child("an object for an array", func(_ *simulator.Rand, v *simulator.Value) {
+		anyChild("an object for an array", func(_ *simulator.Rand, v *simulator.Value) {
 			// It is stored as sent, so its names must have one spelling.
 			named := func(m simulator.Member) bool { return m.Literal != nil && m.Literal.Name != "" }
 			if len(v.Sub) > 0 && v.Sub[0].Kind == simulator.Object && !slices.ContainsFunc(v.Sub[0].Sub, named) {
@@ -206,11 +197,11 @@ func containerOddities() []oddity {
 				*v = mismatch("{}")
 			}
 		}),
-		child("a scalar instead of an array", func(d *simulator.Rand, v *simulator.Value) {
+		anyChild("a scalar instead of an array", func(d *simulator.Rand, v *simulator.Value) {
 			*v = [...]simulator.Value{mismatch(`"x"`), mismatch("3"), mismatch("false")}[d.Below(3)]
 		}),
-		child("a null for an array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Null} }),
-		child("an empty array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Array} }),
+		anyChild("a null for an array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Null} }),
+		anyChild("an empty array", func(_ *simulator.Rand, v *simulator.Value) { *v = simulator.Value{Kind: simulator.Array} }),
 	)
 	return append(list, elements()...)
 }
@@ -254,8 +245,8 @@ func elements() []oddity {
 	}))
 }
 
-// child returns an oddity of any array that has its own table.
-func child(name string, do func(d *simulator.Rand, v *simulator.Value)) oddity {
+// anyChild returns an oddity of any array that has its own table.
+func anyChild(name string, do func(d *simulator.Rand, v *simulator.Value)) oddity {
 	return childOf(name, func(d *simulator.Rand, _ *simulator.Table, v *simulator.Value) bool {
 		do(d, v)
 		return true
