@@ -104,8 +104,8 @@ func emptyQuery(b *strings.Builder, t *SnapshotTable, name func(string) string, 
 	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", kind(partitionType), name(partitionColumn))
 }
 
-// parent returns the table of the parent records of a child table, or the table itself if it is not one.
-func (s *Snapshot) parent(t *SnapshotTable) *SnapshotTable {
+// recordTable returns the table of the records that the rows of a table belong to: its parent, or the table itself.
+func (s *Snapshot) recordTable(t *SnapshotTable) *SnapshotTable {
 	if _, dataset, ok := schemas.FindTable(t.Name); ok {
 		for i := range s.Tables {
 			if s.Tables[i].Name == dataset.Tables[0].Name {
@@ -122,7 +122,7 @@ func (s *Snapshot) parent(t *SnapshotTable) *SnapshotTable {
 func latest(
 	s *Snapshot, t *SnapshotTable, columns []string, name func(string) string, from func(t *SnapshotTable, columns []string) string,
 ) string {
-	parent := s.parent(t)
+	parent := s.recordTable(t)
 	var keys, join, incomplete []string
 	for _, i := range parent.KeyColumns() {
 		c := parent.Columns[i]
