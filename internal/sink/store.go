@@ -43,7 +43,8 @@ type Store interface {
 	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare: the size.
 	Holds(ctx context.Context, owner string, file File) (bool, error)
 	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that
-	// verifies checksums on upload does the same as Holds; others read the file, once per Store.
+	// verifies checksums on upload does the same as Holds; others read the file, once per Store. A Store may answer from
+	// memory for what it has staged itself, if Commit notices the loss.
 	Intact(ctx context.Context, owner string, file File) (bool, error)
 	// CheckCommit verifies, as far as possible, that Commit can make files visible at these paths. It leaves nothing
 	// behind. The error says what blocks it and what to do.

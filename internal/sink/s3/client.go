@@ -19,10 +19,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
+
+	"example.org/growthexport/internal/sink"
 )
 
-// maxIdleConnections is how many connections are kept open, enough to read documents concurrently.
-const maxIdleConnections = 32
+// maxIdleConnections is how many connections are kept open, enough for concurrent requests: a new one costs more than a
+// request.
+const maxIdleConnections = sink.MaxConcurrency + 16
 
 // connect makes the SDK's client.
 func (s *Store) connect(ctx context.Context) error {

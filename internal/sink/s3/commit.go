@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,7 +50,12 @@ func pause(ctx context.Context, wait time.Duration) error {
 // Commit completes the upload of a staged file and looks at the object, which decides: the upload may have been
 // completed before, by this process whose response was lost or by another, and some stores confirm a completion that is
 // still in progress, or one of a missing upload if there is some object at its key.
-func (s *Store) Commit(ctx context.Context, _ string, file sink.File) error {
+func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error) {
+	defer func() {
+		if errors.Is(err, sink.ErrStagedLost) {
+			s.own.Clear() // The others may be lost too.
+		}
+	}()
 	if err := ready(ctx, file.Path); err != nil {
 		return err
 	}
@@ -57,6 +63,7 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) error {
 	if err != nil {
 		return err
 	}
+	s.own.Delete(token.UploadID)
 	looks := atOnce
 	if token.UploadID != "" {
 		if token.Bytes != file.Bytes {
@@ -176,8 +183,15 @@ func (s *Store) isUploaded(ctx context.Context, path string, token stagedUpload)
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// Intact does the same as Holds: the store has verified the checksum of every part, and Holds compares their ETags.
+// Intact does the same as Holds for files of other processes: the store has verified the checksum of every part, and
+// Holds compares their ETags. A file that this Store has staged is taken to be intact, without a request, until Commit
+// finds that an upload was lost.
 func (s *Store) Intact(ctx context.Context, owner string, file sink.File) (bool, error) {
+	if token, err := decodeStaged(file); err == nil && token.Bytes == file.Bytes {
+		if _, own := s.own.Load(token.UploadID); own {
+			return true, ready(ctx, file.Path)
+		}
+	}
 	return s.Holds(ctx, owner, file)
 }
 

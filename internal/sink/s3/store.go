@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,8 @@ type Store struct {
 	creds    aws.CredentialsProvider
 	// uploading holds a token for every part that is being uploaded.
 	uploading chan struct{}
+	// own holds the ids of the uploads that this Store has staged and not tried to complete or abort; see Intact.
+	own sync.Map
 	// emulates is set if the store does not support conditional writes; see EmulateConditions.
 	emulates atomic.Bool
 }

@@ -109,6 +109,7 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 	if err != nil {
 		return nil, fmt.Errorf("encode the upload of %s: %w", path, err)
 	}
+	s.own.Store(token.UploadID, struct{}{})
 	return text, nil
 }
 
@@ -170,6 +171,7 @@ func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 
 // abort aborts an upload; a missing one is not an error.
 func (s *Store) abort(ctx context.Context, path, uploadID string) error {
+	s.own.Delete(uploadID)
 	_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID,
 	})

@@ -371,3 +371,37 @@ func TestHoldsUploadedParts(t *testing.T) {
 		require.Equal(t, test.want, holds, test.name)
 	}
 }
+
+// TestIntactWithoutRequests expects that a file that the store has staged itself is not looked at again, until it is committed or
+// one turns out to be lost.
+func TestIntactWithoutRequests(t *testing.T) {
+	t.Parallel()
+	server := newWire(t)
+	var lost atomic.Bool
+	server.answer = func(w http.ResponseWriter, r sent) bool {
+		completes := r.is(http.MethodPost, "uploadId")
+		if !lost.Load() || !completes && !r.is(http.MethodGet, "uploadId") {
+			return false
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "<Error><Code>NoSuchUpload</Code></Error>")
+		return true
+	}
+	store, other := server.store(t, nil), server.store(t, nil)
+	requireIntact := func(store *s3.Store, file sink.File, want bool) {
+		intact, err := store.Intact(t.Context(), "run", file)
+		require.NoError(t, err)
+		require.Equal(t, want, intact)
+	}
+	first, second := stage(t, store, "run", "a", []byte("a")), stage(t, store, "run", "b", []byte("b"))
+	requests := len(server.of(http.MethodGet, "uploadId"))
+	requireIntact(store, first, true)
+	requireIntact(store, second, true)
+	require.Len(t, server.of(http.MethodGet, "uploadId"), requests)
+	lost.Store(true)
+	requireIntact(other, second, false)
+	requireIntact(store, second, true)
+	require.ErrorIs(t, store.Commit(t.Context(), "run", first), sink.ErrStagedLost)
+	requireIntact(store, first, false)
+	requireIntact(store, second, false)
+}
