@@ -47,7 +47,7 @@ func rules() map[string]rule {
 			why:  "flattening is pure: no network, no disk, no goroutines",
 		},
 		"internal/extract": {
-			modules: []string{"golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"},
+			modules: []string{"github.com/klauspost/compress", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"},
 			why:     "the client returns pages as bytes and does not know tables",
 		},
 		"internal/parquetfile": {
@@ -201,7 +201,7 @@ func linked() map[string]string {
 		"github.com/go-logr/stdr":                   "OpenTelemetry: its logger before ours is set",
 		"github.com/google/uuid":                    "OpenTelemetry: a process id; parquet-go: a type, unused",
 		"github.com/grpc-ecosystem/grpc-gateway/v2": "OpenTelemetry: generated code of its messages",
-		"github.com/klauspost/compress":             "zstd in data files",
+		"github.com/klauspost/compress":             "zstd in data files, gzip of responses",
 		"github.com/parquet-go/bitpack":             "parquet-go: encodings",
 		"github.com/parquet-go/jsonlite":            "parquet-go: a type, unused",
 		"github.com/parquet-go/parquet-go":          "format, encodings and reading of data files",

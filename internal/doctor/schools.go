@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/transform"
@@ -32,7 +33,7 @@ func listSchools(ctx context.Context, client *extract.Client) (*schoolList, erro
 		return nil, err
 	}
 	pages := 0
-	_, err = client.List(ctx, request(d, ""), func(body []byte) (string, error) {
+	_, err = client.List(ctx, request(d, ""), func(body io.Reader) (string, error) {
 		if pages++; pages > maxPages {
 			return "", fmt.Errorf("it has more than %d pages", maxPages)
 		}
@@ -88,7 +89,7 @@ func firstPage(ctx context.Context, client *extract.Client, dataset string, scho
 		if d, decoder, err = newDecoder(dataset, transform.Params{"school_bid": school}); err != nil {
 			return found, err
 		}
-		_, err = client.Get(ctx, request(d, school), func(body []byte) error {
+		_, err = client.Get(ctx, request(d, school), func(body io.Reader) error {
 			page, err := readPage(decoder, body)
 			found.school, found.records, found.last = school, page.Records, page.Next == ""
 			return err
@@ -129,8 +130,8 @@ func request(d *schemas.Dataset, school string) extract.Call {
 }
 
 // readPage reads a page. As in a run, a body that is not JSON is requested again.
-func readPage(decoder *transform.Decoder, body []byte) (transform.Page, error) {
-	page, err := decoder.ReadPage(body)
+func readPage(decoder *transform.Decoder, body io.Reader) (transform.Page, error) {
+	page, err := decoder.ReadPageFrom(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
 		err = extract.Unreadable(err)
 	}

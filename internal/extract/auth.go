@@ -59,7 +59,6 @@ func (a *authenticator) roundTrip(ctx context.Context, req *request) (*response,
 		if err == nil && rejected > maxRejectedTokens {
 			return res, nil
 		}
-		res.release()
 		if err != nil {
 			return nil, err
 		}

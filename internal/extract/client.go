@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 )
@@ -89,7 +91,7 @@ func New(o Options) (*Client, error) {
 	}
 
 	// From the innermost layer outwards, see the package comment.
-	layer := roundTripper(&transport{base: base, timeout: o.RequestTimeout})
+	layer := roundTripper(&transport{base: base, timeout: o.RequestTimeout, gzips: make(chan *gzip.Reader, min(o.Concurrency, maxIdleGzips))})
 	layer = &recorder{next: layer, counters: c.counters, observer: c.observer, log: log}
 	layer = &pacer{next: layer, rate: rate.NewLimiter(limit, 1), giveUpAfter: o.GiveUpAfter, breaker: c.breaker, log: log}
 	c.tokens = &tokenSource{
@@ -171,14 +173,14 @@ func (c *Client) Health() Health {
 	return h
 }
 
-// Get reads one body. accept receives it complete and decompressed, once for every attempt that got 200; it must not
-// keep body. If accept returns an error marked with [Unreadable], the call is attempted again; any other error ends it.
+// Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use what it has read
+// before it has met io.EOF: the body may be cut short, and then the call is attempted again. It is attempted again too if
+// accept returns an error marked with [Unreadable]; any other error ends it.
 //
-// No request slot is held while accept runs. There are up to as many bodies in memory as concurrent calls, which the
-// caller bounds.
+// accept runs while the request is in flight, and within its time.
 //
 // The error is an *[Error], or the cause of ctx. If [EndsRun] reports true, no other call can succeed.
-func (c *Client) Get(ctx context.Context, call Call, accept func(body []byte) error) (Tally, error) {
+func (c *Client) Get(ctx context.Context, call Call, accept func(body io.Reader) error) (Tally, error) {
 	var tally Tally
 	err := c.fetch(ctx, &call, &tally, accept)
 	if err == nil {
@@ -189,7 +191,7 @@ func (c *Client) Get(ctx context.Context, call Call, accept func(body []byte) er
 
 // List reads every page of a list in order: first without a cursor, then with the cursor that accept found in the page
 // before, until that is "". A failed page fails the list, and so does a repeated cursor. Otherwise it is like Get.
-func (c *Client) List(ctx context.Context, call Call, accept func(body []byte) (next string, err error)) (Tally, error) {
+func (c *Client) List(ctx context.Context, call Call, accept func(body io.Reader) (next string, err error)) (Tally, error) {
 	var tally Tally
 	// Hashes, because cursors have any length and lists may be long.
 	seen := make(map[[sha256.Size]byte]struct{})
@@ -197,9 +199,8 @@ func (c *Client) List(ctx context.Context, call Call, accept func(body []byte) (
 	for {
 		page := call
 		page.cursor = cursor
-		err := c.fetch(ctx, &page, &tally, func(body []byte) error {
-			next, err := accept(body)
-			cursor = strings.Clone(next) // it may be a part of body
+		err := c.fetch(ctx, &page, &tally, func(body io.Reader) (err error) {
+			cursor, err = accept(body)
 			return err
 		})
 		if err != nil {

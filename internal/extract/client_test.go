@@ -163,7 +163,7 @@ func TestSecretsAreNeverLogged(t *testing.T) {
 				}
 				response(w, r)
 			}, settings)
-			_, err = second.List(t.Context(), call, func(body []byte) (string, error) { return cursor, wantJSON(body) })
+			_, err = second.List(t.Context(), call, func(body io.Reader) (string, error) { return cursor, wantJSON(body) })
 			check(err)
 		}
 	}

@@ -130,21 +130,24 @@ func stall(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// keep accepts any body and keeps a copy.
-func keep(into *string) func([]byte) error {
-	return func(body []byte) error {
-		*into = string(body)
-		return nil
+// keep accepts any body and keeps it.
+func keep(into *string) func(io.Reader) error {
+	return func(body io.Reader) error {
+		content, err := io.ReadAll(body)
+		*into = string(content)
+		return err
 	}
 }
 
-func discard([]byte) error { return nil }
+// discard leaves it to the client to read the body.
+func discard(io.Reader) error { return nil }
 
 var errNotJSON = errors.New("the body is not JSON")
 
 // wantJSON accepts bodies that begin like a JSON array or object.
-func wantJSON(body []byte) error {
-	if len(body) == 0 || body[0] != '[' && body[0] != '{' {
+func wantJSON(body io.Reader) error {
+	content, _ := io.ReadAll(body)
+	if len(content) == 0 || content[0] != '[' && content[0] != '{' {
 		return extract.Unreadable(errNotJSON)
 	}
 	return nil

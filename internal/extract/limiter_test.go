@@ -50,8 +50,8 @@ func TestConcurrencyBoundsRequests(t *testing.T) {
 	}
 }
 
-// TestWaitsAndAcceptDoNotCount has one call waiting for a retry and one in accept, at concurrency 1.
-func TestWaitsAndAcceptDoNotCount(t *testing.T) {
+// TestWaitsDoNotCount has one call waiting for a retry, at concurrency 1.
+func TestWaitsDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
@@ -60,14 +60,9 @@ func TestWaitsAndAcceptDoNotCount(t *testing.T) {
 			}
 			return reply(200, "[]"), nil
 		}), func(o *extract.Options) { o.Concurrency = 1 })
-		hold := make(chan struct{})
-		done := make(chan error, 2)
+		done := make(chan error, 1)
 		go func() {
 			_, err := c.Get(t.Context(), results("broken"), discard)
-			done <- err
-		}()
-		go func() {
-			_, err := c.Get(t.Context(), results("held"), func([]byte) error { <-hold; return nil })
 			done <- err
 		}()
 		synctest.Wait()
@@ -75,8 +70,6 @@ func TestWaitsAndAcceptDoNotCount(t *testing.T) {
 		_, err := c.Get(t.Context(), results("s1"), discard)
 		require.NoError(t, err)
 		require.Zero(t, time.Since(start))
-		close(hold)
-		require.NoError(t, <-done)
 		require.Error(t, <-done)
 	})
 }

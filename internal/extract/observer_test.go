@@ -2,6 +2,7 @@ package extract_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -50,7 +51,7 @@ func TestObserverSeesEveryRequest(t *testing.T) {
 			}
 		}), func(o *extract.Options) { o.Observer = seen })
 		accepted := 0
-		_, err := c.Get(t.Context(), results("S1"), func([]byte) error {
+		_, err := c.Get(t.Context(), results("S1"), func(io.Reader) error {
 			if accepted++; accepted == 1 {
 				return extract.Unreadable(http.ErrBodyNotAllowed)
 			}

@@ -56,7 +56,6 @@ func (p *pacer) roundTrip(ctx context.Context, req *request) (*response, error) 
 				append(req.call.attrs(), slog.Int("status", res.status), slog.Duration("wait", d))...)
 		}
 		if _, err := p.pause(); err != nil {
-			res.release()
 			return nil, err
 		}
 	}

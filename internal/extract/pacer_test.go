@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 )
 
 // all gets the results of n schools concurrently and returns the first error.
-func all(t *testing.T, c *extract.Client, n int, accept func([]byte) error) error {
+func all(t *testing.T, c *extract.Client, n int, accept func(io.Reader) error) error {
 	t.Helper()
 	var g errgroup.Group
 	for i := range n {

@@ -69,7 +69,7 @@ func (r *recorder) roundTrip(ctx context.Context, req *request) (*response, erro
 	})
 	bytes := 0
 	if res != nil {
-		bytes = res.body.Len()
+		bytes = int(res.size)
 	}
 	call := req.call
 	r.observer.Requested(ctx, Event{

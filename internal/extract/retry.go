@@ -3,13 +3,14 @@ package extract
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 )
 
 // fetch attempts a request until accept takes its body, no retries are left, or another attempt would fail in the same
 // way.
-func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body []byte) error) error {
-	req, err := c.newRequest(call, tally)
+func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept func(body io.Reader) error) error {
+	req, err := c.newRequest(call, tally, accept)
 	if err != nil {
 		return call.fail(&failure{err: err}, 0)
 	}
@@ -25,7 +26,7 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 		}
 		req.attempt = sent + 1
 		status := req.status
-		f := c.attempt(ctx, req, accept)
+		f := c.attempt(ctx, req)
 		if f != nil && errors.Is(f.err, errBreakerOpen) {
 			c.breaker.release(req.permit)
 			continue
@@ -60,16 +61,18 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 }
 
 // newRequest returns the read for a call.
-func (c *Client) newRequest(call *Call, tally *Tally) (*request, error) {
+func (c *Client) newRequest(call *Call, tally *Tally, accept func(body io.Reader) error) (*request, error) {
 	target, err := call.url(c.base)
 	if err != nil {
 		return nil, err
 	}
-	return &request{call: call, url: target, method: http.MethodGet, maxBody: c.maxBody, attempt: 1, tally: tally}, nil
+	return &request{
+		call: call, url: target, method: http.MethodGet, maxBody: c.maxBody, accept: accept, attempt: 1, tally: tally,
+	}, nil
 }
 
-// attempt sends the request once and passes the body to accept. It returns nil on success.
-func (c *Client) attempt(ctx context.Context, req *request, accept func(body []byte) error) *failure {
+// attempt sends the request once. It returns nil on success.
+func (c *Client) attempt(ctx context.Context, req *request) *failure {
 	ctx, cancel := req.permit.bound(ctx)
 	defer cancel()
 	ctx, cancelBudget := req.budget.bound(ctx)
@@ -78,12 +81,10 @@ func (c *Client) attempt(ctx context.Context, req *request, accept func(body []b
 	if err != nil {
 		return failureOf(err)
 	}
-	defer res.release()
 	if res.status != http.StatusOK {
-		return statusFailure(res.status, res.body.Bytes(), req.call)
+		return statusFailure(res.status, res.body, req.call)
 	}
-	err = accept(res.body.Bytes())
-	if err == nil {
+	if err = res.rejected; err == nil {
 		return nil
 	}
 	_, retry := errors.AsType[unreadable](err)
@@ -134,12 +135,12 @@ func (c *Client) canarySucceeds(ctx context.Context, probe *request) bool {
 	if call == nil {
 		return false
 	}
-	req, err := c.newRequest(call, probe.tally)
+	req, err := c.newRequest(call, probe.tally, func(io.Reader) error { return nil })
 	if err != nil {
 		return false
 	}
 	req.permit = probe.permit
-	return c.attempt(ctx, req, func([]byte) error { return nil }) == nil
+	return c.attempt(ctx, req) == nil
 }
 
 // callError returns the error of a call that is not attempted again. Errors of the token that end the run stay as they

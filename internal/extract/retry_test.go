@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -143,9 +144,13 @@ func TestUnreadableBodiesAreRetried(t *testing.T) {
 		c := dial(t, fake(func(*http.Request) (*http.Response, error) {
 			return reply(200, []string{`""`, "<html>", "", "[]"}[min(3, len(bodies))]), nil
 		}))
-		tally, err := c.Get(t.Context(), results("s1"), func(body []byte) error {
-			bodies = append(bodies, string(body))
-			if err := wantJSON(body); err != nil {
+		tally, err := c.Get(t.Context(), results("s1"), func(body io.Reader) error {
+			var content string
+			if err := keep(&content)(body); err != nil {
+				return err
+			}
+			bodies = append(bodies, content)
+			if err := wantJSON(strings.NewReader(content)); err != nil {
 				return fmt.Errorf("read page: %w", err)
 			}
 			return nil
@@ -155,7 +160,7 @@ func TestUnreadableBodiesAreRetried(t *testing.T) {
 		require.Equal(t, extract.Tally{Requests: 4, Retries: 3, Pages: 1}, tally)
 		require.Equal(t, map[string]int64{"unreadable": 3, "200": 1}, c.Stats().ByStatus)
 
-		_, err = c.Get(t.Context(), results("s1"), func([]byte) error { return extract.Unreadable(errNotJSON) })
+		_, err = c.Get(t.Context(), results("s1"), func(io.Reader) error { return extract.Unreadable(errNotJSON) })
 		require.ErrorIs(t, err, errNotJSON)
 		require.EqualError(t, err, "test_results of school s1 (/test-results/v1/growth): the body is not JSON (status 200, 9 attempts)")
 	})
@@ -166,7 +171,7 @@ func TestOtherErrorsOfAcceptAreFinal(t *testing.T) {
 	t.Parallel()
 	shape := errors.New("the body is a number, neither a list nor an object")
 	c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(200, "1"), nil }))
-	tally, err := c.Get(t.Context(), results("s1"), func([]byte) error { return shape })
+	tally, err := c.Get(t.Context(), results("s1"), func(io.Reader) error { return shape })
 	require.ErrorIs(t, err, shape)
 	require.Equal(t, extract.Tally{Requests: 1}, tally)
 	require.Equal(t, map[string]int64{"200": 1}, c.Stats().ByStatus)

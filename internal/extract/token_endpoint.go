@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -124,9 +123,8 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		t.failure = failureOf(err)
 		return nil, err
 	}
-	defer res.release()
 	if res.status != http.StatusOK {
-		t.failure = statusFailure(res.status, res.body.Bytes(), t.request.call)
+		t.failure = statusFailure(res.status, res.body, t.request.call)
 	}
 	return &http.Response{
 		StatusCode: res.status,
@@ -134,6 +132,6 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		Request:    out,
 		// Whatever the service declares: oauth2 would read text/plain as a form.
 		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(bytes.NewReader(slices.Clone(res.body.Bytes()))),
+		Body:   io.NopCloser(bytes.NewReader(res.body)),
 	}, nil
 }

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,20 +11,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 const (
 	// maxErrorBody bounds the body of a response other than 200. It is enough for an error code, and to reuse the
 	// connection.
 	maxErrorBody = 64 << 10
-	// maxInitialBuffer bounds what is allocated because of a Content-Length, before the first byte has arrived.
-	maxInitialBuffer = 1 << 20
-	// maxPooledBuffer is the largest buffer that is kept for reuse. A page of results is about 2 MB; larger ones are
-	// rare and would stay allocated until the end of the run.
-	maxPooledBuffer = 8 << 20
+	// maxIdleGzips bounds the gzip readers kept for reuse, of about 50 kB each.
+	maxIdleGzips = 16
 )
 
 var errBodyTooLong = errors.New("body over the limit")
@@ -45,41 +42,35 @@ type request struct {
 	header  http.Header
 	body    []byte
 	maxBody int64 // of a 200, in bytes
-	attempt int   // from 1
+	// accept reads the body of a 200. If it is nil, or for another status, the body is in the response.
+	accept  func(body io.Reader) error
+	attempt int // from 1
 	permit  permit
 	tally   *Tally  // nil for token requests
 	budget  *budget // nil for calls that only the circuit breaker bounds
 	status  string  // of the last attempt, as in Stats.ByStatus
 }
 
-// response is a complete response. Only for status 200 its body is sure to be complete.
+// response is a response whose body was read. Only for status 200 it is sure to be complete.
 type response struct {
-	status int
-	header http.Header
-	body   *bytes.Buffer
-	pool   *sync.Pool
-}
-
-// release recycles the body. Nothing may refer to it afterwards.
-func (r *response) release() {
-	if r.body.Cap() <= maxPooledBuffer {
-		r.body.Reset()
-		r.pool.Put(r.body)
-	}
+	status   int
+	header   http.Header
+	body     []byte
+	size     int64 // bytes of the body, decompressed
+	rejected error // of request.accept
 }
 
 // transport is the innermost layer: one attempt with net/http.
 type transport struct {
 	base    http.RoundTripper
 	timeout time.Duration
-	buffers sync.Pool // of *bytes.Buffer
-	gzips   sync.Pool // of *gzip.Reader
+	gzips   chan *gzip.Reader // to be reused; a sync.Pool is emptied by garbage collections
 }
 
 var _ roundTripper = (*transport)(nil)
 
 // newHTTPTransport returns net/http's transport with bounded waits and sizes. The limiter bounds the connections. Gzip
-// is decoded by this package, because net/http allocates a new reader for every body.
+// is decoded by this package, because net/http allocates a new reader for every body, of a slower kind.
 //
 // If a reused connection is closed before the first byte of a response, net/http sends a read again by itself. That is
 // normal for idle connections and counts neither as an attempt nor as a request.
@@ -116,42 +107,40 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 		return nil, explain(ctx, attempt, timeout, 0, err)
 	}
 	defer func() { _ = in.Body.Close() }()
-	res := &response{status: in.StatusCode, header: in.Header, pool: &t.buffers}
-	var ok bool
-	if res.body, ok = t.buffers.Get().(*bytes.Buffer); !ok {
-		res.body = new(bytes.Buffer)
-	}
-	limit := req.maxBody
+	res := &response{status: in.StatusCode, header: in.Header}
+	body := &body{limit: req.maxBody}
 	if res.status != http.StatusOK {
-		limit = maxErrorBody
+		body.limit = maxErrorBody
 	}
-	err = t.readBody(res.body, in, limit)
+	if err = t.open(body, in); err == nil {
+		defer t.close(body)
+		err = body.read(req.accept, res)
+	}
+	res.size = body.size
 	switch {
 	case ctx.Err() != nil && (err != nil || res.status != http.StatusOK):
-		res.release()
 		return nil, context.Cause(ctx)
 	case err == nil || res.status != http.StatusOK: // whatever was read of an error's body is enough
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
-		err = &attemptError{
+		return nil, &attemptError{
 			status: res.status, final: true,
-			cause: fmt.Sprintf("the response body is larger than %d bytes", limit), advice: "raise --max-body",
+			cause: fmt.Sprintf("the response body is larger than %d bytes", body.limit), advice: "raise --max-body",
 		}
 	default:
-		err = explain(ctx, attempt, timeout, res.status, err)
+		return nil, explain(ctx, attempt, timeout, res.status, err)
 	}
-	res.release()
-	return nil, err
 }
 
-// readBody reads the whole body, decompressed: the limit applies to the decompressed size.
-func (t *transport) readBody(into *bytes.Buffer, in *http.Response, limit int64) error {
+// open makes body read a response, decompressed.
+func (t *transport) open(body *body, in *http.Response) error {
 	switch strings.ToLower(strings.TrimSpace(in.Header.Get("Content-Encoding"))) {
 	case "", "identity":
-		if in.ContentLength > limit {
+		body.from = in.Body
+		if in.ContentLength > body.limit {
 			return errBodyTooLong
 		}
-		return fill(into, in.Body, in.ContentLength, limit)
+		return nil
 	case "gzip", "x-gzip":
 	default:
 		return &attemptError{
@@ -159,28 +148,64 @@ func (t *transport) readBody(into *bytes.Buffer, in *http.Response, limit int64)
 			cause: "the response has an unsupported Content-Encoding", advice: "check --base-url",
 		}
 	}
-	unzip, ok := t.gzips.Get().(*gzip.Reader)
-	if !ok {
-		unzip = new(gzip.Reader)
+	select {
+	case body.gzip = <-t.gzips:
+	default:
+		body.gzip = new(gzip.Reader)
 	}
-	defer t.gzips.Put(unzip)
-	if err := unzip.Reset(in.Body); err != nil {
-		if errors.Is(err, io.EOF) {
-			return io.ErrUnexpectedEOF
-		}
-		return err
-	}
-	return fill(into, unzip, 0, limit)
-}
-
-// fill reads r to its end, or returns errBodyTooLong after limit bytes. size is the expected number of bytes, if known.
-func fill(into *bytes.Buffer, r io.Reader, size, limit int64) error {
-	into.Grow(int(min(max(size, 32<<10), maxInitialBuffer)) + bytes.MinRead)
-	n, err := into.ReadFrom(io.LimitReader(r, limit+1))
-	if n > limit {
-		return errBodyTooLong
+	body.from = body.gzip
+	err := body.gzip.Reset(in.Body)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// close keeps the gzip reader of a body.
+func (t *transport) close(body *body) {
+	if body.gzip == nil {
+		return
+	}
+	select {
+	case t.gzips <- body.gzip:
+	default:
+	}
+}
+
+// body reads a response's body up to a limit, decompressed.
+type body struct {
+	from  io.Reader
+	gzip  *gzip.Reader // nil if the body is not compressed
+	limit int64
+	size  int64 // bytes read
+	err   error // of the body, not io.EOF
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.from.Read(p)
+	if b.size += int64(n); b.size > b.limit {
+		n, err = 0, errBodyTooLong
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}
+
+// read reads the body to its end, by accept if the status is 200. The error is the body's own, whatever accept makes of it.
+func (b *body) read(accept func(io.Reader) error, res *response) error {
+	if res.status != http.StatusOK || accept == nil {
+		res.body, _ = io.ReadAll(b)
+		return b.err
+	}
+	if res.rejected = accept(b); res.rejected == nil {
+		_, _ = io.Copy(io.Discard, b)
+	}
+	return b.err
 }
 
 // explain returns the attemptError for an error of net/http, or the cause of ctx. status is 0 if there was no response.

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"encoding/json"
+	"io"
 	"iter"
 	"slices"
 	"syscall"
@@ -33,15 +34,17 @@ func benchPages(b *testing.B) (schools []schoolPages, results int) {
 			Operation: "test_results", Template: "/test-results/v1/growth",
 			Query: []extract.Param{{Name: "school-bid", Value: bid}},
 		}
-		_, err := client.List(b.Context(), call, func(body []byte) (string, error) {
-			read.pages = append(read.pages, append([]byte(nil), body...))
+		_, err := client.List(b.Context(), call, func(from io.Reader) (string, error) {
+			body, err := io.ReadAll(from)
+			require.NoError(b, err)
+			read.pages = append(read.pages, body)
 			var page struct {
 				TestResults []json.RawMessage `json:"testResults"`
 				Pagination  struct {
 					NextPage string `json:"nextPage"`
 				} `json:"pagination"`
 			}
-			err := json.Unmarshal(body, &page)
+			err = json.Unmarshal(body, &page)
 			results += len(page.TestResults)
 			return page.Pagination.NextPage, err
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 
@@ -105,7 +106,7 @@ func (f *fetcher) list(
 ) (reading, error) {
 	var read reading
 	empty := 0
-	tally, err := f.client.List(ctx, c.dataset.call(params, filters, f.asOf), func(body []byte) (string, error) {
+	tally, err := f.client.List(ctx, c.dataset.call(params, filters, f.asOf), func(body io.Reader) (string, error) {
 		page, err := readPage(c.Decoder, body)
 		if err != nil {
 			return "", f.beyond(c.dataset, err)
@@ -126,8 +127,8 @@ func (f *fetcher) list(
 }
 
 // readPage reads a page into c. A body that is not JSON is retried, an odd answer is not.
-func readPage(c *transform.Decoder, body []byte) (transform.Page, error) {
-	page, err := c.ReadPage(body)
+func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
+	page, err := c.ReadPageFrom(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
 		err = extract.Unreadable(err)
 	}
@@ -170,6 +171,8 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 	case errors.Is(err, transform.ErrTooManyInRecord):
 		return fmt.Errorf("a record has more than %d rows of %s: no real one does, so the answer is not taken",
 			transform.MaxRecordChildRows, strings.Join(children, " and "))
+	case errors.Is(err, transform.ErrNearlyEmpty):
+		return fmt.Errorf("%w: no real list has them, so the answer is not taken", transform.ErrNearlyEmpty)
 	}
 	return err
 }

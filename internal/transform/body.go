@@ -26,30 +26,40 @@ type outerMember struct {
 // A list is usually read in one pass: the first array that may be the records is read as such. If the complete object
 // shows that another array holds the records, that one is read instead.
 func (d *Decoder) readBody() (Page, error) {
-	b := d.body
-	pos := spaceEnd(b, 0)
+	pos := spaceEnd(d.body, 0)
 	single := d.plan.dataset.Operation.Single
-	d.outer = d.outer[:0]
+	if pos == len(d.body) || single {
+		d.readAll()
+		pos = spaceEnd(d.body, 0)
+	}
+	first := at(d.body, pos)
 	var members, end int
-	bare := at(b, pos) == '[' && !single
+	bare := first == '[' && !single
 	switch {
 	case bare:
 		d.depth = 2
 		end = d.readRecords(pos + 1)
-	case at(b, pos) == '{':
+	case first == '{':
 		d.depth = 3
-		members, end = d.scanOuter(pos+1, !single)
+		if members, end = d.scanOuter(pos+1, !single); end == failed && d.source != nil {
+			d.readAll() // there are no records in the window
+			members, end = d.scanOuter(pos+1, !single)
+		}
 	default:
-		end = d.skipper.skip(b, pos, 0)
+		d.readAll()
+		end = d.skipper.skip(d.body, pos, 0)
+	}
+	if end >= 0 {
+		d.readAll()
 	}
 	switch {
 	case end == tooDeep:
 		return Page{}, d.shapeError("nested deeper than " + strconv.Itoa(maxDepth))
 	case end == duplicated || end == limitReached:
 		return Page{}, d.readError(end)
-	case end < 0 || spaceEnd(b, end) != len(b):
+	case end < 0 || spaceEnd(d.body, end) != len(d.body):
 		return Page{}, ErrNotJSON
-	case string(b[pos:end]) == `""`:
+	case string(d.body[pos:end]) == `""`:
 		return Page{}, ErrEmptyString
 	case single:
 		return d.readSingle(pos, members)
@@ -59,10 +69,10 @@ func (d *Decoder) readBody() (Page, error) {
 		return Page{}, d.shapeError("a bare array, without the " + paginationMember + " that shows whether it is complete")
 	case bare:
 		return Page{Records: d.pageRecords()}, nil
-	case at(b, pos) == '{':
+	case first == '{':
 		return d.finishList()
 	}
-	return Page{}, d.shapeError(kindName(b[pos]))
+	return Page{}, d.shapeError(kindName(first))
 }
 
 // readError returns the error of a scan of valid JSON that ended early.
@@ -76,11 +86,11 @@ func (d *Decoder) readError(end int) error {
 // scanOuter reads the members of the outermost object, from behind its opening brace to behind its closing one, and
 // counts them. With records, it reads the first array that may hold them.
 func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
-	b := d.body
 	wanted := d.plan.dataset.Operation.Records
-	pos, more := firstEnd(b, pos, '}')
+	d.outer = d.outer[:0]
+	pos, more := firstEnd(d.body, pos, '}')
 	for ; more; members++ {
-		start := pos
+		b, start := d.body, pos
 		if pos = nameEnd(b, pos); pos < 0 {
 			return members, failed
 		}
@@ -99,7 +109,7 @@ func (d *Decoder) scanOuter(pos int, records bool) (members, end int) {
 		if members < maxOuterMembers {
 			d.outer = append(d.outer, m)
 		}
-		pos, more = nextEnd(b, pos, '}')
+		pos, more = nextEnd(d.body, pos, '}')
 	}
 	return members, pos
 }

@@ -3,6 +3,7 @@ package transform
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"example.org/growthexport/internal/rows"
 )
@@ -40,6 +41,7 @@ type Decoder struct {
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
+	recordDrift     int   // where the drift of the current record begins
 	limitErr        error // set when a scan returns limitReached
 	// runs are the numbers of records in the runs written.
 	runs            []int
@@ -47,8 +49,16 @@ type Decoder struct {
 	runSizes        runSizes
 	drift           driftCounter
 
+	// received is the number of bytes of all pages.
+	received int64
+
 	// The fields below belong to the current page.
 	body []byte
+	// source is where the body comes from while body is a window of it, and sourceErr the error that ended it. window keeps
+	// the memory.
+	source    io.Reader
+	sourceErr error
+	window    []byte
 	// depth is the number of brackets around the members of a record.
 	depth   int
 	skipper skipper
@@ -92,7 +102,7 @@ func (d *Decoder) addHints(obj *objectPlan) {
 func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits = unlimited
-	d.count, d.childRows = 0, 0
+	d.count, d.childRows, d.received = 0, 0, 0
 	d.runs, d.childRowsInRuns = d.runs[:0], 0
 	d.drift.reset()
 	block(d.tables).reset(params)
@@ -119,7 +129,7 @@ func (d *Decoder) Held() int {
 // Bytes returns the memory that the decoder holds.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
-		cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted)
+		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted)
 	for _, t := range d.tables {
 		n += t.bytes()
 	}
@@ -129,14 +139,32 @@ func (d *Decoder) Bytes() int {
 // ReadPage reads one page. After an error the decoder holds nothing of the page, so that it can be requested again.
 // That makes sense after ErrNotJSON and ErrEmptyString, not after a *ShapeError, ErrTooLarge or an exceeded limit.
 func (d *Decoder) ReadPage(body []byte) (Page, error) {
+	d.body, d.source = body, nil
+	d.received += int64(len(body))
+	d.sourceErr = d.prepare()
+	page, err := d.finishPage()
+	d.body = nil
+	return page, err
+}
+
+// prepare makes the room of all tables accessible for what the window holds.
+func (d *Decoder) prepare() error {
 	for _, t := range d.tables {
-		if err := t.prepare(len(body)); err != nil {
-			return Page{}, fmt.Errorf("read a page of %s: %w", d.plan.dataset.Name, err)
+		if err := t.prepare(len(d.body)); err != nil {
+			return err
 		}
 	}
-	d.body = body
-	page, err := d.readBody()
-	d.body = nil
+	return nil
+}
+
+// finishPage reads the page whose body begins in the window.
+func (d *Decoder) finishPage() (page Page, err error) {
+	if err = d.sourceErr; err == nil {
+		page, err = d.readBody()
+	}
+	if d.sourceErr != nil {
+		err = d.sourceErr
+	}
 	if err == nil {
 		err = d.commitPage()
 	}
@@ -185,9 +213,6 @@ func (d *Decoder) commitPage() error {
 // pageRecords returns the number of records read from the current page.
 func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
 
-// maxRepeatedBytes bounds the text that one page may repeat in child rows.
-const maxRepeatedBytes = 256 << 20
-
 // checkRoom returns ErrTooLarge if a column of the table could not hold the parents' keys, or a parameter's text once
 // it is copied to every row.
 func (d *Decoder) checkRoom(t *tableRows) error {
@@ -202,7 +227,7 @@ func (d *Decoder) checkRoom(t *tableRows) error {
 		for r := records.committed; r < records.n; r++ {
 			repeated += len(from.Text(r)) * (t.childEnd(r) - int(t.starts[r]))
 		}
-		if repeated > maxRepeatedBytes || len(t.cols[p.column].Data)+repeated > rows.MaxTextBytes {
+		if int64(repeated) > d.maxRowBytes() || len(t.cols[p.column].Data)+repeated > rows.MaxTextBytes {
 			return ErrTooLarge
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // everything returns a result as text.
-func everything(t *testing.T, result transform.Result) string {
+func everything(t testing.TB, result transform.Result) string {
 	t.Helper()
 	var out strings.Builder
 	for _, b := range result.Tables {

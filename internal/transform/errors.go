@@ -18,6 +18,8 @@ var (
 	ErrTooManyChildRows = errors.New("more child rows than allowed")
 	// ErrTooManyInRecord means that one record has more than MaxRecordChildRows child rows.
 	ErrTooManyInRecord = fmt.Errorf("a record with more than %d child rows", MaxRecordChildRows)
+	// ErrNearlyEmpty means that the rows of a list would take several times the memory of its pages.
+	ErrNearlyEmpty = errors.New("nearly empty records, whose rows would take several times the size of the answer")
 	// errDuplicateMember is a bug here: a record that was read again still has a member twice.
 	errDuplicateMember = errors.New("a duplicate member remains in a record that was read again")
 )

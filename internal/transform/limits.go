@@ -23,25 +23,31 @@ func (d *Decoder) stopAtLimit(err error) int {
 	return limitReached
 }
 
-// checkRecordCount checks that an array of records, whose content starts at pos, has no more elements than the decoder
-// may accept. It counts them only if the rest of the body could hold that many: an element takes at least two bytes,
-// but its row takes many more.
-func (d *Decoder) checkRecordCount(pos int) int {
-	left := d.limits.Records - int64(d.count)
-	if int64(len(d.body)-pos)/2 <= left {
-		return pos
+const (
+	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the pages, of which a few kilobytes on the
+	// wire can be many megabytes. A record without any member takes a row like all others; an honest record is larger
+	// than the empty row it needs.
+	minRowBytes        = 1 << 20
+	maxRowBytesPerByte = 4
+)
+
+// maxRowBytes returns the maximum memory of the rows of what was received.
+func (d *Decoder) maxRowBytes() int64 { return minRowBytes + maxRowBytesPerByte*d.received }
+
+// makeRoom makes room for another row of a table, or reports that rows take too much memory.
+func (d *Decoder) makeRoom(t *tableRows) bool {
+	if t.n < t.capacity {
+		return true
 	}
-	at, more := firstEnd(d.body, pos, ']')
-	for ; more; left-- {
-		if left == 0 {
-			return d.stopAtLimit(ErrTooManyRecords)
-		}
-		if at = d.skip(-1, at); at < 0 {
-			return at
-		}
-		at, more = nextEnd(d.body, at, ']')
+	held := int64(0) // without texts, which the pages hold too
+	for _, t := range d.tables {
+		held += int64(t.n * t.plan.width)
 	}
-	return pos
+	if held > d.maxRowBytes() {
+		return false
+	}
+	t.grow()
+	return true
 }
 
 // countChildRow counts one more child row of the current record.

@@ -37,17 +37,17 @@ func TestLimits(t *testing.T) {
 		pages []string
 		err   error // of the last page
 	}{
-		"as many records as allowed":       {[]string{array(`{"id":"a"}`, 3), array("1", 1)}, nil},
-		"one record more":                  {[]string{array(`{"id":"a"}`, 3), array("1", 2)}, transform.ErrTooManyRecords},
-		"in an object":                     {[]string{`{"x":null,"items":` + array("{}", 5) + `}`}, transform.ErrTooManyRecords},
-		"found by counting":                {[]string{array("1", 1000)}, transform.ErrTooManyRecords},
-		"found by counting, broken behind": {[]string{array("1", 1000) + "x"}, transform.ErrTooManyRecords},
-		"broken before the limit":          {[]string{"[1,2,x" + strings.Repeat(",1", 100) + "]"}, transform.ErrNotJSON},
-		"as many child rows as allowed":    {[]string{"[" + parts(most) + "]", "[" + parts(2000) + "]"}, nil},
-		"one child row more":               {[]string{"[" + parts(most) + "]", "[" + parts(2001) + "]"}, transform.ErrTooManyChildRows},
-		"too many of both":                 {[]string{"[{},{},{},{}]", "[" + parts(most+1) + "]"}, transform.ErrTooManyRecords},
-		"child rows that are not objects":  {[]string{`[{"parts":` + array("1", most+1) + `}]`}, transform.ErrTooManyInRecord},
-		"a record of too many child rows":  {[]string{"[" + parts(most+1) + "]"}, transform.ErrTooManyInRecord},
+		"as many records as allowed":      {[]string{array(`{"id":"a"}`, 3), array("1", 1)}, nil},
+		"one record more":                 {[]string{array(`{"id":"a"}`, 3), array("1", 2)}, transform.ErrTooManyRecords},
+		"in an object":                    {[]string{`{"x":null,"items":` + array("{}", 5) + `}`}, transform.ErrTooManyRecords},
+		"many more":                       {[]string{array("1", 1000)}, transform.ErrTooManyRecords},
+		"many more, broken behind":        {[]string{array("1", 1000) + "x"}, transform.ErrTooManyRecords},
+		"broken before the limit":         {[]string{"[1,2,x" + strings.Repeat(",1", 100) + "]"}, transform.ErrNotJSON},
+		"as many child rows as allowed":   {[]string{"[" + parts(most) + "]", "[" + parts(2000) + "]"}, nil},
+		"one child row more":              {[]string{"[" + parts(most) + "]", "[" + parts(2001) + "]"}, transform.ErrTooManyChildRows},
+		"too many of both":                {[]string{"[{},{},{},{}]", "[" + parts(most+1) + "]"}, transform.ErrTooManyRecords},
+		"child rows that are not objects": {[]string{`[{"parts":` + array("1", most+1) + `}]`}, transform.ErrTooManyInRecord},
+		"a record of too many child rows": {[]string{"[" + parts(most+1) + "]"}, transform.ErrTooManyInRecord},
 		// The first reading of a record with a duplicate member counts nothing.
 		"a doubled member": {[]string{`[{"id":1,"parts":` + array("{}", 9000) + `,"id":2},{"parts":` + array("{}", 3000) + `}]`}, nil},
 	} {
@@ -89,7 +89,7 @@ func TestBombs(t *testing.T) {
 		// maxTimes is how many bytes a decoder may hold for a byte of the body.
 		maxTimes float64
 	}{
-		"records":    {"[" + ones, transform.ErrTooManyRecords, 0.01},
+		"records":    {"[" + ones, transform.ErrTooManyRecords, 9},
 		"child rows": {`[{"id":"` + strings.Repeat("p", 100) + `","parts":[` + ones + `}]`, transform.ErrTooManyInRecord, 1},
 		// Leftovers keep names and values; rows and drift do not grow with them.
 		"names": {`[{"id":"a"` + names.String() + `}]`, nil, 9},
@@ -100,6 +100,39 @@ func TestBombs(t *testing.T) {
 			_, err := decoder.ReadPage([]byte(test.body))
 			require.ErrorIs(t, err, test.err)
 			require.Less(t, float64(decoder.Bytes()), test.maxTimes*float64(len(test.body)))
+		})
+	}
+}
+
+// TestNearlyEmptyRecords: however many records a limit allows, their rows take no more than several times the memory of the
+// pages.
+func TestNearlyEmptyRecords(t *testing.T) {
+	t.Parallel()
+	const n = 300_000
+	child := `{"id":"a","parts":` + array("1", transform.MaxRecordChildRows) + `},`
+	for name, test := range map[string]struct {
+		body string
+		err  error
+	}{
+		"numbers":              {array("1", n), transform.ErrNearlyEmpty},
+		"objects":              {array("{}", n), transform.ErrNearlyEmpty},
+		"too many objects":     {array("{}", n+1), transform.ErrTooManyRecords},
+		"broken at the end":    {array("{}", n) + "x", transform.ErrNearlyEmpty},
+		"cut off":              {"[" + strings.Repeat("1,", n-1) + "tru", transform.ErrNotJSON},
+		"children":             {"[" + strings.Repeat(child, n/transform.MaxRecordChildRows) + "{}]", transform.ErrNearlyEmpty},
+		"records with an id":   {array(`{"id":"0b6d4a5e-9a3c-4c47-8f5e-7a1d2c3b4a59"}`, n/10), nil},
+		"few of the others":    {array("1", n/30), nil},
+		"a few bytes a record": {array(`{"id":"1","known":1}`, n), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			decoder := decoderWith(t, transform.Limits{Records: n, ChildRows: math.MaxInt64})
+			_, err := decoder.ReadPageFrom(strings.NewReader(test.body))
+			require.ErrorIs(t, err, test.err)
+			if test.err != nil {
+				require.Less(t, decoder.Bytes(), 16<<20)
+				require.Zero(t, decoder.Records())
+			}
 		})
 	}
 }

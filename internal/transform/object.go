@@ -2,25 +2,59 @@ package transform
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/bits"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
 )
 
-// readRecords reads the array of records, from behind its opening bracket to behind its closing one.
+// readRecords reads the array of records, from behind its opening bracket to behind its closing one. In a window, it
+// drops them and reads the rest of the body.
+//
+// If the rows take too much memory, it only counts the other records: too many of them is the better reason to fail.
 func (d *Decoder) readRecords(pos int) int {
-	if pos = d.checkRecordCount(pos); pos < 0 {
-		return pos
+	start, counted := pos, int64(-1)
+	if spaceEnd(d.body, pos) == len(d.body) && d.source != nil {
+		d.readAll() // perhaps the array is empty
 	}
-	t := d.tables[0]
 	pos, more := firstEnd(d.body, pos, ']')
 	for more {
-		if pos = d.readRecord(pos); pos < 0 {
-			return pos
+		var end int
+		switch counted {
+		case -1:
+			end = d.readRecord(pos)
+		case d.limits.Records:
+			return d.stopAtLimit(ErrTooManyRecords)
+		default:
+			end = d.skip(-1, pos)
 		}
-		t.n++
-		pos, more = nextEnd(d.body, pos, ']')
+		if end >= 0 {
+			end, more = nextEnd(d.body, end, ']')
+		}
+		switch {
+		case end == failed && d.source != nil: // the record may end behind the window
+			d.undoRecord()
+			d.advance(start, pos)
+			pos, more = spaceEnd(d.body, start), true
+		case end == limitReached && errors.Is(d.limitErr, ErrNearlyEmpty):
+			counted = int64(d.count + d.pageRecords())
+		case end < 0:
+			return end
+		case counted >= 0:
+			counted, pos = counted+1, end
+		default:
+			d.tables[0].n++
+			pos = end
+		}
+	}
+	if counted >= 0 {
+		return limitReached
+	}
+	if d.source != nil {
+		d.advance(start, pos)
+		d.readAll()
+		pos = start
 	}
 	return pos
 }
@@ -31,31 +65,23 @@ func (d *Decoder) readRecord(pos int) int {
 	if int64(d.count+d.pageRecords()) >= d.limits.Records {
 		return d.stopAtLimit(ErrTooManyRecords)
 	}
-	if t.n == t.capacity {
-		t.grow()
-	}
 	for _, ct := range d.tables[1:] {
-		ct.starts = append(ct.starts, int32(ct.n))
+		ct.starts = append(ct.starts[:t.n], int32(ct.n))
+	}
+	d.recordChildRows, d.recordDrift = 0, d.drift.mark()
+	if !d.makeRoom(t) {
+		return d.stopAtLimit(ErrNearlyEmpty)
 	}
 	if at(d.body, pos) != '{' {
 		return d.keepNonObject(t, pos)
 	}
-	d.recordChildRows = 0
-	pending := d.drift.mark()
 	end := d.readRow(t, pos+1)
 	if end != duplicated {
 		return end
 	}
 
-	// Undo the record and read it without the members that a later one replaces.
-	d.left.reset()
-	d.drift.rewind(pending)
-	d.childRows -= int64(d.recordChildRows)
-	d.recordChildRows = 0
-	t.rewind(t.n)
-	for _, ct := range d.tables[1:] {
-		ct.rewind(int(ct.starts[t.n]))
-	}
+	// Read it again without the members that a later one replaces.
+	d.undoRecord()
 	d.dropped = d.dropped[:0]
 	if end = d.findDuplicates(t.plan.root, pos+1); end < 0 {
 		return end
@@ -67,6 +93,19 @@ func (d *Decoder) readRecord(pos int) int {
 	return end
 }
 
+// undoRecord drops what was read of the current record.
+func (d *Decoder) undoRecord() {
+	d.left.reset()
+	d.drift.rewind(d.recordDrift)
+	d.childRows -= int64(d.recordChildRows)
+	d.recordChildRows = 0
+	t := d.tables[0]
+	t.rewind(t.n)
+	for _, ct := range d.tables[1:] {
+		ct.rewind(int(ct.starts[t.n]))
+	}
+}
+
 // readElements reads an array of child rows, from behind its opening bracket to behind its closing one.
 func (d *Decoder) readElements(t *tableRows, pos int) int {
 	pos, more := firstEnd(d.body, pos, ']')
@@ -74,8 +113,8 @@ func (d *Decoder) readElements(t *tableRows, pos int) int {
 		if err := d.countChildRow(); err != nil {
 			return d.stopAtLimit(err)
 		}
-		if t.n == t.capacity {
-			t.grow()
+		if !d.makeRoom(t) {
+			return d.stopAtLimit(ErrNearlyEmpty)
 		}
 		switch first := at(d.body, pos); {
 		case first == '{':

@@ -1,0 +1,66 @@
+package transform
+
+import "io"
+
+const (
+	// windowSize is how much of a body is held at a time. A page of a thousand results is more than ten times as large; its
+	// parts stay in the processor's cache from their arrival to the end of their scan.
+	windowSize = 128 << 10
+	// maxKeptWindow bounds the window that is kept for the next page, after one with a large record.
+	maxKeptWindow = 1 << 20
+)
+
+// ReadPageFrom does what ReadPage does, but reads the body from source to its end, and holds only a part of it: what
+// follows a record that was scanned takes its place. After an error of source the page is dropped, and the error is in what ReadPageFrom returns.
+func (d *Decoder) ReadPageFrom(source io.Reader) (Page, error) {
+	if d.body = d.window[:0]; cap(d.body) == 0 {
+		d.body = make([]byte, 0, windowSize)
+	}
+	d.source, d.sourceErr = source, nil
+	d.readOn()
+	page, err := d.finishPage()
+	if d.window = d.body; cap(d.window) > maxKeptWindow {
+		d.window = nil
+	}
+	d.body, d.source = nil, nil
+	return page, err
+}
+
+// readOn fills the rest of the window. At the end of the body there is no source any more.
+func (d *Decoder) readOn() {
+	for d.source != nil && len(d.body) < cap(d.body) {
+		n, err := d.source.Read(d.body[len(d.body):cap(d.body)])
+		d.body = d.body[:len(d.body)+n]
+		d.received += int64(n)
+		if err != nil {
+			d.source = nil
+			if err != io.EOF {
+				d.sourceErr = err
+			}
+		}
+	}
+	if err := d.prepare(); err != nil {
+		d.source, d.sourceErr = nil, err
+	}
+}
+
+// readAll reads the rest of the body into the window.
+func (d *Decoder) readAll() {
+	for d.source != nil {
+		d.growWindow()
+		d.readOn()
+	}
+}
+
+// advance drops what lies between two positions of the window, or enlarges it if that is nothing, and reads on.
+func (d *Decoder) advance(from, to int) {
+	if from == to && len(d.body) == cap(d.body) {
+		d.growWindow()
+	}
+	d.body = append(d.body[:from], d.body[to:]...)
+	d.readOn()
+}
+
+func (d *Decoder) growWindow() {
+	d.body = append(make([]byte, 0, 2*cap(d.body)), d.body...)
+}
