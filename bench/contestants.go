@@ -21,8 +21,6 @@ type contestant struct {
 	omits   string // what it leaves out
 	python  bool
 	files   bool // reads page files instead of the service
-	script  bool // what a first version would be
-	turns   int  // at most; 0 means as many as asked for
 	results int  // the largest world that it exports unless it is asked for; 0 means any
 	command func(t task) []string
 }
@@ -55,7 +53,6 @@ func contestants(p programs) []contestant {
 		},
 		{
 			name: "naive", title: "Go: encoding/json into structs, parquet-go GenericWriter", omits: plainScript,
-			script: true,
 			command: func(t task) []string {
 				return []string{p.self, "naive", "-url", t.url, "-dest", t.dest, "-threads", strconv.Itoa(t.concurrency)}
 			},
@@ -72,16 +69,16 @@ func contestants(p programs) []contestant {
 		},
 		{
 			name: "polars", title: "Python: requests, polars read_json, pyarrow writer", omits: plainScript,
-			python: true, script: true, command: script("export_polars.py"),
+			python: true, command: script("export_polars.py"),
 		},
 		{
 			name: "orjson", title: "Python: requests, orjson, pyarrow", omits: plainScript,
-			python: true, script: true, command: script("export_orjson.py"),
+			python: true, command: script("export_orjson.py"),
 		},
 		{
 			name: "dlt", title: "dlt: rest_api source to filesystem Parquet, tuned",
 			omits:  "sorting, deduplication, drift report, publishing all tables together, reading back",
-			python: true, turns: 1, results: 200_000, command: script("export_dlt.py"),
+			python: true, results: 200_000, command: script("export_dlt.py"),
 		},
 	}
 	return slices.DeleteFunc(all, func(c contestant) bool {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +23,7 @@ type scenario struct {
 	world       pages.Options
 	concurrency int
 	turns       int
-	otherTurns  int // of the Go and Python scripts, at most; 0 means all turns
+	atMost      map[string]int // turns of some contestants
 	gzip        bool
 	latency     time.Duration
 	contestants []string // names; empty means all
@@ -35,26 +34,32 @@ type scenario struct {
 type outcome struct {
 	contestant
 
+	turns int
 	costs []cost
 }
 
 // documentedPeers returns the scenarios of docs/BENCHMARKS.md.
 func documentedPeers(s *settings) []scenario {
 	world := func(results int) pages.Options { return pages.Options{Results: results, SchoolSize: schoolSize} }
+	few := map[string]int{"polars": 3, "orjson": 3, "dlt": 1}
+	fewer := map[string]int{"naive": 3, "polars": 3}
 	all := []scenario{
-		{title: "200,000 results", world: world(200_000)},
-		{title: "20,000 results", world: world(20_000)},
+		{title: "200,000 results", world: world(200_000), atMost: few},
 		{
-			title: "800,000 results", world: world(800_000),
-			contestants: []string{"growth-export", "base", "naive", "duckdb"},
+			title: "20,000 results", world: world(20_000), atMost: few,
+			contestants: []string{"growth-export", "base", "naive", "duckdb", "polars", "orjson"},
 		},
 		{
-			title: "200,000 results, compressed by the service", world: world(200_000), gzip: true, otherTurns: 3,
+			title: "800,000 results", world: world(800_000), atMost: fewer,
+			contestants: []string{"growth-export", "naive", "duckdb"},
+		},
+		{
+			title: "200,000 results, compressed by the service", world: world(200_000), gzip: true, atMost: fewer,
 			contestants: []string{"growth-export", "base", "naive", "polars"},
 		},
 		{
-			title: "200,000 results, every answer delayed by 20 ms", world: world(200_000), otherTurns: 3,
-			latency: 20 * time.Millisecond, contestants: []string{"growth-export", "base", "naive"},
+			title: "200,000 results, every answer delayed by 20 ms", world: world(200_000), latency: 20 * time.Millisecond,
+			atMost: fewer, contestants: []string{"growth-export", "base", "naive"},
 		},
 	}
 	for i := range all {
@@ -89,11 +94,12 @@ func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	if one.world.Results+one.world.Huge > 0 {
 		one.title = one.world.Title()
 		one.concurrency, one.turns = s.concurrency, s.turns
+		one.atMost = map[string]int{"dlt": 1}
 		scenarios = []scenario{one}
 	}
 	if names != "" {
 		for i := range scenarios {
-			scenarios[i].contestants = strings.Split(names, ",")
+			scenarios[i].contestants, scenarios[i].atMost = strings.Split(names, ","), nil
 		}
 	}
 	return s.report(ctx, "peers", stdout, func(b *strings.Builder) error {
@@ -122,11 +128,11 @@ func comparePeers(ctx context.Context, args, env []string, stdout, stderr io.Wri
 func (s *settings) play(ctx context.Context, sc scenario, stderr io.Writer) (outcomes []outcome, err error) {
 	for _, c := range contestants(s.programs) {
 		if sc.admits(&c) {
-			c.turns = cmp.Or(c.turns, sc.turns)
-			if c.script && sc.otherTurns > 0 {
-				c.turns = min(c.turns, sc.otherTurns)
+			turns := sc.turns
+			if most, limited := sc.atMost[c.name]; limited {
+				turns = min(turns, most)
 			}
-			outcomes = append(outcomes, outcome{contestant: c})
+			outcomes = append(outcomes, outcome{contestant: c, turns: turns})
 		}
 	}
 	if len(outcomes) == 0 {
