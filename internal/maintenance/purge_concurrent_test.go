@@ -1,0 +1,209 @@
+package maintenance_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+)
+
+// TestPurgeDisturbed has somebody else step in between two operations: the purge looks again and comes to its end, and
+// every run is whole.
+func TestPurgeDisturbed(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, path string
+		act        func(t *testing.T, store sink.Store)
+		runs       []string
+	}{
+		{"the run is replaced", snapshot.ManifestPath(snapshottest.LatestRun), func(t *testing.T, store sink.Store) {
+			t.Helper()
+			snapshottest.PublishWorld(t, store, "later", snapshottest.Planned(time.Hour))
+		}, []string{"later"}},
+		{"what was staged is lost", snapshot.ChangePath(snapshottest.LatestRun), func(t *testing.T, store sink.Store) {
+			t.Helper()
+			require.NoError(t, store.Sweep(t.Context(), snapshottest.LatestRun))
+		}, []string{snapshottest.LatestRun}},
+		{"another run is published", snapshot.ChangePath(snapshottest.LatestRun), func(t *testing.T, store sink.Store) {
+			t.Helper()
+			snapshottest.PublishWorld(t, store, "other", snapshottest.OnDate("2026-11-18"))
+		}, []string{snapshottest.LatestRun, "other"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+			acted := false
+			disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: test.path, Act: func() {
+				acted = true
+				test.act(t, snapshottest.Lockless{Store: store})
+			}}
+			report, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), purgeOptions([]string{snapshottest.Gone}, nil))
+			require.NoError(t, err)
+			require.True(t, acted)
+			require.Len(t, report.Runs, len(test.runs))
+			for _, run := range test.runs {
+				snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
+			}
+			requireNoBytes(t, root, snapshottest.Gone)
+			for name := range snapshottest.Tree(t, root) {
+				require.NotContains(t, name, "change.json")
+				require.NotContains(t, name, "_staging/")
+				if name[0] != '_' && !slices.Contains(test.runs, snapshottest.LatestRun) {
+					require.NotContains(t, name, snapshottest.LatestRun)
+				}
+			}
+		})
+	}
+}
+
+func link(t *testing.T, root, from, to string) {
+	t.Helper()
+	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))
+}
+
+// intruded is a Store on which another process acts before the first write to a path. Unlike an interloper's, its locks
+// exclude others.
+type intruded struct {
+	sink.Store
+
+	path string
+	once sync.Once
+	act  func()
+}
+
+func (i *intruded) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == i.path {
+		i.once.Do(i.act)
+	}
+	return i.Store.Write(ctx, path, data, when)
+}
+
+// TestPurgeIntruded has a run begin after the purge has looked for runs: what it stages is dropped before the proof, or
+// no proof is written while it is at work.
+func TestPurgeIntruded(t *testing.T) {
+	t.Parallel()
+	options := purgeOptions([]string{snapshottest.Gone}, nil)
+	id := snapshottest.PublishedAt().Format("20060102T150405Z") + "-" + maintenance.PurgeAsked{Schools: options.Schools}.ID()
+	for _, test := range []struct {
+		name, path       string
+		atWork, lockless bool
+	}{
+		{"ended", maintenance.PurgePath(id), false, false},
+		{"at work", maintenance.PurgePath(id), true, false},
+		{"ended, late", snapshot.ChangePath(snapshottest.LatestRun), false, false},
+		{"at work, late", snapshot.ChangePath(snapshottest.LatestRun), true, false},
+		{"without locks", snapshot.ChangePath(snapshottest.LatestRun), false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			snapshottest.PublishWorld(t, snapshottest.NewDir(t, root), snapshottest.LatestRun)
+			release := func() error { return nil }
+			var store sink.Store = snapshottest.NewDir(t, root)
+			if test.lockless {
+				store = snapshottest.Lockless{Store: store}
+			}
+			acted := false
+			store = &intruded{Store: store, path: test.path, act: func() {
+				acted = true
+				other := snapshottest.NewDir(t, root)
+				if test.atWork {
+					var err error
+					release, err = snapshot.At(other).HoldRunShared(t.Context(), "intruder", 0, 1)
+					require.NoError(t, err)
+				}
+				snapshottest.StageWorld(t, other, "intruder", snapshottest.PurgeWorld(), snapshottest.OnDate("2026-11-21"))
+			}}
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			require.True(t, acted)
+			if test.atWork {
+				var refused *snapshot.RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Regexp(t, `run intruder is held by process \d+ on host`, refused.Reason)
+				proof, _, reading := snapshot.ReadDocument[maintenance.PurgeReport](t.Context(), store, maintenance.PurgePath(id))
+				require.NoError(t, reading)
+				require.Equal(t, maintenance.PurgeBegun, proof.State, "there is no proof")
+				require.NoError(t, release())
+				report, err = maintenance.Purge(t.Context(), snapshot.At(store), options)
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"intruder"}, report.DroppedRuns)
+			require.Equal(t, maintenance.PurgeDone, report.State)
+			require.NoDirExists(t, filepath.Join(root, "_runs", "intruder"))
+			if !test.lockless {
+				require.NoDirExists(t, filepath.Join(root, "_staging"))
+			}
+			require.Equal(t, test.lockless, strings.Contains(strings.Join(report.NotReached, "\n"), "this destination has no locks"))
+		})
+	}
+}
+
+// TestPurgeHoldsPublished does not rewrite a published run while a process that does not know that it is published
+// works on it.
+func TestPurgeHoldsPublished(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	release, err := snapshot.At(store).HoldRunShared(t.Context(), snapshottest.LatestRun, 3, 8)
+	require.NoError(t, err)
+	before := snapshottest.Tree(t, root)
+	_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, root)), purgeOptions([]string{snapshottest.Gone}, nil))
+	require.ErrorAs(t, err, new(*snapshot.RefusedError))
+	require.Equal(t, before, snapshottest.Tree(t, root))
+	require.NoError(t, release())
+	_, err = maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+}
+
+// TestPurgeAlive goes by a run's sign of life where there are no locks, and by the locks alone where there are.
+func TestPurgeAlive(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name     string
+		lockless bool
+		ago      time.Duration
+		refused  bool
+	}{
+		{"recent", true, time.Minute, true},
+		{"of a killed process", true, time.Hour, false},
+		{"recent, with locks", false, time.Minute, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			var store sink.Store = snapshottest.NewDir(t, root)
+			snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld())
+			sign := snapshot.Heartbeat{WrittenAt: snapshottest.PublishedAt().Add(-test.ago), PID: 4711, Host: "worker-7"}
+			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.AlivePath("staged"), sign, sink.Condition{}))
+			if test.lockless {
+				store = snapshottest.Lockless{Store: store}
+			}
+			before := snapshottest.Tree(t, root)
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
+			if test.refused {
+				var refused *snapshot.RefusedError
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, refused.Reason, "process 4711 on host worker-7 works on run staged")
+				require.Equal(t, before, snapshottest.Tree(t, root))
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{"staged"}, report.DroppedRuns)
+		})
+	}
+}

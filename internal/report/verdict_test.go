@@ -1,0 +1,154 @@
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/snapshot"
+)
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	quiet := func(change func(*report.Page)) *report.Page {
+		page := night()
+		page.Manifest.Schools = snapshot.ManifestSchools{Total: 3, OK: 3}
+		page.Ledger = report.Ledger{}
+		change(page)
+		return page
+	}
+	for name, test := range map[string]struct {
+		page   *report.Page
+		tone   string
+		has    []string
+		hasNot []string
+	}{
+		"quiet": {
+			quiet(func(*report.Page) {}), "good", []string{"All schools exported completely.", "growth-export sql --dest /data/growth --snapshot-date 2026-11-20"}, []string{"<h2>Failed", "<h2>Denied", "--accept-held"},
+		},
+		"denied": {
+			quiet(func(p *report.Page) { p.Manifest.Schools = snapshot.ManifestSchools{Total: 3, OK: 2, Denied: 1} }), "good", []string{"access to 1 of 3 was denied (0 in the snapshot of ", "growth-export purge"}, nil,
+		},
+		"failed in part": {night(), "fair", []string{"<title>Published, but: Full snapshot"}, nil},
+		"held": {
+			quiet(func(p *report.Page) {
+				p.State, p.Held = report.Held, snapshot.Held{Reasons: []string{"2 of 3 schools failed"}, FailedSchools: true}
+			}), "bad",
+			[]string{
+				"Held back", "2 of 3 schools failed", "Run the same growth-export run command again: it retries the schools that failed", "--run-id 2026-11-20-abc)",
+				"growth-export publish --dest /data/growth --run-id 2026-11-20-abc --accept-held",
+			},
+			[]string{"--restart"},
+		},
+		"held for shrinking": {
+			quiet(func(p *report.Page) {
+				p.State, p.Held = report.Held, snapshot.Held{Reasons: []string{"rows of table students fell from 9 to 5"}}
+			}), "bad",
+			[]string{"Held back", "rows of table students fell", "--run-id 2026-11-20-abc --accept-held", "run command with --restart."},
+			[]string{"it retries the schools that failed"},
+		},
+		"a large fall": {
+			quiet(func(p *report.Page) {
+				p.Baseline.Tables = map[string]snapshot.ManifestTable{
+					"students": {Rows: 3090}, "test_results": {Rows: 1_234_567 * 10 / 8}, "schools": {Rows: 3}, "gone": {Rows: 100},
+				}
+			}), "fair",
+			[]string{
+				`<span class="word">Published, but</span> table students lost 50.0% of its rows.`, "students fell from 3,090 to 1,545 rows (−50.0%).",
+				"is the drop in rows real?",
+			},
+			[]string{"Nothing.", "test_results fell"},
+		},
+		"two falls": {
+			quiet(func(p *report.Page) {
+				p.Baseline.Tables = map[string]snapshot.ManifestTable{"students": {Rows: 3090}, "schools": {Rows: 30}}
+			}), "fair", []string{"2 tables lost more than 20% of their rows.", "<li><bdi>schools fell from 30 to 3 rows"}, nil,
+		},
+		"a check that failed": {
+			quiet(func(p *report.Page) {
+				p.Manifest.Checks = []snapshot.Check{{Check: snapshot.CheckUnknownStudent, Table: "test_results", Count: 7, Schools: 3}}
+			}), "fair", []string{"Published, but</span> 1 check of the service&#39;s own rules failed."}, nil,
+		},
+		"accepted by hand": {
+			quiet(func(p *report.Page) { p.Manifest.Accepted = []string{"rows of table students fell"} }), "fair",
+			[]string{"Published, but</span> it was held back and then accepted by hand.", "Accepted by hand: rows of table students fell"},
+			nil,
+		},
+		"staged": {
+			quiet(func(p *report.Page) { p.State = report.Staged }), "fair", []string{"Staged.", "growth-export publish --dest /data/growth --run-id 2026-11-20-abc<"}, nil,
+		},
+		"not published": {
+			quiet(func(p *report.Page) { p.State, p.Failure = report.Staged, "write x: no space left" }), "bad", []string{"Not published.", "no space left"}, nil,
+		},
+		"incomplete": {
+			quiet(func(p *report.Page) {
+				p.State, p.Tasks, p.Missing = report.Incomplete, 20, []string{"students of bucket 1", "b", "c", "d", "e"}
+			}), "fair",
+			[]string{"Incomplete.", "Rows staged so far", "15 of 20", "students of bucket 1, b, c and 2 more", "the same command again"},
+			nil,
+		},
+		"failed": {
+			quiet(func(p *report.Page) {
+				p.State, p.Tasks, p.Missing, p.Failure = report.Incomplete, 20, []string{"a"}, "gave up after 30m"
+			}), "bad", []string{"Failed.", "gave up after 30m"}, nil,
+		},
+		"of shards": {
+			quiet(func(p *report.Page) {
+				p.State, p.Tasks, p.Missing, p.Manifest.Parameters.Shards = report.Incomplete, 20, []string{"a"}, 3
+			}), "fair", []string{"every shard"}, nil,
+		},
+		"replaced": {
+			quiet(func(p *report.Page) { p.State, p.ReplacedBy = report.Replaced, "newer" }), "fair", []string{"Replaced.", "Run newer replaced this one"}, nil,
+		},
+		"purged": {
+			quiet(func(p *report.Page) {
+				p.Manifest.Purges = []snapshot.ManifestPurge{{ID: "f00d", At: began(), RowsRemoved: map[string]int64{"a": 1000, "b": 234}}}
+			}), "good", []string{"1,234 rows were purged on 20 November 2026, 03:00:00 UTC", "_purges/f00d.json"}, nil,
+		},
+		"as of a date": {
+			quiet(func(p *report.Page) { p.Manifest.Kind, p.Manifest.SnapshotDate = snapshot.AsOf, "2025-09-01" }), "good",
+			[]string{"Enrollment as of 1 September 2025", "growth-export sql --dest /data/growth --effective-date 2025-09-01"},
+			nil,
+		},
+		"several errors": {
+			quiet(func(p *report.Page) { p.State, p.Failure = report.Staged, "write x: no space left\nunlock y: gone" }),
+			"bad",
+			[]string{"<bdi>write x: no space left</bdi>", "<bdi>unlock y: gone</bdi>"},
+			nil,
+		},
+		"published, with an error": {
+			quiet(func(p *report.Page) { p.Failure = "remove x: input/output error" }), "fair", []string{"input/output error"}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := draw(t, test.page)
+			has(t, text, `<h1 class="`+test.tone+`">`)
+			for _, part := range test.has {
+				has(t, text, part)
+			}
+			for _, part := range test.hasNot {
+				hasNot(t, text, part)
+			}
+		})
+	}
+}
+
+// TestWhatIsStillCurrent expects the page of an unpublished run to say how old
+// the current snapshot is.
+func TestWhatIsStillCurrent(t *testing.T) {
+	t.Parallel()
+	page := night()
+	hasNot(t, draw(t, page), "<dt>current snapshot")
+	page.Baseline.StartedAt = began().Add(-31 * time.Hour)
+	for _, state := range []report.State{report.Held, report.Incomplete, report.Staged} {
+		page.State = state
+		has(t, draw(t, page), "<dt>current snapshot</dt><dd>31 hours old</dd><dd class=\"note\">of 19 November 2026, unchanged</dd>")
+	}
+	page.Baseline.StartedAt = began().Add(-50 * 24 * time.Hour)
+	has(t, draw(t, page), "<dd>50 days old</dd>")
+	page.Baseline = nil
+	has(t, draw(t, page), "<dt>current snapshot</dt><dd>none</dd>")
+	page.Manifest.Kind = snapshot.Delta
+	hasNot(t, draw(t, page), "<dt>current snapshot")
+}
