@@ -33,9 +33,8 @@ func NewWorld(options Options) *World {
 		today:  DayOf(options.AsOf),
 		listed: max(schools, 0),
 
-		bidless: options.BidlessSchool,
-		quirks:  options.Quirks,
-		breaks:  options.Break,
+		quirks: options.Quirks,
+		breaks: options.Break,
 	}
 	w.addDistricts(options.Districts)
 	w.addSchools(sizes, options.Results, options.Districts)

@@ -64,8 +64,6 @@ type Fault struct {
 	// the number of the try decide which, whatever the order of arrival. The shares of matching faults add up: no two
 	// of them affect the same try.
 	Share float64
-	// Count limits how often the fault happens; zero means no limit. With parallel requests it depends on their order.
-	Count int
 	// Above exempts requests that arrive while fewer than this many are being answered, so it limits concurrency; zero
 	// exempts none. Token requests and requests rejected this way do not count, and rejections skip the server's
 	// latency.
@@ -140,10 +138,9 @@ type target struct {
 
 // faultPicker counts the tries of each request and picks its fault. The server's lock guards it.
 type faultPicker struct {
-	seed     uint64
-	faults   []Fault
-	happened []int            // how often each fault happened
-	tries    map[uint64]tally // by request
+	seed   uint64
+	faults []Fault
+	tries  map[uint64]tally // by request
 }
 
 // tally counts the tries of a request, and the faults since the last try without one.
@@ -151,10 +148,9 @@ type tally struct{ tries, row int }
 
 func newFaultPicker(seed uint64, faults []Fault) *faultPicker {
 	return &faultPicker{
-		seed:     seed,
-		faults:   slices.Clone(faults),
-		happened: make([]int, len(faults)),
-		tries:    map[uint64]tally{},
+		seed:   seed,
+		faults: slices.Clone(faults),
+		tries:  map[uint64]tally{},
 	}
 }
 
@@ -186,10 +182,9 @@ func (b *faultPicker) pick(a *target, t tally) *Fault {
 			}
 			luck = 2 // No other share gets this try.
 		}
-		if f.InARow > 0 && t.row >= f.InARow || f.Count > 0 && b.happened[i] >= f.Count {
+		if f.InARow > 0 && t.row >= f.InARow {
 			continue
 		}
-		b.happened[i]++
 		return f
 	}
 	return nil

@@ -204,7 +204,6 @@ func TestFaultsAreAimed(t *testing.T) {
 			[]string{growth(one), growth(one), growth(one), growth(one), growth(two)},
 			[]int{500, 500, 200, 500, 500},
 		},
-		"count": {Fault{Count: 2}, []string{growth(one), growth(two), growth(one)}, []int{500, 500, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,24 +321,6 @@ func TestEverythingIsReadThroughTransientFaults(t *testing.T) {
 		}
 	}
 	require.Positive(t, faults)
-}
-
-func TestGzip(t *testing.T) {
-	t.Parallel()
-	world := Small()
-	_, c := StartClient(t, world, ServerOptions{Gzip: true})
-	path := "/test-results/v1/growth?school-bid=" + world.Schools()[5].Bid
-	plain := string(c.Get(path))
-	transport := &http.Transport{} // It asks for gzip and decompresses by itself.
-	t.Cleanup(transport.CloseIdleConnections)
-	c.HTTP = &http.Client{Transport: transport}
-	answer, err := c.HTTP.Do(c.Request(t.Context(), path))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, answer.Body.Close()) }()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.True(t, answer.Uncompressed)
-	require.Equal(t, plain, string(body))
 }
 
 func TestStopEndsStalls(t *testing.T) {

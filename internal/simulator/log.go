@@ -26,8 +26,6 @@ type Request struct {
 	// by id, which names no school, School is the school of the record.
 	School   string
 	District string
-	// Authorized reports whether key and token were right.
-	Authorized bool
 	// Try counts requests with the same operation, path and query since SetFaults, from 1; 0 if the request was
 	// refused.
 	Try int

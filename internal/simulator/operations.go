@@ -12,7 +12,7 @@ func Operations() []*Operation {
 			Template: "/organizations/v1/schools",
 			FanOut:   PerRun,
 			source: func(w *World, _ *Call) List {
-				return List{Count: w.listedRecords(), Record: w.listedRecord}
+				return List{Count: w.listed, Record: w.schoolRecord}
 			},
 		},
 		{
@@ -143,26 +143,6 @@ func enrollment(name, template, wrapper string, list func(*World, *Call) List, m
 		FanOut:   PerPerspective,
 		source:   list,
 	}
-}
-
-// listedRecords returns the number of records of 4.1.
-func (w *World) listedRecords() int {
-	if w.bidless {
-		return w.listed + 1
-	}
-	return w.listed
-}
-
-// listedRecord returns an element of 4.1: a school, or after all schools the one without a bid.
-func (w *World) listedRecord(a *Arena, i int) []Member {
-	if i < w.listed {
-		return w.schoolRecord(a, i)
-	}
-	return a.list(
-		Member{"schoolBid", Value{}},
-		Member{"name", TextOf("School without a bid")},
-		Member{"districtBid", idOf(w.districts[0].bid)},
-	)
 }
 
 func (w *World) schoolRecord(a *Arena, i int) []Member {

@@ -92,17 +92,3 @@ func TestSameOddWorldSameBytes(t *testing.T) {
 	}
 	require.Equal(t, read(), read())
 }
-
-func TestSchoolWithoutABid(t *testing.T) {
-	t.Parallel()
-	world := simulator.NewWorld(simulator.Options{Schools: 4, BidlessSchool: true})
-	_, c := simulator.StartClient(t, world, simulator.ServerOptions{})
-	require.Len(t, world.Schools(), 4)
-	rows := oracle.Rows(world, oracle.Options{})
-	require.Len(t, rows["schools"], 5)
-	require.Nil(t, rows["schools"][0]["school_bid"], "nulls come first")
-	records, isList := simulator.Decode(t, c.Get("/organizations/v1/schools")).([]any)
-	require.True(t, isList)
-	require.Len(t, records, 5)
-	require.NotContains(t, records[4], "schoolBid")
-}

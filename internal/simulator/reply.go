@@ -1,13 +1,11 @@
 package simulator
 
 import (
-	"compress/gzip"
 	"context"
 	"hash/crc32"
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -123,7 +121,7 @@ func (p *reply) waitBefore(ctx context.Context) bool {
 }
 
 // send writes the reply, or half of it. It ignores write errors: they mean that the client has gone.
-func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
+func (p *reply) send(w http.ResponseWriter, r *http.Request) {
 	switch p.cut {
 	case FaultReset, FaultStall:
 		cutConnection(w, nil)
@@ -142,16 +140,6 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request, compress bool) {
 	}
 	if p.status == http.StatusOK {
 		header.Set("ETag", etag(p.body))
-	}
-	if p.cut == "" && compress && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		header.Set("Content-Encoding", "gzip")
-		w.WriteHeader(p.status)
-		packed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-		if err == nil {
-			_, _ = packed.Write(p.body)
-			_ = packed.Close()
-		}
-		return
 	}
 	header.Set("Content-Length", strconv.Itoa(len(p.body)))
 	w.WriteHeader(p.status)

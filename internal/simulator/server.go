@@ -34,8 +34,6 @@ type ServerOptions struct {
 	ListPageSize int
 	// Latency delays every answer.
 	Latency time.Duration
-	// Gzip compresses answers for clients that accept it.
-	Gzip bool
 	// Faults applies faults to requests; see [Server.SetFaults].
 	Faults []Fault
 	// LogLimit is the number of requests that the log keeps at least, default 100000.
@@ -148,7 +146,6 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request, entry *Reque
 		s.refuse(w, entry, refused)
 		return
 	}
-	entry.Authorized = true
 	s.answer(w, r, entry, func(page *pageBuffer, _ FaultKind) {
 		page.renderer.dst = s.appendToken(page.renderer.dst, entry.Time)
 	})
@@ -170,7 +167,6 @@ func (s *Server) serveOperation(w http.ResponseWriter, r *http.Request, entry *R
 		s.refuse(w, entry, refused)
 		return
 	}
-	entry.Authorized = true
 	// The specification requires the header on every GET, although there is no body.
 	if sent, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || sent != "application/json" {
 		s.refuse(w, entry, refuse(http.StatusBadRequest, "missing header Content-Type: application/json"))
@@ -213,7 +209,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 		cutConnection(w, nil)
 		return
 	}
-	reply.send(w, r, s.options.Gzip)
+	reply.send(w, r)
 }
 
 // refuse answers a request that the specification does not allow.

@@ -143,7 +143,6 @@ func TestLog(t *testing.T) {
 		require.Equal(t, school.Bid, entry.School)
 		require.Equal(t, school.Bid, entry.Query.Get("school-bid"))
 		require.Equal(t, i > 0, entry.Query.Has("next-page"))
-		require.True(t, entry.Authorized)
 		require.Equal(t, http.StatusOK, entry.Status)
 		require.Equal(t, 1, entry.Try)
 		require.Equal(t, 1, entry.InFlight)

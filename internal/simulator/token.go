@@ -103,10 +103,3 @@ func (s *Server) checkHeaders(r *http.Request, now time.Time) *refusal {
 	}
 	return nil
 }
-
-// RevokeAll revokes every token.
-func (s *Server) RevokeAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.tokens.expiry)
-}

@@ -68,10 +68,10 @@ func TestTokenAnswerIsAllText(t *testing.T) {
 	require.NotContains(t, answer, "refresh_token")
 }
 
-func TestTokensEndByTimeAndByRevocation(t *testing.T) {
+func TestTokensEndByTime(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	server, c := StartClient(t, Small(), ServerOptions{
+	_, c := StartClient(t, Small(), ServerOptions{
 		TokenLifetime: time.Minute,
 		Now:           func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	})
@@ -87,11 +87,6 @@ func TestTokensEndByTimeAndByRevocation(t *testing.T) {
 	require.Equal(t, 200, ask(first), "several tokens are alive")
 	require.Equal(t, 200, ask(c.Token))
 
-	server.RevokeAll()
-	require.Equal(t, 401, ask(first))
-	require.Equal(t, 401, ask(c.Token))
-
-	c.login()
 	ahead.Store(int64(59 * time.Second))
 	require.Equal(t, 200, ask(c.Token))
 	ahead.Store(int64(61 * time.Second))

@@ -27,8 +27,6 @@ type Options struct {
 	// Break names rules of the service (see [Rules]) that test results break, each in about one result in twenty, or in
 	// the first page of each list.
 	Break []string
-	// BidlessSchool adds a record without schoolBid to 4.1. Every run then has a failed school.
-	BidlessSchool bool
 }
 
 // World is the content of the service. It is immutable and makes records when asked for them.
@@ -38,7 +36,6 @@ type World struct {
 	districts []district
 	schools   []school // first those of 4.1, then those without an agreement
 	listed    int      // how many schools 4.1 lists
-	bidless   bool     // 4.1 has another record without a bid
 	quirks    Quirks
 	breaks    []string // broken rules
 }
