@@ -9,7 +9,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// warnOfConditions warns about a store on which two publishers cannot exclude each other, or on which documents cannot
+// warnOfConditions warns about a store on which two publishers may publish at once, or on which documents cannot
 // be replaced. The store itself logs the answer "not implemented".
 func (a *app) warnOfConditions(ctx context.Context, store sink.Store, logger *slog.Logger) {
 	ignored, err := doctor.ConditionsIgnored(ctx, store, a.now())

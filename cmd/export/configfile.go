@@ -28,7 +28,7 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s holds more than one YAML document, or its end is not YAML", path)
+		return nil, fmt.Errorf("%s contains more than one YAML document, or its end is not YAML", path)
 	}
 	root := document.Content[0]
 	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
@@ -56,16 +56,16 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 	variable, secret := secretName(name)
 	switch {
 	case secret:
-		return fmt.Errorf("%s: secrets are not taken from the configuration file: set %s, or %s%s to the path of a file",
+		return fmt.Errorf("%s: secrets cannot be set in the configuration file: set %s, or %s%s to the path of a file",
 			name, variable, variable, fileSuffix)
 	case key.Kind != yaml.ScalarNode:
-		return errors.New("the name of a setting is a word")
+		return errors.New("the name of a setting must be a word")
 	case name == "config":
 		return errors.New("config cannot be set in the configuration file itself")
 	case !slices.Contains(known, name):
 		return fmt.Errorf("unknown setting %s%s", quoted(name), didYouMean("", name, known))
 	case entries[name] != nil:
-		return fmt.Errorf("%s was set in line %d already", name, entries[name].Line)
+		return fmt.Errorf("%s is already set on line %d", name, entries[name].Line)
 	}
 	return nil
 }
@@ -79,18 +79,18 @@ func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	case value.Kind == yaml.SequenceNode:
 		l, ok := f.Value.(*list)
 		if !ok {
-			return errors.New("a single value is expected, not a list")
+			return errors.New("expected a single value, not a list")
 		}
 		var items []string
 		for i, item := range value.Content {
 			if item.Kind != yaml.ScalarNode || item.Value == "" || item.ShortTag() == "!!null" {
-				return fmt.Errorf("item %d of the list is not a text", i+1)
+				return fmt.Errorf("item %d of the list is not text", i+1)
 			}
 			items = append(items, item.Value)
 		}
 		return l.add(items)
 	case value.Kind != yaml.ScalarNode:
-		return errors.New("a single value is expected, not a mapping")
+		return errors.New("expected a single value, not a mapping")
 	case tag == "!!null":
 		return errors.New("the value is missing")
 	case isSwitch && tag != "!!bool":

@@ -89,7 +89,7 @@ func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
 func (a *app) existingStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	if folder := o.place.folder; folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return nil, usagef("%s: there is no folder %s: nothing was exported there", destName(from), quoted(folder))
+			return nil, usagef("%s: folder %s does not exist: nothing has been exported there", destName(from), quoted(folder))
 		}
 	}
 	store, err := a.newStore(ctx, o, from)

@@ -63,7 +63,7 @@ func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, e
 	}
 	switch {
 	case bySchool && byDistrict:
-		return nil, nil, usagef("--schools and --districts exclude each other: purge one, then the other")
+		return nil, nil, usagef("--schools and --districts cannot be used together: purge one, then the other")
 	case bySchool:
 		return o.schools, nil, nil
 	case byDistrict:

@@ -63,7 +63,7 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o.to, store, run) })
 	switch {
 	case errors.Is(err, sink.ErrNotFound):
-		return usagef("there is no run %s at %s: see growth-export status", run, store)
+		return usagef("run %s not found at %s: see growth-export status", run, store)
 	case errors.Is(err, pipeline.ErrUsage):
 		return err
 	case err != nil:

@@ -132,7 +132,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			word, dashes = short, "-"
 		}
 		if variable, secret := secretName(word); secret {
-			return usagef("%s%s: secrets are not taken from flags, which every user of the machine can read: set %s,"+
+			return usagef("%s%s: secrets cannot be passed as flags, which every user of the machine can read: set %s,"+
 				" or %s%s to the path of a file", dashes, word, variable, variable, fileSuffix)
 		}
 		return usagef("unknown flag %s%s%s%s", dashes, name, didYouMean("--", word, flagNames(cmd)), hint)

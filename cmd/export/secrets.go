@@ -58,7 +58,7 @@ func (a *app) credentials() (extract.Credentials, error) {
 func (a *app) secret(variable string) (value, file string, err error) {
 	value, file = strings.TrimRight(a.env[variable], "\r\n"), a.env[variable+fileSuffix]
 	if value != "" && file != "" {
-		return "", "", usagef("%s and %s%s are both set: leave one of them out", variable, variable, fileSuffix)
+		return "", "", usagef("%s and %s%s are both set: remove one of them", variable, variable, fileSuffix)
 	}
 	if file != "" {
 		variable += fileSuffix
@@ -83,7 +83,7 @@ func (a *app) secret(variable string) (value, file string, err error) {
 func checkSecret(value string) error {
 	switch {
 	case strings.ContainsFunc(value, unicode.IsControl):
-		return errors.New("the secret holds a line break or another control character")
+		return errors.New("the secret contains a line break or another control character")
 	case strings.TrimSpace(value) != value:
 		return errors.New("the secret starts or ends with a blank")
 	}

@@ -71,7 +71,7 @@ func (l *list) Set(text string) error {
 		}
 	}
 	if len(items) == 0 && isFile {
-		return fmt.Errorf("file %s holds nothing", quoted(path))
+		return fmt.Errorf("file %s contains no values", quoted(path))
 	}
 	return l.add(items)
 }

@@ -180,7 +180,7 @@ func TestChoose(t *testing.T) {
 		require.Equal(t, test.want, got)
 	}
 	_, err := from.pick("a", "c")
-	require.EqualError(t, err, "--a and --c exclude each other: leave one of them out")
+	require.EqualError(t, err, "--a and --c cannot be used together: remove one of them")
 	require.Equal(t, exitUsage, exitCode(err))
 }
 
@@ -240,7 +240,7 @@ func TestShards(t *testing.T) {
 		},
 		{
 			name: "both", from: sources{"shards": {byFlag, "--shards"}, "shard": {byFlag, "--shard"}}, o: sharding{shards: 2},
-			err: "exclude each other",
+			err: "cannot be used together",
 		},
 	}
 	for _, test := range tests {

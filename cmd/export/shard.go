@@ -38,7 +38,7 @@ func parseShard(text string) (shard, error) {
 	case !found || err1 != nil || err2 != nil || of < 1:
 		return shard{}, fmt.Errorf("%s is not of the form i/n, such as 0/3", quoted(text))
 	case index < 0 || index >= of:
-		return shard{}, fmt.Errorf("there is no shard %d of %d: they are counted from 0 to %d", index, of, of-1)
+		return shard{}, fmt.Errorf("shard %d of %d does not exist: shards are numbered from 0 to %d", index, of, of-1)
 	}
 	return shard{index, of}, nil
 }

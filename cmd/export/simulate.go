@@ -68,7 +68,7 @@ func parseBreaks(words []string) ([]string, error) {
 		case slices.Contains(known, word):
 			breaks = append(breaks, word)
 		default:
-			return nil, fmt.Errorf("there is no rule %s: choose from all, %s", quoted(word), strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown rule %s: use all, or one or more of %s", quoted(word), strings.Join(known, ", "))
 		}
 	}
 	return breaks, nil

@@ -32,7 +32,7 @@ type sources map[string]source
 // given reports whether the flag was set.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// pick returns which of several settings that exclude each other counts: the one from the strongest source, so that a flag
+// pick returns which of several settings that cannot be used together takes effect: the one from the strongest source, so that a flag
 // overrides a file; empty if none was given. Two from sources of equal strength are an error.
 func (s sources) pick(names ...string) (string, error) {
 	chosen := ""
@@ -42,7 +42,7 @@ func (s sources) pick(names ...string) (string, error) {
 		case chosen == "" || s[name].rank > s[chosen].rank:
 			chosen = name
 		case s[name].rank == s[chosen].rank:
-			return "", usagef("%s and %s exclude each other: leave one of them out", s[chosen].name, s[name].name)
+			return "", usagef("%s and %s cannot be used together: remove one of them", s[chosen].name, s[name].name)
 		}
 	}
 	return chosen, nil

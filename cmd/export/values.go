@@ -33,7 +33,7 @@ func between[T int | int64](low, high T) func(string) (T, error) {
 		n, err := strconv.ParseInt(text, 10, strconv.IntSize)
 		if err != nil || T(n) < low || T(n) > high {
 			if high == T(math.MaxInt) {
-				return 0, fmt.Errorf("%s is not a whole number from %d up", quoted(text), low)
+				return 0, fmt.Errorf("%s is not a whole number of at least %d", quoted(text), low)
 			}
 			return 0, fmt.Errorf("%s is not a whole number from %d to %d", quoted(text), low, high)
 		}
@@ -146,13 +146,13 @@ func parseBaseURL(text string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, errors.New("not an absolute http or https URL: " + want)
 	case u.Hostname() == "":
-		return nil, errors.New("the URL names no host: " + want)
+		return nil, errors.New("the URL has no host: " + want)
 	case u.User != nil:
-		return nil, errors.New("the URL holds a user or password: leave it out, credentials come from GROWTH_EXPORT_API_KEY and GROWTH_EXPORT_API_SECRET")
+		return nil, errors.New("the URL contains a user or password: leave it out, credentials come from GROWTH_EXPORT_API_KEY and GROWTH_EXPORT_API_SECRET")
 	case u.RawQuery != "" || u.ForceQuery:
-		return nil, errors.New("the URL holds a query: leave out the ? and what follows")
+		return nil, errors.New("the URL contains a query: leave out the ? and what follows")
 	case u.Fragment != "" || strings.Contains(text, "#"):
-		return nil, errors.New("the URL holds a fragment: leave out the # and what follows")
+		return nil, errors.New("the URL contains a fragment: leave out the # and what follows")
 	case u.Port() == "" && strings.HasSuffix(u.Host, ":"):
 		return nil, errors.New("the URL has a colon and no port: " + want)
 	case u.Port() != "":

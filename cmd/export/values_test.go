@@ -88,7 +88,7 @@ func TestBetween(t *testing.T) {
 		require.EqualError(t, err, quoted(text)+" is not a whole number from 1 to 8")
 	}
 	_, err = between[int64](1, math.MaxInt64)("0")
-	require.EqualError(t, err, `"0" is not a whole number from 1 up`)
+	require.EqualError(t, err, `"0" is not a whole number of at least 1`)
 }
 
 func TestParseBaseURL(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// OnePublisher is the advice for stores on which two publishers cannot exclude each other.
+// OnePublisher is the advice for stores on which two publishers may publish at once.
 const OnePublisher = "let only one run or publish at a time work at this destination"
 
 // cleanupTimeout bounds the removal of the probe files.

@@ -105,7 +105,7 @@ func firstPage(ctx context.Context, client *extract.Client, dataset string, scho
 func newDecoder(dataset string, params transform.Params) (*schemas.Dataset, *transform.Decoder, error) {
 	d, ok := schemas.Find(dataset)
 	if !ok {
-		return nil, nil, fmt.Errorf("there is no dataset %s", dataset)
+		return nil, nil, fmt.Errorf("unknown dataset %s", dataset)
 	}
 	plan, err := transform.Compile(d)
 	if err != nil {
