@@ -45,14 +45,14 @@ func (b *reorderBuffer) deliver(ctx context.Context, school int, r *result) erro
 	return await(ctx, settled)
 }
 
-// writeInOrder calls write with the result of every school, in order. While the next school is missing, holding up the others
-// would leave request slots idle: those without memory are passed to spill. After an error or a cancellation, memory that is
-// held is not released.
-func (b *reorderBuffer) writeInOrder(ctx context.Context, write, spill func(*result) error) error {
+// writeInOrder calls write with the result of every school, in order, from its turn on (nil means at once). While it waits,
+// holding up those that arrive would leave request slots idle: those without memory are passed to spill. After an error or a
+// cancellation, memory that is held is not released.
+func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*result) error) error {
 	waiting := make(map[int]*arrival)
 	var oversized []*arrival // those of waiting without memory, and perhaps some that are written
 	for next := 0; next < cap(b.arrived); {
-		if a := waiting[next]; a != nil {
+		if a := waiting[next]; a != nil && turn == nil {
 			delete(waiting, next)
 			next++
 			if err := write(a.result); err != nil {
@@ -70,6 +70,8 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, write, spill func(*res
 			continue
 		}
 		select {
+		case <-turn:
+			turn = nil
 		case a := <-b.arrived:
 			waiting[a.school] = a
 			if a.settled != nil {

@@ -59,7 +59,7 @@ func TestReorderBufferKeepsTheOrderOfSchools(t *testing.T) {
 		var tasks [3]reordered
 		for i := range tasks {
 			b := newReorderBuffer(schools, budget)
-			group.Go(func() error { return b.writeInOrder(ctx, tasks[i].write, tasks[i].spill) })
+			group.Go(func() error { return b.writeInOrder(ctx, nil, tasks[i].write, tasks[i].spill) })
 			for _, school := range random.Perm(schools) {
 				r := resultOf(school, random.IntN(memory/5))
 				group.Go(func() error { return b.deliver(ctx, school, r) })
@@ -86,7 +86,7 @@ func TestReorderBufferHoldsOrSpills(t *testing.T) {
 		b := newReorderBuffer(4, budget)
 		to := &reordered{stall: make(chan struct{})}
 		group, ctx := errgroup.WithContext(t.Context())
-		group.Go(func() error { return b.writeInOrder(ctx, to.write, to.spill) })
+		group.Go(func() error { return b.writeInOrder(ctx, nil, to.write, to.spill) })
 		delivered := make([]bool, 4)
 		deliver := func(school int) {
 			group.Go(func() error {
@@ -116,6 +116,28 @@ func TestReorderBufferHoldsOrSpills(t *testing.T) {
 	})
 }
 
+// TestReorderBufferWaitsForItsTurn: schools that arrive before it are spilled.
+func TestReorderBufferWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const memory = 1000
+		b := newReorderBuffer(3, semaphore.NewWeighted(memory))
+		to := &reordered{}
+		turn := make(chan struct{})
+		group, ctx := errgroup.WithContext(t.Context())
+		group.Go(func() error { return b.writeInOrder(ctx, turn, to.write, to.spill) })
+		for school := range 3 {
+			group.Go(func() error { return b.deliver(ctx, school, resultOf(school, memory)) })
+			synctest.Wait()
+		}
+		require.Empty(t, to.written)
+		require.Equal(t, []string{"0", "1", "2"}, to.spilled)
+		close(turn)
+		require.NoError(t, group.Wait())
+		require.Equal(t, []string{"0", "1", "2"}, to.written)
+	})
+}
+
 func TestReorderBufferIsCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +154,7 @@ func TestReorderBufferIsCancelled(t *testing.T) {
 		ctx, cancel = context.WithCancelCause(t.Context())
 		b = newReorderBuffer(2, budget)
 		to := &reordered{}
-		go func() { ended <- b.writeInOrder(ctx, to.write, to.spill) }()
+		go func() { ended <- b.writeInOrder(ctx, nil, to.write, to.spill) }()
 		synctest.Wait()
 		cancel(cause)
 		require.ErrorIs(t, <-ended, cause, "no school arrives")
@@ -146,7 +168,7 @@ func TestReorderBufferReturnsErrors(t *testing.T) {
 	for _, school := range []int{0, 1} {
 		b := newReorderBuffer(2, semaphore.NewWeighted(1))
 		group, ctx := errgroup.WithContext(t.Context())
-		group.Go(func() error { return b.writeInOrder(ctx, fail, fail) })
+		group.Go(func() error { return b.writeInOrder(ctx, nil, fail, fail) })
 		group.Go(func() error { return b.deliver(ctx, school, resultOf(school, 100)) })
 		require.ErrorIs(t, group.Wait(), full)
 	}

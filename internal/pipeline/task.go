@@ -28,6 +28,10 @@ type task struct {
 	// missing counts the schools that are not delivered yet.
 	missing atomic.Int64
 	staged  chan struct{} // closed when the task is staged
+	// turn is closed when the files of the dataset's previous task, if any, are closed. Files that are being written take
+	// much memory, so the task opens its own only then. closed is the next task's turn.
+	turn   <-chan struct{}
+	closed chan struct{}
 
 	// The fields below belong to the goroutine that writes the task.
 	scratch *scratch
@@ -40,7 +44,7 @@ type task struct {
 
 func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, folder *scratchFolder) *task {
 	t := &task{
-		dataset: d, bucket: bucket, schools: schools, scratch: &scratch{folder: folder}, staged: make(chan struct{}),
+		dataset: d, bucket: bucket, schools: schools, scratch: &scratch{folder: folder}, staged: make(chan struct{}), closed: make(chan struct{}),
 		journal: snapshot.Checkpoint{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
 			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
@@ -53,7 +57,7 @@ func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, fold
 
 // write writes the schools in order, as they are delivered.
 func (t *task) write(ctx context.Context, w *writer) error {
-	return t.order.writeInOrder(ctx,
+	return t.order.writeInOrder(ctx, t.turn,
 		func(r *result) error { return t.append(ctx, w, r) },
 		func(r *result) error { return r.spill(t.scratch) })
 }
@@ -112,6 +116,12 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	if err := t.open(ctx, w); err != nil {
 		return err
 	}
+	for _, file := range t.files {
+		if err := file.Close(); err != nil {
+			return err
+		}
+	}
+	close(t.closed)
 	for i, file := range t.files {
 		staged, err := file.Stage(ctx)
 		if err != nil {

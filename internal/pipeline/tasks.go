@@ -40,12 +40,17 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	r.looked = nil
 
 	var tasks []*task
+	last := make(map[*dataset]*task)
 	for _, u := range todo {
 		if u.Bucket == snapshot.LookupBucket {
 			continue
 		}
 		bucket := r.plan.Buckets[u.Bucket]
 		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
+		if before := last[t.dataset]; before != nil {
+			t.turn = before.closed
+		}
+		last[t.dataset] = t
 		tasks = append(tasks, t)
 		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}

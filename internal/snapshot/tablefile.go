@@ -33,9 +33,11 @@ func NewTables(catalog Catalog, run string) *Tables {
 type TableFile struct {
 	path   string
 	pool   *parquetfile.Pool
-	writer *parquetfile.Writer
+	writer *parquetfile.Writer // nil once the file is closed
 	buffer *bufio.Writer
 	draft  sink.Draft
+	rows   int64 // when the file is closed
+	err    error // of Close
 }
 
 // Create starts a file of the table that will be visible at path.
@@ -61,9 +63,27 @@ func (f *TableFile) Append(batch *rows.Batch) error {
 	return nil
 }
 
-// Stage ends the file, reads it back and stages it. The result is a complete Parquet file with as many rows as were
+// Close writes the end of the file and releases the memory for writing it, of which a file being staged has no need.
+func (f *TableFile) Close() error {
+	if f.writer == nil {
+		return f.err
+	}
+	if f.rows, f.err = f.writer.Close(); f.err == nil {
+		f.err = f.buffer.Flush()
+	}
+	f.release()
+	if f.err != nil {
+		f.err = fmt.Errorf("close %s: %w", f.path, f.err)
+	}
+	return f.err
+}
+
+// Stage closes the file, reads it back and stages it. The result is a complete Parquet file with as many rows as were
 // appended, and its hash is of the bytes read back.
 func (f *TableFile) Stage(ctx context.Context) (sink.File, error) {
+	if err := f.Close(); err != nil {
+		return sink.File{}, err
+	}
 	file, err := f.stage(ctx)
 	if err != nil {
 		return sink.File{}, fmt.Errorf("stage %s: %w", f.path, err)
@@ -72,23 +92,11 @@ func (f *TableFile) Stage(ctx context.Context) (sink.File, error) {
 }
 
 func (f *TableFile) stage(ctx context.Context) (sink.File, error) {
-	if f.writer == nil {
-		return sink.File{}, errors.New("the file is closed")
-	}
-	rowCount, err := f.writer.Close()
-	if err != nil {
-		return sink.File{}, err
-	}
-	f.release()
-	if err := f.buffer.Flush(); err != nil {
-		return sink.File{}, err
-	}
-	f.buffer = nil
 	size, err := f.draft.Finish()
 	if err != nil {
 		return sink.File{}, err
 	}
-	hash, err := inspect(ctx, f.draft, size, rowCount)
+	hash, err := inspect(ctx, f.draft, size, f.rows)
 	if err != nil {
 		return sink.File{}, err
 	}
@@ -96,14 +104,14 @@ func (f *TableFile) stage(ctx context.Context) (sink.File, error) {
 	if err != nil {
 		return sink.File{}, err
 	}
-	return sink.File{Path: f.path, Rows: rowCount, Bytes: size, SHA256: hash, Staged: staged}, nil
+	return sink.File{Path: f.path, Rows: f.rows, Bytes: size, SHA256: hash, Staged: staged}, nil
 }
 
 // release returns the writer's buffers to the pool.
 func (f *TableFile) release() {
 	if f.writer != nil {
 		f.pool.Put(f.writer)
-		f.writer = nil
+		f.writer, f.buffer = nil, nil
 	}
 }
 

@@ -263,7 +263,7 @@ func (b block) appendRecord(from []*tableRows, record int) {
 	}
 }
 
-// startsTable is the table of the first child rows of each record.
+// startsTable returns an empty batch for the first child rows of each record, one column per child table.
 func (b block) startsTable() *rows.Batch {
 	table := &schemas.Table{Name: "starts"}
 	for range b[1:] {
