@@ -1,4 +1,4 @@
-// Package extract is the client of the service: it sends one [Call] at a time and returns each page's body as bytes. It
+// Package extract is the client of the service: it sends one [Call] at a time and passes on each page's body as bytes. It
 // owns escaping, the token, pacing, retries, Retry-After, cursors, size limits and errors. It does not know tables: a
 // Call is data, and the caller's accept function decides whether a body is usable.
 //
@@ -6,7 +6,7 @@
 //
 //	Client           attempts and the delays between them                        retry.go, backoff.go
 //	  breaker        circuit breaker: pauses all schools while the service fails breaker.go
-//	limiter          concurrent requests, until the body is read; fewer while    limiter.go, aimd.go
+//	limiter          concurrent requests, until accept returns; fewer while      limiter.go, aimd.go
 //	                 the service throttles
 //	authenticator    API key and token; one new token for all requests on a 401  auth.go, token.go, token_endpoint.go
 //	pacer            --rate and Retry-After, for token requests too              pacer.go

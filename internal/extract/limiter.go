@@ -12,7 +12,7 @@ import (
 )
 
 // limiter bounds concurrent requests by --concurrency, and by less while the service throttles (aimd.go). A request
-// counts until its body has been read. Waiting requests are admitted in order.
+// counts until its body has been accepted. Waiting requests are admitted in order.
 type limiter struct {
 	next roundTripper
 	log  *slog.Logger

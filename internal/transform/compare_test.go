@@ -202,7 +202,9 @@ func FuzzPage(f *testing.F) {
 			return
 		}
 		which := int(input[0]) % len(all)
-		requireSame(t, all[which], plans[which].NewDecoder(), params(), bytes.Split(input[1:], []byte{0}))
+		pages := bytes.Split(input[1:], []byte{0})
+		requireSame(t, all[which], plans[which].NewDecoder(), params(), pages)
+		requireSameFromSource(t, plans[which].NewDecoder(), plans[which].NewDecoder(), params(), pages, 1+len(input)%97)
 	})
 }
 

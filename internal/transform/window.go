@@ -11,7 +11,7 @@ const (
 )
 
 // ReadPageFrom does what ReadPage does, but reads the body from source to its end, and holds only a part of it: what
-// follows a record that was scanned takes its place. After an error of source the page is dropped, and the error is in what ReadPageFrom returns.
+// follows a record that was scanned takes its place. After an error of source it drops the page and returns that error.
 func (d *Decoder) ReadPageFrom(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {
 		d.body = make([]byte, 0, windowSize)
