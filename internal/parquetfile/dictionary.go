@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
 
@@ -28,8 +29,8 @@ type dictionary struct {
 	seen []uint32
 	page uint32
 	used []int32
-	// changed is the text bytes of the page, without texts that equal the one before them.
-	changed int
+	// recoded is, by the codes of a page, the dictionary's own code plus one, or 0.
+	recoded []int32
 }
 
 const minSlots = 256
@@ -93,7 +94,7 @@ func slot(tag uint64, code int) uint64 { return tag&^(1<<32-1) | uint64(code+1) 
 // startPage resets what is recorded per page.
 func (d *dictionary) startPage() {
 	d.page++
-	d.used, d.changed = d.used[:0], 0
+	d.used = d.used[:0]
 }
 
 // markUsed records that the page uses the code.
@@ -128,12 +129,41 @@ func (d *dictionary) codeTexts(codes []int32, data []byte, ends []uint32) []int3
 		if code < 0 || string(s) != string(before) {
 			code = d.codeText(s)
 			d.markUsed(code)
-			d.changed += len(s)
 			before = s
 		}
 		codes = append(codes, code)
 	}
 	return codes
+}
+
+// recodeTexts appends the codes of the page's texts that have the codes own there.
+func (d *dictionary) recodeTexts(codes []int32, page *rows.Vector, own []int32) []int32 {
+	d.startPage()
+	d.recoded = resize(d.recoded, len(page.End))
+	clear(d.recoded)
+	codes = slices.Grow(codes, len(own))
+	for _, o := range own {
+		code := d.recoded[o] - 1
+		if code < 0 {
+			code = d.codeText(page.Entry(int(o)))
+			d.markUsed(code)
+			d.recoded[o] = code + 1
+		}
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+// changed returns the text bytes of the codes, without those that equal the one before them.
+func (d *dictionary) changed(codes []int32) int {
+	n, before := 0, int32(-1)
+	for _, code := range codes {
+		if code != before {
+			n += len(d.text(code))
+			before = code
+		}
+	}
+	return n
 }
 
 func (d *dictionary) codeText(s []byte) int32 {

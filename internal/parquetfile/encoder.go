@@ -22,7 +22,9 @@ type encoder struct {
 	dict   []byte // a dictionary's page
 	header bytes.Buffer
 
+	text   []byte   // texts of a coded column
 	ends   []uint32 // of texts that are not null
+	own    []int32  // codes of a page's texts that are not null
 	ints   []int64  // numbers that are not null; doubles by their bits
 	ints32 []int32
 	codes  []int32

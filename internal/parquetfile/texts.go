@@ -23,21 +23,38 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 	if len(v.Data) > math.MaxInt32 {
 		return 0, bounds{}, errPageTooLarge
 	}
-	ends := v.End
-	if nulls > 0 {
+	data, ends, own := v.Data, v.End, v.Code
+	if nulls > 0 && v.Coded {
+		own = codesOfPresent(e.own[:0], v)
+		e.own = own
+	} else if nulls > 0 {
 		var ok bool
 		if e.ends, ok = endsOfPresent(e.ends[:0], v); !ok {
 			return 0, bounds{}, errTextOfNull
 		}
 		ends = e.ends
 	}
-	if c.isEmpty(len(ends)) {
+	n := len(ends)
+	if v.Coded {
+		n = len(own)
+	}
+	if c.isEmpty(n) {
 		return format.Plain, bounds{}, nil
 	}
 	if c.dictUse != dictDropped {
-		if b, ok, err := c.encodeTextCodes(v.Data, ends, e); ok || err != nil {
+		had := c.dict.len()
+		if v.Coded {
+			e.codes = c.dict.recodeTexts(e.codes[:0], v, own)
+		} else {
+			e.codes = c.dict.codeTexts(e.codes[:0], data, ends)
+		}
+		if b, ok, err := c.encodeTextCodes(had, e); ok || err != nil {
 			return format.RLEDictionary, b, err
 		}
+	}
+	if v.Coded {
+		e.text, e.ends = expand(e.text[:0], e.ends[:0], v, own)
+		data, ends = e.text, e.ends
 	}
 	e.ints32 = e.ints32[:0]
 	var start uint32
@@ -45,26 +62,25 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 		e.ints32 = append(e.ints32, int32(end-start))
 		start = end
 	}
-	c.addToBloom(v.Data, ends, 0)
+	c.addToBloom(data, ends, 0)
 	var err error
 	if e.values, err = new(delta.BinaryPackedEncoding).EncodeInt32(e.values, e.ints32); err != nil {
 		return 0, bounds{}, fmt.Errorf("encode lengths: %w", err)
 	}
 	e.raw = append(e.raw, e.values...)
-	e.raw = append(e.raw, v.Data...)
-	least, greatest := boundsOfTexts(v.Data, ends)
-	return format.DeltaLengthByteArray, c.textBounds(len(ends), least, greatest), nil
+	e.raw = append(e.raw, data...)
+	least, greatest := boundsOfTexts(data, ends)
+	return format.DeltaLengthByteArray, c.textBounds(n, least, greatest), nil
 }
 
-// encodeTextCodes appends the codes of a page's texts to e.raw, unless it drops the dictionary.
-func (c *column) encodeTextCodes(data []byte, ends []uint32, e *encoder) (b bounds, ok bool, err error) {
-	had := c.dict.len()
-	e.codes = c.dict.codeTexts(e.codes[:0], data, ends)
+// encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw, unless it drops the dictionary, which had that
+// many texts before.
+func (c *column) encodeTextCodes(had int, e *encoder) (b bounds, ok bool, err error) {
 	if err := e.encodeCodes(); err != nil {
 		return bounds{}, false, err
 	}
-	n := len(ends)
-	if c.mustDecide(n) && !c.keepDictionary(n, textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed+n) {
+	n := len(e.codes)
+	if c.mustDecide(n) && !c.keepDictionary(n, textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed(e.codes)+n) {
 		c.dict.truncate(had)
 		return bounds{}, false, nil
 	}
@@ -73,6 +89,25 @@ func (c *column) encodeTextCodes(data []byte, ends []uint32, e *encoder) (b boun
 	e.raw = append(e.raw, e.values...)
 	least, greatest := c.dict.boundsOfTexts()
 	return c.textBounds(n, least, greatest), true, nil
+}
+
+// codesOfPresent appends the codes of the texts that are not null.
+func codesOfPresent(dst []int32, v *rows.Vector) []int32 {
+	for i, code := range v.Code {
+		if v.Present[i] != 0 {
+			dst = append(dst, code)
+		}
+	}
+	return dst
+}
+
+// expand appends the texts of codes, and where they end.
+func expand(data []byte, ends []uint32, v *rows.Vector, codes []int32) ([]byte, []uint32) {
+	for _, code := range codes {
+		data = append(data, v.Entry(int(code))...)
+		ends = append(ends, uint32(len(data)))
+	}
+	return data, ends
 }
 
 // endsOfPresent appends the ends of the texts that are not null. It returns false if a null has text, which would be

@@ -53,6 +53,7 @@ type Writer struct {
 	err   error
 
 	page    *rows.Batch
+	text    int // maximum text bytes of the page; exact if they reach PageBytes
 	order   order
 	columns []column
 	enc     encoder
@@ -91,7 +92,7 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 		return // NewWriter failed; w.err has the reason
 	}
 	w.out, w.err = out, nil
-	w.offset, w.rows, w.groupRows = 0, 0, 0
+	w.offset, w.rows, w.groupRows, w.text = 0, 0, 0, 0
 	if w.page == nil {
 		w.page = new(rows.Batch)
 	}
@@ -173,12 +174,16 @@ func (w *Writer) Close() (int64, error) {
 // page's text with PageBytes row by row, so the result does not depend on the batch's size.
 func (w *Writer) rowsForPage(batch *rows.Batch, i int) int {
 	n := min(batch.Len()-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
-	room := w.opts.PageBytes - textBytes(w.page, 0, w.page.N)
-	if textBytes(batch, i, i+n) < room {
+	if most := w.text + maxText(batch, i, i+n); most < w.opts.PageBytes {
+		w.text = most
 		return n
 	}
+	w.text = 0
+	for k := range w.page.N {
+		w.text += rowText(w.page, k)
+	}
 	for k := range n {
-		if room -= textBytes(batch, i+k, i+k+1); room <= 0 {
+		if w.text += rowText(batch, i+k); w.text >= w.opts.PageBytes {
 			return k + 1
 		}
 	}
@@ -186,9 +191,7 @@ func (w *Writer) rowsForPage(batch *rows.Batch, i int) int {
 }
 
 func (w *Writer) pageFull() bool {
-	return w.page.N == w.opts.PageRows ||
-		w.page.N+w.groupRows == w.opts.RowGroupRows ||
-		textBytes(w.page, 0, w.page.N) >= w.opts.PageBytes
+	return w.page.N == w.opts.PageRows || w.page.N+w.groupRows == w.opts.RowGroupRows || w.text >= w.opts.PageBytes
 }
 
 func (w *Writer) groupBytes() int {
@@ -212,6 +215,7 @@ func (w *Writer) flushPage() {
 	}
 	w.groupRows += w.page.N
 	w.page.Reset()
+	w.text = 0
 }
 
 func (w *Writer) flushGroup() {
@@ -251,35 +255,44 @@ func (w *Writer) write(b []byte) {
 
 // reshape turns b into an empty batch of the table and keeps its memory.
 func reshape(b *rows.Batch, table *schemas.Table) {
-	b.Table, b.N, b.Order = table, 0, nil
+	b.Reset()
+	b.Table = table
 	b.Cols = resize(b.Cols, len(table.Columns))
 	for i := range b.Cols {
-		v := &b.Cols[i]
-		*v = rows.Vector{
-			Type: table.Columns[i].Type, Required: table.Columns[i].Required, Present: v.Present[:0],
-			I32: v.I32[:0], I64: v.I64[:0], F64: v.F64[:0], Bool: v.Bool[:0], Data: v.Data[:0], End: v.End[:0],
-		}
+		b.Cols[i].Truncate(0)
+		b.Cols[i].Type, b.Cols[i].Required = table.Columns[i].Type, table.Columns[i].Required
 	}
 }
 
-// textBytes returns the text bytes of the rows i to j, exclusive, in the batch's order.
-func textBytes(b *rows.Batch, i, j int) int {
-	n := 0
+// maxText returns the maximum text bytes of the rows i to j, exclusive, of the batch.
+func maxText(b *rows.Batch, i, j int) int {
+	most := 0
 	for c := range b.Cols {
 		v := &b.Cols[c]
 		switch {
-		case !v.IsText() || i == j:
-		case v.Same:
-			n += (j - i) * len(v.Data)
-		case b.Order == nil:
-			n += int(v.End[j-1])
-			if i > 0 {
-				n -= int(v.End[i-1])
+		case !v.Coded:
+			most += len(v.Data)
+		case len(v.End) > j-i:
+			for k := i; k < j; k++ {
+				most += len(v.Text(b.Row(k)))
 			}
 		default:
-			for _, r := range b.Order[i:j] {
-				n += len(v.Text(int(r)))
+			longest := 0
+			for code := range v.End {
+				longest = max(longest, len(v.Entry(code)))
 			}
+			most += longest * (j - i)
+		}
+	}
+	return most
+}
+
+// rowText returns the text bytes of row i in the batch's order.
+func rowText(b *rows.Batch, i int) int {
+	n, r := 0, b.Row(i)
+	for c := range b.Cols {
+		if v := &b.Cols[c]; v.IsText() {
+			n += len(v.Text(r))
 		}
 	}
 	return n

@@ -81,11 +81,7 @@ func (b *Batch) Size() int {
 func (b *Batch) TextBytes() int {
 	largest := 0
 	for i := range b.Cols {
-		n := len(b.Cols[i].Data)
-		if b.Cols[i].Same {
-			n *= b.N
-		}
-		largest = max(largest, n)
+		largest = max(largest, len(b.Cols[i].Data))
 	}
 	return largest
 }
@@ -109,10 +105,10 @@ func (b *Batch) AppendRows(src *Batch, i, j int) {
 func (b *Batch) Check() error {
 	for i := range b.Cols {
 		v := &b.Cols[i]
-		if v.Same && v.Required && v.IsText() && len(v.End) == 0 {
-			continue
+		slots := len(v.I32) + len(v.I64) + len(v.F64) + len(v.Bool) + len(v.Code)
+		if !v.Coded {
+			slots += len(v.End)
 		}
-		slots := len(v.I32) + len(v.I64) + len(v.F64) + len(v.Bool) + len(v.End)
 		if slots != b.N || (!v.Required && len(v.Present) != b.N) {
 			return fmt.Errorf("table %s, column %s: %d slots for %d rows",
 				b.Table.Name, b.Table.Columns[i].Name, slots, b.N)
@@ -135,21 +131,22 @@ func (v *Vector) appendRange(src *Vector, i, j int) {
 	case schemas.Boolean:
 		v.Bool = append(v.Bool, src.Bool[i:j]...)
 	case schemas.String, schemas.JSON:
-		if i == j {
-			return
-		}
-		if src.Same {
-			v.appendRepeated(src.Data, j-i)
-			return
-		}
-		var start uint32
-		if i > 0 {
-			start = src.End[i-1]
-		}
-		shift := uint32(len(v.Data)) - start // may wrap, and wraps back below
-		v.Data = append(v.Data, src.Data[start:src.End[j-1]]...)
-		for _, end := range src.End[i:j] {
-			v.End = append(v.End, end+shift)
+		switch {
+		case src.Coded:
+			v.setCoded()
+			v.Code = append(v.Code, src.Code[i:j]...)
+			v.recode(src, v.Code[len(v.Code)-(j-i):])
+		case i < j:
+			v.codeEntries(j - i)
+			var start uint32
+			if i > 0 {
+				start = src.End[i-1]
+			}
+			shift := uint32(len(v.Data)) - start // may wrap, and wraps back below
+			v.Data = append(v.Data, src.Data[start:src.End[j-1]]...)
+			for _, end := range src.End[i:j] {
+				v.End = append(v.End, end+shift)
+			}
 		}
 	}
 }
@@ -171,25 +168,41 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 	case schemas.Boolean:
 		v.Bool = pick(v.Bool, src.Bool, order)
 	case schemas.String, schemas.JSON:
-		if src.Same {
-			v.appendRepeated(src.Data, len(order))
+		if src.Coded {
+			v.setCoded()
+			v.Code = pick(v.Code, src.Code, order)
+			v.recode(src, v.Code[len(v.Code)-len(order):])
 			return
 		}
+		v.codeEntries(len(order))
 		v.End = slices.Grow(v.End, len(order))
 		for _, r := range order {
-			v.Data = append(v.Data, src.Text(int(r))...)
-			v.End = append(v.End, uint32(len(v.Data)))
+			v.addEntry(src.Entry(int(r)))
 		}
 	}
 }
 
-// appendRepeated appends n rows of one text.
-func (v *Vector) appendRepeated(text []byte, n int) {
-	v.Data = slices.Grow(v.Data, n*len(text))
-	v.End = slices.Grow(v.End, n)
-	for range n {
-		v.Data = append(v.Data, text...)
-		v.End = append(v.End, uint32(len(v.Data)))
+// codeEntries gives the next n texts to the next n rows, if the vector is coded.
+func (v *Vector) codeEntries(n int) {
+	if v.Coded {
+		for i := range n {
+			v.Code = append(v.Code, int32(len(v.End)+i))
+		}
+	}
+}
+
+// recode replaces codes of src by codes of v, to which it appends the texts.
+func (v *Vector) recode(src *Vector, codes []int32) {
+	v.recoded = slices.Grow(v.recoded[:0], len(src.End))[:len(src.End)]
+	clear(v.recoded)
+	for i, code := range codes {
+		own := v.recoded[code]
+		if own == 0 {
+			v.addEntry(src.Entry(int(code)))
+			own = int32(len(v.End))
+			v.recoded[code] = own
+		}
+		codes[i] = own - 1
 	}
 }
 

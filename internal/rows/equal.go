@@ -22,8 +22,8 @@ func EqualPrefix(a, b *Batch, column, i, j, n int) int {
 	return n
 }
 
-// equalRange reports whether n rows are equal. It compares memory, so rows that differ only in what a null holds, or in
-// the sign of a zero, may be called different.
+// equalRange reports whether n rows are equal. It compares memory, so rows that differ only in what a null holds or in
+// the sign of a zero, and coded texts, may be called different.
 func (v *Vector) equalRange(i int, w *Vector, j, n int) bool {
 	if !v.Required && !bytes.Equal(v.Present[i:i+n], w.Present[j:j+n]) {
 		return false
@@ -36,17 +36,14 @@ func (v *Vector) equalRange(i int, w *Vector, j, n int) bool {
 	case schemas.Boolean:
 		return bytes.Equal(v.Bool[i:i+n], w.Bool[j:j+n])
 	case schemas.String, schemas.JSON:
-		return v.equalTexts(i, w, j, n)
+		return !v.Coded && !w.Coded && v.equalTexts(i, w, j, n)
 	case schemas.Double:
 	}
 	return false // NaN is not equal to itself, but its bits are
 }
 
-// equalTexts reports whether n texts are equal.
+// equalTexts reports whether n texts of vectors that are not coded are equal.
 func (v *Vector) equalTexts(i int, w *Vector, j, n int) bool {
-	if v.Same || w.Same {
-		return v.Same && w.Same && bytes.Equal(v.Data, w.Data)
-	}
 	start, other := v.start(i), w.start(j)
 	shift := other - start // may wrap, and wraps back below
 	ends, others := v.End[i:i+n], w.End[j:j+n]

@@ -14,8 +14,8 @@ import (
 // The format of a batch in a scratch file, all numbers little-endian:
 //   - the number of rows (8 bytes)
 //   - the length of Order plus one, or 0 if it is nil (8 bytes), and Order
-//   - for each column Present, unless the column is required, and the values. For texts these are the length of the
-//     text plus one if it is the same for all rows, otherwise 0 (8 bytes); End, unless it is the same; and Data.
+//   - for each column Present, unless the column is required, and the values. For texts these are the number of texts
+//     plus one if the column is coded, otherwise 0 (8 bytes); Code, if the column is coded; End; and Data.
 //
 // All other lengths follow from these. A process reads only its own files, so the format has no version.
 
@@ -33,13 +33,13 @@ func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 	}
 	s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(b.N)))
 	s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(order)))
-	writeNumbers(s, b.Order, 4, func(p []byte, x int32) { binary.LittleEndian.PutUint32(p, uint32(x)) })
+	writeNumbers(s, b.Order, 4, putInt32)
 	for i := range b.Cols {
 		v := &b.Cols[i]
 		s.write(v.Present)
 		switch v.Type {
 		case schemas.Int32, schemas.Date:
-			writeNumbers(s, v.I32, 4, func(p []byte, x int32) { binary.LittleEndian.PutUint32(p, uint32(x)) })
+			writeNumbers(s, v.I32, 4, putInt32)
 		case schemas.Int64, schemas.Timestamp:
 			writeNumbers(s, v.I64, 8, func(p []byte, x int64) { binary.LittleEndian.PutUint64(p, uint64(x)) })
 		case schemas.Double:
@@ -47,11 +47,12 @@ func (b *Batch) WriteTo(w io.Writer) (int64, error) {
 		case schemas.Boolean:
 			s.write(v.Bool)
 		case schemas.String, schemas.JSON:
-			same := 0
-			if v.Same {
-				same = len(v.Data) + 1
+			texts := 0
+			if v.Coded {
+				texts = len(v.End) + 1
 			}
-			s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(same)))
+			s.write(binary.LittleEndian.AppendUint64(s.chunk[:0], uint64(texts)))
+			writeNumbers(s, v.Code, 4, putInt32)
 			writeNumbers(s, v.End, 4, binary.LittleEndian.PutUint32)
 			s.write(v.Data)
 		}
@@ -66,7 +67,7 @@ func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 	s := &spillReader{r: r}
 	n, order := s.length(math.MaxInt32), s.length(math.MaxInt32+1)
 	if order > 0 {
-		b.Order = readNumbers(s, []int32{}, order-1, 4, func(p []byte) int32 { return int32(binary.LittleEndian.Uint32(p)) })
+		b.Order = readNumbers(s, []int32{}, order-1, 4, getInt32)
 		for _, row := range b.Order {
 			if row < 0 || int(row) >= n {
 				s.fail(errSpill)
@@ -80,7 +81,7 @@ func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 		}
 		switch v.Type {
 		case schemas.Int32, schemas.Date:
-			v.I32 = readNumbers(s, v.I32, n, 4, func(p []byte) int32 { return int32(binary.LittleEndian.Uint32(p)) })
+			v.I32 = readNumbers(s, v.I32, n, 4, getInt32)
 		case schemas.Int64, schemas.Timestamp:
 			v.I64 = readNumbers(s, v.I64, n, 8, func(p []byte) int64 { return int64(binary.LittleEndian.Uint64(p)) })
 		case schemas.Double:
@@ -88,14 +89,16 @@ func (b *Batch) ReadFrom(r io.Reader) (int64, error) {
 		case schemas.Boolean:
 			v.Bool = s.bytes(v.Bool, n)
 		case schemas.String, schemas.JSON:
-			if same := s.length(MaxTextBytes); same > 0 {
-				if !v.Required {
+			texts := n
+			if coded := s.length(math.MaxInt32 + 1); coded > 0 {
+				texts = coded - 1
+				v.Coded = true
+				v.Code = readNumbers(s, v.Code, n, 4, getInt32)
+				if len(v.Code) > 0 && (slices.Min(v.Code) < 0 || int(slices.Max(v.Code)) >= texts) {
 					s.fail(errSpill)
 				}
-				v.Same, v.Data = true, s.bytes(v.Data, same-1)
-				continue
 			}
-			v.End = readNumbers(s, v.End, n, 4, binary.LittleEndian.Uint32)
+			v.End = readNumbers(s, v.End, texts, 4, binary.LittleEndian.Uint32)
 			if !slices.IsSorted(v.End) {
 				s.fail(errSpill)
 			}
@@ -134,6 +137,8 @@ func (s *spiller) write(p []byte) {
 		s.err = fmt.Errorf("write a batch: %w", err)
 	}
 }
+
+func putInt32(p []byte, x int32) { binary.LittleEndian.PutUint32(p, uint32(x)) }
 
 func writeNumbers[T any](s *spiller, numbers []T, width int, put func([]byte, T)) {
 	for part := range slices.Chunk(numbers, chunkBytes/width) {
@@ -196,6 +201,8 @@ func (s *spillReader) bytes(to []byte, n int) []byte {
 	}
 	return to
 }
+
+func getInt32(p []byte) int32 { return int32(binary.LittleEndian.Uint32(p)) }
 
 func readNumbers[T any](s *spillReader, to []T, n, width int, get func([]byte) T) []T {
 	for n > 0 && s.err == nil {

@@ -22,7 +22,7 @@ func TestSpillRoundTrip(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 5000, 100} {
 		b := rows.New(table())
 		if n%2 == 0 {
-			fillSame(b, rnd, n)
+			fillCoded(b, rnd, n)
 		} else {
 			fill(b, rnd, n)
 		}
@@ -61,7 +61,7 @@ func TestReadFromRefusesWhatWriteToDidNotWrite(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(23, 24))
 	src := rows.New(table())
-	fillSame(src, rnd, 20)
+	fillCoded(src, rnd, 20)
 	src.Order = shuffled(rnd, 20, 10)
 	var file bytes.Buffer
 	_, err := src.WriteTo(&file)

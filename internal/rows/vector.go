@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"slices"
 
 	"example.org/growthexport/schemas"
 )
@@ -22,15 +23,21 @@ type Vector struct {
 	I64     []int64
 	F64     []float64
 	Bool    []uint8
-	// Data holds the texts end to end. The text of row i ends at End[i] and starts at End[i-1].
+	// Data holds texts end to end. Text i ends at End[i] and starts at End[i-1]. It is the text of row i, unless the
+	// vector is coded.
 	Data []byte
 	End  []uint32
-	// Same, in a required column of texts, means that Data is the text of every row and End is empty. Such a vector is
-	// not appended to.
-	Same bool
+	// Coded means that the text of row i is text Code[i], which is empty if the row is null. Only AppendRows and
+	// AppendRow append to such a vector.
+	Coded bool
+	Code  []int32
+	// Shared means that Data and End are those of another vector. Nothing is appended to such a vector.
+	Shared bool
+	// recoded is, by the codes of a source of AppendRows, the vector's own code plus one, or 0.
+	recoded []int32
 }
 
-// IsText reports whether the vector's values are in Data and End.
+// IsText reports whether the vector's values are texts.
 func (v *Vector) IsText() bool { return v.Type == schemas.String || v.Type == schemas.JSON }
 
 // Null reports whether row i has no value.
@@ -38,9 +45,14 @@ func (v *Vector) Null(i int) bool { return !v.Required && v.Present[i] == 0 }
 
 // Text returns the text of row i, which is valid until the vector changes.
 func (v *Vector) Text(i int) []byte {
-	if v.Same {
-		return v.Data
+	if v.Coded {
+		i = int(v.Code[i])
 	}
+	return v.Entry(i)
+}
+
+// Entry returns text i, which is valid until the vector changes.
+func (v *Vector) Entry(i int) []byte {
 	var start uint32
 	if i > 0 {
 		start = v.End[i-1]
@@ -48,9 +60,21 @@ func (v *Vector) Text(i int) []byte {
 	return v.Data[start:v.End[i]]
 }
 
-// SetSame sets the text of every row, present and future, of an empty vector of a required column.
-func (v *Vector) SetSame(text string) {
-	v.Same, v.Data = true, append(v.Data[:0], text...)
+// addEntry appends a text that is not yet the text of a row.
+func (v *Vector) addEntry(text []byte) {
+	v.Data = append(v.Data, text...)
+	v.End = append(v.End, uint32(len(v.Data)))
+}
+
+// setCoded makes the vector coded and keeps its rows.
+func (v *Vector) setCoded() {
+	if v.Coded {
+		return
+	}
+	v.Coded, v.Code = true, slices.Grow(v.Code[:0], len(v.End))
+	for i := range v.End {
+		v.Code = append(v.Code, int32(i))
+	}
 }
 
 // AppendNull appends a row without a value.
@@ -143,31 +167,45 @@ func Compare(a *Vector, i int, b *Vector, j int) int {
 		return cmp.Compare(a.Bool[i], b.Bool[j])
 	case schemas.String, schemas.JSON:
 	}
+	if a.Coded && a == b && a.Code[i] == a.Code[j] {
+		return 0
+	}
 	return bytes.Compare(a.Text(i), b.Text(j))
 }
 
-// Truncate keeps the first n rows. Truncate(0) also undoes SetSame.
+// Truncate keeps the first n rows. Truncate(0) leaves a vector that is not coded.
 func (v *Vector) Truncate(n int) {
 	v.Present, v.Bool = v.Present[:min(n, len(v.Present))], v.Bool[:min(n, len(v.Bool))]
 	v.I32, v.I64, v.F64 = v.I32[:min(n, len(v.I32))], v.I64[:min(n, len(v.I64))], v.F64[:min(n, len(v.F64))]
-	if !v.IsText() || v.Same && n > 0 {
+	v.Code = v.Code[:min(n, len(v.Code))]
+	if v.Coded && n > 0 {
 		return
 	}
-	v.Same = false
-	v.End = v.End[:n]
-	var end uint32
-	if n > 0 {
-		end = v.End[n-1]
+	if v.Shared {
+		v.Data, v.End = nil, nil
 	}
-	v.Data = v.Data[:end]
+	v.Coded, v.Shared = false, false
+	v.End = v.End[:min(n, len(v.End))]
+	v.Data = v.Data[:0]
+	if len(v.End) > 0 {
+		v.Data = v.Data[:v.End[len(v.End)-1]]
+	}
 }
 
 // Bytes returns the memory that the vector holds, spare capacity included.
 func (v *Vector) Bytes() int {
-	return cap(v.Present) + 4*cap(v.I32) + 8*cap(v.I64) + 8*cap(v.F64) + cap(v.Bool) + cap(v.Data) + 4*cap(v.End)
+	n := cap(v.Present) + 4*cap(v.I32) + 8*cap(v.I64) + 8*cap(v.F64) + cap(v.Bool) + 4*cap(v.Code) + 4*cap(v.recoded)
+	if v.Shared {
+		return n
+	}
+	return n + cap(v.Data) + 4*cap(v.End)
 }
 
 // size returns the bytes of the values, without spare capacity.
 func (v *Vector) size() int {
-	return len(v.Present) + 4*len(v.I32) + 8*len(v.I64) + 8*len(v.F64) + len(v.Bool) + len(v.Data) + 4*len(v.End)
+	n := len(v.Present) + 4*len(v.I32) + 8*len(v.I64) + 8*len(v.F64) + len(v.Bool) + 4*len(v.Code)
+	if v.Shared {
+		return n
+	}
+	return n + len(v.Data) + 4*len(v.End)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"example.org/growthexport/internal/rows"
 )
@@ -192,20 +193,15 @@ func (d *Decoder) rollBack() {
 	d.drift.rewind(0)
 }
 
-// commitPage accepts the rows of the current page and fills the columns that do not come from a row's own members.
+// commitPage accepts the rows of the current page.
 func (d *Decoder) commitPage() error {
-	for _, t := range d.tables {
-		if err := d.checkRoom(t); err != nil {
-			return err
-		}
+	if slices.ContainsFunc(d.tables[1:], d.repeatsTooMuch) {
+		return ErrTooLarge
 	}
-	records := d.tables[0]
 	d.count += d.pageRecords()
-	for _, t := range d.tables[1:] {
-		t.fillParents(records)
-		t.committed = t.n
+	for _, t := range d.tables {
+		t.commit()
 	}
-	records.committed = records.n
 	d.drift.commit()
 	return nil
 }
@@ -213,23 +209,18 @@ func (d *Decoder) commitPage() error {
 // pageRecords returns the number of records read from the current page.
 func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
 
-// checkRoom returns ErrTooLarge if a column of the table could not hold the parents' keys, or a parameter's text once
-// it is copied to every row.
-func (d *Decoder) checkRoom(t *tableRows) error {
-	for _, p := range t.plan.params {
-		if t.n*len(t.cols[p.column].Data) > rows.MaxTextBytes {
-			return ErrTooLarge
-		}
-	}
+// repeatsTooMuch reports whether the rows of the table repeat too much text of their records. They hold it once, but
+// files do not.
+func (d *Decoder) repeatsTooMuch(t *tableRows) bool {
 	records := d.tables[0]
 	for _, p := range t.plan.parents {
-		from, repeated := &records.cols[p.from], 0
+		repeated := 0
 		for r := records.committed; r < records.n; r++ {
-			repeated += len(from.Text(r)) * (t.childEnd(r) - int(t.starts[r]))
+			repeated += len(records.cols[p.from].Text(r)) * (t.childEnd(r) - int(t.starts[r]))
 		}
-		if int64(repeated) > d.maxRowBytes() || len(t.cols[p.column].Data)+repeated > rows.MaxTextBytes {
-			return ErrTooLarge
+		if int64(repeated) > d.maxRowBytes() {
+			return true
 		}
 	}
-	return nil
+	return false
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )
@@ -138,21 +137,6 @@ func TestRolledBackDataIsFreed(t *testing.T) {
 	}
 }
 
-// TestParametersOfHugeTables: a parameter's text is held once, but copied to every row when rows are copied.
-func TestParametersOfHugeTables(t *testing.T) {
-	t.Parallel()
-	plan, err := transform.Compile(small())
-	require.NoError(t, err)
-	decoder := plan.NewDecoder()
-	bid := strings.Repeat("b", 64<<20)
-	decoder.Reset(transform.Params{"school_bid": bid})
-	_, err = decoder.ReadPage([]byte("[" + strings.Repeat(`{"id":"a"},`, 62) + `{"id":"a"}]`))
-	require.NoError(t, err)
-	_, err = decoder.ReadPage([]byte(`[{"id":"b"}]`))
-	require.ErrorIs(t, err, transform.ErrTooLarge, "64 rows of 64 MiB are as many bytes as 32 bits can count, and one")
-	require.LessOrEqual(t, decoder.Finish().Tables[0].TextBytes(), rows.MaxTextBytes)
-}
-
 func TestTooMuchRepeatedText(t *testing.T) {
 	t.Parallel()
 	plan, err := transform.Compile(small())
@@ -166,6 +150,27 @@ func TestTooMuchRepeatedText(t *testing.T) {
 	_, err = decoder.ReadPage([]byte(`[{"id":"a"}]`))
 	require.NoError(t, err)
 	require.Equal(t, []string{`"a"`}, cells(t, decoder.Finish(), "things", "id"))
+}
+
+// TestVariedTexts reads texts that are coded at first and then, in the same list or the next one, are not.
+func TestVariedTexts(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(61, 62))
+	ds, _ := schemas.Find("test_results")
+	var pages [][]byte
+	for range 3 {
+		pages = append(pages, resultsPage(rnd, 150, true))
+	}
+	decoder := compile(t, "test_results").NewDecoder()
+	requireSame(t, ds, decoder, params(), pages)
+	requireSame(t, ds, decoder, params(), pages[:1])
+
+	decoder.Reset(params())
+	_, err := decoder.ReadPage(pages[0])
+	require.NoError(t, err)
+	records := decoder.Finish().Tables[0]
+	require.True(t, records.Cols[records.Table.Column("subject_area")].Coded)
+	require.False(t, records.Cols[records.Table.Column("student_bid")].Coded)
 }
 
 // TestPlansAreShared runs decoders of one plan concurrently, for the race detector.

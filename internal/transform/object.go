@@ -275,7 +275,15 @@ func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
 	end := failed
 	switch m.kind {
 	case textColumn:
-		end = appendPlainText(v, row, b, pos)
+		if !v.Coded {
+			end = appendPlainText(v, row, b, pos)
+			break
+		}
+		var text []byte
+		if text, end = plainText(b, pos); end < 0 {
+			return failed
+		}
+		v.Code[row] = t.indexes[m.column].code(v, text)
 	case int32Column:
 		var mantissa int64
 		var fraction int

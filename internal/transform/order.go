@@ -11,6 +11,7 @@ import (
 
 // Finish sorts the rows of all pages and drops duplicate records. The decoder reads no more pages until its Reset.
 func (d *Decoder) Finish() Result {
+	d.fillParents()
 	tables, duplicates := d.finishRows()
 	return d.result(tables, duplicates)
 }
@@ -20,6 +21,14 @@ func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 	d.drift.add(d.plan.tables[0], DuplicateRecord, "", []byte(d.plan.keySource), int(duplicates))
 	d.drift.commit()
 	return Result{Tables: tables, Records: int64(d.count), Duplicates: duplicates, Drift: d.drift.sorted()}
+}
+
+// fillParents writes the columns of child rows that come from their record.
+func (d *Decoder) fillParents() {
+	for _, t := range d.tables {
+		t.finish()
+		t.fillParents(d.tables[0])
+	}
 }
 
 // finishRows sorts the rows that the decoder holds and drops duplicate records.

@@ -113,7 +113,7 @@ func (r *refDecoder) single(whole json.RawMessage) (transform.Page, error) {
 	if len(outer) <= 100 && len(present) == 1 && present[0].value[0] == '{' && !r.declared(string(present[0].name)) {
 		lastOnes(outer, func(m refMember) {
 			if bytes.Equal(m.name, present[0].name) {
-				r.note(0, string(m.name), transform.DuplicateMember, 1)
+				r.note(0, refName(m), transform.DuplicateMember, 1)
 			}
 		})
 		whole = present[0].value
@@ -163,7 +163,7 @@ func (r *refDecoder) wrapper(whole json.RawMessage) (transform.Page, error) {
 	}
 	lastOnes(outer, func(m refMember) {
 		if bytes.Equal(m.name, list.name) || string(m.name) == "pagination" {
-			r.note(0, string(m.name), transform.DuplicateMember, 1)
+			r.note(0, refName(m), transform.DuplicateMember, 1)
 		}
 	})
 	r.records(list.value)

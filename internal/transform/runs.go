@@ -37,6 +37,7 @@ func (d *Decoder) Runs() int { return len(d.runs) }
 
 // WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns then takes the place of Finish.
 func (d *Decoder) WriteRun(w io.Writer) error {
+	d.fillParents()
 	d.sortRecords()
 	held, b := block(d.tables), newBlock(d.plan)
 	usual := max(1, len(d.sorted)*d.runSizes.block/max(1, held.size()))

@@ -14,6 +14,7 @@ type tableRows struct {
 	plan      *tablePlan
 	batch     *rows.Batch
 	cols      []rows.Vector // the batch's
+	indexes   []textIndex   // by column
 	capacity  int
 	n         int
 	committed int
@@ -26,13 +27,20 @@ const minCapacity = 16
 
 func newTableRows(tp *tablePlan) *tableRows {
 	b := rows.New(tp.table)
-	t := &tableRows{plan: tp, batch: b, cols: b.Cols}
+	t := &tableRows{plan: tp, batch: b, cols: b.Cols, indexes: make([]textIndex, len(b.Cols))}
+	for column := range t.indexes {
+		t.indexes[column].varied = column == tp.extra || tp.table.Columns[column].Key
+	}
 	t.reset(nil)
 	return t
 }
 
 func (t *tableRows) bytes() int {
-	return t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order)
+	n := t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order)
+	for i := range t.indexes {
+		n += 8 * cap(t.indexes[i].slots)
+	}
+	return n
 }
 
 // clear empties the table for AppendRows.
@@ -44,8 +52,18 @@ func (t *tableRows) clear() {
 // reset empties the table for calls with these parameters.
 func (t *tableRows) reset(params Params) {
 	t.clear()
+	for _, column := range t.plan.texts {
+		t.indexes[column].reset(&t.cols[column])
+	}
 	for _, p := range t.plan.params {
-		t.cols[p.column].SetSame(params[p.name])
+		v := &t.cols[p.column]
+		clear(v.Code[:cap(v.Code)])
+		v.Coded = true
+		v.Data = append(v.Data, params[p.name]...)
+		v.End = append(v.End, uint32(len(v.Data)))
+	}
+	for _, p := range t.plan.parents {
+		t.cols[p.column].Coded = true
 	}
 }
 
@@ -68,6 +86,16 @@ func (t *tableRows) prepare(pageBytes int) error {
 	}
 	t.resize(t.capacity)
 	return nil
+}
+
+// commit accepts the rows of a page.
+func (t *tableRows) commit() {
+	t.committed = t.n
+	for _, column := range t.plan.texts {
+		if x := &t.indexes[column]; x.isVaried(t.n) {
+			x.setPlain(&t.cols[column], t.n)
+		}
+	}
 }
 
 // grow makes room for more rows.
@@ -93,7 +121,9 @@ func (t *tableRows) resize(slots int) {
 		case schemas.Boolean:
 			v.Bool = resized(v.Bool, slots)
 		case schemas.String, schemas.JSON:
-			if !v.Same {
+			if v.Coded {
+				v.Code = resized(v.Code, slots)
+			} else {
 				v.End = resized(v.End, slots)
 			}
 		}
@@ -115,11 +145,14 @@ func (t *tableRows) finish() {
 	t.batch.N = t.n
 }
 
-// rewind drops the rows from n on. Columns that are filled by commitPage hold nothing of them yet.
+// rewind drops the rows from n on.
 func (t *tableRows) rewind(n int) {
 	t.n = n
 	for _, column := range t.plan.texts {
 		v := &t.cols[column]
+		if v.Coded {
+			continue // a text that no row has is not written
+		}
 		end := uint32(0)
 		if n > 0 {
 			end = v.End[n-1]
@@ -134,6 +167,10 @@ func (t *tableRows) setNull(column, row int) {
 	v.Present[row] = 0
 	switch v.Type {
 	case schemas.String, schemas.JSON:
+		if v.Coded {
+			v.Code[row] = 0
+			return
+		}
 		v.End[row] = uint32(len(v.Data))
 	case schemas.Int32, schemas.Date:
 		v.I32[row] = 0
@@ -150,6 +187,10 @@ func (t *tableRows) setNull(column, row int) {
 func (t *tableRows) setText(column, row int, text []byte) {
 	v := &t.cols[column]
 	v.Present[row] = 1
+	if v.Coded {
+		v.Code[row] = t.indexes[column].code(v, text)
+		return
+	}
 	v.Data = append(v.Data, text...)
 	v.End[row] = uint32(len(v.Data))
 }
@@ -169,24 +210,25 @@ func (t *tableRows) childEnd(record int) int {
 	return t.n
 }
 
-// fillParents writes the columns of the current page's child rows that come from their record, and their positions.
+// fillParents writes the columns of child rows that come from their record, which are codes of the record's texts, and
+// their positions.
 func (t *tableRows) fillParents(records *tableRows) {
 	for _, p := range t.plan.parents {
-		from := &records.cols[p.from]
-		for record := records.committed; record < records.n; record++ {
-			text, null := from.Text(record), from.Null(record)
+		v, from := &t.cols[p.column], &records.cols[p.from]
+		v.Data, v.End, v.Shared = from.Data, from.End, true
+		for record := range records.n {
+			code, present := int32(record), from.Present[record]
+			if from.Coded {
+				code = from.Code[record]
+			}
 			for row := int(t.starts[record]); row < t.childEnd(record); row++ {
-				if null {
-					t.setNull(p.column, row)
-					continue
-				}
-				t.setText(p.column, row, text)
+				v.Code[row], v.Present[row] = code, present
 			}
 		}
 	}
 	if t.plan.ordinal >= 0 {
 		ordinals := t.cols[t.plan.ordinal].I32
-		for record := records.committed; record < records.n; record++ {
+		for record := range records.n {
 			start := int(t.starts[record])
 			for row := start; row < t.childEnd(record); row++ {
 				ordinals[row] = int32(row - start)

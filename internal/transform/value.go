@@ -2,8 +2,6 @@ package transform
 
 import (
 	"math"
-
-	"example.org/growthexport/internal/rows"
 )
 
 // keepNonObject reads an element, of an array of records or child rows, that is not an object. Its row has no columns
@@ -31,7 +29,7 @@ func (d *Decoder) readBareText(t *tableRows, pos int) int {
 		if end = d.skip(t.plan.root.depth-1, pos); end < 0 {
 			return end
 		}
-		replaced, ok := d.convert(m.kind, &t.cols[m.column], t.n, d.body[pos:end])
+		replaced, ok := d.convert(m, t, t.n, d.body[pos:end])
 		if !ok {
 			return d.keepNonObject(t, pos)
 		}
@@ -60,7 +58,7 @@ func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos i
 	case m.kind.isColumn():
 		replaced, ok := 0, false
 		if !null {
-			replaced, ok = d.convert(m.kind, &t.cols[m.column], row, value)
+			replaced, ok = d.convert(m, t, row, value)
 		}
 		if ok {
 			d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), replaced)
@@ -87,7 +85,7 @@ func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos i
 
 // convert writes the value to a row of a column and reports whether it fits. If it does, replaced counts its invalid
 // bytes of UTF-8.
-func (d *Decoder) convert(k kind, v *rows.Vector, row int, value []byte) (replaced int, ok bool) {
+func (d *Decoder) convert(m *member, t *tableRows, row int, value []byte) (replaced int, ok bool) {
 	text, lone := value, false
 	switch value[0] {
 	case '"':
@@ -99,10 +97,10 @@ func (d *Decoder) convert(k kind, v *rows.Vector, row int, value []byte) (replac
 	if lone {
 		return 0, false
 	}
-	switch k {
+	v := &t.cols[m.column]
+	switch m.kind {
 	case textColumn:
-		v.Data = append(v.Data, text...)
-		v.End[row] = uint32(len(v.Data))
+		t.setText(m.column, row, text)
 		ok = true
 	case int32Column, int64Column:
 		if !isNumber(text) {
@@ -110,7 +108,7 @@ func (d *Decoder) convert(k kind, v *rows.Vector, row int, value []byte) (replac
 		}
 		var x int64
 		x, ok = parseWhole(text)
-		if k == int64Column && ok {
+		if m.kind == int64Column && ok {
 			v.I64[row] = x
 		} else if ok = ok && x >= math.MinInt32 && x <= math.MaxInt32; ok {
 			v.I32[row] = int32(x)

@@ -1,0 +1,97 @@
+package transform
+
+import (
+	"hash/maphash"
+
+	"example.org/growthexport/internal/rows"
+)
+
+// Text columns are coded until their texts prove to be varied: a text that repeats is held once, and sorting and
+// writing the rows moves its code. What is varied stays so for the decoder's next lists.
+
+// textIndex finds the codes of the texts of a coded column.
+type textIndex struct {
+	// varied means that the column is not worth coding.
+	varied bool
+	seed   maphash.Seed
+	// slots is an open hash table of 2^n slots: the upper half of a slot is a part of the text's hash, the lower half
+	// its code plus one, 0 if free.
+	slots []uint64
+	texts int
+}
+
+const minSlots = 32
+
+// reset makes an empty column coded, unless it is varied. Code 0 is the empty text, and of nulls.
+func (x *textIndex) reset(v *rows.Vector) {
+	if x.varied {
+		return
+	}
+	if x.slots == nil {
+		x.seed = maphash.MakeSeed()
+		x.slots = make([]uint64, minSlots)
+	}
+	x.slots = x.slots[:minSlots]
+	clear(x.slots)
+	v.Coded, x.texts = true, 0
+	x.code(v, nil)
+}
+
+// code returns the code of a text, which it adds if it is new.
+func (x *textIndex) code(v *rows.Vector, text []byte) int32 {
+	hash := maphash.Bytes(x.seed, text)
+	mask := uint64(len(x.slots) - 1)
+	i := hash & mask
+	for x.slots[i] != 0 {
+		if x.slots[i]>>32 == hash>>32 {
+			if code := int32(uint32(x.slots[i])) - 1; string(v.Entry(int(code))) == string(text) {
+				return code
+			}
+		}
+		i = (i + 1) & mask
+	}
+	v.Data = append(v.Data, text...)
+	v.End = append(v.End, uint32(len(v.Data)))
+	x.slots[i] = hash>>32<<32 | uint64(len(v.End))
+	x.texts++
+	if 2*len(v.End) > len(x.slots) {
+		x.grow(v)
+	}
+	return int32(len(v.End) - 1)
+}
+
+func (x *textIndex) grow(v *rows.Vector) {
+	n := 2 * len(x.slots)
+	x.slots = resized(x.slots[:0], n)
+	clear(x.slots)
+	mask := uint64(n - 1)
+	for code := range v.End {
+		hash := maphash.Bytes(x.seed, v.Entry(code))
+		i := hash & mask
+		for x.slots[i] != 0 {
+			i = (i + 1) & mask
+		}
+		x.slots[i] = hash>>32<<32 | uint64(code+1)
+	}
+}
+
+// isVaried reports whether a coded column of n rows has too many texts to be worth it.
+func (x *textIndex) isVaried(n int) bool { return !x.varied && x.texts > 64+n/4 }
+
+// setPlain makes a coded column of n rows plain, for this list and the next ones, unless it has very much text.
+func (x *textIndex) setPlain(v *rows.Vector, n int) {
+	size := 0
+	for row := range n {
+		size += len(v.Text(row))
+	}
+	if size > rows.MaxTextBytes/2 {
+		return
+	}
+	data, ends := make([]byte, 0, size), make([]uint32, 0, n)
+	for row := range n {
+		data = append(data, v.Text(row)...)
+		ends = append(ends, uint32(len(data)))
+	}
+	*v = rows.Vector{Type: v.Type, Present: v.Present, Data: data, End: ends}
+	*x = textIndex{varied: true}
+}
