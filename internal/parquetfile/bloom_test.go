@@ -112,7 +112,7 @@ func TestBloomFilterDependsOnValues(t *testing.T) {
 	}
 	used := NewWriter(io.Discard, everyType(), Options{})
 	bytesOf(used, func(i int) string { return fmt.Sprintf("other %d", i) }, 5000)
-	want := bytesOf(NewWriter(io.Discard, table, Options{}), func(i int) string { return strconv.Itoa(i) }, 1000)
+	want := bytesOf(NewWriter(io.Discard, table, Options{}), strconv.Itoa, 1000)
 	require.Equal(t, want, bytesOf(used, func(i int) string { return strconv.Itoa(999 - i%1000) }, 3000))
 }
 
