@@ -83,6 +83,15 @@ func Unreadable(err error) bool {
 	return errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
 }
 
+// readIfThere reads a document and its version, or returns nil if it is missing.
+func readIfThere[T any](ctx context.Context, store sink.Store, path string) (*T, string, error) {
+	document, version, err := ReadDocument[T](ctx, store, path)
+	if errors.Is(err, sink.ErrNotFound) {
+		return nil, "", nil
+	}
+	return document, version, err
+}
+
 // ReadIfSound reads a document, or returns nil if it is missing or damaged.
 func ReadIfSound[T any](ctx context.Context, store sink.Store, path string) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"errors"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -27,11 +26,8 @@ func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
 
 // ReadHeld reads what Hold wrote. It has no reasons if the run is not held.
 func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
-	held, _, err := ReadDocument[Held](ctx, c, HeldPath(run))
-	if errors.Is(err, sink.ErrNotFound) {
-		return Held{}, nil
-	}
-	if err != nil {
+	held, _, err := readIfThere[Held](ctx, c, HeldPath(run))
+	if held == nil || err != nil {
 		return Held{}, err
 	}
 	return *held, nil

@@ -38,11 +38,8 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 	if path == "" {
 		return nil, nil, nil
 	}
-	pointer, _, err := ReadDocument[Pointer](ctx, c, path)
-	if errors.Is(err, sink.ErrNotFound) {
-		return nil, nil, nil
-	}
-	if err != nil {
+	pointer, _, err := readIfThere[Pointer](ctx, c, path)
+	if pointer == nil || err != nil {
 		return nil, nil, err
 	}
 	manifest, err := c.ReadManifest(ctx, pointer.RunID)
@@ -51,11 +48,8 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 
 // LatestRun returns the manifest of the run that _latest.json names, or nil.
 func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
-	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath)
-	if errors.Is(err, sink.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
+	latest, _, err := readIfThere[Latest](ctx, c, LatestPath)
+	if latest == nil || err != nil {
 		return nil, err
 	}
 	manifest, err := c.ReadManifest(ctx, latest.RunID)

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -33,7 +34,7 @@ func (s *Store) connect(ctx context.Context) error {
 	load := []func(*config.LoadOptions) error{
 		config.WithLogger(logging.Nop{}),
 		config.WithRetryer(func() aws.Retryer {
-			return newRetryer(orDefault(opts.Attempts, defaultAttempts), orDefault(opts.MaxBackoff, defaultMaxBackoff))
+			return newRetryer(cmp.Or(opts.Attempts, defaultAttempts), cmp.Or(opts.MaxBackoff, defaultMaxBackoff))
 		}),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConnsPerHost = maxIdleConnections
@@ -84,7 +85,7 @@ func (s *Store) connect(ctx context.Context) error {
 		if opts.HTTPClient != nil {
 			o.HTTPClient = opts.HTTPClient
 		}
-		o.HTTPClient = &stallClient{next: o.HTTPClient, timeout: orDefault(opts.StallTimeout, defaultStallTimeout)}
+		o.HTTPClient = &stallClient{next: o.HTTPClient, timeout: cmp.Or(opts.StallTimeout, defaultStallTimeout)}
 	})
 	if s.client.Options().Region == "" {
 		return errors.New("no AWS region: set --s3-region or AWS_REGION")
@@ -160,13 +161,5 @@ const (
 
 // shortRetries limits attempts and waits, for checks that a user waits for.
 func (s *Store) shortRetries(o *s3.Options) {
-	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), 10), min(orDefault(s.opts.MaxBackoff, defaultMaxBackoff), time.Second))
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
+	o.Retryer = newRetryer(min(o.Retryer.MaxAttempts(), 10), min(cmp.Or(s.opts.MaxBackoff, defaultMaxBackoff), time.Second))
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +66,5 @@ func (d *draft) scratchError(verb string, err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		err = e.Err // The file's name is gone.
 	}
-	folder := d.store.opts.Scratch
-	if folder == "" {
-		folder = os.TempDir()
-	}
-	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, folder, err)
+	return fmt.Errorf("%s the scratch file of %s in %s: %w", verb, d.Path, cmp.Or(d.store.opts.Scratch, os.TempDir()), err)
 }

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,7 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 	if opts.KMSKeyID != "" && opts.SSE == "" {
 		opts.SSE = "aws:kms"
 	}
-	if opts.Uploads == 0 {
-		opts.Uploads = defaultUploads
-	}
-	s := &Store{opts: opts, bucket: opts.Bucket, uploading: make(chan struct{}, opts.Uploads)}
+	s := &Store{opts: opts, bucket: opts.Bucket, uploading: make(chan struct{}, cmp.Or(opts.Uploads, defaultUploads))}
 	if opts.Prefix != "" {
 		s.prefix = opts.Prefix + "/"
 	}
