@@ -17,6 +17,7 @@
 //	                            limits.go      bounds on what a decoder accepts
 //	                            drift.go       deviations from the declarations
 //	Finish                      order.go       sorts, drops duplicate records
+//	WriteRun ... MergeRuns      runs.go        the same for a list that does not fit in memory
 //
 // The fast path reads values in their usual form only (plain ASCII text, short numbers) and leaves everything else, at
 // the same position, to the slow path. A record with a duplicate member is undone and read again, knowing which members
