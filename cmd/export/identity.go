@@ -64,11 +64,6 @@ func (h identified) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return identified{h.Handler.WithAttrs(attrs), h.who}
 }
 
-// WithGroup keeps the identity, which becomes part of the group.
-func (h identified) WithGroup(name string) slog.Handler {
-	return identified{h.Handler.WithGroup(name), h.who}
-}
-
 // absolute makes the path of a folder absolute; a bucket is returned as it is.
 func absolute(destination string) string {
 	if strings.HasPrefix(destination, "s3://") {

@@ -39,7 +39,7 @@ func TestNothingLeaks(t *testing.T) {
 		{Operation: "test_results", School: schools[1].Bid, Kind: simulator.FaultBody, Body: broken},
 		{Operation: "student_details", School: "", Kind: simulator.FaultStatus, Status: 404, Share: 0.1},
 		{Operation: "school_classes", School: schools[2].Bid, Kind: simulator.FaultBody, Body: `{"x":[],"y":[]}`},
-		{Operation: "educator_school_associations", School: schools[3].Bid, Kind: simulator.FaultRedirect, Location: "http://127.0.0.1:1/x"},
+		{Operation: "educator_school_associations", School: schools[3].Bid, Kind: simulator.FaultStatus, Status: http.StatusFound},
 	}, simulator.TransientFaults(0.05, 100*time.Millisecond)...))
 	var mu sync.Mutex
 	sent := make(map[string]bool)

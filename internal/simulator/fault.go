@@ -33,8 +33,6 @@ const (
 	FaultStallBody FaultKind = "stall_body"
 	// FaultLatency answers correctly after Latency.
 	FaultLatency FaultKind = "latency"
-	// FaultRedirect answers with Status (default 302) and Location.
-	FaultRedirect FaultKind = "redirect"
 )
 
 // FaultListMoves serves test results as if the list had changed since the last page: the first result of the page gets
@@ -70,7 +68,7 @@ type Fault struct {
 	Above int
 
 	Kind FaultKind
-	// Status is used by FaultStatus and FaultRedirect.
+	// Status is used by FaultStatus.
 	Status int
 	// RetryAfter is the header's value; "date+2s" is the date two seconds from now. Empty means no header.
 	RetryAfter string
@@ -78,8 +76,6 @@ type Fault struct {
 	Latency time.Duration
 	// Body is used by FaultBody.
 	Body string
-	// Location is used by FaultRedirect.
-	Location string
 }
 
 // TransientFaults returns every fault that passes when the request is repeated; together they affect the given share of

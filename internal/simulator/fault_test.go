@@ -102,11 +102,6 @@ func TestEachFaultIsSeen(t *testing.T) {
 		"empty string":        {Fault{Kind: FaultEmptyString}, wholeBody(`""`)},
 		"body":                {Fault{Kind: FaultBody, Body: "[]"}, wholeBody("[]")},
 		"garbage":             {Fault{Kind: FaultBody}, wholeBody(`{"unexpected":{"answer":42}}`)},
-		"redirect": {Fault{Kind: FaultRedirect, Location: "https://elsewhere.invalid/"}, func(t *testing.T, got outcome, _ string) {
-			t.Helper()
-			answered(302)(t, got, "")
-			require.Equal(t, "https://elsewhere.invalid/", got.header.Get("Location"))
-		}},
 		"stall ends at its bound": {Fault{Kind: FaultStall, Latency: 20 * time.Millisecond}, func(t *testing.T, got outcome, _ string) {
 			t.Helper()
 			require.Error(t, got.err)

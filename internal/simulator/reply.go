@@ -21,7 +21,6 @@ type reply struct {
 	status      int // 0 without an answer
 	contentType string
 	retryAfter  string
-	location    string
 	body        []byte
 	wait        time.Duration
 	cut         FaultKind // how the answer is cut; empty for a whole one
@@ -72,12 +71,6 @@ func (f *Fault) reply(seed uint64, entry *Request, now time.Time, body []byte) r
 			return reply{status: http.StatusOK, contentType: jsonType, body: []byte(`{"unexpected":{"answer":42}}`)}
 		}
 		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(f.Body)}
-	case FaultRedirect:
-		status := f.Status
-		if status == 0 {
-			status = http.StatusFound
-		}
-		return reply{status: status, contentType: htmlType, location: f.Location}
 	default:
 		style := int(hashText(seed, entry.Path, entry.Query.Encode())%errorBodies) + entry.Try
 		body := errorBody(style%errorBodies, f.Status, http.StatusText(f.Status))
@@ -134,9 +127,6 @@ func (p *reply) send(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", p.contentType)
 	if p.retryAfter != "" {
 		header.Set("Retry-After", p.retryAfter)
-	}
-	if p.location != "" {
-		header.Set("Location", p.location)
 	}
 	if p.status == http.StatusOK {
 		header.Set("ETag", etag(p.body))
