@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"example.org/growthexport/internal/snapshot"
@@ -117,7 +118,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		}
 		var err error
 		if looked == nil {
-			if looked, err = r.fetch.lookUp(ctx, r.settings, r.byName()); err != nil {
+			if looked, err = r.fetch.lookUp(ctx, r.settings); err != nil {
 				return nil, err
 			}
 		}
@@ -148,10 +149,9 @@ func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Dura
 	if r.replaces != nil {
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}
 	}
-	selected := r.byName()
-	needDistricts, needLists := neededLookups(s, selected)
+	needDistricts, needLists := neededLookups(s)
 	for _, declared := range schemas.Datasets() {
-		_, chosen := selected[declared.Name]
+		chosen := slices.Contains(r.scope.Datasets, declared.Name)
 		needed := declared.Name == "schools" || declared.Name == "districts" && needDistricts ||
 			declared.Name == "district_schools" && needLists
 		if !chosen && !needed {

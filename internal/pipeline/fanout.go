@@ -15,14 +15,12 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// fanOut fetches a dataset of one call per student, class, educator or
-// association of the school, whose identifiers come from other lists. A call
-// that is answered 403, or 404 after all attempts, is counted as unavailable;
-// any other failure fails the school's dataset.
+// fanOut fetches a dataset of one call per student, class, educator or association of the school, whose identifiers
+// come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
+// failure fails the school's dataset.
 //
-// The lists are asked for here even if they were, or will be, for their own
-// sake: a few requests beside hundreds, for which no school's identifiers have
-// to be kept until their turn comes.
+// The lists are asked for here even if they were, or will be, for their own sake: a few requests beside hundreds, for
+// which no school's identifiers have to be kept until their turn comes.
 func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school snapshot.School) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.fail(errNoPerspective)
@@ -32,8 +30,7 @@ func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school snap
 	if err != nil || r.ledger.Status != snapshot.StatusOK {
 		return err
 	}
-	// Rows are to be in the order of the calls, so these go in windows, each as
-	// many at once as may be.
+	// Rows are to be in the order of the calls, so these go in windows, each as many at once as may be.
 	for window := range slices.Chunk(calls, f.window) {
 		if err := f.calls(ctx, d, r, window); err != nil || r.ledger.Status != snapshot.StatusOK {
 			return err
@@ -55,7 +52,7 @@ func needsPerspective(d *dataset, all map[string]*dataset) bool {
 // calls makes the calls of a window at once and appends their rows in order.
 func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []transform.Params) error {
 	type answer struct {
-		chain *collector
+		rows  *collector
 		tally reading
 		err   error
 	}
@@ -70,8 +67,8 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			}
 			defer func() { <-f.fanning }()
 			a := &answers[i]
-			a.chain = f.newCollector(d, params, r)
-			a.tally, a.err = f.list(groupCtx, a.chain, params, f.filters)
+			a.rows = f.newCollector(d, params, r)
+			a.tally, a.err = f.list(groupCtx, a.rows, params, f.filters)
 			if unavailable(a.err) {
 				return nil
 			}
@@ -84,12 +81,12 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 		r.ledger.Requests += a.tally.Requests
 		r.ledger.Retries += a.tally.Retries
 		switch {
-		case err != nil || a.chain == nil:
+		case err != nil || a.rows == nil:
 		case a.err != nil:
 			r.ledger.RecordsUnavailable++
 		default:
 			r.ledger.Pages += a.tally.Pages
-			err = r.copyRows(a.chain)
+			err = r.copyRows(a.rows)
 			// The calls of a window did not know of each other's.
 			left := f.limits(r)
 			switch {
@@ -100,8 +97,8 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 				err = f.beyond(d, transform.ErrTooManyChildRows)
 			}
 		}
-		if a.chain != nil {
-			a.chain.release()
+		if a.rows != nil {
+			a.rows.release()
 		}
 	}
 	if err == nil {
@@ -115,15 +112,14 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 	return nil
 }
 
-// unavailable reports whether the service denied access to a record or does not have it: records can disappear between two
-// calls.
+// unavailable reports whether the service denied access to a record or does not have it: records can disappear between
+// two calls.
 func unavailable(err error) bool {
 	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err)
 }
 
-// feed fetches the lists that name what the dataset is to be called for, and
-// returns the calls in the order of their rows. If one of them fails, or is
-// denied, so does the dataset.
+// feed fetches the lists that name what the dataset is to be called for, and returns the calls in the order of their
+// rows. If one of them fails, or is denied, so does the dataset.
 func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapshot.School) ([]transform.Params, error) {
 	type named struct{ perspective, id string }
 	found := make(map[named]bool)

@@ -17,17 +17,16 @@ import (
 type fetcher struct {
 	client   *extract.Client
 	datasets map[string]*dataset
-	// filters are the optional parameters of the run; feedFilters those of
-	// lists that only name what other calls are to be made for.
+	// filters are the optional parameters of the run; feedFilters those of lists that only name what other calls are to be
+	// made for.
 	filters, feedFilters map[string]string
 	asOf                 bool
 	check                *checker
 	maxRecords           int64
 	maxHeldBytes         int
 	scratch              *scratchFolder
-	// window is how many calls of one school's fan-out go at once, and fanning
-	// holds a place for each of all schools', so that lists get their share of
-	// the request slots.
+	// window is how many calls of one school's fan-out are made at once, and fanning how many of all schools', so that lists
+	// get their share of the request slots.
 	window  int
 	fanning chan struct{}
 }
@@ -48,10 +47,11 @@ func schoolCalls(d *dataset, school snapshot.School) []transform.Params {
 	return calls
 }
 
-// fetchCalls makes the calls in order and collects their rows. Rows come in the order of a file if the calls are sorted by the parameters that are keys.
+// fetchCalls makes the calls in order and collects their rows. Rows come in the order of a file if the calls are sorted
+// by the parameters that are keys.
 //
-// A call denied while another one answers leaves the dataset readable, and is
-// counted as unavailable; all denied makes it denied; any failure fails it.
+// A call denied while another one answers leaves the dataset readable, and is counted as unavailable; all denied makes
+// it denied; any failure fails it.
 func (f *fetcher) fetchCalls(
 	ctx context.Context, d *dataset, r *result, calls []transform.Params, filters map[string]string,
 ) error {
@@ -95,8 +95,8 @@ const maxEmptyPages = 1000
 // reading is what reading a list took.
 type reading struct {
 	extract.Tally
-	// oddPages counts the pages before the last that do not hold resultsPerPage
-	// records. Only pages of test results are expected to.
+	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results are
+	// expected to.
 	oddPages int64
 }
 
@@ -135,8 +135,8 @@ func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
 	return page, err
 }
 
-// endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was denied,
-// the service is down, or a scratch file cannot be used.
+// endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was
+// denied, the service is down, or a scratch file cannot be used.
 func endsRun(ctx context.Context, err error) bool {
 	_, isScratch := errors.AsType[scratchError](err)
 	return ctx.Err() != nil || isScratch || extract.EndsRun(err)
@@ -175,4 +175,10 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 		return fmt.Errorf("%w: no real list has them, so the answer is not taken", transform.ErrNearlyEmpty)
 	}
 	return err
+}
+
+func (f *fetcher) newCollector(d *dataset, params transform.Params, r *result) *collector {
+	c := &collector{Decoder: d.newDecoder(params), dataset: d, maxBytes: f.maxHeldBytes, scratch: &scratch{folder: f.scratch}}
+	c.SetLimits(f.limits(r))
+	return c
 }

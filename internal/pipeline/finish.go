@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -49,11 +48,6 @@ func (st stuckRuns) of(run string) *snapshot.StuckError {
 		}
 	}
 	return nil
-}
-
-// without returns the stuck publishings of other runs.
-func (st stuckRuns) without(run string) stuckRuns {
-	return slices.DeleteFunc(slices.Clone(st), func(s *snapshot.StuckError) bool { return s.Run == run })
 }
 
 // checkNotBlocked returns why a run cannot be published before a stuck one is finished or abandoned; nil if it can.

@@ -13,42 +13,36 @@ import (
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
-// lookups are what is fetched before any school: the school list, the
-// districts and their school lists, as far as the run needs them.
+// lookups are what is fetched before any school: the school list, the districts and their school lists, as far as the
+// run needs them.
 type lookups struct {
-	results map[string]*result
-	// schools are those of 4.1 in the order received, the ones without a bid
-	// and those listed twice included.
-	schools []snapshot.School
-	// districts are the bids of 4.2, sorted.
-	districts []string
-	// namedBy are, by school, the districts of 4.2 whose list 4.3 names it.
-	namedBy map[string][]string
-	ledger  map[string][]snapshot.LedgerRow
+	results   map[string]*result
+	schools   []snapshot.School   // of 4.1 in the order received, including those without a bid and those listed twice
+	districts []string            // bids of 4.2, sorted
+	namedBy   map[string][]string // by school, the districts of 4.2 whose list (4.3) names it
+	ledger    map[string][]snapshot.LedgerRow
 }
 
 // ErrNoSchools says that the service answered with an empty school list.
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
 	" or the service is not itself; nothing was published")
 
-// neededLookups reports which lookups the run has to fetch.
-func neededLookups(s *Settings, selected map[string]*dataset) (districts, districtSchools bool) {
-	enrollment := false
-	for _, d := range selected {
-		enrollment = enrollment || d.TakesPerspective()
-	}
-	forPerspectives := enrollment && s.Perspectives == AllPerspectives
-	_, listsSelected := selected["district_schools"]
-	districtSchools = listsSelected || forPerspectives
-	_, districtsSelected := selected["districts"]
-	return districtsSelected || districtSchools, districtSchools
+// neededLookups reports which lookups the run has to fetch besides the school list.
+func neededLookups(s *Settings) (districts, districtSchools bool) {
+	selected, _ := s.split()
+	enrollment := slices.ContainsFunc(selected, func(name string) bool {
+		d, _ := schemas.Find(name)
+		return d.TakesPerspective()
+	})
+	districtSchools = slices.Contains(selected, "district_schools") || enrollment && s.Perspectives == AllPerspectives
+	return districtSchools || slices.Contains(selected, "districts"), districtSchools
 }
 
-// lookUp fetches the lookups. A failure of any of them fails the run; a denial
-// of 4.2 or 4.3 denies that dataset alone.
-func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*dataset) (*lookups, error) {
+// lookUp fetches the lookups. A failure of any of them fails the run; a denial of 4.2 or 4.3 denies that dataset alone.
+func (f *fetcher) lookUp(ctx context.Context, s *Settings) (*lookups, error) {
 	l := &lookups{results: make(map[string]*result), namedBy: make(map[string][]string), ledger: make(map[string][]snapshot.LedgerRow)}
 
 	schools, err := f.lookUpOnce(ctx, f.datasets["schools"], l)
@@ -76,7 +70,7 @@ func (f *fetcher) lookUp(ctx context.Context, s *Settings, selected map[string]*
 		return nil, err
 	}
 
-	needDistricts, needLists := neededLookups(s, selected)
+	needDistricts, needLists := neededLookups(s)
 	if !needDistricts {
 		return l, nil
 	}
@@ -114,8 +108,7 @@ func (f *fetcher) lookUpOnce(ctx context.Context, d *dataset, l *lookups) (*resu
 	return r, nil
 }
 
-// lookUpLists fetches 4.3 for every district of 4.2, in the order of their
-// bids, which is the order of the file.
+// lookUpLists fetches 4.3 for every district of 4.2, in the order of their bids, which is the order of the file.
 func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error {
 	all := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, Status: snapshot.StatusOK}}
 	if denied := l.results["districts"].ledger; denied.Status == snapshot.StatusDenied {
@@ -158,8 +151,8 @@ func (f *fetcher) lookUpLists(ctx context.Context, d *dataset, l *lookups) error
 	return nil
 }
 
-// setPerspectives records through which districts each school's enrollment is
-// read: those whose list names it, and its own.
+// setPerspectives records through which districts each school's enrollment is read: those whose list names it, and its
+// own.
 func (l *lookups) setPerspectives(plan *snapshot.Plan, s *Settings) {
 	for i := range plan.Schools {
 		school := &plan.Schools[i]

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,33 +19,22 @@ import (
 // exportRun is one command's work on one run.
 type exportRun struct {
 	Deps
-	settings *Settings
-	scope    snapshot.Scope
-	mark     string
-	// now is when the command began: the time of the plan, if it makes one. What is modified from then on is another
-	// run's.
-	now time.Time
-	// date is the snapshot's, if this command begins the run.
-	date string
-	// replaces is the published run of the date that this one replaces; nil if there is none.
-	replaces *snapshot.Manifest
-	// pinned are the optional parameters that its plan will pin.
-	pinned map[string]string
-	plan   *snapshot.Plan
-	// restarts is set if the run that is there is to be dropped first.
-	restarts bool
-	// looked is nil where this process found the plan made.
-	looked *lookups
-	// datasets are those compiled, by name; selected those to be exported, in the order declared.
-	datasets map[string]*dataset
-	selected []*dataset
-	pool     pool
-	fetch    *fetcher
-	// stagedStudents are what an earlier process has staged, by bucket.
-	stagedStudents map[int]*stagedStudents
-	// logged holds each outcomeOfSchool that the log has named.
-	logged  sync.Map
-	summary *Summary
+	settings       *Settings
+	scope          snapshot.Scope
+	mark           string             // the fingerprint of the settings
+	now            time.Time          // when the command began: the time of the plan, if it makes one
+	date           string             // the snapshot date, if this command begins the run
+	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
+	pinned         map[string]string  // the optional parameters that its plan will pin
+	plan           *snapshot.Plan
+	restarts       bool                // the run that is there is to be removed first
+	looked         *lookups            // nil if this process has not made the plan
+	datasets       map[string]*dataset // all, by name
+	pool           pool
+	fetch          *fetcher
+	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
+	logged         sync.Map                // each outcomeOfSchool that was logged
+	summary        *Summary
 }
 
 // prepareRun finds the run and checks that it may be taken, before any request.
@@ -85,9 +73,6 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 			return nil, found, err
 		}
 		r.datasets[d.Name] = d
-		if slices.Contains(r.scope.Datasets, d.Name) {
-			r.selected = append(r.selected, d)
-		}
 	}
 	r.fetch = &fetcher{
 		client: deps.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
@@ -95,14 +80,6 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
 	return r, found, nil
-}
-
-func (r *exportRun) byName() map[string]*dataset {
-	selected := make(map[string]*dataset, len(r.selected))
-	for _, d := range r.selected {
-		selected[d.Name] = d
-	}
-	return selected
 }
 
 // checkResumable checks that a run that has begun belongs to this command, and that nothing published since prevents it

@@ -204,14 +204,14 @@ func (c committing) Commit(ctx context.Context, run string, file sink.File) erro
 }
 
 // addSchool counts a finished dataset of a school.
-func (m *Progress) addSchool(r *result, took time.Duration) {
+func (m *Progress) addSchool(l *snapshot.LedgerRow, took time.Duration) {
 	m.schoolsDone.Add(1)
 	m.activity.School(activity.SchoolTime{
-		School: r.ledger.SchoolBid, Dataset: r.ledger.Dataset, Seconds: took.Seconds(),
-		Requests: r.ledger.Requests, Retries: r.ledger.Retries,
+		School: l.SchoolBid, Dataset: l.Dataset, Seconds: took.Seconds(),
+		Requests: l.Requests, Retries: l.Retries,
 	})
-	m.currentDataset.Store(r.ledger.Dataset)
-	switch r.ledger.Status {
+	m.currentDataset.Store(l.Dataset)
+	switch l.Status {
 	case snapshot.StatusFailed:
 		m.failed.Add(1)
 	case snapshot.StatusDenied:

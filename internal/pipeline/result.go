@@ -1,26 +1,26 @@
 package pipeline
 
 import (
+	"bufio"
+
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
 )
 
-// result is what became of one school's dataset: all of its rows, or none and
-// why.
+// result is the outcome of one school's dataset: all of its rows, or none and why.
 type result struct {
-	ledger snapshot.LedgerRow
-	drift  snapshot.DriftSums
-	// childRows counts the child rows of the records received.
-	childRows int64
-	// checks are the counts of the checks that were made of the school; oddPages
-	// feeds one of them. terms and sessions are compared over the whole run.
+	ledger    snapshot.LedgerRow
+	drift     snapshot.DriftSums
+	childRows int64 // of the records received
+	// checks are the counts of the checks that were made of the school; oddPages feeds one of them. terms and sessions are
+	// compared over the whole run.
 	checks   snapshot.CheckCounts
 	oddPages int64
 	terms    snapshot.TermCounts
 	sessions []string
-	// firstRepeated is the number of pairs of student and subject with several
-	// results in a first reading, because of which the list was read again.
+	// firstRepeated is the number of pairs of student and subject with several results in a first reading, because of
+	// which the list was read again.
 	firstRepeated int64
 	// parts are the rows, in the order of the file.
 	parts []part
@@ -60,8 +60,7 @@ func (r *result) merge(other *result) {
 	r.parts = append(r.parts, other.parts...)
 }
 
-// texts returns a text column of one of the result's tables, nulls as empty
-// texts; nil if there is no such column.
+// texts returns a text column of one of the result's tables, nulls as empty texts; nil if there is no such column.
 func (r *result) texts(table int, column string) ([]string, error) {
 	var values []string
 	err := r.each(func(tables []*rows.Batch) error {
@@ -101,8 +100,8 @@ func (r *result) releaseCollectors() {
 	r.collectors = nil
 }
 
-// drop releases the rows, so that none of a school that is not whole is
-// written, and takes back what was counted of them.
+// drop releases the rows, so that none of a school that is not whole is written, and takes back what was counted of
+// them.
 func (r *result) drop() {
 	r.release()
 	r.drift, r.childRows = snapshot.DriftSums{}, 0
@@ -113,4 +112,122 @@ func (r *result) drop() {
 
 func (r *result) fail(err error) {
 	r.ledger.Status, r.ledger.Error = snapshot.StatusFailed, err.Error()
+}
+
+// addRows adds the rows of a chain and takes over the collector.
+func (r *result) addRows(c *collector) error {
+	if len(c.runs) > 0 {
+		defer c.release()
+		return r.addRuns(c)
+	}
+	done := c.Finish()
+	r.collectors = append(r.collectors, c)
+	r.parts = append(r.parts, part{tables: done.Tables})
+	r.count(c, &done, done.Tables[0].Len())
+	return r.limitMemory(c)
+}
+
+// copyRows adds the rows of a chain that holds few, of which there are many.
+func (r *result) copyRows(c *collector) error {
+	if len(c.runs) > 0 {
+		return r.addRuns(c)
+	}
+	done := c.Finish()
+	last := len(r.parts) - 1
+	if last < 0 || r.parts[last].tables == nil {
+		r.parts = append(r.parts, part{})
+		last++
+		for _, b := range done.Tables {
+			r.parts[last].tables = append(r.parts[last].tables, rows.New(b.Table))
+		}
+	}
+	for i, b := range done.Tables {
+		r.parts[last].tables[i].AppendRows(b, 0, b.Len())
+	}
+	r.count(c, &done, done.Tables[0].Len())
+	return r.limitMemory(c)
+}
+
+// addRuns adds the rows of a chain that are in runs.
+func (r *result) addRuns(c *collector) error {
+	s := r.scratchIn(c.scratch.folder)
+	n := 0
+	done, err := c.merge(func(tables []*rows.Batch) error {
+		p, err := storePart(tables, s)
+		if err == nil {
+			r.parts = append(r.parts, p)
+			n += tables[0].Len()
+		}
+		return err
+	})
+	if err == nil {
+		r.count(c, &done, n)
+	}
+	return err
+}
+
+// limitMemory moves the rows to a scratch file if they take too much memory.
+func (r *result) limitMemory(c *collector) error {
+	size := 0
+	for _, p := range r.parts {
+		for _, b := range p.tables {
+			size += b.Size()
+		}
+	}
+	if size <= c.maxBytes {
+		return nil
+	}
+	return r.spill(r.scratchIn(c.scratch.folder))
+}
+
+// scratchIn returns the scratch file of a result that does not fit in memory.
+func (r *result) scratchIn(folder *scratchFolder) *scratch {
+	if r.scratch == nil {
+		r.scratch = &scratch{folder: folder}
+	}
+	return r.scratch
+}
+
+// spill moves the rows to a scratch file.
+func (r *result) spill(s *scratch) error {
+	for i := range r.parts {
+		if r.parts[i].tables == nil {
+			continue
+		}
+		stored, err := storePart(r.parts[i].tables, s)
+		if err != nil {
+			return err
+		}
+		r.parts[i] = stored
+	}
+	r.releaseCollectors()
+	return nil
+}
+
+// each passes the rows to use, part by part, in the order of the file. They are valid until use returns.
+func (r *result) each(use func(tables []*rows.Batch) error) error {
+	var from *bufio.Reader
+	var read []*rows.Batch
+	for _, p := range r.parts {
+		tables := p.tables
+		if tables == nil {
+			if read == nil {
+				from = bufio.NewReaderSize(nil, 1<<16)
+				for _, table := range p.of {
+					read = append(read, rows.New(table))
+				}
+			}
+			from.Reset(p.stored.reader())
+			for _, b := range read {
+				if _, err := b.ReadFrom(from); err != nil {
+					return p.stored.in.readError(err)
+				}
+			}
+			tables = read
+		}
+		if err := use(tables); err != nil {
+			return err
+		}
+	}
+	return nil
 }

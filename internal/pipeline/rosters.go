@@ -50,9 +50,8 @@ func countUnknown(results *rows.Batch, known hashSet, seed maphash.Seed) int64 {
 	return n
 }
 
-// rosters hand the students of each school of a bucket from the goroutine that
-// reads them to the one that reads the school's results, which waits for them.
-// A nil roster means that the students could not be read. There is room for one
+// rosters hand the students of each school of a bucket from the goroutine that reads them to the one that reads the
+// school's results, which waits for them. A nil roster means that the students could not be read. There is room for one
 // roster per school, so that sending never blocks.
 type rosters []chan roster
 

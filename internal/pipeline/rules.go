@@ -14,17 +14,15 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// The functions of this file count where the rows of one school break the
-// service's own rules. A null or an empty identifier does not break a rule:
-// there is nothing to compare. Identifiers are text, so sets of students are
-// kept as 64-bit hashes, with a seed that only this process knows.
+// The functions of this file count where the rows of one school break the service's own rules. A null or an empty
+// identifier does not break a rule: there is nothing to compare. Identifiers are text, so sets of students are kept as
+// 64-bit hashes, with a seed that only this process knows.
 
-// resultsPerPage is the number of results in a page of 4.6 that is not the last
-// (specification, "Limits").
+// resultsPerPage is the number of results in a page of 4.6 that is not the last (specification, "Limits").
 const resultsPerPage = 1000
 
-// yearBefore returns 00:00 UTC of the same day one year before a date, in
-// microseconds since 1970. Of 29 February that day is 28 February.
+// yearBefore returns 00:00 UTC of the same day one year before a date, in microseconds since 1970. Of 29 February that
+// day is 28 February.
 func yearBefore(date string) (int64, error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -109,8 +107,7 @@ func (s *repeatedSubjects) eachPair(results *rows.Batch, use func(hash uint64, s
 	}
 }
 
-// countOlder counts the results whose administration ended, or started if it
-// has no end, before a moment.
+// countOlder counts the results whose administration ended, or started if it has no end, before a moment.
 func countOlder(results *rows.Batch, moment int64) int64 {
 	var n int64
 	cols := columns(results, "administration_end_date_time", "administration_start_date_time")
@@ -126,8 +123,8 @@ func countOlder(results *rows.Batch, moment int64) int64 {
 	return n
 }
 
-// countDisordered counts the rows in which the values of the columns, which
-// should ascend, descend from one to the next.
+// countDisordered counts the rows in which the values of the columns, which should ascend, descend from one to the
+// next.
 func countDisordered(results *rows.Batch, names ...string) int64 {
 	var n int64
 	cols := columns(results, names...)
@@ -144,20 +141,19 @@ func countDisordered(results *rows.Batch, names ...string) int64 {
 	return n
 }
 
-// Bounds on what one school adds to a checkpoint. No district has that many terms,
-// so anything beyond them is made up by the service.
+// Bounds on what one school adds to a checkpoint. No district has that many terms, so anything beyond them is made up
+// by the service.
 const (
 	maxTerms    = 1000
 	maxSessions = 10_000
 )
 
-// otherTerms is the entry of results whose term is beyond maxTerms. It is not
-// the hash of any term, so they count as unknown.
+// otherTerms is the entry of results whose term is beyond maxTerms. It is not the hash of any term, so they count as
+// unknown.
 const otherTerms = "others"
 
-// termCounter counts the results of a school by the school they belong to, which
-// is the school itself unless they say otherwise, and by their term. Those of
-// schools that are not in the run are left out.
+// termCounter counts the results of a school by the school they belong to, which is the school itself unless they say
+// otherwise, and by their term. Those of schools that are not in the run are left out.
 type termCounter struct {
 	school   string
 	inRun    map[string]bool
@@ -231,8 +227,8 @@ func addSessions(found map[string]bool, sessions *rows.Batch) {
 	}
 }
 
-// hashTerm hashes the identifier of a term for a checkpoint, which must not hold
-// values of records, nor grow with their length.
+// hashTerm hashes the identifier of a term for a checkpoint, which must not hold values of records, nor grow with their
+// length.
 func hashTerm(bid string) string {
 	sum := sha256.Sum256([]byte(bid))
 	return hex.EncodeToString(sum[:8])
@@ -245,18 +241,13 @@ const (
 	yearsDataset    = "academic_years"
 )
 
-// checker checks the service's own rules for each school while its rows are in
-// memory. The counts go to the checkpoint of test_results, and from there to the
-// manifest.
+// checker checks the service's own rules for each school while its rows are in memory. The counts go to the checkpoint
+// of test_results, and from there to the manifest.
 type checker struct {
-	// oldest is the time before which a result is older than a year.
-	oldest int64
-	// students and terms report whether the run has the datasets that results
-	// are compared with.
-	students, terms bool
-	// schools are the run's.
-	schools map[string]bool
-	seed    maphash.Seed
+	oldest          int64           // results from before it are older than a year
+	students, terms bool            // whether the run has the datasets that results are compared with
+	schools         map[string]bool // of the run
+	seed            maphash.Seed
 }
 
 func newChecker(plan *snapshot.Plan) (*checker, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
@@ -32,7 +33,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 		return nil, err
 	}
 	if r.restarts {
-		stuck = stuck.without(found.id)
+		stuck = slices.DeleteFunc(stuck, func(s *snapshot.StuckError) bool { return s.Run == found.id })
 	}
 	if err := stuck.checkNotBlocked(&deps, found.id, s.kind(), found.date(r.date)); err != nil {
 		return nil, err
@@ -76,8 +77,8 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 // checkFolders checks before any request that the files of the run can be made visible where they belong.
 func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	var paths []string
-	for _, d := range r.selected {
-		for _, table := range d.Tables {
+	for _, name := range r.scope.Datasets {
+		for _, table := range r.datasets[name].Tables {
 			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")
 		}
 	}
@@ -160,7 +161,7 @@ func (r *exportRun) warnOfPurged(ctx context.Context) error {
 
 // beginPlan fetches the lookups and pins the plan, or follows the one that another shard was quicker to write.
 func (r *exportRun) beginPlan(ctx context.Context, id string) error {
-	looked, err := r.fetch.lookUp(ctx, r.settings, r.byName())
+	looked, err := r.fetch.lookUp(ctx, r.settings)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// school fetches a school's dataset through every call chain that it needs.
-// Only an error that ends the whole run is returned; what concerns this school
-// alone is in the result's ledger row.
+// school fetches a school's dataset through every call chain that it needs. Only an error that ends the whole run is
+// returned; what concerns this school alone is in the result's ledger row.
 func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School) (*result, error) {
 	r := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
 	if d.Per != schemas.PerSchool {
@@ -28,11 +27,10 @@ func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School
 	return r, f.fetchCalls(ctx, d, r, calls, f.filters)
 }
 
-// results reads the test results of a school. The service returns at most one
-// result per student and subject: several mean that the list moved while its
-// pages were read, so that results may be missing too. The list is then read
-// once more, and only the second reading counts: if it fails, so does the
-// school, because the first is known to be unreliable.
+// results reads the test results of a school. The service returns at most one result per student and subject: several
+// mean that the list moved while its pages were read, so that results may be missing too. The list is then read once
+// more, and only the second reading counts: if it fails, so does the school, because the first is known to be
+// unreliable.
 func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []transform.Params) error {
 	repeated, err := f.readResults(ctx, d, r, calls)
 	if err != nil || repeated == 0 {
@@ -44,8 +42,8 @@ func (f *fetcher) results(ctx context.Context, d *dataset, r *result, calls []tr
 	return err
 }
 
-// readResults reads the list once and makes the checks that need no other list.
-// It returns the count of one_result_per_subject.
+// readResults reads the list once and makes the checks that need no other list. It returns the count of
+// one_result_per_subject.
 func (f *fetcher) readResults(ctx context.Context, d *dataset, r *result, calls []transform.Params) (repeated int64, err error) {
 	if err := f.fetchCalls(ctx, d, r, calls, f.filters); err != nil || r.ledger.Status != snapshot.StatusOK {
 		return 0, err

@@ -26,9 +26,9 @@ func (f *scratchFolder) close() error {
 	return errors.Join(f.errs...)
 }
 
-// scratch is an unnamed file for rows that do not fit in memory. It holds student data, so it is removed from its folder
-// as soon as it is open: however the process ends, nothing is left behind. It is open while it holds a section. It is
-// used by one goroutine at a time.
+// scratch is an unnamed file for rows that do not fit in memory. It holds student data, so it is removed from its
+// folder as soon as it is open: however the process ends, nothing is left behind. It is open while it holds a section.
+// It is used by one goroutine at a time.
 type scratch struct {
 	folder *scratchFolder
 

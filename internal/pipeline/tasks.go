@@ -120,7 +120,7 @@ func (r *exportRun) fetchSchool(ctx context.Context, t *task, i int) error {
 		return err
 	}
 	end(SpanEnd{Ledger: &result.ledger})
-	r.Progress.addSchool(result, time.Since(began))
+	r.Progress.addSchool(&result.ledger, time.Since(began))
 	r.logResult(ctx, &t.schools[i], result)
 	if err := t.order.deliver(ctx, i, result); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot
 			continue
 		}
 		if r.looked == nil {
-			looked, err := r.fetch.lookUp(ctx, r.settings, r.byName())
+			looked, err := r.fetch.lookUp(ctx, r.settings)
 			if err != nil {
 				return err
 			}
