@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// maxWaitingBytes bounds the memory of the finished schools of all tasks that wait to be written. Beyond it they wait in
-// scratch files.
+// maxWaitingBytes bounds the memory of the finished schools of all tasks that wait to be written. Beyond it they wait
+// in scratch files.
 const maxWaitingBytes = 8 << 20
 
-// reorderBuffer puts the results of a task's schools, which finish in any order, in the order of the schools. One goroutine
-// calls writeInOrder; those that fetch schools call deliver.
+// reorderBuffer puts the results of a task's schools, which finish in any order, in the order of the schools. One
+// goroutine calls writeInOrder; those that fetch schools call deliver.
 type reorderBuffer struct {
 	memory  *semaphore.Weighted // shared by the tasks of a run
 	arrived chan *arrival       // with room for every school of the task
@@ -45,9 +45,9 @@ func (b *reorderBuffer) deliver(ctx context.Context, school int, r *result) erro
 	return await(ctx, settled)
 }
 
-// writeInOrder calls write with the result of every school, in order, from its turn on (nil means at once). While it waits,
-// holding up those that arrive would leave request slots idle: those without memory are passed to spill. After an error or a
-// cancellation, memory that is held is not released.
+// writeInOrder calls write with the result of every school, in order, from its turn on (nil means at once). While it
+// waits, holding up those that arrive would leave request slots idle: those without memory are passed to spill. After
+// an error or a cancellation, memory that is held is not released.
 func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*result) error) error {
 	waiting := make(map[int]*arrival)
 	var oversized []*arrival // those of waiting without memory, and perhaps some that are written

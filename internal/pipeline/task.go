@@ -34,10 +34,10 @@ type task struct {
 	closed chan struct{}
 
 	// The fields below belong to the goroutine that writes the task.
-	scratch *scratch
-	files   []*snapshot.TableFile
-	journal snapshot.Checkpoint
-	drift   snapshot.DriftSums
+	scratch    *scratch
+	files      []*snapshot.TableFile
+	checkpoint snapshot.Checkpoint
+	drift      snapshot.DriftSums
 	// sessions are the enrollment sessions of all schools so far.
 	sessions map[string]bool
 }
@@ -45,7 +45,7 @@ type task struct {
 func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, folder *scratchFolder) *task {
 	t := &task{
 		dataset: d, bucket: bucket, schools: schools, scratch: &scratch{folder: folder}, staged: make(chan struct{}), closed: make(chan struct{}),
-		journal: snapshot.Checkpoint{
+		checkpoint: snapshot.Checkpoint{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
 			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
 		},
@@ -79,7 +79,7 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 	if err != nil {
 		return err
 	}
-	t.journal.Ledger = append(t.journal.Ledger, r.ledger)
+	t.checkpoint.Ledger = append(t.checkpoint.Ledger, r.ledger)
 	for _, d := range r.drift.List() {
 		t.drift.Add(d)
 	}
@@ -90,8 +90,8 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 
 // addChecks adds the check counts of a school.
 func (t *task) addChecks(r *result) {
-	t.journal.Checks.Add(r.checks)
-	t.journal.Terms.Merge(r.terms)
+	t.checkpoint.Checks.Add(r.checks)
+	t.checkpoint.Terms.Merge(r.terms)
 	for _, session := range r.sessions {
 		t.sessions[session] = true
 	}
@@ -127,13 +127,13 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 		if err != nil {
 			return fmt.Errorf("stage table %s: %w", t.dataset.Tables[i].Name, err)
 		}
-		t.journal.Files[t.dataset.Tables[i].Name] = staged
+		t.checkpoint.Files[t.dataset.Tables[i].Name] = staged
 	}
-	t.journal.Drift = t.drift.List()
-	t.journal.Sessions = slices.Sorted(maps.Keys(t.sessions))
-	err := w.writeCheckpoint(ctx, &t.journal)
+	t.checkpoint.Drift = t.drift.List()
+	t.checkpoint.Sessions = slices.Sorted(maps.Keys(t.sessions))
+	err := w.writeCheckpoint(ctx, &t.checkpoint)
 	// The run keeps its tasks to the end, so they release what they held.
-	t.order, t.files, t.journal, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
+	t.order, t.files, t.checkpoint, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return err
 }
 
@@ -165,7 +165,7 @@ func (w *writer) writeCheckpoint(ctx context.Context, j *snapshot.Checkpoint) er
 	j.StagedAt = w.now().UTC()
 	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
 		w.progress.returnCounts(counts)
-		return fmt.Errorf("write the journal of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
+		return fmt.Errorf("write the checkpoint of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		index int
 	}
 	schools := make(chan school)
-	// A decoder uses a request slot or a processor, so this many schools keep both busy; it takes three schools, each with two
-	// lists at once, to distinguish a failing service from two bad schools.
+	// A decoder uses a request slot or a processor, so this many schools keep both busy; it takes three schools, each with
+	// two lists at once, to distinguish a failing service from two bad schools.
 	for range max(6, r.settings.Concurrency+runtime.GOMAXPROCS(0)) {
 		group.Go(func() error {
 			for s := range schools {
@@ -142,7 +142,7 @@ func (r *exportRun) writeTask(ctx context.Context, w *writer, t *task) error {
 
 // stage stages a task that is written.
 func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
-	files := t.journal.Files // the task releases its checkpoint
+	files := t.checkpoint.Files // the task releases its checkpoint
 	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
 	err := t.stage(within, w)
 	end(SpanEnd{Err: err, Files: files})
@@ -166,8 +166,8 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	}
 	var todo []snapshot.Task
 	for _, u := range r.plan.Tasks() {
-		// The number of shards is this command's: another number than the plan
-		// was made with divides what is left in another way.
+		// The number of shards is this command's: another number than the plan was made with divides what is left in another
+		// way.
 		if u.Shard(r.settings.Shards) != r.settings.Shard {
 			continue
 		}
@@ -206,7 +206,7 @@ func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot
 func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset) error {
 	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.fetch.scratch)
 	err := t.append(ctx, w, r.looked.results[d.Name])
-	t.journal.Ledger = r.looked.ledger[d.Name]
+	t.checkpoint.Ledger = r.looked.ledger[d.Name]
 	if err == nil {
 		err = r.stage(ctx, w, t)
 	}
@@ -216,9 +216,8 @@ func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset) erro
 	return nil
 }
 
-// logResult logs how a school's dataset ended. The first failure and the first
-// denial of a school are logged at the normal level, its others at debug level:
-// the ledger lists them all.
+// logResult logs how a school's dataset ended. The first failure and the first denial of a school are logged at the
+// normal level, its others at debug level: the ledger lists them all.
 func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *result) {
 	l := &result.ledger
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
@@ -247,8 +246,7 @@ func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, resu
 	}
 }
 
-// outcomeOfSchool is something that happens to a school, in one dataset or in
-// several.
+// outcomeOfSchool is something that happens to a school, in one dataset or in several.
 type outcomeOfSchool struct {
 	bid    string
 	status snapshot.Status
@@ -262,13 +260,13 @@ func unfiltered(filters map[string]string) map[string]string {
 }
 
 // noteStaged records the students that an earlier process has staged.
-func (r *exportRun) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
+func (r *exportRun) noteStaged(u snapshot.Task, checkpoint *snapshot.Checkpoint) {
 	if u.Dataset != studentsDataset {
 		return
 	}
-	s := &stagedStudents{file: journal.Files[studentsDataset], ok: make(map[string]bool)}
-	for i := range journal.Ledger {
-		if row := &journal.Ledger[i]; row.Status == snapshot.StatusOK {
+	s := &stagedStudents{file: checkpoint.Files[studentsDataset], ok: make(map[string]bool)}
+	for i := range checkpoint.Ledger {
+		if row := &checkpoint.Ledger[i]; row.Status == snapshot.StatusOK {
 			s.ok[row.SchoolBid] = true
 		}
 	}
@@ -278,9 +276,8 @@ func (r *exportRun) noteStaged(u snapshot.Task, journal *snapshot.Checkpoint) {
 	r.stagedStudents[u.Bucket] = s
 }
 
-// crossCheck compares the results of the i-th school of a task with the school's
-// students, and records the enrollment sessions of its academic years. The
-// result must still hold its rows.
+// crossCheck compares the results of the i-th school of a task with the school's students, and records the enrollment
+// sessions of its academic years. The result must still hold its rows.
 func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result) error {
 	ok := read.ledger.Status == snapshot.StatusOK
 	check := r.fetch.check
@@ -331,8 +328,7 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result
 	return nil
 }
 
-// rosterOf returns the students of a school whose results were read, or nil if
-// the run does not have them.
+// rosterOf returns the students of a school whose results were read, or nil if the run does not have them.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
 	if t.rosters != nil {
 		select {
@@ -348,15 +344,15 @@ func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (roster, error
 	}
 	students, err := earlier.rosters(ctx, r.Catalog, r.plan.RunID, r.fetch.check.seed)
 	if err != nil {
-		// A staged upload on S3 cannot be read back. The check is then not made for
-		// these schools: what is staged is not requested again for it.
+		// A staged upload on S3 cannot be read back. The check is then not made for these schools: what is staged is not
+		// requested again for it.
 		return nil, ctx.Err()
 	}
 	return append(roster{}, students[t.schools[i].Bid]...), nil
 }
 
-// inOrder calls do for every school of every task in the order in which they are to be fetched: task by task, except that the
-// students of a school come with its results, so that there are no more rosters than schools being read.
+// inOrder calls do for every school of every task in the order in which they are to be fetched: task by task, except
+// that the students of a school come with its results, so that there are no more rosters than schools being read.
 func inOrder(tasks []*task, do func(t *task, i int)) {
 	partners := make(map[int]*task)
 	for _, t := range tasks {
