@@ -43,7 +43,7 @@ func passes(t *testing.T, filter parquet.BloomFilter, value string) bool {
 	return ok
 }
 
-// TestBloomFilter: a filter passes every value of its row group and few others, and is no larger than that takes,
+// TestBloomFilter: a filter passes every value of its row group and few others, and is not larger than that takes,
 // whether the values are coded by a dictionary, directly, or both.
 func TestBloomFilter(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ type Vector struct {
 	// AppendRow append to such a vector.
 	Coded bool
 	Code  []int32
-	// Shared means that Data and End are those of another vector. Nothing is appended to such a vector.
+	// Shared means that another vector owns Data and End. Nothing is appended to such a vector.
 	Shared bool
 	// recoded is, by the codes of a source of AppendRows, the vector's own code plus one, or 0.
 	recoded []int32

@@ -27,7 +27,7 @@ const (
 	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the pages, of which a few kilobytes on the
 	// wire can be many megabytes. A record without any member takes a row like all others; an honest record is larger
 	// than the empty row it needs.
-	minRowBytes        = 1 << 20
+	minRowBytes        = 4 << 20
 	maxRowBytesPerByte = 4
 )
 
