@@ -177,7 +177,7 @@ func TestDBT(t *testing.T) {
             data_tests: [not_null]
 `
 	got := dbt([]*schemas.Table{odd()})
-	require.Contains(t, string(got), want)
+	require.Contains(t, got, want)
 	// Only the header has dbt expressions.
 	require.NotContains(t, dbt(schemas.Tables())[len(dbtHeader):], "{{")
 	require.NotContains(t, dbt(schemas.Tables())[len(dbtHeader):], "{%")
