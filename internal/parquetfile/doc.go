@@ -40,7 +40,7 @@
 //
 // All of this depends on the sequence of rows alone, not on how it was split over calls of Append or on what a Writer
 // wrote before. The bytes do depend on the version of the zstd library. If the test that pins them fails, the new bytes
-// need a new CreatedBy.
+// need a new CreatedBy, unless no release has written files of this version.
 //
 // A Writer collects rows in one raw page. A full page is encoded and compressed column by column, and the compressed
 // pages are kept until their row group is complete: a Writer holds one raw page and one compressed row group.

@@ -94,7 +94,7 @@ func TestStatisticsAndPageIndex(t *testing.T) {
 			all := randomRows(rand.New(rand.NewPCG(5, 5)), table, 400)
 			file := write(t, table, all, opts)
 			meta := footerOf(t, file)
-			require.Equal(t, "growth-export version 2", meta.CreatedBy)
+			require.Equal(t, "growth-export version 1", meta.CreatedBy)
 			require.Len(t, meta.ColumnOrders, len(table.Columns))
 			first := 0
 			for g := range meta.RowGroups {

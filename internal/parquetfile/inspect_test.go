@@ -30,7 +30,7 @@ func TestInspect(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, c.rows, info.Rows)
 		require.Equal(t, c.groups, info.RowGroups)
-		require.Equal(t, "growth-export version 2", info.CreatedBy)
+		require.Equal(t, "growth-export version 1", info.CreatedBy)
 		require.Len(t, info.Columns, len(everyType().Columns))
 		require.Equal(t, []string{"id", "requested_school_bid", "ordinal", "few_string"}, info.Columns[:4])
 	}

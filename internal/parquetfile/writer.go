@@ -13,7 +13,7 @@ import (
 )
 
 // CreatedBy is the created_by of every file. Its version is the only version that the bytes of a data file depend on.
-const CreatedBy = "growth-export version 2"
+const CreatedBy = "growth-export version 1"
 
 const (
 	defaultRowGroupRows  = 131072

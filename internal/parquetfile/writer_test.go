@@ -255,5 +255,5 @@ func TestFormatIsPinned(t *testing.T) {
 	table := everyType()
 	all := randomRows(rand.New(rand.NewPCG(1, 2)), table, 3000)
 	file := write(t, table, all, Options{PageRows: 1200, RowGroupRows: 2500})
-	require.Equal(t, "93440acf62eea2974eb1bfbe114d0cc8a48fb91113f54f7bd3c4b5758ef88d61", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
+	require.Equal(t, "848476ff2147a54399fec49631923cead18e1480e1f862f1e5627a4c7b56f74e", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
 }
