@@ -148,7 +148,8 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 	settings.RunID = "run"
 	progress := &pipeline.Progress{}
 	deps := s.deps(func(o *extract.Options) {
-		o.GiveUpAfter, o.Observer = time.Second, progress
+		// The limit holds for the lookups too, which must succeed on the slowest machine.
+		o.GiveUpAfter, o.Observer = 15*time.Second, progress
 	})
 	deps.Progress = progress
 	summary, err := pipeline.Run(t.Context(), deps, settings)
