@@ -2,7 +2,6 @@ package history
 
 import (
 	"context"
-	"time"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
@@ -22,7 +21,7 @@ type unexplained struct {
 const maxUnexplained = 200_000
 
 func newUnexplained(later *side) (*unexplained, error) {
-	date, err := time.Parse(time.DateOnly, later.manifest.SnapshotDate)
+	aged, err := snapshot.YearBefore(later.manifest.SnapshotDate)
 	if err != nil {
 		return nil, err
 	}
@@ -30,17 +29,8 @@ func newUnexplained(later *side) (*unexplained, error) {
 	return &unexplained{
 		later: later, bid: table.Column("test_result_bid"), student: table.Column("student_bid"), subject: table.Column("subject_area"),
 		start: table.Column("administration_start_date_time"), end: table.Column("administration_end_date_time"),
-		aged: YearBefore(date).UnixMicro(),
+		aged: aged,
 	}, nil
-}
-
-// YearBefore returns midnight UTC of the same day one year earlier; of 29 February, 28 February.
-func YearBefore(day time.Time) time.Time {
-	year, month, date := day.UTC().Date()
-	if month == time.February && date == 29 {
-		date = 28
-	}
-	return time.Date(year-1, month, date, 0, 0, 0, 0, time.UTC)
 }
 
 // add collects a removed result.

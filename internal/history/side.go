@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -143,22 +142,19 @@ func (r *reader) open(ctx context.Context, file sink.File) (err error) {
 	if err != nil {
 		return err
 	}
-	wanted := r.table
+	wanted, held := r.table, make([]string, 0, len(r.table.Columns))
 	for i := range r.table.Columns {
 		if column := &r.table.Columns[i]; stored.Column(column.Name) < 0 {
 			if column.Required {
 				return fmt.Errorf("it has no column %s", column.Name)
 			}
 			r.lacking = append(r.lacking, i)
+		} else {
+			held = append(held, column.Name)
 		}
 	}
 	if len(r.lacking) > 0 {
-		wanted = &schemas.Table{Name: r.table.Name}
-		for i, column := range r.table.Columns {
-			if !slices.Contains(r.lacking, i) {
-				wanted.Columns = append(wanted.Columns, column)
-			}
-		}
+		wanted = snapshot.SelectColumns(r.table, held...)
 		r.narrow = rows.New(wanted)
 	}
 	r.file, err = parquetfile.NewReader(r.object, file.Bytes, wanted)

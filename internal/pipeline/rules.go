@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"hash/maphash"
 	"math/bits"
 	"slices"
-	"time"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
@@ -20,20 +18,6 @@ import (
 
 // resultsPerPage is the number of results in a page of 4.6 that is not the last (specification, "Limits").
 const resultsPerPage = 1000
-
-// yearBefore returns 00:00 UTC of the same day one year before a date, in microseconds since 1970. Of 29 February that
-// day is 28 February.
-func yearBefore(date string) (int64, error) {
-	day, err := time.Parse(time.DateOnly, date)
-	if err != nil {
-		return 0, fmt.Errorf("read the snapshot date: %w", err)
-	}
-	before := day.AddDate(-1, 0, 0)
-	if before.Day() != day.Day() {
-		before = before.AddDate(0, 0, -1) // 29 February became 1 March
-	}
-	return before.UnixMicro(), nil
-}
 
 // columns returns columns of a batch in the order of the names.
 func columns(b *rows.Batch, names ...string) []*rows.Vector {
@@ -251,7 +235,7 @@ type checker struct {
 }
 
 func newChecker(plan *snapshot.Plan) (*checker, error) {
-	oldest, err := yearBefore(plan.SnapshotDate)
+	oldest, err := snapshot.YearBefore(plan.SnapshotDate)
 	if err != nil {
 		return nil, err
 	}

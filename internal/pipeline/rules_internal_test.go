@@ -129,11 +129,11 @@ func TestYearBefore(t *testing.T) {
 	for date, want := range map[string]string{
 		"2026-11-20": "2025-11-20", "2024-02-29": "2023-02-28", "2025-02-28": "2024-02-28", "2025-03-01": "2024-03-01", "2026-01-01": "2025-01-01",
 	} {
-		moment, err := yearBefore(date)
+		moment, err := snapshot.YearBefore(date)
 		require.NoError(t, err)
 		require.Equal(t, want+"T00:00:00Z", time.UnixMicro(moment).UTC().Format(time.RFC3339), date)
 	}
-	_, err := yearBefore("yesterday")
+	_, err := snapshot.YearBefore("yesterday")
 	require.Error(t, err)
 }
 
