@@ -151,10 +151,11 @@ var (
 	_ logr.LogSink      = (*faults)(nil)
 )
 
-// Handle records an error. Cancellations are ignored: they come from shutting down the SDK, after everything has been
-// sent or another error was recorded.
+// Handle records an error. Two kinds lose nothing and are ignored: cancellations, which come from shutting down the SDK
+// after everything has been sent or another error was recorded, and the complaint of a reader whose clock ticks before
+// the SDK has registered it.
 func (f *faults) Handle(err error) {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, sdkmetric.ErrReaderNotRegistered) {
 		return
 	}
 	f.mu.Lock()
