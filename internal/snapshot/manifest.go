@@ -39,6 +39,8 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []Check `json:"checks"`
+	// Comparison is what differs from the snapshot before; nil if the run was not compared.
+	Comparison *Comparison `json:"comparison,omitempty"`
 	// Replaces are the runs that this one replaced, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that were overruled with --accept-held.
