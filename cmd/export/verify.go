@@ -24,7 +24,7 @@ type verifyOptions struct {
 
 func (a *app) verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
-	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id config output", &cobra.Command{
+	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id history config output", &cobra.Command{
 		Use:   "verify",
 		Short: "Re-reads a published run and compares it with its manifest",
 		Example: "  growth-export verify --dest /data/growth\n" +
@@ -36,13 +36,17 @@ func (a *app) verifyCommand() *cobra.Command {
 	which.shownDefault("snapshot-date", "the latest")
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the as-of snapshot of this date")
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "the run with this id")
+	which.toggle(new(bool), "history", "the history")
 	o.general.define(cmd)
 	return cmd
 }
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	which, err := from.pick("snapshot-date", "effective-date", "run-id")
+	if from["history"].rank != byFlag {
+		delete(from, "history") // the setting of run, whose environment or file this command may share
+	}
+	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history")
 	if err != nil {
 		return err
 	}
@@ -59,7 +63,12 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*maintenance.VerifyReport, error) { return maintenance.Verify(ctx, snapshot.At(store), target) })
+	report, err := await(ctx, func() (*maintenance.VerifyReport, error) {
+		if which == "history" {
+			return maintenance.VerifyHistory(ctx, snapshot.At(store))
+		}
+		return maintenance.Verify(ctx, snapshot.At(store), target)
+	})
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return usagef("%w", err)
 	}
@@ -68,8 +77,12 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	}
 	var mismatch error
 	if !report.OK() {
-		mismatch = fmt.Errorf("the snapshot at %s differs from what was published: %s (problem 1 of %d): export it again",
-			store, report.Problems[0], len(report.Problems))
+		what, remedy := "snapshot", "export it again"
+		if which == "history" {
+			what, remedy = "history", "growth-export history --rebuild makes it again"
+		}
+		mismatch = fmt.Errorf("the %s at %s differs from what was published: %s (problem 1 of %d): %s",
+			what, store, report.Problems[0], len(report.Problems), remedy)
 	}
 	value := struct {
 		*maintenance.VerifyReport
@@ -86,7 +99,12 @@ func verifyText(r *maintenance.VerifyReport) string {
 	for _, problem := range r.Problems {
 		fmt.Fprintln(&b, printable(problem.String()))
 	}
-	if r.OK() {
+	switch {
+	case !r.OK():
+	case r.HistoryID != "":
+		fmt.Fprintf(&b, "OK: history through %s: %s files, %s rows, %s\n",
+			r.SnapshotDate, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
+	default:
 		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s, and the ledger\n",
 			snapshotName(r.Kind, r.SnapshotDate), r.RunID, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
 	}

@@ -17,6 +17,8 @@ type VerifyReport struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
 	SnapshotDate string        `json:"snapshot_date"`
+	// HistoryID is set if the history was verified. SnapshotDate is then the last date folded.
+	HistoryID string `json:"history_id,omitempty"`
 	// Files, Rows and Bytes are of the tables, as in the summary of a run. The ledger is verified too, and is not
 	// counted.
 	Files    int       `json:"files"`

@@ -93,7 +93,7 @@ func (v *verification) run(ctx context.Context, found located) error {
 	if err := v.plan(ctx, path, found.run, manifest); err != nil {
 		return err
 	}
-	v.tables(path, manifest)
+	v.tables(path, manifest.Tables)
 
 	files := []sink.File{manifest.Ledger}
 	switch {
@@ -135,8 +135,8 @@ func (v *verification) plan(ctx context.Context, path, run string, manifest *sna
 }
 
 // tables compares the manifest's totals with its files.
-func (v *verification) tables(path string, manifest *snapshot.Manifest) {
-	for name, table := range manifest.Tables {
+func (v *verification) tables(path string, tables map[string]snapshot.ManifestTable) {
+	for name, table := range tables {
 		var sum int64
 		for _, file := range table.Files {
 			sum += file.Rows

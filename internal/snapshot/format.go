@@ -14,7 +14,7 @@ import (
 // write after a later one.
 func (c Catalog) CheckFormat(ctx context.Context) error {
 	newest := make(map[string]sink.Entry)
-	for _, prefix := range []string{RunsPrefix, PurgesPrefix} {
+	for _, prefix := range []string{RunsPrefix, HistoryPrefix, PurgesPrefix} {
 		entries, err := sink.ListAll(ctx, c, prefix)
 		if err != nil {
 			return err

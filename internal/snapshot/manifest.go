@@ -153,9 +153,12 @@ func (d *ManifestDataset) add(status Status, rowsWritten int64) {
 }
 
 // Files returns the data files of the run, sorted by path.
-func (m *Manifest) Files() []sink.File {
+func (m *Manifest) Files() []sink.File { return filesOf(m.Tables) }
+
+// filesOf returns the files of tables, sorted by path.
+func filesOf(tables map[string]ManifestTable) []sink.File {
 	var files []sink.File
-	for _, table := range m.Tables {
+	for _, table := range tables {
 		files = append(files, table.Files...)
 	}
 	slices.SortFunc(files, func(a, b sink.File) int { return cmp.Compare(a.Path, b.Path) })

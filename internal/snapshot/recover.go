@@ -19,11 +19,13 @@ type Recovered struct {
 	Pruned []*Change
 	// Stuck are the changes that cannot be finished. They do not block the others.
 	Stuck []*StuckError
+	// History is why an interrupted change of the history cannot be finished. It does not block the others.
+	History error
 }
 
 // Err joins the errors of the changes that could not be finished, for callers that need all of them finished.
 func (r *Recovered) Err() error {
-	var errs []error
+	errs := []error{r.History}
 	for _, stuck := range r.Stuck {
 		errs = append(errs, stuck)
 	}
@@ -76,7 +78,7 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 		return true
 	})
 	if err == nil && len(begun) == 0 {
-		return &Recovered{}, nil
+		return &Recovered{History: c.recoverHistory(ctx)}, nil
 	}
 	patience := publishPatience
 	if err == nil && publishing == 0 {
@@ -108,7 +110,7 @@ func (c Catalog) RecoverAndLock(ctx context.Context) (_ *Recovered, unlock func(
 
 // recoverAll does the work of Recover for a process that holds the publish lock.
 func (c Catalog) recoverAll(ctx context.Context) (*Recovered, error) {
-	r := &Recovered{}
+	r := &Recovered{History: c.recoverHistory(ctx)}
 	begun, err := c.pendingChanges(ctx, r)
 	if err != nil {
 		return r, err
