@@ -29,14 +29,21 @@ func NewWorld(options Options) *World {
 		options.AsOf = time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC)
 	}
 	w := &World{
-		seed:   options.Seed,
-		today:  DayOf(options.AsOf),
-		listed: max(schools, 0),
+		seed:    options.Seed,
+		today:   DayOf(options.AsOf),
+		yearAgo: yearBefore(DayOf(options.AsOf)),
+		listed:  max(schools, 0),
+		steady:  min(len(sizes), max(schools, 0)),
 
 		quirks: options.Quirks,
 		breaks: options.Break,
 	}
+	w.listSchools()
 	w.addDistricts(options.Districts)
+	for i := range w.districts {
+		w.districts[i].shift = Day(Hash(w.seed, int(sessionEntity), i) % 7)
+		w.districts[i].year = w.yearOf(i, w.today)
+	}
 	w.addSchools(sizes, options.Results, options.Districts)
 	return w
 }
@@ -44,9 +51,8 @@ func NewWorld(options Options) *World {
 func (w *World) addDistricts(ordinary int) {
 	for i := range ordinary {
 		w.districts = append(w.districts, district{
-			bid:   w.BidOf(DistrictEntity, 0, i),
-			name:  placeName(w.seed, int(DistrictEntity), i) + districtSuffixes[Hash(w.seed, int(DistrictEntity), i, 1)%uint64(len(districtSuffixes))],
-			terms: w.recentTerms(i),
+			bid:  w.BidOf(DistrictEntity, 0, i),
+			name: placeName(w.seed, int(DistrictEntity), i) + districtSuffixes[Hash(w.seed, int(DistrictEntity), i, 1)%uint64(len(districtSuffixes))],
 		})
 	}
 	if ordinary > 1 {
@@ -61,12 +67,15 @@ func (w *World) addDistricts(ordinary int) {
 // addSchools adds the schools of 4.1, and for each district a school without an agreement, which only 4.3 lists.
 func (w *World) addSchools(sizes []int, total, ordinary int) {
 	counts := w.sizes(sizes, total)
-	for i := range w.listed + ordinary {
-		home, results := i-w.listed, 0
-		if i < w.listed {
+	for i := range w.total + ordinary {
+		home, results := i-w.total, 0
+		if i < w.total {
 			home, results = w.home(i, ordinary), counts[i]
 		}
 		w.schools = append(w.schools, w.newSchool(i, home, results))
+		if i >= w.listed && i < w.total {
+			continue // it opens on another day
+		}
 		w.districts[home].schools = append(w.districts[home].schools, i)
 		if inState := (2*ordinary + 2) / 3; ordinary > 1 && home < inState {
 			state := &w.districts[ordinary]
@@ -92,17 +101,17 @@ func (w *World) home(school, ordinary int) int {
 
 // sizes spreads the results over the schools: first the explicit sizes, then by Zipf's law in shuffled order.
 func (w *World) sizes(explicit []int, total int) []int {
-	counts := make([]int, w.listed)
+	counts := make([]int, w.total)
 	rest := total
-	for i := range min(len(explicit), w.listed) {
+	for i := range w.steady {
 		counts[i] = max(explicit[i], 0)
 		rest -= counts[i]
 	}
-	if len(explicit) >= w.listed || rest <= 0 {
+	if w.steady == w.total || rest <= 0 {
 		return counts
 	}
-	others := make([]int, 0, w.listed-len(explicit))
-	for i := len(explicit); i < w.listed; i++ {
+	others := make([]int, 0, w.total-w.steady)
+	for i := w.steady; i < w.total; i++ {
 		others = append(others, i)
 	}
 	slices.SortFunc(others, func(a, b int) int {
@@ -132,7 +141,13 @@ func (w *World) newSchool(i, home, results int) school {
 		lowest:    level.lowest,
 		highest:   level.highest,
 		results:   results,
+		steady:    i < w.steady,
 		educators: 1,
+		denied:    w.isDenied(i),
+	}
+	if s.steady {
+		// Students of all grades, and those who have just come, have a result in every subject.
+		s.lowest = max(s.lowest, 3)
 	}
 	if results > 0 {
 		// Students average between two and three subjects, with one result each and four at most.

@@ -10,16 +10,18 @@ const (
 
 // classSubjects names the lessons of a cohort by slot; the homeroom has no subject. Slots from lastYear on are of the
 // year before.
-var classSubjects = [classSlots]string{"", "Mathematics", "English Language Arts", "Science", "Mathematics", "English Language Arts"}
+var classSubjects = [lastYear]string{"", "Mathematics", "English Language Arts", "Science"}
 
 const lastYear = 4
 
+// class is a class of an academic year. Its index in the bid is the year, the cohort and the subject.
 type class struct {
 	validity
 	index    int
+	year     int
 	cohort   int
-	slot     int
-	period   int
+	subject  int // in classSubjects
+	period   int // 0 in elementary schools, which have no periods
 	teaching teaching
 	draw     Rand
 }
@@ -31,32 +33,55 @@ type teaching struct {
 	unknown      bool
 }
 
-func (w *World) classes(school int) int {
-	return (w.schools[school].students + cohortSize - 1) / cohortSize * classSlots
+// cohorts returns the number of cohorts of a school: blocks of seats.
+func (w *World) cohorts(school int) int {
+	return (w.schools[school].students + cohortSize - 1) / cohortSize
 }
 
-// class returns the class at an index below classes.
+// classAt returns the index of the class in a slot of a cohort. The slots from lastYear on are the lessons of the year
+// before.
+func (w *World) classAt(school, cohort, slot int) int {
+	year := w.yearOfSchool(school)
+	if slot >= lastYear {
+		year, slot = year-1, slot-lastYear+1
+	}
+	return (year-firstYear)<<24 | cohort*classSlots + slot
+}
+
+// holdsClass reports whether a school has the class with an index.
+func (w *World) holdsClass(school, index int) bool {
+	cohort, subject := index&(1<<24-1)/classSlots, index&(1<<24-1)%classSlots
+	if cohort >= w.cohorts(school) {
+		return false
+	}
+	for slot := range classSlots {
+		if w.classAt(school, cohort, slot) == index && subject < lastYear {
+			return true
+		}
+	}
+	return false
+}
+
+// class returns the class with an index.
 func (w *World) class(school, index int) class {
-	district := w.schools[school].district
-	year := w.yearOf(district, w.today)
-	k := class{index: index, cohort: index / classSlots, slot: index % classSlots}
+	s := &w.schools[school]
+	k := class{index: index, year: firstYear + index>>24}
+	k.cohort, k.subject = index&(1<<24-1)/classSlots, index&(1<<24-1)%classSlots
 	k.draw = Rand{Hash(w.seed, int(ClassEntity), school, index)}
 	k.modified, k.removed = w.lastModified(&k.draw, 80)
-	if k.slot >= lastYear {
-		year--
+	k.begin = w.yearBegin(s.district, k.year)
+	if k.subject > 0 {
+		k.end = w.yearBegin(s.district, k.year+1) - 1 // Homerooms continue.
 	}
-	k.begin = w.yearBegin(district, year)
-	if k.slot > 0 {
-		k.end = w.yearBegin(district, year+1) - 1 // Homerooms continue.
+	if k.period = k.draw.Between(1, 7); s.highest <= 5 {
+		k.period = 0
 	}
-	k.period = k.draw.Between(1, 7)
-	educators := w.schools[school].educators
-	k.teaching.first = k.draw.Below(educators)
+	k.teaching.first = k.draw.Below(s.educators)
 	switch luck := k.draw.Below(1000); {
 	case luck < 30:
 		k.teaching.unknown = true
 	case luck < 60:
-	case luck < 200 && k.teaching.first+1 < educators:
+	case luck < 200 && k.teaching.first+1 < s.educators:
 		k.teaching.count = 2
 	default:
 		k.teaching.count = 1
@@ -69,29 +94,35 @@ func (t *teaching) teaches(educator int) bool {
 	return educator >= t.first && educator < t.first+t.count
 }
 
-// attends reports whether a student of a class's cohort attends it: all attend the homeroom, most attend each lesson.
-func (w *World) attends(school, class, student int) bool {
-	return class%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, student)%1000 >= 80
+// attends reports whether the occupant of a seat attends a class of the cohort: all attend the homeroom, most attend
+// each lesson.
+func (w *World) attends(school, class, seat int) bool {
+	return class&(1<<24-1)%classSlots == 0 || Hash(w.seed, int(ClassEntity), school, class, seat)%1000 >= 80
 }
 
-// className returns the name of a class; lessons include the period.
+// className returns the name of a class; lessons include the period, but not in elementary schools.
 func (k *class) className() string {
-	if subject := classSubjects[k.slot]; subject != "" {
-		return subject + " / Period " + strconv.Itoa(k.period) + " – " + strconv.Itoa(k.cohort+1)
+	subject, cohort := classSubjects[k.subject], strconv.Itoa(k.cohort+1)
+	switch {
+	case subject == "":
+		return "Homeroom " + cohort
+	case k.period == 0:
+		return subject + " – " + cohort
 	}
-	return "Homeroom " + strconv.Itoa(k.cohort+1)
+	return subject + " / Period " + strconv.Itoa(k.period) + " – " + cohort
 }
 
 // schoolClasses returns the list of 4.9.
 func schoolClasses(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
+	at := func(i int) int { return w.classAt(c.School, i/classSlots, i%classSlots) }
 	return List{
-		Count: w.classes(c.School),
+		Count: w.cohorts(c.School) * classSlots,
 		Keep: func(i int) bool {
-			k := w.class(c.School, i)
+			k := w.class(c.School, at(i))
 			return f.passes(&k.validity)
 		},
-		Record: func(a *Arena, i int) []Member { return w.classRecord(a, c, i) },
+		Record: func(a *Arena, i int) []Member { return w.classRecord(a, c, at(i)) },
 	}
 }
 
@@ -106,7 +137,7 @@ func (w *World) classRecord(a *Arena, c *Call, index int) []Member {
 		Member{"schoolBid", idOf(w.schools[c.School].bid)},
 		Member{"beginDate", dateOf(k.begin)},
 		Member{"endDate", dateOrAbsent(k.end)},
-		Member{"classSubject", textOrAbsent(classSubjects[k.slot])},
+		Member{"classSubject", textOrAbsent(classSubjects[k.subject])},
 		Member{"educators", w.classEducators(a, c, &k)},
 		Member{"students", w.classStudents(a, c, &k)},
 		Member{"modifiedDateTime", d.timestamp(k.modified)},
@@ -150,8 +181,9 @@ func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 	end := min((k.cohort+1)*cohortSize, w.schools[c.School].students)
 	for i := k.cohort * cohortSize; i < end; i++ {
 		st := w.student(c.School, i)
-		// Rosters of bids omit students without a bid.
-		if !w.attends(c.School, k.index, i) || form < 35 && !st.matched {
+		// The roster of last year's class is this year's: the service shows who is enrolled. Rosters of bids omit
+		// students without a bid.
+		if !w.attendsSchool(c.School, i, c.School) || !w.attends(c.School, k.index, i) || form < 35 && !st.matched {
 			continue
 		}
 		if form < 35 {

@@ -35,10 +35,13 @@ func (w *World) withDefaultDate(c *Call) Filter {
 	return f
 }
 
-// lastModified returns when a record was last modified, within the year before the world's day, and whether that
-// removed it.
+// lastModified returns when a record was last modified, and whether that removed it. Every record is modified once a
+// year, at a time of its own.
 func (w *World) lastModified(d *Rand, removedPerMille int) (modified int64, removed bool) {
-	return w.today.Millis() - 1000*int64(d.Between(1, 365*secondsPerDay)), d.Chance(removedPerMille)
+	const year = 365 * secondsPerDay
+	now := w.today.Millis() / 1000
+	ago := (now-int64(d.Below(year)))%year + 1
+	return 1000 * (now - ago), d.Chance(removedPerMille)
 }
 
 // 4.7 lists two past academic years, the current and the next one.
@@ -52,14 +55,14 @@ func (w *World) academicYearLife(perspective, year int) validity {
 	l := validity{begin: w.yearBegin(perspective, year), end: w.yearBegin(perspective, year+1) - 1}
 	l.modified, _ = w.lastModified(&d, 0)
 	// Only past years are removed, and rarely: the terms of results stay known.
-	l.removed = year == w.yearOf(perspective, w.today)-pastYears && d.Chance(300)
+	l.removed = year == w.districts[perspective].year-pastYears && d.Chance(300)
 	return l
 }
 
 // academicYears returns the list of 4.7. The terms of a district's results are among its sessions; the state has its
 // own calendar.
 func academicYears(w *World, c *Call) List {
-	year := func(i int) int { return w.yearOf(c.District, w.today) - pastYears + i }
+	year := func(i int) int { return w.districts[c.District].year - pastYears + i }
 	bidOf := func(i int) Bid { return w.BidOf(academicYearEntity, c.District, year(i)) }
 	return List{
 		Count: listedYears,
@@ -75,7 +78,7 @@ func academicYears(w *World, c *Call) List {
 				session := w.session(c.District, year(i), s)
 				list[s] = Member{Value: a.object(
 					Member{"enrollmentSessionBid", idOf(session.bid)},
-					Member{"description", d.known(970, TextOf(session.description))},
+					Member{"description", d.known(970, TextOf(session.description()))},
 					Member{"beginDate", dateOf(session.begin)},
 					Member{"endDate", dateOf(session.end)},
 				)}
@@ -98,22 +101,49 @@ func academicYears(w *World, c *Call) List {
 // any past day.
 const associationSlots = 1 + (pastYears+1)*int(seasons)
 
-// studentAssociation returns the association of a student in a slot. ok is false for sessions before enrollment or in
-// the future.
-func (w *World) studentAssociation(st *student, slot int) (l validity, grade int, ok bool) {
-	district := w.schools[st.school].district
-	current := w.yearOf(district, w.today)
-	d := Rand{Hash(w.seed, int(studentAssociationEntity), st.school, st.index, slot)}
-	l.modified, l.removed = w.lastModified(&d, 30)
-	if slot == 0 {
-		l.begin = w.yearBegin(district, st.since)
-		return l, st.grade, true
+// studentAssociation is a record of 4.8.
+type studentAssociation struct {
+	validity
+	student student
+	index   int // in the bid
+	grade   int
+}
+
+// Indices of associations: a session's, an open one's by the year of enrollment, and a mover's by year.
+const (
+	openAssociation  = 256
+	movedAssociation = 2 * openAssociation
+)
+
+// studentAssociation returns the association in a slot of a place in a school's roster. ok is false for sessions before
+// enrollment or in the future, and for students who are not there. Movers have only an open association.
+func (w *World) studentAssociation(school, place, slot int) (s studentAssociation, ok bool) {
+	home, seat, present := w.seatAt(school, place)
+	if !present {
+		return s, false
 	}
-	year := current - pastYears + (slot-1)/int(seasons)
-	session := w.session(district, year, season(slot-1)%seasons)
-	l.begin, l.end = session.begin, session.end
-	grade = st.grade - (current - year)
-	return l, max(grade, 0), year >= st.since && l.begin <= w.today
+	st := w.student(home, seat)
+	district := w.schools[school].district
+	s = studentAssociation{student: st, grade: st.grade}
+	enrolled := st.year - st.phase
+	switch {
+	case slot == 0 && home != school:
+		s.index, s.begin = movedAssociation+st.year-firstYear, w.absence(home, seat, st.year).from
+	case slot == 0:
+		s.index, s.begin = openAssociation+enrolled-firstYear, w.yearBegin(district, enrolled)
+	case home != school:
+		return s, false
+	default:
+		year, of := st.year-pastYears+(slot-1)/int(seasons), season(slot-1)%seasons
+		session := w.session(district, year, of)
+		s.index, s.begin, s.end = (year-firstYear)*int(seasons)+int(of), session.begin, session.end
+		s.grade -= st.year - year
+		present = year >= enrolled && s.begin <= w.today
+	}
+	s.index = s.index<<seatBits | st.seat
+	d := Rand{Hash(w.seed, int(studentAssociationEntity), school, s.index)}
+	s.modified, s.removed = w.lastModified(&d, 30)
+	return s, present
 }
 
 // studentAssociations returns the list of 4.8. The state sees only the open association, and its own student id.
@@ -121,36 +151,35 @@ func studentAssociations(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state
 	return List{
-		Count: w.schools[c.School].students * associationSlots,
+		Count: w.rosterPlaces(c.School) * associationSlots,
 		Keep: func(i int) bool {
-			st, slot := w.student(c.School, i/associationSlots), i%associationSlots
-			l, _, ok := w.studentAssociation(&st, slot)
-			return ok && f.passes(&l) && (slot == 0 || !state) && w.matchesStudent(&f, &st)
+			s, ok := w.studentAssociation(c.School, i/associationSlots, i%associationSlots)
+			return ok && f.passes(&s.validity) && (i%associationSlots == 0 || !state) && w.matchesStudent(&f, &s.student)
 		},
 		Record: func(a *Arena, i int) []Member {
-			st := w.student(c.School, i/associationSlots)
-			l, grade, _ := w.studentAssociation(&st, i%associationSlots)
-			d := Rand{Hash(w.seed, int(studentAssociationEntity), c.School, i, 1)}
+			s, _ := w.studentAssociation(c.School, i/associationSlots, i%associationSlots)
+			st := &s.student
+			d := Rand{Hash(w.seed, int(studentAssociationEntity), c.School, s.index, 1)}
 			name := st.person()
 			districtID, stateID := TextOf(st.districtID()), Value{}
 			if state {
 				districtID, stateID, name.middle = Value{}, TextOf(st.studentID()), ""
 			}
 			return a.list(
-				Member{"studentSchoolAssociationBid", idOf(w.BidOf(studentAssociationEntity, c.School, i))},
+				Member{"studentSchoolAssociationBid", idOf(w.BidOf(studentAssociationEntity, c.School, s.index))},
 				Member{"studentBid", st.identity()},
 				Member{"districtStudentId", districtID},
 				Member{"stateStudentId", stateID},
 				Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
 				Member{"schoolBid", idOf(w.schools[c.School].bid)},
-				Member{"grade", d.known(980, TextOf(gradeNames[grade]))},
+				Member{"grade", d.known(980, TextOf(gradeNames[s.grade]))},
 				Member{"firstName", TextOf(name.first)},
 				Member{"middleName", textOrAbsent(name.middle)},
 				Member{"lastName", TextOf(name.last)},
-				Member{"dateOfBirth", d.known(980, dateOf(w.born(&st)))},
-				Member{"beginDate", dateOf(l.begin)},
-				Member{"endDate", dateOrAbsent(l.end)},
-				Member{"modifiedDateTime", d.timestamp(l.modified)},
+				Member{"dateOfBirth", d.known(980, dateOf(w.born(st)))},
+				Member{"beginDate", dateOf(s.begin)},
+				Member{"endDate", dateOrAbsent(s.end)},
+				Member{"modifiedDateTime", d.timestamp(s.modified)},
 			)
 		},
 	}
@@ -168,11 +197,11 @@ const educatorSlots = 2
 
 func (w *World) educatorAssociation(school, educator, slot int) (l validity, ok bool) {
 	district := w.schools[school].district
-	current := w.yearOf(district, w.today)
+	current := w.districts[district].year
 	d := Rand{Hash(w.seed, int(EducatorAssociationEntity), school, educator, slot)}
 	l.modified, l.removed = w.lastModified(&d, 30)
 	if slot == 0 {
-		l.begin = w.yearBegin(district, current-d.Below(pastYears+1))
+		l.begin = w.yearBegin(district, current-(current+d.Below(pastYears+1))%(pastYears+1))
 		if d.Chance(300) {
 			l.end = w.yearBegin(district, current+1) - 1
 		}
@@ -227,7 +256,7 @@ func (st *student) districtID() string {
 
 // born returns a date of birth that fits the grade: five years old on September 1 of the kindergarten year.
 func (w *World) born(st *student) Day {
-	kindergarten := w.yearOf(w.schools[st.school].district, w.today) - st.grade
+	kindergarten := st.year - st.grade
 	return firstOf(time.September, kindergarten-5) - 1 - Day(Hash(st.bid.Low, 3)%365)
 }
 

@@ -3,20 +3,20 @@ package simulator
 import (
 	"slices"
 	"strconv"
+	"time"
 )
 
 // filler completes records: a declared column that the world does not send gets a value made up from its type, so a new
 // column needs no code here.
 type filler struct {
-	today Day
-	draw  Rand // of the record
+	draw Rand // of the record
 }
 
 // filled returns the list of a call with complete records.
 func (w *World) filled(c *Call, list List) List {
 	record, t := list.Record, &c.Op.Tables[0]
 	list.Record = func(a *Arena, i int) []Member {
-		f := filler{today: w.today, draw: Rand{w.Style(c, t.Position(i)) ^ c.Op.salt}}
+		f := filler{Rand{w.Style(c, t.Position(i)) ^ c.Op.salt}}
 		return f.fill(record(a, i), t.Shape)
 	}
 	return list
@@ -88,9 +88,9 @@ func (f *filler) value(col *Column) Value {
 	case "boolean":
 		return booleanOf(d.Chance(500))
 	case "date":
-		return dateOf(f.today - Day(d.Below(1000)))
+		return dateOf(firstOf(time.January, 2023) + Day(d.Below(1000)))
 	case "timestamp":
-		return TimestampOf(f.today.Millis()-int64(d.Below(365*MillisPerDay)), withMillis)
+		return TimestampOf(firstOf(time.January, 2025).Millis()+int64(d.Below(365*MillisPerDay)), withMillis)
 	default:
 		return TextOf(col.Source + " " + strconv.Itoa(d.Below(1000)))
 	}
@@ -98,9 +98,9 @@ func (f *filler) value(col *Column) Value {
 
 // List returns the list of a call.
 func (w *World) List(c *Call) List {
-	list := w.filled(c, c.Op.source(w, c))
-	if w.quirks == nil {
-		return list
+	list := w.withReorderedArrays(c, w.filled(c, c.Op.source(w, c)))
+	if w.quirks != nil {
+		list = w.quirks.List(w, c, list)
 	}
-	return w.quirks.List(w, c, list)
+	return w.reordered(c, list)
 }

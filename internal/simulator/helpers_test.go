@@ -174,8 +174,11 @@ func Small() *World {
 	return NewWorld(Options{Seed: 7, SchoolSizes: []int{0, 1, 19, 20, 21, 130}})
 }
 
-// HasStudent reports whether 4.4 gives the student a bid.
-func (w *World) HasStudent(school, index int) bool { return w.student(school, index).matched }
+// StudentInSeat returns the bid of the occupant of a seat, and whether 4.4 shows it.
+func (w *World) StudentInSeat(school, seat int) (bid string, shown bool) {
+	st := w.student(school, seat)
+	return st.bid.String(), st.matched
+}
 
 // FindOperation returns the operation of a name.
 func FindOperation(list []*Operation, name string) *Operation {

@@ -38,7 +38,8 @@ func Operations() []*Operation {
 			FanOut:   PerSchool,
 			source: func(w *World, c *Call) List {
 				return List{
-					Count:  w.schools[c.School].students,
+					Count:  w.rosterPlaces(c.School),
+					Keep:   w.unlessSteady(c.School, func(i int) bool { _, _, ok := w.seatAt(c.School, i); return ok }),
 					Record: func(a *Arena, i int) []Member { return w.studentRecord(a, c.School, i) },
 				}
 			},
@@ -60,7 +61,8 @@ func Operations() []*Operation {
 			FanOut:   PerSchool,
 			source: func(w *World, c *Call) List {
 				return List{
-					Count:  w.schools[c.School].results,
+					Count:  w.resultPlaces(c.School),
+					Keep:   w.unlessSteady(c.School, func(i int) bool { _, _, _, ok := w.eventAt(c.School, i); return ok }),
 					Record: func(a *Arena, i int) []Member { return w.servedResult(a, c, i) },
 				}
 			},
@@ -143,6 +145,14 @@ func enrollment(name, template, wrapper string, list func(*World, *Call) List, m
 		FanOut:   PerPerspective,
 		source:   list,
 	}
+}
+
+// unlessSteady returns which places of a list are taken: all of them, if the school is steady.
+func (w *World) unlessSteady(school int, taken func(place int) bool) func(int) bool {
+	if w.schools[school].steady {
+		return nil
+	}
+	return taken
 }
 
 func (w *World) schoolRecord(a *Arena, i int) []Member {

@@ -27,7 +27,7 @@ func TestOracleAgreesWithWhatIsServed(t *testing.T) {
 func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 	t.Parallel()
 	// The seed is one whose few classes include removed ones.
-	world := simulator.NewWorld(simulator.Options{Seed: 5, Districts: 2, SchoolSizes: []int{1, 110}})
+	world := simulator.NewWorld(simulator.Options{Seed: 7, Districts: 2, SchoolSizes: []int{1, 110}})
 	_, c := simulator.StartClient(t, world, simulator.ServerOptions{ListPageSize: 50})
 	date := func(text string) time.Time {
 		at, err := time.Parse(time.RFC3339, text)
@@ -90,7 +90,7 @@ func TestOracleAgreesOnEnrollmentParameters(t *testing.T) {
 			agree(t, world, &own, test.options, test.send)
 			oracle := oracle.Rows(world, test.options)
 			for _, table := range test.differ {
-				require.NotEqual(t, len(all[table]), len(oracle[table]), table)
+				require.NotEqual(t, len(all[table]), len(oracle[table]), "rows of table %s", table)
 			}
 		})
 	}

@@ -4,36 +4,37 @@ import "strconv"
 
 // student is a student of a school's roster.
 type student struct {
-	school  int
-	index   int
+	occupant
 	bid     Bid
 	matched bool // 4.4 has a studentBid
-	grade   int  // in the current academic year, 0 for kindergarten
-	ability int  // thousandths of a standard deviation
-	since   int  // academic year of enrollment
-	from    int  // the school of older results
-	draw    Rand // continues with names, which most callers do not need
+	draw    Rand // of names
 }
 
-// student returns the student at an index of the roster, below school.students.
-func (w *World) student(school, index int) student {
-	s := &w.schools[school]
-	d := Rand{Hash(w.seed, int(StudentEntity), school, index)}
-	st := student{
-		school:  school,
-		index:   index,
-		bid:     w.BidOf(StudentEntity, school, index),
-		matched: index < s.tested || index%3 != 0,
-		grade:   d.Between(s.lowest, s.highest),
-		ability: d.normal(),
-		from:    school,
-	}
-	st.since = w.yearOf(s.district, w.today) - d.Below(min(4, st.grade-s.lowest+1))
-	if d.Chance(25) {
-		st.from = d.Below(w.listed)
-	}
-	st.draw = d
+// student returns the occupant of a seat, below school.students, on the world's day.
+func (w *World) student(school, seat int) student {
+	st := student{occupant: w.occupant(school, seat), matched: seat < w.schools[school].tested || seat%3 != 0}
+	st.bid = w.BidOf(StudentEntity, school, st.index)
+	st.draw = Rand{Hash(w.seed, int(StudentEntity), school, st.index)}
 	return st
+}
+
+// ability returns how well a student does, in thousandths of a standard deviation.
+func (st *student) ability() int {
+	d := Rand{Mix(st.draw.state)}
+	return d.normal()
+}
+
+// seatOf returns the seat of a student by the index in the bid.
+func seatOf(index int) int { return index & (1<<seatBits - 1) }
+
+// enrolled returns the number of students that 4.4 lists for a school.
+func (w *World) enrolled(school int) (n int) {
+	for place := range w.rosterPlaces(school) {
+		if _, _, ok := w.seatAt(school, place); ok {
+			n++
+		}
+	}
+	return n
 }
 
 type person struct{ first, middle, last string }
@@ -75,8 +76,9 @@ func (w *World) identityText(st *student) string {
 }
 
 // studentRecord returns an element of 4.4.
-func (w *World) studentRecord(a *Arena, school, index int) []Member {
-	st := w.student(school, index)
+func (w *World) studentRecord(a *Arena, school, place int) []Member {
+	home, seat, _ := w.seatAt(school, place)
+	st := w.student(home, seat)
 	name := st.person()
 	return a.list(
 		Member{"studentId", TextOf(st.studentID())},
@@ -89,10 +91,10 @@ func (w *World) studentRecord(a *Arena, school, index int) []Member {
 // studentDetails returns 4.5: a flat object but for three members (observed, "Containers and fields").
 func studentDetails(w *World, c *Call) List {
 	return List{Count: 1, Record: func(a *Arena, _ int) []Member {
-		st := w.student(c.Home, c.Subject)
+		st := w.student(c.Home, seatOf(c.Subject))
 		d := Rand{Hash(w.seed, int(StudentEntity), c.Home, c.Subject, 1)}
 		name := st.person()
-		s := &w.schools[c.Home]
+		s := &w.schools[w.schoolOf(c.Home, st.seat)]
 		ethnicity := d.Below(len(ethnicities))
 		return a.list(
 			Member{"studentBid", st.identity()},

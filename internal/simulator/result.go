@@ -2,13 +2,13 @@ package simulator
 
 // testEvent is one student's test in one subject, from which the members of a result are made.
 type testEvent struct {
-	school   int // the one asked for
+	school   int // of the student's seat
 	at       int // the school of the test
 	index    int
 	student  student
 	subject  int
 	grade    int
-	term     term
+	term     session
 	start    int64 // milliseconds
 	end      int64
 	modified int64
@@ -18,55 +18,93 @@ type testEvent struct {
 	draw     Rand
 }
 
-// testEvent returns the result at an index of 4.6's list, below school.results.
-func (w *World) testEvent(school, index int) testEvent {
-	s := &w.schools[school]
-	pupil, subject := s.studentAndSubject(index)
-	d := Rand{Hash(w.seed, int(resultEntity), school, index)}
-	r := testEvent{school: school, index: index, subject: subject, student: w.student(school, pupil)}
-	r.at, r.grade = school, r.student.grade
-	// Results follow the student: after a move they include results of the previous school (observed: a result's
-	// schoolBid may differ from the school asked for), with the terms of its district.
-	if d.Chance(600) {
-		r.at = r.student.from
+// resultPlaces returns the number of places in the list of 4.6: one for each seat and subject, first of the school, then
+// of the school whose movers it takes.
+func (w *World) resultPlaces(school int) int {
+	places := w.schools[school].results
+	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {
+		places += w.schools[from].results
 	}
-	district := w.schools[r.at].district
-	r.term = d.term(w.districts[district].terms)
-	if current := w.yearOf(district, w.today); r.term.year < current && r.grade > 0 {
-		r.grade--
-	}
-
-	day := int(r.term.from) + d.Below(int(r.term.to-r.term.from)+1)
-	r.start = int64(day)*MillisPerDay + int64(d.Between(13*3600, 20*3600))*1000
-	r.end = r.start + int64(d.Between(14*60, 75*60))*1000
-	r.modified = min(r.end+int64(d.Below(3*secondsPerDay))*1000, w.today.Millis()-1000)
-
-	r.z = (r.student.ability*85 + d.normal()*53) / 100
-	mean, deviation := ritMean(subject, r.grade, r.term.season), ritDeviation(subject, r.grade)
-	r.rit = min(max(rounded(mean*1000+deviation*r.z, 10_000), 100), 300)
-	r.error = d.Between(296, 352)
-	r.draw = d
-	return r
+	return places
 }
 
-// term picks the term of a result, mostly the newest: 4.6 returns the most relevant result of the last year.
-func (d *Rand) term(terms []term) term {
-	newest := len(terms) - 1
-	if d.Chance(700) {
-		return terms[newest]
+// results returns the number of results that 4.6 lists for a school.
+func (w *World) results(school int) (n int) {
+	if w.schools[school].steady {
+		return w.schools[school].results
 	}
-	return terms[d.Below(len(terms))]
+	for place := range w.resultPlaces(school) {
+		if _, _, _, ok := w.eventAt(school, place); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// eventAt returns whose test the result at a place of 4.6's list is; ok is false if the place is empty on the world's
+// day.
+func (w *World) eventAt(school, place int) (o occupant, subject int, e event, ok bool) {
+	home := school
+	if own := w.schools[school].results; place >= own {
+		home, place = w.source(school, w.yearOfSchool(school)), place-own
+	}
+	seat, subject := w.schools[home].studentAndSubject(place)
+	if !w.attendsSchool(home, seat, school) {
+		return o, subject, e, false
+	}
+	o = w.occupant(home, seat)
+	e, ok = w.lastEvent(&o, subject)
+	return o, subject, e, ok
+}
+
+// testEvent returns the result at a place of 4.6's list; ok is false if the place is empty on the world's day.
+func (w *World) testEvent(school, place int) (r testEvent, ok bool) {
+	o, subject, e, ok := w.eventAt(school, place)
+	if !ok {
+		return r, false
+	}
+	home := o.school
+	r = testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year)}
+	r.index = ((e.year-firstYear)*int(seasons)+int(e.season))<<(seatBits+2) | subject<<seatBits | o.seat
+	// Results follow the student: they include those of the school before, which has no agreement, and of a partner
+	// school (observed: a result's schoolBid may differ from the school asked for), with the terms of its district.
+	r.at = home
+	switch away := w.absence(home, o.seat, e.year); {
+	case !o.hadSeat(&e):
+		r.index |= 1 << 31 // The occupant before has the results of that year.
+		r.at = w.total + w.schools[home].district
+	case away.moved && away.covers(e.day):
+		r.at = w.partner(home, e.year)
+	case e.draw.Chance(15):
+		r.at = e.draw.Below(w.total) // tested elsewhere
+	}
+	r.term = w.session(w.schools[r.at].district, e.year, e.season)
+
+	r.draw = e.draw
+	d := &r.draw
+	r.start = int64(e.day)*MillisPerDay + int64(d.Between(13*3600, 20*3600))*1000
+	r.end = r.start + int64(d.Between(14*60, 75*60))*1000
+	r.modified = r.end + int64(d.Below(2*3600))*1000
+	r.z = (r.student.ability()*85 + d.normal()*53) / 100
+	mean, deviation := ritMean(subject, r.grade, e.season), ritDeviation(subject, r.grade)
+	r.rit = min(max(rounded(mean*1000+deviation*r.z, 10_000), 100), 300)
+	r.error = d.Between(296, 352)
+	if late := int64(d.Below(secondsPerDay)); e.corrected > 0 {
+		r.rit += 1 - 2*(o.seat%2)
+		r.modified = e.corrected.Millis() + late*1000
+	}
+	return r, true
 }
 
 // resultRecord returns an element of testResults (specification, "TestResult").
 func (w *World) resultRecord(a *Arena, school, index int) []Member {
-	r := w.testEvent(school, index)
+	r, _ := w.testEvent(school, index)
 	d := &r.draw
 	paper := &tests[r.subject][bandOf(r.grade)]
 	margin := rounded(r.error, 100)
 	questions := d.Between(30, 53)
 	return a.list(
-		Member{"testResultBid", idOf(w.BidOf(resultEntity, school, index))},
+		Member{"testResultBid", idOf(w.BidOf(resultEntity, r.school, r.index))},
 		Member{"studentBid", idOf(r.student.bid)},
 		Member{"schoolBid", idOf(w.schools[r.at].bid)},
 		Member{"termBid", idOf(r.term.bid)},

@@ -34,8 +34,10 @@ func (w *World) membership(what EntityKind, school, index, class, copied int) (s
 // studentClasses returns the list of 4.11.
 func studentClasses(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
-	cohort := c.Subject / cohortSize
-	at := func(i int) (class, copied int) { return cohort*classSlots + i/recordsPerClass, i % recordsPerClass }
+	seat := seatOf(c.Subject)
+	at := func(i int) (class, copied int) {
+		return w.classAt(c.Home, seat/cohortSize, i/recordsPerClass), i % recordsPerClass
+	}
 	if c.School != c.Home {
 		return List{} // A student of another school has no classes in this one.
 	}
@@ -44,7 +46,7 @@ func studentClasses(w *World, c *Call) List {
 		Keep: func(i int) bool {
 			class, copied := at(i)
 			s, ok := w.membership(studentClassEntity, c.Home, c.Subject, class, copied)
-			return ok && w.attends(c.Home, class, c.Subject) && f.passes(&s.validity)
+			return ok && w.attends(c.Home, class, seat) && f.passes(&s.validity)
 		},
 		Record: func(a *Arena, i int) []Member {
 			class, copied := at(i)
@@ -60,14 +62,20 @@ func educatorClasses(w *World, c *Call) List {
 	if c.School != c.Home {
 		return List{}
 	}
+	at := func(i int) (class, copied int) {
+		i, copied = i/recordsPerClass, i%recordsPerClass
+		return w.classAt(c.Home, i/classSlots, i%classSlots), copied
+	}
 	return List{
-		Count: w.classes(c.Home) * recordsPerClass,
+		Count: w.cohorts(c.Home) * classSlots * recordsPerClass,
 		Keep: func(i int) bool {
-			s, ok := w.membership(educatorClassEntity, c.Home, c.Subject, i/recordsPerClass, i%recordsPerClass)
+			class, copied := at(i)
+			s, ok := w.membership(educatorClassEntity, c.Home, c.Subject, class, copied)
 			return ok && s.class.teaching.teaches(c.Subject) && f.passes(&s.validity)
 		},
 		Record: func(a *Arena, i int) []Member {
-			s, _ := w.membership(educatorClassEntity, c.Home, c.Subject, i/recordsPerClass, i%recordsPerClass)
+			class, copied := at(i)
+			s, _ := w.membership(educatorClassEntity, c.Home, c.Subject, class, copied)
 			return w.membershipRecord(a, c, &s, Member{"educatorBid", idOf(w.BidOf(EducatorEntity, c.Home, c.Subject))})
 		},
 	}
@@ -78,7 +86,7 @@ func (w *World) membershipRecord(a *Arena, c *Call, s *membership, who Member) [
 		who,
 		Member{"schoolClassBid", idOf(w.BidOf(ClassEntity, c.Home, s.class.index))},
 		Member{"className", s.draw.known(970, TextOf(s.class.className()))},
-		Member{"classSubject", textOrAbsent(classSubjects[s.class.slot])},
+		Member{"classSubject", textOrAbsent(classSubjects[s.class.subject])},
 		Member{"perspectiveBid", idOf(w.districts[c.District].bid)},
 		Member{"schoolBid", idOf(w.schools[c.Home].bid)},
 		Member{"beginDate", dateOf(s.begin)},

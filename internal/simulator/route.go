@@ -177,7 +177,13 @@ func (w *World) locate(c *Call, path map[string]string) *refusal {
 		c.Home, c.Subject = group, index
 		if schoolBid == "" {
 			c.School = group
+			if what == StudentEntity {
+				c.School = w.schoolOf(group, seatOf(index))
+			}
 		}
+	}
+	if c.School >= 0 && w.schools[c.School].denied {
+		return refuse(http.StatusForbidden, "the data sharing agreement with this school has ended")
 	}
 	if c.School >= 0 && c.District >= 0 && !w.sees(c.District, c.School) {
 		return refuse(http.StatusForbidden, "this perspective does not hold this school")
@@ -199,17 +205,22 @@ func (w *World) Parameter(c *Call, name string) string {
 
 // holds reports whether a school has the student, educator, class or association at a position.
 func (w *World) holds(what EntityKind, school, index int) bool {
-	if school >= w.listed {
+	if school >= w.listed && (what != StudentEntity || school >= w.total) {
 		return false
 	}
 	s := &w.schools[school]
 	switch what {
 	case StudentEntity:
-		return index < s.students && w.student(school, index).matched
+		seat := seatOf(index)
+		if seat >= s.students || w.schoolOf(school, seat) >= w.listed {
+			return false
+		}
+		st := w.student(school, seat)
+		return st.index == index && st.matched
 	case EducatorEntity:
 		return index < s.educators
 	case ClassEntity:
-		return index < w.classes(school)
+		return w.holdsClass(school, index)
 	case EducatorAssociationEntity:
 		if index >= s.educators*educatorSlots {
 			return false

@@ -91,8 +91,8 @@ func (w *World) breakRule(members []Member, rule string, school, index int) {
 
 // pair gives a result the student and subject of another result of the school.
 func (w *World) pair(members []Member, school, other int) {
-	student, subject := w.schools[school].studentAndSubject(other)
-	*Find(members, "studentBid") = idOf(w.student(school, student).bid)
+	seat, subject := w.schools[school].studentAndSubject(other)
+	*Find(members, "studentBid") = idOf(w.student(school, seat).bid)
 	*Find(members, "subjectArea") = TextOf(subjectNames[subject])
 }
 

@@ -17,9 +17,11 @@ type Options struct {
 	// Results is the approximate number of test results, default 15000. Schools beyond SchoolSizes share the rest
 	// unevenly.
 	Results int
-	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001.
+	// SchoolSizes are the numbers of test results of the first schools; nil means 0, 1, 999, 1000 and 1001. They are the
+	// same every day; the other schools' numbers rise and fall.
 	SchoolSizes []int
-	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year before it.
+	// AsOf is the day on which the service is read, default 2026-11-20. Results are from the year before it. Worlds that
+	// differ in nothing else are one service on several days.
 	AsOf time.Time
 	// Quirks make the service send odd records; see package odd. There are more rows than Results then: records without
 	// a key are never duplicates.
@@ -33,9 +35,12 @@ type Options struct {
 type World struct {
 	seed      uint64
 	today     Day
+	yearAgo   Day // the day a year before
 	districts []district
-	schools   []school // first those of 4.1, then those without an agreement
+	schools   []school // first those of 4.1, then those it will list, then those without an agreement
 	listed    int      // how many schools 4.1 lists
+	total     int      // and how many it will list one day
+	steady    int      // how many have a fixed number of results; they come first
 	quirks    Quirks
 	breaks    []string // broken rules
 }
@@ -46,7 +51,8 @@ type district struct {
 	name    string
 	schools []int // listed by 4.3
 	state   bool
-	terms   []term
+	shift   Day // by which its academic years begin after the first of August
+	year    int // the academic year on the world's day
 }
 
 type school struct {
@@ -56,8 +62,10 @@ type school struct {
 	lowest     int // grade, 0 for kindergarten
 	highest    int
 	results    int
-	tested     int // how many have results; they come first
-	students   int // listed by 4.4
+	tested     int // how many seats have results; they come first
+	students   int // seats of students
+	steady     bool
+	denied     bool // its agreement has ended, for a while
 	educators  int
 	stepFactor int // see studentAndSubject
 	stepOffset int
@@ -93,8 +101,8 @@ func (w *World) Schools() []School {
 			Bid:         w.bidText(s.bid),
 			Name:        s.name,
 			DistrictBid: w.DistrictBid(s.district),
-			Results:     s.results,
-			Students:    s.students,
+			Results:     w.results(i),
+			Students:    w.enrolled(i),
 		}
 	}
 	return schools
@@ -117,7 +125,7 @@ func (w *World) Districts() []District {
 func (w *World) Results() int {
 	sum := 0
 	for i := range w.listed {
-		sum += w.schools[i].results
+		sum += w.results(i)
 	}
 	return sum
 }

@@ -70,9 +70,17 @@ func (h *exporter) partialPages(schools []scope) (n int64) {
 	}
 	for _, s := range schools {
 		c := h.newCall(op, s)
-		for count := h.world.List(c).Count; ; {
+		list := h.world.List(c)
+		count := 0
+		for i := list.Next(0); i < list.Count; i = list.Next(i + 1) {
+			count++
+		}
+		for first := true; ; first = false {
+			if !first {
+				c.From = 1 // any page but the first
+			}
 			size := h.world.PageSize(c, usual)
-			if c.From += size; c.From >= count {
+			if count -= size; count <= 0 {
 				break
 			}
 			if size != fullPage {

@@ -64,6 +64,8 @@ type LedgerRow struct {
 	Received, Duplicates, Rows int64
 	// Unavailable counts the records of a list, without duplicates, that lack the id for another call.
 	Unavailable int64
+	// Denied is set if the service denies access to the school; there are no counts then.
+	Denied bool
 }
 
 // Check is how often test results break a rule of the service, and how many schools were checked.

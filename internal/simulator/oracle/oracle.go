@@ -34,6 +34,11 @@ func Expect(w *simulator.World, options Options) *Expected {
 		}
 		for _, s := range h.scopes(op) {
 			ledger := LedgerRow{Dataset: op.Name, School: w.SchoolBid(s.school), District: w.DistrictBid(s.district)}
+			if s.school >= 0 && w.Denied(s.school) {
+				ledger.Denied = true
+				expected.Ledger = append(expected.Ledger, ledger)
+				continue
+			}
 			var calls []*simulator.Call
 			calls, ledger.Unavailable = h.calls(op, s)
 			for _, c := range calls {

@@ -1,0 +1,95 @@
+package simulator
+
+import (
+	"slices"
+	"time"
+)
+
+// What changes from day to day about whole schools and lists. Schools come, leave and lose their agreements at any time
+// but in fall 2026, the time of the default world.
+
+// quarterDays is the length of the periods in which agreements end. One of them begins on the first of September 2026.
+const quarterDays = 91
+
+// listSchools decides how many schools 4.1 lists on the world's day. Of more than a few schools, the last one is listed
+// since the winter before; further ones are listed from December 2026 on.
+func (w *World) listSchools() {
+	others := w.listed - w.steady
+	w.total = w.listed + others/12
+	if others < 6 {
+		return
+	}
+	w.listed--
+	for i := 0; w.listed < w.total && w.hasOpened(i); i++ {
+		w.listed++
+	}
+}
+
+// hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's day.
+// Every third leaves the list for 30 days, and with it those that came later.
+func (w *World) hasOpened(i int) bool {
+	came := firstOf(time.December, 2025) + Day(Hash(w.seed, int(SchoolEntity), i, 2)%60)
+	if i > 0 {
+		came += Day(305 + 60*i)
+	}
+	left := came + 70
+	return came <= w.today && (i%3 > 0 || w.today < left || w.today >= left+30)
+}
+
+// isDenied reports whether the data sharing agreement with a school has ended on the world's day: the service still
+// lists the school, but denies access to it. Agreements end for 10 to 40 days.
+func (w *World) isDenied(school int) bool {
+	if school < w.steady || school >= w.total {
+		return false
+	}
+	const fall2026 = 1000
+	day := int(w.today-firstOf(time.September, 2026)) + fall2026*quarterDays // not negative
+	if day/quarterDays == fall2026 {
+		return false
+	}
+	d := Rand{Hash(w.seed, int(SchoolEntity), school, day/quarterDays, 3)}
+	from := d.Below(quarterDays - 10)
+	return d.Chance(80) && day%quarterDays >= from && day%quarterDays < from+d.Between(10, 40)
+}
+
+// Denied reports whether the service denies access to a school of 4.1.
+func (w *World) Denied(school int) bool { return w.schools[school].denied }
+
+// withReorderedArrays returns a list in whose records some arrays of rows are in another order, each on some days.
+func (w *World) withReorderedArrays(c *Call, list List) List {
+	record, t := list.Record, &c.Op.Tables[0]
+	if len(t.Shape.Children) == 0 {
+		return list
+	}
+	list.Record = func(a *Arena, i int) []Member {
+		members := record(a, i)
+		for at := range members {
+			m := &members[at]
+			if m.Kind == Array && t.Shape.child(m.Name) != nil && w.Hash(c, t.Position(i), at, int(w.today))%50 == 0 {
+				slices.Reverse(m.Sub)
+			}
+		}
+		return members
+	}
+	return list
+}
+
+// reordered returns a list that on some days begins elsewhere. The order of test results stays: faults and broken rules
+// count their positions.
+func (w *World) reordered(c *Call, list List) List {
+	by := int(w.Hash(c, c.Subject, int(w.today)) >> 32)
+	if c.Op.Name == "test_results" || list.Count < 2 || by%10 != 0 {
+		return list
+	}
+	plain := list
+	at := func(i int) int { return (i + by) % plain.Count }
+	if plain.Keep != nil {
+		list.Keep = func(i int) bool { return plain.Keep(at(i)) }
+	}
+	if plain.Element != nil {
+		list.Element = func(a *Arena, i int) Value { return plain.Element(a, at(i)) }
+	} else {
+		list.Record = func(a *Arena, i int) []Member { return plain.Record(a, at(i)) }
+	}
+	return list
+}
