@@ -30,6 +30,9 @@ func (o *service) chooseService(from sources) (simulated bool, err error) {
 		err = usagef("%s: http would send credentials and student data to %s unencrypted: use https, or add --allow-http to allow this",
 			from["base-url"].name, o.baseURL.Host)
 	}
+	if err == nil && which == "base-url" && from.given(simulatedDate) {
+		err = usagef("%s sets the day of the simulated service: remove it, or use --simulate", from[simulatedDate].name)
+	}
 	return which == "simulate", err
 }
 

@@ -23,9 +23,13 @@ import (
 // simulatePrefix starts the flags of the simulated service. The command simulate also accepts them without it.
 const simulatePrefix = "simulate-"
 
+// simulatedDate is the name of the flag that sets the day of the simulated service.
+const simulatedDate = simulatePrefix + "date"
+
 // simulation holds the settings of the simulated service.
 type simulation struct {
 	world   simulator.Options
+	date    time.Time
 	seed    int64
 	quirks  bool
 	sizes   []string
@@ -39,6 +43,9 @@ type simulation struct {
 func (o *simulation) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), simulationGroup}
 	define(g, &o.seed, simulatePrefix+"seed", "N", "0", between[int64](0, math.MaxInt64), "seed of all names, identifiers and scores")
+	define(g, &o.date, simulatedDate, "DATE", "", parseSimulatedDate,
+		"day on which the service is read; results, students and schools change from day to day")
+	g.shownDefault(simulatedDate, "the snapshot's date, or today")
 	define(g, &o.world.Districts, simulatePrefix+"districts", "N", "3", between(1, 1000), "number of districts")
 	define(g, &o.world.Schools, simulatePrefix+"schools", "N", "12", parseSchools, "number of schools")
 	define(g, &o.world.Results, simulatePrefix+"results", "N", "15000", between(1, 100_000_000), "approximate number of test results in all")
@@ -74,6 +81,18 @@ func parseBreaks(words []string) ([]string, error) {
 	return breaks, nil
 }
 
+// parseSimulatedDate parses a date in the years for which the service can be simulated.
+func parseSimulatedDate(text string) (time.Time, error) {
+	if _, err := parseDate(text); err != nil {
+		return time.Time{}, err
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil || day.Year() < 2010 || day.Year() > 2099 {
+		return time.Time{}, fmt.Errorf("%s is not between 2010-01-01 and 2099-12-31", quoted(text))
+	}
+	return day, nil
+}
+
 // parseSchools parses a number of schools. In simulator.Options, 0 means the default and -1 means zero.
 func parseSchools(text string) (int, error) {
 	n, err := between(0, 100_000)(text)
@@ -104,24 +123,22 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
-// serve serves the simulated service until stop is called. Like the real one, it has the results of the year before now.
-func (o *simulation) serve(ctx context.Context, addr string, now time.Time) (baseURL string, stop func(), err error) {
-	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), now.UTC(), o.breaks
+// serve serves the simulated service until stop is called, as it is on the date of the settings, or else on the given day.
+func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
+	if !o.date.IsZero() {
+		day = o.date
+	}
+	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), day.UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
 	if o.quirks {
 		o.world.Quirks = odd.New()
 	}
 	world := simulator.NewWorld(o.world)
 	var faults []simulator.Fault
-	for i, school := range world.Schools() {
-		fault := simulator.Fault{Operation: "test_results", School: school.Bid, Kind: simulator.FaultStatus}
-		switch {
-		case i < o.failing:
+	for i := range min(o.failing+o.denied, world.Listed()) {
+		fault := simulator.Fault{Operation: "test_results", School: world.SchoolBid(i), Kind: simulator.FaultStatus, Status: http.StatusForbidden}
+		if i < o.failing {
 			fault.Status = http.StatusInternalServerError
-		case i < o.failing+o.denied:
-			fault.Status = http.StatusForbidden
-		default:
-			continue
 		}
 		faults = append(faults, fault)
 	}
@@ -179,7 +196,7 @@ func (a *app) simulateCommand() *cobra.Command {
 	define(group{cmd.Flags(), generalGroup}, &config, "config", "FILE", "", parsePath, "YAML file of settings, with the names of the flags")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name {
-		case "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied", "break":
+		case "date", "seed", "districts", "schools", "results", "sizes", "latency", "faults", "quirks", "failing", "denied", "break":
 			name = simulatePrefix + name
 		}
 		return pflag.NormalizedName(name)

@@ -90,8 +90,8 @@ func (w *World) shifted(school, by int) int {
 	return w.steady + ((school-w.steady+by)%n+n)%n
 }
 
-// rosterPlaces returns the number of places in the roster of a school: its seats, then those of the school whose movers
-// it takes.
+// rosterPlaces returns the number of places in the roster of a school: its seats, then the seats of the school
+// whose movers it takes.
 func (w *World) rosterPlaces(school int) int {
 	places := w.schools[school].students
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {

@@ -19,7 +19,7 @@ func TestNightsTellOneStory(t *testing.T) {
 	type key struct{ student, subject string }
 	results := map[string]oracle.Row{}
 	standing := map[key]string{}
-	began := map[string]int64{} // of results that have stood
+	began := map[string]int64{} // of results seen
 	schools := map[int]bool{}
 	var appeared, corrected, superseded, moved, gone, back int
 	at := map[string]string{}

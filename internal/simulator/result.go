@@ -66,7 +66,7 @@ func (w *World) testEvent(school, place int) (r testEvent, ok bool) {
 	home := o.school
 	r = testEvent{school: home, student: w.student(home, o.seat), subject: subject, grade: o.grade - (o.year - e.year)}
 	r.index = ((e.year-firstYear)*int(seasons)+int(e.season))<<(seatBits+2) | subject<<seatBits | o.seat
-	// Results follow the student: they include those of the school before, which has no agreement, and of a partner
+	// Results follow the student: they include results of the school before, which has no agreement, and of a partner
 	// school (observed: a result's schoolBid may differ from the school asked for), with the terms of its district.
 	r.at = home
 	switch away := w.absence(home, o.seat, e.year); {

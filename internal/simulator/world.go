@@ -89,6 +89,9 @@ type District struct {
 	Schools []string
 }
 
+// Listed returns the number of schools of 4.1.
+func (w *World) Listed() int { return w.listed }
+
 // AsOf returns the world's day.
 func (w *World) AsOf() time.Time { return w.today.Time() }
 
