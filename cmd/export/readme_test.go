@@ -27,7 +27,7 @@ func TestREADME(t *testing.T) {
 	}
 
 	var listed []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|").FindAllStringSubmatch(readme, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(readme, -1) {
 		listed = append(listed, row[1])
 	}
 	require.ElementsMatch(t, commands, listed)

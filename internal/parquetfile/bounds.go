@@ -137,9 +137,12 @@ func (c *column) widen(b, o bounds) bounds {
 	return b
 }
 
-// compare orders two values that are encoded as in statistics.
-func (c *column) compare(a, b []byte) int {
-	switch c.def.Type {
+// compare orders two values of the column that are encoded as in statistics.
+func (c *column) compare(a, b []byte) int { return compareBounds(c.def.Type, a, b) }
+
+// compareBounds orders two values of a type that are encoded as in statistics.
+func compareBounds(t schemas.Type, a, b []byte) int {
+	switch t {
 	case schemas.Int32, schemas.Date:
 		return cmp.Compare(int64(int32(binary.LittleEndian.Uint32(a))), int64(int32(binary.LittleEndian.Uint32(b))))
 	case schemas.Int64, schemas.Timestamp:

@@ -61,28 +61,43 @@ func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {
 
 // checkFooterShape checks that the library can decode the footer safely; see checkThrift.
 func checkFooterShape(r io.ReaderAt, size int64) error {
-	if size < int64(2*len(magic)+4) {
-		return fmt.Errorf("%d bytes are too few for a Parquet file", size)
+	footer, err := readFooter(r, size)
+	if err == nil {
+		err = checkThrift(footer)
 	}
-	var tail [8]byte
-	if err := readAt(r, tail[:], size-8); err != nil {
-		return fmt.Errorf("read end: %w", err)
-	}
-	if string(tail[4:]) != magic {
-		return errors.New("no PAR1 at the end")
-	}
-	length := int64(binary.LittleEndian.Uint32(tail[:4]))
-	if length > size-int64(2*len(magic)+4) {
-		return fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
-	}
-	footer := make([]byte, length)
-	if err := readAt(r, footer, size-8-length); err != nil {
-		return fmt.Errorf("read footer: %w", err)
-	}
-	if err := checkThrift(footer); err != nil {
+	if err != nil {
 		return fmt.Errorf("read footer: %w", err)
 	}
 	return nil
+}
+
+// footerWindow is how much is read at the end of a file to find its footer. Nearly all footers fit.
+const footerWindow = 64 << 10
+
+// readFooter returns the Thrift of the footer, mostly in one read.
+func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
+	const end = 4 + len(magic) // the footer's length, and the magic
+	if size < int64(len(magic)+end) {
+		return nil, fmt.Errorf("%d bytes are too few for a Parquet file", size)
+	}
+	tail := make([]byte, min(size, footerWindow))
+	if err := readAt(r, tail, size-int64(len(tail))); err != nil {
+		return nil, err
+	}
+	if string(tail[len(tail)-len(magic):]) != magic {
+		return nil, errors.New("no PAR1 at the end")
+	}
+	length := int64(binary.LittleEndian.Uint32(tail[len(tail)-end:]))
+	if length > size-int64(len(magic)+end) {
+		return nil, fmt.Errorf("a footer of %d bytes in a file of %d", length, size)
+	}
+	if whole := length + int64(end); whole > int64(len(tail)) {
+		tail = make([]byte, whole)
+		if err := readAt(r, tail, size-whole); err != nil {
+			return nil, err
+		}
+	}
+	return tail[int64(len(tail)-end)-length : len(tail)-end], nil
 }
 
 func checkGroups(r io.ReaderAt, size int64, meta *format.FileMetaData) error {

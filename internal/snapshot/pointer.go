@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -44,6 +45,37 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 	}
 	manifest, err := c.ReadManifest(ctx, pointer.RunID)
 	return pointer, manifest, err
+}
+
+// CurrentRuns passes the manifests of the runs that are the snapshots of their dates to use, one at a time and in any
+// order. A pointer or manifest that cannot be read is an error.
+func (c Catalog) CurrentRuns(ctx context.Context, kind Kind, use func(*Manifest)) error {
+	folder, _, _ := strings.Cut(PointerPath(kind, "any"), "/")
+	entries, err := sink.ListAll(ctx, c, folder+"/")
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") })
+	var mu sync.Mutex
+	return sink.ForEach(ctx, entries, func(ctx context.Context, entry sink.Entry) error {
+		pointer, _, err := readIfThere[Pointer](ctx, c, entry.Path)
+		if pointer == nil || err != nil {
+			return err
+		}
+		manifest, err := c.ReadManifest(ctx, pointer.RunID)
+		if errors.Is(err, sink.ErrNotFound) {
+			if gone, _, again := readIfThere[Pointer](ctx, c, entry.Path); gone == nil && again == nil {
+				return nil // pruned since
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("follow %s: %w", entry.Path, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		use(manifest)
+		return nil
+	})
 }
 
 // LatestRun returns the manifest of the run that _latest.json names, or nil.

@@ -92,7 +92,7 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 			switch {
 			case ok && v.IsText():
 				v.AppendString(text)
-			case ok && c.Type == schemas.Int32:
+			case ok && (c.Type == schemas.Int32 || c.Type == schemas.Date):
 				v.AppendInt32(int32(number(text)))
 			case ok:
 				v.AppendInt64(number(text))

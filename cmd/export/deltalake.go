@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+)
+
+// deltaLakeOptions holds the settings of delta-lake.
+type deltaLakeOptions struct {
+	general
+	destination
+}
+
+func (a *app) deltaLakeCommand() *cobra.Command {
+	o := &deltaLakeOptions{}
+	cmd := newCommand(a, o, a.deltaLake, "dest config output", &cobra.Command{
+		Use:   "delta-lake",
+		Short: "Writes or updates Delta Lake logs beside the data files",
+		Long: "Writes or updates a Delta Lake log for each table of the full snapshots, so that Spark, DuckDB, polars and others" +
+			" read it as a Delta Lake table. Data files do not change. Once there are logs, run, publish, prune and purge keep" +
+			" them up to date.",
+		Example: "  growth-export delta-lake --dest /data/growth\n" +
+			"  growth-export verify --dest /data/growth --delta-lake",
+	})
+	o.defineWriting(o.destination.define(cmd))
+	o.general.define(cmd)
+	return cmd
+}
+
+// defineDeltaLake adds the setting that creates Delta Lake logs after publishing.
+func defineDeltaLake(g group, target *bool) {
+	g.toggle(target, "delta-lake", "write Delta Lake logs beside the tables; existing ones are always kept up to date")
+}
+
+func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) error {
+	o.log = a.newLogger(&o.general)
+	store, err := a.existingStore(ctx, &o.destination, from)
+	if err != nil {
+		return err
+	}
+	report, err := await(ctx, func() (*deltalake.Report, error) {
+		recovered, err := snapshot.At(store).Recover(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("finish an interrupted command: %w", err)
+		}
+		report, err := a.updateDeltaLake(ctx, store, true)
+		return report, errors.Join(err, recovered.Err())
+	})
+	if report == nil {
+		return err
+	}
+	if err == nil && len(report.Tables) == 0 {
+		return fmt.Errorf("no full snapshot is published at %s: %w", store, errNothingPublished)
+	}
+	unwritten := writeOutput(a.stdout, o.output, struct {
+		*deltalake.Report
+		ExitCode int `json:"exit_code"`
+	}{report, exitCode(err)}, deltaLakeText(report))
+	if err != nil {
+		return err
+	}
+	return unwritten
+}
+
+// updateDeltaLake brings the Delta logs of a destination up to date; with create, it creates missing ones.
+func (a *app) updateDeltaLake(ctx context.Context, store sink.Store, create bool) (*deltalake.Report, error) {
+	return deltalake.Reconcile(ctx, snapshot.At(store), deltalake.Options{
+		Create: create, Now: a.now, ToolVersion: thisBuild().Version,
+	})
+}
+
+func deltaLakeText(r *deltalake.Report) string {
+	var b strings.Builder
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		fmt.Fprintf(&b, "%s: ", t.Table)
+		switch {
+		case t.Committed:
+			fmt.Fprintf(&b, "version %d, %s added, %s removed, %s", t.Version, wording.Many(t.Added, "file"),
+				wording.Count(t.Removed), wording.Many(t.Files, "live file"))
+		case t.Problem != "":
+			b.WriteString("not up to date")
+		default:
+			fmt.Fprintf(&b, "version %d is up to date, %s", t.Version, wording.Many(t.Files, "live file"))
+		}
+		b.WriteByte('\n')
+		for _, f := range t.Foreign {
+			fmt.Fprintf(&b, "  warning: %s was written by another program\n", printable(f.String()))
+		}
+		if t.Problem != "" {
+			fmt.Fprintf(&b, "  %s\n", printable(t.Problem))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,127 @@
+package deltalake
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// appID marks the commits of this program.
+const appID = "growth-export"
+
+// The versions of the protocol that a reader and a writer of the tables must support.
+const (
+	readerVersion = 1
+	writerVersion = 2
+)
+
+// action is one line of a commit: exactly one member is set. Members that are not listed here are of no interest.
+type action struct {
+	CommitInfo *commitInfo `json:"commitInfo,omitempty"`
+	Txn        *txn        `json:"txn,omitempty"`
+	Protocol   *protocol   `json:"protocol,omitempty"`
+	MetaData   *metaData   `json:"metaData,omitempty"`
+	Remove     *remove     `json:"remove,omitempty"`
+	Add        *add        `json:"add,omitempty"`
+}
+
+// commitInfo describes a commit for people, such as in DESCRIBE HISTORY. Times are in milliseconds.
+type commitInfo struct {
+	Timestamp  int64             `json:"timestamp"`
+	Operation  string            `json:"operation"`
+	Parameters map[string]string `json:"operationParameters"`
+	Metrics    map[string]string `json:"operationMetrics"`
+	EngineInfo string            `json:"engineInfo"`
+}
+
+// UnmarshalJSON reads what is needed of other writers' commits, whose members may have other types.
+func (c *commitInfo) UnmarshalJSON(data []byte) error {
+	var other struct {
+		Operation  any `json:"operation"`
+		EngineInfo any `json:"engineInfo"`
+	}
+	err := json.Unmarshal(data, &other)
+	c.Operation, _ = other.Operation.(string)
+	c.EngineInfo, _ = other.EngineInfo.(string)
+	return err
+}
+
+type txn struct {
+	AppID   string `json:"appId"`
+	Version int64  `json:"version"`
+}
+
+type protocol struct {
+	MinReaderVersion int `json:"minReaderVersion"`
+	MinWriterVersion int `json:"minWriterVersion"`
+}
+
+type metaData struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name"`
+	Description      string            `json:"description"`
+	Format           format            `json:"format"`
+	SchemaString     string            `json:"schemaString"`
+	PartitionColumns []string          `json:"partitionColumns"`
+	Configuration    map[string]string `json:"configuration"`
+	CreatedTime      int64             `json:"createdTime"`
+}
+
+type format struct {
+	Provider string            `json:"provider"`
+	Options  map[string]string `json:"options"`
+}
+
+// add makes a file live.
+type add struct {
+	// Path is percent-encoded and relative to the table.
+	Path             string             `json:"path"`
+	PartitionValues  map[string]*string `json:"partitionValues"`
+	Size             int64              `json:"size"`
+	ModificationTime int64              `json:"modificationTime"`
+	DataChange       bool               `json:"dataChange"`
+	Stats            string             `json:"stats,omitempty"`
+}
+
+// remove ends the life of a file.
+type remove struct {
+	Path                 string             `json:"path"`
+	DeletionTimestamp    int64              `json:"deletionTimestamp"`
+	DataChange           bool               `json:"dataChange"`
+	ExtendedFileMetadata bool               `json:"extendedFileMetadata"`
+	PartitionValues      map[string]*string `json:"partitionValues,omitempty"`
+	Size                 int64              `json:"size,omitempty"`
+}
+
+// encodeCommit returns a commit as it is stored: one action per line.
+func encodeCommit(actions []action) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for i := range actions {
+		if err := e.Encode(&actions[i]); err != nil {
+			return nil, fmt.Errorf("encode a commit: %w", err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// decodeCommit returns the actions of a commit.
+func decodeCommit(data []byte) ([]action, error) {
+	var actions []action
+	for line := range bytes.Lines(data) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var a action
+		if err := json.Unmarshal(line, &a); err != nil {
+			return nil, fmt.Errorf("line %d: %w", len(actions)+1, err)
+		}
+		actions = append(actions, a)
+	}
+	if len(actions) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return actions, nil
+}

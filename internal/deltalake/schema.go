@@ -1,0 +1,120 @@
+package deltalake
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/schemas"
+)
+
+// partition is a partition column: its values are in the paths of files.
+type partition struct {
+	name string
+	kind schemas.Type
+	doc  string
+}
+
+// field is a column in a schema string.
+type field struct {
+	Name     string            `json:"name"`
+	Type     string            `json:"type"`
+	Nullable bool              `json:"nullable"`
+	Metadata map[string]string `json:"metadata"`
+}
+
+// typeName returns the name of a column's type in a schema string.
+func typeName(t schemas.Type) string {
+	switch t {
+	case schemas.Int32:
+		return "integer"
+	case schemas.Int64:
+		return "long"
+	case schemas.JSON:
+		return "string"
+	default:
+		return t.String()
+	}
+}
+
+// schemaString returns the schema of a table: its columns as declared, then the partition columns.
+func schemaString(table *schemas.Table, partitions []partition) (string, error) {
+	var fields []field
+	for i := range table.Columns {
+		c := &table.Columns[i]
+		fields = append(fields, field{c.Name, typeName(c.Type), !c.Required, comment(c.Doc)})
+	}
+	for _, p := range partitions {
+		fields = append(fields, field{p.name, typeName(p.kind), true, comment(p.doc)})
+	}
+	encoded, err := json.Marshal(struct {
+		Type   string  `json:"type"`
+		Fields []field `json:"fields"`
+	}{"struct", fields})
+	return string(encoded), err
+}
+
+func comment(doc string) map[string]string {
+	if doc == "" {
+		return map[string]string{}
+	}
+	return map[string]string{"comment": doc}
+}
+
+// hasBounds reports whether the least and greatest value of a column may be in a log. Only columns that reveal nothing
+// about a person have any; the two values of a boolean would exclude nothing.
+func hasBounds(c *schemas.Column) bool { return c.Class == schemas.None && c.Type != schemas.Boolean }
+
+// metaDataOf returns the metadata that the table's log should have. It keeps what is fixed when a log is created.
+func metaDataOf(t *table, current *metaData) (*metaData, error) {
+	schema, err := schemaString(t.declared, t.partitions)
+	if err != nil {
+		return nil, fmt.Errorf("describe table %s: %w", t.folder, err)
+	}
+	m := &metaData{
+		Name: t.declared.Name, Description: t.declared.Doc, Format: format{Provider: "parquet", Options: map[string]string{}},
+		SchemaString: schema, PartitionColumns: []string{}, CreatedTime: t.created.UnixMilli(),
+		Configuration: make(map[string]string),
+	}
+	for _, p := range t.partitions {
+		m.PartitionColumns = append(m.PartitionColumns, p.name)
+	}
+	if current != nil {
+		m.ID, m.CreatedTime = current.ID, current.CreatedTime
+		maps.Copy(m.Configuration, current.Configuration) // the user's properties
+	} else {
+		m.ID = newID()
+	}
+	// Other writers should neither remove commits nor write the bounds of other columns.
+	m.Configuration["delta.enableExpiredLogCleanup"] = "false"
+	m.Configuration["delta.dataSkippingStatsColumns"] = boundedColumns(t.declared)
+	return m, nil
+}
+
+// boundedColumns lists the columns that have bounds.
+func boundedColumns(t *schemas.Table) string {
+	var names []string
+	for i := range t.Columns {
+		if hasBounds(&t.Columns[i]) {
+			names = append(names, t.Columns[i].Name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// equal reports whether two metadata describe the same table.
+func (m *metaData) equal(o *metaData) bool {
+	return o != nil && m.Name == o.Name && m.Description == o.Description && m.SchemaString == o.SchemaString &&
+		slices.Equal(m.PartitionColumns, o.PartitionColumns) && maps.Equal(m.Configuration, o.Configuration)
+}
+
+// newID returns a random UUID.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
