@@ -15,6 +15,7 @@ func (a *app) runDates(
 	summaries, err := await(ctx, func() ([]*pipeline.Summary, error) {
 		var all []*pipeline.Summary
 		err := pipeline.RunDates(ctx, deps, settings, dates, func(s *pipeline.Summary) { all = append(all, s) })
+		a.finishDeltaLake(ctx, &deps, false, nil)
 		return all, err
 	})
 	stop()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -76,6 +77,39 @@ func (a *app) updateDeltaLake(ctx context.Context, store sink.Store, create bool
 	return deltalake.Reconcile(ctx, snapshot.At(store), deltalake.Options{
 		Create: create, Now: a.now, ToolVersion: thisBuild().Version,
 	})
+}
+
+// finishDeltaLake brings the Delta logs up to date after a run or publish. If that fails, the summary of a published run
+// says so, and the next command tries again.
+func (a *app) finishDeltaLake(ctx context.Context, deps *pipeline.Deps, create bool, summary *pipeline.Summary) {
+	published := summary != nil && summary.Outcome == pipeline.Published
+	if ctx.Err() != nil && !published {
+		return
+	}
+	report, err := a.updateDeltaLake(context.WithoutCancel(ctx), deps.Catalog, create && published)
+	if report != nil {
+		for i := range report.Tables {
+			for _, f := range report.Tables[i].Foreign {
+				deps.Logger.WarnContext(ctx, "another program has written to a Delta log", "table", report.Tables[i].Table,
+					"version", f.Version, "operation", f.Operation, "engine", f.Engine)
+			}
+		}
+	}
+	switch {
+	case err == nil:
+	case !published:
+		a.warn("cannot bring the Delta logs up to date", err)
+	case summary.Unfinished == "":
+		summary.Unfinished = oneLine(err)
+	default:
+		summary.Unfinished += "; " + oneLine(err)
+	}
+}
+
+// keepDeltaLake brings existing Delta logs up to date after prune or purge.
+func (a *app) keepDeltaLake(ctx context.Context, store sink.Store) error {
+	_, err := a.updateDeltaLake(ctx, store, false)
+	return err
 }
 
 func deltaLakeText(r *deltalake.Report) string {

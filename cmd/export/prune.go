@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -73,7 +74,13 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*maintenance.PruneReport, error) { return maintenance.Prune(ctx, snapshot.At(store), options) })
+	report, err := await(ctx, func() (*maintenance.PruneReport, error) {
+		report, err := maintenance.Prune(ctx, snapshot.At(store), options)
+		if !o.dryRun {
+			err = errors.Join(err, a.keepDeltaLake(ctx, store))
+		}
+		return report, err
+	})
 	if report == nil {
 		return err
 	}

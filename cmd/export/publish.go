@@ -20,6 +20,7 @@ type publishOptions struct {
 	abandon       bool
 	replace       bool
 	acceptBaseURL bool
+	deltaLake     bool
 }
 
 func (a *app) publishCommand() *cobra.Command {
@@ -38,6 +39,7 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing.toggle(&o.acceptHeld, "accept-held", "publish a run although it is held back")
 	publishing.toggle(&o.abandon, "abandon", "give up the unpublished run --run-id and remove what it has staged or committed")
 	o.limits.define(publishing, "", "")
+	defineDeltaLake(publishing, &o.deltaLake)
 	defineReplace(publishing, &o.replace)
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	o.finishing.define(o.general.define(cmd))
@@ -63,13 +65,21 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		a.warnOfConditions(ctx, store, deps.Logger)
 	}
 	if o.abandon {
-		summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Abandon(ctx, deps, o.runID) })
+		summary, err := await(ctx, func() (*pipeline.Summary, error) {
+			summary, err := pipeline.Abandon(ctx, deps, o.runID)
+			a.finishDeltaLake(ctx, &deps, false, summary)
+			return summary, err
+		})
 		return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 	}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
 		AcceptBaseURL: o.acceptBaseURL,
 	}
-	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Publish(ctx, deps, settings) })
+	summary, err := await(ctx, func() (*pipeline.Summary, error) {
+		summary, err := pipeline.Publish(ctx, deps, settings)
+		a.finishDeltaLake(ctx, &deps, o.deltaLake, summary)
+		return summary, err
+	})
 	return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 }

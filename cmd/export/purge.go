@@ -91,7 +91,13 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		Schools: schools, Districts: districts, AllowUnknown: o.allowUnknown, DryRun: o.dryRun,
 		Now: a.now, ToolVersion: thisBuild().Version,
 	}
-	report, err := await(ctx, func() (*maintenance.PurgeReport, error) { return maintenance.Purge(ctx, snapshot.At(store), options) })
+	report, err := await(ctx, func() (*maintenance.PurgeReport, error) {
+		report, err := maintenance.Purge(ctx, snapshot.At(store), options)
+		if !o.dryRun && err == nil {
+			err = a.keepDeltaLake(ctx, store)
+		}
+		return report, err
+	})
 	if err != nil {
 		if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
 			return refused

@@ -29,6 +29,7 @@ type runOptions struct {
 	acceptBaseURL bool
 	runID         string
 	restart       bool
+	deltaLake     bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -56,6 +57,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run to start or resume; by default, the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
+	defineDeltaLake(publishing, &o.deltaLake)
 	publishing.toggle(&o.restart, "restart", "drop what an unfinished or held run with this id has staged, and start over")
 	o.sharding.define(cmd)
 	o.simulation.define(cmd)
@@ -79,7 +81,11 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	if len(o.effectiveDates) > 1 {
 		return a.runDates(ctx, &o.general, o.onFinish, o.effectiveDates, deps, settings, stop)
 	}
-	summary, err := await(ctx, func() (*pipeline.Summary, error) { return pipeline.Run(ctx, deps, settings) })
+	summary, err := await(ctx, func() (*pipeline.Summary, error) {
+		summary, err := pipeline.Run(ctx, deps, settings)
+		a.finishDeltaLake(ctx, &deps, o.deltaLake, summary)
+		return summary, err
+	})
 	stop()
 	return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 }

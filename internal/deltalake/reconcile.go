@@ -107,7 +107,7 @@ func (r *reconciler) attempt(ctx context.Context) (bool, error) {
 	var conflict error
 	for i, t := range all {
 		log := r.logs[i]
-		if !log.exists() && len(t.files) == 0 {
+		if !log.exists() && len(t.files) == 0 && t.problem == "" {
 			continue
 		}
 		switch err := r.reconcileTable(ctx, log, t); {
@@ -144,14 +144,13 @@ func (r *reconciler) reconcileTable(ctx context.Context, log *replay, t *table) 
 		report = &TableReport{Table: t.folder}
 		r.reports[t.folder] = report
 	}
-	report.Version, report.Files, report.Problem = log.version, len(log.live), ""
+	report.Version, report.Files = log.version, len(log.live)
 	for _, f := range log.foreign {
 		if f.Version > log.own && !slices.Contains(report.Foreign, f) {
 			report.Foreign = append(report.Foreign, f)
 		}
 	}
-	if log.refused != "" {
-		report.Problem = log.refused
+	if report.Problem = cmp.Or(log.refused, t.problem); report.Problem != "" {
 		return nil
 	}
 	d, err := r.compare(ctx, log, t)
@@ -208,31 +207,34 @@ func (r *reconciler) compare(ctx context.Context, log *replay, t *table) (*diffe
 	var unusable []string           // the first of each group
 	broken := make(map[string]bool) // groups
 	for i, path := range paths {
-		if adds[i] == nil && !broken[group(path)] {
-			broken[group(path)] = true
+		if adds[i] == nil && !broken[t.group(path)] {
+			broken[t.group(path)] = true
 			unusable = append(unusable, path)
 		}
 	}
 	d := &difference{}
 	changed := make(map[string]bool)
 	for i, path := range paths {
-		if !broken[group(path)] {
+		if !broken[t.group(path)] {
 			d.added = append(d.added, adds[i])
-			changed[group(path)] = true
+			changed[t.group(path)] = true
 		}
 	}
 	for path := range log.live {
-		if _, wanted := t.files[path]; !wanted && !broken[group(path)] {
+		if _, wanted := t.files[path]; !wanted && !broken[t.group(path)] {
 			d.removed = append(d.removed, path)
-			changed[group(path)] = true
+			changed[t.group(path)] = true
 		}
 	}
 	slices.Sort(d.removed)
 	d.groups = slices.Sorted(maps.Keys(changed))
 	if len(unusable) > 0 {
-		d.problem = fmt.Sprintf("%s/%s is missing or damaged, so the log of %s is left as it is: restore the file or "+
-			"export that date again with --replace; growth-export verify has the details", t.folder, unusable[0],
-			strings.Join(slices.Sorted(maps.Keys(broken)), ", "))
+		remedy := "export that date again with --replace"
+		if t.history {
+			remedy = "run growth-export history --rebuild"
+		}
+		d.problem = fmt.Sprintf("%s/%s is missing or damaged, so %s stays as it is in the log: restore the file, or %s",
+			t.folder, unusable[0], strings.Join(slices.Sorted(maps.Keys(broken)), ", "), remedy)
 	}
 	return d, nil
 }

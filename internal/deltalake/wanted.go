@@ -1,12 +1,13 @@
 package deltalake
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -17,10 +18,14 @@ type table struct {
 	folder     string
 	declared   *schemas.Table
 	partitions []partition
+	// history is set for the tables of the history, whose files belong together.
+	history bool
 	// created is when the first snapshot of the table was published.
 	created time.Time
 	// files are the files that manifests name, by path relative to the folder.
 	files map[string]wantedFile
+	// problem is why the files are not known; empty if they are.
+	problem string
 }
 
 // wantedFile is a file that a manifest names. There may be hundreds of thousands.
@@ -29,43 +34,55 @@ type wantedFile struct {
 	published  time.Time
 }
 
-func newTable(folder string, declared *schemas.Table, partitions ...partition) *table {
-	return &table{folder: folder, declared: declared, partitions: partitions, files: make(map[string]wantedFile)}
-}
-
-// The partition columns.
-func bySnapshotDate() partition {
-	return partition{"snapshot_date", schemas.Date, "Date of the snapshot."}
-}
-
-func byDistrict() partition {
-	return partition{"district", schemas.String, "District of the school, as in schools.district_bid; a very long one is cut and ends in its hash."}
-}
-
 // tables returns all tables without their files, in the order of declaration.
 func tables() []*table {
-	var all []*table
-	for _, declared := range schemas.Tables() {
-		folder := strings.TrimSuffix(snapshot.DatePath(snapshot.Full, declared.Name, ""), "/snapshot_date="+nullPartition+"/")
-		all = append(all, newTable(folder, declared, bySnapshotDate()))
+	byDate := partition{"snapshot_date", schemas.Date, "Date of the snapshot."}
+	byEnd := partition{"valid_to", schemas.Date, "The first snapshot date without this version; 9999-12-31 if it is in the newest snapshot."}
+	var all, history []*table
+	add := func(to *[]*table, folder string, declared *schemas.Table, p partition) {
+		// The folder of a partition is below the table's.
+		folder, _, _ = strings.Cut(folder, "/"+p.name+"=")
+		*to = append(*to, &table{
+			folder: folder, declared: declared, partitions: []partition{p}, history: to == &history, files: make(map[string]wantedFile),
+		})
 	}
-	return all
+	for _, declared := range schemas.Tables() {
+		add(&all, snapshot.DatePath(snapshot.Full, declared.Name, "any"), declared, byDate)
+	}
+	for _, declared := range append(schemas.Tables(), snapshot.CoverageTable()) {
+		add(&history, snapshot.HistoryFolder(declared.Name, "any"), snapshot.HistoryTable(declared), byEnd)
+	}
+	return append(all, history...)
 }
 
-// readWanted fills in the tables from the manifests of the current snapshots.
+// addFiles adds files that a manifest names.
+func (t *table) addFiles(files []sink.File, published time.Time) {
+	for i := range files {
+		t.files[strings.TrimPrefix(files[i].Path, t.folder+"/")] = wantedFile{files[i].Bytes, files[i].Rows, published}
+	}
+}
+
+// group returns what a file belongs to: its partition, such as snapshot_date=2026-11-20, or all of the history. Either
+// all files of a group are made live, or none.
+func (t *table) group(path string) string {
+	if t.history {
+		return "the history"
+	}
+	group, _, _ := strings.Cut(path, "/")
+	return group
+}
+
+// readWanted fills in the tables from the manifests of the current snapshots and of the history.
 func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) error {
 	var first, last *snapshot.Manifest
+	published := make(map[string]time.Time) // by run
 	err := catalog.CurrentRuns(ctx, snapshot.Full, func(m *snapshot.Manifest) {
 		for _, t := range all {
-			published, ok := m.Tables[t.declared.Name]
-			if !ok {
-				continue
-			}
-			for i := range published.Files {
-				f := &published.Files[i]
-				t.files[strings.TrimPrefix(f.Path, t.folder+"/")] = wantedFile{f.Bytes, f.Rows, m.PublishedAt}
+			if !t.history {
+				t.addFiles(m.Tables[t.declared.Name].Files, m.PublishedAt)
 			}
 		}
+		published[m.RunID] = m.PublishedAt
 		header := *m
 		header.Tables = nil // so that it can be freed
 		if first == nil || snapshot.ByPlan(&header, first) < 0 {
@@ -79,23 +96,46 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 		return fmt.Errorf("read which files the tables have: %w", err)
 	}
 	for _, t := range all {
-		if first != nil {
-			t.created = first.PublishedAt
-		}
-		if last == nil {
+		if last == nil || t.history {
 			continue
 		}
+		t.created = first.PublishedAt
 		_, dataset, _ := schemas.FindTable(t.declared.Name)
-		byDistricts := cmp.Or(last.Parameters.PartitionBy, snapshot.NotPartitioned) == snapshot.ByDistrict
-		if byDistricts && !dataset.IsLookup() {
-			t.partitions = append(t.partitions, byDistrict())
+		if last.Parameters.PartitionBy == snapshot.ByDistrict && !dataset.IsLookup() {
+			t.partitions = append(t.partitions, partition{
+				"district", schemas.String, "District of the school, as in schools; a very long one is cut and ends in a hash.",
+			})
+		}
+	}
+	return readHistory(ctx, catalog, all, published)
+}
+
+// readHistory fills in the tables of the history, whose manifest holds no times. published is when runs were published.
+func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, published map[string]time.Time) error {
+	history, err := catalog.ReadHistory(ctx)
+	damaged := errors.Is(err, sink.ErrDamaged)
+	if history == nil && !damaged {
+		return err
+	}
+	for _, t := range all {
+		switch {
+		case !t.history:
+		case damaged:
+			t.problem = err.Error()
+		default:
+			folded := history.Manifest.Snapshots
+			t.created = publishedAt(folded[0], published)
+			t.addFiles(history.Manifest.Tables[t.declared.Name].Files, publishedAt(folded[len(folded)-1], published))
 		}
 	}
 	return nil
 }
 
-// group returns the first partition of a file, such as snapshot_date=2026-11-20. The files of a group belong together.
-func group(path string) string {
-	group, _, _ := strings.Cut(path, "/")
-	return group
+// publishedAt returns when a folded snapshot was published, or the begin of its date if it has been pruned.
+func publishedAt(s snapshot.FoldedSnapshot, published map[string]time.Time) time.Time {
+	if at, ok := published[s.RunID]; ok {
+		return at
+	}
+	day, _ := time.Parse(time.DateOnly, s.Date) // of a manifest that was checked
+	return day
 }
