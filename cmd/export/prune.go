@@ -84,6 +84,9 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if report == nil {
 		return err
 	}
+	if !o.dryRun && len(report.Removed) > 0 {
+		a.rewriteIndex(ctx, store)
+	}
 	// An interrupted prune reports what it has removed.
 	unwritten := writeOutput(a.stdout, o.output, report, pruneText(report))
 	if err != nil {

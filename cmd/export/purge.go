@@ -113,12 +113,20 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	return writeOutput(a.stdout, o.output, report, purgeText(report))
 }
 
-// rewriteReports writes the reports of purged runs again.
+// rewriteReports writes the reports of purged runs again, and the page of all runs.
 func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []maintenance.PurgedRun) {
 	for i := range runs {
 		if _, err := pipeline.WriteReport(ctx, snapshot.At(store), runs[i].RunID); err != nil {
 			a.warn("cannot rewrite the report of a run", err)
 		}
+	}
+	a.rewriteIndex(ctx, store)
+}
+
+// rewriteIndex writes the page of all runs again.
+func (a *app) rewriteIndex(ctx context.Context, store sink.Store) {
+	if err := pipeline.WriteIndex(ctx, snapshot.At(store)); err != nil && ctx.Err() == nil {
+		a.warn("cannot rewrite the page of all runs", err)
 	}
 }
 

@@ -30,8 +30,9 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report",
 		Short: "Writes the HTML report of a run again",
 		Long: "Writes _runs/<run>/report.html again, from the run's manifest and ledger, or from\n" +
-			"its checkpoints if it is not published. The report is one HTML file that needs no\n" +
-			"network. Every run and publish writes it at its end.",
+			"its checkpoints if it is not published, and _runs/index.html, which links to the\n" +
+			"reports of all runs. Each is one HTML file that needs no network. Every run and\n" +
+			"publish writes them at its end.",
 		Example: "  growth-export report --dest /data/growth\n" +
 			"  growth-export report --dest s3://bucket/growth --to report.html",
 	})
@@ -82,6 +83,9 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 func (a *app) writeReport(ctx context.Context, to string, store sink.Store, run string) (string, error) {
 	if to == "" {
 		path, err := pipeline.WriteReport(ctx, snapshot.At(store), run)
+		if err == nil {
+			a.rewriteIndex(ctx, store)
+		}
 		return joinPath(store.String(), path), err
 	}
 	page, err := pipeline.Report(ctx, snapshot.At(store), run)

@@ -48,7 +48,7 @@ func testManifest(t *testing.T, s *snapshot) {
 	everything := d.query("SELECT file FROM glob(" + literal(s.dest+"/**") + ")")
 	known := map[string]bool{
 		"_latest.json": true, "_snapshots/" + m.SnapshotDate + ".json": true, s.pointer.Manifest: true,
-		"_runs/" + m.RunID + "/plan.json": true, "_runs/" + m.RunID + "/report.html": true, m.Ledger.Path: true,
+		"_runs/" + m.RunID + "/plan.json": true, "_runs/" + m.RunID + "/report.html": true, "_runs/index.html": true, m.Ledger.Path: true,
 	}
 	for _, table := range m.Tables {
 		for _, f := range table.Files {

@@ -137,8 +137,10 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 	p.unfinished = make(map[string]string)
 	has := make(map[string]set) // what is in the folders of runs
 	for _, entry := range entries {
-		folder, name, _ := strings.Cut(strings.TrimPrefix(entry.Path, snapshot.RunsPrefix), "/")
-		put(has, folder, name)
+		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, snapshot.RunsPrefix), "/")
+		if inside { // unlike the page of all runs
+			put(has, folder, name)
+		}
 	}
 	p.leftovers = nil
 	for folder := range staged {

@@ -26,6 +26,9 @@ func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck
 	for _, change := range recovered.Pruned {
 		deps.Logger.InfoContext(ctx, "an interrupted prune was finished: the run is removed", "run", change.RunID)
 	}
+	if len(recovered.Pruned) > 0 {
+		deps.writeIndex(ctx)
+	}
 	for _, s := range stuck {
 		log := deps.Logger.With("run", s.Run, "error", s.Err)
 		switch {

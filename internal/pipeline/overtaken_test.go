@@ -36,7 +36,7 @@ type interrupted struct {
 }
 
 func (s interrupted) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if path != snapshot.ReportPath("run") && path != snapshot.AlivePath("run") && s.written.Add(1) == s.before {
+	if path != snapshot.ReportPath("run") && path != snapshot.AlivePath("run") && path != snapshot.IndexPath && s.written.Add(1) == s.before {
 		s.act()
 	}
 	return s.lockless.Write(ctx, path, data, when)

@@ -220,6 +220,7 @@ func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	if plan != nil {
 		summary.Kind, summary.SnapshotDate = plan.Kind, plan.SnapshotDate
 	}
+	deps.writeIndex(ctx)
 	summary.Outcome = Abandoned
 	summary.Duration = deps.Now().Sub(started)
 	return summary, nil

@@ -98,12 +98,13 @@ func sameRun(a, b *snapshot.Manifest) bool {
 // before.
 const reportTimeout = 2 * time.Minute
 
-// writeReports writes the reports of a run and of the runs that it replaced. A failure is only logged.
+// writeReports writes the reports of a run and of the runs that it replaced, and the page of all runs. A failure is only
+// logged.
 func (d *Deps) writeReports(ctx context.Context, run string, end ending) (path string) {
 	if ctx.Err() != nil || errors.Is(end.failure, ErrUsage) {
 		return ""
 	}
-	within, cancel := context.WithTimeoutCause(ctx, reportTimeout, fmt.Errorf("it took more than %s", reportTimeout))
+	within, cancel := withReportTimeout(ctx)
 	defer cancel()
 	page, err := writeReport(within, d.Catalog, run, end)
 	if err == nil {
@@ -113,13 +114,30 @@ func (d *Deps) writeReports(ctx context.Context, run string, end ending) (path s
 			err = errors.Join(err, failed)
 		}
 	}
+	d.warnOfPage(ctx, within, snapshot.ReportPath(run), err)
+	d.warnOfPage(ctx, within, snapshot.IndexPath, WriteIndex(within, d.Catalog))
+	return path
+}
+
+// writeIndex writes the page of all runs. A failure is only logged.
+func (d *Deps) writeIndex(ctx context.Context) {
+	within, cancel := withReportTimeout(ctx)
+	defer cancel()
+	d.warnOfPage(ctx, within, snapshot.IndexPath, WriteIndex(within, d.Catalog))
+}
+
+func withReportTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, reportTimeout, fmt.Errorf("it took more than %s", reportTimeout))
+}
+
+// warnOfPage logs that a page cannot be written, unless the command is being stopped or the run was removed.
+func (d *Deps) warnOfPage(ctx, within context.Context, path string, err error) {
 	if err != nil && within.Err() != nil {
 		err = context.Cause(within) // the error is a consequence of the cancellation
 	}
 	if err != nil && !errors.Is(err, sink.ErrNotFound) && ctx.Err() == nil {
-		d.Logger.WarnContext(ctx, "the report of the run cannot be written", "run", run, "error", err)
+		d.Logger.WarnContext(ctx, "a report cannot be written", "path", path, "error", err)
 	}
-	return path
 }
 
 func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.Page, error) {
@@ -141,6 +159,12 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	page.Baseline, err = catalog.Baseline(ctx, page.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("look for the run before %s: %w", run, err)
+	}
+	if page.Manifest.Kind == snapshot.Full {
+		page.Nights, err = catalog.NightsBefore(ctx, page.Manifest, report.MaxNights)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for the nights before run %s: %w", run, err)
 	}
 	return page, nil
 }

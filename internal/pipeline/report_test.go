@@ -263,20 +263,22 @@ func (s beforeReport) Write(ctx context.Context, path string, data []byte, when 
 	return s.Store.Write(ctx, path, data, when)
 }
 
-// TestReportThatCannotBeWritten changes nothing but what is logged.
-func TestReportThatCannotBeWritten(t *testing.T) {
+// TestPagesThatCannotBeWritten change nothing but what is logged.
+func TestPagesThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, small(), simulator.ServerOptions{})
-	settings := defaults()
-	settings.RunID = "run"
-	deps := s.deps(nil)
-	var logged bytes.Buffer
-	deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-	deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.ReportPath("run")})
-	summary, err := pipeline.Run(t.Context(), deps, settings)
-	require.NoError(t, err)
-	require.Equal(t, pipeline.Published, summary.Outcome)
-	require.Empty(t, summary.Report)
-	require.Contains(t, logged.String(), "the report of the run cannot be written")
-	require.Contains(t, logged.String(), errKilled.Error())
+	for _, path := range []string{snapshot.ReportPath("run"), snapshot.IndexPath} {
+		s := newSite(t, small(), simulator.ServerOptions{})
+		settings := defaults()
+		settings.RunID = "run"
+		deps := s.deps(nil)
+		var logged bytes.Buffer
+		deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: path})
+		summary, err := pipeline.Run(t.Context(), deps, settings)
+		require.NoError(t, err)
+		require.Equal(t, pipeline.Published, summary.Outcome)
+		require.Equal(t, path == snapshot.IndexPath, summary.Report != "")
+		require.Contains(t, logged.String(), `"a report cannot be written" path=`+path)
+		require.Contains(t, logged.String(), errKilled.Error())
+	}
 }

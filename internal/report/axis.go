@@ -46,15 +46,44 @@ func thin(marks []mark, apart percent) []mark {
 // scale returns the distance of a value from the top of a chart.
 type scale func(value float64) percent
 
-// linear returns a scale from zero to at least largest, and up to six round ticks.
-func linear(largest float64) (y scale, ticks []mark) {
-	step := roundStep(largest / 4)
+// linear returns a scale from zero to at least largest, and ticks a step apart.
+func linear(largest, step float64, label func(float64) string) (y scale, ticks []mark) {
 	top := step * max(math.Ceil(largest/step), 1)
 	y = func(value float64) percent { return percent((1 - max(value, 0)/top) * 100) }
 	for value := 0.0; value <= top; value += step {
-		ticks = append(ticks, mark{At: y(value), Label: wording.Count(int64(value))})
+		ticks = append(ticks, mark{At: y(value), Label: label(value)})
 	}
 	return y, ticks
+}
+
+// countTicks returns a scale of counts and up to six ticks.
+func countTicks(largest float64) (y scale, ticks []mark) {
+	return linear(largest, roundStep(largest/4), func(value float64) string { return wording.Count(int64(value)) })
+}
+
+// shortTicks returns a scale of counts and up to four ticks, with short labels.
+func shortTicks(largest float64) (y scale, ticks []mark) {
+	return linear(largest, roundStep(largest/2), func(value float64) string {
+		units := []string{"", "k", "M", "G"}
+		for value >= 1000 && len(units) > 1 {
+			value, units = value/1000, units[1:]
+		}
+		return strconv.FormatFloat(value, 'f', -1, 64) + units[0]
+	})
+}
+
+// durationTicks returns a scale of seconds and up to four ticks.
+func durationTicks(largest float64) (y scale, ticks []mark) {
+	step := float64(roundSpan(largest / 2))
+	if step < largest/2 {
+		step = roundStep(largest / 2)
+	}
+	return linear(largest, step, func(value float64) string {
+		if value == 0 {
+			return "0"
+		}
+		return wording.Duration(time.Duration(min(value*float64(time.Second), math.MaxInt64/2)))
+	})
 }
 
 // roundStep returns the least of 1, 2, 5, 10, 20, 50, ... that is not below atLeast.

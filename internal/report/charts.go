@@ -79,7 +79,7 @@ func (t *timeline) requestsChart() chart {
 		}
 		return float64(n)
 	}
-	y, ticks := linear(t.largest(func(s *activity.Step) float64 { return height(s, len(retries)) }))
+	y, ticks := countTicks(t.largest(func(s *activity.Step) float64 { return height(s, len(retries)) }))
 	c.Y = ticks
 	for layers := len(retries); layers >= 0; layers-- { // each covers the lower part of the one before
 		c.add("area", c.Legend[layers], t.area(y, func(s *activity.Step) float64 { return height(s, layers) }))
@@ -123,7 +123,7 @@ func (t *timeline) concurrencyChart() chart {
 	}
 	concurrent := func(s *activity.Step) float64 { return float64(s.InFlight) }
 	limit := func(s *activity.Step) float64 { return float64(s.Limit) }
-	y, ticks := linear(t.largest(func(s *activity.Step) float64 { return max(concurrent(s), limit(s)) }))
+	y, ticks := countTicks(t.largest(func(s *activity.Step) float64 { return max(concurrent(s), limit(s)) }))
 	c.Y = ticks
 	c.add("area", c.Legend[0], t.area(y, concurrent))
 	if path := t.steps(y, limit); path != "" {

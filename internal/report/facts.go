@@ -52,6 +52,18 @@ func lastRequest(m *snapshot.Manifest) time.Time {
 	return time.Unix(steps[len(steps)-1].At+m.Activity.StepSeconds, 0)
 }
 
+// runTime returns how long the run took and what that includes, or nothing if it is unknown.
+func runTime(m *snapshot.Manifest) (took time.Duration, note string) {
+	end, note := m.PublishedAt, "start to publishing"
+	if end.IsZero() {
+		end, note = lastRequest(m), "start to last request"
+	}
+	if took = end.Sub(m.StartedAt); end.IsZero() || took < 0 {
+		return 0, ""
+	}
+	return took, note
+}
+
 // settings returns the settings of the run, without empty ones.
 func settings(p *Page) []fact {
 	m := p.Manifest

@@ -10,6 +10,7 @@ const (
 	maxConcerns = 5
 	maxDrift    = 15
 	maxNames    = 20
+	maxCounts   = 4   // in a list within a line
 	maxError    = 400 // characters
 	maxName     = 80  // characters
 )
@@ -35,6 +36,8 @@ type Page struct {
 	Manifest *snapshot.Manifest
 	// Baseline is the manifest of the run to compare with, or nil.
 	Baseline *snapshot.Manifest
+	// Nights are full snapshots before the run, of its settings, the oldest first: at most MaxNights.
+	Nights []snapshot.RunState
 	// Destination is the place of the run as commands name it.
 	Destination string
 	// ReplacedBy is the current run of the same date, if the run was replaced and its successor is known.

@@ -1,9 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"time"
 
 	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/wording"
 )
 
 // timeline is the time axis of a log. Long pauses are cut short: a run that was resumed the next morning shows its
@@ -13,6 +15,13 @@ type timeline struct {
 	X         []mark
 	Gaps      []mark // in the middle of each pause that is cut short
 	GapLabels []mark
+	Tips      []tip
+}
+
+// tip is a text that is shown on pointing at a part of the chart.
+type tip struct {
+	From, Width percent
+	Text        string
 }
 
 // interval is a step of the log, its place on the axis and its figures.
@@ -27,8 +36,18 @@ type interval struct {
 	idle, gap bool
 }
 
-// Width returns the width of the interval.
-func (i *interval) Width() percent { return i.to - i.From }
+// tip describes the interval.
+func (i *interval) tip() tip {
+	text := fmt.Sprintf("%s: %s requests, %s retries", i.At, wording.Count(i.Requests), wording.Count(i.Retries))
+	if i.P50 != "" {
+		text += fmt.Sprintf("; %s (p50), %s (p90), %s (p99)", i.P50, i.P90, i.P99)
+	}
+	text += fmt.Sprintf("; %s concurrent", wording.Count(i.InFlight))
+	if i.Limit != 0 {
+		text += ", limit " + wording.Count(i.Limit)
+	}
+	return tip{From: i.From, Width: i.to - i.From, Text: text}
+}
 
 // span is a part of the axis that is drawn to scale, in seconds. X is its distance from the left.
 type span struct {
@@ -81,6 +100,7 @@ func newTimeline(log *activity.Log, layout string) *timeline {
 			current++
 		}
 		in.From, in.to = at(&spans[current], in.Step.At), at(&spans[current], in.Step.At+log.StepSeconds)
+		t.Tips = append(t.Tips, in.tip())
 	}
 	every := roundSpan(length / maxTicks)
 	layout = time.TimeOnly

@@ -95,6 +95,10 @@ func concerns(p *Page) (short, long []string) {
 	if more := len(fell) - maxConcerns; more > 0 {
 		long = append(long, "And "+wording.Many(more, "more table")+", see below.")
 	}
+	if c := m.Comparison; c != nil && len(c.Warnings) > 0 {
+		short = append(short, "more rows changed than usual")
+		long = append(long, c.Warnings...)
+	}
 	if n := len(snapshot.FailedChecks(m.Checks)); n > 0 {
 		short = append(short, wording.Many(n, "check")+" of the service's own rules failed")
 	}

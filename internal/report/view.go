@@ -31,6 +31,8 @@ type view struct {
 	FailedChecks      []snapshot.Check
 	Tables            []tableLine
 	AllTables         tableLine
+	Since             *sinceView // nil if the run was not compared
+	Trend             trend
 	Datasets          []datasetLine
 	SomeUnavailable   bool
 	SomeDuplicates    bool
@@ -72,6 +74,7 @@ func newView(p *Page) *view {
 		v.Baseline = p.Baseline
 	}
 	v.Tables, v.AllTables = tables(m, v.Baseline)
+	v.Since, v.Trend = newSinceView(p), newTrend(p, v)
 	v.addDatasets(p)
 	v.Facts = facts(p, v)
 	for _, s := range m.Activity.Slowest {
@@ -180,11 +183,7 @@ func facts(p *Page, v *view) []fact {
 	}
 	all = append(all, schools, rows,
 		fact{Name: "size", Value: wording.Size(v.AllTables.Bytes), Note: wording.Many(v.AllTables.Files, "file")}, requests)
-	end, note := m.PublishedAt, "start to publishing"
-	if end.IsZero() {
-		end, note = lastRequest(m), "start to last request"
-	}
-	if took := end.Sub(m.StartedAt); !end.IsZero() && took >= 0 {
+	if took, note := runTime(m); note != "" {
 		all = append(all, fact{Name: "duration", Value: duration(max(took, time.Second)), Note: note})
 	}
 	if p.State == Incomplete {

@@ -2,31 +2,39 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
 
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
-//go:embed page.html
-var pageText string
+//go:embed *.html
+var templates embed.FS
 
 //go:embed page.css
 var styleText string
 
 // Write writes the report. Its bytes depend on page alone.
-func Write(w io.Writer, page *Page) error {
-	text, err := template.New("page").Funcs(template.FuncMap{
+func Write(w io.Writer, page *Page) error { return draw(w, "page.html", newView(page)) }
+
+// WriteIndex writes the page of all runs, which are in its order. Its bytes depend on them alone.
+func WriteIndex(w io.Writer, runs []snapshot.RunState) error {
+	return draw(w, "index.html", newIndexView(runs))
+}
+
+func draw(w io.Writer, name string, view any) error {
+	text, err := template.New(name).Funcs(template.FuncMap{
 		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day, "sum": sum,
-	}).Parse(pageText)
+	}).ParseFS(templates, "*.html")
 	if err != nil {
-		return fmt.Errorf("parse the template of the report: %w", err)
+		return fmt.Errorf("parse the templates of the report: %w", err)
 	}
 	var b bytes.Buffer
-	if err := text.Execute(&b, newView(page)); err != nil {
-		return fmt.Errorf("draw the report: %w", err)
+	if err := text.Execute(&b, view); err != nil {
+		return fmt.Errorf("draw %s: %w", name, err)
 	}
 	if _, err := b.WriteTo(w); err != nil {
 		return fmt.Errorf("write the report: %w", err)

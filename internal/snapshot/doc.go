@@ -11,6 +11,7 @@
 //	            ledger.parquet  the outcome for every school and dataset
 //	            manifest.json   the run is published, and these are its files
 //	            report.html     what the run did, for people; nothing reads it
+//	_runs/index.html            all runs, for people, with links to their reports
 //
 // A pointer names the run of each date (_snapshots/, _as_of/), _latest.json the newest full one of all schools, and
 // _destination.json the service that a destination was moved to.

@@ -37,6 +37,9 @@ const (
 // LatestPath is the path of the document that names the newest published full run without a filter.
 const LatestPath = "_latest.json"
 
+// IndexPath is the path of the page of all runs.
+const IndexPath = RunsPrefix + "index.html"
+
 // LookupBucket is the index of the bucket of the lookup tables, which are not fetched per school.
 const LookupBucket = -1
 

@@ -157,6 +157,40 @@ func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error)
 	})
 }
 
+// NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.
+// It reads no more than most of them, and skips unreadable snapshots and those with other settings.
+func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
+	entries, err := sink.ListAll(ctx, c, snapshotPrefix)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return e.Path >= PointerPath(Full, run.SnapshotDate) })
+	entries = entries[max(len(entries)-most, 0):]
+	found, err := sink.Map(ctx, maxRunsRead, entries, func(ctx context.Context, entry sink.Entry) (*RunState, error) {
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path)
+		var manifest *Manifest
+		if err == nil {
+			manifest, err = c.ReadManifest(ctx, pointer.RunID)
+		}
+		if Unreadable(err) {
+			return nil, nil
+		}
+		if err != nil || !manifest.Covers(run.BaseURL, run.Parameters.Scope) {
+			return nil, err
+		}
+		night := new(RunState)
+		night.addManifest(manifest)
+		return night, nil
+	})
+	var nights []RunState
+	for _, night := range found {
+		if night != nil {
+			nights = append(nights, *night)
+		}
+	}
+	return nights, err
+}
+
 // newestFull returns the published full run of the newest date that matches, or nil.
 func (c Catalog) newestFull(ctx context.Context, match func(*Manifest) bool) (*Manifest, error) {
 	return c.newest(ctx, Full, match)

@@ -69,6 +69,34 @@ func TestBaseline(t *testing.T) {
 	require.Equal(t, "third", found.RunID)
 }
 
+// TestNightsBefore leaves out nights of another scope, and those that cannot be read.
+func TestNightsBefore(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	for _, date := range []string{"2026-11-10", "2026-11-12", "2026-11-13", "2026-11-14", "2026-11-15", "2026-11-16", "2026-11-21"} {
+		plan := snapshottest.NewPlan("of-"+date, snapshottest.Few, snapshottest.OnDate(date))
+		if date == "2026-11-13" {
+			plan.Scope.Datasets = []string{"schools"}
+		}
+		snapshottest.TakeSnapshot(t, store, plan)
+	}
+	run := snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run", snapshottest.Few))
+	require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(snapshot.ManifestPath("of-2026-11-14"))), []byte("{"), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(root, filepath.FromSlash(snapshot.ManifestPath("of-2026-11-15")))))
+
+	for most, want := range map[int][]string{9: {"of-2026-11-10", "of-2026-11-12", "of-2026-11-16"}, 5: {"of-2026-11-12", "of-2026-11-16"}, 1: {"of-2026-11-16"}} {
+		nights, err := snapshot.At(store).NightsBefore(t.Context(), run, most)
+		require.NoError(t, err)
+		var got []string
+		for _, night := range nights {
+			got = append(got, night.RunID)
+			require.Positive(t, night.Rows)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
 func TestCheckReplace(t *testing.T) {
 	t.Parallel()
 	scope := snapshottest.NewPlan("x", snapshottest.Few).Scope

@@ -48,12 +48,19 @@ type RunState struct {
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.
 	Problems []string `json:"problems,omitempty"`
+	// Report reports whether the run has a report.
+	Report bool `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
 }
 
 // Runs returns the states of all runs at a destination, those planned last first.
-func (c Catalog) Runs(ctx context.Context) ([]RunState, error) {
+func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true) }
+
+// Outcomes works like Runs, but reads no plans of published runs, which name every school: it leaves their tasks out.
+func (c Catalog) Outcomes(ctx context.Context) ([]RunState, error) { return c.runs(ctx, false) }
+
+func (c Catalog) runs(ctx context.Context, plans bool) ([]RunState, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
@@ -62,28 +69,15 @@ func (c Catalog) Runs(ctx context.Context) ([]RunState, error) {
 	if err != nil {
 		return nil, err
 	}
-	var runs []RunState
-	for len(entries) > 0 {
-		// Entries are sorted by path, so the entries of a run are adjacent.
-		folder, _, _ := strings.Cut(strings.TrimPrefix(entries[0].Path, RunsPrefix), "/")
-		n := slices.IndexFunc(entries, func(e sink.Entry) bool {
-			return !strings.HasPrefix(e.Path, RunsPrefix+folder+"/")
-		})
-		if n < 0 {
-			n = len(entries)
-		}
-		if n == 0 { // a file beside the runs' folders
-			entries = entries[1:]
-			continue
-		}
-		run, err := c.runState(ctx, RunsPrefix+folder+"/", entries[:n], staged[folder])
-		if err != nil {
-			return nil, err
-		}
-		if run != nil {
-			runs = append(runs, *run)
-		}
-		entries = entries[n:]
+	found, err := sink.Map(ctx, maxRunsRead, runFolders(entries), func(ctx context.Context, folder *runFolder) (*RunState, error) {
+		return c.runState(ctx, folder, staged[folder.name], plans || !folder.has(ManifestName))
+	})
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]RunState, len(found))
+	for i, run := range found {
+		runs[i] = *run
 	}
 	slices.SortFunc(runs, func(a, b RunState) int {
 		return b.compare(&a)
@@ -97,6 +91,9 @@ func (c Catalog) Runs(ctx context.Context) ([]RunState, error) {
 	}
 	return runs, nil
 }
+
+// maxRunsRead bounds the runs read at once: a manifest or plan may have megabytes.
+const maxRunsRead = 8
 
 // compare orders runs by when they were planned.
 func (s *RunState) compare(other *RunState) int {
@@ -117,30 +114,42 @@ func supersededBy(held *RunState, runs []RunState) string {
 
 // runFolder is the contents of a run's folder.
 type runFolder struct {
-	path     string
-	modified map[string]time.Time // by name below path
+	name     string               // below _runs/
+	modified map[string]time.Time // by name in the folder
 }
+
+// runFolders returns the folders that hold a run. Entries are sorted by path.
+func runFolders(entries []sink.Entry) []*runFolder {
+	var folders []*runFolder
+	for _, entry := range entries {
+		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
+		if !inside {
+			continue // IndexPath
+		}
+		if len(folders) == 0 || folders[len(folders)-1].name != folder {
+			folders = append(folders, &runFolder{name: folder, modified: make(map[string]time.Time)})
+		}
+		folders[len(folders)-1].modified[name] = entry.Modified
+	}
+	return slices.DeleteFunc(folders, func(f *runFolder) bool { return !f.has(PlanName) && !f.has(ManifestName) })
+}
+
+func (f *runFolder) path(name string) string { return DocumentPath(f.name, name) }
 
 func (f *runFolder) has(name string) bool {
 	_, ok := f.modified[name]
 	return ok
 }
 
-// runState returns the state of the run in a folder, or nil if the folder does not hold a run.
-func (c Catalog) runState(
-	ctx context.Context, path string, entries []sink.Entry, staged time.Time,
-) (*RunState, error) {
-	folder := &runFolder{path: path, modified: make(map[string]time.Time)}
-	for _, entry := range entries {
-		folder.modified[strings.TrimPrefix(entry.Path, path)] = entry.Modified
-	}
-	if !folder.has(PlanName) && !folder.has(ManifestName) {
-		return nil, nil
-	}
-	state := &RunState{State: StateStaging, planWritten: folder.modified[PlanName]}
-	plan, err := readInto[Plan](ctx, c, path+PlanName, state)
-	if err != nil {
-		return nil, err
+// runState returns the state of the run in a folder.
+func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Time, readPlan bool) (*RunState, error) {
+	state := &RunState{RunID: folder.name, State: StateStaging, Report: folder.has(reportName), planWritten: folder.modified[PlanName]}
+	var plan *Plan
+	if readPlan {
+		var err error
+		if plan, err = readInto[Plan](ctx, c, folder.path(PlanName), state); err != nil {
+			return nil, err
+		}
 	}
 	if plan != nil {
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
@@ -148,11 +157,10 @@ func (c Catalog) runState(
 		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
 		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
 	}
-	if folder.has(ManifestName) {
+	switch {
+	case folder.has(ManifestName):
 		return state, c.published(ctx, folder, state)
-	}
-	if plan == nil {
-		state.RunID = strings.TrimSuffix(strings.TrimPrefix(path, RunsPrefix), "/")
+	case plan == nil:
 		return state, nil
 	}
 	return state, c.unpublished(ctx, folder, plan, staged, state)
@@ -173,26 +181,17 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 	state.LastProgress = folder.modified[ManifestName]
 	state.Staged = state.Tasks
 	state.State = StatePublished
-	manifest, err := readInto[Manifest](ctx, c, folder.path+ManifestName, state)
+	manifest, err := readInto[Manifest](ctx, c, folder.path(ManifestName), state)
 	if err != nil {
 		return err
 	}
 	if manifest != nil {
-		state.RunID, state.Kind, state.SnapshotDate = manifest.RunID, manifest.Kind, manifest.SnapshotDate
-		state.Schools = manifest.Schools.Total
-		state.Failed, state.Denied = manifest.Schools.Failed, manifest.Schools.Denied
-		state.State, state.LastProgress = manifest.Status, manifest.PublishedAt
-		state.PlannedAt = manifest.StartedAt
-		state.Duration = manifest.PublishedAt.Sub(manifest.StartedAt)
-		for _, table := range manifest.Tables {
-			state.Rows += table.Rows
-		}
-		state.Bytes = manifest.Bytes()
+		state.addManifest(manifest)
 	}
 	if !folder.has(ChangeName) {
 		return nil
 	}
-	change, err := readInto[Change](ctx, c, folder.path+ChangeName, state)
+	change, err := readInto[Change](ctx, c, folder.path(ChangeName), state)
 	switch {
 	case err != nil || change == nil:
 		return err
@@ -203,6 +202,18 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 			" of this run is in progress or was interrupted: the next command that changes the destination finishes it")
 	}
 	return nil
+}
+
+// addManifest fills in what the manifest says.
+func (s *RunState) addManifest(m *Manifest) {
+	s.RunID, s.Kind, s.SnapshotDate = m.RunID, m.Kind, m.SnapshotDate
+	s.Schools, s.Failed, s.Denied = m.Schools.Total, m.Schools.Failed, m.Schools.Denied
+	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt
+	s.Duration = m.PublishedAt.Sub(m.StartedAt)
+	for _, table := range m.Tables {
+		s.Rows += table.Rows
+	}
+	s.Bytes = m.Bytes()
 }
 
 func (c Catalog) unpublished(
@@ -236,7 +247,7 @@ func (c Catalog) unpublished(
 	case len(stagedRun.Missing) > 0:
 	case folder.has(heldName):
 		state.State = StateHeld
-		held, err := readInto[Held](ctx, c, folder.path+heldName, state)
+		held, err := readInto[Held](ctx, c, folder.path(heldName), state)
 		if err != nil {
 			return err
 		}

@@ -82,6 +82,24 @@ func TestRuns(t *testing.T) {
 	require.Len(t, runs[8].Problems, 1)
 	require.Contains(t, runs[8].Problems[0], "_runs/8-damaged/plan.json")
 
+	t.Log("outcomes need no plans of published runs")
+	unread := filepath.Join(root, filepath.FromSlash(snapshot.PlanPath("2-published")))
+	info, err := os.Stat(unread)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(unread, []byte("{"), 0o600))
+	require.NoError(t, os.Chtimes(unread, info.ModTime(), info.ModTime()))
+	require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(snapshot.ReportPath("4-held"))), nil, 0o600))
+	outcomes, err := snapshot.At(store).Outcomes(ctx)
+	require.NoError(t, err)
+	require.Len(t, outcomes, len(runs))
+	for i := range outcomes {
+		require.Equal(t, runs[i].RunID, outcomes[i].RunID)
+		require.Equal(t, runs[i].State, outcomes[i].State)
+		require.Equal(t, runs[i].Rows, outcomes[i].Rows)
+		require.Equal(t, runs[i].Problems, outcomes[i].Problems)
+		require.Equal(t, outcomes[i].RunID == "4-held", outcomes[i].Report)
+	}
+
 	t.Log("progress is the time of the newest staged file")
 	later := time.Now().Add(time.Hour).Truncate(time.Second)
 	staged, err := os.ReadDir(filepath.Join(root, "_staging/6-staging"))

@@ -1,0 +1,43 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// WriteIndex writes the page of all runs. It looks at the runs after reading the page that it replaces, so of two
+// processes the one that saw less gets a conflict and looks again.
+func WriteIndex(ctx context.Context, catalog snapshot.Catalog) error {
+	err := sink.Swap(ctx, snapshot.IndexPath, func() error {
+		before, version, err := catalog.Read(ctx, snapshot.IndexPath)
+		when := sink.Condition{Version: version}
+		switch {
+		case errors.Is(err, sink.ErrNotFound):
+			when = sink.Condition{Absent: true}
+		case err != nil:
+			return err
+		}
+		runs, err := catalog.Outcomes(ctx)
+		if err != nil || len(runs) == 0 && when.Absent {
+			return err
+		}
+		var page bytes.Buffer
+		if err := report.WriteIndex(&page, runs); err != nil {
+			return err
+		}
+		if bytes.Equal(page.Bytes(), before) {
+			return nil
+		}
+		return catalog.Write(ctx, snapshot.IndexPath, page.Bytes(), when)
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", snapshot.IndexPath, err)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+)
+
+// indexView is what the page of all runs shows.
+type indexView struct {
+	Icon  template.URL
+	Style template.CSS
+	Tone  string
+	// Newest is the newest full snapshot that is published, or nil.
+	Newest *snapshot.RunState
+	Lines  []indexLine
+}
+
+// indexLine is a run. It has nothing that names a school: the page is for everyone who may know that there are runs.
+type indexLine struct {
+	*snapshot.RunState
+
+	// Link is the place of the run's report, relative to the page; empty if there is none.
+	Link                string
+	Tone, Kind, Outcome string
+	Rows, Took, Size    string // empty if unknown
+}
+
+func newIndexView(runs []snapshot.RunState) *indexView {
+	v := &indexView{Style: template.CSS(styleText), Tone: "fair"} //nolint:gosec // a constant
+	for i := range runs {
+		run := &runs[i]
+		v.Lines = append(v.Lines, newIndexLine(run))
+		current := run.Kind == snapshot.Full && run.State == snapshot.StatePublished
+		if current && (v.Newest == nil || v.Newest.SnapshotDate < run.SnapshotDate) {
+			v.Newest = run
+		}
+	}
+	if len(v.Lines) > 0 && v.Lines[0].Tone != "soft" {
+		v.Tone = v.Lines[0].Tone
+	}
+	v.Icon = icon(v.Tone)
+	return v
+}
+
+func newIndexLine(run *snapshot.RunState) indexLine {
+	line := indexLine{RunState: run}
+	line.Tone, line.Outcome = runOutcome(run)
+	line.Kind = map[snapshot.Kind]string{snapshot.Full: "full", snapshot.AsOf: "as of", snapshot.Delta: "delta"}[run.Kind]
+	if run.Report {
+		line.Link = strings.ReplaceAll(strings.TrimPrefix(snapshot.ReportPath(run.RunID), snapshot.RunsPrefix), "%", "%25")
+	}
+	published := run.State == snapshot.StatePublished || run.State == snapshot.StateReplaced
+	if published && run.SnapshotDate != "" { // its manifest can be read
+		line.Rows, line.Took = wording.Count(run.Rows), duration(max(run.Duration, time.Second))
+	}
+	if run.State == snapshot.StatePublished && line.Rows != "" { // the files of a replaced run are removed
+		line.Size = wording.Size(run.Bytes)
+	}
+	return line
+}
+
+// runOutcome returns the outcome of a run and its tone, as of a verdict, or soft if it no longer matters.
+func runOutcome(run *snapshot.RunState) (tone, outcome string) {
+	switch {
+	case len(run.Problems) > 0:
+		return "bad", run.State + ", with a problem"
+	case run.SupersededBy != "":
+		return "soft", "held back, superseded"
+	case run.State == snapshot.StateReplaced:
+		return "soft", run.State
+	case run.State == snapshot.StateHeld:
+		return "bad", "held back"
+	case run.State == snapshot.StateStaging:
+		return "fair", fmt.Sprintf("incomplete: %s of %s staged", wording.Count(run.Staged), wording.Many(run.Tasks, "task"))
+	case run.State == snapshot.StatePublished && run.Failed == 0:
+		return "good", run.State
+	}
+	return "fair", run.State
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+)
+
+// sinceView is the section about what differs from the snapshot before.
+type sinceView struct {
+	*snapshot.Comparison
+
+	Lines []sinceLine
+	Total sinceLine
+	// Guarded reports whether a line is Held.
+	Guarded bool
+}
+
+// sinceLine is what became of a table's rows.
+type sinceLine struct {
+	snapshot.TableComparison
+
+	Name string
+	// Rows are the table's rows in this run, those of schools that were not compared included.
+	Rows int64
+	// Compared is false for a table that the other snapshot does not have.
+	Compared bool
+	// Columns and Why list the changed columns and the reasons for rows that are gone.
+	Columns, Why string
+	// Held reports whether the run was held back because of this table.
+	Held  bool
+	Parts []part
+}
+
+// part is a part of a bar.
+type part struct {
+	Class, Name string
+	Rows        int64
+	From, Width percent
+}
+
+// newSinceView returns nil if the run was not compared.
+func newSinceView(p *Page) *sinceView {
+	if p.Manifest.Comparison == nil {
+		return nil
+	}
+	v := &sinceView{Comparison: p.Manifest.Comparison, Total: sinceLine{Name: "total", Compared: true}}
+	held := slices.Concat(p.Held.Reasons, p.Manifest.Accepted)
+	for _, name := range tableNames(p.Manifest) {
+		line := sinceLine{Name: clip(name, maxName), Rows: p.Manifest.Tables[name].Rows}
+		if counts := v.Tables[name]; counts != nil {
+			line.TableComparison, line.Compared = *counts, true
+			line.Columns, line.Why = listCounts(counts.ChangedColumns), because(counts.Because)
+		}
+		for _, reason := range held {
+			line.Held = line.Held || names(reason, name)
+		}
+		line.Parts = line.parts()
+		v.Total.Rows += line.Rows
+		v.Total.Same += line.Same
+		v.Total.Added += line.Added
+		v.Total.Changed += line.Changed
+		v.Total.Removed += line.Removed
+		v.Guarded = v.Guarded || line.Held
+		v.Lines = append(v.Lines, line)
+	}
+	return v
+}
+
+// names reports whether the text contains name as a word of its own.
+func names(text, name string) bool {
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }), name)
+}
+
+// because lists why rows are gone. Rows of most tables have no other reason than being removed.
+func because(counts map[string]int64) string {
+	if len(counts) == 1 && counts[snapshot.Removed] > 0 {
+		return ""
+	}
+	return strings.ReplaceAll(listCounts(counts), "_", " ")
+}
+
+// listCounts lists names with their counts, the highest first.
+func listCounts(counts map[string]int64) string {
+	var parts []string
+	for _, name := range byCount(counts) {
+		parts = append(parts, clip(name, maxName)+" "+wording.Count(counts[name]))
+	}
+	return first(parts, maxCounts)
+}
+
+// minPart is the least width at which a part of a bar can be seen and pointed at.
+const minPart = 0.8
+
+// parts returns the parts of the line's bar, whose full width is all rows of both snapshots.
+func (l *sinceLine) parts() []part {
+	all := []part{
+		{Class: "s-same", Name: "the same", Rows: l.Same},
+		{Class: "s-changed", Name: "changed", Rows: l.Changed},
+		{Class: "s-added", Name: "added", Rows: l.Added},
+		{Class: "s-gone", Name: "gone", Rows: l.Removed},
+	}
+	total, width := 0.0, 0.0
+	for _, p := range all {
+		total += max(float64(p.Rows), 0)
+	}
+	var parts []part
+	for _, p := range all {
+		if p.Rows <= 0 {
+			continue
+		}
+		p.Width = max(percent(float64(p.Rows)/total*100), minPart)
+		width += float64(p.Width)
+		parts = append(parts, p)
+	}
+	at := percent(0)
+	for i := range parts { // small parts were widened: the others give way
+		parts[i].From = at
+		parts[i].Width *= percent(100 / width)
+		at += parts[i].Width
+	}
+	return parts
+}
+
+// Share returns the share of rows that are the same; 100% only if all are.
+func (l *sinceLine) Share() string {
+	all := float64(l.Same) + float64(l.Added) + float64(l.Changed) + float64(l.Removed)
+	if float64(l.Same) >= all {
+		return "100%"
+	}
+	return strconv.FormatFloat(math.Floor(max(float64(l.Same)/all, 0)*1000)/10, 'f', 1, 64) + "%"
+}
