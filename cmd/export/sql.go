@@ -38,22 +38,18 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	o := &sqlOptions{}
 	work := func(ctx context.Context, o *sqlOptions, from sources) error {
-		manifests, err := a.runsToRead(ctx, o, from)
+		views, err := a.describeViews(ctx, o, from)
 		if err != nil {
 			return err
 		}
-		snapshot, err := o.describeSnapshot(manifests)
-		if err != nil {
-			return err
-		}
-		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(snapshot))
+		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(views))
 	}
-	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes schema config", &cobra.Command{
+	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes history schema config", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
-		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, one or several," +
-			" a view holds the latest row of each key: the one modified last, or from the run planned last. Rows without a" +
-			" complete key are all kept.",
+		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, a view holds the" +
+			" latest row of each key; rows without a complete key are all kept. For the history there are views of the current" +
+			" rows, of the rows as of a date, of each day's changes, and of growth.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dest s3://bucket/prefix --dialect spark > views.sql",
 	})
@@ -65,8 +61,9 @@ func (a *app) sqlCommand() *cobra.Command {
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the enrollment as of this date")
 	which.list(&o.runIDs, "run-id", checkRunIDs, "a published run, or several delta runs")
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
+	which.toggle(new(bool), "history", "the history of all snapshots")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
-		"create the views in this schema, to compare two snapshots side by side")
+		"create the views in this schema")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
 		"YAML file of settings, with the names of the flags")
 	return cmd
@@ -89,9 +86,12 @@ func parseSchema(text string) (string, error) {
 	return text, nil
 }
 
-// runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
-func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*snapshot.Manifest, error) {
-	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes")
+// describeViews describes the selected runs, or the history, for SQL.
+func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*render.Snapshot, error) {
+	if from["history"].rank != byFlag {
+		delete(from, "history") // the setting of run, whose environment or file this command may share
+	}
+	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
 	if err != nil {
 		return nil, err
 	}
@@ -99,38 +99,59 @@ func (a *app) runsToRead(ctx context.Context, o *sqlOptions, from sources) ([]*s
 	if err != nil {
 		return nil, err
 	}
-	return await(ctx, func() ([]*snapshot.Manifest, error) {
-		switch which {
-		case "run-id":
-			return runsByID(ctx, store, o.runIDs)
-		case "changes":
-			runs, err := snapshot.At(store).DeltaRuns(ctx)
-			if err == nil && len(runs) == 0 {
-				err = fmt.Errorf("no delta run is published at %s: %w", store, errNothingPublished)
-			}
-			return runs, err
+	root, err := o.root()
+	if err != nil {
+		return nil, err
+	}
+	return await(ctx, func() (*render.Snapshot, error) {
+		if which == "history" {
+			return o.describeHistory(ctx, store, root)
 		}
-		if which != "snapshot-date" {
-			o.snapshotDate = ""
+		manifests, err := o.runsToRead(ctx, store, which)
+		if err != nil {
+			return nil, err
 		}
-		if which != "effective-date" {
-			o.effectiveDate = ""
-		}
-		manifest, err := publishedRun(ctx, store, o.snapshotDate, o.effectiveDate)
-		return []*snapshot.Manifest{manifest}, err
+		return o.describeSnapshot(manifests, root), nil
 	})
 }
 
-// describeSnapshot describes the runs for SQL. The path of a folder is absolute, so that the SQL works in any directory.
-func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest) (*render.Snapshot, error) {
+// runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
+func (o *sqlOptions) runsToRead(ctx context.Context, store sink.Store, which string) ([]*snapshot.Manifest, error) {
+	switch which {
+	case "run-id":
+		return runsByID(ctx, store, o.runIDs)
+	case "changes":
+		runs, err := snapshot.At(store).DeltaRuns(ctx)
+		if err == nil && len(runs) == 0 {
+			err = fmt.Errorf("no delta run is published at %s: %w", store, errNothingPublished)
+		}
+		return runs, err
+	}
+	if which != "snapshot-date" {
+		o.snapshotDate = ""
+	}
+	if which != "effective-date" {
+		o.effectiveDate = ""
+	}
+	manifest, err := publishedRun(ctx, store, o.snapshotDate, o.effectiveDate)
+	return []*snapshot.Manifest{manifest}, err
+}
+
+// root returns the URL of the destination, or its absolute path, so that the SQL works in any directory.
+func (o *sqlOptions) root() (string, error) {
 	root := "s3://" + strings.TrimSuffix(o.place.bucket+"/"+o.place.prefix, "/")
 	if o.place.folder != "" {
 		absolute, err := filepath.Abs(o.place.folder)
 		if err != nil {
-			return nil, fmt.Errorf("resolve the destination: %w", err)
+			return "", fmt.Errorf("resolve the destination: %w", err)
 		}
 		root = strings.TrimSuffix(filepath.ToSlash(absolute), "/")
 	}
+	return root, nil
+}
+
+// describeSnapshot describes the runs for SQL.
+func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, root string) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
 	s := &render.Snapshot{Root: root, Schema: o.schema}
 	switch {
@@ -166,7 +187,7 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest) (*render.S
 			s.Tables = append(s.Tables, t)
 		}
 	}
-	return s, nil
+	return s
 }
 
 // errNothingPublished is the reason when a snapshot is not found.

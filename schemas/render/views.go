@@ -18,6 +18,9 @@ type Snapshot struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
+	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
+	// ended_because.
+	History bool
 	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. It is
 	// empty for a snapshot, whose views show every row.
 	Deltas []string
@@ -66,7 +69,11 @@ const latestHeader = `-- Of several rows with one key, a view shows the one modi
 
 // header returns the leading comment.
 func header(s *Snapshot) string {
-	text := fmt.Sprintf(viewsHeader, strings.Join(slices.Collect(strings.FieldsSeq(s.Title)), " "))
+	text := viewsHeader
+	if s.History {
+		text = historyHeader
+	}
+	text = fmt.Sprintf(text, strings.Join(slices.Collect(strings.FieldsSeq(s.Title)), " "))
 	if len(s.Deltas) > 0 {
 		text += latestHeader
 	}
@@ -96,12 +103,12 @@ func (s *Snapshot) deltas(text func(string) string) string {
 }
 
 // emptyQuery writes a query with the table's columns and no rows.
-func emptyQuery(b *strings.Builder, t *SnapshotTable, name func(string) string, kind func(schemas.Type) string) {
+func (s *Snapshot) emptyQuery(b *strings.Builder, t *SnapshotTable, name func(string) string, kind func(schemas.Type) string) {
 	b.WriteString("SELECT\n")
 	for _, c := range t.Columns {
 		fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s,\n", kind(c.Type), name(c.Name))
 	}
-	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", kind(partitionType), name(partitionColumn))
+	fmt.Fprintf(b, "    CAST(NULL AS %s) AS %s\nWHERE false;\n", kind(partitionType), name(s.partitionColumn()))
 }
 
 // recordTable returns the table of the records that the rows of a table belong to: its parent, or the table itself.

@@ -20,13 +20,14 @@ func duckDBViews(s *Snapshot) string {
 	if s.Schema != "" {
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", duckDBName(s.Schema))
 	}
-	for i := range s.Tables {
-		t := &s.Tables[i]
+	tables := s.versions().Tables
+	for i := range tables {
+		t := &tables[i]
 		view := viewName(s, t.Name, duckDBName)
 		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\n", view)
 		switch {
 		case len(t.Files) == 0:
-			emptyQuery(&b, t, duckDBName, duckDBType)
+			s.emptyQuery(&b, t, duckDBName, duckDBType)
 		case len(s.Deltas) > 0:
 			fmt.Fprintf(&b, "%s;\n", latest(s, t, t.columns(duckDBName, districtColumn, partitionColumn), duckDBName, s.duckDBVersions))
 		default:
@@ -34,6 +35,11 @@ func duckDBViews(s *Snapshot) string {
 		}
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", view, duckDBText(t.Doc))
 	}
+	s.historyViews(&b, &dialect{
+		name: duckDBName, text: duckDBText,
+		view: "CREATE OR REPLACE VIEW", asOf: "CREATE OR REPLACE MACRO %s(d) AS TABLE",
+		structOf: "{\n        %s\n    }", field: "%s: %s",
+	})
 	return b.String()
 }
 
@@ -45,7 +51,7 @@ func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
 	}
 	// No other autocast: bids are text, even if all of them look like numbers.
 	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false)",
-		strings.Join(files, ",\n    "), options, partitionColumn, duckDBType(partitionType))
+		strings.Join(files, ",\n    "), options, s.partitionColumn(), duckDBType(partitionType))
 }
 
 // duckDBVersions returns a query of columns and of the run of each row.

@@ -21,24 +21,29 @@ func sparkViews(s *Snapshot) string {
 	var b strings.Builder
 	b.WriteString(header(s))
 	b.WriteString("-- The last statement of each table fails if a file is missing; without it, Spark would read the others.\n")
+	if s.History {
+		b.WriteString("-- The functions need Spark 4.0; before that, filter <table>_versions by valid_from and valid_to.\n")
+	}
 	plain := s.Schema == "" && len(s.Deltas) == 0
 	if !plain {
 		b.WriteString(sparkRebase)
 	}
-	create := "CREATE OR REPLACE TEMPORARY VIEW"
+	create, function := "CREATE OR REPLACE TEMPORARY VIEW", "CREATE OR REPLACE TEMPORARY FUNCTION"
 	if s.Schema != "" {
-		create = "CREATE OR REPLACE VIEW" // Spark has no temporary views in schemas.
+		// Spark has no temporary views in schemas.
+		create, function = "CREATE OR REPLACE VIEW", "CREATE OR REPLACE FUNCTION"
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(s.Schema))
 	}
-	for i := range s.Tables {
-		t := &s.Tables[i]
-		columns := t.columns(sparkName, partitionColumn, districtColumn)
+	tables := s.versions().Tables
+	for i := range tables {
+		t := &tables[i]
+		columns := t.columns(sparkName, s.partitionColumn(), districtColumn)
 		fmt.Fprintf(&b, "\n%s %s", create, viewName(s, t.Name, sparkName))
 		counted := s.sparkFiles(t)
 		switch {
 		case len(t.Files) == 0:
 			b.WriteString(" AS\n")
-			emptyQuery(&b, t, sparkName, sparkType)
+			s.emptyQuery(&b, t, sparkName, sparkType)
 			continue
 		case len(s.Deltas) > 0:
 			fmt.Fprintf(&b, " AS\n%s;\n", latest(s, t, columns, sparkName, s.sparkVersions))
@@ -51,6 +56,10 @@ func sparkViews(s *Snapshot) string {
 		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
 			sparkText("table "+t.Name+": the number of rows differs from the manifest"), counted)
 	}
+	s.historyViews(&b, &dialect{
+		name: sparkName, text: sparkText,
+		view: create, asOf: function + " %s(d DATE) RETURNS TABLE RETURN", structOf: "named_struct(\n        %s\n    )", field: "%s, %s",
+	})
 	return b.String()
 }
 
@@ -64,7 +73,7 @@ func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 	if t.District {
 		columns = append(columns, sparkName(districtColumn)+" STRING")
 	}
-	columns = append(columns, sparkName(partitionColumn)+" "+sparkType(partitionType))
+	columns = append(columns, sparkName(s.partitionColumn())+" "+sparkType(partitionType))
 	base := s.sparkRoot() + "/" + t.Folder
 	fmt.Fprintf(b, " (\n    %s\n) USING parquet OPTIONS (\n"+
 		// Dates before 1900 are an error to Spark up to 3.5 without it.
@@ -94,6 +103,8 @@ func sparkColumns(t *SnapshotTable, columns []string) []string {
 			if t.District {
 				selected[i] = sparkByFile(t.Files, districtColumn) + " AS " + column
 			}
+		case sparkName(validTo):
+			selected[i] = "CAST(regexp_extract(_metadata.file_path, 'valid_to=([0-9-]+)/[^/]*$', 1) AS DATE) AS " + column
 		case sparkName(partitionColumn):
 			selected[i] = "CAST(" + sparkByFile(t.Files, partitionColumn) + " AS " + sparkType(partitionType) + ") AS " + column
 		}

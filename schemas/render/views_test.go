@@ -159,6 +159,66 @@ func TestViewsInSchema(t *testing.T) {
 	}
 }
 
+// TestHistoryViews: the views of a history are made from a view of all versions. Tables whose rows have no identity are
+// never updated.
+func TestHistoryViews(t *testing.T) {
+	t.Parallel()
+	s := &Snapshot{Title: "History.", Root: "/d", History: true, Tables: []SnapshotTable{
+		{
+			Table: &schemas.Table{Name: "one", Columns: append(odd().Columns[:2], schemas.Column{Name: "valid_from"}, schemas.Column{Name: "ended_because"})}, Rows: 3, Folder: "history/one",
+			Files: []string{"valid_to=2026-11-21/part.parquet", "valid_to=9999-12-31/part.parquet"},
+		},
+	}}
+	want := `
+CREATE OR REPLACE VIEW ~one_versions~ AS
+FROM read_parquet([
+    '/d/history/one/valid_to=2026-11-21/part.parquet',
+    '/d/history/one/valid_to=9999-12-31/part.parquet'
+], hive_partitioning = true, hive_types = {valid_to: DATE}, hive_types_autocast = false);
+COMMENT ON VIEW ~one_versions~ IS 'Every version of every row. ';
+
+CREATE OR REPLACE VIEW ~one_current~ AS
+SELECT * FROM ~one_versions~ WHERE valid_to = DATE '9999-12-31';
+
+CREATE OR REPLACE MACRO ~one_as_of~(d) AS TABLE
+SELECT * FROM ~one_versions~ WHERE valid_from <= CAST(d AS DATE) AND valid_to > CAST(d AS DATE);
+
+CREATE OR REPLACE VIEW ~one_changes~ AS
+SELECT
+    after.valid_from AS day,
+    CASE WHEN before.valid_to IS NULL THEN 'insert' ELSE 'update' END AS change,
+    before.ended_because AS because,
+    after.~select~,
+    after.~i~,
+    CASE WHEN before.valid_to IS NOT NULL THEN {
+        'select': before.~select~,
+        'i': before.~i~
+    } END AS before
+FROM ~one_versions~ AS after LEFT JOIN ~one_versions~ AS before ON before.valid_to = after.valid_from AND before.ended_because = 'changed' AND before.~select~ = after.~select~ AND before.~i~ = after.~i~
+UNION ALL
+SELECT
+    valid_to,
+    'delete',
+    ended_because,
+    after.~select~,
+    after.~i~,
+    NULL
+FROM ~one_versions~ AS after
+WHERE valid_to < DATE '9999-12-31' AND ended_because <> 'changed';
+`
+	_, got, found := strings.Cut(duckDBViews(s), "were read.\n")
+	require.True(t, found)
+	require.Empty(t, cmp.Diff(want, strings.ReplaceAll(got, `"`, "~")))
+	require.Contains(t, sparkViews(s), "CREATE OR REPLACE TEMPORARY FUNCTION `one_as_of`(d DATE) RETURNS TABLE RETURN\nSELECT")
+	require.Contains(t, sparkViews(s), "THEN named_struct(\n        'select', before.`select`,\n        'i', before.`i`\n    ) END")
+
+	s.Schema = "h"
+	require.Contains(t, sparkViews(s), "CREATE OR REPLACE FUNCTION `h`.`one_as_of`(d DATE) RETURNS TABLE RETURN\nSELECT * FROM `h`.`one_versions`")
+	s.Tables[0].Table.Columns[1].Source = schemas.SourceOrdinal
+	require.Contains(t, duckDBViews(s), "ON false\n")
+	require.NotContains(t, duckDBViews(s), "<> 'changed'")
+}
+
 // TestNoDistrict: schools without a district have the district null.
 func TestNoDistrict(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+	"example.org/growthexport/schemas/render"
+)
+
+// describeHistory describes the files of the history for SQL.
+func (o *sqlOptions) describeHistory(ctx context.Context, store sink.Store, root string) (*render.Snapshot, error) {
+	history, err := snapshot.At(store).ReadHistory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if history == nil {
+		return nil, usagef("there is no history at %s: growth-export history makes it", store)
+	}
+	m := history.Manifest
+	s := &render.Snapshot{
+		Title: fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot")),
+		Root:  root, Schema: o.schema, History: true,
+	}
+	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
+		held, ok := m.Tables[table.Name]
+		if !ok {
+			continue
+		}
+		t := render.SnapshotTable{
+			Table: snapshot.HistoryTable(table), Rows: held.Rows, Folder: snapshot.HistoryFilesPrefix + table.Name,
+		}
+		for i := range held.Files {
+			t.Files = append(t.Files, strings.TrimPrefix(held.Files[i].Path, t.Folder+"/"))
+		}
+		s.Tables = append(s.Tables, t)
+	}
+	return s, nil
+}
