@@ -136,3 +136,49 @@ func deltaLakeText(r *deltalake.Report) string {
 	}
 	return b.String()
 }
+
+// verifyDeltaLake compares the Delta logs with manifests and files.
+func (a *app) verifyDeltaLake(ctx context.Context, o *verifyOptions, store sink.Store) error {
+	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, snapshot.At(store)) })
+	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
+		return usagef("%w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("verify the Delta logs at %s: %w", store, err)
+	}
+	var mismatch error
+	if len(report.Problems) > 0 {
+		mismatch = fmt.Errorf("the Delta logs at %s differ from what is published: %s (problem 1 of %d)",
+			store, report.Problems[0], len(report.Problems))
+	}
+	unwritten := writeOutput(a.stdout, o.output, struct {
+		*deltalake.VerifyReport
+		ExitCode int `json:"exit_code"`
+	}{report, exitCode(mismatch)}, verifiedDeltaLake(report))
+	if mismatch != nil {
+		return mismatch
+	}
+	return unwritten
+}
+
+func verifiedDeltaLake(r *deltalake.VerifyReport) string {
+	var b strings.Builder
+	var files int
+	var rows int64
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		files += t.Files
+		rows += t.Rows
+		for _, f := range t.Foreign {
+			fmt.Fprintf(&b, "%s: %s was written by another program\n", t.Table, printable(f.String()))
+		}
+	}
+	for _, problem := range r.Problems {
+		fmt.Fprintln(&b, printable(problem.String()))
+	}
+	if len(r.Problems) == 0 {
+		fmt.Fprintf(&b, "OK: the Delta logs of %s: %s, %s\n", wording.Many(len(r.Tables), "table"),
+			wording.Many(files, "live file"), wording.Many(rows, "row"))
+	}
+	return b.String()
+}

@@ -24,7 +24,7 @@ type verifyOptions struct {
 
 func (a *app) verifyCommand() *cobra.Command {
 	o := &verifyOptions{}
-	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id history config output", &cobra.Command{
+	cmd := newCommand(a, o, a.verify, "dest snapshot-date effective-date run-id history delta-lake config output", &cobra.Command{
 		Use:   "verify",
 		Short: "Re-reads a published run and compares it with its manifest",
 		Example: "  growth-export verify --dest /data/growth\n" +
@@ -37,16 +37,19 @@ func (a *app) verifyCommand() *cobra.Command {
 	define(which, &o.effectiveDate, "effective-date", "DATE", "", parseDate, "the as-of snapshot of this date")
 	define(which, &o.runID, "run-id", "ID", "", parseRunID, "the run with this id")
 	which.toggle(new(bool), "history", "the history")
+	which.toggle(new(bool), "delta-lake", "the Delta Lake logs of all tables")
 	o.general.define(cmd)
 	return cmd
 }
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	if from["history"].rank != byFlag {
-		delete(from, "history") // the setting of run, whose environment or file this command may share
+	for _, name := range []string{"history", "delta-lake"} {
+		if from[name].rank != byFlag {
+			delete(from, name) // the setting of run, whose environment or file this command may share
+		}
 	}
-	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history")
+	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history", "delta-lake")
 	if err != nil {
 		return err
 	}
@@ -62,6 +65,9 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return err
+	}
+	if which == "delta-lake" {
+		return a.verifyDeltaLake(ctx, o, store)
 	}
 	report, err := await(ctx, func() (*maintenance.VerifyReport, error) {
 		if which == "history" {

@@ -129,6 +129,11 @@ func (r *replay) advance(ctx context.Context) error {
 	return nil
 }
 
+// advanceAll reads the commits that were added to any of the logs.
+func advanceAll(ctx context.Context, logs []*replay) error {
+	return sink.ForEach(ctx, logs, func(ctx context.Context, log *replay) error { return log.advance(ctx) })
+}
+
 // refuse notes why no commit may be added.
 func (r *replay) refuse(text string, args ...any) {
 	r.refused = fmt.Sprintf(text, args...) + ": to write the log again, which loses its earlier versions, remove the folder " +

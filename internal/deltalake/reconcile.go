@@ -93,8 +93,7 @@ type reconciler struct {
 // attempt reads the logs, then the manifests, and commits what differs. It returns false if there is nothing to keep up
 // to date, and ErrConflict if another process took a version.
 func (r *reconciler) attempt(ctx context.Context) (bool, error) {
-	err := sink.ForEach(ctx, r.logs, func(ctx context.Context, log *replay) error { return log.advance(ctx) })
-	if err != nil {
+	if err := advanceAll(ctx, r.logs); err != nil {
 		return false, err
 	}
 	if !r.opts.Create && !slices.ContainsFunc(r.logs, (*replay).exists) {
