@@ -181,7 +181,7 @@ func (w *World) takes(o *occupant, subject int, e *event) bool {
 	}
 	e.draw = Rand{Hash(w.seed, int(resultEntity), o.school, o.index, subject, e.position())}
 	takes := e.draw.Chance(930) || s.steady
-	e.day = from + Day(e.draw.Below(int(to-from)))
+	e.day = (from + Day(e.draw.Below(int(to-from)))).weekday()
 	corrected := e.day + Day(e.draw.Between(2, 60))
 	if !e.draw.Chance(30) || corrected >= w.today {
 		corrected = 0

@@ -16,80 +16,90 @@ import (
 // kind of change comes up.
 func TestNightsTellOneStory(t *testing.T) {
 	t.Parallel()
-	type key struct{ student, subject string }
-	results := map[string]oracle.Row{}
-	standing := map[key]string{}
-	began := map[string]int64{} // of results seen
-	schools := map[int]bool{}
-	var appeared, corrected, superseded, moved, gone, back int
-	at := map[string]string{}
-	left := map[string]bool{}
-	for night := range 26 {
-		day := time.Date(2026, time.August, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 16*night)
-		world := simulator.NewWorld(simulator.Options{Seed: 3, Schools: 26, SchoolSizes: []int{40}, Results: 700, AsOf: day})
-		schools[len(world.Schools())] = true
-		expected := oracle.Expect(world, oracle.Options{Datasets: []string{"students", "test_results"}})
-		require.Len(t, schoolRows(expected.Rows["test_results"], world.Schools()[0].Bid), 40, "a steady school")
-		roster := map[string]string{}
-		for _, row := range expected.Rows["students"] {
-			if bid, ok := row["student_bid"].(string); ok {
-				require.Empty(t, roster[bid], "a student is at one school")
-				roster[bid], _ = row["requested_school_bid"].(string)
-			}
+	service := simulator.Options{Seed: 3, Schools: 26, SchoolSizes: []int{40}, Results: 700}
+	export := oracle.Options{Datasets: []string{"schools", "students", "test_results"}}
+	h := oracle.NewHistory()
+	listed, because := map[int]bool{}, map[string]int{}
+	for night := range 34 {
+		service.AsOf = time.Date(2026, time.August, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, 12*night)
+		world := simulator.NewWorld(service)
+		listed[world.Listed()] = true
+		h.Fold(world, export)
+		at := map[string]bool{}
+		type subject struct{ student, subject any }
+		subjects, steady := map[subject]bool{}, 0
+		read := map[any]bool{} // schools
+		for i := range world.Listed() {
+			read[world.SchoolBid(i)] = !world.Denied(i)
 		}
-		for bid, school := range roster {
-			switch before := at[bid]; {
-			case before == "":
-			case before != school:
-				moved++
-			}
-			if left[bid] {
-				back++
-				delete(left, bid)
-			}
-		}
-		for bid := range at {
-			if roster[bid] == "" && !left[bid] {
-				left[bid] = true
-				gone++
-			}
-		}
-		maps.Copy(at, roster)
-		now := map[key]string{}
-		for _, row := range expected.Rows["test_results"] {
-			bid, _ := row["test_result_bid"].(string)
-			student, _ := row["student_bid"].(string)
-			subject, _ := row["subject_area"].(string)
-			require.Empty(t, now[key{student, subject}], "one result per student and subject")
-			now[key{student, subject}] = bid
-			start, _ := row["administration_start_date_time"].(int64)
-			if before, known := results[bid]; !known {
-				appeared++
-				require.Less(t, start, day.UnixMicro())
-				if old, had := standing[key{student, subject}]; had && old != bid {
-					superseded++
-					require.Greater(t, start, began[old], "a newer result supersedes an older one")
-				}
-			} else if before["rit"] != row["rit"] {
-				corrected++
-				require.NotEqual(t, before["modified_date_time"], row["modified_date_time"])
-			} else {
-				for _, column := range []string{"term_bid", "grade", "test_key", "school_bid", "modified_date_time", "standard_error"} {
-					require.Equal(t, before[column], row[column], "%s of %s on %s", column, bid, day)
+		for _, v := range h.Current() {
+			row := v.Row
+			switch bid, _ := row["student_bid"].(string); {
+			case !read[row["requested_school_bid"]]: // It may be older.
+			case v.Table == "students" && bid != "":
+				require.False(t, at[bid], "a student is at one school")
+				at[bid] = true
+			case v.Table == "test_results":
+				key := subject{row["student_bid"], row["subject_area"]}
+				require.False(t, subjects[key], "one result per student and subject")
+				subjects[key] = true
+				if row["requested_school_bid"] == world.SchoolBid(0) {
+					steady++
 				}
 			}
-			results[bid], began[bid] = row, start
 		}
-		standing = now
+		require.Equal(t, 40, steady, "a steady school")
 	}
-	require.Len(t, schools, 3, "schools are added")
-	for what, n := range map[string]int{
-		"appeared": appeared, "corrected": corrected, "superseded": superseded, "moved": moved, "gone": gone, "back": back,
-	} {
-		require.Positive(t, n, what)
+	require.Greater(t, len(listed), 2, "schools are added")
+	corrections(t, h)
+	statuses := map[string]int{}
+	for _, c := range h.Coverage {
+		statuses[c.Status]++
 	}
+	require.Positive(t, statuses["denied"])
+	for _, v := range h.Ended {
+		if v.Table == "test_results" {
+			because[v.Because]++
+		}
+	}
+	for _, reason := range []string{oracle.Changed, oracle.Moved, oracle.Superseded, oracle.AgedOut, oracle.LeftRoster, oracle.Unexplained} {
+		require.Positive(t, because[reason], reason)
+	}
+	require.Less(t, because[oracle.Unexplained], because[oracle.Superseded]/20)
+	returned := map[any]int{}
+	for _, v := range slices.Concat(h.Ended, h.Current()) {
+		if v.Table == "students" {
+			returned[v.Row["student_bid"]]++
+		}
+	}
+	require.Greater(t, len(slices.DeleteFunc(slices.Collect(maps.Values(returned)), func(n int) bool { return n < 2 })), 3, "students move and return")
+	pairs := h.GrowthPairs()
+	sum := int64(0)
+	for _, pair := range pairs {
+		from, _ := pair.From["rit"].(int64)
+		to, _ := pair.To["rit"].(int64)
+		sum += to - from
+	}
+	require.Greater(t, sum, 2*int64(len(pairs)), "students grow")
 }
 
-func schoolRows(rows []oracle.Row, bid string) []oracle.Row {
-	return slices.DeleteFunc(slices.Clone(rows), func(row oracle.Row) bool { return row["requested_school_bid"] != bid })
+// corrections checks that a later version of a result differs in its score and what follows from it, and in nothing else.
+func corrections(t *testing.T, h *oracle.History) {
+	t.Helper()
+	versions := map[any]*oracle.Version{}
+	for _, v := range slices.Concat(h.Ended, h.Current()) {
+		if v.Table != "test_results" {
+			continue
+		}
+		bid := v.Row["test_result_bid"]
+		if before := versions[bid]; before != nil && before.Because == oracle.Changed {
+			require.Equal(t, v.From, before.To)
+			require.NotEqual(t, before.Row["rit"], v.Row["rit"])
+			require.Greater(t, v.Row["modified_date_time"], before.Row["modified_date_time"])
+			for _, column := range []string{"student_bid", "term_bid", "grade", "test_key", "school_bid", "standard_error", "items_shown", "duration"} {
+				require.Equal(t, before.Row[column], v.Row[column], column)
+			}
+		}
+		versions[bid] = v
+	}
 }

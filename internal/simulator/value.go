@@ -214,6 +214,18 @@ func (d Day) Time() time.Time { return time.Unix(int64(d)*secondsPerDay, 0).UTC(
 
 func (d Day) year() int { return d.Time().Year() }
 
+// weekday returns the day, or the Friday or Monday next to it at a weekend.
+func (d Day) weekday() Day {
+	switch d.Time().Weekday() {
+	case time.Saturday:
+		return d - 1
+	case time.Sunday:
+		return d + 1
+	default:
+		return d
+	}
+}
+
 // Millis returns the same in milliseconds since 1970.
 func (d Day) Millis() int64 { return int64(d) * MillisPerDay }
 
