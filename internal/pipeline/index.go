@@ -23,7 +23,7 @@ func WriteIndex(ctx context.Context, catalog snapshot.Catalog) error {
 		case err != nil:
 			return err
 		}
-		runs, err := catalog.Outcomes(ctx)
+		runs, err := catalog.Outcomes(ctx, report.ReadIndex(before))
 		if err != nil || len(runs) == 0 && when.Absent {
 			return err
 		}

@@ -1,8 +1,11 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
+	"html"
 	"html/template"
+	"regexp"
 	"strings"
 	"time"
 
@@ -24,6 +27,8 @@ type indexView struct {
 type indexLine struct {
 	*snapshot.RunState
 
+	// State is the state of the run as JSON, for ReadIndex; empty if it has to be read again.
+	State string
 	// Link is the place of the run's report, relative to the page; empty if there is none.
 	Link                string
 	Tone, Kind, Outcome string
@@ -47,8 +52,30 @@ func newIndexView(runs []snapshot.RunState) *indexView {
 	return v
 }
 
+// indexedRun is what the page remembers of a published run.
+type indexedRun struct {
+	Stamp string `json:"stamp"`
+	snapshot.RunState
+}
+
+// ReadIndex returns the published runs on a page of all runs, by stamp.
+func ReadIndex(page []byte) map[string]snapshot.RunState {
+	runs := make(map[string]snapshot.RunState)
+	for _, match := range regexp.MustCompile(`<tr data-run="([^"]*)">`).FindAllSubmatch(page, -1) {
+		var run indexedRun
+		if err := json.Unmarshal([]byte(html.UnescapeString(string(match[1]))), &run); err == nil {
+			runs[run.Stamp] = run.RunState
+		}
+	}
+	return runs
+}
+
 func newIndexLine(run *snapshot.RunState) indexLine {
 	line := indexLine{RunState: run}
+	if run.Stamp != "" {
+		state, _ := json.Marshal(indexedRun{run.Stamp, *run}) // texts and numbers alone, which always encode
+		line.State = string(state)
+	}
 	line.Tone, line.Outcome = runOutcome(run)
 	line.Kind = map[snapshot.Kind]string{snapshot.Full: "full", snapshot.AsOf: "as of", snapshot.Delta: "delta"}[run.Kind]
 	if run.Report {

@@ -31,11 +31,12 @@ func drawIndex(t *testing.T, runs ...snapshot.RunState) string {
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	full := snapshot.RunState{
-		RunID: "night", Kind: snapshot.Full, SnapshotDate: "2026-11-19", State: snapshot.StatePublished, Report: true,
+		RunID: "night", Stamp: `n"1`, Kind: snapshot.Full, SnapshotDate: "2026-11-19", State: snapshot.StatePublished, Report: true,
 		Rows: 1_234_567, Bytes: 23_456_789, Duration: 25*time.Minute + 4*time.Second,
 	}
 	with := func(edit func(*snapshot.RunState)) snapshot.RunState {
 		run := full
+		run.Stamp = ""
 		edit(&run)
 		return run
 	}
@@ -71,6 +72,13 @@ func TestIndex(t *testing.T) {
 		`<td class="bad">published, with a problem</td><td class="num"></td>`,
 	)
 	hasNot(t, text, "Lincoln")
+	read := report.ReadIndex([]byte(text))
+	require.Len(t, read, 1)
+	again := read[`n"1`]
+	again.Stamp, again.Report = full.Stamp, true
+	require.Equal(t, full, again)
+
+	require.Empty(t, report.ReadIndex([]byte(`<tr data-run="{">`)))
 
 	text = drawIndex(t, snapshot.RunState{RunID: `a%"<b> ü`, SnapshotDate: "<i>", Kind: snapshot.Delta, Report: true})
 	has(t, text, `<a href="a%2525%2522%253Cb%253E%2520%c3%bc/report.html">&lt;i&gt;</a>`)

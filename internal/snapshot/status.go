@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -50,17 +51,22 @@ type RunState struct {
 	Problems []string `json:"problems,omitempty"`
 	// Report reports whether the run has a report.
 	Report bool `json:"-"`
+	// Stamp changes with the manifest; empty unless Problems is and nothing but the manifest was read.
+	Stamp string `json:"-"`
 	// planWritten orders runs that were planned in the same second.
 	planWritten time.Time
 }
 
 // Runs returns the states of all runs at a destination, those planned last first.
-func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true) }
+func (c Catalog) Runs(ctx context.Context) ([]RunState, error) { return c.runs(ctx, true, nil) }
 
-// Outcomes works like Runs, but reads no plans of published runs, which name every school: it leaves their tasks out.
-func (c Catalog) Outcomes(ctx context.Context) ([]RunState, error) { return c.runs(ctx, false) }
+// Outcomes works like Runs, but reads no plans of published runs, so it leaves their tasks out, and no manifests that
+// were read before: known are earlier results by Stamp.
+func (c Catalog) Outcomes(ctx context.Context, known map[string]RunState) ([]RunState, error) {
+	return c.runs(ctx, false, known)
+}
 
-func (c Catalog) runs(ctx context.Context, plans bool) ([]RunState, error) {
+func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState) ([]RunState, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
 		return nil, err
@@ -70,7 +76,19 @@ func (c Catalog) runs(ctx context.Context, plans bool) ([]RunState, error) {
 		return nil, err
 	}
 	found, err := sink.Map(ctx, maxRunsRead, runFolders(entries), func(ctx context.Context, folder *runFolder) (*RunState, error) {
-		return c.runState(ctx, folder, staged[folder.name], plans || !folder.has(ManifestName))
+		if !folder.has(ManifestName) || plans {
+			return c.runState(ctx, folder, staged[folder.name], true)
+		}
+		stamp := folder.stamp()
+		if state, ok := known[stamp]; ok && stamp != "" {
+			state.Report, state.Stamp = folder.has(reportName), stamp
+			return &state, nil
+		}
+		state, err := c.runState(ctx, folder, time.Time{}, false)
+		if err == nil && len(state.Problems) == 0 {
+			state.Stamp = stamp
+		}
+		return state, err
 	})
 	if err != nil {
 		return nil, err
@@ -116,6 +134,7 @@ func supersededBy(held *RunState, runs []RunState) string {
 type runFolder struct {
 	name     string               // below _runs/
 	modified map[string]time.Time // by name in the folder
+	manifest sink.Entry
 }
 
 // runFolders returns the folders that hold a run. Entries are sorted by path.
@@ -129,9 +148,22 @@ func runFolders(entries []sink.Entry) []*runFolder {
 		if len(folders) == 0 || folders[len(folders)-1].name != folder {
 			folders = append(folders, &runFolder{name: folder, modified: make(map[string]time.Time)})
 		}
-		folders[len(folders)-1].modified[name] = entry.Modified
+		last := folders[len(folders)-1]
+		last.modified[name] = entry.Modified
+		if name == ManifestName {
+			last.manifest = entry
+		}
 	}
 	return slices.DeleteFunc(folders, func(f *runFolder) bool { return !f.has(PlanName) && !f.has(ManifestName) })
+}
+
+// stamp identifies the version of the manifest; empty while the run is being changed. A manifest that changes gets
+// another size too: on S3 times are in seconds.
+func (f *runFolder) stamp() string {
+	if f.has(ChangeName) {
+		return ""
+	}
+	return fmt.Sprintf("%s@%d:%d", f.name, f.manifest.Modified.UnixNano(), f.manifest.Bytes)
 }
 
 func (f *runFolder) path(name string) string { return DocumentPath(f.name, name) }

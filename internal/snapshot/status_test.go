@@ -89,7 +89,7 @@ func TestRuns(t *testing.T) {
 	require.NoError(t, os.WriteFile(unread, []byte("{"), 0o600))
 	require.NoError(t, os.Chtimes(unread, info.ModTime(), info.ModTime()))
 	require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(snapshot.ReportPath("4-held"))), nil, 0o600))
-	outcomes, err := snapshot.At(store).Outcomes(ctx)
+	outcomes, err := snapshot.At(store).Outcomes(ctx, nil)
 	require.NoError(t, err)
 	require.Len(t, outcomes, len(runs))
 	for i := range outcomes {
@@ -98,7 +98,24 @@ func TestRuns(t *testing.T) {
 		require.Equal(t, runs[i].Rows, outcomes[i].Rows)
 		require.Equal(t, runs[i].Problems, outcomes[i].Problems)
 		require.Equal(t, outcomes[i].RunID == "4-held", outcomes[i].Report)
+		read := outcomes[i].State == snapshot.StatePublished || outcomes[i].State == snapshot.StateReplaced
+		require.Equal(t, read, outcomes[i].Stamp != "", outcomes[i].RunID)
 	}
+	known := map[string]snapshot.RunState{"": {}}
+	for _, run := range outcomes[4:] {
+		run.Rows = 12345
+		known[run.Stamp] = run
+	}
+	outcomes, err = snapshot.At(store).Outcomes(ctx, known)
+	require.NoError(t, err)
+	require.EqualValues(t, 12345, outcomes[5].Rows, "its manifest was not read again")
+	edited := filepath.Join(root, filepath.FromSlash(snapshot.ManifestPath(outcomes[5].RunID)))
+	data, err := os.ReadFile(edited)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(edited, append(data, '\n'), 0o600))
+	outcomes, err = snapshot.At(store).Outcomes(ctx, known)
+	require.NoError(t, err)
+	require.Equal(t, runs[5].Rows, outcomes[5].Rows)
 
 	t.Log("progress is the time of the newest staged file")
 	later := time.Now().Add(time.Hour).Truncate(time.Second)
