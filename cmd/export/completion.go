@@ -106,6 +106,8 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return nil
 	case "max-shrink":
 		words = []string{"off", "20%"}
+	case "max-removed", "max-changed", "max-emptied":
+		words = []string{"off", "10%", "50%", "75%"}
 	case "modified-since":
 		words = []string{pipeline.SinceAuto}
 	}

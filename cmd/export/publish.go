@@ -38,7 +38,7 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing.shownDefault("run-id", "the only staged run")
 	publishing.toggle(&o.acceptHeld, "accept-held", "publish a run although it is held back")
 	publishing.toggle(&o.abandon, "abandon", "give up the unpublished run --run-id and remove what it has staged or committed")
-	o.limits.define(publishing, "", "")
+	o.limits.define(publishing, false)
 	defineDeltaLake(publishing, &o.deltaLake)
 	defineReplace(publishing, &o.replace)
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
@@ -74,6 +74,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	}
 	settings := pipeline.PublishSettings{
 		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
+		MaxRemoved: o.maxRemoved, MaxChanged: o.maxChanged, MaxEmptied: o.maxEmptied,
 		AcceptBaseURL: o.acceptBaseURL,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) {

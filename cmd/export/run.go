@@ -23,6 +23,7 @@ type runOptions struct {
 	sharding
 	simulation
 	finishing
+	compare       string
 	strictChecks  bool
 	replace       bool
 	ifMissing     bool
@@ -50,7 +51,8 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	o.selection.define(cmd)
 	o.enrollment.define(cmd)
 	publishing := group{cmd.Flags(), publishingGroup}
-	o.limits.define(publishing, "0", "20%")
+	o.limits.define(publishing, true)
+	choose(publishing, &o.compare, "compare", "WHEN", "on", []string{"on", "off"}, "compare a full snapshot with the one before it, while it is exported")
 	publishing.toggle(&o.strictChecks, "strict-checks", "do not publish if a check of the service's own rules fails")
 	defineReplace(publishing, &o.replace)
 	publishing.toggle(&o.ifMissing, "if-missing", "do nothing if this date is already published with the same scope")
@@ -164,6 +166,7 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
 		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace, Restart: o.restart,
+		Compare: o.compare == "on", Changes: pipeline.ChangeLimits{MaxRemoved: *o.maxRemoved, MaxChanged: *o.maxChanged, MaxEmptied: *o.maxEmptied},
 		Backdate: o.backdate, IfMissing: o.ifMissing, AcceptBaseURL: o.acceptBaseURL,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,

@@ -118,18 +118,34 @@ func defineReplace(g group, target *bool) {
 
 // limits are the limits beyond which a run is held; nil for the plan's.
 type limits struct {
-	maxFailedSchools *int
-	maxShrink        *pipeline.Shrink
+	maxFailedSchools                              *int
+	maxShrink, maxRemoved, maxChanged, maxEmptied *pipeline.Share
 }
 
-// define adds the limits to the group; an empty default is the plan's.
-func (o *limits) define(g group, defaultFailed, defaultShrink string) {
-	define(g, &o.maxFailedSchools, "max-failed-schools", "N", defaultFailed, optional(between(0, math.MaxInt)),
+// define adds the limits to the group. Without defaults they are the plan's.
+func (o *limits) define(g group, defaults bool) {
+	def := func(value string) string {
+		if defaults {
+			return value
+		}
+		return ""
+	}
+	define(g, &o.maxFailedSchools, "max-failed-schools", "N", def("0"), optional(between(0, math.MaxInt)),
 		"do not publish if more than N schools failed")
-	define(g, &o.maxShrink, "max-shrink", "PERCENT", defaultShrink, optional(pipeline.ParseShrink),
-		"do not publish if a table or dataset shrank by more since the last run; or off")
-	if defaultFailed == "" {
-		g.shownDefault("max-failed-schools", "the plan's")
-		g.shownDefault("max-shrink", "the plan's")
+	for _, limit := range []struct {
+		target          **pipeline.Share
+		name, def, text string
+	}{
+		{&o.maxShrink, "max-shrink", "20%", "do not publish if a table or dataset shrank by more since the last run; or off"},
+		{&o.maxRemoved, "max-removed", "10%", "do not publish if more of a district's test results are gone for no known reason; or off"},
+		{&o.maxChanged, "max-changed", "75%", "do not publish if more of a district's rows in a table changed; or off"},
+		{&o.maxEmptied, "max-emptied", "50%", "do not publish if more of a district's values in a column are gone; or off"},
+	} {
+		define(g, limit.target, limit.name, "PERCENT", def(limit.def), optional(pipeline.ParseShare), limit.text)
+	}
+	if !defaults {
+		for _, name := range []string{"max-failed-schools", "max-shrink", "max-removed", "max-changed", "max-emptied"} {
+			g.shownDefault(name, "the plan's")
+		}
 	}
 }

@@ -26,12 +26,18 @@ type cursor struct {
 }
 
 func newCursor(table *schemas.Table, next source) *cursor {
-	c := &cursor{next: next, unit: unitColumn(table)}
+	c := &cursor{unit: unitColumn(table)}
 	for i := range c.own {
 		c.own[i] = rows.New(table)
 	}
-	c.batch = c.own[0]
+	c.restart(next)
 	return c
+}
+
+// restart makes the cursor read other rows, and keeps its memory.
+func (c *cursor) restart(next source) {
+	c.next, c.at, c.ended, c.batch = next, 0, false, c.own[0]
+	c.batch.Reset()
 }
 
 // unitColumn returns the position of the column that names a row's unit, or -1.

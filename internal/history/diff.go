@@ -34,7 +34,7 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 	d := &differ{earlier: earlier, later: later, found: &Difference{
 		Units: make(map[Unit]map[string]*snapshot.TableComparison), Districts: make(map[string]string),
 	}}
-	if d.unexplained, err = newUnexplained(later); err != nil {
+	if d.unexplained, err = newUnexplained(to.SnapshotDate); err != nil {
 		return nil, err
 	}
 	for _, dataset := range schemas.Datasets() {
@@ -45,7 +45,7 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 			return nil, err
 		}
 	}
-	if err := d.unexplained.explain(ctx); err != nil {
+	if err := d.unexplained.explain(ctx, d.later); err != nil {
 		return nil, err
 	}
 	d.total()
@@ -93,7 +93,7 @@ func (d *differ) dataset(ctx context.Context, dataset *schemas.Dataset) (err err
 			}
 		}
 		if len(d.unexplained.list) >= maxUnexplained {
-			if err := d.unexplained.explain(ctx); err != nil {
+			if err := d.unexplained.explain(ctx, d.later); err != nil {
 				return err
 			}
 		}

@@ -7,9 +7,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// unexplained collects removed test results until a scan of the later snapshot can tell why they are gone.
+// unexplained collects removed test results until the later rows can tell why they are gone.
 type unexplained struct {
-	later *side
 	// columns of test_results
 	bid, student, subject, start, end int
 	// aged is the time, in microseconds, before which a result is older than a year.
@@ -20,14 +19,15 @@ type unexplained struct {
 // maxUnexplained is how many removed results are explained at once: about 100 MB.
 const maxUnexplained = 200_000
 
-func newUnexplained(later *side) (*unexplained, error) {
-	aged, err := snapshot.YearBefore(later.manifest.SnapshotDate)
+// newUnexplained returns a collection of results that are gone on a date.
+func newUnexplained(date string) (*unexplained, error) {
+	aged, err := snapshot.YearBefore(date)
 	if err != nil {
 		return nil, err
 	}
 	table := tableOf(resultsTable)
 	return &unexplained{
-		later: later, bid: table.Column("test_result_bid"), student: table.Column("student_bid"), subject: table.Column("subject_area"),
+		bid: table.Column("test_result_bid"), student: table.Column("student_bid"), subject: table.Column("subject_area"),
 		start: table.Column("administration_start_date_time"), end: table.Column("administration_end_date_time"),
 		aged: aged,
 	}, nil
@@ -53,7 +53,7 @@ func (u *unexplained) add(c *candidate, b *rows.Batch, row int) {
 type pair [2]string
 
 // explain adds the reason of every collected result to its counts.
-func (u *unexplained) explain(ctx context.Context) error {
+func (u *unexplained) explain(ctx context.Context, later *side) error {
 	if len(u.list) == 0 {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (u *unexplained) explain(ctx context.Context) error {
 		}
 		roster[pair{c.unit, c.student}] = false
 	}
-	err := u.later.scan(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
+	err := later.scan(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
 		if bid, ok := value(b, 0, row); ok {
 			mark(elsewhere, bid)
 		}
@@ -78,7 +78,7 @@ func (u *unexplained) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = u.later.scan(ctx, tableOf("students"), func(b *rows.Batch, row int) {
+	err = later.scan(ctx, tableOf("students"), func(b *rows.Batch, row int) {
 		school, _ := value(b, 0, row)
 		student, _ := value(b, 1, row)
 		mark(roster, pair{school, student})
@@ -87,23 +87,29 @@ func (u *unexplained) explain(ctx context.Context) error {
 		return err
 	}
 	for _, c := range u.list {
-		reason := snapshot.Unexplained
-		switch {
-		case c.hasBid && elsewhere[c.bid]:
-			reason = snapshot.Moved
-		case c.hasPair && pairs[pair{c.student, c.subject}]:
-			reason = snapshot.Superseded
-		case c.agedOut:
-			reason = snapshot.AgedOut
-		case c.student != "" && u.later.covers("students", c.unit) && !roster[pair{c.unit, c.student}]:
-			reason = snapshot.LeftRoster
-		}
-		for counts, n := range c.rows {
-			counts.Because[reason] += n
-		}
+		left := c.student != "" && later.covers("students", c.unit) && !roster[pair{c.unit, c.student}]
+		c.explain(c.hasBid && elsewhere[c.bid], c.hasPair && pairs[pair{c.student, c.subject}], left)
 	}
 	u.list = nil
 	return nil
+}
+
+// explain adds the reason of a removed result to its counts.
+func (c *candidate) explain(moved, superseded, left bool) {
+	reason := snapshot.Unexplained
+	switch {
+	case moved:
+		reason = snapshot.Moved
+	case superseded:
+		reason = snapshot.Superseded
+	case c.agedOut:
+		reason = snapshot.AgedOut
+	case left:
+		reason = snapshot.LeftRoster
+	}
+	for counts, n := range c.rows {
+		counts.Because[reason] += n
+	}
 }
 
 // mark sets a key that is in the set of those looked for.

@@ -79,7 +79,7 @@ func defaults() pipeline.Settings {
 	s := pipeline.Settings{
 		BaseURL: "simulate", ToolVersion: "test",
 		Perspectives: pipeline.AllPerspectives, PartitionBy: snapshot.NotPartitioned,
-		SchoolsPerFile: 4, MaxShrink: pipeline.Shrink{Part: 0.2}, Shards: 1,
+		SchoolsPerFile: 4, MaxShrink: pipeline.Share{Part: 0.2}, Shards: 1,
 		Concurrency: 8, MaxSchoolRecords: 2_000_000,
 	}
 	for _, d := range schemas.Datasets() {

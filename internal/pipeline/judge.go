@@ -26,6 +26,7 @@ func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Stag
 			held.Reasons = append(held.Reasons, check.String()+" (--strict-checks)")
 		}
 	}
+	held.Reasons = append(held.Reasons, l.changes.exceeded(g)...)
 	if l.maxShrink.Off || g.Plan.Kind != snapshot.Full {
 		return held, nil
 	}
@@ -43,14 +44,14 @@ func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Stag
 
 // shrunk compares a run with the snapshot before it, and returns one reason that covers everything that shrank too
 // much; "" if nothing did.
-func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Shrink) string {
+func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Share) string {
 	type fall struct {
 		what    string
 		was, is int64
 	}
 	var falls []fall
 	compare := func(what string, was, is int64) {
-		if lost := was - is; was > 0 && float64(lost) > most.Part*float64(was) {
+		if was > 0 && most.exceeded(was-is, was) {
 			falls = append(falls, fall{what, was, is})
 		}
 	}
@@ -82,7 +83,9 @@ func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Shrink) strin
 // publishLimits are what a run is judged by.
 type publishLimits struct {
 	maxFailed     int
-	maxShrink     Shrink
+	maxShrink     Share
+	changes       ChangeLimits
+	compare       bool // whether the run's comparison counts
 	strict        bool // of the checks of the service's own rules
 	acceptHeld    bool
 	replace       bool

@@ -18,6 +18,7 @@ func (r *exportRun) makePlan(id string, looked *lookups) (*snapshot.Plan, error)
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), StrictChecks: s.StrictChecks, Replace: s.Replace,
+		MaxRemoved: s.Changes.MaxRemoved.String(), MaxChanged: s.Changes.MaxChanged.String(), MaxEmptied: s.Changes.MaxEmptied.String(),
 		AcceptBaseURL: s.AcceptBaseURL,
 	}
 	if err := selectSchools(plan, s, looked); err != nil {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,9 @@ type PublishSettings struct {
 	AcceptHeld bool   // publish whatever the checks say
 	// MaxFailedSchools and MaxShrink are nil for what the plan says.
 	MaxFailedSchools *int
-	MaxShrink        *Shrink
+	MaxShrink        *Share
+	// MaxRemoved, MaxChanged and MaxEmptied are nil for what the plan says, too.
+	MaxRemoved, MaxChanged, MaxEmptied *Share
 	// Replace allows replacing a snapshot of another scope or of a past date, besides what the plan allows.
 	Replace bool
 	// AcceptBaseURL allows publishing a run of a service other than the destination's, which moves the destination to that
@@ -63,20 +66,42 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	}
 	l := publishLimits{
 		maxFailed: found.plan.MaxFailedSchools, strict: found.plan.StrictChecks,
-		acceptHeld: s.AcceptHeld, replace: s.Replace, acceptBaseURL: s.AcceptBaseURL,
-	}
-	if l.maxShrink, err = ParseShrink(found.plan.MaxShrink); err != nil {
-		return summary, fmt.Errorf("read max_shrink of the plan of run %s: %w", id, err)
+		compare: true, acceptHeld: s.AcceptHeld, replace: s.Replace, acceptBaseURL: s.AcceptBaseURL,
 	}
 	if s.MaxFailedSchools != nil {
 		l.maxFailed = *s.MaxFailedSchools
 	}
-	if s.MaxShrink != nil {
-		l.maxShrink = *s.MaxShrink
+	if err := l.setShares(found.plan, &s); err != nil {
+		return summary, err
 	}
 	err = publishRun(ctx, deps, found.plan, l, summary)
 	summary.Report = deps.writeReports(ctx, id, ending{failure: err})
 	return summary, err
+}
+
+// setShares sets the limits that the command gives, and otherwise the plan's. A plan of an earlier release has none on
+// changes.
+func (l *publishLimits) setShares(plan *snapshot.Plan, s *PublishSettings) error {
+	for _, share := range []struct {
+		name    string
+		planned string
+		given   *Share
+		limit   *Share
+	}{
+		{"max_shrink", plan.MaxShrink, s.MaxShrink, &l.maxShrink},
+		{"max_removed", plan.MaxRemoved, s.MaxRemoved, &l.changes.MaxRemoved},
+		{"max_changed", plan.MaxChanged, s.MaxChanged, &l.changes.MaxChanged},
+		{"max_emptied", plan.MaxEmptied, s.MaxEmptied, &l.changes.MaxEmptied},
+	} {
+		var err error
+		if *share.limit, err = ParseShare(cmp.Or(share.planned, "off")); err != nil {
+			return fmt.Errorf("read %s of the plan of run %s: %w", share.name, plan.RunID, err)
+		}
+		if share.given != nil {
+			*share.limit = *share.given
+		}
+	}
+	return nil
 }
 
 // onlyStaged finds the run to publish if the command does not name one: the only one that is staged, otherwise the one
@@ -124,6 +149,10 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publ
 	if err != nil {
 		return fmt.Errorf("collect what run %s has staged: %w", plan.RunID, err)
 	}
+	if !l.compare {
+		staged.DropComparison()
+	}
+	addWarnings(staged)
 	summary.fromStaged(staged)
 	if len(staged.Missing) > 0 {
 		return adoptPublished(ctx, &deps, plan.RunID, summary, incomplete(staged))
@@ -137,6 +166,7 @@ func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publ
 		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
+	deps.logComparison(ctx, staged)
 	if summary.MoreDenied, err = moreDenied(ctx, deps.Catalog, staged); err != nil {
 		return err
 	}

@@ -192,6 +192,7 @@ func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Pla
 	if err != nil {
 		return err
 	}
+	addWarnings(staged)
 	page.Manifest = staged.Preview()
 	for i := range staged.Ledger {
 		page.Ledger.Add(&staged.Ledger[i])

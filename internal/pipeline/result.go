@@ -19,6 +19,10 @@ type result struct {
 	oddPages int64
 	terms    snapshot.TermCounts
 	sessions []string
+	// roster is the students of the school of test results, for the comparison; nil if they are not known. rosterLost is
+	// the error if an earlier process has staged them and they cannot be read back.
+	roster     roster
+	rosterLost error
 	// firstRepeated is the number of pairs of student and subject with several results in a first reading, because of
 	// which the list was read again.
 	firstRepeated int64
@@ -89,7 +93,7 @@ func (r *result) release() {
 			p.stored.free()
 		}
 	}
-	r.parts = nil
+	r.parts, r.roster = nil, nil
 	r.releaseCollectors()
 }
 

@@ -140,6 +140,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	}
 	limits := publishLimits{
 		maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, strict: r.settings.StrictChecks,
+		compare: r.settings.Compare, changes: r.settings.Changes,
 		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL,
 	}
 	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
@@ -168,6 +169,11 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	plan, err := r.makePlan(id, looked)
 	if err != nil {
 		return err
+	}
+	if r.settings.Compare {
+		if plan.Baseline, err = r.Catalog.FindBaseline(ctx, plan); err != nil {
+			return fmt.Errorf("look for the snapshot to compare with: %w", err)
+		}
 	}
 	if r.plan, err = r.Catalog.CreatePlan(ctx, plan); err != nil {
 		return fmt.Errorf("write the plan: %w", err)

@@ -297,7 +297,7 @@ func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 		}})
 	}
 	settings := defaults()
-	settings.MaxShrink = pipeline.Shrink{Part: 0.05}
+	settings.MaxShrink = pipeline.Share{Part: 0.05}
 	summary, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)

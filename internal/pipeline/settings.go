@@ -58,7 +58,9 @@ type Settings struct {
 	RunID                        string // empty for one derived from date and settings
 	SchoolsPerFile               int
 	MaxFailedSchools             int // more failed schools hold the snapshot back
-	MaxShrink                    Shrink
+	MaxShrink                    Share
+	Compare                      bool // compare a full run with the snapshot before it
+	Changes                      ChangeLimits
 	StrictChecks                 bool // hold the snapshot back if a check of the service's own rules counts anything
 	Replace                      bool
 	Restart                      bool   // drop what an unfinished or held run of the same id has staged, its plan included
@@ -69,35 +71,45 @@ type Settings struct {
 	maxHeldBytes                 int    // replaces the constant of the same name in tests
 }
 
-// Shrink is the part of its rows or schools that a table may lose from one full snapshot to the next, from 0 to 1.
-type Shrink struct {
+// ChangeLimits are the limits on what may change in the schools of a district from the snapshot before.
+type ChangeLimits struct {
+	MaxRemoved Share // of the test results that were compared: those that are gone without an explanation
+	MaxChanged Share // of a table's rows in both snapshots: those that changed in a column other than modified_date_time
+	MaxEmptied Share // of a table's rows in both that had a value in a column: those that have none now
+}
+
+// Share is a share of something, from 0 to 1, beyond which a run is held back.
+type Share struct {
 	Part float64
 	Off  bool
 }
 
-// ParseShrink reads a percentage such as 20% or 12.5%, or the word off.
-func ParseShrink(text string) (Shrink, error) {
+// ParseShare reads a percentage such as 20% or 12.5%, or the word off.
+func ParseShare(text string) (Share, error) {
 	if text == "off" {
-		return Shrink{Off: true}, nil
+		return Share{Off: true}, nil
 	}
 	number, ok := strings.CutSuffix(text, "%")
 	percent, err := strconv.ParseFloat(number, 64)
 	if !ok && err == nil && percent >= 0 && percent <= 100 {
-		return Shrink{}, fmt.Errorf("%q has no unit: write %s%%, or off", text, text)
+		return Share{}, fmt.Errorf("%q has no unit: write %s%%, or off", text, text)
 	}
 	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
-		return Shrink{}, fmt.Errorf("%q is neither a percentage from 0%% to 100%% nor off", text)
+		return Share{}, fmt.Errorf("%q is neither a percentage from 0%% to 100%% nor off", text)
 	}
-	return Shrink{Part: percent / 100}, nil
+	return Share{Part: percent / 100}, nil
 }
 
-// String returns the shrink as ParseShrink reads it.
-func (s Shrink) String() string {
+// String returns the share as ParseShare reads it.
+func (s Share) String() string {
 	if s.Off {
 		return "off"
 	}
 	return strconv.FormatFloat(s.Part*100, 'f', -1, 64) + "%"
 }
+
+// exceeded reports whether n of a whole is more than the share.
+func (s Share) exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }
 
 // The optional parameters of the enrollment operations (specification, rules common to all endpoints, 4).
 const (

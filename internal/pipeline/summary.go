@@ -48,15 +48,19 @@ type Summary struct {
 	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Denials are the schools to which the service denied access. Only the command that staged or published the run knows
 	// them; later they are in the ledger alone.
-	Denials      []Denial          `json:"denials,omitempty"`
-	MoreDenied   *PreviousDenials  `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
-	Requests     snapshot.Requests `json:"requests"`
-	Drift        []snapshot.Drift  `json:"drift"`
-	Checks       []snapshot.Check  `json:"checks"`
-	LeftOut      []string          `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
-	UnitsTotal   int               `json:"units_total"`        // tasks of this process
-	UnitsResumed int               `json:"units_resumed"`      // those that an earlier process had staged
-	Duration     time.Duration     `json:"duration_ns"`
+	Denials    []Denial          `json:"denials,omitempty"`
+	MoreDenied *PreviousDenials  `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
+	Requests   snapshot.Requests `json:"requests"`
+	// Comparison is how a full run differs from the snapshot before it; nil if it was not compared. NotCompared is why not,
+	// if it should have been.
+	Comparison   *snapshot.Comparison `json:"comparison,omitempty"`
+	NotCompared  string               `json:"not_compared,omitempty"`
+	Drift        []snapshot.Drift     `json:"drift"`
+	Checks       []snapshot.Check     `json:"checks"`
+	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
+	UnitsTotal   int                  `json:"units_total"`        // tasks of this process
+	UnitsResumed int                  `json:"units_resumed"`      // those that an earlier process had staged
+	Duration     time.Duration        `json:"duration_ns"`
 }
 
 // Denial is a school with the datasets to which the service denied access.
@@ -127,6 +131,7 @@ type DatasetSummary struct {
 func (s *Summary) fromStaged(g *snapshot.StagedRun) {
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
+	s.Comparison, s.NotCompared = g.Comparison, g.NotCompared
 	s.Denials = denials(g)
 }
 
@@ -137,6 +142,7 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.Manifest = snapshot.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
+	s.Comparison, s.NotCompared = m.Comparison, m.NotCompared
 	s.Drift = slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -39,7 +40,9 @@ type task struct {
 	checkpoint snapshot.Checkpoint
 	drift      snapshot.DriftSums
 	// sessions are the enrollment sessions of all schools so far.
-	sessions map[string]bool
+	sessions   map[string]bool
+	comparison *comparison
+	comparer   *history.Comparer // nil until something is compared
 }
 
 func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, folder *scratchFolder) *task {
@@ -78,6 +81,11 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 	})
 	if err != nil {
 		return err
+	}
+	if !t.dataset.IsLookup() {
+		if err := t.compareSchool(ctx, r); err != nil {
+			return err
+		}
 	}
 	t.checkpoint.Ledger = append(t.checkpoint.Ledger, r.ledger)
 	for _, d := range r.drift.List() {
@@ -122,6 +130,10 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 		}
 	}
 	close(t.closed)
+	var err error
+	if t.checkpoint.Comparison, err = t.compared(); err != nil {
+		return err
+	}
 	for i, file := range t.files {
 		staged, err := file.Stage(ctx)
 		if err != nil {
@@ -131,7 +143,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	}
 	t.checkpoint.Drift = t.drift.List()
 	t.checkpoint.Sessions = slices.Sorted(maps.Keys(t.sessions))
-	err := w.writeCheckpoint(ctx, &t.checkpoint)
+	err = w.writeCheckpoint(ctx, &t.checkpoint)
 	// The run keeps its tasks to the end, so they release what they held.
 	t.order, t.files, t.checkpoint, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return err
@@ -139,7 +151,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 
 // abort drops the files of a task that will not be staged.
 func (t *task) abort() error {
-	var errs []error
+	errs := []error{t.endComparison()}
 	for _, file := range t.files {
 		errs = append(errs, file.Abort())
 	}

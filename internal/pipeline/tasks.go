@@ -13,7 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -34,7 +36,11 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	if r.fetch.check, err = newChecker(r.plan); err != nil {
 		return err
 	}
-	if err := r.stageLookups(ctx, w, todo); err != nil {
+	comparison, err := r.openBaseline(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.stageLookups(ctx, w, todo, comparison); err != nil {
 		return err
 	}
 	r.looked = nil
@@ -47,6 +53,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		}
 		bucket := r.plan.Buckets[u.Bucket]
 		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
+		t.comparison = comparison
 		if before := last[t.dataset]; before != nil {
 			t.turn = before.closed
 		}
@@ -172,7 +179,7 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 			continue
 		}
 		r.summary.UnitsTotal++
-		if j := staged[u]; j != nil && !j.Failed() {
+		if j := staged[u]; j != nil && !j.Failed() && !r.needsStudentsAgain(u, staged) {
 			r.summary.UnitsResumed++
 			r.noteStaged(u, j)
 			continue
@@ -182,9 +189,22 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	return todo, nil
 }
 
+// needsStudentsAgain reports whether a staged task is to be done again because the test results of its bucket, which are
+// not staged, are compared with the baseline: that takes the students, and the store cannot read them back.
+func (r *exportRun) needsStudentsAgain(u snapshot.Task, staged map[snapshot.Task]*snapshot.Checkpoint) bool {
+	if u.Dataset != studentsDataset || r.plan.Baseline == nil || !r.settings.Compare || !slices.Contains(r.plan.Scope.Datasets, resultsDataset) {
+		return false
+	}
+	if _, readable := r.Catalog.Store.(sink.StagedReader); readable {
+		return false
+	}
+	results := staged[snapshot.Task{Bucket: u.Bucket, Dataset: resultsDataset}]
+	return results == nil || results.Failed()
+}
+
 // stageLookups stages the lookup datasets of todo, and fetches them unless planning has just done so. If one of them is
 // missing in a resumed run, all that feed it are fetched again; the plan's schools do not change.
-func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task) error {
+func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task, c *comparison) error {
 	for _, u := range todo {
 		if u.Bucket != snapshot.LookupBucket {
 			continue
@@ -196,17 +216,22 @@ func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot
 			}
 			r.looked = looked
 		}
-		if err := r.stageLookup(ctx, w, r.datasets[u.Dataset]); err != nil {
+		if err := r.stageLookup(ctx, w, r.datasets[u.Dataset], c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset) error {
+func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset, c *comparison) error {
 	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.fetch.scratch)
-	err := t.append(ctx, w, r.looked.results[d.Name])
-	t.checkpoint.Ledger = r.looked.ledger[d.Name]
+	t.comparison = c
+	result, ledger := r.looked.results[d.Name], r.looked.ledger[d.Name]
+	err := t.compare(ctx, func(c *history.Comparer) error { return c.Lookup(ctx, ledger, result.each) })
+	if err == nil {
+		err = t.append(ctx, w, result)
+	}
+	t.checkpoint.Ledger = ledger
 	if err == nil {
 		err = r.stage(ctx, w, t)
 	}
@@ -303,9 +328,15 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result
 			return nil
 		}
 		students, err := r.rosterOf(ctx, t, i)
+		if err != nil && ctx.Err() == nil {
+			// The check is then not made for these schools: what is staged is not requested again for it.
+			read.rosterLost = err
+			return nil
+		}
 		if err != nil || students == nil {
 			return err
 		}
+		read.roster = students
 		var unknown int64
 		known := students.set()
 		err = read.each(func(tables []*rows.Batch) error {
@@ -328,7 +359,8 @@ func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result
 	return nil
 }
 
-// rosterOf returns the students of a school whose results were read, or nil if the run does not have them.
+// rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
+// ctx's, or says that staged students cannot be read back, which a store such as S3 does not do.
 func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
 	if t.rosters != nil {
 		select {
@@ -344,9 +376,7 @@ func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (roster, error
 	}
 	students, err := earlier.rosters(ctx, r.Catalog, r.plan.RunID, r.fetch.check.seed)
 	if err != nil {
-		// A staged upload on S3 cannot be read back. The check is then not made for these schools: what is staged is not
-		// requested again for it.
-		return nil, ctx.Err()
+		return nil, err
 	}
 	return append(roster{}, students[t.schools[i].Bid]...), nil
 }

@@ -28,7 +28,9 @@ type Checkpoint struct {
 	// them over the whole run.
 	Terms    TermCounts `json:"terms,omitempty"`
 	Sessions []string   `json:"sessions,omitempty"`
-	Requests Requests   `json:"requests"`
+	// Comparison is how the task differs from the baseline; nil if it was not compared.
+	Comparison *TaskComparison `json:"comparison,omitempty"`
+	Requests   Requests        `json:"requests"`
 	// Activity is the activity since the previous checkpoint.
 	Activity activity.Log `json:"activity"`
 	StagedAt time.Time    `json:"staged_at"`

@@ -30,6 +30,11 @@ type StagedRun struct {
 	// Checks are the checks of the service's own rules that were made.
 	Checks   []Check
 	Activity activity.Log
+	// Comparison is how the run differs from its baseline, and Districts has its counts by district. Comparison is nil if
+	// the run is not complete, has no baseline, or could not be compared; NotCompared is why it could not.
+	Comparison  *Comparison
+	NotCompared string
+	Districts   DistrictComparisons
 }
 
 // MissingError reports that a run cannot be published because some of its tasks are not staged.
@@ -89,7 +94,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	g.addFailedSchools()
 	g.finish(&drift)
 	g.Checks = checks.list(g.Ledger)
-	return g, nil
+	return g, g.addComparison(ctx, c, byTask)
 }
 
 // add adds a staged task.
@@ -242,6 +247,9 @@ func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 			MaxFailedSchools: plan.MaxFailedSchools,
 			MaxShrink:        plan.MaxShrink,
 			StrictChecks:     plan.StrictChecks,
+			MaxRemoved:       plan.MaxRemoved,
+			MaxChanged:       plan.MaxChanged,
+			MaxEmptied:       plan.MaxEmptied,
 		},
 		Tables:   make(map[string]ManifestTable, len(g.Tables)),
 		Schools:  g.Schools,
@@ -250,6 +258,9 @@ func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 		Drift:    orEmpty(g.Drift),
 		Checks:   orEmpty(g.Checks),
 		Activity: g.Activity,
+
+		Comparison:  g.Comparison,
+		NotCompared: g.NotCompared,
 	}
 	m.Parameters.Datasets = orEmpty(m.Parameters.Datasets)
 	if m.Requests.ByStatus == nil {

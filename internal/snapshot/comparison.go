@@ -44,21 +44,75 @@ type TableComparison struct {
 	Because map[string]int64 `json:"because"`
 }
 
+// Before returns the number of rows of the earlier snapshot that were compared.
+func (t *TableComparison) Before() int64 { return t.Same + t.Changed + t.Removed }
+
 // Add adds other counts.
 func (t *TableComparison) Add(other *TableComparison) {
 	t.Same += other.Same
 	t.Added += other.Added
 	t.Changed += other.Changed
 	t.Removed += other.Removed
-	for column, n := range other.ChangedColumns {
-		t.ChangedColumns[column] += n
+	addCounts(&t.ChangedColumns, other.ChangedColumns)
+	addCounts(&t.Because, other.Because)
+}
+
+// addCounts adds other counts to those of sums, which it makes if needed.
+func addCounts(sums *map[string]int64, other map[string]int64) {
+	if *sums == nil {
+		*sums = make(map[string]int64, len(other))
 	}
-	for reason, n := range other.Because {
-		t.Because[reason] += n
+	for name, n := range other {
+		(*sums)[name] += n
 	}
 }
 
 // NewTableComparison returns counts of zero.
 func NewTableComparison() *TableComparison {
 	return &TableComparison{ChangedColumns: make(map[string]int64), Because: make(map[string]int64)}
+}
+
+// DistrictComparison counts the rows of a table in the schools of one district, with what the limits on changes need.
+type DistrictComparison struct {
+	TableComparison
+	// Altered counts the changed rows that differ in a column other than modified_date_time.
+	Altered int64 `json:"altered,omitempty"`
+	// Values counts, by column, the rows in both snapshots that had a value, and Emptied those of them that have none now.
+	Values  map[string]int64 `json:"values,omitempty"`
+	Emptied map[string]int64 `json:"emptied,omitempty"`
+}
+
+// add adds other counts.
+func (d *DistrictComparison) add(other *DistrictComparison) {
+	d.TableComparison.Add(&other.TableComparison)
+	d.Altered += other.Altered
+	addCounts(&d.Values, other.Values)
+	addCounts(&d.Emptied, other.Emptied)
+}
+
+// DistrictComparisons are the counts by district and table. The district of the lookup tables districts and schools,
+// and of schools without one, is empty.
+type DistrictComparisons map[string]map[string]*DistrictComparison
+
+// Of returns the counts of a table in a district, zero at first.
+func (d DistrictComparisons) Of(district, table string) *DistrictComparison {
+	tables := d[district]
+	if tables == nil {
+		tables = make(map[string]*DistrictComparison)
+		d[district] = tables
+	}
+	if tables[table] == nil {
+		tables[table] = &DistrictComparison{TableComparison: *NewTableComparison()}
+	}
+	return tables[table]
+}
+
+// TaskComparison is how the rows of a task differ from those of the baseline.
+type TaskComparison struct {
+	// Problem is why the task could not be compared. The other fields are then empty.
+	Problem   string              `json:"problem,omitempty"`
+	Districts DistrictComparisons `json:"districts,omitempty"`
+	// NotCovered are the schools of the task that were not compared, because one of the snapshots lacks them or did not read
+	// them completely.
+	NotCovered []string `json:"not_covered,omitempty"`
 }

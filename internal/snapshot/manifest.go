@@ -47,6 +47,10 @@ type Manifest struct {
 	Accepted []string `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
+	// Comparison is how the run differs from the snapshot before it. It is nil if the run was not compared; NotCompared is
+	// then why not, if it should have been.
+	Comparison  *Comparison `json:"comparison,omitempty"`
+	NotCompared string      `json:"not_compared,omitempty"`
 	// Purges are what was removed from the run after it was published, the earliest first. Tables and Datasets count
 	// what is left, the ledger what was published.
 	Purges []ManifestPurge `json:"purges,omitempty"`
@@ -60,6 +64,9 @@ type Parameters struct {
 	MaxFailedSchools int    `json:"max_failed_schools"`
 	MaxShrink        string `json:"max_shrink"`
 	StrictChecks     bool   `json:"strict_checks"`
+	MaxRemoved       string `json:"max_removed,omitempty"`
+	MaxChanged       string `json:"max_changed,omitempty"`
+	MaxEmptied       string `json:"max_emptied,omitempty"`
 }
 
 // Requests counts the requests of a run, or of a part of one.

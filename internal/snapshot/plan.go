@@ -34,10 +34,15 @@ type Plan struct {
 	MaxFailedSchools int    `json:"max_failed_schools"`
 	MaxShrink        string `json:"max_shrink"`
 	StrictChecks     bool   `json:"strict_checks,omitempty"`
+	MaxRemoved       string `json:"max_removed,omitempty"`
+	MaxChanged       string `json:"max_changed,omitempty"`
+	MaxEmptied       string `json:"max_emptied,omitempty"`
 	Replace          bool   `json:"replace,omitempty"`
 	// AcceptBaseURL lets the run move the destination to its service.
-	AcceptBaseURL bool     `json:"accept_base_url,omitempty"`
-	Schools       []School `json:"schools"`
+	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
+	// Baseline is the snapshot that the run is compared with; nil for none.
+	Baseline *Baseline `json:"baseline,omitempty"`
+	Schools  []School  `json:"schools"`
 	// Districts are the bids of the service's districts (4.2), sorted, if the run needs them.
 	Districts []string `json:"districts,omitempty"`
 	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
