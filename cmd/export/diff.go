@@ -142,8 +142,7 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string) string
 
 // writeCounts writes a line for each table, in the order of declaration.
 func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.TableComparison, columns bool) {
-	_, positions := schemas.Positions()
-	for _, name := range slices.SortedFunc(maps.Keys(tables), func(x, y string) int { return cmp.Compare(positions[x], positions[y]) }) {
+	for _, name := range tablesInOrder(tables) {
 		c := tables[name]
 		fmt.Fprintf(b, "%s%s: %s\n", indent, name, history.Describe(c))
 		if !columns {
@@ -155,6 +154,12 @@ func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.
 			}
 		}
 	}
+}
+
+// tablesInOrder returns the names of tables in the order of declaration.
+func tablesInOrder[T any](tables map[string]T) []string {
+	_, positions := schemas.Positions()
+	return slices.SortedFunc(maps.Keys(tables), func(x, y string) int { return cmp.Compare(positions[x], positions[y]) })
 }
 
 // tableColumns returns the names of a table's columns in order.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -90,6 +91,7 @@ func summaryText(s *pipeline.Summary) string {
 	}
 	summarizeDenied(&b, s)
 	summarizeRequests(&b, s.Requests)
+	summarizeComparison(&b, s)
 	summarizeChecks(&b, s.Checks)
 	summarizeDrift(&b, s.Drift)
 	b.WriteString(reportLine(s))
@@ -199,6 +201,41 @@ func summarizeRequests(b *strings.Builder, r snapshot.Requests) {
 		fmt.Fprintf(b, " (%s)", strings.Join(answers, ", "))
 	}
 	b.WriteByte('\n')
+}
+
+// summarizeComparison describes how the run differs from the snapshot before it: first the test results, then the other
+// tables that differ.
+func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
+	if s.NotCompared != "" {
+		fmt.Fprintf(b, "  warning  not compared with the snapshot before: %s\n", s.NotCompared)
+	}
+	c := s.Comparison
+	if c == nil {
+		return
+	}
+	fmt.Fprintf(b, "changes   since %s (run %s), in %s", c.SnapshotDate, c.With, wording.Many(c.SchoolsCompared, "school"))
+	if c.SchoolsNotCompared > 0 {
+		fmt.Fprintf(b, "; %s not compared", wording.Count(c.SchoolsNotCompared))
+	}
+	b.WriteByte('\n')
+	differ := false
+	for _, name := range tablesInOrder(c.Tables) {
+		counts := c.Tables[name]
+		thing := "rows"
+		if name == "test_results" {
+			thing = "results"
+		}
+		if counts.Added+counts.Changed+counts.Removed > 0 {
+			differ = true
+			fmt.Fprintf(b, "  %s: %s\n", name, history.DescribeChanges(counts, thing))
+		}
+	}
+	if !differ {
+		b.WriteString("  nothing has changed\n")
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(b, "  warning  %s\n", warning)
+	}
 }
 
 // summarizeChecks counts the passed checks of the service's own rules and lists the failed ones.

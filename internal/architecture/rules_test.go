@@ -116,7 +116,7 @@ func rules() map[string]rule {
 		},
 		"internal/pipeline": {
 			ours: []string{
-				"internal/activity", "internal/extract", "internal/report", "internal/rows", "internal/sink", "internal/snapshot", "internal/transform",
+				"internal/activity", "internal/extract", "internal/history", "internal/report", "internal/rows", "internal/sink", "internal/snapshot", "internal/transform",
 				"internal/wording", "schemas",
 			},
 			modules: []string{"golang.org/x/sync"},

@@ -24,13 +24,37 @@ func Describe(t *snapshot.TableComparison) string {
 	return text + "; " + wording.Count(t.Same) + " the same"
 }
 
-// listCounts lists the highest counts, such as "rit 3, grade 1, ...".
-func listCounts(counts map[string]int64, most int) string {
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+// DescribeChanges describes what changed in a table, such as "1,204 new results, 87 changed (rit 3), 12 gone: 9 superseded,
+// 3 unexplained". Every change comes with a new modified_date_time, so that column is left out.
+func DescribeChanges(t *snapshot.TableComparison, things string) string {
+	text := fmt.Sprintf("%s new %s, %s changed", wording.Count(t.Added), things, wording.Count(t.Changed))
+	columns := maps.Clone(t.ChangedColumns)
+	delete(columns, "modified_date_time")
+	if len(columns) > 0 {
+		text += " (" + listCounts(columns, 4) + ")"
+	}
+	text += fmt.Sprintf(", %s gone", wording.Count(t.Removed))
+	var reasons []string
+	for _, reason := range highest(t.Because) {
+		reasons = append(reasons, wording.Count(t.Because[reason])+" "+strings.ReplaceAll(reason, "_", " "))
+	}
+	if len(reasons) > 0 && !(len(t.Because) == 1 && t.Because[snapshot.Removed] > 0) {
+		text += ": " + strings.Join(reasons, ", ")
+	}
+	return text
+}
+
+// highest returns the names of counts, the highest first.
+func highest(counts map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
+}
+
+// listCounts lists the highest counts, such as "rit 3, grade 1, ...".
+func listCounts(counts map[string]int64, most int) string {
 	var parts []string
-	for i, name := range names {
+	for i, name := range highest(counts) {
 		if i == most {
 			parts = append(parts, "...")
 			break

@@ -25,7 +25,7 @@ func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snaps
 	return &Baseline{side: side, date: date}, err
 }
 
-// Comparer compares the rows of a task with those of the baseline, school by school, in the order of files. It is used by
+// Comparer compares the rows of a task with the baseline, school by school, in the order of files. It is used by
 // one goroutine at a time, and Close ends it. After an error it is not used again.
 type Comparer struct {
 	baseline    *Baseline

@@ -91,8 +91,8 @@ func (l ChangeLimits) exceeded(g *snapshot.StagedRun) []string {
 	return reasons
 }
 
-// addWarnings adds to a run's comparison what is no reason to hold the run back. Unexplained removals of test results are
-// left to --max-removed. Child rows that others of the same parent replace are not removals.
+// addWarnings adds the warnings to a run's comparison: large removals that do not hold the run back. Unexplained removals of
+// test results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
 func addWarnings(g *snapshot.StagedRun) {
 	if g.Comparison == nil {
 		return

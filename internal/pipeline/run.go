@@ -192,6 +192,7 @@ func (r *exportRun) endShard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	addWarnings(staged)
 	r.summary.fromStaged(staged)
 	r.summary.Outcome = Staged
 	return nil

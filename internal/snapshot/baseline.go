@@ -42,7 +42,7 @@ func (c Catalog) FindBaseline(ctx context.Context, plan *Plan) (*Baseline, error
 	earlier, err := c.ReadPlan(ctx, before.RunID)
 	if err != nil {
 		if Unreadable(err) {
-			err = nil // whoever opens the baseline reports it
+			err = nil // OpenBaseline reports it
 		}
 		return baseline, err
 	}

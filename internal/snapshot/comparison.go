@@ -107,7 +107,7 @@ func (d DistrictComparisons) Of(district, table string) *DistrictComparison {
 	return tables[table]
 }
 
-// TaskComparison is how the rows of a task differ from those of the baseline.
+// TaskComparison is how the rows of a task differ from the baseline.
 type TaskComparison struct {
 	// Problem is why the task could not be compared. The other fields are then empty.
 	Problem   string              `json:"problem,omitempty"`

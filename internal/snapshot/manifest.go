@@ -39,18 +39,16 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []Check `json:"checks"`
-	// Comparison is what differs from the snapshot before; nil if the run was not compared.
-	Comparison *Comparison `json:"comparison,omitempty"`
+	// Comparison is what differs from the snapshot before; nil if the run was not compared. NotCompared is then why not, if it
+	// should have been.
+	Comparison  *Comparison `json:"comparison,omitempty"`
+	NotCompared string      `json:"not_compared,omitempty"`
 	// Replaces are the runs that this one replaced, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that were overruled with --accept-held.
 	Accepted []string `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Comparison is how the run differs from the snapshot before it. It is nil if the run was not compared; NotCompared is
-	// then why not, if it should have been.
-	Comparison  *Comparison `json:"comparison,omitempty"`
-	NotCompared string      `json:"not_compared,omitempty"`
 	// Purges are what was removed from the run after it was published, the earliest first. Tables and Datasets count
 	// what is left, the ledger what was published.
 	Purges []ManifestPurge `json:"purges,omitempty"`
