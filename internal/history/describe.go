@@ -38,7 +38,7 @@ func DescribeChanges(t *snapshot.TableComparison, things string) string {
 	for _, reason := range highest(t.Because) {
 		reasons = append(reasons, wording.Count(t.Because[reason])+" "+strings.ReplaceAll(reason, "_", " "))
 	}
-	if len(reasons) > 0 && !(len(t.Because) == 1 && t.Because[snapshot.Removed] > 0) {
+	if t.Removed > t.Because[snapshot.Removed] {
 		text += ": " + strings.Join(reasons, ", ")
 	}
 	return text

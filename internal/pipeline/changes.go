@@ -32,7 +32,7 @@ func (e excess) String() string {
 	case e.district != "":
 		where += ", district " + wording.Bid(e.district)
 	case dataset != nil && !dataset.IsLookup():
-		where += ", schools without a district"
+		where += ", without a district"
 	}
 	return fmt.Sprintf("%s: %s of %s", where, wording.Count(e.n), wording.Count(e.of))
 }

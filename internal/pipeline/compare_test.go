@@ -81,7 +81,7 @@ func (n *nights) serve(w http.ResponseWriter, r *http.Request) {
 	change := func(list []any) []any {
 		var records []object
 		for _, record := range list {
-			records = append(records, record.(object)) //nolint:forcetypeassert // a test
+			records = append(records, record.(object))
 		}
 		changed := []any{}
 		for _, record := range edit(school, records) {
@@ -338,7 +338,10 @@ func (n *nights) inDistrict(district string, edit func(records []object) []objec
 func TestLimitsOnChanges(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
-	n.export(compared())
+	few := compared()
+	few.Datasets = []string{"schools", "students", "test_results"}
+	n.export(few)
+	off := pipeline.Share{Off: true}
 	district := n.world.Schools()[0].DistrictBid
 	each := func(every int, do func(i int, r object)) func([]object) []object {
 		return func(records []object) []object {
@@ -357,11 +360,11 @@ func TestLimitsOnChanges(t *testing.T) {
 		name string
 		path string
 		edit func([]object) []object
-		off  func(*pipeline.ChangeLimits)
+		off  func(*pipeline.PublishSettings)
 		want string // of the reason; empty: it is published
 	}{
 		{
-			"30 % of the results are others", resultsPath, each(3, replaced), func(l *pipeline.ChangeLimits) { l.MaxRemoved.Off = true },
+			"30 % of the results are others", resultsPath, each(3, replaced), func(s *pipeline.PublishSettings) { s.MaxRemoved = &off },
 			"--max-removed 10% allows: table test_results, district " + district + ": ",
 		},
 		{"10 % of the results are others", resultsPath, each(1, replaced), nil, ""},
@@ -370,13 +373,13 @@ func TestLimitsOnChanges(t *testing.T) {
 		}), nil, ""},
 		{
 			"80 % of the students changed", studentsPath, each(8, func(_ int, r object) { r["grade"] = "13" }),
-			func(l *pipeline.ChangeLimits) { l.MaxChanged.Off = true },
+			func(s *pipeline.PublishSettings) { s.MaxChanged = &off },
 			"--max-changed 75% allows: table students, district " + district + ": ",
 		},
 		{"all results are modified", resultsPath, each(10, func(_ int, r object) { r["modifiedDateTime"] = "2026-11-20T12:00:00Z" }), nil, ""},
 		{
 			"60 % of a column are empty", resultsPath, each(6, func(_ int, r object) { r["grade"] = nil }),
-			func(l *pipeline.ChangeLimits) { l.MaxEmptied.Off = true },
+			func(s *pipeline.PublishSettings) { s.MaxEmptied = &off },
 			"--max-emptied 50% allows: table test_results, column grade, district " + district + ": ",
 		},
 		{"40 % of a column are empty", resultsPath, each(4, func(_ int, r object) { r["testName"] = "" }), nil, ""},
@@ -384,7 +387,7 @@ func TestLimitsOnChanges(t *testing.T) {
 	for _, test := range cases {
 		n.next(edits{test.path: n.inDistrict(district, test.edit)})
 		n.day = theDay.AddDate(0, 0, 1) // every case is compared with the first night
-		settings := compared()
+		settings := few
 		settings.RunID = strings.Map(func(r rune) rune {
 			if r == ' ' || r == '%' {
 				return '-'
@@ -403,9 +406,14 @@ func TestLimitsOnChanges(t *testing.T) {
 		require.Regexp(t, `: [0-9]+ of [0-9]+$`, summary.Held[0], test.name)
 		require.NotNil(t, summary.Comparison, test.name)
 
-		// The same command without the limit publishes it.
-		test.off(&settings.Changes)
-		summary = n.export(settings)
+		// publish has the plan's limits, unless it is told otherwise.
+		publish := pipeline.PublishSettings{RunID: settings.RunID}
+		summary, err := pipeline.Publish(t.Context(), n.deps(), publish)
+		require.NoError(t, err)
+		require.Equal(t, pipeline.HeldBack, summary.Outcome, test.name)
+		test.off(&publish)
+		summary, err = pipeline.Publish(t.Context(), n.deps(), publish)
+		require.NoError(t, err)
 		n.requireEqualsDiff(summary)
 	}
 }

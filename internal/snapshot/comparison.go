@@ -84,7 +84,7 @@ type DistrictComparison struct {
 
 // add adds other counts.
 func (d *DistrictComparison) add(other *DistrictComparison) {
-	d.TableComparison.Add(&other.TableComparison)
+	d.Add(&other.TableComparison)
 	d.Altered += other.Altered
 	addCounts(&d.Values, other.Values)
 	addCounts(&d.Emptied, other.Emptied)
