@@ -18,9 +18,10 @@ import (
 const purgeRounds = 3
 
 // Purge removes all rows of some schools, or of some districts and their schools, from every published run at a
-// destination. It drops what unfinished runs have staged, which cannot be read: their next command plans and fetches
-// again. Ledgers, plans and manifests stay: they name schools but have no student data. See bids for the rows,
-// districtIndex for the schools of a district.
+// destination and from the history. It drops what unfinished runs have staged, which cannot be read: their next command
+// plans and fetches again. Ledgers lose the rows of these schools and manifests their failures, so that a history made
+// from them again does not know the schools; plans stay. See bids for the rows, districtIndex for the schools of a
+// district.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are staged and a Change puts them in the
 // place of the old ones. A purge that was killed is finished by the same purge, asked again; the change of a run that
@@ -188,9 +189,9 @@ func (p *purger) summarize(ctx context.Context) error {
 		maps.Copy(schools, p.bidsOf(plan.RunID).schools)
 	}
 	r.Schools = schools.sorted()
-	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(p.found)) {
-		r.add(p.runs[run], p.found[run])
+		r.add(p.all[run], p.found[run])
 	}
 	if r.resumed {
 		return nil
@@ -220,7 +221,7 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 	path := PurgePath(p.report.ID)
 	if !p.report.resumed {
 		begun := *p.report
-		begun.Runs, begun.RowsRemoved, begun.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
+		begun.reset()
 		if err := p.catalog.WriteDocument(ctx, path, begun, sink.Condition{Absent: true}); err != nil {
 			return err
 		}
@@ -280,9 +281,9 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 // too.
 func (p *purger) completeReport() {
 	r := p.report
-	r.Runs, r.RowsRemoved, r.FilesRewritten = []PurgedRun{}, map[string]int64{}, 0
-	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
-		m := p.runs[run]
+	r.reset()
+	for _, run := range slices.Sorted(maps.Keys(p.all)) {
+		m := p.all[run]
 		for i := range m.Purges {
 			if m.Purges[i].ID == r.ID {
 				r.addPurge(m, &m.Purges[i])

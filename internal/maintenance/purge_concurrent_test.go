@@ -54,7 +54,8 @@ func TestPurgeDisturbed(t *testing.T) {
 			report, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), purgeOptions([]string{snapshottest.Gone}, nil))
 			require.NoError(t, err)
 			require.True(t, acted)
-			require.Len(t, report.Runs, len(test.runs))
+			purged := slices.DeleteFunc(report.Runs, func(r maintenance.PurgedRun) bool { return len(r.Files) == 0 }) // only the ledger of a replaced run
+			require.Len(t, purged, len(test.runs))
 			for _, run := range test.runs {
 				snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
 			}

@@ -42,10 +42,11 @@ type PurgeReport struct {
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
-	// Runs are the published runs that rows were removed from.
-	Runs           []PurgedRun      `json:"runs"`
-	RowsRemoved    map[string]int64 `json:"rows_removed"` // by table
-	FilesRewritten int              `json:"files_rewritten"`
+	// Runs are the runs that rows were removed from.
+	Runs              []PurgedRun      `json:"runs"`
+	RowsRemoved       map[string]int64 `json:"rows_removed"` // by table
+	FilesRewritten    int              `json:"files_rewritten"`
+	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`
 	// DroppedRuns were not published, and what they had staged is gone.
 	DroppedRuns []string `json:"dropped_runs"`
 	// Verification is what reading every file again has found, after the last change.
@@ -65,13 +66,15 @@ type PurgeAsked struct {
 	Districts []string `json:"districts,omitempty"`
 }
 
-// PurgedRun is a published run that a purge has removed rows from.
+// PurgedRun is a run that a purge has removed rows from. Of a replaced run only the ledger is left.
 type PurgedRun struct {
 	RunID        string                `json:"run_id"`
 	Kind         snapshot.Kind         `json:"kind"`
 	SnapshotDate string                `json:"snapshot_date"`
 	RowsRemoved  map[string]int64      `json:"rows_removed"` // by table
 	Files        []snapshot.PurgedFile `json:"files"`
+	// LedgerRowsRemoved counts the rows removed from the ledger.
+	LedgerRowsRemoved int64 `json:"ledger_rows_removed"`
 }
 
 // PurgeVerification is what reading every row of every table again has found.
@@ -101,11 +104,19 @@ func (a PurgeAsked) id() string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// reset removes what was counted.
+func (r *PurgeReport) reset() {
+	r.Runs, r.RowsRemoved, r.FilesRewritten, r.LedgerRowsRemoved = []PurgedRun{}, map[string]int64{}, 0, 0
+}
+
 // add adds what was found in a run and is to be removed.
-func (r *PurgeReport) add(m *snapshot.Manifest, units []purgeUnit) {
+func (r *PurgeReport) add(m *snapshot.Manifest, found foundRun) {
 	purge := snapshot.ManifestPurge{RowsRemoved: make(map[string]int64)}
-	for i := range units {
-		for _, f := range units[i].files {
+	if found.ledger != nil {
+		purge.LedgerRemoved = found.ledger.Removed
+	}
+	for i := range found.units {
+		for _, f := range found.units[i].files {
 			if f.removed > 0 {
 				purge.RowsRemoved[f.table.Name] += f.removed
 				purge.Files = append(purge.Files, snapshot.PurgedFile{Was: f.file.Path, RowsRemoved: f.removed})
@@ -117,10 +128,15 @@ func (r *PurgeReport) add(m *snapshot.Manifest, units []purgeUnit) {
 
 // addPurge adds what was removed from a run.
 func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPurge) {
-	r.Runs = append(r.Runs, PurgedRun{
+	run := PurgedRun{
 		RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
-		RowsRemoved: purge.RowsRemoved, Files: slices.Clone(purge.Files),
-	})
+		RowsRemoved: purge.RowsRemoved, Files: slices.Concat([]snapshot.PurgedFile{}, purge.Files),
+	}
+	for _, removed := range purge.LedgerRemoved {
+		run.LedgerRowsRemoved += removed.Rows()
+	}
+	r.Runs = append(r.Runs, run)
+	r.LedgerRowsRemoved += run.LedgerRowsRemoved
 	for table, n := range purge.RowsRemoved {
 		r.RowsRemoved[table] += n
 	}

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ func rewrittenPath(path string, generation int) (string, error) {
 
 // purgeRun removes the rows that were found in a published run.
 func (p *purger) purgeRun(ctx context.Context, run string) error {
-	m := p.runs[run]
+	m := p.all[run]
 	data, _, err := p.catalog.Read(ctx, snapshot.ManifestPath(run))
 	if err != nil {
 		return fmt.Errorf("purge run %s: %w", run, err)
@@ -74,12 +75,13 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 
 // rewrite stages the files of a run without the rows that are purged, and returns the change that publishes them.
 // Nothing is visible yet.
-func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, units []purgeUnit) (*snapshot.Change, error) {
+func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string, found foundRun) (*snapshot.Change, error) {
+	units := found.units
 	// Remove what a killed purge, or the run itself, has left staged.
 	if err := p.catalog.Sweep(ctx, m.RunID); err != nil {
 		return nil, err
 	}
-	purge := snapshot.ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64)}
+	purge := snapshot.ManifestPurge{ID: p.report.ID, At: p.report.BegunAt, RowsRemoved: make(map[string]int64), SchoolsEmptied: make(map[string]int64), Files: []snapshot.PurgedFile{}}
 	tables := snapshot.NewTables(p.catalog, m.RunID)
 	rewritten := make([][]sink.File, len(units))
 	group, rewriting := errgroup.WithContext(ctx)
@@ -123,7 +125,15 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 		}
 	}
 	slices.SortFunc(purge.Files, func(a, b snapshot.PurgedFile) int { return strings.Compare(a.Path, b.Path) })
-	after := m.WithPurge(takes, purge)
+	var ledger *snapshot.PurgedLedger
+	if found.ledger != nil {
+		var err error
+		if ledger, err = p.purgedLedger(ctx, m); err != nil || ledger == nil {
+			return nil, cmp.Or(err, fmt.Errorf("%w: its ledger has changed", sink.ErrConflict))
+		}
+		change.Ledger, purge.LedgerRemoved = ledger.Data, ledger.Removed
+	}
+	after := m.WithPurge(takes, purge, ledger)
 	change.After = &after
 	return change, nil
 }

@@ -14,7 +14,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// scan looks for the rows that are to be purged, in every file of every published run, by the columns that tell.
+// scan looks for the rows that are to be purged, in every file and ledger of every published run, by the columns that tell.
 func (p *purger) scan(ctx context.Context) error {
 	return p.findRows(ctx, nil)
 }
@@ -31,9 +31,12 @@ func (p *purger) verifyPurged(ctx context.Context) error {
 
 // findRows finds the rows; again counts what was read, and has all texts read.
 func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
-	p.found = make(map[string][]purgeUnit)
-	for _, run := range slices.Sorted(maps.Keys(p.runs)) {
-		units := purgeUnits(p.runs[run])
+	p.found = make(map[string]foundRun)
+	for _, run := range slices.Sorted(maps.Keys(p.all)) {
+		units, ledger, err := p.holdingsOf(ctx, run, again)
+		if err != nil {
+			return fmt.Errorf("look for rows in run %s: %w", run, err)
+		}
 		for i := range units {
 			if units[i].dataset == nil {
 				p.undeclared[units[i].files[0].table.Name] = true
@@ -53,11 +56,49 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 				again.add(&units[i], l)
 			}
 		}
-		if slices.ContainsFunc(units, func(u purgeUnit) bool { return u.removed() > 0 }) {
-			p.found[run] = units
+		if ledger != nil || slices.ContainsFunc(units, func(u purgeUnit) bool { return u.removed() > 0 }) {
+			p.found[run] = foundRun{units, ledger}
 		}
 	}
 	return nil
+}
+
+// holdingsOf returns the files of a run, and its ledger if that loses rows. A replaced run has no files.
+func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerification) ([]purgeUnit, *snapshot.PurgedLedger, error) {
+	ledger, err := p.purgedLedger(ctx, p.all[run])
+	if err != nil {
+		return nil, nil, err
+	}
+	if ledger != nil {
+		ledger.Data = nil
+		if again != nil {
+			again.RowsFound += ledger.Rows()
+		}
+	}
+	if p.runs[run] == nil {
+		return nil, ledger, nil
+	}
+	return purgeUnits(p.runs[run]), ledger, nil
+}
+
+// purgedLedger returns the ledger of a run without what is purged, or nil if it stays as it is.
+func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snapshot.PurgedLedger, error) {
+	b := p.bidsOf(m.RunID)
+	ledger, err := p.catalog.PurgeLedger(ctx, m, func(school, district string) bool {
+		if !b.schools[school] && !b.districts[district] {
+			return false
+		}
+		for _, bid := range []string{school, district} {
+			if bid != "" {
+				p.seen[bid] = true
+			}
+		}
+		return true
+	})
+	if errors.Is(err, sink.ErrNotFound) {
+		return nil, nil // Verify reports it.
+	}
+	return ledger, err
 }
 
 // add adds what was found in a unit.

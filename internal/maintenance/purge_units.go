@@ -23,6 +23,12 @@ type purgeFile struct {
 	removed int64 // rows that are to be removed
 }
 
+// foundRun is a run that holds what is purged.
+type foundRun struct {
+	units  []purgeUnit
+	ledger *snapshot.PurgedLedger // without Data; nil if the ledger stays
+}
+
 // removed counts the rows of the unit that are to be removed.
 func (u *purgeUnit) removed() (n int64) {
 	for i := range u.files {

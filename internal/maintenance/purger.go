@@ -20,7 +20,7 @@ type purger struct {
 
 	runs  map[string]*snapshot.Manifest // published
 	all   map[string]*snapshot.Manifest // published or replaced
-	found map[string][]purgeUnit
+	found map[string]foundRun
 	plans map[string]*snapshot.Plan // by folder
 	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
 	// run's id, if it is known.
@@ -66,6 +66,11 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		if earlier.State == purgeBegun {
 			earlier.DryRun, earlier.resumed = opts.DryRun, true
 			p.report = earlier
+			continue
+		}
+		// Nothing else may name what was purged.
+		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
+			p.seen[bid] = p.seen[bid] || !slices.Contains(earlier.Unknown, bid)
 		}
 	}
 	p.report.NotReached = p.notReached()
@@ -95,7 +100,8 @@ func (p *purger) notReached() []string {
 		"snapshots of the file system, backups, and blocks of a disk that are not written over",
 		"copies that readers have made: database tables, files, caches, query results",
 		"scratch folders of runs that were killed, on the machines that they ran on",
-		"folders named after a district, plans, ledgers and manifests, which name schools and districts and hold nothing of students",
+		"folders named after a district, plans, and the manifests of runs restricted to certain schools, which name schools and " +
+			"districts and hold nothing of students",
 	}
 	if !p.listed {
 		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+

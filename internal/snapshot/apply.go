@@ -66,6 +66,9 @@ func (a *applying) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := a.replaceLedger(ctx); err != nil {
+		return err
+	}
 	lost, err := a.movePointer(ctx)
 	if err != nil {
 		return err
@@ -121,6 +124,18 @@ func (a *applying) writeManifest(ctx context.Context) error {
 		return err
 	})
 	return cmp.Or(err, overtaken)
+}
+
+// replaceLedger writes the ledger of a purge, unless a later purge has.
+func (a *applying) replaceLedger(ctx context.Context) error {
+	if len(a.change.Ledger) == 0 || a.manifest.Ledger.SHA256 != sink.Hash(a.change.Ledger) {
+		return nil
+	}
+	path := LedgerPath(a.change.RunID)
+	if err := a.catalog.Write(ctx, path, a.change.Ledger, sink.Condition{}); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }
 
 // movePointer updates the pointer of the date. It returns true if the date belongs to another run. Delta runs have no

@@ -29,6 +29,8 @@ type Change struct {
 	After  *Manifest `json:"after,omitempty"`
 	// Staged holds, by path, what the store needs to commit a file.
 	Staged map[string]json.RawMessage `json:"staged,omitempty"`
+	// Ledger is the ledger after a purge, if that changes it. It replaces the old one under the same name.
+	Ledger []byte `json:"ledger,omitempty"`
 	// Remove lists the data files that no manifest names after the change.
 	Remove []string `json:"remove,omitempty"`
 	// Bytes is the size of the files that a prune removes, for its report.
@@ -94,9 +96,9 @@ func (c *Change) check(folder string) error {
 	sound := sink.Escape(c.RunID) == folder && c.SnapshotDate != "" && slices.Contains([]Kind{Full, AsOf, Delta}, c.Kind)
 	switch {
 	case c.Prunes():
-		sound = sound && c.Claim == nil && c.Before == "" && len(c.Staged) == 0
+		sound = sound && c.Claim == nil && c.Before == "" && len(c.Staged) == 0 && len(c.Ledger) == 0
 	case c.Publishes():
-		sound = sound && c.Claim != nil && c.After.RunID == c.RunID
+		sound = sound && c.Claim != nil && c.After.RunID == c.RunID && len(c.Ledger) == 0
 	default:
 		sound = sound && c.After.RunID == c.RunID
 	}
@@ -211,6 +213,13 @@ func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) boo
 	}
 	after, err := EncodeDocument(change.After)
 	return err == nil && sink.Hash(after) == hash
+}
+
+// LedgerBeingPurged reports whether a purge of the run has begun that replaces its ledger: the manifest and the ledger do
+// not change in one step.
+func (c Catalog) LedgerBeingPurged(ctx context.Context, run string) bool {
+	change, _, err := c.readChange(ctx, run)
+	return err == nil && len(change.Ledger) > 0
 }
 
 // UnfinishedError reports that a run is published but a later step failed. The next Recover repeats that step.

@@ -49,8 +49,8 @@ type Manifest struct {
 	Accepted []string `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
-	// Purges are what was removed from the run after it was published, the earliest first. Tables and Datasets count
-	// what is left, the ledger what was published.
+	// Purges are what was removed from the run after it was published, the earliest first. Tables, Datasets, Schools and
+	// the ledger count what is left.
 	Purges []ManifestPurge `json:"purges,omitempty"`
 }
 
@@ -123,7 +123,20 @@ type ManifestPurge struct {
 	// longer counts them as schools with rows, so the next run is not compared with them.
 	SchoolsEmptied map[string]int64 `json:"schools_emptied,omitempty"`
 	Files          []PurgedFile     `json:"files"`
+	// LedgerRemoved counts by dataset the rows that were removed from the ledger. Earlier releases removed none.
+	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
 }
+
+// LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and the rows that they said were
+// written.
+type LedgerRemoved struct {
+	ManifestDataset
+
+	RowsWritten int64 `json:"rows_written"`
+}
+
+// Rows returns how many rows were removed.
+func (r LedgerRemoved) Rows() int64 { return r.OK + r.Denied + r.Failed }
 
 // PurgedFile is a file that replaced another.
 type PurgedFile struct {
@@ -220,8 +233,20 @@ func (m *Manifest) SchoolsEmptied(dataset string) int64 {
 	return n
 }
 
-// WithPurge returns the manifest after a purge: rewritten maps the paths of files to their replacements.
-func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge) Manifest {
+// LedgerRemoved returns what purges have removed from the ledger of a dataset.
+func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
+	var sum LedgerRemoved
+	for i := range m.Purges {
+		removed := m.Purges[i].LedgerRemoved[dataset]
+		sum.SchoolsWithRow += removed.SchoolsWithRow
+		sum.RowsWritten += removed.RowsWritten
+	}
+	return sum
+}
+
+// WithPurge returns the manifest after a purge: takes maps the paths of files to their replacements, and ledger is what
+// is left of the ledger, nil if all of it.
+func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge, ledger *PurgedLedger) Manifest {
 	after := *m
 	after.Purges = append(slices.Clone(m.Purges), purge)
 	after.Tables = make(map[string]ManifestTable, len(m.Tables))
@@ -240,6 +265,16 @@ func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge) Ma
 		counts := after.Datasets[name]
 		counts.SchoolsWithRow -= emptied
 		after.Datasets[name] = counts
+	}
+	if ledger != nil {
+		after.Ledger, after.Schools = ledger.File, ledger.schools
+		for name, removed := range ledger.Removed {
+			counts := after.Datasets[name]
+			counts.OK -= removed.OK
+			counts.Denied -= removed.Denied
+			counts.Failed -= removed.Failed
+			after.Datasets[name] = counts
+		}
 	}
 	return after
 }

@@ -1,0 +1,99 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// PurgedLedger is the ledger of a run after a purge.
+type PurgedLedger struct {
+	Data    []byte
+	File    sink.File
+	Removed map[string]LedgerRemoved // by dataset
+	schools ManifestSchools
+}
+
+// Rows returns how many rows were removed.
+func (p *PurgedLedger) Rows() int64 {
+	var n int64
+	for _, removed := range p.Removed {
+		n += removed.Rows()
+	}
+	return n
+}
+
+// PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if it and the manifest
+// have none of them. Nothing is written.
+func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school, district string) bool) (_ *PurgedLedger, err error) {
+	object, err := c.Open(ctx, m.Ledger.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	hash, err := sink.HashFile(ctx, object, object.Size())
+	if err != nil {
+		return nil, err
+	}
+	purged := &PurgedLedger{Removed: make(map[string]LedgerRemoved), schools: m.Schools}
+	var out bytes.Buffer
+	table, fields := LedgerTable(), ledgerFields()
+	writer := parquetfile.NewWriter(&out, table, parquetfile.Options{})
+	batch := rows.New(table)
+	err = readLedgerRows(object, object.Size(), func(row *LedgerRow) error {
+		if goes(row.SchoolBid, row.DistrictBid) {
+			removed := purged.Removed[row.Dataset]
+			removed.add(row.Status, row.RowsWritten)
+			removed.RowsWritten += row.RowsWritten
+			purged.Removed[row.Dataset] = removed
+			return ctx.Err()
+		}
+		appendLedgerRow(batch, fields, row)
+		if batch.N < ledgerBatchRows {
+			return ctx.Err()
+		}
+		defer batch.Reset()
+		return writer.Append(batch)
+	})
+	if err == nil {
+		err = writer.Append(batch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", m.Ledger.Path, err)
+	}
+	count, err := writer.Close()
+	if err != nil {
+		return nil, err
+	}
+	purged.Data = out.Bytes()
+	purged.File = sink.File{Path: m.Ledger.Path, Rows: count, Bytes: int64(out.Len()), SHA256: sink.Hash(purged.Data)}
+	purged.schools.Failures = slices.DeleteFunc(slices.Clone(m.Schools.Failures), func(f SchoolFailure) bool { return goes(f.SchoolBid, "") })
+	switch {
+	case len(purged.Removed) == 0 && len(purged.schools.Failures) == len(m.Schools.Failures):
+		return nil, nil
+	// A purge may have written its manifest and not the ledger.
+	case hash != m.Ledger.SHA256 && purged.File.SHA256 != m.Ledger.SHA256:
+		return nil, fmt.Errorf("%w: the SHA-256 of %s is not the manifest's; verify the run", sink.ErrDamaged, m.Ledger.Path)
+	}
+	totals, err := ReadLedgerTotals(bytes.NewReader(purged.Data), purged.File.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	ok, denied, failed, known := totals.Schools()
+	for name := range purged.Removed {
+		dataset, found := schemas.Find(name)
+		known = known || found && !dataset.IsLookup()
+	}
+	if known {
+		purged.schools.OK, purged.schools.Denied, purged.schools.Failed = ok, denied, failed
+		purged.schools.Total = ok + denied + failed
+	}
+	return purged, nil
+}
