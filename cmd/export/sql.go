@@ -38,13 +38,20 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	o := &sqlOptions{}
 	work := func(ctx context.Context, o *sqlOptions, from sources) error {
+		if from["delta-lake"].rank == byFlag {
+			lake, err := a.describeLake(ctx, o, from)
+			if err != nil {
+				return err
+			}
+			return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Lake(lake))
+		}
 		views, err := a.describeViews(ctx, o, from)
 		if err != nil {
 			return err
 		}
 		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(views))
 	}
-	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes history schema config", &cobra.Command{
+	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes history delta-lake schema config", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
 		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, a view holds the" +
@@ -62,6 +69,7 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.list(&o.runIDs, "run-id", checkRunIDs, "a published run, or several delta runs")
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	which.toggle(new(bool), "history", "the history of all snapshots")
+	which.toggle(new(bool), "delta-lake", "the Delta Lake tables, all or of one snapshot")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"create the views in this schema")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,

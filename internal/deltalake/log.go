@@ -88,9 +88,8 @@ func (r *replay) advance(ctx context.Context) error {
 	}
 	var added []string
 	for _, entry := range entries {
-		name, found := strings.CutSuffix(strings.TrimPrefix(entry.Path, r.folder+logFolder), ".json")
-		version, err := strconv.ParseInt(name, 10, 64)
-		if !found || len(name) != 20 || err != nil || version <= r.version {
+		version, ok := versionOf(strings.TrimPrefix(entry.Path, r.folder+logFolder))
+		if !ok || version <= r.version {
 			continue
 		}
 		if want := r.version + 1 + int64(len(added)); version != want {
@@ -127,6 +126,13 @@ func (r *replay) advance(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// versionOf returns the version of the commit with a file name.
+func versionOf(name string) (int64, bool) {
+	digits, found := strings.CutSuffix(name, ".json")
+	version, err := strconv.ParseInt(digits, 10, 64)
+	return version, found && len(digits) == 20 && err == nil
 }
 
 // advanceAll reads the commits that were added to any of the logs.

@@ -95,3 +95,41 @@ func TestVerify(t *testing.T) {
 	var refused *snapshot.RefusedError
 	require.ErrorAs(t, err, &refused)
 }
+
+// TestVersions finds the last version that holds the files of a run.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t)
+	takeNight(t, d.store, "2026-09-01")
+	_, err := deltalake.Versions(t.Context(), snapshot.At(d.store), manifestOf(t, d, "run-2026-09-01"))
+	var refused *snapshot.RefusedError
+	require.ErrorAs(t, err, &refused)
+	none, err := deltalake.Tables(t.Context(), snapshot.At(d.store))
+	require.NoError(t, err)
+	require.Empty(t, none)
+
+	mustReconcile(t, d.store, creating())
+	first := manifestOf(t, d, "run-2026-09-01")
+	takeNight(t, d.store, "2026-09-02")
+	mustReconcile(t, d.store, options())
+	takeRun(t, d.store, "again", "2026-09-01", func(p *snapshot.Plan) { p.Replace = true })
+	mustReconcile(t, d.store, options())
+	for run, want := range map[*snapshot.Manifest]int64{first: 1, manifestOf(t, d, "run-2026-09-02"): 2, manifestOf(t, d, "again"): 2} {
+		found, err := deltalake.Versions(t.Context(), snapshot.At(d.store), run)
+		require.NoError(t, err)
+		require.Len(t, found, 2)
+		require.Equal(t, want, found[0].Version, run.RunID)
+		require.Equal(t, "students", found[1].Folder)
+	}
+	all, err := deltalake.Tables(t.Context(), snapshot.At(d.store))
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.EqualValues(t, 2, all[0].Version)
+}
+
+func manifestOf(t *testing.T, d destination, run string) *snapshot.Manifest {
+	t.Helper()
+	manifest, err := snapshot.At(d.store).ReadManifest(t.Context(), run)
+	require.NoError(t, err)
+	return manifest
+}

@@ -260,11 +260,11 @@ func (c *destinationCheck) checkConditions(ctx context.Context, path string) {
 	case err != nil:
 		c.failed(Conditions, err)
 	case ignored:
-		c.warn(Conditions, "the store ignores the conditions and overwrites", OnePublisher)
+		c.warn(Conditions, "the store ignores the conditions and overwrites, so it is not safe for Delta Lake logs", OnePublisher)
 	case c.Log != nil && c.Log.written.Load():
-		c.warn(Conditions, "the store does not support conditional writes", OnePublisher)
+		c.warn(Conditions, "the store does not support conditional writes, so it is not safe for Delta Lake logs", OnePublisher)
 	default:
-		c.ok(Conditions, "the second of two writers is refused")
+		c.ok(Conditions, "the second of two writers is refused; Delta Lake logs can be written")
 	}
 }
 

@@ -27,9 +27,11 @@ type Dialect struct {
 	Name string
 	// Views returns statements that create a view for each table. They list the files exactly.
 	Views func(s *Snapshot) string
+	// Lake returns statements that create a view for each Delta Lake table.
+	Lake func(l *Lake) string
 }
 
 // Dialects returns every dialect, the default first.
 func Dialects() []Dialect {
-	return []Dialect{{"duckdb", duckDBViews}, {"spark", sparkViews}}
+	return []Dialect{{"duckdb", duckDBViews, duckDBLake}, {"spark", sparkViews, sparkLake}}
 }

@@ -242,3 +242,32 @@ func TestDBT(t *testing.T) {
 	require.NotContains(t, dbt(schemas.Tables())[len(dbtHeader):], "{{")
 	require.NotContains(t, dbt(schemas.Tables())[len(dbtHeader):], "{%")
 }
+
+// TestLake prints views of Delta Lake tables, which real engines run in examples/delta-lake.
+func TestLake(t *testing.T) {
+	t.Parallel()
+	lake := &Lake{Title: "All.", Root: "s3://bucket/a'b", Tables: []LakeTable{
+		{Table: someSnapshot().Tables[0].Table, View: "history_one", Folder: "history/one", Version: 3},
+	}}
+	require.Equal(t, `-- All.
+-- Written by growth-export sql --delta-lake: one view per Delta Lake table.
+-- The session needs a secret for the bucket:
+--   INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain);
+-- The session needs the extension: INSTALL delta; LOAD delta;
+
+CREATE OR REPLACE VIEW "history_one" AS
+FROM delta_scan('s3://bucket/a''b/history/one');
+COMMENT ON VIEW "history_one" IS 'Its "own" doc''s.';
+`, duckDBLake(lake))
+	require.Contains(t, sparkLake(lake), "\nCREATE OR REPLACE TEMPORARY VIEW `history_one` AS\nSELECT * FROM delta.`s3a://bucket/a'b/history/one`;\n")
+	lake.Date, lake.Schema = "2026-11-20", "night"
+	require.Contains(t, duckDBLake(lake), `
+CREATE SCHEMA IF NOT EXISTS "night";
+
+CREATE OR REPLACE VIEW "night"."history_one" AS
+FROM delta_scan('s3://bucket/a''b/history/one', version => 3)
+WHERE snapshot_date = DATE '2026-11-20';
+`)
+	require.Contains(t, sparkLake(lake), "\nCREATE OR REPLACE VIEW `night`.`history_one` AS\n"+
+		"SELECT * FROM delta.`s3a://bucket/a'b/history/one` VERSION AS OF 3\nWHERE snapshot_date = DATE '2026-11-20';\n")
+}
