@@ -2,10 +2,10 @@ package report
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -72,9 +72,9 @@ func newSinceView(p *Page) *sinceView {
 	return v
 }
 
-// names reports whether the text contains name as a word of its own.
-func names(text, name string) bool {
-	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }), name)
+// names reports whether a reason for holding a run names the table.
+func names(reason, table string) bool {
+	return regexp.MustCompile(`\b(table|rows of|rows in) ` + regexp.QuoteMeta(table) + `\b`).MatchString(reason)
 }
 
 // because lists why rows are gone. Rows of most tables have no other reason than being removed.
@@ -82,7 +82,14 @@ func because(counts map[string]int64) string {
 	if len(counts) == 1 && counts[snapshot.Removed] > 0 {
 		return ""
 	}
-	return strings.ReplaceAll(listCounts(counts), "_", " ")
+	words := make(map[string]int64, len(counts))
+	for reason, n := range counts {
+		if reason == snapshot.ElementsChanged {
+			reason = "list changed"
+		}
+		words[strings.ReplaceAll(reason, "_", " ")] = n
+	}
+	return listCounts(words)
 }
 
 // listCounts lists names with their counts, the highest first.

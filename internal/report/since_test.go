@@ -26,7 +26,7 @@ func compared() *report.Page {
 			},
 			"test_results": {
 				Same: 1_233_000, Added: 1204, Changed: 363, Removed: 12, ChangedColumns: map[string]int64{"rit": 3, "modified_date_time": 363},
-				Because: map[string]int64{snapshot.Superseded: 9, snapshot.AgedOut: 2, snapshot.Unexplained: 1},
+				Because: map[string]int64{snapshot.Superseded: 9, snapshot.AgedOut: 2, snapshot.ElementsChanged: 1},
 			},
 			"test_result_norms": snapshot.NewTableComparison(),
 		},
@@ -43,7 +43,7 @@ func TestSinceTheLastRun(t *testing.T) {
 		`<th scope="row">students</th><td class="num">1,545</td><td class="num">30</td><td class="num">15</td><td class="num">7</td>`+
 			`<td class="soft why">grade 14, last_name 1</td><td class="soft why"></td>`,
 		`<th scope="row">test_results</th><td class="num">1,234,567</td><td class="num">1,204</td><td class="num">363</td><td class="num">12</td>`+
-			`<td class="soft why">modified_date_time 363, rit 3</td><td class="soft why">superseded 9, aged out 2, unexplained 1</td>`,
+			`<td class="soft why">modified_date_time 363, rit 3</td><td class="soft why">superseded 9, aged out 2, list changed 1</td>`,
 		`id="plot-since"`, "<title>students: 1,500 the same</title>", "<title>students: 7 gone</title>", "96.6% the same", "99.8% the same",
 		"<summary>Rows, files and sizes</summary>", "23.5%</td>", "<h2>Schools by dataset")
 	for _, never := range []string{"<h2>Tables", "plot-rows", `class="held"`, "<title>test_result_norms"} {
@@ -71,7 +71,7 @@ func TestSinceTheLastRun(t *testing.T) {
 	text = draw(t, page)
 	has(t, text, "All schools were compared (2).")
 	has(t, text, "<li><bdi>students: district &lt;D2&gt; lost all of its 1,200 rows</bdi></li>")
-	has(t, text, "more rows changed than usual")
+	has(t, text, "many rows are gone since the last run, see below.")
 }
 
 // TestHeldTablesAreRed expects the tables that a guard names to stand out, and no others.
@@ -79,14 +79,18 @@ func TestHeldTablesAreRed(t *testing.T) {
 	t.Parallel()
 	page := compared()
 	page.Manifest.Tables["results"] = snapshot.ManifestTable{Rows: 1}
-	page.State, page.Held.Reasons = report.Held, []string{`370 of 1,000 test_results of district D1 are gone, more than --max-removed 10%`}
+	page.State, page.Held.Reasons = report.Held, []string{
+		"2 of 3 schools failed, more than --max-failed-schools 0",
+		"more test results are gone for no known reason since the snapshot of 2026-11-19 (run students) than --max-removed 10% allows: " +
+			"table test_results, district D1: 370 of 1,000",
+	}
 	text := draw(t, page)
 	require.Equal(t, 2, strings.Count(text, `class="held"`), "in the table and in the picture")
 	has(t, text, `<tr class="held"><th scope="row">test_results</th>`)
 	has(t, text, `<div class="held"><dt>test_results</dt>`)
 	has(t, text, "tables are the ones for which the run was held back")
 
-	page.State, page.Held, page.Manifest.Accepted = report.Published, snapshot.Held{}, []string{"students: too many"}
+	page.State, page.Held, page.Manifest.Accepted = report.Published, snapshot.Held{}, []string{"1 count fell by more than --max-shrink 20%: rows of students from 1,500 to 1,000"}
 	text = draw(t, page)
 	has(t, text, `<tr class="held"><th scope="row">students</th>`)
 	require.Equal(t, 2, strings.Count(text, `class="held"`))

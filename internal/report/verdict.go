@@ -96,8 +96,7 @@ func concerns(p *Page) (short, long []string) {
 		long = append(long, "And "+wording.Many(more, "more table")+", see below.")
 	}
 	if c := m.Comparison; c != nil && len(c.Warnings) > 0 {
-		short = append(short, "more rows changed than usual")
-		long = append(long, c.Warnings...)
+		short = append(short, "many rows are gone since the last run, see below")
 	}
 	if n := len(snapshot.FailedChecks(m.Checks)); n > 0 {
 		short = append(short, wording.Many(n, "check")+" of the service's own rules failed")
