@@ -38,7 +38,7 @@ type helpText struct {
 }
 
 func (h *helpText) writeRoot(root *cobra.Command, sections []section) {
-	fmt.Fprintf(&h.b, "%s\n\nUsage: growth-export COMMAND [--flags], for example growth-export run --simulate\n", root.Long)
+	fmt.Fprintf(&h.b, "%s\nUsage: growth-export COMMAND [--flags], for example growth-export run --simulate\n", root.Long)
 	for _, s := range sections {
 		fmt.Fprintf(&h.b, "%s:\n", s.title)
 		for _, cmd := range s.commands {

@@ -21,6 +21,7 @@ type publishOptions struct {
 	replace       bool
 	acceptBaseURL bool
 	deltaLake     bool
+	history       bool
 }
 
 func (a *app) publishCommand() *cobra.Command {
@@ -40,6 +41,7 @@ func (a *app) publishCommand() *cobra.Command {
 	publishing.toggle(&o.abandon, "abandon", "give up the unpublished run --run-id and remove what it has staged or committed")
 	o.limits.define(publishing, false)
 	defineDeltaLake(publishing, &o.deltaLake)
+	defineHistory(publishing, &o.history)
 	defineReplace(publishing, &o.replace)
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	o.finishing.define(o.general.define(cmd))
@@ -79,6 +81,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) {
 		summary, err := pipeline.Publish(ctx, deps, settings)
+		a.finishHistory(ctx, &deps, o.scratch, o.history, summary)
 		a.finishDeltaLake(ctx, &deps, o.deltaLake, summary)
 		return summary, err
 	})

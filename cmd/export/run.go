@@ -31,6 +31,7 @@ type runOptions struct {
 	runID         string
 	restart       bool
 	deltaLake     bool
+	history       bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -60,6 +61,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run to start or resume; by default, the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
 	defineDeltaLake(publishing, &o.deltaLake)
+	defineHistory(publishing, &o.history)
 	publishing.toggle(&o.restart, "restart", "drop what an unfinished or held run with this id has staged, and start over")
 	o.sharding.define(cmd)
 	o.simulation.define(cmd)
@@ -85,6 +87,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) {
 		summary, err := pipeline.Run(ctx, deps, settings)
+		a.finishHistory(ctx, &deps, o.scratch, o.history, summary)
 		a.finishDeltaLake(ctx, &deps, o.deltaLake, summary)
 		return summary, err
 	})

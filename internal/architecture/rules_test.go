@@ -129,7 +129,7 @@ func rules() map[string]rule {
 		"internal/history": {
 			ours:  []string{"internal/parquetfile", "internal/rows", "internal/sink", "internal/snapshot", "internal/wording", "schemas"},
 			not:   []string{"net", "os"},
-			why:   "compares published snapshots: it reads them through the catalog and changes nothing",
+			why:   "compares published snapshots and folds them into a history, which it publishes through the catalog",
 			tests: []string{"internal/snapshot/snapshottest"},
 		},
 		"internal/deltalake": {

@@ -1,9 +1,27 @@
-// Package history compares snapshots: which rows of a table are equal, new, changed or gone from one to the other.
+// Package history compares published snapshots and folds them into a history. It reads snapshots through the catalog, and
+// publishes the history as one change of it.
 //
-// Both sides are read in the sort order of files, school by school, so the memory in use does not depend on the number
-// of rows. A row is identified by its declared key. Rows of child tables, which have an ordinal, and rows without a
-// complete key have no identity of their own: they are compared as a multiset, whatever their order. Only schools whose
-// dataset is complete on both sides are compared, because a school that could not be read says nothing about its rows.
+// # Comparing
 //
-// The package reads published runs through snapshot.Catalog and changes nothing.
+// Snapshots are sorted, so two of them are compared in one pass, unit by unit (a [Unit] is a school, a district or a whole
+// lookup table). A cursor reads the rows of one side, a merger finds out what became of each row and passes it to a visitor.
+// Rows of child tables, which have an ordinal, and rows without a complete key have no identity: they are compared as a
+// multiset. Only schools whose dataset is complete on both sides are compared, because a school that could not be read
+// says nothing about its rows.
+//
+// # Folding
+//
+// A fold merges the open versions of every table with one snapshot. Several snapshots are several folds in order, each
+// published on its own, and a rebuild is all folds from nothing in a workspace, published at its end. So the bytes of a
+// history depend only on the snapshots, whatever the number of commands.
+//
+// The open versions of a table are cut into files at some schools, chosen by the hash of their bid. A file whose rows all
+// stay is kept; the others are written again. Rows that end go to one file for the day. Names hold the id of the fold
+// that wrote them, which is a hash of what was folded.
+//
+// Why a test result is gone depends on other schools. Removed results are therefore looked for in a few columns first,
+// some hundred thousand at a time, and explained by a scan of the snapshot.
+//
+// If the snapshot of the last date is replaced, the files before that fold are made again from the current ones (undo):
+// the manifest says which they were.
 package history

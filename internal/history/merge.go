@@ -34,11 +34,15 @@ type merger struct {
 	child   bool
 	block   int // rows to compare at once
 	visit   visitor
+	// began is the column of the first side that orders equal rows, or -1: of several the last have ended.
+	began int
+	// groupDone, unless nil, is called when all rows of one or more groups of both sides have been visited.
+	groupDone func() error
 }
 
 // newMerger returns a merger of a table. One of the sides may lack some columns, which are null there.
 func newMerger(table *schemas.Table, lacking []int, visit visitor) *merger {
-	m := &merger{table: table, lacking: lacking, extra: table.Column("_extra"), block: minBlock, visit: visit}
+	m := &merger{table: table, lacking: lacking, extra: table.Column("_extra"), block: minBlock, visit: visit, began: -1}
 	unit, ordinal := unitColumn(table), ordinalColumn(table)
 	m.child = ordinal >= 0
 	for _, column := range table.KeyColumns() {
@@ -70,6 +74,9 @@ func (m *merger) unit(from, to *cursor, name []byte) error {
 	for {
 		if n := m.equalGroups(from, to, name); n > 0 {
 			if err := m.visit.same(from.batch, from.at, to.batch, to.at, n); err != nil {
+				return err
+			}
+			if err := m.endGroup(); err != nil {
 				return err
 			}
 			from.at, to.at = from.at+n, to.at+n
@@ -117,7 +124,17 @@ func (m *merger) groups(from *cursor, i int, to *cursor, j int) error {
 		err = m.match(from.batch, span(from.at, i), to.batch, span(to.at, j))
 		from.at, to.at = i, j
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return m.endGroup()
+}
+
+func (m *merger) endGroup() error {
+	if m.groupDone == nil {
+		return nil
+	}
+	return m.groupDone()
 }
 
 // span returns the numbers from i up to j.
@@ -186,7 +203,14 @@ func (m *merger) complete(b *rows.Batch, row int) bool {
 
 // sort orders rows by the values that are compared. Equal rows keep their order.
 func (m *merger) sort(b *rows.Batch, numbers []int) {
-	sort.SliceStable(numbers, func(x, y int) bool { return m.compareValues(b, numbers[x], b, numbers[y]) < 0 })
+	sort.SliceStable(numbers, func(x, y int) bool {
+		order := m.compareValues(b, numbers[x], b, numbers[y])
+		if order == 0 && m.began >= 0 && m.began < len(b.Cols) {
+			v := &b.Cols[m.began]
+			order = rows.Compare(v, b.Row(numbers[x]), v, b.Row(numbers[y]))
+		}
+		return order < 0
+	})
 }
 
 // compareValues compares the i-th row of a with the j-th of b by the values that are compared.

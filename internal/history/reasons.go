@@ -5,14 +5,13 @@ import (
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // unexplained collects removed test results until the later rows can tell why they are gone.
 type unexplained struct {
-	// columns of test_results
-	bid, student, subject, start, end int
-	// aged is the time, in microseconds, before which a result is older than a year.
-	aged int64
+	resultColumns
+
 	list []*candidate
 }
 
@@ -25,16 +24,31 @@ func newUnexplained(date string) (*unexplained, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := tableOf(resultsTable)
-	return &unexplained{
-		bid: table.Column("test_result_bid"), student: table.Column("student_bid"), subject: table.Column("subject_area"),
-		start: table.Column("administration_start_date_time"), end: table.Column("administration_end_date_time"),
-		aged: aged,
-	}, nil
+	return &unexplained{resultColumns: columnsOf(tableOf(resultsTable), aged)}, nil
+}
+
+// resultColumns are the columns of test_results on which a reason depends.
+type resultColumns struct {
+	bid, student, subject, start, end int
+	// aged is the time, in microseconds, before which a result is older than a year.
+	aged int64
+}
+
+func columnsOf(results *schemas.Table, aged int64) resultColumns {
+	return resultColumns{
+		bid: results.Column("test_result_bid"), student: results.Column("student_bid"), subject: results.Column("subject_area"),
+		start: results.Column("administration_start_date_time"), end: results.Column("administration_end_date_time"), aged: aged,
+	}
 }
 
 // add collects a removed result.
 func (u *unexplained) add(c *candidate, b *rows.Batch, row int) {
+	u.describe(&c.removedResult, b, row)
+	u.list = append(u.list, c)
+}
+
+// describe fills in what the reason of a removed result depends on.
+func (u *resultColumns) describe(c *removedResult, b *rows.Batch, row int) {
 	c.bid, c.hasBid = value(b, u.bid, row)
 	var student, subject bool
 	c.student, student = value(b, u.student, row)
@@ -46,14 +60,22 @@ func (u *unexplained) add(c *candidate, b *rows.Batch, row int) {
 			break
 		}
 	}
-	u.list = append(u.list, c)
 }
 
 // pair is a student and a subject, or a school and a student.
 type pair [2]string
 
+// scan passes some columns of all rows of a table to use.
+type scan func(ctx context.Context, table *schemas.Table, use func(b *rows.Batch, row int), columns ...string) error
+
 // explain adds the reason of every collected result to its counts.
 func (u *unexplained) explain(ctx context.Context, later *side) error {
+	return u.resolve(ctx, later, later.scan, func(c *candidate, reason string) { c.count(reason) })
+}
+
+// resolve passes every collected result and its reason to use. The scan of the results finds all of that day, under any
+// school.
+func (u *unexplained) resolve(ctx context.Context, later *side, results scan, use func(c *candidate, reason string)) error {
 	if len(u.list) == 0 {
 		return nil
 	}
@@ -67,7 +89,7 @@ func (u *unexplained) explain(ctx context.Context, later *side) error {
 		}
 		roster[pair{c.unit, c.student}] = false
 	}
-	err := later.scan(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
+	err := results(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
 		if bid, ok := value(b, 0, row); ok {
 			mark(elsewhere, bid)
 		}
@@ -88,25 +110,29 @@ func (u *unexplained) explain(ctx context.Context, later *side) error {
 	}
 	for _, c := range u.list {
 		left := c.student != "" && later.covers("students", c.unit) && !roster[pair{c.unit, c.student}]
-		c.explain(c.hasBid && elsewhere[c.bid], c.hasPair && pairs[pair{c.student, c.subject}], left)
+		use(c, c.reason(c.hasBid && elsewhere[c.bid], c.hasPair && pairs[pair{c.student, c.subject}], left))
 	}
 	u.list = nil
 	return nil
 }
 
-// explain adds the reason of a removed result to its counts.
-func (c *candidate) explain(moved, superseded, left bool) {
-	reason := snapshot.Unexplained
+// reason returns why a result is gone.
+func (c *removedResult) reason(moved, superseded, left bool) string {
 	switch {
 	case moved:
-		reason = snapshot.Moved
+		return snapshot.Moved
 	case superseded:
-		reason = snapshot.Superseded
+		return snapshot.Superseded
 	case c.agedOut:
-		reason = snapshot.AgedOut
+		return snapshot.AgedOut
 	case left:
-		reason = snapshot.LeftRoster
+		return snapshot.LeftRoster
 	}
+	return snapshot.Unexplained
+}
+
+// count adds the reason to the counts of a removed result and its children.
+func (c *candidate) count(reason string) {
 	for counts, n := range c.rows {
 		counts.Because[reason] += n
 	}

@@ -69,6 +69,9 @@ func openSide(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.
 func bucketOf(path string) (int, error) {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	number, _, _ := strings.Cut(strings.TrimPrefix(name, "part-"), "-")
+	if len(number) >= 8 {
+		number = number[:len(number)-4] // a purge has appended how often the file was rewritten
+	}
 	bucket, err := strconv.Atoi(number)
 	if err != nil {
 		return 0, fmt.Errorf("the name of %s does not start with part- and a bucket", path)
@@ -82,12 +85,19 @@ func (s *side) covers(dataset, unit string) bool { return s.complete[coverage{da
 // reader reads a table of a snapshot, unit by unit. It opens one file at a time, and reads on from the unit before if it
 // can.
 type reader struct {
-	side    *side
+	fileReader
+
+	side   *side
+	cursor *cursor
+	bucket int
+	last   string // the unit read last
+}
+
+// fileReader reads files of a table, one at a time.
+type fileReader struct {
+	catalog snapshot.Catalog
 	table   *schemas.Table
-	cursor  *cursor
-	bucket  int
-	last    string // the unit read last
-	lacking []int  // columns that the open file lacks
+	lacking []int // columns that the open file lacks
 
 	object sink.Object
 	file   *parquetfile.Reader
@@ -99,7 +109,7 @@ type reader struct {
 const noBucket = -1
 
 func (s *side) reader(table *schemas.Table) *reader {
-	return &reader{side: s, table: table, bucket: noBucket}
+	return &reader{fileReader: fileReader{catalog: s.catalog, table: table}, side: s, bucket: noBucket}
 }
 
 // unit returns a cursor on the rows of a unit of a bucket.
@@ -111,7 +121,7 @@ func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, er
 	if err := r.close(); err != nil {
 		return nil, err
 	}
-	r.bucket, r.last, r.lacking = bucket, unit, nil
+	r.bucket, r.last = bucket, unit
 	next := func(*rows.Batch) (*rows.Batch, error) { return nil, io.EOF }
 	if file, ok := r.side.files[r.table.Name][bucket]; ok {
 		if err := r.open(ctx, file); err != nil {
@@ -131,8 +141,8 @@ func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, er
 	return r.cursor, nil
 }
 
-func (r *reader) open(ctx context.Context, file sink.File) (err error) {
-	if r.object, err = r.side.catalog.Open(ctx, file.Path); err != nil {
+func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
+	if r.object, err = r.catalog.Open(ctx, file.Path); err != nil {
 		return err
 	}
 	if r.object.Size() != file.Bytes {
@@ -162,7 +172,7 @@ func (r *reader) open(ctx context.Context, file sink.File) (err error) {
 }
 
 // read appends the rows of the next page. Columns that the file lacks are null.
-func (r *reader) read(to *rows.Batch) error {
+func (r *fileReader) read(to *rows.Batch) error {
 	if len(r.lacking) == 0 {
 		return r.file.Read(to)
 	}
@@ -186,6 +196,11 @@ func (r *reader) read(to *rows.Batch) error {
 
 // close closes the open file.
 func (r *reader) close() error {
+	r.bucket = noBucket
+	return r.fileReader.close()
+}
+
+func (r *fileReader) close() error {
 	var errs []error
 	if r.file != nil {
 		errs = append(errs, r.file.Close())
@@ -193,7 +208,7 @@ func (r *reader) close() error {
 	if r.object != nil {
 		errs = append(errs, r.object.Close())
 	}
-	r.file, r.object, r.bucket = nil, nil, noBucket
+	r.file, r.object, r.lacking = nil, nil, nil
 	return errors.Join(errs...)
 }
 

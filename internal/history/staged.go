@@ -222,7 +222,7 @@ func (u *unexplained) explainWithin(results Rows, onRoster func(student []byte) 
 	}
 	for _, c := range u.list {
 		left := c.student != "" && onRoster != nil && !onRoster([]byte(c.student))
-		c.explain(false, superseded[c], left)
+		c.count(c.reason(false, superseded[c], left))
 	}
 	u.list = u.list[:0]
 	return nil

@@ -29,11 +29,17 @@ type removals struct {
 
 // candidate is a removed row of a dataset's first table.
 type candidate struct {
+	removedResult
+
+	// rows are the counts that the reason is added to: the row's own, and its children's.
+	rows map[*snapshot.TableComparison]int64
+}
+
+// removedResult is what the reason depends on for which a test result is gone.
+type removedResult struct {
 	unit, bid, student, subject string
 	hasBid, hasPair             bool
 	agedOut                     bool
-	// rows are the counts that the reason is added to: the row's own, and its children's.
-	rows map[*snapshot.TableComparison]int64
 }
 
 func (t *tally) same(_ *rows.Batch, _ int, _ *rows.Batch, _, n int) error {
@@ -73,7 +79,7 @@ func (t *tally) removed(from *rows.Batch, i int, parentStands bool) error {
 		}
 		return nil
 	}
-	gone := &candidate{unit: t.unit}
+	gone := &candidate{removedResult: removedResult{unit: t.unit}}
 	if complete {
 		t.gone.byKey[key] = gone
 	}

@@ -87,14 +87,14 @@ func (b *Batch) TextBytes() int {
 }
 
 // AppendRows appends the rows i to j, exclusive, of src in its order. The caller checks that no column exceeds
-// MaxTextBytes.
+// MaxTextBytes, and appends to the columns that the batch has beyond those of src.
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
-		for c := range b.Cols {
+		for c := range src.Cols {
 			b.Cols[c].appendRange(&src.Cols[c], i, j)
 		}
 	} else {
-		for c := range b.Cols {
+		for c := range src.Cols {
 			b.Cols[c].appendPicked(&src.Cols[c], src.Order[i:j])
 		}
 	}

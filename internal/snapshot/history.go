@@ -47,9 +47,16 @@ type HistoryManifest struct {
 	// Tables are the files of each table: those of ended versions in the order of their dates, then those of open
 	// versions in the order of their rows.
 	Tables map[string]ManifestTable `json:"tables"`
-	// Previous are the files of open versions before the last fold, of the tables whose files it replaced. A fold of
-	// another snapshot of the same date starts from them.
-	Previous map[string][]sink.File `json:"previous,omitempty"`
+	// Previous is the history before the last fold.
+	Previous PreviousHistory `json:"previous"`
+}
+
+// PreviousHistory is what the last fold changed. A fold of another snapshot of the same date starts from it.
+type PreviousHistory struct {
+	// HistoryID is empty if there was none.
+	HistoryID string `json:"history_id,omitempty"`
+	// Tables holds the files of open versions of the tables whose files were replaced; nil of a table that was not there.
+	Tables map[string][]sink.File `json:"tables"`
 }
 
 // HistoryScope is what all snapshots of a history have in common.
@@ -95,9 +102,9 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 	versions := *table
 	versions.Columns = append(slices.Clone(table.Columns), schemas.Column{
 		Name: "valid_from", Type: schemas.Date, Key: true, Required: true, Class: schemas.None,
-		Doc: "The snapshot date from which this version stood.",
+		Doc: "The first snapshot date of this version.",
 	}, schemas.Column{
-		Name: "ended_because", Type: schemas.String, Class: schemas.None, Doc: "Why the version ended; null while it stands.",
+		Name: "ended_because", Type: schemas.String, Class: schemas.None, Doc: "Why the version ended; null if it has not.",
 	})
 	return &versions
 }
@@ -110,8 +117,7 @@ func CoverageTable() *schemas.Table {
 		Columns: []schemas.Column{
 			{Name: "dataset", Type: schemas.String, Key: true, Required: true, Class: schemas.None, Doc: "The dataset."},
 			{Name: "requested_school_bid", Type: schemas.String, Key: true, Required: true, Class: schemas.None, Doc: "The school."},
-			{Name: "status", Type: schemas.String, Required: true, Class: schemas.None,
-				Doc: "ok, denied or failed as in the ledger, or absent."},
+			{Name: "status", Type: schemas.String, Required: true, Class: schemas.None, Doc: "ok, denied, failed or absent."},
 		},
 	}
 }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// historyOptions holds the settings of history.
+type historyOptions struct {
+	general
+	destination
+	rebuild bool
+}
+
+func (a *app) historyCommand() *cobra.Command {
+	o := &historyOptions{}
+	cmd := newCommand(a, o, a.history, "dest rebuild config output", &cobra.Command{
+		Use:   "history",
+		Short: "Adds new snapshots to the history of all rows",
+		Long: "Adds the full snapshots that are newer than the history to it, oldest first. The history\n" +
+			"holds every version of every row that a snapshot held, with the dates between which it\n" +
+			"was current and why it ended. Snapshots of some schools only, or with other settings\n" +
+			"than the first one, are left out and listed. The same command repairs one that was\n" +
+			"killed.",
+		Example: "  growth-export history --dest /data/growth\n" +
+			"  growth-export verify --dest /data/growth --history",
+	})
+	o.defineWriting(o.destination.define(cmd))
+	g := group{cmd.Flags(), "History"}
+	g.toggle(&o.rebuild, "rebuild", "make the whole history again from the snapshots; readers see the old one until it is done")
+	o.general.define(cmd)
+	return cmd
+}
+
+// defineHistory adds the setting that updates the history after publishing.
+func defineHistory(g group, target *bool) {
+	g.toggle(target, "history", "add new snapshots to the history after publishing")
+}
+
+func (a *app) history(ctx context.Context, o *historyOptions, from sources) error {
+	o.log = a.newLogger(&o.general)
+	store, err := a.existingStore(ctx, &o.destination, from)
+	if err != nil {
+		return err
+	}
+	report, err := await(ctx, func() (*history.Report, error) {
+		recovered, err := snapshot.At(store).Recover(ctx)
+		if err = errors.Join(err, recovered.Err()); err != nil {
+			return nil, fmt.Errorf("finish an interrupted command: %w", err)
+		}
+		report, err := updateHistory(ctx, store, o.scratch, o.rebuild)
+		return report, errors.Join(err, a.keepDeltaLake(ctx, store))
+	})
+	if err == nil && report.HistoryID == "" && len(report.LeftOut) == 0 {
+		return fmt.Errorf("no full snapshot is published at %s: %w", store, errNothingPublished)
+	}
+	if err != nil {
+		err = fmt.Errorf("update the history at %s: %w", store, err)
+	}
+	if report == nil {
+		return err
+	}
+	// A failed update reports what was folded before.
+	unwritten := writeOutput(a.stdout, o.output, struct {
+		*history.Report
+		ExitCode int `json:"exit_code"`
+	}{report, exitCode(err)}, historyText(report, store.String()))
+	return cmp.Or(err, unwritten)
+}
+
+// updateHistory folds the snapshots that are newer than the history.
+func updateHistory(ctx context.Context, store sink.Store, scratch string, rebuild bool) (*history.Report, error) {
+	return history.Update(ctx, snapshot.At(store), history.Options{
+		Rebuild: rebuild,
+		Workspace: func() (sink.Store, func() error, error) {
+			folder, err := os.MkdirTemp(scratch, "growth-export-history-")
+			if err != nil {
+				return nil, nil, err
+			}
+			remove := func() error { return os.RemoveAll(folder) }
+			workspace, err := sink.NewDir(folder, sink.DirOptions{})
+			if err != nil {
+				return nil, nil, errors.Join(err, remove())
+			}
+			return workspace, remove, nil
+		},
+	})
+}
+
+// finishHistory updates the history after a run or publish. If that fails, the summary says so.
+func (a *app) finishHistory(ctx context.Context, deps *pipeline.Deps, scratch string, wanted bool, summary *pipeline.Summary) {
+	if !wanted || summary == nil || summary.Outcome != pipeline.Published || summary.Kind != snapshot.Full {
+		return
+	}
+	report, err := updateHistory(ctx, deps.Catalog, scratch, false)
+	if err != nil {
+		text := "the history was not updated: " + oneLine(err) + "; the same command or growth-export history repairs it"
+		if summary.Unfinished != "" {
+			text = summary.Unfinished + "; " + text
+		}
+		summary.Unfinished = text
+		return
+	}
+	for _, left := range report.LeftOut {
+		if left.RunID == summary.RunID {
+			deps.Logger.WarnContext(ctx, "the snapshot is not part of the history", "snapshot_date", left.Date, "reason", left.Reason)
+		}
+	}
+	deps.Logger.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
+}
+
+func historyText(r *history.Report, dest string) string {
+	var b strings.Builder
+	for _, f := range r.Folded {
+		fmt.Fprintf(&b, "%s (run %s)\n", f.Date, f.RunID)
+		writeTableCounts(&b, f.Tables)
+	}
+	for _, left := range r.LeftOut {
+		fmt.Fprintf(&b, "left out %s (run %s): %s\n", left.Date, left.RunID, left.Reason)
+	}
+	switch {
+	case r.HistoryID == "":
+		fmt.Fprintf(&b, "There is no history at %s: all full snapshots are left out.\n", dest)
+	case len(r.Folded) == 0:
+		fmt.Fprintf(&b, "Nothing to add: the history at %s goes through %s.\n", dest, r.Through)
+	default:
+		fmt.Fprintf(&b, "The history at %s goes through %s.\n", dest, r.Through)
+	}
+	return b.String()
+}
+
+// writeTableCounts writes a line for each table of which versions began or ended.
+func writeTableCounts(b *strings.Builder, tables map[string]*history.TableCounts) {
+	_, positions := schemas.Positions()
+	for _, name := range slices.SortedFunc(maps.Keys(tables), func(x, y string) int {
+		return cmp.Or(cmp.Compare(positions[x], positions[y]), cmp.Compare(x, y))
+	}) {
+		c := tables[name]
+		if c.Begun+c.Ended == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "  %s: %s begun, %s ended", name, wording.Count(c.Begun), wording.Count(c.Ended))
+		var reasons []string
+		for _, reason := range slices.Sorted(maps.Keys(c.Because)) {
+			reasons = append(reasons, reason+" "+wording.Count(c.Because[reason]))
+		}
+		if len(reasons) > 0 {
+			fmt.Fprintf(b, " (%s)", strings.Join(reasons, ", "))
+		}
+		fmt.Fprintf(b, ", %s the same\n", wording.Count(c.Same))
+	}
+}

@@ -1,0 +1,240 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// Folded is what a fold did.
+type Folded struct {
+	Date  string `json:"date"`
+	RunID string `json:"run_id"`
+	// Tables holds the tables of which the snapshot covers something.
+	Tables map[string]*TableCounts `json:"tables"`
+}
+
+// TableCounts counts the versions of a table by what became of them.
+type TableCounts struct {
+	Same  int64 `json:"same"`
+	Begun int64 `json:"begun"`
+	Ended int64 `json:"ended"`
+	// Because counts the versions that ended by reason.
+	Because map[string]int64 `json:"because"`
+}
+
+func (c *TableCounts) end(because string) {
+	c.Ended++
+	c.Because[because]++
+}
+
+// fold brings a history to the date of one snapshot.
+type fold struct {
+	catalog snapshot.Catalog // of the history
+	side    *side            // the snapshot
+	before  *snapshot.HistoryManifest
+	status  map[coverage]snapshot.Status // of the schools, as the ledger has it
+	day     int32
+	files   *fileMaker
+	after   *snapshot.HistoryManifest
+	report  *Folded
+}
+
+// newFold prepares a fold of a snapshot into the history before, which has no snapshots if it is new.
+func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *snapshot.HistoryManifest, of *published) (*fold, error) {
+	day, err := time.Parse(time.DateOnly, of.manifest.SnapshotDate)
+	if err != nil {
+		return nil, fmt.Errorf("read the snapshot date: %w", err)
+	}
+	f := &fold{
+		catalog: catalog, before: before, status: make(map[coverage]snapshot.Status), day: int32(day.Unix() / (24 * 60 * 60)),
+		report: &Folded{Date: of.manifest.SnapshotDate, RunID: of.manifest.RunID, Tables: make(map[string]*TableCounts)},
+	}
+	if f.side, err = openSide(ctx, snapshots, of.manifest); err != nil {
+		return nil, err
+	}
+	id := sha256.New()
+	fmt.Fprintf(id, "%d %s %s %s\n", snapshot.FormatVersion, before.HistoryID, of.manifest.SnapshotDate, of.manifest.RunID)
+	err = snapshots.ReadLedger(ctx, of.manifest.RunID, func(row *snapshot.LedgerRow) {
+		fmt.Fprintf(id, "%q %q %q %s\n", row.Dataset, row.SchoolBid, row.DistrictBid, row.Status)
+		if dataset, ok := schemas.Find(row.Dataset); ok && !dataset.IsLookup() && row.SchoolBid != "" {
+			f.status[coverage{row.Dataset, row.SchoolBid}] = row.Status
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(of.manifest.Tables)) {
+		for _, file := range of.manifest.Tables[name].Files {
+			fmt.Fprintf(id, "%s %d %s\n", name, file.Rows, file.SHA256)
+		}
+	}
+	f.files = newFileMaker(catalog, hex.EncodeToString(id.Sum(nil)[:8]))
+	f.after = &snapshot.HistoryManifest{
+		FormatVersion: snapshot.FormatVersion, HistoryID: f.files.id, BaseURL: of.manifest.BaseURL, Scope: scopeOf(of.manifest),
+		Snapshots: append(slices.Clone(before.Snapshots), of.folded()),
+		Tables:    make(map[string]snapshot.ManifestTable),
+		Previous:  snapshot.PreviousHistory{HistoryID: before.HistoryID, Tables: make(map[string][]sink.File)},
+	}
+	maps.Copy(f.after.Tables, before.Tables)
+	return f, nil
+}
+
+// run stages the files of the history after the fold. With an error nothing stays staged.
+func (f *fold) run(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.files.abort(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := f.catalog.Sweep(ctx, f.files.id); err != nil { // of a killed fold
+		return err
+	}
+	for _, dataset := range schemas.Datasets() {
+		if !slices.Contains(f.side.manifest.Parameters.Datasets, dataset.Name) {
+			continue
+		}
+		if err := f.dataset(ctx, dataset); err != nil {
+			return err
+		}
+	}
+	return f.coverage(ctx)
+}
+
+// dataset folds the tables of a dataset.
+func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) (err error) {
+	units := f.units(dataset)
+	if len(units) == 0 {
+		return nil
+	}
+	e, err := f.newEndings(ctx, dataset)
+	if err != nil {
+		return err
+	}
+	tables := make([]*tableFold, len(dataset.Tables))
+	readers := make([]*reader, len(dataset.Tables))
+	defer func() {
+		err = errors.Join(err, e.close())
+		for i, t := range tables {
+			if t != nil {
+				err = errors.Join(err, t.source.close(), readers[i].close())
+			}
+		}
+	}()
+	for i, table := range dataset.Tables {
+		tables[i], readers[i] = f.table(ctx, table, !dataset.IsLookup()), f.side.reader(table)
+		tables[i].because = e.of(tables[i])
+	}
+	for len(units) > 0 {
+		n, err := e.explain(ctx, units)
+		if err != nil {
+			return err
+		}
+		for _, unit := range units[:n] {
+			name := unit.School + unit.District
+			e.startUnit(name)
+			for i, t := range tables {
+				to, err := readers[i].unit(ctx, f.side.bucket(unit), name)
+				if err != nil {
+					return err
+				}
+				if err := t.unit(name, to, readers[i].lacking); err != nil {
+					return err
+				}
+			}
+		}
+		units = units[n:]
+	}
+	for _, t := range tables {
+		if err := f.finish(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// units lists the units of a dataset that the snapshot covers, in the order of the history's files.
+func (f *fold) units(dataset *schemas.Dataset) []Unit {
+	var units []Unit
+	switch {
+	case dataset.Per == schemas.PerDistrict:
+		for _, district := range f.side.plan.Districts {
+			units = append(units, Unit{District: district})
+		}
+	case dataset.IsLookup():
+		units = []Unit{{}}
+	default:
+		for school := range f.side.buckets {
+			units = append(units, Unit{School: school})
+		}
+	}
+	units = slices.DeleteFunc(units, func(u Unit) bool { return !f.side.covers(dataset.Name, u.School+u.District) })
+	slices.SortFunc(units, func(a, b Unit) int {
+		return cmp.Or(strings.Compare(a.School, b.School), strings.Compare(a.District, b.District))
+	})
+	return slices.Compact(units)
+}
+
+// table begins the fold of a table. Tables of schools are cut into parts.
+func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tableFold {
+	before := f.before.OpenFiles(table.Name)
+	counts := &TableCounts{Because: make(map[string]int64)}
+	f.report.Tables[table.Name] = counts
+	return openTable(ctx, f.files, table, before, cuts, f.report.Date, f.day, counts)
+}
+
+func openTable(
+	ctx context.Context, files *fileMaker, table *schemas.Table, before []sink.File, cuts bool, date string, day int32, counts *TableCounts,
+) *tableFold {
+	withSpan := snapshot.HistoryTable(table)
+	t := &tableFold{
+		ctx: ctx, table: table, versions: withSpan, order: newFileOrder(table, day), counts: counts,
+		source: newVersions(files.catalog, withSpan, before, true),
+		parts: &parts{
+			files: files, table: withSpan, folder: snapshot.HistoryFolder(table.Name, snapshot.Open), before: before, cuts: cuts, day: day,
+		},
+		ended: &endedRows{
+			files: files, table: withSpan,
+			path: fmt.Sprintf("%spart-0000-%s.parquet", snapshot.HistoryFolder(table.Name, date), files.id),
+		},
+	}
+	t.from = t.source.cursor(ctx)
+	return t
+}
+
+// finish ends the fold of a table and names its files in the manifest.
+func (f *fold) finish(t *tableFold) error {
+	if err := t.finish(); err != nil {
+		return err
+	}
+	name := t.table.Name
+	before := f.before.OpenFiles(name)
+	all := f.before.Tables[name].Files
+	ended := all[:len(all)-len(before)]
+	after := snapshot.ManifestTable{Files: slices.Concat(ended, t.ended.made, t.parts.made)}
+	for _, file := range after.Files {
+		after.Rows += file.Rows
+	}
+	if after.Files == nil {
+		after.Files = []sink.File{}
+	}
+	f.after.Tables[name] = after
+	switch _, held := f.before.Tables[name]; {
+	case !held:
+		f.after.Previous.Tables[name] = nil
+	case !slices.EqualFunc(before, t.parts.made, func(a, b sink.File) bool { return a.Path == b.Path }):
+		f.after.Previous.Tables[name] = slices.Concat([]sink.File{}, before)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// tableFold brings one table of the history to the date of a snapshot. It is the visitor of a merger whose first side
+// are the open versions.
+type tableFold struct {
+	ctx      context.Context //nolint:containedctx // The visitor's methods take none; a fold of a table is one call.
+	table    *schemas.Table
+	versions *schemas.Table
+	from     *cursor
+	source   *versions
+	merger   *merger
+	parts    *parts
+	ended    *endedRows
+	counts   *TableCounts
+	// because returns why a version ends of which the snapshot has no other version.
+	because func(b *rows.Batch, i int, parentStands bool) (string, error)
+	order   fileOrder
+
+	// The rows of the group that is being visited.
+	versionRows, snapshotRows *rows.Batch
+	kept                      []span2
+	over                      []overRow
+	begun                     []int
+}
+
+// span2 is a range of rows: n from first on.
+type span2 struct{ first, n int }
+
+// overRow is a version that ends.
+type overRow struct {
+	row     int
+	because string
+}
+
+// same keeps versions.
+func (t *tableFold) same(from *rows.Batch, i int, _ *rows.Batch, _, n int) error {
+	t.versionRows = from
+	t.kept = append(t.kept, span2{i, n})
+	return nil
+}
+
+func (t *tableFold) changed(from *rows.Batch, i int, to *rows.Batch, j int) error {
+	t.versionRows, t.snapshotRows = from, to
+	t.over = append(t.over, overRow{i, snapshot.ElementsChanged})
+	t.begun = append(t.begun, j)
+	return nil
+}
+
+func (t *tableFold) removed(from *rows.Batch, i int, parentStands bool) error {
+	because, err := t.because(from, i, parentStands)
+	t.versionRows = from
+	t.over = append(t.over, overRow{i, because})
+	return err
+}
+
+func (t *tableFold) added(to *rows.Batch, j int) error {
+	t.snapshotRows = to
+	t.begun = append(t.begun, j)
+	return nil
+}
+
+// groupDone writes the rows of a group in the order of the file.
+func (t *tableFold) groupDone() error {
+	defer func() { t.kept, t.over, t.begun = t.kept[:0], t.over[:0], t.begun[:0] }()
+	kept := 0
+	for _, s := range t.kept {
+		kept += s.n
+	}
+	t.counts.Same += int64(kept)
+	if len(t.over) == 0 && len(t.begun) == 0 {
+		first := slices.MinFunc(t.kept, func(a, b span2) int { return cmp.Compare(a.first, b.first) }).first
+		return t.parts.keep(t.ctx, t.versionRows, first, kept)
+	}
+	if err := t.end(); err != nil {
+		return err
+	}
+	return t.writeGroup(kept)
+}
+
+// end writes the versions of the group that end.
+func (t *tableFold) end() error {
+	slices.SortFunc(t.over, func(a, b overRow) int { return cmp.Compare(a.row, b.row) })
+	for _, over := range t.over {
+		t.counts.end(over.because)
+		if err := t.ended.add(t.ctx, t.versionRows, over.row, over.because); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeGroup writes the versions of the group that stay and those that begin.
+func (t *tableFold) writeGroup(kept int) error {
+	t.counts.Begun += int64(len(t.begun))
+	items := make([]item, 0, kept+len(t.begun))
+	for _, s := range t.kept {
+		for i := range s.n {
+			items = append(items, item{t.versionRows, s.first + i})
+		}
+	}
+	for _, j := range t.begun {
+		items = append(items, item{t.snapshotRows, j})
+	}
+	t.order.sort(items)
+	for _, it := range items {
+		if err := t.parts.write(t.ctx, it.batch, it.row, 1); err != nil {
+			return err
+		}
+	}
+	t.parts.skip(kept + len(t.over))
+	return nil
+}
+
+// unit merges the versions of a unit with the snapshot's rows.
+func (t *tableFold) unit(name string, to *cursor, lacking []int) error {
+	if err := t.passOver(name, false); err != nil {
+		return err
+	}
+	t.parts.startUnit(name)
+	for t.from.at == t.from.batch.Len() && !t.from.ended {
+		if err := t.from.more(); err != nil {
+			return err
+		}
+	}
+	if t.from.at == t.from.batch.Len() || t.from.unit >= 0 && !bytes.Equal(t.from.unitOf(t.from.at), []byte(name)) {
+		return t.addAll(to, []byte(name))
+	}
+	if t.merger == nil || !slices.Equal(t.merger.lacking, lacking) {
+		t.merger = newMerger(t.table, lacking, t)
+		t.merger.began, t.merger.groupDone = len(t.table.Columns), t.groupDone
+	}
+	return t.merger.unit(t.from, to, []byte(name))
+}
+
+// passOver keeps the versions of the units before the named one, or of all.
+func (t *tableFold) passOver(name string, all bool) error {
+	for c := t.from; ; {
+		if c.at == c.batch.Len() {
+			if c.ended {
+				return nil
+			}
+			if err := c.more(); err != nil {
+				return err
+			}
+			continue
+		}
+		unit, end := "", c.batch.Len()
+		if c.unit >= 0 {
+			unit = string(c.unitOf(c.at))
+			end, _ = c.end([]byte(unit))
+		}
+		if !all && (c.unit < 0 || unit >= name) {
+			return nil
+		}
+		t.parts.startUnit(unit)
+		if err := t.parts.keep(t.ctx, c.batch, c.at, end-c.at); err != nil {
+			return err
+		}
+		t.counts.Same += int64(end - c.at)
+		c.at = end
+	}
+}
+
+// addAll begins versions of all rows of a unit.
+func (t *tableFold) addAll(to *cursor, name []byte) error {
+	if err := to.seek(name); err != nil {
+		return err
+	}
+	for {
+		end, complete := to.end(name)
+		i := to.at
+		for i+1 < end && !t.sameKey(to, i) {
+			i++
+		}
+		// Rows from i on may have one key; those before it have their final order.
+		if err := t.beginVersions(to, i); err != nil {
+			return err
+		}
+		tied := i
+		for tied+1 < end && t.sameKey(to, tied) {
+			tied++
+		}
+		switch {
+		case i == end && complete:
+			return nil
+		case tied+1 < end || complete:
+			for j := i; j <= tied; j++ {
+				t.begun = append(t.begun, j)
+			}
+			t.snapshotRows = to.batch
+			to.at = tied + 1
+			err := t.writeGroup(0)
+			t.begun = t.begun[:0]
+			if err != nil {
+				return err
+			}
+		default:
+			if err := to.more(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// beginVersions begins versions of the unread rows before i.
+func (t *tableFold) beginVersions(to *cursor, i int) error {
+	n := i - to.at
+	if n == 0 {
+		return nil
+	}
+	t.counts.Begun += int64(n)
+	err := t.parts.write(t.ctx, to.batch, to.at, n)
+	to.at = i
+	return err
+}
+
+// sameKey reports whether row i and the next have one key.
+func (t *tableFold) sameKey(c *cursor, i int) bool {
+	a, b := c.batch.Row(i), c.batch.Row(i+1)
+	for _, column := range slices.Backward(t.order.keys) {
+		v := &c.batch.Cols[column]
+		if rows.Compare(v, a, v, b) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// finish keeps the versions that are left and ends the files.
+func (t *tableFold) finish() error {
+	if err := t.passOver("", true); err != nil {
+		return err
+	}
+	if err := t.parts.endPart(t.ctx); err != nil {
+		return err
+	}
+	return t.ended.finish(t.ctx)
+}

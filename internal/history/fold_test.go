@@ -1,0 +1,224 @@
+package history_test
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"example.org/growthexport/schemas"
+)
+
+// update folds what is published at a destination.
+func update(t *testing.T, ctx context.Context, store sink.Store, rebuild bool) (*history.Report, error) { //nolint:revive // t makes the folder.
+	t.Helper()
+	return history.Update(ctx, snapshot.At(store), history.Options{Rebuild: rebuild, Workspace: func() (sink.Store, func() error, error) {
+		return snapshottest.NewDir(t, t.TempDir()), func() error { return nil }, nil
+	}})
+}
+
+// historyFiles returns the history's files and documents of a destination on disk.
+func historyFiles(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := snapshottest.Tree(t, root)
+	maps.DeleteFunc(files, func(path, _ string) bool {
+		return !strings.HasPrefix(path, "history/") && !strings.HasPrefix(path, "_history") && !strings.HasPrefix(path, "_staging/")
+	})
+	return files
+}
+
+// TestFold folds random nights and compares every date with its snapshot, and every reason with a plain account of it.
+func TestFold(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 2))
+			nights := randomNights(random, 7)
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			for i, n := range nights {
+				require.NoError(t, n.publish(t.Context(), store))
+				if i+1 == len(nights) || random.IntN(3) > 0 {
+					_, err := update(t, t.Context(), store, false)
+					require.NoError(t, err)
+				}
+			}
+			versions, manifest := readHistory(t, store)
+			require.Len(t, manifest.Snapshots, len(nights))
+			requireHistory(t, nights, versions)
+			want := historyFiles(t, root)
+			require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(want)), func(p string) bool { return !strings.HasPrefix(p, "_staging") }))
+			report, err := update(t, t.Context(), store, false)
+			require.NoError(t, err)
+			require.Empty(t, report.Folded)
+			_, err = update(t, t.Context(), store, true)
+			require.NoError(t, err)
+			require.Equal(t, want, historyFiles(t, root), "a rebuild makes the same files")
+
+			// Replace the last night, as it was and by another one.
+			last := *nights[len(nights)-1]
+			other := randomNights(random, len(nights))[len(nights)-1]
+			last.world, last.status, last.schools, last.datasets = other.world, other.status, other.schools, other.datasets
+			last.run = "run-again"
+			require.NoError(t, last.publish(t.Context(), store))
+			report, err = update(t, t.Context(), store, false)
+			require.NoError(t, err)
+			require.Len(t, report.Folded, 1)
+			nights[len(nights)-1] = &last
+			versions, _ = readHistory(t, store)
+			requireHistory(t, nights, versions)
+			want = historyFiles(t, root)
+			_, err = update(t, t.Context(), store, true)
+			require.NoError(t, err)
+			require.Equal(t, want, historyFiles(t, root), "a rebuild after a replaced night makes the same files")
+		})
+	}
+}
+
+// requireHistory compares the versions of every date with the rows that were covered last.
+func requireHistory(t *testing.T, nights []*night, versions []version) {
+	t.Helper()
+	tables := []string{"districts", "schools", "students", "test_results", "test_result_norms"}
+	type place struct{ table, school string }
+	open := make(map[place][]record) // what a plain history holds
+	for _, n := range nights {
+		before := maps.Clone(open)
+		for _, name := range tables {
+			_, dataset, _ := schemas.FindTable(name)
+			for _, school := range append(slices.Clone(n.schools), "") {
+				if (school == "") != dataset.IsLookup() || !n.covers(dataset.Name, school) {
+					continue
+				}
+				open[place{name, school}] = slices.DeleteFunc(n.rows(name), func(r record) bool { return r["requested_school_bid"] != school })
+			}
+		}
+		var results []record
+		for p, list := range open {
+			if p.table == "test_results" {
+				results = append(results, list...)
+			}
+		}
+		want := make(map[string][]string)
+		for p, list := range open {
+			table, _, _ := schemas.FindTable(p.table)
+			for _, r := range list {
+				want[p.table] = append(want[p.table], text(table, r))
+			}
+		}
+		got := make(map[string][]string)
+		for _, v := range versions {
+			if v.table == "coverage" {
+				continue
+			}
+			if v.validFrom <= n.date && n.date < v.validTo {
+				got[v.table] = append(got[v.table], v.row)
+			}
+			require.Equal(t, v.validTo == snapshot.Open, v.because == "null")
+			if v.validTo == n.date {
+				parents := before[place{"test_results", v.school}]
+				require.Equal(t, because(n, v, versions, results, parents), v.because, "%s %+v", n.date, v)
+			}
+		}
+		for _, name := range tables {
+			require.ElementsMatch(t, want[name], got[name], "%s on %s", name, n.date)
+		}
+	}
+	requireCoverage(t, nights, versions)
+}
+
+// because returns why a version ended, by a plain account.
+func because(n *night, v version, versions []version, results, parents []record) string {
+	begins := func(table string) bool {
+		return slices.ContainsFunc(versions, func(o version) bool {
+			return o.table == table && o.school == v.school && o.bid == v.bid && o.validFrom <= n.date && n.date < o.validTo
+		})
+	}
+	isResult := func(r record) bool { return r["test_result_bid"] == v.bid }
+	switch {
+	case v.table == "test_result_norms" && v.bid == "null":
+		return snapshot.Removed
+	case v.table == "test_result_norms" && begins("test_results"):
+		return snapshot.ElementsChanged
+	case v.table == "test_results" && v.bid != "null" && begins("test_results"):
+		return snapshot.ElementsChanged
+	case v.table != "test_results" && v.table != "test_result_norms":
+		return snapshot.Removed
+	}
+	row := strings.Split(v.row, "|")
+	column := func(name string) string {
+		table, _, _ := schemas.FindTable("test_results")
+		return row[table.Column(name)]
+	}
+	if v.table == "test_result_norms" {
+		parent := parents[slices.IndexFunc(parents, isResult)]
+		column = func(name string) string {
+			if value, ok := parent[name]; ok {
+				return value
+			}
+			return "null"
+		}
+	}
+	if v.bid != "null" && slices.ContainsFunc(results, isResult) {
+		return snapshot.Moved
+	}
+	student, subject := column("student_bid"), column("subject_area")
+	if subject != "null" && slices.ContainsFunc(results, func(r record) bool { return r["student_bid"] == student && r["subject_area"] == subject }) {
+		return snapshot.Superseded
+	}
+	at := column("administration_end_date_time")
+	if at == "null" {
+		at = column("administration_start_date_time")
+	}
+	year, _ := snapshot.YearBefore(n.date)
+	if micros, err := strconv.ParseInt(at, 10, 64); err == nil && micros < year {
+		return snapshot.AgedOut
+	}
+	listed := slices.ContainsFunc(n.rows("students"), func(r record) bool { return r["requested_school_bid"] == v.school && r["student_bid"] == student })
+	if n.covers("students", v.school) && !listed {
+		return snapshot.LeftRoster
+	}
+	return snapshot.Unexplained
+}
+
+// requireCoverage compares the coverage of every date with the ledgers.
+func requireCoverage(t *testing.T, nights []*night, versions []version) {
+	t.Helper()
+	known := make(map[string]string)
+	for _, n := range nights {
+		for of := range known {
+			known[of] = "absent"
+		}
+		for _, dataset := range []string{"students", "test_results"} {
+			for _, school := range n.schools {
+				if !slices.Contains(n.datasets, dataset) {
+					continue
+				}
+				status := "ok"
+				if s, bad := n.status[[2]string{dataset, school}]; bad {
+					status = string(s)
+				}
+				known[dataset+"|"+school] = status
+			}
+		}
+		var want, got []string
+		for of, status := range known {
+			want = append(want, of+"|"+status)
+		}
+		for _, v := range versions {
+			if v.table == "coverage" && v.validFrom <= n.date && n.date < v.validTo {
+				got = append(got, v.row)
+			}
+		}
+		require.ElementsMatch(t, want, got, n.date)
+	}
+}

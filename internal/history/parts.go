@@ -1,0 +1,238 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// parts makes the files of a table's open versions. A file whose rows stay as they are is kept; it is read again if that
+// turns out not to be so.
+type parts struct {
+	files  *fileMaker
+	table  *schemas.Table // with the columns of versions
+	folder string
+	before []sink.File
+	cuts   bool // a table of schools is cut into several files
+	day    int32
+
+	// at is the file of before that holds the next unread row, which starts at start; pos rows have been used.
+	at         int
+	start, pos int64
+
+	unit  string
+	begun bool // the unit has a row
+	// The open part: count rows of the file from, unless it is being written to out.
+	from   int
+	count  int64
+	out    *snapshot.TableFile
+	number int
+
+	pending *rows.Batch // rows for out
+	made    []sink.File
+}
+
+// maxPendingRows and maxPendingText bound the rows that are collected before they are written.
+const (
+	maxPendingRows = 4096
+	maxPendingText = 8 << 20
+)
+
+// schoolsPerPart is how many schools a part holds on average.
+const schoolsPerPart = 32
+
+// beginsPart reports whether a school begins a part. It depends on nothing else, so schools that come and go leave the
+// other parts as they are.
+func beginsPart(school string) bool {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, school) // it always succeeds
+	sum := h.Sum32()
+	return (sum^sum>>16)%schoolsPerPart == 0
+}
+
+// startUnit says of which unit the next rows are.
+func (p *parts) startUnit(unit string) {
+	if unit != p.unit {
+		p.unit, p.begun = unit, false
+	}
+}
+
+// startRow ends the open part if the unit begins another one.
+func (p *parts) startRow(ctx context.Context) error {
+	if p.begun {
+		return nil
+	}
+	p.begun = true
+	if p.cuts && (p.out != nil || p.count > 0) && beginsPart(p.unit) {
+		return p.endPart(ctx)
+	}
+	return nil
+}
+
+// keep keeps n unread versions in their order, which are in the batch from i on.
+func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
+	if err := p.startRow(ctx); err != nil {
+		return err
+	}
+	for p.pos >= p.start+p.before[p.at].Rows {
+		p.start += p.before[p.at].Rows
+		p.at++
+	}
+	switch {
+	case p.out != nil:
+	case p.count == 0 && p.pos == p.start:
+		p.from = p.at
+		fallthrough
+	case p.count > 0 && p.from == p.at && p.pos == p.start+p.count:
+		p.count += int64(n)
+		p.pos += int64(n)
+		return nil
+	}
+	p.pos += int64(n)
+	return p.write(ctx, b, i, n)
+}
+
+// skip passes over n unread versions, which end or have been written.
+func (p *parts) skip(n int) { p.pos += int64(n) }
+
+// write writes n versions, which are in the batch from i on. Rows of the table itself begin a version.
+func (p *parts) write(ctx context.Context, b *rows.Batch, i, n int) error {
+	if err := p.startRow(ctx); err != nil {
+		return err
+	}
+	if err := p.materialize(ctx); err != nil {
+		return err
+	}
+	p.pending.AppendRows(b, i, i+n)
+	if c := len(b.Cols); c < len(p.pending.Cols) {
+		for range n {
+			p.pending.Cols[c].AppendInt32(p.day)
+			p.pending.Cols[c+1].AppendNull()
+		}
+	}
+	if p.pending.N < maxPendingRows && p.pending.TextBytes() < maxPendingText {
+		return nil
+	}
+	return p.flush()
+}
+
+func (p *parts) flush() error {
+	err := p.out.Append(p.pending)
+	p.pending.Reset()
+	return err
+}
+
+// materialize starts to write the open part: first the rows that have been kept so far.
+func (p *parts) materialize(ctx context.Context) (err error) {
+	if p.out != nil {
+		return nil
+	}
+	path := fmt.Sprintf("%spart-%04d-%s.parquet", p.folder, p.number, p.files.id)
+	if p.out, err = p.files.create(ctx, path, p.table); err != nil {
+		return err
+	}
+	if p.pending == nil {
+		p.pending = rows.New(p.table)
+	}
+	if p.count == 0 {
+		return nil
+	}
+	source := newVersions(p.files.catalog, p.table, p.before[p.from:p.from+1], false)
+	defer func() { err = errors.Join(err, source.close()) }()
+	batch := rows.New(p.table)
+	for left := p.count; left > 0; {
+		batch.Reset()
+		if err := source.next(ctx, batch); err != nil {
+			return err
+		}
+		batch.Truncate(int(min(left, int64(batch.N))))
+		left -= int64(batch.N)
+		if err := p.out.Append(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endPart ends the open part, if it has rows.
+func (p *parts) endPart(ctx context.Context) error {
+	if p.out == nil {
+		switch p.count {
+		case 0:
+			return nil
+		case p.before[p.from].Rows:
+			p.made = append(p.made, p.before[p.from])
+			p.count = 0
+			p.number++
+			return nil
+		}
+		if err := p.materialize(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	file, err := p.files.stage(ctx, p.out)
+	if err != nil {
+		return err
+	}
+	p.made = append(p.made, file)
+	p.out, p.count = nil, 0
+	p.number++
+	return nil
+}
+
+// fileMaker stages the files of a fold.
+type fileMaker struct {
+	catalog snapshot.Catalog
+	id      string
+	tables  *snapshot.Tables
+	open    map[*snapshot.TableFile]bool
+	staged  []sink.File
+}
+
+func newFileMaker(catalog snapshot.Catalog, id string) *fileMaker {
+	return &fileMaker{
+		catalog: catalog, id: id, tables: snapshot.NewTables(catalog, id), open: make(map[*snapshot.TableFile]bool),
+	}
+}
+
+func (f *fileMaker) create(ctx context.Context, path string, table *schemas.Table) (*snapshot.TableFile, error) {
+	file, err := f.tables.Create(ctx, path, table)
+	if err == nil {
+		f.open[file] = true
+	}
+	return file, err
+}
+
+// stage stages a file and returns it as the manifest names it.
+func (f *fileMaker) stage(ctx context.Context, draft *snapshot.TableFile) (sink.File, error) {
+	file, err := draft.Stage(ctx)
+	if err != nil {
+		return sink.File{}, err
+	}
+	delete(f.open, draft)
+	f.staged = append(f.staged, file)
+	file.Staged = nil
+	return file, nil
+}
+
+// abort drops everything that is open or staged.
+func (f *fileMaker) abort(ctx context.Context) error {
+	var errs []error
+	for file := range f.open {
+		errs = append(errs, file.Abort())
+	}
+	for _, file := range f.staged {
+		errs = append(errs, f.catalog.AbortAll(ctx, sink.Owner(file.Path), []sink.File{file}))
+	}
+	return errors.Join(append(errs, f.catalog.Sweep(ctx, f.id))...)
+}

@@ -1,0 +1,243 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// workspace is a store for files that are not yet part of the history. Files that it does not hold are read from the
+// destination.
+type workspace struct {
+	sink.Store
+
+	destination sink.Store
+}
+
+// Open opens a file of the workspace, or of the destination.
+func (w *workspace) Open(ctx context.Context, path string) (sink.Object, error) {
+	object, err := w.Store.Open(ctx, path)
+	if errors.Is(err, sink.ErrNotFound) {
+		return w.destination.Open(ctx, path)
+	}
+	return object, err
+}
+
+// commit makes staged files readable in the workspace.
+func (w *workspace) commit(ctx context.Context, files []sink.File) error {
+	for _, file := range files {
+		if err := w.Commit(ctx, sink.Owner(file.Path), file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rebuild folds all snapshots in a workspace, and replaces the history when that is done.
+func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (err error) {
+	if gone := pruned(before, all); len(gone) > 0 {
+		return &NeedsRebuildError{Pruned: gone}
+	}
+	chosen := u.choose(&snapshot.HistoryManifest{}, before, all)
+	if len(chosen) == 0 {
+		return nil
+	}
+	w, remove, err := u.workspace()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	after := &snapshot.HistoryManifest{}
+	var folds []*fold
+	for _, p := range chosen {
+		f, err := u.fold(ctx, snapshot.At(w), after, p)
+		if err != nil {
+			return err
+		}
+		if err := w.commit(ctx, f.files.staged); err != nil {
+			return err
+		}
+		if err := sink.RemoveAll(ctx, w.Store, replacedObjects(after, f.after)); err != nil {
+			return err
+		}
+		after = f.after
+		f.files, f.side = nil, nil // no longer needed
+		folds = append(folds, f)
+	}
+	unnamed, err := u.catalog.UnnamedHistory(ctx, after)
+	if err != nil {
+		return err
+	}
+	if err := u.replace(ctx, w, before, &snapshot.HistoryChange{After: after, Remove: unnamed}, chosen...); err != nil {
+		return err
+	}
+	u.report.Rebuilt, u.report.Folded = true, []*Folded{}
+	for _, f := range folds {
+		u.folded(f)
+	}
+	return nil
+}
+
+// refold folds the snapshot that has replaced the last one folded.
+func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, p *published) (err error) {
+	w, remove, err := u.workspace()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	w.destination = u.catalog
+	earlier, err := undo(ctx, w, before)
+	if err != nil {
+		return fmt.Errorf("undo the fold of %s: %w", before.Through(), err)
+	}
+	f, err := u.fold(ctx, snapshot.At(w), earlier, p)
+	if err != nil {
+		return err
+	}
+	if err := w.commit(ctx, f.files.staged); err != nil {
+		return err
+	}
+	change := &snapshot.HistoryChange{After: f.after, Remove: replacedObjects(before, f.after)}
+	if err := u.replace(ctx, w, before, change, p); err != nil {
+		return err
+	}
+	u.folded(f)
+	return nil
+}
+
+func (u *updater) workspace() (*workspace, func() error, error) {
+	store, remove, err := u.opts.Workspace()
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for the history's files: %w", err)
+	}
+	return &workspace{Store: store, destination: store}, remove, nil
+}
+
+// replace stages the files of a workspace that the destination does not hold, and publishes the change.
+func (u *updater) replace(
+	ctx context.Context, w *workspace, before *snapshot.HistoryManifest, change *snapshot.HistoryChange, folded ...*published,
+) (err error) {
+	change.Staged = make(map[string]json.RawMessage)
+	var staged []sink.File
+	for _, file := range change.After.Files() {
+		token, err := u.transfer(ctx, w, file)
+		if err != nil {
+			err = fmt.Errorf("copy %s to the destination: %w", file.Path, err)
+			return errors.Join(err, u.abort(context.WithoutCancel(ctx), staged))
+		}
+		if token != nil {
+			change.Staged[file.Path], file.Staged = token, token
+			staged = append(staged, file)
+		}
+	}
+	if err := u.publish(ctx, before, change, folded...); err != nil {
+		return errors.Join(err, u.abort(context.WithoutCancel(ctx), staged))
+	}
+	return nil
+}
+
+func (u *updater) abort(ctx context.Context, files []sink.File) error {
+	var errs []error
+	for _, file := range files {
+		errs = append(errs, u.catalog.AbortAll(ctx, sink.Owner(file.Path), []sink.File{file}))
+	}
+	return errors.Join(errs...)
+}
+
+// transfer stages a file of the workspace at the destination. It returns nil if the destination holds that file.
+func (u *updater) transfer(ctx context.Context, w *workspace, file sink.File) (_ []byte, err error) {
+	object, err := w.Store.Open(ctx, file.Path)
+	if errors.Is(err, sink.ErrNotFound) {
+		return nil, nil // an unchanged file of the history
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	if equal, err := u.holds(ctx, file); equal || err != nil {
+		return nil, err
+	}
+	draft, err := u.catalog.Draft(ctx, sink.Owner(file.Path), file.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, draft.Abort()) }()
+	if _, err := io.Copy(draft, io.NewSectionReader(object, 0, object.Size())); err != nil {
+		return nil, err
+	}
+	size, err := draft.Finish()
+	if err != nil {
+		return nil, err
+	}
+	hash, err := sink.HashFile(ctx, draft, size)
+	if err == nil && hash != file.SHA256 {
+		err = fmt.Errorf("%w: its bytes have changed", sink.ErrDamaged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return draft.Stage(ctx)
+}
+
+// holds reports whether the destination has a file with the bytes that the manifest names.
+func (u *updater) holds(ctx context.Context, file sink.File) (_ bool, err error) {
+	object, err := u.catalog.Open(ctx, file.Path)
+	if errors.Is(err, sink.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, object.Close()) }()
+	if object.Size() != file.Bytes {
+		return false, nil
+	}
+	hash, err := sink.HashFile(ctx, object, file.Bytes)
+	return hash == file.SHA256, err
+}
+
+// undo returns the history before the last fold. It makes the files of that history that the fold has replaced again, in
+// the workspace.
+func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snapshot.HistoryManifest, error) {
+	if m.Previous.HistoryID == "" {
+		return &snapshot.HistoryManifest{}, nil
+	}
+	earlier := &snapshot.HistoryManifest{
+		FormatVersion: m.FormatVersion, HistoryID: m.Previous.HistoryID, BaseURL: m.BaseURL, Scope: m.Scope,
+		Snapshots: m.Snapshots[:len(m.Snapshots)-1], Tables: make(map[string]snapshot.ManifestTable),
+	}
+	for name, table := range m.Tables {
+		open := m.OpenFiles(name)
+		previous, replaced := m.Previous.Tables[name]
+		if replaced && previous == nil {
+			continue
+		}
+		ended := slices.Clone(table.Files[:len(table.Files)-len(open)])
+		last := slices.IndexFunc(ended, func(f sink.File) bool { return isBelow(f.Path, snapshot.HistoryFolder(name, m.Through())) })
+		var since []sink.File
+		if last >= 0 {
+			since, ended = ended[last:], ended[:last]
+		}
+		if replaced {
+			if err := restore(ctx, w, name, m.Through(), open, since, previous); err != nil {
+				return nil, err
+			}
+			open = previous
+		}
+		before := snapshot.ManifestTable{Files: slices.Concat(ended, open)}
+		for _, file := range before.Files {
+			before.Rows += file.Rows
+		}
+		if before.Files == nil {
+			before.Files = []sink.File{}
+		}
+		earlier.Tables[name] = before
+	}
+	return earlier, nil
+}

@@ -1,0 +1,356 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// Options say what Update does.
+type Options struct {
+	// Rebuild makes the history again from the snapshots.
+	Rebuild bool
+	// Workspace returns an empty store for files that are not yet part of the history, and what removes it.
+	Workspace func() (sink.Store, func() error, error)
+}
+
+// Report is what Update did.
+type Report struct {
+	// HistoryID and Through are of the history after the update; empty if there is none.
+	HistoryID string    `json:"history_id"`
+	Through   string    `json:"through"`
+	Rebuilt   bool      `json:"rebuilt"`
+	Folded    []*Folded `json:"folded"`
+	// LeftOut are the snapshots that are not part of the history.
+	LeftOut []LeftOut `json:"left_out"`
+}
+
+// LeftOut is a snapshot that is not part of the history.
+type LeftOut struct {
+	Date   string `json:"date"`
+	RunID  string `json:"run_id"`
+	Reason string `json:"reason"`
+}
+
+// published is a published full snapshot.
+type published struct {
+	manifest *snapshot.Manifest
+	hash     string
+}
+
+// folded returns what the history's manifest says of the snapshot.
+func (p *published) folded() snapshot.FoldedSnapshot {
+	return snapshot.FoldedSnapshot{Date: p.manifest.SnapshotDate, RunID: p.manifest.RunID, ManifestSHA256: p.hash}
+}
+
+// scopeOf returns the scope of a history that starts with a snapshot.
+func scopeOf(m *snapshot.Manifest) snapshot.HistoryScope {
+	return snapshot.HistoryScope{Perspectives: m.Parameters.Perspectives, IncludeRemoved: m.Parameters.IncludeRemoved}
+}
+
+// maxAttempts bounds how often a fold starts again because another process has changed the history.
+const maxAttempts = 3
+
+// Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is done.
+// With an error, readers find the history as it was after the last fold that the report names.
+//
+// A *NeedsRebuildError means that a snapshot was replaced that later ones have been folded on, a *DamagedError that an
+// object of the history cannot be read.
+func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Report, err error) {
+	unlock, err := catalog.LockHistory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	report := &Report{Folded: []*Folded{}, LeftOut: []LeftOut{}}
+	u := &updater{catalog: catalog, opts: opts, report: report}
+	for attempt := 1; ; attempt++ {
+		err := u.update(ctx)
+		if attempt < maxAttempts && (errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrStagedLost)) {
+			continue
+		}
+		if errors.Is(err, sink.ErrConflict) {
+			err = fmt.Errorf("another process is changing the history: run the command again when it has ended: %w", err)
+		}
+		return report, err
+	}
+}
+
+type updater struct {
+	catalog snapshot.Catalog
+	opts    Options
+	report  *Report
+}
+
+func (u *updater) update(ctx context.Context) error {
+	if err := u.sweep(ctx); err != nil {
+		return err
+	}
+	current, err := u.catalog.ReadHistory(ctx)
+	if errors.Is(err, sink.ErrDamaged) {
+		if err = nil; !u.opts.Rebuild {
+			return &DamagedError{Path: snapshot.HistoryPointerPath, Err: sink.ErrDamaged}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	all, err := u.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	before := &snapshot.HistoryManifest{}
+	if current != nil {
+		before = current.Manifest
+		u.report.HistoryID, u.report.Through = before.HistoryID, before.Through()
+	}
+	if u.opts.Rebuild {
+		return u.rebuild(ctx, before, all)
+	}
+	replaced, err := checkFolded(before, all)
+	if err != nil {
+		return err
+	}
+	if replaced != nil {
+		if err := u.refold(ctx, before, replaced); err != nil {
+			return err
+		}
+		return u.update(ctx)
+	}
+	newer := u.choose(before, before, all)
+	for _, p := range newer {
+		f, err := u.fold(ctx, u.catalog, before, p)
+		if err != nil {
+			return err
+		}
+		change := &snapshot.HistoryChange{After: f.after, Staged: make(map[string]json.RawMessage), Remove: replacedObjects(before, f.after)}
+		for _, file := range f.files.staged {
+			change.Staged[file.Path] = file.Staged
+		}
+		if err := u.publish(ctx, before, change, p); err != nil {
+			return errors.Join(err, f.files.abort(context.WithoutCancel(ctx)))
+		}
+		u.folded(f)
+		before = f.after
+	}
+	return nil
+}
+
+// fold stages a fold of a snapshot into a history.
+func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapshot.HistoryManifest, p *published) (*fold, error) {
+	f, err := newFold(ctx, to, u.catalog, before, p)
+	if err == nil {
+		err = f.run(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fold the snapshot of %s: %w", p.manifest.SnapshotDate, err)
+	}
+	return f, nil
+}
+
+// folded reports a fold.
+func (u *updater) folded(f *fold) {
+	u.report.Folded = append(u.report.Folded, f.report)
+	u.report.HistoryID, u.report.Through = f.after.HistoryID, f.after.Through()
+}
+
+// publish applies a change of the history before. The snapshots folded must still be the published ones: a purge may have
+// rewritten them since.
+func (u *updater) publish(ctx context.Context, before *snapshot.HistoryManifest, change *snapshot.HistoryChange, folded ...*published) error {
+	for _, p := range folded {
+		path := snapshot.PointerPath(snapshot.Full, p.manifest.SnapshotDate)
+		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, path)
+		if err == nil && pointer.ManifestSHA256 != p.hash || errors.Is(err, sink.ErrNotFound) {
+			return fmt.Errorf("%w: the snapshot of %s has changed", sink.ErrConflict, p.manifest.SnapshotDate)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	data, _, err := u.catalog.Read(ctx, snapshot.HistoryPointerPath)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+	case err != nil:
+		return fmt.Errorf("read %s: %w", snapshot.HistoryPointerPath, err)
+	default:
+		change.Before = sink.Hash(data)
+		pointer := new(snapshot.HistoryPointer)
+		if err := json.Unmarshal(data, pointer); before.HistoryID != "" && (err != nil || pointer.HistoryID != before.HistoryID) {
+			return fmt.Errorf("%w: %s has changed", sink.ErrConflict, snapshot.HistoryPointerPath)
+		}
+	}
+	return u.catalog.ApplyHistory(ctx, change)
+}
+
+// replacedObjects returns what after no longer names.
+func replacedObjects(before, after *snapshot.HistoryManifest) []string {
+	named := make(map[string]bool)
+	for _, file := range after.Files() {
+		named[file.Path] = true
+	}
+	remove := []string{}
+	for _, file := range before.Files() {
+		if !named[file.Path] {
+			remove = append(remove, file.Path)
+		}
+	}
+	if before.HistoryID != "" && before.HistoryID != after.HistoryID {
+		remove = append(remove, snapshot.HistoryManifestPath(before.HistoryID))
+	}
+	return remove
+}
+
+// sweep drops what killed folds have staged. Its owners are ids of histories, which no run has.
+func (u *updater) sweep(ctx context.Context) error {
+	staged, err := u.catalog.Staged(ctx)
+	if err != nil {
+		return err
+	}
+	for owner := range staged {
+		if len(owner) != 16 || strings.Trim(owner, "0123456789abcdef") != "" {
+			continue
+		}
+		documents, err := sink.ListAll(ctx, u.catalog, snapshot.RunsPrefix+owner+"/")
+		if err == nil && len(documents) == 0 {
+			err = u.catalog.Sweep(ctx, owner)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshots reads the published full snapshots, oldest first.
+func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
+	folder, _, _ := strings.Cut(snapshot.PointerPath(snapshot.Full, ""), "/")
+	entries, err := sink.ListAll(ctx, u.catalog, folder+"/")
+	if err != nil {
+		return nil, err
+	}
+	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (*published, error) {
+		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, entry.Path)
+		if errors.Is(err, sink.ErrNotFound) {
+			return nil, nil // it was just pruned
+		}
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := u.catalog.ReadManifest(ctx, pointer.RunID)
+		return &published{manifest, pointer.ManifestSHA256}, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots: %w", err)
+	}
+	return slices.DeleteFunc(found, func(p *published) bool { return p == nil }), nil
+}
+
+// choose returns the snapshots to fold on a history, and reports the others. If like is a history too, they have its
+// scope.
+func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*published) []*published {
+	var chosen []*published
+	u.report.LeftOut = u.report.LeftOut[:0]
+	baseURL, scope := like.BaseURL, like.Scope
+	for _, p := range all {
+		m := p.manifest
+		held := slices.ContainsFunc(before.Snapshots, func(f snapshot.FoldedSnapshot) bool {
+			return f.Date == m.SnapshotDate && f.RunID == m.RunID
+		})
+		reason := ""
+		switch {
+		case held:
+			continue
+		case m.Parameters.Filtered():
+			reason = "it holds only some schools"
+		case len(like.Snapshots)+len(chosen) == 0:
+			baseURL, scope = m.BaseURL, scopeOf(m)
+		default:
+			reason = differs(baseURL, scope, m)
+		}
+		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
+			reason = "later ones have been folded already: growth-export history --rebuild includes it"
+		}
+		if reason != "" {
+			u.report.LeftOut = append(u.report.LeftOut, LeftOut{m.SnapshotDate, m.RunID, reason})
+			continue
+		}
+		chosen = append(chosen, p)
+	}
+	return chosen
+}
+
+// differs says why a snapshot does not belong to a history of that scope; empty if it does.
+func differs(baseURL string, scope snapshot.HistoryScope, m *snapshot.Manifest) string {
+	own := scopeOf(m)
+	switch {
+	case !snapshot.SameService(baseURL, m.BaseURL):
+		return fmt.Sprintf("its base URL is %s, the history's is %s", m.BaseURL, baseURL)
+	case own.Perspectives != scope.Perspectives:
+		return fmt.Sprintf("it was taken with --perspectives %s, the history's with %s", own.Perspectives, scope.Perspectives)
+	case own.IncludeRemoved && !scope.IncludeRemoved:
+		return "it was taken with --include-removed, the history's were not"
+	case own != scope:
+		return "it was taken without --include-removed, the history's with it"
+	}
+	return ""
+}
+
+// NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
+type NeedsRebuildError struct {
+	// Dates are those of replaced snapshots that later ones have been folded on.
+	Dates []string
+	// Pruned are the dates folded whose snapshots no longer exist.
+	Pruned []string
+}
+
+func (e *NeedsRebuildError) Error() string {
+	text := ""
+	if len(e.Dates) > 0 {
+		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been folded: ", strings.Join(e.Dates, ", "))
+	}
+	if len(e.Pruned) == 0 {
+		return text + "run growth-export history --rebuild"
+	}
+	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. To start a history without them, "+
+		"move %s away and run growth-export history", strings.Join(e.Pruned, ", "), snapshot.HistoryPointerPath)
+}
+
+// checkFolded compares what is folded with what is published. It returns the snapshot that has replaced the last one
+// folded, or nil.
+func checkFolded(before *snapshot.HistoryManifest, all []*published) (*published, error) {
+	var last *published
+	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
+	for _, f := range before.Snapshots {
+		i := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date })
+		if i < 0 || all[i].manifest.RunID == f.RunID || all[i].manifest.Parameters.Filtered() ||
+			differs(before.BaseURL, before.Scope, all[i].manifest) != "" {
+			continue
+		}
+		if f.Date == before.Through() {
+			last = all[i]
+		} else {
+			rebuild.Dates = append(rebuild.Dates, f.Date)
+		}
+	}
+	if len(rebuild.Dates) > 0 {
+		return nil, rebuild
+	}
+	return last, nil
+}
+
+// pruned lists the dates folded whose snapshots no longer exist.
+func pruned(before *snapshot.HistoryManifest, all []*published) []string {
+	var dates []string
+	for _, f := range before.Snapshots {
+		if !slices.ContainsFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date }) {
+			dates = append(dates, f.Date)
+		}
+	}
+	return dates
+}

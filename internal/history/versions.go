@@ -1,0 +1,96 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// versions reads the rows of a history's files, one file after the other.
+type versions struct {
+	fileReader
+
+	files []sink.File // still to be read
+	name  string      // the open file
+	// check compares each file's hash with the manifest before its rows are used.
+	check bool
+}
+
+func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, check bool) *versions {
+	return &versions{fileReader: fileReader{catalog: catalog, table: table}, files: files, check: check}
+}
+
+// cursor returns a cursor on the rows.
+func (v *versions) cursor(ctx context.Context) *cursor {
+	return newCursor(v.table, func(to *rows.Batch) (*rows.Batch, error) {
+		err := v.next(ctx, to)
+		return to, err
+	})
+}
+
+// next appends the next rows to a batch.
+func (v *versions) next(ctx context.Context, to *rows.Batch) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if v.file != nil {
+			err := v.read(to)
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, io.EOF) {
+				return v.damaged(err)
+			}
+			if err := v.close(); err != nil {
+				return err
+			}
+		}
+		if len(v.files) == 0 {
+			return io.EOF
+		}
+		file := v.files[0]
+		v.name, v.files = file.Path, v.files[1:]
+		if err := v.openNext(ctx, file); err != nil {
+			return v.damaged(err)
+		}
+	}
+}
+
+// openNext opens a file.
+func (v *versions) openNext(ctx context.Context, file sink.File) error {
+	if err := v.open(ctx, file); err != nil || !v.check {
+		return err
+	}
+	hash, err := sink.HashFile(ctx, v.object, file.Bytes)
+	if err == nil && hash != file.SHA256 {
+		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", sink.ErrDamaged)
+	}
+	return err
+}
+
+// damaged wraps an error of reading the open file.
+func (v *versions) damaged(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return &DamagedError{Path: v.name, Err: err}
+}
+
+// DamagedError reports that an object of the history cannot be used.
+type DamagedError struct {
+	Path string
+	Err  error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("cannot read %s of the history: %v; growth-export history --rebuild makes the history again from the snapshots", e.Path, e.Err)
+}
+
+func (e *DamagedError) Unwrap() error { return e.Err }
