@@ -35,11 +35,21 @@ help: ## list these targets
 build: ## build bin/growth-export
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o $(BIN) ./cmd/export
 
+# The nights of `make demo`. The simulated service changes from day to day, so the dates decide what it prints.
+FALL    := 2025-10-10
+WINTER  := 2026-02-12
+TONIGHT := 2026-02-13
+
 .PHONY: demo
-demo: build ## export a simulated service to DEST and print a result; needs only Go
-	$(BIN) run --simulate --dest $(DEST)
+demo: build ## export three nights of a simulated service to DEST, print growth and what changed; needs only Go
+	@for night in $(FALL) $(WINTER) $(TONIGHT); do \
+		echo "Exporting the simulated service of $$night to $(DEST)"; \
+		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest $(DEST) --progress none --log-level warn >/dev/null || exit 1; \
+	done
 	@echo
-	@CGO_ENABLED=0 $(GO) run ./examples/ritbygrade $(DEST)
+	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade $(DEST) $(FALL) $(WINTER)
+	@echo
+	@$(BIN) diff --dest $(DEST)
 
 .PHONY: test
 test: $(VERSITYGW) ## run all tests, with race detector, shuffled, including DuckDB; needs a C compiler

@@ -182,7 +182,7 @@ func rules() map[string]rule {
 			why:   "flags, wiring and exit codes; it uses transform and files only through pipeline",
 			tests: []string{"internal/simulator/oracle", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},
 		},
-		"examples/ritbygrade": {
+		"examples/growthbygrade": {
 			modules: []string{"github.com/parquet-go/parquet-go"},
 			why:     "users copy examples, so these import nothing internal",
 		},

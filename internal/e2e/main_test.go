@@ -16,7 +16,7 @@ import (
 const repository = "../.."
 
 // The programs under test, built once with the race detector, which gives data races an exit code.
-var growthExport, ritByGrade string
+var growthExport, growthByGrade string
 
 func TestMain(m *testing.M) {
 	os.Exit(buildAndRun(m))
@@ -31,10 +31,10 @@ func buildAndRun(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(folder) }()
 
 	growthExport = filepath.Join(folder, "growth-export")
-	ritByGrade = filepath.Join(folder, "ritbygrade")
+	growthByGrade = filepath.Join(folder, "growthbygrade")
 	for program, source := range map[string]string{
-		growthExport: "./cmd/export",
-		ritByGrade:   "./examples/ritbygrade",
+		growthExport:  "./cmd/export",
+		growthByGrade: "./examples/growthbygrade",
 	} {
 		build := exec.Command("go", "build", "-race", "-o", program, source) //nolint:noctx // outside of tests there is no context
 		build.Dir = repository

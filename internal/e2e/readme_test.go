@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,15 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestREADME runs the commands of `make demo`: their output must contain the one in the README, and the README's query
-// must find it too.
+// TestREADME runs the commands of `make demo`: their output must contain the one in the README, and the queries
+// of the README and of the program must agree with it.
 func TestREADME(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	require.NoError(t, err)
 	dest := filepath.Join(t.TempDir(), "growth-data")
-	execute(t, growthExport, "run", "--simulate", "--dest", dest, "--snapshot-date", "2026-11-20", "--backdate", "--replace")
-	printed := execute(t, ritByGrade, dest)
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	require.NoError(t, err)
+	var nights []string
+	for _, night := range regexp.MustCompile(`(?m)^(?:FALL|WINTER|TONIGHT) +:= (.*)$`).FindAllSubmatch(makefile, -1) {
+		nights = append(nights, string(night[1]))
+		execute(t, growthExport, "run", "--simulate", "--dest", dest, "--snapshot-date", string(night[1]), "--backdate")
+	}
+	require.Len(t, nights, 3)
+	growth := execute(t, growthByGrade, dest, nights[0], nights[1])
+	printed := growth + execute(t, growthExport, "diff", "--dest", dest)
 
 	shown := regexp.MustCompile("(?s)<!-- from: make demo -->\n```\n(.*?)```").FindSubmatch(readme)
 	require.NotNil(t, shown, "the README shows a result")
@@ -28,17 +37,24 @@ func TestREADME(t *testing.T) {
 		require.Contains(t, printed, line+"\n")
 	}
 
+	d := newDuck(t)
 	query := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(readme)
 	require.NotNil(t, query, "the README shows a query")
-	rows := newDuck(t).query(strings.ReplaceAll(string(query[1]), "demo/growth-data/", dest+"/"))
+	rows := d.query(strings.ReplaceAll(string(query[1]), "demo/growth-data/", dest+"/"))
+	found := map[string]int{}
+	for _, row := range rows {
+		found[fmt.Sprintf("%.10s", row[0])]++
+	}
+	for _, night := range nights {
+		require.Greater(t, found[night], 20)
+	}
+
+	// The query that the program prints finds the same.
+	_, printedQuery, _ := strings.Cut(growth, "\nThe same in DuckDB:\n")
+	rows = d.query(printedQuery)
 	require.Greater(t, len(rows), 20)
-	for _, line := range lines[1:] {
-		fields := strings.Fields(line)
-		found := false
-		for _, row := range rows {
-			found = found || row[1] == fields[0] && row[2] == fields[1]
-		}
-		require.True(t, found, "the query finds %s", line)
+	for _, row := range rows {
+		require.Regexp(t, fmt.Sprintf(`(?m)^ *%v +%v +%v +%.1f +%.1f +%.1f$`, row...), growth)
 	}
 
 	// The files that the README lists.
