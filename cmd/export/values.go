@@ -133,6 +133,9 @@ func parseRunID(text string) (string, error) {
 	if !regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`).MatchString(text) {
 		return "", fmt.Errorf("%s is not 1 to 64 letters, digits, dots, underscores and hyphens", quoted(text))
 	}
+	if snapshot.RunsPrefix+text == snapshot.IndexPath {
+		return "", fmt.Errorf("%s is the name of the page of all runs", quoted(text))
+	}
 	return text, nil
 }
 

@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -83,7 +81,7 @@ func TestIndexOfTwoAtOnce(t *testing.T) {
 		act := sync.OnceFunc(func() { s.run(other) })
 		settings.RunID = map[bool]string{true: "run", false: "next"}[first]
 		deps := s.deps(nil)
-		deps.Catalog = snapshot.At(beforeIndex{Store: deps.Catalog, act: act})
+		deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog, path: snapshot.IndexPath, act: act})
 		_, err := pipeline.Run(t.Context(), deps, settings)
 		require.NoError(t, err)
 		for _, run := range []string{settings.RunID, other.RunID} {
@@ -91,18 +89,4 @@ func TestIndexOfTwoAtOnce(t *testing.T) {
 		}
 		other.RunID = "another"
 	}
-}
-
-// beforeIndex is a store on which somebody else does something just before the page of all runs is written.
-type beforeIndex struct {
-	sink.Store
-
-	act func()
-}
-
-func (s beforeIndex) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if path == snapshot.IndexPath {
-		s.act()
-	}
-	return s.Store.Write(ctx, path, data, when)
 }

@@ -213,7 +213,7 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	s.run(settings)
 	settings.Shard = 1
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(beforeReport{Store: deps.Catalog, act: func() {
+	deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog, path: snapshot.ReportPath("run"), act: func() {
 		_, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 		require.NoError(t, err)
 	}})
@@ -230,7 +230,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	settings := defaults()
 	settings.RunID = "run"
 	s.run(settings)
-	store := beforeReport{Store: s.deps(nil).Catalog, act: sync.OnceFunc(func() {
+	store := beforeWrite{Store: s.deps(nil).Catalog, path: snapshot.ReportPath("run"), act: sync.OnceFunc(func() {
 		settings.RunID = "next"
 		s.run(settings)
 	})}
@@ -243,21 +243,22 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 		require.NoError(t, err)
 		require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"))
 	})
-	store = beforeReport{Store: s.deps(nil).Catalog, act: remove}
+	store = beforeWrite{Store: s.deps(nil).Catalog, path: snapshot.ReportPath("run"), act: remove}
 	_, err = pipeline.WriteReport(t.Context(), snapshot.At(store), "run")
 	require.ErrorIs(t, err, sink.ErrNotFound)
 	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"), "it is not left behind")
 }
 
-// beforeReport is a store on which somebody else does something just before a report is written.
-type beforeReport struct {
+// beforeWrite is a store on which another process does something just before a document is written.
+type beforeWrite struct {
 	sink.Store
 
-	act func()
+	path string
+	act  func()
 }
 
-func (s beforeReport) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
-	if path == snapshot.ReportPath("run") {
+func (s beforeWrite) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == s.path {
 		s.act()
 	}
 	return s.Store.Write(ctx, path, data, when)
