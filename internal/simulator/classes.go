@@ -23,6 +23,7 @@ type class struct {
 	subject  int // in classSubjects
 	period   int // 0 in elementary schools, which have no periods
 	teaching teaching
+	form     int // of the roster, a percentile
 	draw     Rand
 }
 
@@ -76,8 +77,10 @@ func (w *World) class(school, index int) class {
 	if k.period = k.draw.Between(1, 7); s.highest <= 5 {
 		k.period = 0
 	}
-	k.teaching.first = k.draw.Below(s.educators)
-	switch luck := k.draw.Below(1000); {
+	// Whether educators and students are known does not change from year to year.
+	lasting := Rand{Hash(w.seed, int(ClassEntity), school, index&(1<<24-1), 1)}
+	k.teaching.first, k.form = k.draw.Below(s.educators), lasting.Below(100)
+	switch luck := lasting.Below(1000); {
 	case luck < 30:
 		k.teaching.unknown = true
 	case luck < 60:
@@ -168,12 +171,10 @@ func (w *World) classEducator(a *Arena, c *Call, index int) Member {
 // classStudents returns the roster. The specification does not show its elements: most rosters hold objects, some only
 // bids, some are empty or missing. The state gets no names.
 func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
-	d := &k.draw
-	form := d.Below(100)
 	switch {
-	case form < 10:
+	case k.form < 10:
 		return Value{}
-	case form < 20:
+	case k.form < 20:
 		return a.array()
 	}
 	var list [cohortSize]Member
@@ -183,10 +184,10 @@ func (w *World) classStudents(a *Arena, c *Call, k *class) Value {
 		st := w.student(c.School, i)
 		// The roster of last year's class is this year's: the service shows who is enrolled. Rosters of bids omit
 		// students without a bid.
-		if !w.attendsSchool(c.School, i, c.School) || !w.attends(c.School, k.index, i) || form < 35 && !st.matched {
+		if !w.attendsSchool(c.School, i, c.School) || !w.attends(c.School, k.index, i) || k.form < 35 && !st.matched {
 			continue
 		}
-		if form < 35 {
+		if k.form < 35 {
 			list[n] = Member{Value: idOf(st.bid)}
 		} else {
 			list[n] = Member{Value: w.classStudent(a, c, &st)}

@@ -97,9 +97,12 @@ func academicYears(w *World, c *Call) List {
 	}
 }
 
-// A student has an open association since enrollment, and one per session of three years: at least two are active on
-// any past day.
-const associationSlots = 1 + (pastYears+1)*int(seasons)
+// A student has an association per academic year and one per session, of three years: two are active on any past day.
+// The association of the current year is open.
+const (
+	yearAssociations = pastYears + 1
+	associationSlots = yearAssociations * (1 + int(seasons))
+)
 
 // studentAssociation is a record of 4.8.
 type studentAssociation struct {
@@ -109,13 +112,13 @@ type studentAssociation struct {
 	grade   int
 }
 
-// Indices of associations: a session's, an open one's by the year of enrollment, and a mover's by year.
+// Indices of associations: of a session, of a year, and of a mover's year.
 const (
-	openAssociation  = 256
-	movedAssociation = 2 * openAssociation
+	yearAssociation  = 512 // above the sessions of 128 years
+	movedAssociation = yearAssociation + 128
 )
 
-// studentAssociation returns the association in a slot of a place in a school's roster. ok is false for sessions before
+// studentAssociation returns the association in a slot of a place in a school's roster. ok is false for times before
 // enrollment or in the future, and for students who are not there. Movers have only an open association.
 func (w *World) studentAssociation(school, place, slot int) (s studentAssociation, ok bool) {
 	home, seat, present := w.seatAt(school, place)
@@ -125,28 +128,34 @@ func (w *World) studentAssociation(school, place, slot int) (s studentAssociatio
 	st := w.student(home, seat)
 	district := w.schools[school].district
 	s = studentAssociation{student: st, grade: st.grade}
-	enrolled := st.year - st.phase
+	year := st.year - slot
 	switch {
-	case slot == 0 && home != school:
-		s.index, s.begin = movedAssociation+st.year-firstYear, w.absence(home, seat, st.year).from
-	case slot == 0:
-		s.index, s.begin = openAssociation+enrolled-firstYear, w.yearBegin(district, enrolled)
-	case home != school:
+	case home != school && slot > 0:
 		return s, false
+	case home != school:
+		s.index, s.begin = movedAssociation+year-firstYear, w.absence(home, seat, year).from
+	case slot < yearAssociations:
+		s.index, s.begin = yearAssociation+year-firstYear, w.yearBegin(district, year)
+		if slot > 0 {
+			s.end = w.yearBegin(district, year+1) - 1
+		}
 	default:
-		year, of := st.year-pastYears+(slot-1)/int(seasons), season(slot-1)%seasons
-		session := w.session(district, year, of)
-		s.index, s.begin, s.end = (year-firstYear)*int(seasons)+int(of), session.begin, session.end
-		s.grade -= st.year - year
-		present = year >= enrolled && s.begin <= w.today
+		slot -= yearAssociations
+		of := season(slot) % seasons
+		year = st.year - pastYears + slot/int(seasons)
+		s.index, s.begin, s.end = (year-firstYear)*int(seasons)+int(of), w.sessionBegin(district, year, of), w.sessionBegin(district, year, of+1)-1
+	}
+	s.grade -= st.year - year
+	if enrolled := st.year - st.phase; year < enrolled || s.begin > w.today {
+		return s, false
 	}
 	s.index = s.index<<seatBits | st.seat
 	d := Rand{Hash(w.seed, int(studentAssociationEntity), school, s.index)}
 	s.modified, s.removed = w.lastModified(&d, 30)
-	return s, present
+	return s, true
 }
 
-// studentAssociations returns the list of 4.8. The state sees only the open association, and its own student id.
+// studentAssociations returns the list of 4.8. The state sees only associations with years, and its own student id.
 func studentAssociations(w *World, c *Call) List {
 	f := w.withDefaultDate(c)
 	state := w.districts[c.District].state
@@ -154,7 +163,7 @@ func studentAssociations(w *World, c *Call) List {
 		Count: w.rosterPlaces(c.School) * associationSlots,
 		Keep: func(i int) bool {
 			s, ok := w.studentAssociation(c.School, i/associationSlots, i%associationSlots)
-			return ok && f.passes(&s.validity) && (i%associationSlots == 0 || !state) && w.matchesStudent(&f, &s.student)
+			return ok && f.passes(&s.validity) && (i%associationSlots < yearAssociations || !state) && w.matchesStudent(&f, &s.student)
 		},
 		Record: func(a *Arena, i int) []Member {
 			s, _ := w.studentAssociation(c.School, i/associationSlots, i%associationSlots)
