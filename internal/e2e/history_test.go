@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,6 +115,7 @@ func handmadeVersions() map[string][]version {
 		},
 		"coverage": {
 			covered.of(day1, day2, "changed"), covered.of(day2, never, "", "status", "failed"),
+			covered.of(day1, never, "", "dataset", "test_results"),
 		},
 	}
 }
@@ -354,4 +356,21 @@ func TestSQLOfHistory(t *testing.T) {
 		{"to_administration_start_date_time", "TIMESTAMP WITH TIME ZONE"},
 		{"growth", "INTEGER"},
 	}, d.describe("growth_pairs"))
+}
+
+// TestTimeDocument runs the queries of docs/time.md. Each finds rows.
+func TestTimeDocument(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(repository, "docs", "time.md"))
+	require.NoError(t, err)
+	dest := filepath.ToSlash(t.TempDir())
+	writeHistory(t, dest, handmadeVersions())
+	d := newDuck(t)
+	d.db.SetMaxOpenConns(1)
+	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history"))
+	queries := regexp.MustCompile("(?s)```sql\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(queries), 4)
+	for _, query := range queries {
+		require.NotZero(t, d.one("SELECT count(*) FROM ("+strings.TrimSuffix(query[1], ";\n")+")"), query[1])
+	}
 }
