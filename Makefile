@@ -147,6 +147,13 @@ bench-queries: build .tools/bench-venv .tools/bench/bench ## compare queries on 
 bench-memory: build .tools/bench-venv .tools/bench/bench ## compare peak memory of this build and of BASE; needs Python
 	$(call compare,memory) -huge $(HUGE)
 
+# Number of consecutive snapshots of which bench-history makes a history.
+NIGHTS ?= 30
+
+.PHONY: bench-history
+bench-history: build .tools/bench-venv .tools/bench/bench ## compare the history with other ways to keep one (NIGHTS, RESULTS); needs Python
+	$(call compare,history) -nights $(NIGHTS)
+
 .PHONY: .tools/bench/bench
 .tools/bench/bench:
 	cd $(PEERS) && $(GO) build -o $(CURDIR)/$@ .

@@ -31,13 +31,14 @@ func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stder
 		"peers":   func(args []string) error { return comparePeers(ctx, args, env, stdout, stderr) },
 		"queries": func(args []string) error { return compareQueries(ctx, args, env, stdout, stderr) },
 		"memory":  func(args []string) error { return measureMemory(ctx, args, env, stdout, stderr) },
+		"history": func(args []string) error { return compareHistories(ctx, args, env, stdout, stderr) },
 		"serve":   func(args []string) error { return serve(ctx, args, stdin, stdout) },
 		"naive":   func(args []string) error { return exportNaively(ctx, args) },
 	}
 	if len(args) > 0 && commands[args[0]] != nil {
 		return commands[args[0]](args[1:])
 	}
-	return fmt.Errorf("usage: bench peers|queries|memory [flags], not %q", strings.Join(args, " "))
+	return fmt.Errorf("usage: bench peers|queries|memory|history [flags], not %q", strings.Join(args, " "))
 }
 
 func exportNaively(ctx context.Context, args []string) error {

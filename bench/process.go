@@ -32,12 +32,22 @@ func (c cost) peakMB() float64 {
 // Linux counts the peak of the process that starts another into the other's. So this program stays small: pages are made
 // and served by another process.
 func measure(ctx context.Context, command, env []string, dest string) (cost, error) {
-	if err := os.RemoveAll(dest); err != nil {
+	if err := emptyFolder(dest); err != nil {
 		return cost{}, err
 	}
-	if err := os.MkdirAll(dest, 0o750); err != nil {
-		return cost{}, err
+	c, err := timed(ctx, command, env)
+	if err == nil {
+		c.bytes, err = parquetBytes(dest)
 	}
+	return c, err
+}
+
+func emptyFolder(path string) error {
+	return errors.Join(os.RemoveAll(path), os.MkdirAll(path, 0o750))
+}
+
+// timed runs a command and returns its cost without the bytes that it writes.
+func timed(ctx context.Context, command, env []string) (cost, error) {
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = env
@@ -52,11 +62,10 @@ func measure(ctx context.Context, command, env []string, dest string) (cost, err
 	if !ok {
 		return cost{}, errors.New("no resource usage on this system")
 	}
-	bytes, err := parquetBytes(dest)
 	return cost{
 		cpu:  time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-		wall: wall, peak: usage.Maxrss << 10, bytes: bytes,
-	}, err
+		wall: wall, peak: usage.Maxrss << 10,
+	}, nil
 }
 
 // parquetBytes returns the size of all Parquet files below a folder, except records of a run such as its ledger.
