@@ -22,6 +22,14 @@ import (
 
 var kills = flag.Int("kills", 0, "kills of each command of TestKilledAnywhere on each kind of destination, 0 for few")
 
+// killTest is a command that is killed, and commands that may come next.
+type killTest struct {
+	name   string
+	setUp  func(t *testing.T, store sink.Store)
+	do     command
+	finish []command
+}
+
 type command func(context.Context, sink.Store) error
 
 // TestKilledAnywhere kills a command before each of its store operations, lets another command of the same or another
@@ -29,12 +37,7 @@ type command func(context.Context, sink.Store) error
 // stays unfinished, and the files at the end equal those of undisturbed commands.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name   string
-		setUp  func(t *testing.T, store sink.Store)
-		do     command
-		finish []command
-	}{
+	tests := []killTest{
 		{"run", func(t *testing.T, store sink.Store) {
 			t.Helper()
 			snapshottest.PublishWorld(t, store, snapshottest.EarlierRun, snapshottest.OnDate(snapshottest.EarlierDate), snapshottest.Datasets("schools"))
@@ -51,7 +54,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}, pruneTo(1), []command{pruneTo(1), exportNight, purgeUnknown, pruneTo(100)}},
 	}
-	for _, test := range tests {
+	for _, test := range append(tests, historyKills(t)...) {
 		for _, on := range []string{"disk", "S3"} {
 			t.Run(test.name+" on "+on, func(t *testing.T) {
 				t.Parallel()
@@ -99,12 +102,14 @@ func killAnywhere(t *testing.T, start *killDest, do command, finish []command) {
 		dead.Left.Store(int64(n))
 		require.ErrorIs(t, do(t.Context(), dead), snapshottest.ErrKilled, when)
 		requireSoundPointers(t, d.root, when)
+		requireSoundHistory(t, d.store, when)
 
 		require.NoError(t, finish[finisher](t.Context(), d.store), when)
 		requireSoundPointers(t, d.root, when)
 		changing, err := snapshot.At(d.store).Changes(t.Context(), func(*snapshot.Change) bool { return true })
 		require.NoError(t, err, when)
 		require.Empty(t, changing, when)
+		requireSoundHistory(t, d.store, when)
 
 		require.NoError(t, do(t.Context(), d.store), when)
 		got := d.files(t)
