@@ -1,0 +1,186 @@
+package history_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+)
+
+// nightOf returns a night of one school with the norms of one result, and results without a bid.
+func nightOf(i int, norms []string, nameless int) *night {
+	n := &night{
+		date: dateOf(i), run: "run-" + dateOf(i), datasets: []string{"districts", "schools", "students", "test_results"},
+		schools: []string{"s"}, world: map[string][]record{
+			"test_results": {{"requested_school_bid": "s", "test_result_bid": "r", "rit": "200"}},
+		},
+	}
+	for range nameless {
+		n.world["test_results"] = append(n.world["test_results"], record{"requested_school_bid": "s", "rit": "1"})
+	}
+	for ordinal, percentile := range norms {
+		n.world["test_result_norms"] = append(n.world["test_result_norms"], record{
+			"requested_school_bid": "s", "test_result_bid": "r", "ordinal": string(rune('0' + ordinal)), "percentile": percentile,
+		})
+	}
+	return n
+}
+
+// TestLastBegunEndsFirst adds equal rows and removes one again, whatever their place in the list.
+func TestLastBegunEndsFirst(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	for i, n := range []*night{
+		nightOf(0, []string{"1", "50"}, 1), nightOf(1, []string{"50", "50", "1"}, 2), nightOf(2, []string{"50", "1"}, 1),
+	} {
+		require.NoError(t, n.publish(t.Context(), store))
+		_, err := update(t.Context(), t, store, false)
+		require.NoError(t, err, i)
+	}
+	versions, _ := readHistory(t, store)
+	var ended []string
+	for _, v := range versions {
+		if v.table == "test_result_norms" || v.table == "test_results" {
+			require.True(t, v.validTo != snapshot.Open || v.validFrom == dateOf(0), "%+v", v)
+			if v.validTo != snapshot.Open {
+				ended = append(ended, v.table+" "+v.validFrom+" "+v.validTo+" "+v.because)
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"test_result_norms " + dateOf(1) + " " + dateOf(2) + " changed", "test_results " + dateOf(1) + " " + dateOf(2) + " unexplained",
+	}, ended)
+}
+
+// TestUnchangedPartsStay folds a night in which one school changes.
+func TestUnchangedPartsStay(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	all := schoolNames()
+	world := make(map[string][]record)
+	for _, school := range all {
+		world["students"] = append(world["students"], record{"requested_school_bid": school, "student_bid": "of " + school})
+	}
+	open := make([][]string, 2)
+	for i := range open {
+		n := &night{date: dateOf(i), run: dateOf(i), datasets: []string{"districts", "schools", "students"}, schools: all, world: world}
+		require.NoError(t, n.publish(t.Context(), store))
+		_, err := update(t.Context(), t, store, false)
+		require.NoError(t, err)
+		_, manifest := readHistory(t, store)
+		for _, file := range manifest.OpenFiles("students") {
+			open[i] = append(open[i], file.Path)
+		}
+		world["students"][0]["last_name"] = "changed"
+	}
+	require.Greater(t, len(open[0]), 1)
+	require.NotEqual(t, open[0][0], open[1][0])
+	require.Equal(t, open[0][1:], open[1][1:])
+}
+
+// TestTwoFoldsAtOnce folds on a store without locks, as S3 is, from two processes at once.
+func TestTwoFoldsAtOnce(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	for i := range 3 {
+		require.NoError(t, nightOf(i, []string{"1"}, i).publish(t.Context(), store))
+	}
+	var wait sync.WaitGroup
+	errs := make([]error, 2)
+	for i := range errs {
+		wait.Go(func() { _, errs[i] = update(t.Context(), t, snapshottest.Lockless{Store: store}, false) })
+	}
+	wait.Wait()
+	// One may give up, and then the same command finds nothing to do.
+	require.True(t, errs[0] == nil || errs[1] == nil, "%v", errs)
+	_, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+	versions, manifest := readHistory(t, store)
+	require.Len(t, manifest.Snapshots, 3)
+	require.NotEmpty(t, versions)
+	unnamed, err := snapshot.At(store).UnnamedHistory(t.Context(), manifest)
+	require.NoError(t, err)
+	require.Empty(t, unnamed)
+}
+
+// TestDamagedHistory names what is damaged and what to do.
+func TestDamagedHistory(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	require.NoError(t, nightOf(0, []string{"1"}, 0).publish(t.Context(), store))
+	_, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+	require.NoError(t, nightOf(1, []string{"2"}, 0).publish(t.Context(), store))
+	for _, path := range []string{snapshot.HistoryPointerPath, manifestPath(t, store)} {
+		before, _, err := store.Read(t.Context(), path)
+		require.NoError(t, err)
+		require.NoError(t, store.Write(t.Context(), path, []byte("{"), sink.Condition{}))
+		_, err = update(t.Context(), t, store, false)
+		damaged := new(history.DamagedError)
+		require.ErrorAs(t, err, &damaged, path)
+		require.ErrorContains(t, err, "history --rebuild")
+		require.NoError(t, store.Write(t.Context(), path, before, sink.Condition{}))
+	}
+	require.NoError(t, store.Write(t.Context(), snapshot.HistoryPointerPath, []byte("{"), sink.Condition{}))
+	report, err := update(t.Context(), t, store, true)
+	require.NoError(t, err)
+	require.Equal(t, dateOf(1), report.Through)
+	readHistory(t, store)
+}
+
+func manifestPath(t *testing.T, store sink.Store) string {
+	t.Helper()
+	h, err := snapshot.At(store).ReadHistory(t.Context())
+	require.NoError(t, err)
+	return h.Pointer.Manifest
+}
+
+// TestChangedSnapshotIsFoldedAgain does not publish a fold of a snapshot that a purge has rewritten since.
+func TestChangedSnapshotIsFoldedAgain(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	require.NoError(t, nightOf(0, []string{"1"}, 0).publish(t.Context(), store))
+	pointer := snapshot.PointerPath(snapshot.Full, dateOf(0))
+	changed := &meddler{Store: store, act: func(ctx context.Context) error {
+		data, _, err := store.Read(ctx, pointer)
+		if err != nil {
+			return err
+		}
+		return store.Write(ctx, pointer, []byte(strings.Replace(string(data), `"manifest_sha256": "`, `"manifest_sha256": "0`, 1)), sink.Condition{})
+	}}
+	_, err := update(t.Context(), t, changed, false)
+	require.NoError(t, err)
+	current, err := snapshot.At(store).ReadHistory(t.Context())
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(current.Manifest.Snapshots[0].ManifestSHA256, "0"), "the snapshot was folded once more")
+	staged, err := store.Staged(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(staged)), func(owner string) bool { return strings.HasPrefix(owner, "run") }))
+}
+
+// meddler is a Store on which another process acts once the first file of a history is staged.
+type meddler struct {
+	sink.Store
+
+	act  func(context.Context) error
+	once sync.Once
+}
+
+// Draft starts a file.
+func (m *meddler) Draft(ctx context.Context, owner, path string) (sink.Draft, error) {
+	var err error
+	m.once.Do(func() { err = m.act(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return m.Store.Draft(ctx, owner, path)
+}
