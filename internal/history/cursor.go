@@ -21,23 +21,22 @@ type cursor struct {
 	batch *rows.Batch
 	at    int // the first unread row, in the batch's order
 	ended bool
-	// own are two batches in turn, so that unread rows can be moved from one to the other.
-	own [2]*rows.Batch
+	loads int // how often the batch was replaced
+	// own is the batch that is read into, and unread keeps the unread rows meanwhile.
+	own, unread *rows.Batch
 }
 
 func newCursor(table *schemas.Table, next source) *cursor {
-	c := &cursor{unit: unitColumn(table)}
-	for i := range c.own {
-		c.own[i] = rows.New(table)
-	}
+	c := &cursor{unit: unitColumn(table), own: rows.New(table), unread: rows.New(table)}
 	c.restart(next)
 	return c
 }
 
 // restart makes the cursor read other rows, and keeps its memory.
 func (c *cursor) restart(next source) {
-	c.next, c.at, c.ended, c.batch = next, 0, false, c.own[0]
+	c.next, c.at, c.ended, c.batch = next, 0, false, c.own
 	c.batch.Reset()
+	c.loads++
 }
 
 // unitColumn returns the position of the column that names a row's unit, or -1.
@@ -50,13 +49,17 @@ func unitColumn(table *schemas.Table) int {
 
 // more makes more rows available behind the unread ones. At the end it sets ended.
 func (c *cursor) more() error {
-	joined := c.own[0]
-	if joined == c.batch {
-		joined = c.own[1]
+	c.unread.Reset()
+	if c.at < c.batch.Len() {
+		c.unread.AppendRows(c.batch, c.at, c.batch.Len())
 	}
+	joined, unread := c.own, c.unread.N
 	joined.Reset()
-	joined.AppendRows(c.batch, c.at, c.batch.Len())
-	unread := joined.N
+	if unread > 0 {
+		joined.AppendRows(c.unread, 0, unread)
+	}
+	c.batch, c.at = joined, 0
+	c.loads++
 	batch, err := c.next(joined)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -66,7 +69,7 @@ func (c *cursor) more() error {
 	case unread > 0 && batch != joined:
 		return errors.New("the source lost unread rows")
 	default:
-		c.batch, c.at = batch, 0
+		c.batch = batch
 	}
 	return nil
 }

@@ -84,6 +84,14 @@ func countValues(b *rows.Batch, column, i, n int) int64 {
 		return int64(bytes.Count(v.Present[i:i+n], []byte{1}))
 	}
 	var count int64
+	if b.Order == nil && v.Coded {
+		for k, code := range v.Code[i : i+n] {
+			if v.Present[i+k] != 0 && len(v.Entry(int(code))) > 0 {
+				count++
+			}
+		}
+		return count
+	}
 	for k := i; k < i+n; k++ {
 		if hasValue(v, b.Row(k)) {
 			count++

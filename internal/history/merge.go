@@ -25,7 +25,7 @@ type merger struct {
 	table *schemas.Table
 	// group are the columns whose values a group of rows shares: the key without the unit and the ordinal.
 	group []int
-	// values are the columns that are compared: all but the ordinal and those that one side lacks.
+	// values are the columns that are compared: all but the unit, the ordinal and those that one side lacks.
 	values []int
 	// lacking are the columns that one side lacks. Where the other side has a value in one of them, _extra is not
 	// compared, because the older side may hold that value there.
@@ -38,6 +38,15 @@ type merger struct {
 	began int
 	// groupDone, unless nil, is called when all rows of one or more groups of both sides have been visited.
 	groupDone func() error
+	// matcher has seen the batches that the cursors have loaded.
+	matcher rows.Matcher
+	seen    [2]loaded
+}
+
+// loaded is what a cursor has loaded.
+type loaded struct {
+	by    *cursor
+	times int
 }
 
 // newMerger returns a merger of a table. One of the sides may lack some columns, which are null there.
@@ -51,7 +60,7 @@ func newMerger(table *schemas.Table, lacking []int, visit visitor) *merger {
 		}
 	}
 	for column := range table.Columns {
-		if column != ordinal && !slices.Contains(lacking, column) && (len(lacking) == 0 || column != m.extra) {
+		if column != ordinal && column != unit && !slices.Contains(lacking, column) && (len(lacking) == 0 || column != m.extra) {
 			m.values = append(m.values, column)
 		}
 	}
@@ -231,13 +240,17 @@ func (m *merger) compare(columns []int, a *rows.Batch, i int, b *rows.Batch, j i
 // rows are equal, so that few rows are compared again after one that differs.
 const (
 	minBlock = 8
-	maxBlock = 512
+	maxBlock = 4096
 )
 
 // equalGroups returns how many of the next rows are equal on both sides and form whole groups.
 func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 	if len(m.lacking) > 0 {
 		return 0
+	}
+	if now := [2]loaded{{from, from.loads}, {to, to.loads}}; now != m.seen {
+		m.matcher.Reset()
+		m.seen = now
 	}
 	endFrom, wholeFrom := from.end(name)
 	endTo, wholeTo := to.end(name)
@@ -248,7 +261,7 @@ func (m *merger) equalGroups(from, to *cursor, name []byte) int {
 			m.block = minBlock
 			return 0
 		}
-		n = rows.EqualPrefix(from.batch, to.batch, column, from.at, to.at, n)
+		n = m.matcher.EqualPrefix(from.batch, to.batch, column, from.at, to.at, n)
 	}
 	m.block = minBlock
 	if n == all {

@@ -167,7 +167,9 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 		wanted = snapshot.SelectColumns(r.table, held...)
 		r.narrow = rows.New(wanted)
 	}
-	r.file, err = parquetfile.NewReader(r.object, file.Bytes, wanted)
+	if r.file, err = parquetfile.NewReader(r.object, file.Bytes, wanted); err == nil && len(r.lacking) == 0 {
+		r.file.CodeTexts()
+	}
 	return err
 }
 

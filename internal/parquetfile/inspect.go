@@ -36,7 +36,7 @@ func Inspect(r io.ReaderAt, size int64) (Info, error) {
 }
 
 // readBuffer is the size of a read of one column; on S3 each is a request.
-const readBuffer = 256 << 10
+const readBuffer = 64 << 10
 
 // open opens a file that Inspect accepts.
 func open(r io.ReaderAt, size int64) (_ *parquet.File, err error) {

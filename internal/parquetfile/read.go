@@ -25,6 +25,7 @@ type Reader struct {
 	left    int64 // unread rows of the open row group
 	pages   []parquet.Pages
 	err     error
+	texts   []textDictionary // by column, if texts are coded
 }
 
 // NewReader opens a file of that size to read the table's columns, found by their names. They may be some of the file's
@@ -60,6 +61,10 @@ func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.
 	return t
 }
 
+// CodeTexts makes Read append texts of pages with a dictionary as codes (rows.Vector). Such texts are valid until the next
+// Read.
+func (r *Reader) CodeTexts() { r.texts = make([]textDictionary, len(r.columns)) }
+
 // Read appends the rows of the next page, at least one, to a batch of the table. It returns io.EOF after the last page.
 // After any other error the batch must be reset.
 func (r *Reader) Read(batch *rows.Batch) error {
@@ -85,7 +90,7 @@ func (r *Reader) read(batch *rows.Batch) (err error) {
 	}
 	rowCount := 0
 	for i, pages := range r.pages {
-		n, err := r.readPage(&batch.Cols[i], pages)
+		n, err := r.readPage(&batch.Cols[i], pages, i)
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
@@ -125,12 +130,15 @@ func (r *Reader) nextGroup() error {
 }
 
 // readPage appends the values of a column's next page and returns their number.
-func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages) (int, error) {
+func (r *Reader) readPage(v *rows.Vector, pages parquet.Pages, column int) (int, error) {
 	page, err := pages.ReadPage()
 	if err != nil {
 		return 0, err
 	}
 	defer parquet.Release(page)
+	if r.texts != nil && v.IsText() {
+		return r.texts[column].appendPage(v, page)
+	}
 	return appendPage(v, page)
 }
 

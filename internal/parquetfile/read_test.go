@@ -23,6 +23,13 @@ func readAll(t *testing.T, table *schemas.Table, file []byte) (*rows.Batch, int)
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
 	require.NoError(t, err)
+	return readOn(t, r)
+}
+
+// readOn returns the rows that a Reader reads, and the number of times it was asked.
+func readOn(t *testing.T, r *Reader) (*rows.Batch, int) {
+	t.Helper()
+	table := r.table
 	batch := rows.New(table)
 	for n := 0; ; n++ {
 		err := r.Read(batch)
@@ -57,6 +64,17 @@ func TestReaderRoundTrip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, file, again.Bytes(), "%d rows", n)
 		requireRows(t, want, read(t, table, again.Bytes()))
+
+		r, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
+		require.NoError(t, err)
+		r.CodeTexts()
+		coded, _ := readOn(t, r)
+		again.Reset()
+		w.Reset(&again, table)
+		require.NoError(t, w.Append(coded))
+		_, err = w.Close()
+		require.NoError(t, err)
+		require.Equal(t, file, again.Bytes(), "%d rows with coded texts", n)
 	}
 }
 

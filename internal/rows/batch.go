@@ -91,7 +91,7 @@ func (b *Batch) TextBytes() int {
 func (b *Batch) AppendRows(src *Batch, i, j int) {
 	if src.Order == nil {
 		for c := range src.Cols {
-			b.Cols[c].appendRange(&src.Cols[c], i, j)
+			b.Cols[c].AppendRange(&src.Cols[c], i, j)
 		}
 	} else {
 		for c := range src.Cols {
@@ -117,7 +117,8 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-func (v *Vector) appendRange(src *Vector, i, j int) {
+// AppendRange appends the rows i to j, exclusive, of src, a vector of the same column.
+func (v *Vector) AppendRange(src *Vector, i, j int) {
 	if !v.Required {
 		v.Present = append(v.Present, src.Present[i:j]...)
 	}

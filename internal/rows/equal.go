@@ -2,44 +2,176 @@ package rows
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"example.org/growthexport/schemas"
 )
 
+// Matcher compares rows of two batches of a table. It remembers what it has seen of their columns. The zero value is ready
+// to use.
+type Matcher struct {
+	columns []columnMatch
+}
+
+// columnMatch is what a Matcher knows of a column.
+type columnMatch struct {
+	// nulls says which rows of the second batch are null.
+	nulls nulls
+	// same is, by the codes of the second batch, the code of the first with the same text plus one, or 0.
+	same []int32
+}
+
+type nulls uint8
+
+const (
+	unknownNulls nulls = iota
+	noNulls
+	someNulls
+	onlyNulls
+)
+
+// Reset forgets the columns. It is called whenever one of the batches changes.
+func (m *Matcher) Reset() {
+	for i := range m.columns {
+		m.columns[i].nulls, m.columns[i].same = unknownNulls, m.columns[i].same[:0]
+	}
+}
+
 // EqualPrefix returns how many of n rows, from row i of a and row j of b on, are equal in a column of both, as Compare
 // compares them.
-func EqualPrefix(a, b *Batch, column, i, j, n int) int {
-	v, w := &a.Cols[column], &b.Cols[column]
-	if a.Order == nil && b.Order == nil && v.equalRange(i, w, j, n) {
-		return n
+func (m *Matcher) EqualPrefix(a, b *Batch, column, i, j, n int) int {
+	if m.columns == nil {
+		m.columns = make([]columnMatch, len(a.Cols))
 	}
-	for k := range n {
-		if Compare(v, a.Row(i+k), w, b.Row(j+k)) != 0 {
+	v, w := &a.Cols[column], &b.Cols[column]
+	for k := 0; k < n; k++ {
+		k += m.columns[column].equalSlots(v, a.Order, i+k, w, b.Order, j+k, n-k)
+		// Slots are also different if they differ in what a null holds.
+		if k == n || Compare(v, a.Row(i+k), w, b.Row(j+k)) != 0 {
 			return k
 		}
 	}
 	return n
 }
 
-// equalRange reports whether n rows are equal. It compares memory, so rows that differ only in what a null holds or in
-// the sign of a zero, and coded texts, may be called different.
-func (v *Vector) equalRange(i int, w *Vector, j, n int) bool {
-	if !v.Required && !bytes.Equal(v.Present[i:i+n], w.Present[j:j+n]) {
-		return false
+// equalSlots returns how many of n slots hold the same.
+func (m *columnMatch) equalSlots(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
+	if !v.Required {
+		if n = m.equalNulls(v, of, i, w, by, j, n); m.nulls == onlyNulls {
+			return n
+		}
 	}
 	switch v.Type {
 	case schemas.Int32, schemas.Date:
-		return slices.Equal(v.I32[i:i+n], w.I32[j:j+n])
+		return equalPrefix(v.I32, of, i, w.I32, by, j, n)
 	case schemas.Int64, schemas.Timestamp:
-		return slices.Equal(v.I64[i:i+n], w.I64[j:j+n])
+		return equalPrefix(v.I64, of, i, w.I64, by, j, n)
 	case schemas.Boolean:
-		return bytes.Equal(v.Bool[i:i+n], w.Bool[j:j+n])
-	case schemas.String, schemas.JSON:
-		return !v.Coded && !w.Coded && v.equalTexts(i, w, j, n)
+		return equalPrefix(v.Bool, of, i, w.Bool, by, j, n)
 	case schemas.Double:
+		for k := range n {
+			if math.Float64bits(v.F64[slot(of, i+k)]) != math.Float64bits(w.F64[slot(by, j+k)]) {
+				return k
+			}
+		}
+		return n
+	case schemas.String, schemas.JSON:
 	}
-	return false // NaN is not equal to itself, but its bits are
+	switch {
+	case v.Coded && w.Coded:
+		return m.equalCodes(v, of, i, w, by, j, n)
+	case !v.Coded && !w.Coded && of == nil && by == nil && v.equalTexts(i, w, j, n):
+		return n
+	}
+	for k := range n {
+		if string(v.Text(slot(of, i+k))) != string(w.Text(slot(by, j+k))) {
+			return k
+		}
+	}
+	return n
+}
+
+// equalCodes returns how many of n rows of coded columns have the same text.
+func (m *columnMatch) equalCodes(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
+	if len(m.same) != len(w.End) {
+		m.same = slices.Grow(m.same[:0], len(w.End))[:len(w.End)]
+		clear(m.same)
+	}
+	same := m.same
+	for k := range n {
+		x, y := v.Code[slot(of, i+k)], w.Code[slot(by, j+k)]
+		if same[y] == x+1 {
+			continue
+		}
+		if string(v.Entry(int(x))) != string(w.Entry(int(y))) {
+			return k
+		}
+		same[y] = x + 1
+	}
+	return n
+}
+
+// equalNulls returns how many of n rows are null in both or in neither.
+func (m *columnMatch) equalNulls(v *Vector, of []int32, i int, w *Vector, by []int32, j, n int) int {
+	if m.nulls == unknownNulls {
+		m.nulls = someNulls
+		switch {
+		case bytes.IndexByte(w.Present, 0) < 0:
+			m.nulls = noNulls
+		case bytes.IndexByte(w.Present, 1) < 0:
+			m.nulls = onlyNulls
+		}
+	}
+	if of != nil || m.nulls == someNulls {
+		return equalPrefix(v.Present, of, i, w.Present, by, j, n)
+	}
+	other := byte(0)
+	if m.nulls == onlyNulls {
+		other = 1
+	}
+	if k := bytes.IndexByte(v.Present[i:i+n], other); k >= 0 {
+		return k
+	}
+	return n
+}
+
+// slot returns the slot of the i-th row.
+func slot(order []int32, i int) int {
+	if order == nil {
+		return i
+	}
+	return int(order[i])
+}
+
+// equalPrefix returns how many of n values are equal.
+func equalPrefix[T comparable](a []T, of []int32, i int, b []T, by []int32, j, n int) int {
+	switch {
+	case of == nil && by == nil:
+		a, b = a[i:i+n], b[j:j+n]
+		if slices.Equal(a, b) {
+			return n
+		}
+		for k := range a {
+			if a[k] != b[k] {
+				return k
+			}
+		}
+	case of == nil:
+		a = a[i : i+n]
+		for k, at := range by[j : j+n] {
+			if a[k] != b[at] {
+				return k
+			}
+		}
+	default:
+		for k := range n {
+			if a[of[i+k]] != b[slot(by, j+k)] {
+				return k
+			}
+		}
+	}
+	return n
 }
 
 // equalTexts reports whether n texts of vectors that are not coded are equal.

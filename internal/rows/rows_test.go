@@ -261,3 +261,81 @@ func BenchmarkAppendRows(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n/10, "ns/text")
 }
+
+// TestMatcher compares random rows, one by one and in runs, in every form that a column can have.
+func TestMatcher(t *testing.T) {
+	t.Parallel()
+	table := &schemas.Table{Name: "t", Columns: []schemas.Column{
+		{Name: "text", Type: schemas.String},
+		{Name: "must", Type: schemas.String, Required: true},
+		{Name: "n", Type: schemas.Int32},
+		{Name: "long", Type: schemas.Int64},
+		{Name: "real", Type: schemas.Double},
+		{Name: "yes", Type: schemas.Boolean},
+		{Name: "null", Type: schemas.Int32},
+		{Name: "full", Type: schemas.Int64},
+	}}
+	random := rand.New(rand.NewPCG(1, 2))
+	reals := []float64{0, math.Copysign(0, -1), math.NaN(), 1.5}
+	fill := func(n int) *rows.Batch {
+		b := rows.New(table)
+		for range n {
+			for i := range b.Cols {
+				v := &b.Cols[i]
+				value := min(random.IntN(12), 3) // mostly 3
+				switch {
+				case i == 6, i != 7 && !v.Required && random.IntN(20) == 0:
+					v.AppendNull()
+				case v.IsText():
+					v.AppendString([]string{"", "a", "ab", "abc"}[value])
+				case v.Type == schemas.Int32:
+					v.AppendInt32(int32(value))
+				case v.Type == schemas.Int64:
+					v.AppendInt64(int64(value))
+				case v.Type == schemas.Double:
+					v.AppendDouble(reals[value])
+				default:
+					v.AppendBool(value == 3)
+				}
+			}
+			b.N++
+		}
+		return b
+	}
+	forms := map[string]func(*rows.Batch){
+		"plain": func(*rows.Batch) {},
+		"ordered": func(b *rows.Batch) {
+			for _, r := range random.Perm(b.N) {
+				b.Order = append(b.Order, int32(r))
+			}
+		},
+		"coded": func(b *rows.Batch) {
+			for i := range b.Cols {
+				if v := &b.Cols[i]; v.IsText() {
+					coded := rows.Vector{Type: v.Type, Required: v.Required, Coded: true, Present: v.Present, Data: []byte("abcaba"), End: []uint32{3, 5, 6, 6}}
+					for row := range b.N {
+						coded.Code = append(coded.Code, int32(3-len(v.Text(row))))
+					}
+					*v = coded
+				}
+			}
+		},
+	}
+	var m rows.Matcher
+	for left, formLeft := range forms {
+		for right, formRight := range forms {
+			a, b := fill(300), fill(300)
+			formLeft(a)
+			formRight(b)
+			m.Reset()
+			for range 300 {
+				column, i, j := random.IntN(len(a.Cols)), random.IntN(300), random.IntN(300)
+				n, want := min(300-i, 300-j), 0
+				for want < n && rows.Compare(&a.Cols[column], a.Row(i+want), &b.Cols[column], b.Row(j+want)) == 0 {
+					want++
+				}
+				require.Equal(t, want, m.EqualPrefix(a, b, column, i, j, n), "%s, %s, column %s", left, right, table.Columns[column].Name)
+			}
+		}
+	}
+}

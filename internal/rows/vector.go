@@ -144,7 +144,7 @@ func (v *Vector) AppendBool(x bool) {
 
 // AppendRow appends row i of src, a vector of the same column.
 func (v *Vector) AppendRow(src *Vector, i int) {
-	v.appendRange(src, i, i+1)
+	v.AppendRange(src, i, i+1)
 }
 
 // Compare compares row i of a with row j of b, vectors of the same column, in the sort order of files: nulls first,
