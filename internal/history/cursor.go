@@ -22,7 +22,7 @@ type cursor struct {
 	at    int // the first unread row, in the batch's order
 	ended bool
 	loads int // how often the batch was replaced
-	// own is the batch that is read into, and unread keeps the unread rows meanwhile.
+	// own is the batch that is read into, and unread keeps the unread rows until they are in it again.
 	own, unread *rows.Batch
 }
 

@@ -22,6 +22,7 @@ import (
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -285,24 +286,31 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 	n.requireEqualsDiff(published)
 	require.Equal(t, whole.Comparison, published.Comparison)
 
-	// Each attempt is interrupted when it has staged something more.
-	resumed := settings
-	resumed.RunID, resumed.Concurrency = "resumed", 1
-	var summary *pipeline.Summary
-	for attempts := 0; summary == nil || summary.Outcome != pipeline.Published; attempts++ {
-		require.Less(t, attempts, 100)
-		ctx, cancel := context.WithCancel(t.Context())
-		deps := n.deps()
-		deps.Tracer = &interrupter{cancel: cancel, after: 2}
-		summary, err = pipeline.Run(ctx, deps, resumed)
-		cancel()
-		if err != nil {
-			require.ErrorIs(t, err, context.Canceled)
+	// Each attempt is interrupted when it has staged something more, on a store that reads staged files back and on one that
+	// does not.
+	for run, wrap := range map[string]func(sink.Store) sink.Store{
+		"resumed": func(store sink.Store) sink.Store { return store },
+		"blind":   func(store sink.Store) sink.Store { return struct{ sink.Store }{store} },
+	} {
+		resumed := settings
+		resumed.RunID, resumed.Concurrency = run, 1
+		var summary *pipeline.Summary
+		for attempts := 0; summary == nil || summary.Outcome != pipeline.Published; attempts++ {
+			require.Less(t, attempts, 100)
+			ctx, cancel := context.WithCancel(t.Context())
+			deps := n.deps()
+			deps.Catalog = snapshot.At(wrap(deps.Catalog.Store))
+			deps.Tracer = &interrupter{cancel: cancel, after: 4}
+			summary, err = pipeline.Run(ctx, deps, resumed)
+			cancel()
+			if err != nil {
+				require.ErrorIs(t, err, context.Canceled)
+			}
 		}
+		n.requireEqualsDiff(summary)
+		require.Positive(t, summary.UnitsResumed)
+		require.Equal(t, whole.Comparison, summary.Comparison, run)
 	}
-	n.requireEqualsDiff(summary)
-	require.Positive(t, summary.UnitsResumed)
-	require.Equal(t, whole.Comparison, summary.Comparison)
 }
 
 // interrupter cancels a run after it has staged some tasks.
@@ -406,7 +414,7 @@ func TestLimitsOnChanges(t *testing.T) {
 		require.Regexp(t, `: [0-9]+ of [0-9]+$`, summary.Held[0], test.name)
 		require.NotNil(t, summary.Comparison, test.name)
 
-		// publish has the plan's limits, unless it is told otherwise.
+		// publish has the plan's limits, unless it gets others.
 		publish := pipeline.PublishSettings{RunID: settings.RunID}
 		summary, err := pipeline.Publish(t.Context(), n.deps(), publish)
 		require.NoError(t, err)
