@@ -38,13 +38,15 @@ func NewWorld(options Options) *World {
 		quirks: options.Quirks,
 		breaks: options.Break,
 	}
-	w.listSchools()
+	w.total = w.listed + (w.listed-w.steady)/12
+	counts := w.sizes(sizes, options.Results)
+	w.listSchools(counts)
 	w.addDistricts(options.Districts)
 	for i := range w.districts {
 		w.districts[i].shift = Day(Hash(w.seed, int(sessionEntity), i) % 7)
 		w.districts[i].year = w.yearOf(i, w.today)
 	}
-	w.addSchools(sizes, options.Results, options.Districts)
+	w.addSchools(counts, options.Districts)
 	return w
 }
 
@@ -65,14 +67,15 @@ func (w *World) addDistricts(ordinary int) {
 }
 
 // addSchools adds the schools of 4.1, and for each district a school without an agreement, which only 4.3 lists.
-func (w *World) addSchools(sizes []int, total, ordinary int) {
-	counts := w.sizes(sizes, total)
+func (w *World) addSchools(counts []int, ordinary int) {
 	for i := range w.total + ordinary {
 		home, results := i-w.total, 0
 		if i < w.total {
 			home, results = w.home(i, ordinary), counts[i]
 		}
-		w.schools = append(w.schools, w.newSchool(i, home, results))
+		s := w.newSchool(i, home, results)
+		s.denied = i < w.total && w.isDenied(i, counts)
+		w.schools = append(w.schools, s)
 		if i >= w.listed && i < w.total {
 			continue // it opens on another day
 		}
@@ -143,7 +146,6 @@ func (w *World) newSchool(i, home, results int) school {
 		results:   results,
 		steady:    i < w.steady,
 		educators: 1,
-		denied:    w.isDenied(i),
 	}
 	if s.steady {
 		// Students of all grades, and those who have just come, have a result in every subject.

@@ -13,33 +13,40 @@ const quarterDays = 91
 
 // listSchools decides how many schools 4.1 lists on the world's day. Of more than a few schools, the last one is listed
 // since the winter before; further ones are listed from December 2026 on.
-func (w *World) listSchools() {
-	others := w.listed - w.steady
-	w.total = w.listed + others/12
-	if others < 6 {
+func (w *World) listSchools(counts []int) {
+	if w.listed-w.steady < 6 {
 		return
 	}
 	w.listed--
-	for i := 0; w.listed < w.total && w.hasOpened(i); i++ {
+	for i := 0; w.listed < w.total && w.hasOpened(i, counts); i++ {
 		w.listed++
 	}
 }
 
 // hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's day.
 // Every third leaves the list for 30 days, and with it those that came later.
-func (w *World) hasOpened(i int) bool {
+func (w *World) hasOpened(i int, counts []int) bool {
 	came := firstOf(time.December, 2025) + Day(Hash(w.seed, int(SchoolEntity), i, 2)%60)
 	if i > 0 {
 		came += Day(305 + 60*i)
 	}
 	left := came + 70
-	return came <= w.today && (i%3 > 0 || w.today < left || w.today >= left+30)
+	return came <= w.today && (i%3 > 0 || isLarge(w.listed, counts) || w.today < left || w.today >= left+30)
+}
+
+// isLarge reports whether a school has so many results that without it a snapshot would shrink noticeably.
+func isLarge(school int, counts []int) bool {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	return counts[school]*8 > sum
 }
 
 // isDenied reports whether the data sharing agreement with a school has ended on the world's day: the service still
 // lists the school, but denies access to it. Agreements end for 10 to 40 days.
-func (w *World) isDenied(school int) bool {
-	if school < w.steady || school >= w.total {
+func (w *World) isDenied(school int, counts []int) bool {
+	if school < w.steady || isLarge(school, counts) {
 		return false
 	}
 	const fall2026 = 1000
