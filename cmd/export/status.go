@@ -56,12 +56,22 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return fmt.Errorf("list the runs at %s: %w", store, err)
 	}
+	history, err := snapshot.ReadIfSound[snapshot.HistoryPointer](ctx, store, snapshot.HistoryPointerPath)
+	if err != nil {
+		return err
+	}
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
 		Cleaned     []string            `json:"cleaned,omitempty"`
-	}{store.String(), notNil(runs), cleaned}
-	return writeOutput(a.stdout, o.output, value, statusText(store.String(), runs, cleaned, a.now()))
+
+		History *snapshot.HistoryPointer `json:"history,omitempty"`
+	}{store.String(), notNil(runs), cleaned, history}
+	text := statusText(store.String(), runs, cleaned, a.now())
+	if history != nil {
+		text += fmt.Sprintf("history through %s\n", history.Through)
+	}
+	return writeOutput(a.stdout, o.output, value, text)
 }
 
 func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time) string {
