@@ -70,6 +70,13 @@ test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .to
 	.tools/readers-venv/bin/python -B examples/readers/test_readers.py $(BIN)
 	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
+# Number of nights that the readers of Delta Lake tables are tested with.
+NIGHTS ?= 8
+
+.PHONY: test-delta-lake
+test-delta-lake: build $(VERSITYGW) .tools/delta-lake-venv .tools/delta-lake-jars ## read Delta Lake tables with DuckDB, delta-rs, polars and Spark (NIGHTS); needs Python, Java and Maven
+	NIGHTS=$(NIGHTS) .tools/delta-lake-venv/bin/python -B examples/delta-lake/test_delta_lake.py $(BIN) .tools/delta-lake-jars $(VERSITYGW)
+
 .PHONY: test-airflow
 test-airflow: build .tools/airflow-venv ## test the Airflow example on a real Airflow; needs Python
 	.tools/airflow-venv/bin/python -B examples/airflow/test_airflow.py $(BIN)
@@ -195,3 +202,13 @@ venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-ve
 
 .tools/%-venv: examples/%/requirements.txt
 	$(venv)
+
+# What Spark needs to read Delta Lake tables, of the version in the requirements.
+maven-copy = mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy -DoutputDirectory=$(CURDIR)/$@ \
+	-Dartifact=$(1):$(shell sed -n 's/^delta-spark==//p' examples/delta-lake/requirements.txt)
+
+.tools/delta-lake-jars: examples/delta-lake/requirements.txt
+	mkdir -p $@
+	$(call maven-copy,io.delta:delta-spark_2.13)
+	$(call maven-copy,io.delta:delta-storage)
+	touch $@

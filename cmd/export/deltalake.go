@@ -184,7 +184,7 @@ func verifiedDeltaLake(r *deltalake.VerifyReport) string {
 	return b.String()
 }
 
-// describeLake describes the Delta Lake tables for SQL: all of them, or those of the selected run.
+// describeLake describes the Delta Lake tables for SQL: all, or the tables of the selected run.
 func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*render.Lake, error) {
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
 	if err != nil {

@@ -65,7 +65,7 @@ class TestReaders(unittest.TestCase):
         dest, tables = self.export("--partition-by", "district")
         for name, table in tables.items():
             with self.subTest(table=name):
-                pattern = str(dest / name / "**" / "*.parquet")
+                pattern = str(dest / name / "snapshot_date=*" / "**" / "*.parquet")
                 frame = polars.scan_parquet(
                     pattern,
                     hive_partitioning=True,

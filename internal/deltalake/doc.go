@@ -18,7 +18,7 @@
 // Table properties ask other writers to do the same.
 //
 // A commit without this program's transaction identifier was written by another one. Reconcile undoes what it did to
-// the live files, and [Verify] names it. There are no checkpoints: opening a log of 1,000 commits is fast enough
-// (docs/BENCHMARKS.md). Checkpoints of other writers are ignored, because the commits say everything. If another
-// program has removed commits, the log has to be written again.
+// the live files, and [Verify] names it. It writes no checkpoints, and ignores those that other
+// writers made, because the commits say everything. If another program has removed commits, the log has to be written
+// again.
 package deltalake

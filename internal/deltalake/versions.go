@@ -43,7 +43,7 @@ func Tables(ctx context.Context, catalog snapshot.Catalog) ([]Table, error) {
 	return logs, err
 }
 
-// Versions returns the tables of a run with the last versions in which the live files of its date are those of the run.
+// Versions returns the tables of a run with the last versions in which the live files of its date are the run's.
 func Versions(ctx context.Context, catalog snapshot.Catalog, run *snapshot.Manifest) ([]Table, error) {
 	var exported []*table
 	for _, t := range tables() {
