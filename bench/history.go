@@ -52,6 +52,7 @@ func compareHistories(ctx context.Context, args, env []string, stdout, stderr io
 	s.define(flags)
 	flags.IntVar(&one.results, "results", 0, "results in a snapshot; 0 means the scenarios of docs/BENCHMARKS.md")
 	flags.IntVar(&one.count, "nights", 30, "snapshots, at least 2")
+	flags.BoolVar(&one.alone, "alone", false, "only growth-export, in one turn")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -14,33 +14,71 @@ from pathlib import Path
 
 import duckdb
 import plot
+import plot_growth
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 
 
-class TestWalkthrough(unittest.TestCase):
-    growth_export = ""
+GROWTH_EXPORT = ""
 
+
+def run_commands(folder: Path, block: int, **variables: str) -> str:
+    """Runs a block of commands of README.md in a folder and returns what the last one printed."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "growth-export").symlink_to(Path(GROWTH_EXPORT).resolve())
+    (folder / "examples").symlink_to(REPOSITORY / "examples")
+    (folder / "venv" / "bin").mkdir(parents=True)
+    (folder / "venv" / "bin" / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" -B "$@"\n')
+    (folder / "venv" / "bin" / "python").chmod(0o700)
+    commands = re.findall(r"```sh\n(.*?)```", (HERE / "README.md").read_text("utf-8"), re.DOTALL)[block]
+    # The packages are already installed.
+    commands = [line for line in commands.splitlines() if "pip install" not in line]
+    assert len(commands) == 3, commands
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("GROWTH_EXPORT_")}
+    environ |= {"PATH": f"{folder}/bin:{environ['PATH']}", "GROWTH_EXPORT_PROGRESS": "none"} | variables
+    for command in commands:
+        done = subprocess.run(command, shell=True, cwd=folder, env=environ, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def texts_of(picture: Path) -> list[str]:
+    """The texts in an SVG."""
+    root = ElementTree.parse(picture).getroot()
+    return ["".join(e.itertext()).strip() for e in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+class TestGrowth(unittest.TestCase):
+    def test_growth_by_school(self):
+        """The plot shows schools whose students have a result of the fall, which the last night lacks, and one of the winter."""
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="growth-export-walkthrough-")))
+        # A small service, so that 90 nights take less time.
+        said = run_commands(folder, 1, GROWTH_EXPORT_SIMULATE_RESULTS="2500", GROWTH_EXPORT_SIMULATE_SIZES="300,300")
+        rows = plot_growth.growth(folder / "history.sql")
+        self.assertGreater(len(rows), 2)
+        self.assertGreaterEqual(min(row[2] for row in rows), 10)
+        self.assertIn(f"{sum(row[2] for row in rows):,} pairs of results in {len(rows)} groups", said)
+        with duckdb.connect() as duck:
+            duck.execute((folder / "history.sql").read_text("utf-8"))
+            gone = duck.execute(
+                "SELECT count(*) FROM growth_pairs JOIN test_results_ever ON test_result_bid = from_test_result_bid WHERE NOT standing"
+            ).fetchone()[0]
+            self.assertGreaterEqual(gone, sum(row[2] for row in rows) / 2)
+        texts = texts_of(folder / "growth.svg")
+        for row in rows:
+            self.assertIn(row[0], texts)
+            self.assertIn(f"{row[1]} ({row[2]})", texts)
+        again = folder / "again.svg"
+        plot_growth.plot(rows, again)
+        self.assertEqual(again.read_bytes(), (folder / "growth.svg").read_bytes())
+
+
+class TestWalkthrough(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="growth-export-walkthrough-")))
-        (cls.folder / "bin").mkdir()
-        (cls.folder / "bin" / "growth-export").symlink_to(Path(cls.growth_export).resolve())
-        (cls.folder / "examples").symlink_to(REPOSITORY / "examples")
-        (cls.folder / "venv" / "bin").mkdir(parents=True)
-        (cls.folder / "venv" / "bin" / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" -B "$@"\n')
-        (cls.folder / "venv" / "bin" / "python").chmod(0o700)
-        commands = re.search(r"```sh\n(.*?)```", (HERE / "README.md").read_text("utf-8"), re.DOTALL).group(1)
-        # The packages are already installed.
-        commands = [line for line in commands.splitlines() if "pip install" not in line]
-        assert len(commands) == 3, commands
-        environ = {k: v for k, v in os.environ.items() if not k.startswith("GROWTH_EXPORT_")}
-        environ |= {"PATH": f"{cls.folder}/bin:{environ['PATH']}", "GROWTH_EXPORT_PROGRESS": "none"}
-        for command in commands:
-            done = subprocess.run(command, shell=True, cwd=cls.folder, env=environ, capture_output=True, text=True)
-            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
-            cls.said = done.stdout
+        cls.said = run_commands(cls.folder, 0)
         cls.rows = plot.means(cls.folder / "views.sql")
 
     def test_counts(self):
@@ -70,9 +108,7 @@ class TestWalkthrough(unittest.TestCase):
 
     def test_picture(self):
         picture = self.folder / "rit.svg"
-        root = ElementTree.parse(picture).getroot()
-        self.assertEqual(root.tag, "{http://www.w3.org/2000/svg}svg")
-        texts = ["".join(e.itertext()).strip() for e in root.iter("{http://www.w3.org/2000/svg}text")]
+        texts = texts_of(picture)
         for wanted in {row[0] for row in self.rows} | {row[1] for row in self.rows} | {"grade", "mean RIT", "K"}:
             self.assertIn(wanted, texts)
         again = self.folder / "again.svg"
@@ -83,5 +119,5 @@ class TestWalkthrough(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: test_walkthrough.py GROWTH_EXPORT")
-    TestWalkthrough.growth_export = sys.argv.pop()
+    GROWTH_EXPORT = sys.argv.pop()
     unittest.main(verbosity=2)
