@@ -34,8 +34,8 @@ func (a *app) pruneCommand() *cobra.Command {
 		Short: "Removes whole old snapshots",
 		Long: "Removes whole old snapshots. Only full snapshots are removed, unless --kind names\n" +
 			"another kind; --keep and --keep-days then apply to each kind on its own. The\n" +
-			"snapshot in _latest.json is always kept. The next prune finishes one that was\n" +
-			"killed.",
+			"snapshot in _latest.json is always kept, and so are the history and the snapshots\n" +
+			"that it does not hold yet. The next prune finishes one that was killed.",
 		Example: "  growth-export prune --dest /data/growth --keep-days 90 --dry-run\n" +
 			"  growth-export prune --dest /data/growth --keep 30",
 	})
@@ -103,6 +103,9 @@ func pruneText(r *maintenance.PruneReport) string {
 	var b strings.Builder
 	for _, run := range r.Removed {
 		fmt.Fprintf(&b, "%s %s, run %s: %s\n", verb, snapshotName(run.Kind, run.SnapshotDate), run.RunID, contents(&run))
+	}
+	for _, run := range r.Unfolded {
+		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it yet; %s adds it\n", run.SnapshotDate, run.RunID, run.Command)
 	}
 	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, wording.Many(len(r.Removed), "run"), wording.Many(r.Kept, "snapshot"))
 	return b.String()

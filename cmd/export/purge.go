@@ -32,10 +32,10 @@ func (a *app) purgeCommand() *cobra.Command {
 		Use:   "purge",
 		Short: "Removes all rows of schools or districts from every snapshot",
 		Long: "Removes all rows of some schools, or of some districts and their schools, from\n" +
-			"every snapshot, as-of snapshot and delta run at the destination, and from their\n" +
-			"ledgers, re-reads all files and writes a proof under _purges. Data staged by\n" +
-			"unfinished runs is dropped; the same run command fetches it again. Plans stay:\n" +
-			"they name schools but hold no student data.\n\n" +
+			"every snapshot, as-of snapshot and delta run at the destination, from their\n" +
+			"ledgers and from the history, re-reads all files and writes a proof under\n" +
+			"_purges. Data staged by unfinished runs is dropped; the same run command fetches\n" +
+			"it again. Plans stay: they name schools but hold no student data.\n\n" +
 			"Nothing is purged while a process works on a run, or if a bid occurs nowhere,\n" +
 			"unless --allow-unknown. The same command finishes a purge that was killed. Object\n" +
 			"versions of a bucket, backups and copies are out of its reach.",
@@ -148,6 +148,11 @@ func purgeText(r *maintenance.PurgeReport) string {
 	}
 	for _, table := range slices.Sorted(maps.Keys(r.RowsRemoved)) {
 		fmt.Fprintf(&b, "%s %s of %s\n", verb, wording.Many(r.RowsRemoved[table], "row"), table)
+	}
+	if r.History != nil {
+		for _, table := range slices.Sorted(maps.Keys(r.History.RowsRemoved)) {
+			fmt.Fprintf(&b, "%s %s of %s in the history\n", verb, wording.Many(r.History.RowsRemoved[table], "row"), table)
+		}
 	}
 	if r.LedgerRowsRemoved > 0 {
 		fmt.Fprintf(&b, "%s %s of ledgers\n", verb, wording.Many(r.LedgerRowsRemoved, "row"))

@@ -130,7 +130,7 @@ func rules() map[string]rule {
 			ours:  []string{"internal/parquetfile", "internal/rows", "internal/sink", "internal/snapshot", "internal/wording", "schemas"},
 			not:   []string{"net", "os"},
 			why:   "compares published snapshots and folds them into a history, which it publishes through the catalog",
-			tests: []string{"internal/snapshot/snapshottest"},
+			tests: []string{"internal/maintenance", "internal/snapshot/snapshottest"},
 		},
 		"internal/deltalake": {
 			ours:  []string{"internal/parquetfile", "internal/sink", "internal/snapshot", "schemas"},

@@ -82,7 +82,7 @@ func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *s
 	}
 	f.files = newFileMaker(catalog, hex.EncodeToString(id.Sum(nil)[:8]))
 	f.after = &snapshot.HistoryManifest{
-		FormatVersion: snapshot.FormatVersion, HistoryID: f.files.id, BaseURL: of.manifest.BaseURL, Scope: scopeOf(of.manifest),
+		FormatVersion: snapshot.FormatVersion, HistoryID: f.files.id, BaseURL: of.manifest.BaseURL, Scope: of.manifest.HistoryScope(),
 		Snapshots: append(slices.Clone(before.Snapshots), of.folded()),
 		Tables:    make(map[string]snapshot.ManifestTable),
 		Previous:  snapshot.PreviousHistory{HistoryID: before.HistoryID, Tables: make(map[string][]sink.File)},

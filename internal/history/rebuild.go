@@ -2,6 +2,8 @@ package history
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,10 +227,15 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 			since, ended = ended[last:], ended[:last]
 		}
 		if replaced {
-			if err := restore(ctx, w, name, m.Through(), open, since, previous); err != nil {
+			id := ""
+			if slices.Contains(m.Previous.Purged, name) {
+				sum := sha256.Sum256([]byte(m.HistoryID + " before " + m.Through()))
+				id = hex.EncodeToString(sum[:8])
+			}
+			var err error
+			if open, err = restore(ctx, w, name, m.Through(), open, since, previous, id); err != nil {
 				return nil, err
 			}
-			open = previous
 		}
 		before := snapshot.ManifestTable{Files: slices.Concat(ended, open)}
 		for _, file := range before.Files {

@@ -18,19 +18,24 @@ func isBelow(path, folder string) bool { return strings.HasPrefix(path, folder) 
 
 // restore makes the files of a table's open versions before the fold of a date again: the versions that are open without
 // those that began then, and those that ended then. Parts are cut by school, so the files are the same.
-func restore(ctx context.Context, w *workspace, name, date string, open, ended, wanted []sink.File) (err error) {
+//
+// After a purge of the table, which has removed rows from these files, they are not known: id is the owner of what is
+// made then, and otherwise empty.
+func restore(
+	ctx context.Context, w *workspace, name, date string, open, ended, wanted []sink.File, id string,
+) (_ []sink.File, err error) {
 	table, ok := snapshot.FindHistoryTable(name)
 	if !ok {
-		return fmt.Errorf("this release does not know table %s: use a later one", name)
+		return nil, fmt.Errorf("this release does not know table %s: use a later one", name)
 	}
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
-		return fmt.Errorf("read the date of the last fold: %w", err)
+		return nil, fmt.Errorf("read the date of the last fold: %w", err)
 	}
 	_, dataset, _ := schemas.FindTable(name)
 	r := &restoring{
 		ctx: ctx, workspace: w, table: snapshot.HistoryTable(table), wanted: wanted, missing: make(map[string]bool),
-		cuts: dataset != nil && !dataset.IsLookup(), part: -1,
+		cuts: dataset != nil && !dataset.IsLookup(), part: -1, owner: id,
 	}
 	for _, file := range wanted {
 		r.missing[file.Path] = !slices.ContainsFunc(open, func(f sink.File) bool { return f.Path == file.Path })
@@ -45,11 +50,11 @@ func restore(ctx context.Context, w *workspace, name, date string, open, ended, 
 	for {
 		a, err := left.next(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		b, err := right.next(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		switch {
 		case a == nil && b == nil:
@@ -60,7 +65,7 @@ func restore(ctx context.Context, w *workspace, name, date string, open, ended, 
 			right.read, a = nil, b
 		}
 		if err := r.add(*a); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
@@ -104,6 +109,8 @@ type restoring struct {
 	missing   map[string]bool
 	cuts      bool
 
+	owner   string // of files that are not known
+	made    []sink.File
 	part    int // in wanted
 	unit    string
 	out     *snapshot.TableFile
@@ -148,11 +155,15 @@ func (r *restoring) nextPart() (err error) {
 	if err := r.endPart(); err != nil {
 		return err
 	}
-	if r.part++; r.part >= len(r.wanted) {
-		return r.unlike()
+	r.part++
+	path := fmt.Sprintf("%spart-%04d-%s.parquet", snapshot.HistoryFolder(r.table.Name, snapshot.Open), r.part, r.owner)
+	if r.owner == "" {
+		if r.part >= len(r.wanted) {
+			return r.unlike()
+		}
+		path = r.wanted[r.part].Path
 	}
-	path := r.wanted[r.part].Path
-	if r.missing[path] {
+	if r.owner != "" || r.missing[path] {
 		r.pending = rows.New(r.table)
 		r.out, err = snapshot.NewTables(snapshot.At(r.workspace), sink.Owner(path)).Create(r.ctx, path, r.table)
 	}
@@ -171,21 +182,29 @@ func (r *restoring) endPart() error {
 		return err
 	}
 	r.out = nil
-	if file.SHA256 != r.wanted[r.part].SHA256 {
+	if r.owner == "" && file.SHA256 != r.wanted[r.part].SHA256 {
 		return r.unlike()
 	}
-	return r.workspace.commit(r.ctx, []sink.File{file})
-}
-
-// end ends the last part.
-func (r *restoring) end() error {
-	if err := r.endPart(); err != nil {
+	if err := r.workspace.commit(r.ctx, []sink.File{file}); err != nil {
 		return err
 	}
-	if r.part != len(r.wanted)-1 {
-		return r.unlike()
-	}
+	file.Staged = nil
+	r.made = append(r.made, file)
 	return nil
+}
+
+// end ends the last part and returns all files.
+func (r *restoring) end() ([]sink.File, error) {
+	err := r.endPart()
+	switch {
+	case err != nil:
+		return nil, err
+	case r.owner != "":
+		return slices.Concat([]sink.File{}, r.made), nil
+	case r.part != len(r.wanted)-1:
+		return nil, r.unlike()
+	}
+	return r.wanted, nil
 }
 
 func (r *restoring) unlike() error {

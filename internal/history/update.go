@@ -49,11 +49,6 @@ func (p *published) folded() snapshot.FoldedSnapshot {
 	return snapshot.FoldedSnapshot{Date: p.manifest.SnapshotDate, RunID: p.manifest.RunID, ManifestSHA256: p.hash}
 }
 
-// scopeOf returns the scope of a history that starts with a snapshot.
-func scopeOf(m *snapshot.Manifest) snapshot.HistoryScope {
-	return snapshot.HistoryScope{Perspectives: m.Parameters.Perspectives, IncludeRemoved: m.Parameters.IncludeRemoved}
-}
-
 // maxAttempts bounds how often a fold starts again because another process has changed the history.
 const maxAttempts = 3
 
@@ -213,7 +208,7 @@ func (u *updater) sweep(ctx context.Context) error {
 		return err
 	}
 	for owner := range staged {
-		if len(owner) != 16 || strings.Trim(owner, "0123456789abcdef") != "" {
+		if !snapshot.IsHistoryID(owner) {
 			continue
 		}
 		documents, err := sink.ListAll(ctx, u.catalog, snapshot.RunsPrefix+owner+"/")
@@ -266,12 +261,10 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 		switch {
 		case held:
 			continue
-		case m.Parameters.Filtered():
-			reason = "it holds only some schools"
-		case len(like.Snapshots)+len(chosen) == 0:
-			baseURL, scope = m.BaseURL, scopeOf(m)
+		case len(like.Snapshots)+len(chosen) == 0 && !m.Parameters.Filtered():
+			baseURL, scope = m.BaseURL, m.HistoryScope()
 		default:
-			reason = differs(baseURL, scope, m)
+			reason = m.OutsideHistory(baseURL, scope)
 		}
 		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
 			reason = "later ones have been folded already: growth-export history --rebuild includes it"
@@ -283,22 +276,6 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 		chosen = append(chosen, p)
 	}
 	return chosen
-}
-
-// differs says why a snapshot does not belong to a history of that scope; empty if it does.
-func differs(baseURL string, scope snapshot.HistoryScope, m *snapshot.Manifest) string {
-	own := scopeOf(m)
-	switch {
-	case !snapshot.SameService(baseURL, m.BaseURL):
-		return fmt.Sprintf("its base URL is %s, the history's is %s", m.BaseURL, baseURL)
-	case own.Perspectives != scope.Perspectives:
-		return fmt.Sprintf("it was taken with --perspectives %s, the history's with %s", own.Perspectives, scope.Perspectives)
-	case own.IncludeRemoved && !scope.IncludeRemoved:
-		return "it was taken with --include-removed, the history's were not"
-	case own != scope:
-		return "it was taken without --include-removed, the history's with it"
-	}
-	return ""
 }
 
 // NeedsRebuildError reports that the history cannot be brought up to date without a rebuild.
@@ -328,8 +305,7 @@ func checkFolded(before *snapshot.HistoryManifest, all []*published) (*published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
 	for _, f := range before.Snapshots {
 		i := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date })
-		if i < 0 || all[i].manifest.RunID == f.RunID || all[i].manifest.Parameters.Filtered() ||
-			differs(before.BaseURL, before.Scope, all[i].manifest) != "" {
+		if i < 0 || all[i].manifest.RunID == f.RunID || all[i].manifest.OutsideHistory(before.BaseURL, before.Scope) != "" {
 			continue
 		}
 		if f.Date == before.Through() {

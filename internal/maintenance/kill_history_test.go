@@ -15,7 +15,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// historyKills kills folds, folds of a replaced snapshot, and rebuilds.
+// historyKills kills folds, folds of a replaced snapshot, rebuilds and purges.
 func historyKills(t *testing.T) []killTest {
 	t.Helper()
 	fold := foldHistory(t, false)
@@ -44,9 +44,14 @@ func historyKills(t *testing.T) []killTest {
 		snapshottest.PublishWorld(t, store, "again", snapshottest.OnDate(snapshottest.EarlierDate), func(p *snapshot.Plan) { p.Replace = true })
 	}
 	return []killTest{
-		{"fold", nights, fold, []command{fold, snapshottest.FinishAll, pruneTo(100)}},
-		{"fold of a replaced snapshot", replaced, fold, []command{fold, snapshottest.FinishAll}},
-		{"rebuild", broken, foldHistory(t, true), []command{foldHistory(t, true), snapshottest.FinishAll}},
+		{"fold", nights, fold, []command{fold, snapshottest.FinishAll, pruneTo(100)}, false},
+		{"fold of a replaced snapshot", replaced, fold, []command{fold, snapshottest.FinishAll}, false},
+		{"rebuild", broken, foldHistory(t, true), []command{foldHistory(t, true), snapshottest.FinishAll}, false},
+		{"purge of a history", func(t *testing.T, store sink.Store) {
+			t.Helper()
+			historySite(t, store, snapshottest.Datasets("schools", "test_results"))
+			require.NoError(t, pruneTo(1)(t.Context(), store))
+		}, purgeDistrict, []command{purgeDistrict, snapshottest.FinishAll, fold}, true},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -37,6 +38,16 @@ type PruneReport struct {
 	Removed []PrunedRun `json:"removed"`
 	// Kept counts the published snapshots of the pruned kinds that stay.
 	Kept int `json:"kept"`
+	// Unfolded are those that stay only because the history needs them.
+	Unfolded []UnfoldedRun `json:"unfolded,omitempty"`
+}
+
+// UnfoldedRun is a snapshot that has expired and is kept, because the history does not hold it yet.
+type UnfoldedRun struct {
+	RunID        string `json:"run_id"`
+	SnapshotDate string `json:"snapshot_date"`
+	// Command adds it to the history.
+	Command string `json:"command"`
 }
 
 // PrunedRun is a run that was removed. A replaced one has no files any more.
@@ -51,7 +62,7 @@ type PrunedRun struct {
 
 // Prune removes whole published snapshots of some kinds, each kind on its own, and what is left of replaced runs that
 // are older than everything that is kept. The run that _latest.json names is never removed, nor the newest that it
-// should name.
+// should name, nor a snapshot that an existing history does not hold yet. The history itself stays.
 //
 // Of a run the pointer goes first, so that no reader by pointer finds a manifest whose files are missing, and the
 // manifest last. A removal that was killed is finished by the next command that changes the destination (Recover). A
@@ -73,6 +84,11 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 			return cmp.Compare(a.RunID, b.RunID)
 		}))
 	}
+	unlockHistory, err := catalog.LockHistory(ctx) // A fold or rebuild may be reading the snapshots.
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlockHistory()) }()
 	recovered, unlock, err := catalog.RecoverAndLock(ctx)
 	if err != nil {
 		if recovered == nil || len(recovered.Pruned) == 0 {
@@ -105,12 +121,20 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	if err != nil {
 		return err
 	}
+	history, err := p.catalog.ReadHistory(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: growth-export history --rebuild makes the history again, then prune again", err)
+	}
 	for _, change := range begun {
 		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))
 		delete(runs, change.RunID)
 	}
 	for _, kind := range slices.DeleteFunc([]snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta}, func(k snapshot.Kind) bool { return !p.opts.prunes(k) }) {
 		for _, manifest := range p.expired(kind, runs, spared) {
+			if history != nil && history.Manifest.Misses(manifest) {
+				p.keepUnfolded(manifest, history.Manifest.Through())
+				continue
+			}
 			change := removal(manifest)
 			if !p.opts.DryRun {
 				if err := p.catalog.Apply(ctx, change); err != nil {
@@ -127,6 +151,15 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 		}
 	}
 	return unreadable
+}
+
+// keepUnfolded reports a snapshot that the history needs.
+func (p *pruner) keepUnfolded(m *snapshot.Manifest, through string) {
+	command := "growth-export history"
+	if m.SnapshotDate < through {
+		command += " --rebuild"
+	}
+	p.report.Unfolded = append(p.report.Unfolded, UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Command: command})
 }
 
 // spared returns the runs that are never removed.

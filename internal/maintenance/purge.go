@@ -36,6 +36,12 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 		return nil, errors.New("purge: say either which schools or which districts")
 	}
 	if !opts.DryRun {
+		// A fold may take long: wait for it before other commands have to wait for this one.
+		unlockHistory, lockErr := catalog.LockHistory(ctx)
+		if lockErr != nil {
+			return nil, lockErr
+		}
+		defer func() { err = errors.Join(err, unlockHistory()) }()
 		_, unlock, lockErr := catalog.RecoverAndLock(ctx)
 		if lockErr != nil {
 			return nil, lockErr
@@ -98,6 +104,9 @@ func (p *purger) survey(ctx context.Context) error {
 				return fmt.Errorf("purge run %s: %w", run, err)
 			}
 		}
+		if err := p.index.addHistory(ctx, p.catalog); err != nil {
+			return fmt.Errorf("purge the history: %w", err)
+		}
 	}
 	return p.findUnfinished(ctx, entries)
 }
@@ -147,7 +156,7 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 	for folder := range staged {
 		switch {
 		case has[folder][snapshot.ChangeName]:
-		case has[folder][snapshot.ManifestName]:
+		case has[folder][snapshot.ManifestName], has[folder] == nil && snapshot.IsHistoryID(folder): // a killed fold
 			p.leftovers = append(p.leftovers, folder)
 		default:
 			p.unfinished[folder] = folder
@@ -192,6 +201,11 @@ func (p *purger) summarize(ctx context.Context) error {
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(p.found)) {
 		r.add(p.all[run], p.found[run])
+	}
+	r.History = p.history.report(r.ID)
+	if p.history != nil {
+		maps.Copy(schools, p.history.schools)
+		r.Schools = schools.sorted()
 	}
 	if r.resumed {
 		return nil
@@ -243,6 +257,13 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 		if err := p.survey(ctx); err != nil {
 			return err
 		}
+		// The history is changed last: it knows the new manifests of the snapshots.
+		switch err := p.purgeHistory(ctx); {
+		case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
+			disturbed = errors.Join(disturbed, err)
+		case err != nil:
+			return err
+		}
 		if err := p.verifyPurged(ctx); err != nil {
 			return err
 		}
@@ -251,12 +272,16 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 		changes := append(p.toChange(), newlyPublished...)
-		if len(changes) == 0 {
+		if len(changes) == 0 && !p.history.pending() {
 			break
 		}
 		if round == purgeRounds {
+			where := "the history"
+			if len(changes) > 0 {
+				where = "run " + changes[0]
+			}
 			return errors.Join(disturbed, fmt.Errorf(
-				"purge: other processes keep writing here, and rows remain, as in run %s: stop them and purge again", changes[0]))
+				"purge: other processes keep writing here, and rows remain, as in %s: stop them and purge again", where))
 		}
 		if err := p.lockRuns(ctx, changes); err != nil {
 			return err
@@ -289,6 +314,9 @@ func (p *purger) completeReport() {
 				r.addPurge(m, &m.Purges[i])
 			}
 		}
+	}
+	if p.history != nil && p.history.manifest.Purge != nil && p.history.manifest.Purge.ID == r.ID {
+		r.History = p.history.manifest.Purge
 	}
 	r.State = purgeDone
 	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)

@@ -23,6 +23,8 @@ type districtIndex struct {
 	everywhere map[string]set
 	// recorded holds the schools that an interrupted purge had resolved; the rows it resolved them from may be gone.
 	recorded set
+	// spans are the districts of schools by day, as the history has them.
+	spans map[string][]districtSpan
 }
 
 type set map[string]bool
@@ -79,15 +81,9 @@ func (k *districtIndex) addTables(ctx context.Context, catalog snapshot.Catalog,
 		for _, file := range manifest.Tables[name].Files {
 			err := readFile(ctx, catalog, file.Path, declared, selectText(columns), func(batch *rows.Batch) error {
 				for i := range batch.N {
-					text := func(name string) string {
-						c := batch.Table.Column(name)
-						if c < 0 || batch.Cols[c].Null(i) {
-							return ""
-						}
-						return string(batch.Cols[c].Text(i))
-					}
-					k.addOwn(manifest.RunID, text("school_bid"), text("district_bid"))
-					put(k.listed, text("school_bid"), text("requested_district_bid"))
+					school := textOf(batch, i, "school_bid")
+					k.addOwn(manifest.RunID, school, textOf(batch, i, "district_bid"))
+					put(k.listed, school, textOf(batch, i, "requested_district_bid"))
 				}
 				return nil
 			})
@@ -99,10 +95,23 @@ func (k *districtIndex) addTables(ctx context.Context, catalog snapshot.Catalog,
 	return nil
 }
 
+// textOf returns the text of a column that the batch may have.
+func textOf(batch *rows.Batch, i int, column string) string {
+	c := batch.Table.Column(column)
+	if c < 0 || batch.Cols[c].Null(i) {
+		return ""
+	}
+	return string(batch.Cols[c].Text(i))
+}
+
 // schoolsOf returns the schools of the districts, for the rows of a run.
 func (k *districtIndex) schoolsOf(run string, districts set) set {
+	return k.schools(k.own[run], districts)
+}
+
+// schools returns the schools of the districts where own says to which of them schools belong.
+func (k *districtIndex) schools(own map[string]set, districts set) set {
 	found := make(set)
-	own := k.own[run]
 	for school, of := range own {
 		if overlap(of, districts) {
 			found[school] = true

@@ -47,6 +47,8 @@ type PurgeReport struct {
 	RowsRemoved       map[string]int64 `json:"rows_removed"` // by table
 	FilesRewritten    int              `json:"files_rewritten"`
 	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`
+	// History is what was removed from the history, if anything.
+	History *snapshot.HistoryPurge `json:"history,omitempty"`
 	// DroppedRuns were not published, and what they had staged is gone.
 	DroppedRuns []string `json:"dropped_runs"`
 	// Verification is what reading every file again has found, after the last change.
@@ -94,7 +96,7 @@ func PurgePath(id string) string { return snapshot.PurgesPrefix + id + ".json" }
 
 // Nothing reports whether there was nothing to do.
 func (r *PurgeReport) Nothing() bool {
-	return len(r.Runs) == 0 && len(r.DroppedRuns) == 0 && !r.resumed
+	return len(r.Runs) == 0 && r.History == nil && len(r.DroppedRuns) == 0 && !r.resumed
 }
 
 // id returns an id that is the same for the same bids.
@@ -107,6 +109,7 @@ func (a PurgeAsked) id() string {
 // reset removes what was counted.
 func (r *PurgeReport) reset() {
 	r.Runs, r.RowsRemoved, r.FilesRewritten, r.LedgerRowsRemoved = []PurgedRun{}, map[string]int64{}, 0, 0
+	r.History = nil
 }
 
 // add adds what was found in a run and is to be removed.

@@ -60,7 +60,7 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 			p.found[run] = foundRun{units, ledger}
 		}
 	}
-	return nil
+	return p.scanHistory(ctx, again)
 }
 
 // holdingsOf returns the files of a run, and its ledger if that loses rows. A replaced run has no files.
@@ -165,6 +165,11 @@ func (p *purger) findOrphans(ctx context.Context) error {
 	for _, m := range p.runs {
 		maps.Copy(named, m.Paths())
 	}
+	if p.history != nil {
+		for _, file := range p.history.manifest.Files() {
+			named[file.Path] = true
+		}
+	}
 	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
@@ -196,7 +201,11 @@ func (p *purger) findOrphans(ctx context.Context) error {
 
 // orphanHolds reports whether a file that no run names has rows to purge.
 func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
-	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(path, "as_of/"), "changes/"), "/")
+	name := path
+	for _, prefix := range []string{"as_of/", "changes/", snapshot.HistoryFilesPrefix} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	name, _, _ = strings.Cut(name, "/")
 	table, dataset, ok := schemas.FindTable(name)
 	if !ok {
 		table = &schemas.Table{Name: name}

@@ -21,7 +21,9 @@ type purger struct {
 	runs  map[string]*snapshot.Manifest // published
 	all   map[string]*snapshot.Manifest // published or replaced
 	found map[string]foundRun
-	plans map[string]*snapshot.Plan // by folder
+	// history is what was found in the history; nil if there is none.
+	history *purgedHistory
+	plans   map[string]*snapshot.Plan // by folder
 	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
 	// run's id, if it is known.
 	unfinished map[string]string

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,6 +50,28 @@ type HistoryManifest struct {
 	Tables map[string]ManifestTable `json:"tables"`
 	// Previous is the history before the last fold.
 	Previous PreviousHistory `json:"previous"`
+	// Purge is what the last purge has removed since the last fold.
+	Purge *HistoryPurge `json:"purge,omitempty"`
+}
+
+// HistoryPurge is what a purge has removed from a history.
+type HistoryPurge struct {
+	// ID names the proof, _purges/<id>.json.
+	ID             string           `json:"id"`
+	RowsRemoved    map[string]int64 `json:"rows_removed"` // by table
+	FilesRewritten int              `json:"files_rewritten"`
+}
+
+// Plus returns the sum with what the same purge has removed before. What another one has removed does not count.
+func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
+	if before == nil || before.ID != p.ID {
+		return p
+	}
+	sum := &HistoryPurge{ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), FilesRewritten: before.FilesRewritten + p.FilesRewritten}
+	for table, n := range p.RowsRemoved {
+		sum.RowsRemoved[table] += n
+	}
+	return sum
 }
 
 // PreviousHistory is what the last fold changed. A fold of another snapshot of the same date starts from it.
@@ -57,12 +80,43 @@ type PreviousHistory struct {
 	HistoryID string `json:"history_id,omitempty"`
 	// Tables holds the files of open versions of the tables whose files were replaced; nil of a table that was not there.
 	Tables map[string][]sink.File `json:"tables"`
+	// Purged are the tables from which a purge has removed rows since. Their files are made without these.
+	Purged []string `json:"purged,omitempty"`
 }
 
 // HistoryScope is what all snapshots of a history have in common.
 type HistoryScope struct {
 	Perspectives   string `json:"perspectives"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
+}
+
+// HistoryScope returns the scope of a history that starts with the run.
+func (m *Manifest) HistoryScope() HistoryScope {
+	return HistoryScope{Perspectives: m.Parameters.Perspectives, IncludeRemoved: m.Parameters.IncludeRemoved}
+}
+
+// OutsideHistory says why a full snapshot does not belong to a history of that service and scope; empty if it does.
+func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
+	own := m.HistoryScope()
+	switch {
+	case m.Parameters.Filtered():
+		return "it holds only some schools"
+	case !SameService(baseURL, m.BaseURL):
+		return fmt.Sprintf("its base URL is %s, the history's is %s", m.BaseURL, baseURL)
+	case own.Perspectives != scope.Perspectives:
+		return fmt.Sprintf("it was taken with --perspectives %s, the history's with %s", own.Perspectives, scope.Perspectives)
+	case own.IncludeRemoved && !scope.IncludeRemoved:
+		return "it was taken with --include-removed, the history's were not"
+	case own != scope:
+		return "it was taken without --include-removed, the history's with it"
+	}
+	return ""
+}
+
+// Misses reports whether a run is a snapshot that belongs to the history and was not folded.
+func (m *HistoryManifest) Misses(run *Manifest) bool {
+	return run.Kind == Full && run.Status == Published && run.OutsideHistory(m.BaseURL, m.Scope) == "" &&
+		!slices.ContainsFunc(m.Snapshots, func(f FoldedSnapshot) bool { return f.RunID == run.RunID && f.Date == run.SnapshotDate })
 }
 
 // FoldedSnapshot is a snapshot that a history holds.
@@ -87,6 +141,11 @@ func (m *HistoryManifest) OpenFiles(table string) []sink.File {
 		return nil
 	}
 	return files[at:]
+}
+
+// IsHistoryID reports whether the owner of staged files may be a history: its id is 16 hexadecimal digits.
+func IsHistoryID(owner string) bool {
+	return len(owner) == 16 && strings.Trim(owner, "0123456789abcdef") == ""
 }
 
 // HistoryManifestPath returns the path of the manifest of a history.

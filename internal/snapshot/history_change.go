@@ -96,6 +96,15 @@ func (c Catalog) ApplyHistory(ctx context.Context, change *HistoryChange) error 
 	return c.applyHistory(ctx, change)
 }
 
+// HistoryChanging reports whether a change has begun that makes the history of that id.
+func (c Catalog) HistoryChanging(ctx context.Context, id string) (bool, error) {
+	change, _, err := readIfThere[HistoryChange](ctx, c, historyChangePath)
+	if errors.Is(err, sink.ErrDamaged) {
+		return false, nil
+	}
+	return change != nil && change.After != nil && change.After.HistoryID == id, err
+}
+
 // applyHistory does the remaining steps of a change. Every step may have been done before.
 func (c Catalog) applyHistory(ctx context.Context, change *HistoryChange) error {
 	err := c.moveHistory(ctx, change)

@@ -1,0 +1,222 @@
+package maintenance
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// purgeHistory removes what was found in the history. Files that lose nothing stay, unless the first school of the next
+// part is gone: schools begin parts, and a part without its first school continues the one before.
+func (p *purger) purgeHistory(ctx context.Context) (err error) {
+	h := p.history
+	if h == nil {
+		return nil
+	}
+	if h.rehashed, err = p.rehash(h.manifest.Snapshots); err != nil || !h.pending() {
+		return err
+	}
+	pointer, _, err := p.catalog.Read(ctx, snapshot.HistoryPointerPath)
+	if err != nil {
+		return fmt.Errorf("purge the history: %w", err)
+	}
+	sum := sha256.Sum256([]byte(h.manifest.HistoryID + " without " + p.report.ID))
+	id := hex.EncodeToString(sum[:8])
+	if err := p.catalog.Sweep(ctx, id); err != nil { // of a killed purge
+		return err
+	}
+	w := &historyWriter{catalog: p.catalog, history: h, id: id, tables: snapshot.NewTables(p.catalog, id)}
+	change, err := w.change(ctx, p.report.ID)
+	if err == nil {
+		change.Before = sink.Hash(pointer)
+		err = p.catalog.ApplyHistory(ctx, change)
+	}
+	if err != nil {
+		ctx := context.WithoutCancel(ctx)
+		return errors.Join(fmt.Errorf("purge the history: %w", err), p.abortHistory(ctx, w))
+	}
+	return nil
+}
+
+// abortHistory drops what was staged, unless a change that has begun needs it.
+func (p *purger) abortHistory(ctx context.Context, w *historyWriter) error {
+	begun, err := p.catalog.HistoryChanging(ctx, w.id)
+	if begun || err != nil {
+		return err
+	}
+	return errors.Join(p.catalog.AbortAll(ctx, w.id, w.staged), p.catalog.Sweep(ctx, w.id))
+}
+
+// historyWriter stages the files of a history without what is purged.
+type historyWriter struct {
+	catalog snapshot.Catalog
+	history *purgedHistory
+	id      string
+	tables  *snapshot.Tables
+	staged  []sink.File
+}
+
+// change stages the files and returns the change that publishes them.
+func (w *historyWriter) change(ctx context.Context, purge string) (*snapshot.HistoryChange, error) {
+	before := w.history.manifest
+	after := *before
+	after.HistoryID, after.Snapshots, after.Tables = w.id, w.history.rehashed, maps.Clone(before.Tables)
+	after.Previous.Purged = slices.Clone(before.Previous.Purged)
+	for _, t := range w.history.tables {
+		if !slices.ContainsFunc(t.files, func(f historyFile) bool { return f.changes() }) {
+			continue
+		}
+		name := t.table.Name
+		held := snapshot.ManifestTable{Files: []sink.File{}}
+		var err error
+		if held.Files, err = w.table(ctx, t); err != nil {
+			return nil, err
+		}
+		for _, file := range held.Files {
+			held.Rows += file.Rows
+		}
+		after.Tables[name] = held
+		if before.Previous.Tables[name] != nil && !slices.Contains(after.Previous.Purged, name) {
+			after.Previous.Purged = append(after.Previous.Purged, name)
+		}
+	}
+	if report := w.history.report(purge); report != nil {
+		after.Purge = report.Plus(before.Purge)
+	}
+	change := &snapshot.HistoryChange{After: &after, Staged: make(map[string]json.RawMessage)}
+	for _, file := range w.staged {
+		change.Staged[file.Path] = file.Staged
+	}
+	named := make(set)
+	for _, file := range after.Files() {
+		named[file.Path] = true
+	}
+	for _, file := range before.Files() {
+		if !named[file.Path] {
+			change.Remove = append(change.Remove, file.Path)
+		}
+	}
+	change.Remove = append(change.Remove, snapshot.HistoryManifestPath(before.HistoryID))
+	return change, nil
+}
+
+// table returns the files of a table after the purge, in the manifest's order.
+func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File, error) {
+	files := []sink.File{}
+	for i := 0; i < len(t.files); {
+		first := i
+		left := int64(0)
+		for i++; ; i++ {
+			left += t.files[i-1].Rows - t.files[i-1].removed
+			if i == len(t.files) || !t.files[first].open || left > 0 && !t.files[i].firstGone {
+				break
+			}
+		}
+		part := t.files[first:i]
+		switch {
+		case left == 0:
+			continue
+		case len(part) == 1 && !part[0].changes():
+			files = append(files, part[0].File)
+			continue
+		}
+		validTo := snapshot.Open
+		if !part[0].open {
+			validTo = dateOf(part[0].to)
+		}
+		path := fmt.Sprintf("%spart-%04d-%s.parquet", snapshot.HistoryFolder(t.table.Name, validTo), first, w.id)
+		file, err := w.part(ctx, t, path, part)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// part stages one file with what is left of some files.
+func (w *historyWriter) part(ctx context.Context, t *historyTable, path string, from []historyFile) (_ sink.File, err error) {
+	var out *snapshot.TableFile
+	defer func() {
+		if out != nil {
+			err = errors.Join(err, out.Abort())
+		}
+	}()
+	var table *schemas.Table
+	for i := range from {
+		err := w.copyRows(ctx, t, &from[i], func(own *schemas.Table) (*schemas.Table, *snapshot.TableFile, error) {
+			if out == nil {
+				table = own
+				out, err = w.tables.Create(ctx, path, table)
+			}
+			return table, out, err
+		})
+		if err != nil {
+			return sink.File{}, fmt.Errorf("rewrite %s: %w", from[i].Path, err)
+		}
+	}
+	file, err := out.Stage(ctx)
+	if err != nil {
+		return sink.File{}, err
+	}
+	w.staged = append(w.staged, file)
+	file.Staged = nil
+	return file, nil
+}
+
+// copyRows appends what is left of a file to the one that open returns.
+func (w *historyWriter) copyRows(
+	ctx context.Context, t *historyTable, f *historyFile,
+	open func(*schemas.Table) (*schemas.Table, *snapshot.TableFile, error),
+) (err error) {
+	was, err := openDataFile(ctx, w.catalog, f.Path, t.table)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, was.Close()) }()
+	hash, err := sink.HashFile(ctx, was, was.Size())
+	if err == nil && hash != f.SHA256 {
+		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", sink.ErrDamaged)
+	}
+	if err != nil {
+		return err
+	}
+	table, out, err := open(was.table)
+	if err != nil {
+		return err
+	}
+	match := w.history.match(t, f.to, table)
+	var removed, trimmed int64
+	err = snapshot.ReadRows(was, was.Size(), table, func(batch *rows.Batch) error {
+		kept := make([]int32, 0, batch.N)
+		began := batch.Cols[match.from].I32
+		for i := range batch.N {
+			from, goes := match.row(batch, i)
+			switch {
+			case goes:
+				removed++
+				continue
+			case from != began[i]:
+				trimmed++
+				began[i] = from
+			}
+			kept = append(kept, int32(i))
+		}
+		batch.Order = kept
+		return errors.Join(ctx.Err(), out.Append(batch))
+	})
+	if err == nil && (removed != f.removed || trimmed != f.trimmed) {
+		err = fmt.Errorf("%d rows were found to be purged, then %d", f.removed+f.trimmed, removed+trimmed)
+	}
+	return err
+}
