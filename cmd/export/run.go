@@ -127,6 +127,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	}
 	baseURL, disconnect := o.baseURL, func() {}
 	if simulated {
+		settings.ServiceDate = o.day(o.simulatedDay(a.now())).UTC().Format(time.DateOnly)
 		// The embedded service outlives an interrupt: the client ends its own requests.
 		if baseURL, disconnect, err = o.embed(context.WithoutCancel(ctx), o.simulatedDay(a.now())); err != nil {
 			return deps, settings, nil, err

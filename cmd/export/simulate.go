@@ -123,12 +123,17 @@ func (o *simulation) parseSizes(words []string) ([]string, error) {
 	return words, nil
 }
 
+// day returns the date of the settings, or else the given day.
+func (o *simulation) day(otherwise time.Time) time.Time {
+	if o.date.IsZero() {
+		return otherwise
+	}
+	return o.date
+}
+
 // serve serves the simulated service until stop is called, as it is on the date of the settings, or else on the given day.
 func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
-	if !o.date.IsZero() {
-		day = o.date
-	}
-	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), day.UTC(), o.breaks
+	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), o.day(day).UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))
 	if o.quirks {
 		o.world.Quirks = odd.New()

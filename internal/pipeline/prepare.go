@@ -198,7 +198,7 @@ var errNoRunSince = errors.New("--modified-since auto: no full run of this servi
 // filters returns the optional parameters that the plan pins.
 func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
-	pinned := map[string]string{effectiveDate: r.now.Format(time.DateOnly)}
+	pinned := map[string]string{effectiveDate: cmp.Or(s.ServiceDate, r.now.Format(time.DateOnly))}
 	if s.EffectiveDate != "" {
 		pinned[effectiveDate] = s.EffectiveDate
 	}

@@ -54,21 +54,23 @@ type Settings struct {
 	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run;
 	// empty are a full run.
 	EffectiveDate, ModifiedSince string
-	IncludeRemoved               bool
-	RunID                        string // empty for one derived from date and settings
-	SchoolsPerFile               int
-	MaxFailedSchools             int // more failed schools hold the snapshot back
-	MaxShrink                    Share
-	Compare                      bool // compare a full run with the snapshot before it
-	Changes                      ChangeLimits
-	StrictChecks                 bool // hold the snapshot back if a check of the service's own rules counts anything
-	Replace                      bool
-	Restart                      bool   // drop what an unfinished or held run of the same id has staged, its plan included
-	Shard, Shards                int    // this process's part; 0 of 1 is everything
-	Concurrency                  int    // of the client; the pipeline reads enough lists at once to use it
-	MaxSchoolRecords             int64  // maximum records of a school in one dataset
-	Scratch                      string // folder for finished schools that do not fit in memory; empty for the system's temporary one
-	maxHeldBytes                 int    // replaces the constant of the same name in tests
+	// ServiceDate is the day on which a simulated service is read; empty means today.
+	ServiceDate      string
+	IncludeRemoved   bool
+	RunID            string // empty for one derived from date and settings
+	SchoolsPerFile   int
+	MaxFailedSchools int // more failed schools hold the snapshot back
+	MaxShrink        Share
+	Compare          bool // compare a full run with the snapshot before it
+	Changes          ChangeLimits
+	StrictChecks     bool // hold the snapshot back if a check of the service's own rules counts anything
+	Replace          bool
+	Restart          bool   // drop what an unfinished or held run of the same id has staged, its plan included
+	Shard, Shards    int    // this process's part; 0 of 1 is everything
+	Concurrency      int    // of the client; the pipeline reads enough lists at once to use it
+	MaxSchoolRecords int64  // maximum records of a school in one dataset
+	Scratch          string // folder for finished schools that do not fit in memory; empty for the system's temporary one
+	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
 
 // ChangeLimits are the limits on what may change in the schools of a district from the snapshot before.
