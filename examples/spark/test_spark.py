@@ -267,6 +267,36 @@ class TestSpark(unittest.TestCase):
             frame = self.spark.table(f"changes.{name}")
             self.assertEqual(checksum(spark_rows(frame, columns)), checksum(duckdb_rows(duck, name, columns)), name)
 
+    def test_sql_of_history(self):
+        """The views of a history have the same rows as in DuckDB, also in a schema."""
+        dest = f"{self.folder}/growth data [{self._testMethodName}]"
+        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--datasets", "students,test_results"]
+        for date in ("2025-09-12", "2025-09-13", "2026-02-03"):
+            dates = ["--simulate-date", date, "--snapshot-date", date, "--backdate", "--history", "--compare", "off"]
+            subprocess.run([*run, "--simulate-results", "2000", *dates], check=True, capture_output=True)
+        duck = duckdb.connect()
+        command = [self.exporter, "sql", "--dest", dest, "--history"]
+        duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        day = "DATE '2025-09-13'"
+        for schema in ([], ["--schema", "history"]):
+            for statement in self.statements(dest, "--history", *schema):
+                self.spark.sql(statement).collect()
+            prefix = "history." if schema else ""
+            for query in (
+                f"SELECT student_bid, last_name, valid_from FROM students_as_of({day})",
+                f"SELECT requested_school_bid, test_result_bid, valid_to FROM test_results_as_of({day})",
+                "SELECT requested_school_bid, test_result_bid, ordinal, score FROM test_result_instructional_areas_current",
+                "SELECT day, change, because, test_result_bid, rit, before.rit AS old FROM test_results_changes",
+                "SELECT day, change, because, test_result_bid, ordinal, before.percentile AS old FROM test_result_norms_changes",
+                "SELECT test_result_bid, requested_school_bid, valid_from, valid_to, ended_because, standing FROM test_results_ever",
+                "SELECT from_test_result_bid, to_test_result_bid, growth FROM growth_pairs",
+                "SELECT dataset, status, valid_from FROM coverage_versions",
+            ):
+                with self.subTest(schema=schema, query=query):
+                    by_duckdb = checksum(duck.execute(query).fetchall())
+                    self.assertGreater(by_duckdb[0], 0)
+                    self.assertEqual(checksum(self.spark.sql(query.replace("FROM ", f"FROM {prefix}")).collect()), by_duckdb)
+
     def test_districts_stay_text(self):
         """Bids are opaque text, even if all look like numbers; files missing from the manifest are not read."""
         worlds = {
