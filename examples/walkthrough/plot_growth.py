@@ -43,7 +43,7 @@ def plot(rows: list[Row], picture: Path) -> None:
         )
         axis.set_yticks(places, [f"{row[1]} ({row[2]})" for row in group])
         axis.set_title(subject, loc="left", fontweight="bold")
-        axis.set_xlabel("mean growth from fall to winter, RIT")
+        axis.set_xlabel("mean growth, RIT")
         axis.axvline(0, color="0.6", linewidth=0.8)
         axis.grid(axis="x", alpha=0.3, linewidth=0.5)
         axis.spines[["top", "right"]].set_visible(False)
