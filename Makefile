@@ -91,6 +91,13 @@ torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILL
 	$(TORTURE) -run 'TestKilledAnywhere$$' ./internal/maintenance -kills $(KILLS)
 	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
+# How many nights in a row `make test-nights` exports and folds.
+NIGHTS ?= 400
+
+.PHONY: test-nights
+test-nights: ## compare the history of many simulated nights (NIGHTS) with what the simulated world knows
+	cd $(E2E) && CGO_ENABLED=1 $(GO) test -count=1 -timeout 0 -v -run '^TestHistoryIsTrue$$' . -nights $(NIGHTS)
+
 .PHONY: test-slurm
 test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and munge
 	examples/slurm/test.sh $(BIN)
