@@ -3,6 +3,7 @@ package simulator
 import (
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -41,6 +42,7 @@ func NewWorld(options Options) *World {
 	w.total = w.listed + (w.listed-w.steady)/12
 	counts := w.sizes(sizes, options.Results)
 	w.listSchools(counts)
+	w.counted = sync.OnceValue(w.countSchools)
 	w.addDistricts(options.Districts)
 	for i := range w.districts {
 		w.districts[i].shift = Day(Hash(w.seed, int(sessionEntity), i) % 7)

@@ -43,6 +43,8 @@ type World struct {
 	steady    int      // how many have a fixed number of results; they come first
 	quirks    Quirks
 	breaks    []string // broken rules
+
+	counted func() []School // countSchools, once
 }
 
 // district is a district or the state; its bid serves as perspective (specification, "What the service does", 6 and 7).
@@ -96,7 +98,10 @@ func (w *World) Listed() int { return w.listed }
 func (w *World) AsOf() time.Time { return w.today.Time() }
 
 // Schools returns the schools of 4.1, in its order.
-func (w *World) Schools() []School {
+func (w *World) Schools() []School { return slices.Clone(w.counted()) }
+
+// countSchools describes the schools of 4.1. Counting results and students is expensive.
+func (w *World) countSchools() []School {
 	schools := make([]School, w.listed)
 	for i := range schools {
 		s := &w.schools[i]
