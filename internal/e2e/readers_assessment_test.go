@@ -58,8 +58,10 @@ func assessments(expected map[string][]oracle.Row) [][]any {
 	for _, row := range expected["enrollment_sessions"] {
 		terms[row["enrollment_session_bid"]] = row["description"]
 	}
-	for _, row := range expected["schools"] {
-		schools[row["school_bid"]] = row["name"]
+	for _, table := range []string{"district_schools", "schools"} { // the second table's names win
+		for _, row := range expected[table] {
+			schools[row["school_bid"]] = row["name"]
+		}
 	}
 	for _, row := range expected["students"] {
 		students[pair{row["requested_school_bid"], row["student_bid"]}] = row["student_id"]
