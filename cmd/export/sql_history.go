@@ -14,12 +14,13 @@ import (
 
 // describeHistory describes the files of the history for SQL.
 func (o *sqlOptions) describeHistory(ctx context.Context, store sink.Store, root string) (*render.Snapshot, error) {
-	history, err := snapshot.At(store).ReadHistory(ctx)
+	catalog := snapshot.At(store)
+	history, err := catalog.ReadHistory(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if history == nil {
-		return nil, usagef("there is no history at %s: growth-export history makes it", store)
+		return nil, usagef("%w", catalog.NoHistory())
 	}
 	m := history.Manifest
 	s := &render.Snapshot{

@@ -3,7 +3,6 @@ package maintenance
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -16,7 +15,7 @@ func VerifyHistory(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport
 		v := &verification{catalog: catalog, report: &VerifyReport{Problems: []Problem{}}}
 		pointer, _, err := catalog.Read(ctx, snapshot.HistoryPointerPath)
 		if errors.Is(err, sink.ErrNotFound) {
-			return nil, &snapshot.RefusedError{Reason: fmt.Sprintf("there is no history at %s: growth-export history makes it", catalog)}
+			return nil, catalog.NoHistory()
 		}
 		if err == nil {
 			err = v.history(ctx)

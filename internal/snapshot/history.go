@@ -196,6 +196,11 @@ type History struct {
 	Manifest *HistoryManifest
 }
 
+// NoHistory returns the refusal of a command that needs a history where there is none.
+func (c Catalog) NoHistory() *RefusedError {
+	return &RefusedError{Reason: fmt.Sprintf("there is no history at %s: growth-export history makes it", c)}
+}
+
 // ReadHistory returns the current history, or nil if there is none. ErrDamaged means that the pointer or the manifest
 // is not as it was written.
 func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
