@@ -3,7 +3,7 @@ package schemas
 import "strings"
 
 // The functions here declare columns, one line each, so that a table reads as a table. Marks set a column apart from an
-// optional one that reveals nothing about a person.
+// optional one. One of them is the privacy class, which every column needs.
 
 // mark changes one column of a declaration.
 type mark func(*Column)
@@ -18,6 +18,7 @@ func class(class Class) mark { return func(c *Column) { c.Class = class } }
 
 // The marks of the privacy classes; see Class.
 var (
+	none     = class(None)
 	id       = class(ID)
 	record   = class(Record)
 	direct   = class(Direct)
@@ -29,7 +30,7 @@ var (
 )
 
 func column(t Type, name, source, doc string, marks []mark) Column {
-	c := Column{Name: name, Type: t, Source: source, Class: None, Doc: doc}
+	c := Column{Name: name, Type: t, Source: source, Doc: doc}
 	for _, m := range marks {
 		m(&c)
 	}
@@ -60,8 +61,8 @@ func date(name, source, doc string, marks ...mark) Column {
 	return column(Date, name, source, doc, marks)
 }
 
-func timestamp(name, source, doc string) Column {
-	return column(Timestamp, name, source, doc, nil)
+func timestamp(name, source, doc string, marks ...mark) Column {
+	return column(Timestamp, name, source, doc, marks)
 }
 
 // requested declares the column of a parameter of the call, which is part of the key and never null.

@@ -35,7 +35,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// Class is the privacy class of a column: what it reveals about a person.
+// Class is the privacy class of a column: what it reveals about a person. A column without one is withheld under every
+// profile but Full.
 type Class string
 
 // The classes of columns.

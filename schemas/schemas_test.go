@@ -214,7 +214,8 @@ func TestColumnsAreSound(t *testing.T) {
 				name := table.Name + "." + c.Name
 				require.Regexp(t, source, c.Source, name)
 				require.NotContains(t, c.Type.String(), "Type(", name)
-				require.Contains(t, []Class{None, ID, Record, Direct, Birth, Grade, Text, Trait, Score, Extra}, c.Class, name)
+				require.Contains(t, classes(), c.Class, "%s has no privacy class: add the mark that says what the column reveals about a person"+
+					" (none, id, record, direct, birth, grade, freeText, trait, score) to its declaration, and the class to tables.csv", name)
 
 				required := strings.HasPrefix(c.Name, "requested_") || c.Name == "ordinal"
 				require.Equal(t, required, c.Required, "%s: required are requested_* and ordinal", name)

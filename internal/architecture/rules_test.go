@@ -41,8 +41,12 @@ func rules() map[string]rule {
 			not: []string{"net", "os", "context"},
 			why: "activity over time: stored in checkpoints and the manifest, read by the run and its report",
 		},
+		"internal/privacy": {
+			not: []string{"net", "os", "time", "math/rand"},
+			why: "pseudonyms depend only on key, kind and value",
+		},
 		"internal/transform": {
-			ours: []string{"internal/rows", "schemas"},
+			ours: []string{"internal/privacy", "internal/rows", "schemas"},
 			not:  []string{"net", "os", "sync", "context"},
 			why:  "flattening is pure: no network, no disk, no goroutines",
 		},
@@ -116,8 +120,8 @@ func rules() map[string]rule {
 		},
 		"internal/pipeline": {
 			ours: []string{
-				"internal/activity", "internal/extract", "internal/history", "internal/report", "internal/rows", "internal/sink", "internal/snapshot", "internal/transform",
-				"internal/wording", "schemas",
+				"internal/activity", "internal/extract", "internal/history", "internal/privacy", "internal/report", "internal/rows", "internal/sink",
+				"internal/snapshot", "internal/transform", "internal/wording", "schemas",
 			},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net/http"},
@@ -172,8 +176,8 @@ func rules() map[string]rule {
 		},
 		"cmd/export": {
 			ours: []string{
-				"internal/deltalake", "internal/doctor", "internal/extract", "internal/history", "internal/maintenance", "internal/pipeline", "internal/simulator",
-				"internal/simulator/odd", "internal/sink", "internal/sink/s3", "internal/snapshot",
+				"internal/deltalake", "internal/doctor", "internal/extract", "internal/history", "internal/maintenance", "internal/pipeline", "internal/privacy",
+				"internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/s3", "internal/snapshot",
 				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{

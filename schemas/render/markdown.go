@@ -46,11 +46,41 @@ func markdown(datasets []*schemas.Dataset) string {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s |\n",
 			d.Name, d.Name, d.Operation.Section, yes(d.Default), d.Per, strings.Join(tables, ", "))
 	}
+	writePrivacy(&b)
 	writeJoins(&b, datasets)
 	for _, d := range datasets {
 		markdownDataset(&b, d)
 	}
 	return b.String()
+}
+
+const privacyHeader = `
+## Privacy profiles
+
+What ` + "`--privacy`" + ` makes of each class. A pseudonym is made with the recipient's key and is equal in every table, run and year under
+that key: half of the HMAC-SHA-256 over the kind of the identifier and its value. Smarter Balanced, a consortium of states for
+assessments, recommends a keyed hash of the state student id in the same way, with HMAC-SHA1
+([Student ID Cryptographic Hash Algorithm](http://www.smarterapp.org/documents/HashStudentIdSample.html)). Pseudonymised data are
+still education records.
+
+| class | holds |`
+
+// writePrivacy writes the matrix of classes and profiles.
+func writePrivacy(b *strings.Builder) {
+	b.WriteString(privacyHeader)
+	line := "\n|---|---|"
+	for _, p := range schemas.Profiles() {
+		fmt.Fprintf(b, " %s |", p)
+		line += "---|"
+	}
+	b.WriteString(line + "\n")
+	for _, class := range schemas.PrivacyMatrix() {
+		fmt.Fprintf(b, "| %s | %s |", code(string(class.Class)), class.Holds)
+		for _, p := range schemas.Profiles() {
+			fmt.Fprintf(b, " %s |", class.Under(p))
+		}
+		b.WriteString("\n")
+	}
 }
 
 func markdownDataset(b *strings.Builder, d *schemas.Dataset) {

@@ -1,0 +1,75 @@
+package privacy
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"strings"
+)
+
+// MinKeyBytes is the minimum length of a key.
+const MinKeyBytes = 32
+
+// PseudonymLength is the length of a pseudonym, in characters.
+const PseudonymLength = 32
+
+// Key makes the pseudonyms of one recipient. It does not change and may be shared.
+type Key struct{ raw []byte }
+
+// ParseKey reads a key of at least MinKeyBytes in hexadecimal or, if it is not hexadecimal, in base64. Line breaks and
+// blanks do not count. Errors never contain the text.
+func ParseKey(text string) (*Key, error) {
+	text = strings.Join(strings.Fields(text), "")
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
+		if raw, err = base64.RawStdEncoding.DecodeString(text); err != nil {
+			return nil, errors.New("the key is neither hexadecimal nor base64")
+		}
+	}
+	if len(raw) < MinKeyBytes {
+		return nil, fmt.Errorf("the key has %d bytes, and %d are needed", len(raw), MinKeyBytes)
+	}
+	return &Key{raw: raw}, nil
+}
+
+// Pseudonym returns the pseudonym of a value: the first 16 bytes, in hexadecimal, of HMAC-SHA-256 over the kind, a zero
+// byte and the value. Values of different kinds never share one. An empty value stays empty.
+func (k *Key) Pseudonym(kind, value string) string {
+	return string(k.NewMaker().Append(nil, kind, []byte(value)))
+}
+
+// Fingerprint identifies the key without revealing it: 16 hexadecimal digits, which are not the start of any pseudonym.
+func (k *Key) Fingerprint() string {
+	mac := hmac.New(sha256.New, k.raw)
+	_, _ = mac.Write([]byte("growth-export key fingerprint")) // a pseudonym's kind ends with a zero byte
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// Format writes the fingerprint, so that no message can contain the key.
+func (k *Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(key " + k.Fingerprint() + ")")) }
+
+// Maker makes many pseudonyms. It is used by one goroutine at a time.
+type Maker struct {
+	mac     hash.Hash
+	message []byte
+}
+
+// NewMaker returns a maker of the key's pseudonyms.
+func (k *Key) NewMaker() *Maker { return &Maker{mac: hmac.New(sha256.New, k.raw)} }
+
+// Append appends the pseudonym of a value.
+func (m *Maker) Append(dst []byte, kind string, value []byte) []byte {
+	if len(value) == 0 {
+		return dst
+	}
+	m.message = append(append(append(m.message[:0], kind...), 0), value...)
+	m.mac.Reset()
+	_, _ = m.mac.Write(m.message)
+	m.message = m.mac.Sum(m.message[:0])
+	return hex.AppendEncode(dst, m.message[:PseudonymLength/2])
+}

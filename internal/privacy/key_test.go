@@ -1,0 +1,96 @@
+package privacy_test
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/privacy"
+)
+
+// raw is a key whose base64 has characters of every kind.
+var raw = bytes.Repeat([]byte{0xfb, 0xff, 0x1e, 0x00}, 10)
+
+// TestPseudonym compares with crypto/hmac, for keys shorter and longer than a block and values longer than any buffer.
+func TestPseudonym(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{32, 40, 64, 65, 200} {
+		raw := bytes.Repeat([]byte{7, 1}, 100)[:size]
+		key, err := privacy.ParseKey(hex.EncodeToString(raw))
+		require.NoError(t, err)
+		maker := key.NewMaker()
+		for _, value := range []string{"4be8dd85-c7d6-4a23-8c1c-6bb8c0f2d5ce", "7", "\x00", strings.Repeat("long", 300)} {
+			mac := hmac.New(sha256.New, raw)
+			mac.Write([]byte("student\x00" + value))
+			require.Equal(t, hex.EncodeToString(mac.Sum(nil)[:16]), key.Pseudonym("student", value))
+			require.Equal(t, "before"+key.Pseudonym("student", value), string(maker.Append([]byte("before"), "student", []byte(value))))
+		}
+		require.Empty(t, key.Pseudonym("student", ""))
+		require.NotEqual(t, key.Pseudonym("student", "7"), key.Pseudonym("student_number", "7"))
+	}
+}
+
+// TestPseudonymsStayAsTheyAre pins one value: those of a recipient must join over the years, whatever the release.
+func TestPseudonymsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	key, err := privacy.ParseKey(strings.Repeat("0123456789abcdef", 4))
+	require.NoError(t, err)
+	require.Equal(t, "a4f9ca9f8a21c70b21a818ed897b1100", key.Pseudonym("student", "4be8dd85-c7d6-4a23-8c1c-6bb8c0f2d5ce"))
+	require.Equal(t, "828f1969b17d922e", key.Fingerprint())
+}
+
+func TestKeyForms(t *testing.T) {
+	t.Parallel()
+	want, err := privacy.ParseKey(hex.EncodeToString(raw))
+	require.NoError(t, err)
+	standard := base64.StdEncoding.EncodeToString(raw)
+	for name, text := range map[string]string{
+		"upper case": strings.ToUpper(hex.EncodeToString(raw)), "base64": standard, "without padding": strings.TrimRight(standard, "="),
+		"base64 for URLs": base64.URLEncoding.EncodeToString(raw), "two lines": standard[:20] + "\r\n" + standard[20:] + "\n",
+	} {
+		key, err := privacy.ParseKey(text)
+		require.NoError(t, err, name)
+		require.Equal(t, want.Fingerprint(), key.Fingerprint(), name)
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", key, struct{ K *privacy.Key }{key}, struct{ K *privacy.Key }{key}, key), text, name)
+	}
+	other, err := privacy.ParseKey(hex.EncodeToString(raw[1:]))
+	require.NoError(t, err)
+	require.NotEqual(t, want.Fingerprint(), other.Fingerprint())
+	require.NotEqual(t, want.Pseudonym("student", "7"), other.Pseudonym("student", "7"))
+}
+
+func TestBadKeys(t *testing.T) {
+	t.Parallel()
+	for text, complaint := range map[string]string{
+		"":                              "0 bytes",
+		strings.Repeat("ab", 31):        "31 bytes, and 32 are needed",
+		strings.Repeat("0123", 11):      "22 bytes", // would be 33 as base64, but it is hexadecimal
+		"not a key!":                    "neither hexadecimal nor base64",
+		strings.Repeat("pass word ", 9): "54 bytes",
+	} {
+		key, err := privacy.ParseKey(text)
+		if complaint == "54 bytes" {
+			require.NoError(t, err) // also base64
+			continue
+		}
+		require.ErrorContains(t, err, complaint)
+		require.Nil(t, key)
+	}
+}
+
+func BenchmarkPseudonym(b *testing.B) {
+	key, err := privacy.ParseKey(hex.EncodeToString(raw))
+	require.NoError(b, err)
+	maker, value, dst := key.NewMaker(), []byte("4be8dd85-c7d6-4a23-8c1c-6bb8c0f2d5ce"), make([]byte, 0, 64)
+	b.ReportAllocs()
+	for b.Loop() {
+		dst = maker.Append(dst[:0], "student", value)
+	}
+}
