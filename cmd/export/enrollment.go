@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -25,7 +26,7 @@ func (o *enrollment) define(cmd *cobra.Command) {
 	g := group{cmd.Flags(), selectionGroup}
 	g.list(&o.effectiveDates, "effective-date", expandDates,
 		"as-of runs: enrollment as of these dates, as a comma list or a range with a step, such as 2025-09-01..2026-06-01/1mo"+
-			" (d: days, w: weeks, mo: months)")
+			" (d: days, w: weeks, mo: months); terms: the last day of each term that has begun")
 	g.shownDefault("effective-date", "none")
 	define(g, &o.modifiedSince, "modified-since", "TIME", "", parseSince,
 		"a delta run: enrollment modified since a date or timestamp; auto: since the last run, without a gap")
@@ -35,8 +36,30 @@ func (o *enrollment) define(cmd *cobra.Command) {
 // maxDates bounds a range: each date is a run of its own.
 const maxDates = 10_000
 
+// termDates stands for the dates of the terms, which only the service knows.
+const termDates = "terms"
+
+// findTerms replaces the word terms in the settings by the dates that the service lists.
+func (o *enrollment) findTerms(ctx context.Context, deps pipeline.Deps, s *pipeline.Settings) error {
+	if s.EffectiveDate != termDates {
+		return nil
+	}
+	dates, err := await(ctx, func() ([]string, error) { return pipeline.Terms(ctx, deps, *s) })
+	if err != nil {
+		return err
+	}
+	o.effectiveDates, s.EffectiveDate = dates, dates[0]
+	return nil
+}
+
 // expandDates parses dates and ranges of dates into distinct dates.
 func expandDates(words []string) ([]string, error) {
+	if slices.Contains(words, termDates) {
+		if len(words) > 1 {
+			return nil, fmt.Errorf("%s cannot be combined with dates", termDates)
+		}
+		return words, nil
+	}
 	var dates []string
 	for _, word := range words {
 		expanded, err := expandRange(word)

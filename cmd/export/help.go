@@ -38,14 +38,13 @@ type helpText struct {
 }
 
 func (h *helpText) writeRoot(root *cobra.Command, sections []section) {
-	fmt.Fprintf(&h.b, "%s\nUsage: growth-export COMMAND [--flags], for example growth-export run --simulate\n", root.Long)
+	fmt.Fprintf(&h.b, "%s\nUsage: growth-export COMMAND [--flags] (COMMAND -h: common flags, --help: all)\n", root.Long)
 	for _, s := range sections {
 		fmt.Fprintf(&h.b, "%s:\n", s.title)
 		for _, cmd := range s.commands {
 			fmt.Fprintf(&h.b, "  %-10s  %s\n", cmd.Name(), cmd.Short)
 		}
 	}
-	h.b.WriteString("Use COMMAND -h for common options, --help for all of them.\n")
 }
 
 // writeShort shows the flags that most people need, with their defaults.

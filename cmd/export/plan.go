@@ -39,6 +39,9 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 		return err
 	}
 	defer disconnect()
+	if err := o.findTerms(ctx, deps, &settings); err != nil {
+		return err
+	}
 	if len(o.effectiveDates) > 1 {
 		return a.planDates(ctx, o, deps, settings)
 	}

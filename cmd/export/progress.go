@@ -145,7 +145,10 @@ func figures(p pipeline.Reading, c pace) []string {
 	}
 	var parts []string
 	if p.Phase == "fetch" {
-		if c.left >= 0 {
+		switch {
+		case !p.EstimatedEnd.IsZero():
+			parts = append(parts, "ends at about "+p.EstimatedEnd.Format("15:04 MST"))
+		case c.left >= 0:
 			parts = append(parts, wording.Duration(c.left)+" left")
 		}
 		if p.Paused == "" {

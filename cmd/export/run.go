@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +29,7 @@ type runOptions struct {
 	acceptBaseURL bool
 	runID         string
 	restart       bool
+	deadline      *timeOfDay
 	deltaLake     bool
 	history       bool
 }
@@ -60,6 +60,9 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run to start or resume; by default, the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
+	define(publishing, &o.deadline, "deadline", "HH:MM[Z]", "", optional(parseTimeOfDay),
+		"local time (UTC with Z) at which to stop fetching: the run fails, and can be resumed, or is published if --max-failed-schools"+
+			" allows what is missing. Test results are fetched first")
 	defineDeltaLake(publishing, &o.deltaLake)
 	defineHistory(publishing, &o.history)
 	publishing.toggle(&o.restart, "restart", "drop what an unfinished or held run with this id has staged, and start over")
@@ -82,6 +85,10 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	}
 	stop := a.showProgress(&o.general, deps.Progress)
 	defer stop()
+	if err := o.findTerms(ctx, deps, &settings); err != nil {
+		stop()
+		return a.endRun(ctx, &o.general, o.onFinish, nil, err)
+	}
 	if len(o.effectiveDates) > 1 {
 		return a.runDates(ctx, &o.general, o.onFinish, o.effectiveDates, deps, settings, stop)
 	}
@@ -100,24 +107,9 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {
-	if settings, err = a.pipelineSettings(o, from); err != nil {
-		return deps, settings, nil, err
-	}
-	if o.scratch == "" {
-		if _, err := parseScratch(os.TempDir()); err != nil {
-			return deps, settings, nil, usagef("--scratch defaults to the system's temporary folder, but %w", err)
-		}
-	}
-	simulated, err := o.chooseService(from)
+	settings, credentials, simulated, err := a.checkOffline(o, from)
 	if err != nil {
 		return deps, settings, nil, err
-	}
-	settings.BaseURL = o.serviceName(from)
-	credentials := simulatedCredentials()
-	if !simulated {
-		if credentials, err = a.credentials(); err != nil {
-			return deps, settings, nil, err
-		}
 	}
 	logger := a.newLogger(&o.general)
 	o.log, o.s3.Log = logger, logger
@@ -136,6 +128,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	progress := &pipeline.Progress{}
 	a.who.setProgress(progress)
 	options := o.clientOptions(baseURL, credentials, logger)
+	options.RatePerSecond = o.rateOf(o.rate, settings.Shards)
 	options.Observer = a.observer(baseURL, progress)
 	client, err := extract.New(options)
 	if err != nil {
@@ -178,6 +171,9 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 	if len(o.effectiveDates) > 0 {
 		s.EffectiveDate = o.effectiveDates[0]
 	}
+	if o.deadline != nil {
+		s.Deadline = o.deadline.next(a.now())
+	}
 	return s, nil
 }
 
@@ -192,7 +188,7 @@ func (o *runOptions) checkPast(now time.Time, from sources) error {
 		return future("snapshot-date", o.snapshotDate, "today is "+today)
 	}
 	for _, date := range o.effectiveDates {
-		if date > today {
+		if date != termDates && date > today {
 			return future("effective-date", date, "today is "+today)
 		}
 	}

@@ -14,8 +14,9 @@ type shard struct{ index, of int }
 
 // sharding holds the settings that choose this process's shard.
 type sharding struct {
-	shard  shard
-	shards int
+	shard     shard
+	shards    int
+	rateTotal float64
 }
 
 // indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run number the processes of an array.
@@ -28,6 +29,7 @@ func (o *sharding) define(cmd *cobra.Command) {
 	define(g, &o.shard, "shard", "I/N", "0/1", parseShard, "take every N-th bucket from the I-th on, counted from 0; then publish")
 	define(g, &o.shards, "shards", "N", "", between(1, math.MaxInt),
 		"like --shard I/N, with I from "+strings.Join(indexVariables()[:3], ", ")+" or "+indexVariables()[3])
+	define(g, &o.rateTotal, "rate-total", "N", "unlimited", parseRate, "maximum requests per second of all shards together: each takes its share")
 }
 
 func parseShard(text string) (shard, error) {
@@ -72,4 +74,14 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 			source, quoted(text), o.shards, o.shards-1)
 	}
 	return shard{index, o.shards}, nil
+}
+
+// rateOf returns the maximum requests per second of one of several shards: the lower of rate and its share of --rate-total; 0 means
+// unlimited.
+func (o *sharding) rateOf(rate float64, shards int) float64 {
+	share := o.rateTotal / float64(shards)
+	if rate == 0 || share == 0 {
+		return max(rate, share)
+	}
+	return min(rate, share)
 }

@@ -20,17 +20,21 @@ type statusOptions struct {
 	destination
 	clean      bool
 	cleanAfter time.Duration
+	maxAge     *time.Duration
 }
 
 func (a *app) statusCommand() *cobra.Command {
 	o := &statusOptions{}
-	cmd := newCommand(a, o, a.status, "dest clean clean-after config output", &cobra.Command{
+	cmd := newCommand(a, o, a.status, "dest max-age clean clean-after config output", &cobra.Command{
 		Use:   "status",
 		Short: "Lists the runs at a destination and their progress",
 		Example: "  growth-export status --dest /data/growth\n" +
+			"  growth-export status --dest /data/growth --max-age 26h\n" +
 			"  growth-export status --dest s3://bucket/prefix --clean",
 	})
-	o.destination.define(cmd)
+	g := o.destination.define(cmd)
+	define(g, &o.maxAge, "max-age", "TIME", "", optional(parseDuration),
+		"exit with 1 if the newest snapshot was published longer ago: for a monitor")
 	cleaning := group{cmd.Flags(), "Cleaning"}
 	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on, without a sign of life for --clean-after")
 	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
@@ -71,7 +75,29 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if history != nil {
 		text += fmt.Sprintf("history through %s\n", history.Through)
 	}
-	return writeOutput(a.stdout, o.output, value, text)
+	if err := writeOutput(a.stdout, o.output, value, text); err != nil || o.maxAge == nil {
+		return err
+	}
+	return checkAge(store.String(), runs, a.now(), *o.maxAge)
+}
+
+// checkAge returns an error if the newest snapshot was published longer ago than maxAge.
+func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.Duration) error {
+	var newest *snapshot.RunState
+	for i := range runs {
+		r := &runs[i]
+		if r.Kind == snapshot.Full && r.State == snapshot.StatePublished && (newest == nil || r.SnapshotDate > newest.SnapshotDate) {
+			newest = r
+		}
+	}
+	if newest == nil {
+		return fmt.Errorf("no full snapshot is published at %s", dest)
+	}
+	if age := now.Sub(newest.LastProgress); age > maxAge {
+		return fmt.Errorf("the newest snapshot at %s, of %s, was published %s ago, more than --max-age %s: look at the logs of the runs since then",
+			dest, newest.SnapshotDate, wording.Duration(age), maxAge)
+	}
+	return nil
 }
 
 func statusText(dest string, runs []snapshot.RunState, cleaned []string, now time.Time) string {

@@ -84,6 +84,36 @@ func parseWait(text string) (time.Duration, error) {
 	return parseDuration(text)
 }
 
+// timeOfDay is a time of day, local or in UTC.
+type timeOfDay struct {
+	hour, minute int
+	zone         *time.Location
+}
+
+// parseTimeOfDay parses a local time of day such as 06:30, or 06:30Z in UTC.
+func parseTimeOfDay(text string) (timeOfDay, error) {
+	digits, isUTC := strings.CutSuffix(text, "Z")
+	t, err := time.Parse("15:04", digits)
+	if err != nil || len(digits) != len("15:04") {
+		return timeOfDay{}, fmt.Errorf("%s is not a time of day such as 06:30, or 06:30Z in UTC", quoted(text))
+	}
+	zone := time.Local
+	if isUTC {
+		zone = time.UTC
+	}
+	return timeOfDay{t.Hour(), t.Minute(), zone}, nil
+}
+
+// next returns when it is this time of day for the first time after now.
+func (t timeOfDay) next(now time.Time) time.Time {
+	now = now.In(t.zone)
+	next := time.Date(now.Year(), now.Month(), now.Day(), t.hour, t.minute, 0, 0, t.zone)
+	if !next.After(now) {
+		next = time.Date(now.Year(), now.Month(), now.Day()+1, t.hour, t.minute, 0, 0, t.zone)
+	}
+	return next
+}
+
 // parseShare parses a share of the whole, such as 0.15 or 15%.
 func parseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")

@@ -212,3 +212,45 @@ func TestDidYouMean(t *testing.T) {
 		require.Equal(t, want, didYouMean("--", word, names), word)
 	}
 }
+
+func TestTimeOfDay(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	now := time.Date(2026, 10, 24, 5, 30, 0, 0, time.UTC)
+	for _, test := range []struct {
+		zone         *time.Location
+		hour, minute int
+		want         string
+	}{
+		{time.UTC, 6, 0, "2026-10-24T06:00:00Z"},
+		{time.UTC, 5, 30, "2026-10-25T05:30:00Z"}, // not now
+		{time.UTC, 0, 0, "2026-10-25T00:00:00Z"},
+		{berlin, 7, 31, "2026-10-24T05:31:00Z"},
+		{berlin, 7, 0, "2026-10-25T06:00:00Z"}, // clocks go back in between
+	} {
+		next := timeOfDay{test.hour, test.minute, test.zone}.next(now)
+		require.Equal(t, test.want, next.UTC().Format(time.RFC3339))
+	}
+	parsed, err := parseTimeOfDay("06:05Z")
+	require.NoError(t, err)
+	require.Equal(t, timeOfDay{6, 5, time.UTC}, parsed)
+	parsed, err = parseTimeOfDay("23:59")
+	require.NoError(t, err)
+	require.Equal(t, timeOfDay{23, 59, time.Local}, parsed)
+	for _, text := range []string{"", "6:05", "24:00", "06:60", "0605", "06:05z", "06:05:00", "06:05 Z"} {
+		_, err := parseTimeOfDay(text)
+		require.Error(t, err, text)
+	}
+}
+
+func TestRateOfShards(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		rate, total float64
+		shards      int
+		want        float64
+	}{{0, 0, 3, 0}, {5, 0, 3, 5}, {0, 12, 3, 4}, {5, 12, 3, 4}, {2, 12, 3, 2}, {0, 12, 1, 12}} {
+		require.InDelta(t, test.want, (&sharding{rateTotal: test.total}).rateOf(test.rate, test.shards), 0)
+	}
+}

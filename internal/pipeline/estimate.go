@@ -97,7 +97,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 	deps.Progress.start(deps.Now(), deps.Client)
 	runs, founds := make([]*exportRun, len(each)), make([]foundRun, len(each))
 	for i := range each {
-		if err := checkSettings(&each[i]); err != nil {
+		if err := each[i].Check(); err != nil {
 			return nil, err
 		}
 		var err error

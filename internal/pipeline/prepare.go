@@ -34,12 +34,13 @@ type exportRun struct {
 	fetch          *fetcher
 	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
 	logged         sync.Map                // each outcomeOfSchool that was logged
+	forecast       *forecast               // nil without a deadline
 	summary        *Summary
 }
 
 // prepareRun finds the run and checks that it may be taken, before any request.
 func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundRun, error) {
-	r := &exportRun{Deps: deps, settings: s, scope: scopeOf(s), datasets: make(map[string]*dataset)}
+	r := &exportRun{Deps: deps, settings: s, scope: scopeOf(s)}
 	r.now = deps.Now().UTC()
 	today := r.now.Format(time.DateOnly)
 	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
@@ -67,19 +68,26 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	if err != nil {
 		return nil, found, err
 	}
+	return r, found, r.compileDatasets()
+}
+
+// compileDatasets readies the run for requests.
+func (r *exportRun) compileDatasets() error {
+	s := r.settings
+	r.datasets = make(map[string]*dataset)
 	for _, declared := range schemas.Datasets() {
 		d, err := compile(declared, &r.pool)
 		if err != nil {
-			return nil, found, err
+			return err
 		}
 		r.datasets[d.Name] = d
 	}
 	r.fetch = &fetcher{
-		client: deps.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
+		client: r.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(s.maxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: s.Scratch},
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
-	return r, found, nil
+	return nil
 }
 
 // checkResumable checks that a run that has begun belongs to this command, and that nothing published since prevents it

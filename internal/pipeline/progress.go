@@ -25,6 +25,7 @@ type Progress struct {
 	schoolsTotal, schoolsDone atomic.Int64
 	failed, denied, rows      atomic.Int64
 	filesTotal, filesDone     atomic.Int64
+	end                       atomic.Pointer[time.Time]
 
 	// activity is the activity that is not in a checkpoint yet, taken are the requests that are in one. returned could not
 	// be stored and is taken again.
@@ -109,6 +110,7 @@ type Reading struct {
 	Retrying                  []Retry       // calls that are being retried, longest first
 	Paused                    string        // why all requests are held back; empty if they are not
 	GivesUpIn                 time.Duration // how long that will go on at most
+	EstimatedEnd              time.Time     // of fetching, for a run with a deadline; zero while unknown
 }
 
 // Retry is a call that is being retried.
@@ -136,6 +138,9 @@ func (m *Progress) Read(now time.Time) Reading {
 	}
 	p.Phase, _ = m.phase.Load().(string)
 	p.Dataset, _ = m.currentDataset.Load().(string)
+	if end := m.end.Load(); end != nil {
+		p.EstimatedEnd = *end
+	}
 	if started := m.started.Load(); started != 0 {
 		p.Elapsed = now.Sub(time.Unix(0, started))
 	}
@@ -177,6 +182,9 @@ func (m *Progress) start(now time.Time, client *extract.Client) {
 	m.started.CompareAndSwap(0, now.UnixNano())
 	m.client.Store(client)
 }
+
+// setEnd records when all schools will be fetched.
+func (m *Progress) setEnd(end time.Time) { m.end.Store(&end) }
 
 // setPhase records the phase of the run.
 func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }

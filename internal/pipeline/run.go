@@ -21,7 +21,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, deps.Client)
 	deps.Progress.takeCounts() // of an earlier run of this command
-	if err := checkSettings(&s); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	_, stuck, err := finishPublishing(ctx, &deps)
@@ -91,7 +91,7 @@ func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 func RunDates(ctx context.Context, deps Deps, s Settings, dates []string, done func(*Summary)) error {
 	for _, date := range dates {
 		s.EffectiveDate = date
-		if err := checkSettings(&s); err != nil {
+		if err := s.Check(); err != nil {
 			return err
 		}
 		if _, _, err := prepareRun(ctx, deps, &s); err != nil {
@@ -162,7 +162,9 @@ func (r *exportRun) warnOfPurged(ctx context.Context) error {
 
 // beginPlan fetches the lookups and pins the plan, or follows the one that another shard was quicker to write.
 func (r *exportRun) beginPlan(ctx context.Context, id string) error {
-	looked, err := r.fetch.lookUp(ctx, r.settings)
+	looking, cancel := r.settings.untilDeadline(ctx)
+	defer cancel()
+	looked, err := r.fetch.lookUp(looking, r.settings)
 	if err != nil {
 		return err
 	}

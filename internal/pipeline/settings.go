@@ -65,8 +65,11 @@ type Settings struct {
 	Changes          ChangeLimits
 	StrictChecks     bool // hold the snapshot back if a check of the service's own rules counts anything
 	Replace          bool
-	Restart          bool   // drop what an unfinished or held run of the same id has staged, its plan included
-	Shard, Shards    int    // this process's part; 0 of 1 is everything
+	Restart          bool // drop what an unfinished or held run of the same id has staged, its plan included
+	Shard, Shards    int  // this process's part; 0 of 1 is everything
+	// Deadline ends the fetching of schools; zero for none. If more schools than MaxFailedSchools are missing then, the run
+	// stops with ErrDeadline and can be resumed; otherwise it is published without them.
+	Deadline         time.Time
 	Concurrency      int    // of the client; the pipeline reads enough lists at once to use it
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
 	Scratch          string // folder for finished schools that do not fit in memory; empty for the system's temporary one
@@ -194,8 +197,8 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// checkSettings looks for mistakes in the settings that can be found without asking anybody.
-func checkSettings(s *Settings) error {
+// Check returns an error for mistakes that can be found without a request.
+func (s *Settings) Check() error {
 	var problem string
 	switch {
 	case len(s.Datasets) == 0:

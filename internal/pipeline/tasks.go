@@ -44,6 +44,9 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		return err
 	}
 	r.looked = nil
+	if !r.settings.Deadline.IsZero() {
+		resultsFirst(todo)
+	}
 
 	var tasks []*task
 	last := make(map[*dataset]*task)
@@ -61,6 +64,8 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		tasks = append(tasks, t)
 		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}
+	ctx, watched := r.watchDeadline(ctx, tasks)
+	defer watched()
 	group, working := errgroup.WithContext(ctx)
 	type school struct {
 		task  *task
@@ -99,8 +104,8 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	})
 	close(schools)
 	err = group.Wait()
-	if err == nil && ctx.Err() != nil {
-		err = context.Cause(ctx) // before anything had begun that could fail
+	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(cause, ErrDeadline)) {
+		err = cause // nothing may have begun that could fail
 	}
 	if err == nil {
 		return nil
@@ -118,7 +123,7 @@ func (r *exportRun) fetchSchool(ctx context.Context, t *task, i int) error {
 	}
 	began := time.Now()
 	within, end := r.startSpan(ctx, Span{Name: SpanSchool, Dataset: t.dataset.Name, School: t.schools[i].Bid})
-	result, err := r.fetch.school(within, t.dataset, t.schools[i])
+	result, err := r.readSchool(within, t, i)
 	if err == nil {
 		err = r.crossCheck(within, t, i, result)
 	}

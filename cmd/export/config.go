@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/wording"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	o := &runOptions{}
+	var cmd *cobra.Command
+	cmd = newCommand(a, o, func(ctx context.Context, o *runOptions, from sources) error {
+		return a.checkConfig(ctx, cmd, o, from)
+	}, "config base-url dest output", &cobra.Command{
+		Use:   "config check",
+		Short: "Checks the configuration without sending a request",
+		Long: "Checks the settings of all commands in flags, environment and configuration file, that the" +
+			" credentials are there, and that a destination folder can be written. It lists the settings of run with their sources," +
+			" and sends no request; doctor checks the service and the destination.",
+		Example:   "  growth-export config check --config nightly.yaml",
+		ValidArgs: []cobra.Completion{"check"},
+	})
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if !slices.Equal(args, []string{"check"}) {
+			return usagef("write growth-export config check; see growth-export config --help")
+		}
+		return nil
+	}
+	o.define(cmd)
+	return cmd
+}
+
+// setSetting is a setting that is not at its default.
+type setSetting struct {
+	Setting string `json:"setting"`
+	Value   string `json:"value"`
+	Source  string `json:"source"`
+}
+
+// checkConfig checks the settings of run and of all other commands.
+func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions, from sources) error {
+	for _, other := range cmd.Root().Commands() {
+		if other.Flags().Lookup("config") != nil && from.given("config") {
+			_ = other.Flags().Set("config", o.config) // any text is valid
+		}
+		if _, err := a.resolve(other); err != nil {
+			return err
+		}
+	}
+	settings, credentials, simulated, err := a.checkOffline(o, from)
+	if err != nil {
+		return err
+	}
+	if settings.EffectiveDate == termDates {
+		settings.EffectiveDate = a.now().UTC().Format(time.DateOnly)
+	}
+	if err := settings.Check(); err != nil {
+		return err
+	}
+	if !simulated {
+		if _, err := extract.New(o.clientOptions(o.baseURL, credentials, a.newLogger(&o.general))); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	if o.place.folder != "" {
+		if _, err := a.openStore(ctx, &o.destination, from); err != nil {
+			return err
+		}
+	}
+	value := struct {
+		Settings    []setSetting `json:"settings"`
+		Credentials []string     `json:"credentials"`
+	}{[]setSetting{}, notNil(a.secretsSet())}
+	for _, f := range flagsOf(cmd) {
+		if !from.given(f.Name) {
+			continue
+		}
+		s := setSetting{f.Name, wording.Cut(f.Value.String(), maxShownValue), strings.TrimSuffix(from[f.Name].name, ": "+f.Name)}
+		if f.Name == "on-finish" {
+			s.Value = "(set)" // may contain a token
+		}
+		value.Settings = append(value.Settings, s)
+	}
+	return writeOutput(a.stdout, o.output, value, configText(value.Settings, value.Credentials))
+}
+
+// maxShownValue bounds a value in the list of settings: a list may be long.
+const maxShownValue = 80
+
+func configText(settings []setSetting, credentials []string) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	for _, s := range settings {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", s.Setting, s.Value, s.Source)
+	}
+	_ = t.Flush() // A strings.Builder returns no errors.
+	if len(credentials) > 0 {
+		fmt.Fprintf(&b, "credentials: %s\n", strings.Join(credentials, ", "))
+	}
+	b.WriteString("The configuration is valid. No request was sent; growth-export doctor checks the service and the destination.\n")
+	return b.String()
+}
+
+// secretsSet returns the variables from which the secrets come.
+func (a *app) secretsSet() []string {
+	var names []string
+	for _, variable := range secretVariables() {
+		for _, name := range []string{variable, variable + fileSuffix} {
+			if a.env[name] != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// checkOffline checks everything that can be checked without a request or a look at the destination.
+func (a *app) checkOffline(o *runOptions, from sources) (
+	settings pipeline.Settings, credentials extract.Credentials, simulated bool, err error,
+) {
+	if settings, err = a.pipelineSettings(o, from); err != nil {
+		return settings, credentials, false, err
+	}
+	if o.scratch == "" {
+		if _, err := parseScratch(os.TempDir()); err != nil {
+			return settings, credentials, false, usagef("--scratch defaults to the system's temporary folder, but %w", err)
+		}
+	}
+	if simulated, err = o.chooseService(from); err != nil {
+		return settings, credentials, false, err
+	}
+	settings.BaseURL = o.serviceName(from)
+	credentials = simulatedCredentials()
+	if !simulated {
+		credentials, err = a.credentials()
+	}
+	return settings, credentials, simulated, err
+}

@@ -1,0 +1,234 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+)
+
+// ErrDeadline says that the run's deadline has passed.
+var ErrDeadline = errors.New("the deadline has passed")
+
+// errNotFetched fails the schools of a run that is published at its deadline without them.
+var errNotFetched = errors.New("not fetched before the deadline")
+
+const (
+	// forecastInterval is how often a run with a deadline estimates its end.
+	forecastInterval = time.Second
+	// minForecast is the number of finished school datasets below which there is no estimate.
+	minForecast = 10
+)
+
+// untilDeadline bounds ctx by the deadline, if there is one.
+func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.Deadline.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, s.Deadline, ErrDeadline)
+}
+
+// readSchool fetches a dataset of a school. At the deadline it gives up, and the school has failed.
+func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*result, error) {
+	began := time.Now()
+	reading, cancel := r.settings.untilDeadline(ctx)
+	defer cancel()
+	result, err := r.fetch.school(reading, t.dataset, t.schools[i])
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(reading), ErrDeadline) {
+		result.drop()
+		result.fail(errNotFetched)
+		err = nil
+	}
+	if err == nil {
+		r.forecast.finished(&result.ledger, callsOf(t, i), time.Since(began))
+	}
+	return result, err
+}
+
+// resultsFirst moves the tasks of test results, and of the students that these are compared with, to the front: what a
+// run with a deadline must have. The order of the other tasks stays.
+func resultsFirst(todo []snapshot.Task) {
+	rank := func(t snapshot.Task) int {
+		if t.Bucket == snapshot.LookupBucket || t.Dataset == resultsDataset || t.Dataset == studentsDataset {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(todo, func(a, b snapshot.Task) int { return rank(a) - rank(b) })
+}
+
+// forecast estimates when a run with a deadline will have fetched all schools, and stops it at the deadline.
+type forecast struct {
+	deadline   time.Time
+	maxMissing int // schools that may be missing at the deadline
+	progress   *Progress
+	log        *slog.Logger
+	began      time.Time
+
+	mu sync.Mutex
+	// left are the calls to make and done what the finished ones took, by dataset.
+	left map[string]int
+	done map[string]effort
+	// lacking counts the datasets that a school lacks, by school.
+	lacking map[string]int
+	known   bool // an estimate was logged
+	late    bool // the estimate is after the deadline
+}
+
+// effort is what fetching some schools took.
+type effort struct {
+	schools, calls int
+	requests       int64
+	took           time.Duration // the sum over the schools
+}
+
+func (e *effort) add(other effort) {
+	e.schools += other.schools
+	e.calls += other.calls
+	e.requests += other.requests
+	e.took += other.took
+}
+
+// callsOf returns the number of calls, or in a fan-out of lists, of a school's dataset.
+func callsOf(t *task, i int) int {
+	if !t.dataset.TakesPerspective() {
+		return 1
+	}
+	return max(1, len(t.schools[i].Perspectives))
+}
+
+// watchDeadline watches the deadline, if the run has one, until done is called. It cancels the returned context at the deadline
+// if too many schools are missing then.
+func (r *exportRun) watchDeadline(ctx context.Context, tasks []*task) (_ context.Context, done func()) {
+	if r.settings.Deadline.IsZero() {
+		return ctx, func() {}
+	}
+	f := &forecast{
+		deadline: r.settings.Deadline, maxMissing: r.settings.MaxFailedSchools - len(r.plan.FailedSchools),
+		progress: r.Progress, log: r.Logger, began: time.Now(),
+		left: make(map[string]int), done: make(map[string]effort), lacking: make(map[string]int),
+	}
+	for _, t := range tasks {
+		for i := range t.schools {
+			f.left[t.dataset.Name] += callsOf(t, i)
+			f.lacking[t.schools[i].Bid]++
+		}
+	}
+	r.forecast = f
+	ctx, stop := context.WithCancelCause(ctx)
+	watching, end := context.WithCancel(ctx)
+	var owner sync.WaitGroup
+	owner.Go(func() { f.watch(watching, stop) })
+	return ctx, func() {
+		end()
+		owner.Wait()
+		stop(nil)
+	}
+}
+
+// finished counts a dataset of a school.
+func (f *forecast) finished(l *snapshot.LedgerRow, calls int, took time.Duration) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left[l.Dataset] -= calls
+	e := f.done[l.Dataset]
+	e.add(effort{schools: 1, calls: calls, requests: l.Requests, took: took})
+	f.done[l.Dataset] = e
+	if l.Status == snapshot.StatusFailed {
+		return
+	}
+	if f.lacking[l.SchoolBid]--; f.lacking[l.SchoolBid] == 0 {
+		delete(f.lacking, l.SchoolBid)
+	}
+}
+
+// watch logs estimates of the end until ctx is done. At the deadline it stops the run, unless so few schools are missing that
+// the run can be published without them.
+func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	deadline := time.NewTimer(time.Until(f.deadline))
+	defer deadline.Stop()
+	ticker := time.NewTicker(forecastInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f.report(ctx, time.Now())
+		case <-deadline.C:
+			f.mu.Lock()
+			missing := len(f.lacking)
+			f.mu.Unlock()
+			if missing > f.maxMissing {
+				stop(fmt.Errorf("%w (%s): %s not complete, more than --max-failed-schools allows",
+					ErrDeadline, clock(f.deadline), wording.Many(missing, "school")))
+			} else if missing > 0 {
+				f.log.WarnContext(ctx, "the deadline has passed: publishing without the schools that are missing",
+					"deadline", clock(f.deadline), "missing", missing)
+			}
+			return
+		}
+	}
+}
+
+// report shows the estimated end in the progress, and logs it the first time and when it passes the deadline.
+func (f *forecast) report(ctx context.Context, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	end := f.end(now)
+	if end.IsZero() {
+		return
+	}
+	f.progress.setEnd(end)
+	attrs := []any{"estimated_end", clock(end), "deadline", clock(f.deadline)}
+	switch late := end.After(f.deadline); {
+	case late && !f.late:
+		f.log.WarnContext(ctx, "the run will miss its deadline", attrs...)
+		f.late = true
+	case f.late && end.Add(end.Sub(now)/10).Before(f.deadline): // not merely for a moment
+		f.log.InfoContext(ctx, "the run will meet its deadline after all", attrs...)
+		f.late = false
+	case !f.known && !late:
+		f.log.InfoContext(ctx, "the run will meet its deadline", attrs...)
+	}
+	f.known = true
+}
+
+// end returns when all schools will be fetched if the rest takes as long as the schools so far; zero if these are too few to
+// say. A dataset that has not begun is expected to take as long as the average request.
+func (f *forecast) end(now time.Time) time.Time {
+	var all effort
+	for _, e := range f.done {
+		all.add(e)
+	}
+	if all.schools < minForecast || all.took <= 0 {
+		return time.Time{}
+	}
+	left := 0.0
+	for dataset, calls := range f.left {
+		e := f.done[dataset]
+		if e.calls == 0 {
+			e = effort{calls: max(1, int(all.requests)), took: all.took}
+		}
+		left += float64(calls) * float64(e.took) / float64(e.calls)
+	}
+	// Schools are fetched side by side, so time passes more slowly than they take.
+	return now.Add(time.Duration(float64(now.Sub(f.began)) * left / float64(all.took))).In(f.deadline.Location())
+}
+
+// clock formats a time of day as --deadline takes it.
+func clock(t time.Time) string {
+	if t.Location() == time.UTC {
+		return t.Format("15:04Z")
+	}
+	return t.Format("15:04")
+}

@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// Terms returns the last day of each term (4.7) that has begun in one of the selected schools, in order; for a current term,
+// today. It asks the service for the terms of every school and perspective. The settings belong to an as-of run, whose dates are
+// what Terms finds.
+func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
+	deps.Progress.start(deps.Now(), deps.Client)
+	today := cmp.Or(s.ServiceDate, deps.Now().UTC().Format(time.DateOnly))
+	s.EffectiveDate = today
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	r := &exportRun{Deps: deps, settings: &s, scope: scopeOf(&s), now: deps.Now().UTC(), date: today}
+	if err := r.compileDatasets(); err != nil {
+		return nil, err
+	}
+	looked, err := r.fetch.lookUp(ctx, &s)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := r.makePlan("", looked)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	found := make(map[string]bool)
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(s.Concurrency)
+	for _, school := range plan.Schools {
+		group.Go(func() error {
+			if asking.Err() != nil {
+				return context.Cause(asking)
+			}
+			ends, err := r.termEnds(asking, school, today)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, end := range ends {
+				found[end] = true
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("read the terms: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, errors.New("read the terms: the service lists none that has begun, so there are no dates: name dates instead")
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// termEnds returns the last days of the terms of a school that have begun, and today for those that have not ended. A school
+// whose academic years are denied has none.
+func (r *exportRun) termEnds(ctx context.Context, school snapshot.School, today string) (ends []string, err error) {
+	years, err := r.fetch.school(ctx, r.datasets[yearsDataset], school)
+	if err != nil {
+		return nil, err
+	}
+	defer years.release()
+	if years.ledger.Status == snapshot.StatusFailed {
+		return nil, fmt.Errorf("school %s: %s", school.Bid, years.ledger.Error)
+	}
+	err = years.each(func(tables []*rows.Batch) error {
+		cols := columns(tables[1], "begin_date", "end_date")
+		for i := range tables[1].Len() {
+			row := tables[1].Row(i)
+			if cols[0].Null(row) || cols[1].Null(row) {
+				continue
+			}
+			if begin, end := dateOf(cols[0], row), dateOf(cols[1], row); begin <= today {
+				ends = append(ends, min(end, today))
+			}
+		}
+		return nil
+	})
+	return ends, err
+}
+
+// dateOf returns the date in a row as YYYY-MM-DD.
+func dateOf(v *rows.Vector, row int) string {
+	return time.Unix(int64(v.I32[row])*24*60*60, 0).UTC().Format(time.DateOnly)
+}
