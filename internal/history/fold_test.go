@@ -85,6 +85,63 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestAwayForThirtyNights folds nights in which a school is not listed, one is denied and one fails, and they return as
+// they were. No version of theirs ends.
+func TestAwayForThirtyNights(t *testing.T) {
+	t.Parallel()
+	const away = 30
+	store := snapshottest.NewDir(t, t.TempDir())
+	schools := []string{"absent", "denied", "failed", "open"}
+	datasets := []string{"districts", "schools", "students", "test_results"}
+	var nights []*night
+	for i := range away + 2 {
+		n := &night{
+			date: dateOf(i), run: "run-" + dateOf(i), datasets: datasets, schools: schools,
+			status: make(map[[2]string]snapshot.Status), world: make(map[string][]record),
+		}
+		for _, school := range schools {
+			result := record{"requested_school_bid": school, "test_result_bid": "of " + school, "student_bid": "student of " + school, "rit": "200"}
+			if school == "open" {
+				result["rit"] = strconv.Itoa(i)
+			}
+			n.world["test_results"] = append(n.world["test_results"], result)
+			n.world["students"] = append(n.world["students"], record{"requested_school_bid": school, "student_bid": "student of " + school})
+			n.world["test_result_norms"] = append(n.world["test_result_norms"], record{
+				"requested_school_bid": school, "test_result_bid": "of " + school, "ordinal": "0", "percentile": "50",
+			})
+		}
+		if 1 <= i && i <= away {
+			n.schools = schools[1:]
+			for _, dataset := range datasets[2:] {
+				n.status[[2]string{dataset, "denied"}] = snapshot.StatusDenied
+				n.status[[2]string{dataset, "failed"}] = snapshot.StatusFailed
+			}
+		}
+		require.NoError(t, n.publish(t.Context(), store))
+		nights = append(nights, n)
+	}
+	_, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+	versions, _ := readHistory(t, store)
+	requireHistory(t, nights, versions)
+	ended, kept := make(map[string]int), make(map[string]int)
+	for _, v := range versions {
+		if v.table == "coverage" {
+			continue
+		}
+		if v.validTo != snapshot.Open {
+			ended[v.school]++
+		} else if v.school != "open" {
+			require.Equal(t, dateOf(0), v.validFrom, "%+v", v)
+			kept[v.school]++
+		}
+	}
+	require.Equal(t, map[string]int{"open": away + 1}, ended)
+	for _, school := range schools[:3] {
+		require.Equal(t, 3, kept[school], school)
+	}
+}
+
 // requireHistory compares the versions of every date with the rows that were covered last.
 func requireHistory(t *testing.T, nights []*night, versions []version) {
 	t.Helper()

@@ -201,7 +201,7 @@ type fileMaker struct {
 
 func newFileMaker(catalog snapshot.Catalog, id string) *fileMaker {
 	return &fileMaker{
-		catalog: catalog, id: id, tables: snapshot.NewTables(catalog, id), open: make(map[*snapshot.TableFile]bool),
+		catalog: catalog, id: id, tables: snapshot.NewHistoryTables(catalog, id), open: make(map[*snapshot.TableFile]bool),
 	}
 }
 

@@ -165,7 +165,7 @@ func (r *restoring) nextPart() (err error) {
 	}
 	if r.owner != "" || r.missing[path] {
 		r.pending = rows.New(r.table)
-		r.out, err = snapshot.NewTables(snapshot.At(r.workspace), sink.Owner(path)).Create(r.ctx, path, r.table)
+		r.out, err = snapshot.NewHistoryTables(snapshot.At(r.workspace), sink.Owner(path)).Create(r.ctx, path, r.table)
 	}
 	return err
 }

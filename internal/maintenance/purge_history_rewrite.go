@@ -35,7 +35,7 @@ func (p *purger) purgeHistory(ctx context.Context) (err error) {
 	if err := p.catalog.Sweep(ctx, id); err != nil { // of a killed purge
 		return err
 	}
-	w := &historyWriter{catalog: p.catalog, history: h, id: id, tables: snapshot.NewTables(p.catalog, id)}
+	w := &historyWriter{catalog: p.catalog, history: h, id: id, tables: snapshot.NewHistoryTables(p.catalog, id)}
 	change, err := w.change(ctx, p.report.ID)
 	if err == nil {
 		change.Before = sink.Hash(pointer)

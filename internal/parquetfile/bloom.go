@@ -41,7 +41,7 @@ func (f *bloomFilter) reset() {
 
 // addToBloom adds texts, which are end to end in data, from the one at a position on.
 func (c *column) addToBloom(data []byte, ends []uint32, from int) {
-	if !c.def.HasBloomFilter() {
+	if !c.def.HasBloomFilter() || c.lean {
 		return
 	}
 	var start uint32

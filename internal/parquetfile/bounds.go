@@ -36,7 +36,7 @@ func (c *column) keep(b []byte) []byte {
 
 // textBounds returns the bounds of n texts.
 func (c *column) textBounds(n int, least, greatest []byte) bounds {
-	if n == 0 {
+	if n == 0 || c.lean {
 		return bounds{}
 	}
 	if len(greatest) <= maxBoundBytes && len(least) <= maxBoundBytes {

@@ -16,6 +16,8 @@ const (
 	minDictionaryValues = 1024
 	// maxDictionaryBytes is the size of a dictionary from which on further pages do not use it.
 	maxDictionaryBytes = 2 << 20
+	// dictionaryPageBits is about what a page adds to its values. It matters in small files only.
+	dictionaryPageBits = 8 * 45
 )
 
 // column is one column's part of the open row group.
@@ -32,6 +34,7 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
+	lean  bool        // the row group has one page, and only what reading all of it needs; see Options.Lean
 }
 
 type dictUse uint8
@@ -67,7 +70,7 @@ func (c *column) reset() {
 	c.body, c.raw = c.body[:0], 0
 	c.pages, c.arena = c.pages[:0], c.arena[:0]
 	c.dict.reset()
-	c.dictUse, c.coded = dictUndecided, 0
+	c.dictUse, c.coded, c.lean = dictUndecided, 0, false
 	c.bloom.reset()
 }
 
@@ -123,13 +126,16 @@ func (c *column) isEmpty(n int) bool {
 
 // mustDecide reports whether the use of the dictionary is decided with this page of n values.
 func (c *column) mustDecide(n int) bool {
-	return c.dictUse == dictUndecided && c.coded+n >= minDictionaryValues
+	return c.dictUse == dictUndecided && (c.lean || c.coded+n >= minDictionaryValues)
 }
 
 // keepDictionary decides the use of the dictionary and reports whether it is kept. The costs are bits, estimated after
 // compression: of the dictionary, and of this page's n values as codes and directly.
 func (c *column) keepDictionary(n, dictionary, codes, direct int) bool {
 	c.dictUse = dictKept
+	if c.lean {
+		dictionary += dictionaryPageBits
+	}
 	if all := c.coded + n; dictionary*n+codes*all > direct*all {
 		c.dictUse = dictDropped
 	}

@@ -60,27 +60,11 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 	}
 	meta.DataPageOffset = offset + int64(dictionary)
 
-	if index, ok := c.columnIndex(); ok {
-		chunk.ColumnIndexOffset = int64(f.columnIndexes.Len())
-		if err := encodeThrift(&f.columnIndexes, &index); err != nil {
-			return fmt.Errorf("encode column index: %w", err)
-		}
-		chunk.ColumnIndexLength = int32(int64(f.columnIndexes.Len()) - chunk.ColumnIndexOffset)
+	if c.lean {
+		meta.EncodingStats = nil
+	} else if err := f.addIndexes(&chunk, c); err != nil {
+		return err
 	}
-	index := format.OffsetIndex{PageLocations: make([]format.PageLocation, len(c.pages))}
-	for i, p := range c.pages {
-		index.PageLocations[i] = format.PageLocation{
-			Offset:             meta.DataPageOffset + int64(p.offset),
-			CompressedPageSize: int32(p.size),
-			FirstRowIndex:      p.firstRow,
-		}
-	}
-	chunk.OffsetIndexOffset = int64(f.offsetIndexes.Len())
-	if err := encodeThrift(&f.offsetIndexes, &index); err != nil {
-		return fmt.Errorf("encode offset index: %w", err)
-	}
-	chunk.OffsetIndexLength = int32(int64(f.offsetIndexes.Len()) - chunk.OffsetIndexOffset)
-
 	if c.bloom.used {
 		meta.BloomFilterOffset = int64(f.bloomFilters.Len())
 		if err := c.appendBloom(&f.bloomFilters); err != nil {
@@ -95,6 +79,31 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 	return nil
 }
 
+// addIndexes adds the page index of a chunk.
+func (f *footer) addIndexes(chunk *columnChunk, c *column) error {
+	if index, ok := c.columnIndex(); ok {
+		chunk.ColumnIndexOffset = int64(f.columnIndexes.Len())
+		if err := encodeThrift(&f.columnIndexes, &index); err != nil {
+			return fmt.Errorf("encode column index: %w", err)
+		}
+		chunk.ColumnIndexLength = int32(int64(f.columnIndexes.Len()) - chunk.ColumnIndexOffset)
+	}
+	index := format.OffsetIndex{PageLocations: make([]format.PageLocation, len(c.pages))}
+	for i, p := range c.pages {
+		index.PageLocations[i] = format.PageLocation{
+			Offset:             chunk.MetaData.DataPageOffset + int64(p.offset),
+			CompressedPageSize: int32(p.size),
+			FirstRowIndex:      p.firstRow,
+		}
+	}
+	chunk.OffsetIndexOffset = int64(f.offsetIndexes.Len())
+	if err := encodeThrift(&f.offsetIndexes, &index); err != nil {
+		return fmt.Errorf("encode offset index: %w", err)
+	}
+	chunk.OffsetIndexLength = int32(int64(f.offsetIndexes.Len()) - chunk.OffsetIndexOffset)
+	return nil
+}
+
 // finish returns the end of the file, from the end of the row groups, a file offset, on.
 func (f *footer) finish(offset, rows int64) ([]byte, error) {
 	offsetIndexes := offset + int64(f.columnIndexes.Len())
@@ -105,7 +114,9 @@ func (f *footer) finish(offset, rows int64) ([]byte, error) {
 			if chunk.ColumnIndexLength > 0 {
 				chunk.ColumnIndexOffset += offset
 			}
-			chunk.OffsetIndexOffset += offsetIndexes
+			if chunk.OffsetIndexLength > 0 {
+				chunk.OffsetIndexOffset += offsetIndexes
+			}
 			if chunk.MetaData.BloomFilterLength > 0 {
 				chunk.MetaData.BloomFilterOffset += bloomFilters
 			}

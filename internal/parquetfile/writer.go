@@ -33,6 +33,9 @@ type Options struct {
 	// RowGroupBytes ends a row group with the page that brings its compressed pages to this many bytes, by default 64
 	// MiB.
 	RowGroupBytes int
+	// Lean leaves out of the last row group, if it has fewer than 1024 rows, what only helps readers to skip parts of
+	// it: page index, Bloom filters, bounds of texts. In such a file that is half of the bytes.
+	Lean bool
 }
 
 func (o Options) withDefaults() Options {
@@ -41,6 +44,7 @@ func (o Options) withDefaults() Options {
 		PageRows:      cmp.Or(o.PageRows, defaultPageRows),
 		PageBytes:     cmp.Or(o.PageBytes, defaultPageBytes),
 		RowGroupBytes: cmp.Or(o.RowGroupBytes, defaultRowGroupBytes),
+		Lean:          o.Lean,
 	}
 }
 
@@ -152,6 +156,11 @@ func (w *Writer) Close() (int64, error) {
 		return 0, w.err
 	}
 	if w.page.N > 0 {
+		if w.opts.Lean && w.groupRows == 0 && w.page.N < minDictionaryValues {
+			for i := range w.columns {
+				w.columns[i].lean = true
+			}
+		}
 		w.flushPage()
 	}
 	if w.groupRows > 0 {

@@ -257,3 +257,25 @@ func TestFormatIsPinned(t *testing.T) {
 	file := write(t, table, all, Options{PageRows: 1200, RowGroupRows: 2500})
 	require.Equal(t, "848476ff2147a54399fec49631923cead18e1480e1f862f1e5627a4c7b56f74e", fmt.Sprintf("%x", sha256.Sum256(file)), CreatedBy)
 }
+
+// TestLean writes few rows in less space, and many as always.
+func TestLean(t *testing.T) {
+	t.Parallel()
+	table := everyType()
+	all := randomRows(rand.New(rand.NewPCG(3, 4)), table, 3000)
+	for _, n := range []int{1, 40, 1023, 1024, 3000} {
+		plain, lean := write(t, table, all[:n], Options{}), write(t, table, all[:n], Options{Lean: true})
+		if n >= 1024 {
+			require.Equal(t, plain, lean, n)
+			continue
+		}
+		requireRows(t, all[:n], read(t, table, lean))
+		require.Less(t, len(lean), len(plain)-50*len(table.Columns), n)
+		info, err := Inspect(bytes.NewReader(lean), int64(len(lean)))
+		require.NoError(t, err, n)
+		require.EqualValues(t, n, info.Rows)
+	}
+	rest := write(t, table, all, Options{RowGroupRows: 2500, Lean: true})
+	requireRows(t, all, read(t, table, rest))
+	require.Less(t, len(rest), len(write(t, table, all, Options{RowGroupRows: 2500})))
+}

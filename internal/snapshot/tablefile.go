@@ -28,6 +28,11 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
+// NewHistoryTables returns a Tables for files of a history. Most hold the few versions of a table that ended on a day.
+func NewHistoryTables(catalog Catalog, owner string) *Tables {
+	return &Tables{catalog: catalog, run: owner, pool: parquetfile.NewPool(parquetfile.Options{Lean: true})}
+}
+
 // TableFile is a table's file that is being written. It must be ended by Stage or Abort; Abort after Stage does
 // nothing. It is not safe for concurrent use.
 type TableFile struct {
