@@ -128,9 +128,13 @@ func (d *Decoder) markSuperseded() {
 
 // countSuperseded counts the replaced members of that name as drift.
 func (d *Decoder) countSuperseded(name string) {
+	shown := []byte(name)
+	if d.left.off && name != paginationMember && name != d.plan.dataset.Operation.Records {
+		shown = []byte(maskedName)
+	}
 	for _, m := range d.outer {
 		if m.superseded && m.name == name {
-			d.drift.add(d.plan.tables[0], DuplicateMember, "", []byte(name), 1)
+			d.drift.add(d.plan.tables[0], DuplicateMember, "", shown, 1)
 		}
 	}
 }

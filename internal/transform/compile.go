@@ -7,12 +7,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/schemas"
 )
 
 // Plan is a dataset's declaration, compiled into what a Decoder looks up. It does not change and may be shared.
 type Plan struct {
 	dataset *schemas.Dataset
+	profile schemas.Profile
+	key     *privacy.Key // nil if identifiers stay as received
 	// tables are in the dataset's order; the first holds the records.
 	tables  []*tablePlan
 	objects int // number of objectPlans
@@ -44,11 +47,14 @@ type tablePlan struct {
 	width   int // bytes of a row without its texts
 	// bare is the member that takes an element that is text instead of an object, or nil.
 	bare *member
+	// protected are the columns whose values change when the rows are complete.
+	protected []protectedColumn
 }
 
 type paramColumn struct {
 	column int
 	name   string
+	kind   string // of its pseudonym, empty if it is written as it is
 }
 
 type parentColumn struct {
@@ -64,6 +70,7 @@ type kind uint8
 const (
 	unknown    kind = iota // no column: leftover and drift
 	documented             // no column, but documented: leftover
+	withheld               // a column that is null under the profile
 	textColumn
 	int32Column
 	int64Column
@@ -116,9 +123,13 @@ type member struct {
 	child   *tablePlan  // of a childArray
 }
 
-// Compile returns the plan of a dataset. An error is a mistake in the declaration.
-func Compile(ds *schemas.Dataset) (*Plan, error) {
-	p := &Plan{dataset: ds, modified: -1}
+// Compile returns the plan of a dataset whose rows hold everything. An error is a mistake in the declaration.
+func Compile(ds *schemas.Dataset) (*Plan, error) { return CompileFor(ds, schemas.Full, nil) }
+
+// CompileFor returns the plan of a dataset under a profile. Without a key, identifiers stay as received: such rows name
+// what other calls are made for and must not be written anywhere.
+func CompileFor(ds *schemas.Dataset, profile schemas.Profile, key *privacy.Key) (*Plan, error) {
+	p := &Plan{dataset: ds, profile: profile, key: key, modified: -1}
 	if len(ds.Tables) == 0 {
 		return nil, fmt.Errorf("compile dataset %s: no table", ds.Name)
 	}
@@ -233,13 +244,13 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 		tp.ordinal = i
 		return nil
 	case c.Source[0] == schemas.SourceParam && c.Type == schemas.String:
-		tp.params = append(tp.params, paramColumn{column: i, name: c.Source[1:]})
+		tp.params = append(tp.params, paramColumn{column: i, name: c.Source[1:], kind: p.pseudonymKind(c)})
 		return nil
 	case c.Source[0] == schemas.SourceParent && tp.index > 0:
 		parent := p.tables[0].table
 		from := slices.IndexFunc(parent.Columns, func(pc schemas.Column) bool { return pc.Source == c.Source[1:] })
-		if from < 0 || c.Type != schemas.String || parent.Columns[from].Type != schemas.String {
-			return fmt.Errorf("source %s is not a text column of %s", c.Source, parent.Name)
+		if from < 0 || c.Type != schemas.String || parent.Columns[from].Type != schemas.String || c.Class != parent.Columns[from].Class {
+			return fmt.Errorf("source %s is not a text column of %s, or of another class", c.Source, parent.Name)
 		}
 		tp.parents = append(tp.parents, parentColumn{column: i, from: from})
 		return nil
@@ -256,12 +267,15 @@ func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	if k == unknown {
 		return fmt.Errorf("no value fits type %s", c.Type)
 	}
+	k, err := p.protect(tp, i, k)
+	if err != nil {
+		return err
+	}
 	obj := tp.root
 	steps := strings.Split(c.Source, ".")
 	for _, name := range steps[:len(steps)-1] {
 		m := obj.find([]byte(name))
 		if m == nil {
-			var err error
 			if m, err = obj.add(name, nestedObject, bits); err != nil {
 				return err
 			}
@@ -279,7 +293,7 @@ func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	m.column = i
 	tp.filled |= m.bit
 	tp.columnOf[*bits-1] = uint8(i)
-	if k == textColumn {
+	if c.Type == schemas.String {
 		tp.texts = append(tp.texts, i)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
 )
 
@@ -76,14 +77,20 @@ type Decoder struct {
 	nextDropped int
 	text        []byte // scratch for one text
 	sorted      []sortedRow
+	maker       *privacy.Maker // nil unless identifiers become pseudonyms
 	outer       []outerMember
 }
 
 // NewDecoder returns an empty decoder without parameters.
 func (p *Plan) NewDecoder() *Decoder {
-	d := &Decoder{plan: p, hints: make([][]uint8, p.objects), nextDropped: -1, runSizes: defaultRunSizes}
+	d := &Decoder{
+		plan: p, hints: make([][]uint8, p.objects), nextDropped: -1, runSizes: defaultRunSizes, left: leftovers{off: p.withholdsExtra()},
+	}
+	if p.key != nil {
+		d.maker = p.key.NewMaker()
+	}
 	for _, tp := range p.tables {
-		d.tables = append(d.tables, newTableRows(tp))
+		d.tables = append(d.tables, newTableRows(p, tp))
 		d.addHints(tp.root)
 	}
 	return d
@@ -106,7 +113,7 @@ func (d *Decoder) Reset(params Params) {
 	d.count, d.childRows, d.received = 0, 0, 0
 	d.runs, d.childRowsInRuns = d.runs[:0], 0
 	d.drift.reset()
-	block(d.tables).reset(params)
+	block(d.tables).reset(d.plan, params)
 }
 
 // Records returns the number of records received.

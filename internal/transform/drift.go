@@ -22,7 +22,7 @@ const (
 type Drift struct {
 	Table string
 	// Field is the source of a column as in tables.csv, the JSON path of any other member (its name masked unless it
-	// looks like a name in code), or valueName for an element that is not an object.
+	// looks like a name in code, and always under a privacy profile), or valueName for an element that is not an object.
 	Field string
 	Kind  string
 	Count int64

@@ -28,7 +28,7 @@ func (d *Decoder) findDuplicates(obj *objectPlan, pos int) int {
 	for i, m := range members {
 		if i+1 < len(members) && bytes.Equal(m.name, members[i+1].name) {
 			d.dropped = append(d.dropped, m.start)
-			d.drift.add(obj.table, DuplicateMember, obj.path, m.name, 1)
+			d.drift.add(obj.table, DuplicateMember, obj.path, d.plan.nameForDrift(obj, m.name), 1)
 			continue
 		}
 		declared := obj.lookup(m.name)

@@ -7,6 +7,7 @@ import (
 
 // leftovers are the members that no column took, of every open object.
 type leftovers struct {
+	off     bool // nothing is collected
 	members []leftover
 	text    []byte
 }
@@ -34,6 +35,9 @@ func (l *leftovers) count(mark leftoverMark) int { return len(l.members) - mark.
 
 // add adds a member and returns how many parts of its value were replaced because they are not text.
 func (l *leftovers) add(name, value []byte) (replaced int) {
+	if l.off {
+		return 0
+	}
 	m := leftover{start: len(l.text)}
 	l.text = append(l.text, name...)
 	m.value = len(l.text)
@@ -44,6 +48,9 @@ func (l *leftovers) add(name, value []byte) (replaced int) {
 }
 
 func (l *leftovers) addNull(name []byte) {
+	if l.off {
+		return
+	}
 	start := len(l.text)
 	l.text = append(l.text, name...)
 	l.members = append(l.members, leftover{start: start, value: len(l.text), end: len(l.text), null: true})

@@ -11,7 +11,7 @@ import (
 
 // Finish sorts the rows of all pages and drops duplicate records. The decoder reads no more pages until its Reset.
 func (d *Decoder) Finish() Result {
-	d.fillParents()
+	d.completeRows()
 	tables, duplicates := d.finishRows()
 	return d.result(tables, duplicates)
 }
@@ -23,10 +23,12 @@ func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 	return Result{Tables: tables, Records: int64(d.count), Duplicates: duplicates, Drift: d.drift.sorted()}
 }
 
-// fillParents writes the columns of child rows that come from their record.
-func (d *Decoder) fillParents() {
+// completeRows ends the reading of rows: it protects them and writes the columns of child rows that come from their
+// record.
+func (d *Decoder) completeRows() {
 	for _, t := range d.tables {
 		t.finish()
+		t.protect(d.maker)
 		t.fillParents(d.tables[0])
 	}
 }

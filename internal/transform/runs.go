@@ -37,7 +37,7 @@ func (d *Decoder) Runs() int { return len(d.runs) }
 
 // WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns then takes the place of Finish.
 func (d *Decoder) WriteRun(w io.Writer) error {
-	d.fillParents()
+	d.completeRows()
 	d.sortRecords()
 	held, b := block(d.tables), newBlock(d.plan)
 	usual := max(1, len(d.sorted)*d.runSizes.block/max(1, held.size()))
@@ -53,7 +53,7 @@ func (d *Decoder) WriteRun(w io.Writer) error {
 	}
 	d.runs = append(d.runs, len(d.sorted))
 	d.childRowsInRuns = d.childRows
-	held.reset(d.params)
+	held.reset(d.plan, d.params)
 	return nil
 }
 
@@ -207,14 +207,14 @@ type block []*tableRows
 func newBlock(p *Plan) block {
 	var b block
 	for _, tp := range p.tables {
-		b = append(b, newTableRows(tp))
+		b = append(b, newTableRows(p, tp))
 	}
 	return b
 }
 
-func (b block) reset(params Params) {
+func (b block) reset(p *Plan, params Params) {
 	for _, t := range b {
-		t.reset(params)
+		t.reset(p, params)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
@@ -20,23 +21,24 @@ type tableRows struct {
 	committed int
 	starts    []int32 // of a child table: the first row of each record
 	order     []int32
+	spare     []byte // the memory of texts that pseudonyms have replaced
 }
 
 // minCapacity is the minimum number of rows to make room for.
 const minCapacity = 16
 
-func newTableRows(tp *tablePlan) *tableRows {
+func newTableRows(p *Plan, tp *tablePlan) *tableRows {
 	b := rows.New(tp.table)
 	t := &tableRows{plan: tp, batch: b, cols: b.Cols, indexes: make([]textIndex, len(b.Cols))}
 	for column := range t.indexes {
 		t.indexes[column].varied = column == tp.extra || tp.table.Columns[column].Key
 	}
-	t.reset(nil)
+	t.reset(p, nil)
 	return t
 }
 
 func (t *tableRows) bytes() int {
-	n := t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order)
+	n := t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order) + cap(t.spare)
 	for i := range t.indexes {
 		n += 8 * cap(t.indexes[i].slots)
 	}
@@ -50,16 +52,16 @@ func (t *tableRows) clear() {
 }
 
 // reset empties the table for calls with these parameters.
-func (t *tableRows) reset(params Params) {
+func (t *tableRows) reset(p *Plan, params Params) {
 	t.clear()
 	for _, column := range t.plan.texts {
 		t.indexes[column].reset(&t.cols[column])
 	}
-	for _, p := range t.plan.params {
-		v := &t.cols[p.column]
+	for _, c := range t.plan.params {
+		v := &t.cols[c.column]
 		clear(v.Code[:cap(v.Code)])
 		v.Coded = true
-		v.Data = append(v.Data, params[p.name]...)
+		v.Data = append(v.Data, p.Written(c.name, params[c.name])...)
 		v.End = append(v.End, uint32(len(v.Data)))
 	}
 	for _, p := range t.plan.parents {
@@ -83,6 +85,9 @@ func (t *tableRows) prepare(pageBytes int) error {
 		if len(t.cols[column].Data)+maxExpansion*pageBytes > rows.MaxTextBytes {
 			return ErrTooLarge
 		}
+	}
+	if len(t.plan.protected) > 0 && t.n+pageBytes > rows.MaxTextBytes/privacy.PseudonymLength {
+		return ErrTooLarge
 	}
 	t.resize(t.capacity)
 	return nil

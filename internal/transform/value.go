@@ -12,6 +12,11 @@ func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 		return end
 	}
 	t.fillNulls(t.n, 0)
+	if d.left.off {
+		t.setNull(t.plan.extra, t.n)
+		d.drift.add(t.plan, TypeMismatch, "", []byte(valueName), 1)
+		return end
+	}
 	v := &t.cols[t.plan.extra]
 	v.Data = append(append(append(v.Data, `{"`...), valueName...), `":`...)
 	var replaced int
@@ -68,8 +73,12 @@ func (d *Decoder) readOther(obj *objectPlan, m *member, t *tableRows, row, pos i
 		if !null {
 			d.drift.add(t.plan, TypeMismatch, obj.path, []byte(m.name), 1+d.left.add([]byte(m.name), value))
 		}
+	case m.kind == withheld:
+		t.setNull(m.column, row)
 	case m.kind == unknown && null:
 		d.left.addNull(d.unknown)
+	case m.kind == unknown && d.left.off:
+		d.drift.add(t.plan, UnknownField, obj.path, []byte(maskedName), 1)
 	case m.kind == unknown:
 		d.drift.add(t.plan, UnknownField, obj.path, d.unknown, 1)
 		replaced := d.unknownReplaced + d.left.add(d.unknown, value)
