@@ -43,7 +43,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 		return err
 	}
 	if len(o.effectiveDates) > 1 {
-		return a.planDates(ctx, o, deps, settings)
+		return a.planDates(ctx, o, from, deps, settings)
 	}
 	estimate, err := await(ctx, func() (*pipeline.Estimate, error) {
 		return pipeline.Plan(ctx, deps, settings, o.latency)
@@ -51,18 +51,38 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	return writeOutput(a.stdout, o.output, estimate, estimateText(estimate, o, a.now()))
+	value := struct {
+		*pipeline.Estimate
+
+		Privacy *privacyPlan `json:"privacy,omitempty"`
+	}{Estimate: estimate}
+	text := estimateText(estimate, o, a.now())
+	if from.given("privacy") {
+		value.Privacy = newPrivacyPlan(&settings, exported(estimate))
+		text += value.Privacy.text()
+	}
+	return writeOutput(a.stdout, o.output, value, text)
 }
 
 // planDates estimates the as-of runs of several dates.
-func (a *app) planDates(ctx context.Context, o *planOptions, deps pipeline.Deps, settings pipeline.Settings) error {
+func (a *app) planDates(ctx context.Context, o *planOptions, from sources, deps pipeline.Deps, settings pipeline.Settings) error {
 	all, err := await(ctx, func() (*pipeline.DatesEstimate, error) {
 		return pipeline.PlanDates(ctx, deps, settings, o.effectiveDates, o.latency)
 	})
 	if err != nil {
 		return err
 	}
-	return writeOutput(a.stdout, o.output, all, datesText(all, o))
+	value := struct {
+		*pipeline.DatesEstimate
+
+		Privacy *privacyPlan `json:"privacy,omitempty"`
+	}{DatesEstimate: all}
+	text := datesText(all, o)
+	if from.given("privacy") {
+		value.Privacy = newPrivacyPlan(&settings, exported(all.Runs...))
+		text += value.Privacy.text()
+	}
+	return writeOutput(a.stdout, o.output, value, text)
 }
 
 // datesText formats the estimate of several dates: the first run in full, and the totals.

@@ -9,6 +9,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // runOptions holds the settings of run.
@@ -130,6 +131,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	options := o.clientOptions(baseURL, credentials, logger)
 	options.RatePerSecond = o.rateOf(o.rate, settings.Shards)
 	options.Observer = a.observer(baseURL, progress)
+	options.HideErrorCodes = settings.PrivacyKey != nil
 	client, err := extract.New(options)
 	if err != nil {
 		disconnect()
@@ -156,11 +158,17 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 	if err := o.checkPast(a.now(), from); err != nil {
 		return pipeline.Settings{}, err
 	}
+	profile := schemas.Profile(o.privacy)
+	key, err := a.privacyKey(profile)
+	if err != nil {
+		return pipeline.Settings{}, err
+	}
 	s := pipeline.Settings{
 		ToolVersion: thisBuild().Version,
 		Datasets:    o.datasets, Schools: o.schools, Districts: o.districts,
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
+		Privacy: profile, PrivacyKey: key,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
 		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace, Restart: o.restart,
 		Compare: o.compare == "on", Changes: pipeline.ChangeLimits{MaxRemoved: *o.maxRemoved, MaxChanged: *o.maxChanged, MaxEmptied: *o.maxEmptied},

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/schemas"
 )
 
 // The environment variables of secrets, the only way to set them. A variable with fileSuffix holds the path of a file instead.
@@ -15,12 +17,13 @@ const (
 	apiKeyVariable      = envPrefix + "API_KEY"
 	apiSecretVariable   = envPrefix + "API_SECRET"
 	accessTokenVariable = envPrefix + "ACCESS_TOKEN"
+	privacyKeyVariable  = envPrefix + "PRIVACY_KEY"
 
 	fileSuffix = "_FILE"
 )
 
 func secretVariables() []string {
-	return []string{apiKeyVariable, apiSecretVariable, accessTokenVariable}
+	return []string{apiKeyVariable, apiSecretVariable, accessTokenVariable, privacyKeyVariable}
 }
 
 // secretName reports whether a flag or a key of a file has the name of a secret, and returns the secret's variable.
@@ -31,9 +34,9 @@ func secretName(name string) (variable string, ok bool) {
 
 // credentials reads the secrets from the environment. Errors name variables and files, never their contents.
 func (a *app) credentials() (extract.Credentials, error) {
-	apiKey, _, keyErr := a.secret(apiKeyVariable)
-	apiSecret, _, secretErr := a.secret(apiSecretVariable)
-	token, tokenFile, tokenErr := a.secret(accessTokenVariable)
+	apiKey, _, keyErr := a.credential(apiKeyVariable)
+	apiSecret, _, secretErr := a.credential(apiSecretVariable)
+	token, tokenFile, tokenErr := a.credential(accessTokenVariable)
 	for _, err := range []error{keyErr, secretErr, tokenErr} {
 		if err != nil {
 			return extract.Credentials{}, err
@@ -52,6 +55,27 @@ func (a *app) credentials() (extract.Credentials, error) {
 			apiSecretVariable, apiSecretVariable, fileSuffix, accessTokenVariable, accessTokenVariable, fileSuffix)
 	}
 	return extract.Credentials{APIKey: apiKey, APISecret: apiSecret, AccessToken: token, AccessTokenFile: tokenFile}, err
+}
+
+// privacyKey returns the key of a profile's pseudonyms; nil if the profile has none.
+func (a *app) privacyKey(profile schemas.Profile) (*privacy.Key, error) {
+	if !profile.NeedsKey() {
+		return nil, nil
+	}
+	text, _, err := a.secret(privacyKeyVariable)
+	if err != nil {
+		return nil, err
+	}
+	key, err := privacy.ParseKey(text)
+	if text == "" {
+		err = errors.New("it is not set")
+	}
+	if err != nil {
+		return nil, usagef("%s: %w: --privacy %s needs a key of at least %d bytes in hexadecimal or base64; "+
+			"make one with openssl rand -hex 32, keep it in a file, and set %s%s to its path",
+			privacyKeyVariable, err, profile, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
+	}
+	return key, nil
 }
 
 // secret reads a secret and, if it is in a file, the file's path; empty if it is not set.
@@ -73,7 +97,18 @@ func (a *app) secret(variable string) (value, file string, err error) {
 			return "", "", usagef("%s: file %s is empty", variable, quoted(file))
 		}
 	}
+	return value, file, nil
+}
+
+// credential reads a secret that is sent in a header.
+func (a *app) credential(variable string) (value, file string, err error) {
+	if value, file, err = a.secret(variable); err != nil {
+		return "", "", err
+	}
 	if err := checkSecret(value); err != nil {
+		if file != "" {
+			variable += fileSuffix
+		}
 		return "", "", usagef("%s: %w", variable, err)
 	}
 	return value, file, nil

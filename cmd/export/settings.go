@@ -9,6 +9,7 @@ import (
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // The headings in help.
@@ -77,6 +78,7 @@ type selection struct {
 	schoolsPerFile     int
 	maxSchoolRecords   int64
 	partitionBy        string
+	privacy            string
 }
 
 func (o *selection) define(cmd *cobra.Command) {
@@ -98,6 +100,8 @@ func (o *selection) define(cmd *cobra.Command) {
 		"fail a school with more records in one dataset, or eight times as many child rows")
 	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "number of schools per file")
 	definePartitionBy(g, &o.partitionBy)
+	choose(g, &o.privacy, "privacy", "PROFILE", string(schemas.Full), []string{string(schemas.Full), string(schemas.Pseudonymous), string(schemas.Minimal)},
+		"what rows say about people: full, pseudonymous or minimal; all but full need a key, see "+privacyKeyVariable)
 }
 
 // definePartitionBy adds a setting that every run at a destination shares.

@@ -126,6 +126,9 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 	_ = t.Flush() // A strings.Builder returns no errors.
 	for i := range runs {
 		r := &runs[i]
+		if r.PrivacyKey != "" {
+			fmt.Fprintf(&b, "%s was exported with --privacy %s, key fingerprint %s\n", r.RunID, r.Privacy, r.PrivacyKey)
+		}
 		if r.SupersededBy != "" {
 			fmt.Fprintf(&b, "%s was held back; %s has been published for its date\n", r.RunID, r.SupersededBy)
 		}

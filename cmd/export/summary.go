@@ -80,6 +80,9 @@ func summaryText(s *pipeline.Summary) string {
 		fmt.Fprintf(&b, "  skipped (not available for %s): %s\n", runKind(s.Kind), strings.Join(s.LeftOut, ", "))
 	}
 	summarizeTables(&b, s.Tables)
+	if s.PrivacyKey != "" {
+		fmt.Fprintf(&b, "\nprivacy   %s, key fingerprint %s: pseudonymised, still education records", s.Privacy, s.PrivacyKey)
+	}
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
 		wording.Count(s.Schools.Total), wording.Count(s.Schools.OK), wording.Count(s.Schools.Denied), wording.Count(s.Schools.Failed))
 	for i, failure := range s.Schools.Failures {
@@ -93,7 +96,7 @@ func summaryText(s *pipeline.Summary) string {
 	summarizeRequests(&b, s.Requests)
 	summarizeComparison(&b, s)
 	summarizeChecks(&b, s.Checks)
-	summarizeDrift(&b, s.Drift)
+	summarizeDrift(&b, s.Drift, s.PrivacyKey == "")
 	b.WriteString(reportLine(s))
 	b.WriteString(nextSteps(s))
 	return b.String()
@@ -250,7 +253,8 @@ func summarizeChecks(b *strings.Builder, checks []snapshot.Check) {
 	}
 }
 
-func summarizeDrift(b *strings.Builder, drift []snapshot.Drift) {
+// summarizeDrift lists drift. kept means that _extra holds the values.
+func summarizeDrift(b *strings.Builder, drift []snapshot.Drift, kept bool) {
 	for i, d := range drift {
 		if i == maxListed {
 			fmt.Fprintf(b, "          and %d more kinds, see the manifest\n", len(drift)-i)
@@ -262,8 +266,12 @@ func summarizeDrift(b *strings.Builder, drift []snapshot.Drift) {
 		}
 		fmt.Fprintf(b, "%-9s %s %s: %s, %s\n", label, d.Table, fieldName(d.Field), d.Kind, wording.Count(d.Count))
 	}
-	if len(drift) > 0 {
+	switch {
+	case len(drift) == 0:
+	case kept:
 		b.WriteString("          values that do not match the schema; originals kept in _extra\n")
+	default:
+		b.WriteString("          values that do not match the schema; the privacy profile keeps none of them\n")
 	}
 }
 

@@ -44,6 +44,7 @@ type Options struct {
 	GiveUpAfter    time.Duration // bounds an outage, a pause the service asks for, and the time for a lookup or a token
 	MaxBody        int64         // maximum size of a response in bytes, decompressed
 	UserAgent      string
+	HideErrorCodes bool              // leave the service's error codes out of errors: a code can be any word, a name too
 	Logger         *slog.Logger      // gets a line per request at debug level, and what affects all requests; may be nil
 	Observer       Observer          // receives every request; may be nil
 	Transport      http.RoundTripper // nil for one with bounded waits and sizes; must not follow redirects
@@ -55,6 +56,7 @@ type Client struct {
 	retries     int
 	maxBody     int64
 	giveUpAfter time.Duration
+	hideCodes   bool
 	limiter     *limiter
 	breaker     *breaker
 	counters    *counters
@@ -75,7 +77,7 @@ func New(o Options) (*Client, error) {
 		limit = rate.Limit(o.RatePerSecond)
 	}
 	c := &Client{
-		base: o.BaseURL, retries: o.Retries, giveUpAfter: o.GiveUpAfter,
+		base: o.BaseURL, retries: o.Retries, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
 		maxBody:  min(o.MaxBody, math.MaxInt64-1),
 		counters: &counters{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(noObserver{})),
@@ -104,7 +106,7 @@ func New(o Options) (*Client, error) {
 		}
 		c.tokens.endpoint = &tokenEndpoint{
 			next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries,
-			retrying: c.retrying, giveUpAfter: o.GiveUpAfter,
+			retrying: c.retrying, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
 		}
 	}
 	if err := c.tokens.start(o.Credentials); err != nil {

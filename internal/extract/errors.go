@@ -143,9 +143,9 @@ func failureOf(err error) *failure {
 
 // statusFailure returns the failure of an attempt with a status other than 200. Only here a status gets its meaning
 // (specification, Errors).
-func statusFailure(status int, body []byte, call *Call) *failure {
+func statusFailure(status int, body []byte, call *Call, hideCode bool) *failure {
 	f := &failure{status: status, code: errorCode(body), retry: retryable(status)}
-	if call.sends(f.code) {
+	if hideCode || call.sends(f.code) {
 		f.code = ""
 	}
 	text := "the service rejected the request; check --base-url and the version of this tool"

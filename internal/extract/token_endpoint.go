@@ -26,6 +26,7 @@ type tokenEndpoint struct {
 	retries     int
 	retrying    *retryList
 	giveUpAfter time.Duration
+	hideCodes   bool
 }
 
 // tokenCall returns the call under which token requests are logged and reported.
@@ -124,7 +125,7 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if res.status != http.StatusOK {
-		t.failure = statusFailure(res.status, res.body, t.request.call)
+		t.failure = statusFailure(res.status, res.body, t.request.call, t.endpoint.hideCodes)
 	}
 	return &http.Response{
 		StatusCode: res.status,

@@ -16,14 +16,30 @@ type dataset struct {
 	*schemas.Dataset
 	plan *transform.Plan
 	pool *pool
+	// inMemory means that the rows hold identifiers which the profile of the run replaces. They only say what other calls
+	// are made for, and never reach a scratch file.
+	inMemory bool
 }
 
-func compile(declared *schemas.Dataset, pool *pool) (*dataset, error) {
-	plan, err := transform.Compile(declared)
+func compile(declared *schemas.Dataset, s *Settings, pool *pool) (*dataset, error) {
+	plan, err := transform.CompileFor(declared, s.Privacy, s.PrivacyKey)
 	if err != nil {
 		return nil, err
 	}
 	return &dataset{Dataset: declared, plan: plan, pool: pool}, nil
+}
+
+// feed returns the dataset as it is read to find out what other calls are made for, which needs the identifiers of the
+// service.
+func (d *dataset) feed(s *Settings) (*dataset, error) {
+	if !s.Privacy.NeedsKey() {
+		return d, nil
+	}
+	plan, err := transform.CompileFor(d.Dataset, s.Privacy, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &dataset{Dataset: d.Dataset, plan: plan, pool: d.pool, inMemory: true}, nil
 }
 
 // newDecoder returns an empty decoder for a call with these parameters, reused if possible.

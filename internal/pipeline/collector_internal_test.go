@@ -19,7 +19,7 @@ func TestCopiedRowsAreLimited(t *testing.T) {
 	t.Parallel()
 	declared, ok := schemas.Find("test_results")
 	require.True(t, ok)
-	d, err := compile(declared, new(pool))
+	d, err := compile(declared, &Settings{}, new(pool))
 	require.NoError(t, err)
 	folder := &scratchFolder{path: t.TempDir()}
 	f := &fetcher{maxRecords: 1000, maxHeldBytes: 2000, scratch: folder}

@@ -121,11 +121,11 @@ func unavailable(err error) bool {
 // feed fetches the lists that name what the dataset is to be called for, and returns the calls in the order of their
 // rows. If one of them fails, or is denied, so does the dataset.
 func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapshot.School) ([]transform.Params, error) {
-	type named struct{ perspective, id string }
+	type named struct{ perspective, written, id string }
 	found := make(map[named]bool)
 	for _, name := range d.Feeds {
 		table, declared, _ := schemas.FindTable(name)
-		feed := f.datasets[declared.Name]
+		feed := f.feeds[declared.Name]
 		list := &result{ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
 		err := f.fetchCalls(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
 		r.ledger.Requests += list.ledger.Requests
@@ -157,15 +157,16 @@ func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapsh
 				r.ledger.RecordsUnavailable++
 				continue
 			}
+			written := d.plan.Written(d.FedParam(), id)
 			for _, perspective := range through {
-				found[named{perspective, id}] = true
+				found[named{perspective, written, id}] = true
 			}
 		}
 		list.drop()
 	}
 	calls := make([]transform.Params, 0, len(found))
 	for _, n := range slices.SortedFunc(maps.Keys(found), func(a, b named) int {
-		return cmp.Or(cmp.Compare(a.perspective, b.perspective), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.perspective, b.perspective), cmp.Compare(a.written, b.written))
 	}) {
 		params := transform.Params{"school_bid": school.Bid, d.FedParam(): n.id}
 		if d.TakesPerspective() {

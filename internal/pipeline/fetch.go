@@ -17,6 +17,7 @@ import (
 type fetcher struct {
 	client   *extract.Client
 	datasets map[string]*dataset
+	feeds    map[string]*dataset // as they are read for what other calls are made for
 	// filters are the optional parameters of the run; feedFilters those of lists that only name what other calls are to be
 	// made for.
 	filters, feedFilters map[string]string
@@ -179,6 +180,9 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 
 func (f *fetcher) newCollector(d *dataset, params transform.Params, r *result) *collector {
 	c := &collector{Decoder: d.newDecoder(params), dataset: d, maxBytes: f.maxHeldBytes, scratch: &scratch{folder: f.scratch}}
+	if d.inMemory {
+		c.maxBytes = math.MaxInt
+	}
 	c.SetLimits(f.limits(r))
 	return c
 }

@@ -75,15 +75,19 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 func (r *exportRun) compileDatasets() error {
 	s := r.settings
 	r.datasets = make(map[string]*dataset)
+	feeds := make(map[string]*dataset)
 	for _, declared := range schemas.Datasets() {
-		d, err := compile(declared, &r.pool)
+		d, err := compile(declared, s, &r.pool)
 		if err != nil {
 			return err
 		}
 		r.datasets[d.Name] = d
+		if feeds[d.Name], err = d.feed(s); err != nil {
+			return err
+		}
 	}
 	r.fetch = &fetcher{
-		client: r.Client, datasets: r.datasets, maxRecords: s.MaxSchoolRecords,
+		client: r.Client, datasets: r.datasets, feeds: feeds, maxRecords: s.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(s.maxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: s.Scratch},
 		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
@@ -200,7 +204,7 @@ func Ago(now, then time.Time) string {
 const sinceMargin = 10 * time.Minute
 
 // errNoRunSince says that --modified-since auto has no run to begin from.
-var errNoRunSince = errors.New("--modified-since auto: no full run of this service with all of these datasets, of all schools and" +
+var errNoRunSince = errors.New("--modified-since auto: no full run of this service and privacy profile with all of these datasets, of all schools and" +
 	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
 
 // filters returns the optional parameters that the plan pins.
@@ -216,7 +220,7 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	switch s.ModifiedSince {
 	case "":
 	case SinceAuto:
-		last, err := r.Catalog.LatestOfChain(ctx, s.BaseURL, r.scope.Datasets, r.now, sinceMargin)
+		last, err := r.Catalog.LatestOfChain(ctx, s.BaseURL, r.scope, r.now, sinceMargin)
 		if err != nil {
 			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
 		}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -51,6 +53,9 @@ type Settings struct {
 	SnapshotDate string
 	Backdate     bool
 	IfMissing    bool // skip a run whose date has an equal published run already
+	// Privacy is the profile; empty is schemas.Full. The other profiles need the key of the pseudonyms.
+	Privacy    schemas.Profile
+	PrivacyKey *privacy.Key
 	// EffectiveDate makes it an as-of run of that date, ModifiedSince (a date, a timestamp or SinceAuto) a delta run;
 	// empty are a full run.
 	EffectiveDate, ModifiedSince string
@@ -182,7 +187,7 @@ func parts(kind snapshot.Kind) []string {
 // scopeOf returns the scope of the settings in its canonical form, in which equal scopes are equal values.
 func scopeOf(s *Settings) snapshot.Scope {
 	taken, _ := s.split()
-	return snapshot.Scope{
+	scope := snapshot.Scope{
 		Datasets:       taken,
 		Schools:        canonical(s.Schools),
 		Districts:      canonical(s.Districts),
@@ -190,7 +195,12 @@ func scopeOf(s *Settings) snapshot.Scope {
 		PartitionBy:    s.PartitionBy,
 		ModifiedSince:  s.ModifiedSince,
 		IncludeRemoved: s.IncludeRemoved,
+		Privacy:        string(cmp.Or(s.Privacy, schemas.Full)),
 	}
+	if s.Privacy.NeedsKey() {
+		scope.PrivacyKey = s.PrivacyKey.Fingerprint()
+	}
+	return scope
 }
 
 func canonical(list []string) []string {
@@ -217,6 +227,8 @@ func (s *Settings) Check() error {
 		problem = "--shard with several shards needs --run-id, the same for all of them"
 	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
 		problem = "--perspectives is all or own"
+	case s.Privacy.NeedsKey() && s.PrivacyKey == nil:
+		problem = fmt.Sprintf("--privacy %s needs a key", s.Privacy)
 	case s.PartitionBy != snapshot.NotPartitioned && s.PartitionBy != snapshot.ByDistrict:
 		problem = "--partition-by must be none or district"
 	}

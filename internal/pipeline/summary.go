@@ -39,7 +39,10 @@ type Summary struct {
 	// PurgedBefore are schools of the run that were purged from the destination, and that the service still lists.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// Unfinished is why a step after the run was published could not be done. The next command does it.
-	Unfinished       string                   `json:"unfinished,omitempty"`
+	Unfinished string `json:"unfinished,omitempty"`
+	// Privacy is the profile of the rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
+	Privacy          schemas.Profile          `json:"privacy,omitempty"`
+	PrivacyKey       string                   `json:"privacy_key_fingerprint,omitempty"`
 	Next             []wording.Advice         `json:"next,omitempty"`              // what to do about a run that was held back
 	Restarted        bool                     `json:"restarted,omitempty"`         // what an earlier command of the run had staged was dropped
 	AlreadyPublished bool                     `json:"already_published,omitempty"` // nothing was done
@@ -129,6 +132,7 @@ type DatasetSummary struct {
 }
 
 func (s *Summary) fromStaged(g *snapshot.StagedRun) {
+	s.Privacy, s.PrivacyKey = g.Plan.Scope.Profile(), g.Plan.Scope.PrivacyKey
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
 	s.Comparison, s.NotCompared = g.Comparison, g.NotCompared
@@ -139,6 +143,7 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.Outcome = Published
 	s.Accepted = m.Accepted
 	s.SnapshotDate, s.Kind = m.SnapshotDate, m.Kind
+	s.Privacy, s.PrivacyKey = m.Parameters.Profile(), m.Parameters.PrivacyKey
 	s.Manifest = snapshot.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks

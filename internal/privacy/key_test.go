@@ -37,7 +37,7 @@ func TestPseudonym(t *testing.T) {
 	}
 }
 
-// TestPseudonymsStayAsTheyAre pins one value: those of a recipient must join over the years, whatever the release.
+// TestPseudonymsStayAsTheyAre pins one value: pseudonyms of a recipient must join over the years, in every release.
 func TestPseudonymsStayAsTheyAre(t *testing.T) {
 	t.Parallel()
 	key, err := privacy.ParseKey(strings.Repeat("0123456789abcdef", 4))

@@ -79,6 +79,7 @@ func settings(p *Page) []fact {
 		{Name: "schools", Value: allOr(parameters.Schools)},
 		{Name: "districts", Value: allOr(parameters.Districts)},
 		{Name: "perspectives", Value: parameters.Perspectives},
+		{Name: "privacy", Value: parameters.PrivacyText()},
 		{Name: "partition-by", Value: parameters.PartitionBy},
 		{Name: "modified-since", Value: parameters.ModifiedSince},
 		{Name: "schools-per-file", Value: wording.Count(parameters.SchoolsPerFile)},

@@ -12,15 +12,15 @@ import (
 // modifiedSince is the name of the filter that pins the start of a delta run.
 const modifiedSince = "modified-since"
 
-// LatestOfChain returns the plan of the last run up to which the destination holds every change of the datasets without
-// a gap, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at
+// LatestOfChain returns the plan of the last run up to which the destination holds every change of the scope's datasets,
+// under its privacy profile, without a gap, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at
 // least margin before the previous run was planned.
 //
 // Only published, unfiltered runs of the service at baseURL without failed or denied schools count. Runs planned in the
 // future, by a wrong clock, are ignored, as are unreadable manifests and plans: starting from an earlier run only
 // reaches further back.
 func (c Catalog) LatestOfChain(
-	ctx context.Context, baseURL string, datasets []string, now time.Time, margin time.Duration,
+	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Plan, error) {
 	runs, _, err := c.PublishedRuns(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (c Catalog) LatestOfChain(
 	for _, m := range runs {
 		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
 		if m.Kind != AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
-			SameService(m.BaseURL, baseURL) && !slices.ContainsFunc(datasets, missing) {
+			SameService(m.BaseURL, baseURL) && m.Parameters.SamePrivacy(scope) && !slices.ContainsFunc(scope.Datasets, missing) {
 			whole = append(whole, m.RunID)
 		}
 	}

@@ -67,7 +67,7 @@ func TestLatestOfChain(t *testing.T) {
 				snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan(date, append([]func(*snapshot.Plan){snapshottest.Datasets("districts", "schools"), snapshottest.OnDate(date)}, run.edit...)...))
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(root, "_runs", "damaged", "plan.json"), []byte("{"), 0o600))
-			plan, err := snapshot.At(store).LatestOfChain(t.Context(), snapshottest.NewPlan("x").BaseURL, []string{"schools"}, snapshottest.Morning(), margin)
+			plan, err := snapshot.At(store).LatestOfChain(t.Context(), snapshottest.NewPlan("x").BaseURL, snapshot.Scope{Datasets: []string{"schools"}}, snapshottest.Morning(), margin)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Nil(t, plan)

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,11 +89,20 @@ type PreviousHistory struct {
 type HistoryScope struct {
 	Perspectives   string `json:"perspectives"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
+	// Privacy is empty for the full profile. PrivacyKey is the fingerprint of the key.
+	Privacy    string `json:"privacy,omitempty"`
+	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
 }
 
 // HistoryScope returns the scope of a history that starts with the run.
 func (m *Manifest) HistoryScope() HistoryScope {
-	return HistoryScope{Perspectives: m.Parameters.Perspectives, IncludeRemoved: m.Parameters.IncludeRemoved}
+	scope := HistoryScope{
+		Perspectives: m.Parameters.Perspectives, IncludeRemoved: m.Parameters.IncludeRemoved, PrivacyKey: m.Parameters.PrivacyKey,
+	}
+	if profile := m.Parameters.Profile(); profile != schemas.Full {
+		scope.Privacy = string(profile)
+	}
+	return scope
 }
 
 // OutsideHistory says why a full snapshot does not belong to a history of that service and scope; empty if it does.
@@ -105,6 +115,10 @@ func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 		return fmt.Sprintf("its base URL is %s, the history's is %s", m.BaseURL, baseURL)
 	case own.Perspectives != scope.Perspectives:
 		return fmt.Sprintf("it was taken with --perspectives %s, the history's with %s", own.Perspectives, scope.Perspectives)
+	case own.Privacy != scope.Privacy:
+		return fmt.Sprintf("it was taken with --privacy %s, the history's with %s", m.Parameters.Profile(), cmp.Or(scope.Privacy, string(schemas.Full)))
+	case own.PrivacyKey != scope.PrivacyKey:
+		return fmt.Sprintf("its pseudonyms have the privacy key %s, the history's %s", own.PrivacyKey, scope.PrivacyKey)
 	case own.IncludeRemoved && !scope.IncludeRemoved:
 		return "it was taken with --include-removed, the history's were not"
 	case own != scope:

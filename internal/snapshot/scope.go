@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"example.org/growthexport/schemas"
 )
 
 // The ways to partition the tables of per-school datasets.
@@ -24,6 +26,28 @@ type Scope struct {
 	// ModifiedSince is the parameter as given, auto included.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
+	// Privacy is the profile, which runs of earlier releases lack: they are full. PrivacyKey is the fingerprint of the key
+	// of the pseudonyms.
+	Privacy    string `json:"privacy,omitempty"`
+	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
+}
+
+// Profile returns the privacy profile.
+func (s Scope) Profile() schemas.Profile {
+	return schemas.Profile(cmp.Or(s.Privacy, string(schemas.Full)))
+}
+
+// PrivacyText returns the profile and the fingerprint of its key.
+func (s Scope) PrivacyText() string {
+	if s.PrivacyKey == "" {
+		return string(s.Profile())
+	}
+	return fmt.Sprintf("%s (key fingerprint %s)", s.Profile(), s.PrivacyKey)
+}
+
+// SamePrivacy reports whether rows of two runs hold the same of a person, so that they can be compared and joined.
+func (s Scope) SamePrivacy(other Scope) bool {
+	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
 // Filtered reports whether the run is restricted to some schools. Such a run never becomes _latest.json.
@@ -53,6 +77,10 @@ func (s Scope) Differences(other Scope) []string {
 	value("--modified-since", s.ModifiedSince, other.ModifiedSince)
 	if s.IncludeRemoved != other.IncludeRemoved {
 		found = append(found, "--include-removed")
+	}
+	value("--privacy", string(s.Profile()), string(other.Profile()))
+	if s.PrivacyKey != "" && other.PrivacyKey != "" {
+		value("privacy key", s.PrivacyKey, other.PrivacyKey)
 	}
 	return found
 }

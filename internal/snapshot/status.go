@@ -38,6 +38,9 @@ type RunState struct {
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
+	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
+	Privacy    string `json:"privacy"`
+	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
 	// Rows, Bytes and Duration (from plan to publishing) are set for published and replaced runs. The files of a
 	// replaced run are removed.
 	Rows     int64         `json:"rows"`
@@ -185,6 +188,7 @@ func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Ti
 	}
 	if plan != nil {
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
+		state.Privacy, state.PrivacyKey = string(plan.Scope.Profile()), plan.Scope.PrivacyKey
 		state.Tasks = len(plan.Tasks())
 		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
 		state.PlannedAt, state.LastProgress = plan.PlannedAt, plan.PlannedAt
@@ -239,6 +243,7 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 // addManifest fills in what the manifest says.
 func (s *RunState) addManifest(m *Manifest) {
 	s.RunID, s.Kind, s.SnapshotDate = m.RunID, m.Kind, m.SnapshotDate
+	s.Privacy, s.PrivacyKey = string(m.Parameters.Profile()), m.Parameters.PrivacyKey
 	s.Schools, s.Failed, s.Denied = m.Schools.Total, m.Schools.Failed, m.Schools.Denied
 	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt
 	s.Duration = m.PublishedAt.Sub(m.StartedAt)

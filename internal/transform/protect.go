@@ -83,7 +83,7 @@ func (t *tableRows) protect(maker *privacy.Maker) {
 	}
 }
 
-// pseudonymize replaces the texts of a column: those of its rows or, if it is coded, those that the rows share.
+// pseudonymize replaces the texts of a column: one per row or, if it is coded, the texts that rows share.
 func (t *tableRows) pseudonymize(v *rows.Vector, kind string, maker *privacy.Maker) {
 	received, start := v.Data, uint32(0)
 	written := t.spare[:0]
