@@ -132,19 +132,32 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string) string
 	writeCounts(&b, "", d.Tables, by == byColumn)
 	if by == bySchool || by == byDistrict {
 		counts := countsBy(d, by)
+		same := 0
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
+			if !slices.ContainsFunc(slices.Collect(maps.Values(counts[name])), (*snapshot.TableComparison).Differs) {
+				same++
+				continue
+			}
 			fmt.Fprintf(&b, "\n%s %s\n", by, cmp.Or(printable(name), "(none)"))
 			writeCounts(&b, "  ", counts[name], false)
+		}
+		if same > 0 {
+			fmt.Fprintf(&b, "\nno differences in %s\n", wording.Many(int64(same), by))
 		}
 	}
 	return b.String()
 }
 
-// writeCounts writes a line for each table, in the order of declaration.
+// writeCounts writes a line for each table that differs, in the order of declaration, and one for all others.
 func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.TableComparison, columns bool) {
+	var same []string
 	for _, name := range tablesInOrder(tables) {
 		c := tables[name]
-		fmt.Fprintf(b, "%s%s: %s\n", indent, name, history.Describe(c))
+		if !c.Differs() {
+			same = append(same, name)
+			continue
+		}
+		fmt.Fprintf(b, "%s%s: %s; %s the same\n", indent, name, history.Describe(name, c), wording.Count(c.Same))
 		if !columns {
 			continue
 		}
@@ -153,6 +166,9 @@ func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.
 				fmt.Fprintf(b, "%s  %s: %s changed\n", indent, column, wording.Count(n))
 			}
 		}
+	}
+	if len(same) > 0 {
+		fmt.Fprintf(b, "%sno differences: %s\n", indent, strings.Join(same, ", "))
 	}
 }
 

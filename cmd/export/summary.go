@@ -223,14 +223,9 @@ func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 	b.WriteByte('\n')
 	differ := false
 	for _, name := range tablesInOrder(c.Tables) {
-		counts := c.Tables[name]
-		thing := "rows"
-		if name == "test_results" {
-			thing = "results"
-		}
-		if counts.Added+counts.Changed+counts.Removed > 0 {
+		if counts := c.Tables[name]; counts.Differs() {
 			differ = true
-			fmt.Fprintf(b, "  %s: %s\n", name, history.DescribeChanges(counts, thing))
+			fmt.Fprintf(b, "  %s: %s\n", name, history.Describe(name, counts))
 		}
 	}
 	if !differ {

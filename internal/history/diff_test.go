@@ -82,14 +82,14 @@ func TestDiffExplainsWhatIsGone(t *testing.T) {
 	got, err := history.Diff(t.Context(), snapshot.At(store), from, to)
 	require.NoError(t, err)
 
-	describe := func(d *history.Difference, table string) string { return history.Describe(d.Tables[table]) }
-	require.Equal(t, "1 added, 0 changed, 0 gone; 1 the same", describe(got, "districts"))
-	require.Equal(t, "0 added, 1 changed (name 1), 0 gone; 0 the same", describe(got, "schools"))
-	require.Equal(t, "0 added, 0 changed, 1 gone: removed 1; 4 the same", describe(got, "students"))
-	require.Equal(t, "3 added, 1 changed (modified_date_time 1, rit 1), "+
-		"8 gone: aged_out 2, superseded 2, unexplained 2, left_roster 1, moved 1; 1 the same", describe(got, "test_results"))
-	require.Equal(t, "1 added, 0 changed, 5 gone: unexplained 2, changed 1, moved 1, removed 1; 1 the same",
-		describe(got, "test_result_norms"))
+	describe := func(table string) string { return history.Describe(table, got.Tables[table]) }
+	require.Equal(t, "1 new row, 0 changed, 0 gone", describe("districts"))
+	require.Equal(t, "0 new rows, 1 changed (name 1), 0 gone", describe("schools"))
+	require.Equal(t, "0 new rows, 0 changed, 1 gone", describe("students"))
+	require.Equal(t, "3 new results, 1 changed (rit 1), "+
+		"8 gone: 2 aged out, 2 superseded, 2 unexplained, 1 left roster, 1 moved", describe("test_results"))
+	require.Equal(t, "1 new row, 0 changed, 5 gone: 2 unexplained, 1 changed, 1 moved, 1 removed",
+		describe("test_result_norms"))
 	require.EqualValues(t, 2, got.SchoolsCompared)
 	require.Equal(t, "first", got.With)
 

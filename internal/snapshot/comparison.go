@@ -47,6 +47,9 @@ type TableComparison struct {
 // Before returns the number of rows of the earlier snapshot that were compared.
 func (t *TableComparison) Before() int64 { return t.Same + t.Changed + t.Removed }
 
+// Differs reports whether a row was added, changed or removed.
+func (t *TableComparison) Differs() bool { return t.Added+t.Changed+t.Removed > 0 }
+
 // Add adds other counts.
 func (t *TableComparison) Add(other *TableComparison) {
 	t.Same += other.Same
