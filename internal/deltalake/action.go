@@ -26,25 +26,14 @@ type action struct {
 	Add        *add        `json:"add,omitempty"`
 }
 
-// commitInfo describes a commit for people, such as in DESCRIBE HISTORY. Times are in milliseconds.
+// commitInfo describes a commit for people, such as in DESCRIBE HISTORY. In other programs' commits, the members that are
+// not read may have any type.
 type commitInfo struct {
-	Timestamp  int64             `json:"timestamp"`
-	Operation  string            `json:"operation"`
-	Parameters map[string]string `json:"operationParameters"`
-	Metrics    map[string]string `json:"operationMetrics"`
-	EngineInfo string            `json:"engineInfo"`
-}
-
-// UnmarshalJSON reads what is needed of other writers' commits, whose members may have other types.
-func (c *commitInfo) UnmarshalJSON(data []byte) error {
-	var other struct {
-		Operation  any `json:"operation"`
-		EngineInfo any `json:"engineInfo"`
-	}
-	err := json.Unmarshal(data, &other)
-	c.Operation, _ = other.Operation.(string)
-	c.EngineInfo, _ = other.EngineInfo.(string)
-	return err
+	Timestamp  any    `json:"timestamp"` // in milliseconds
+	Operation  string `json:"operation"`
+	Parameters any    `json:"operationParameters"`
+	Metrics    any    `json:"operationMetrics"`
+	EngineInfo string `json:"engineInfo"`
 }
 
 type txn struct {
@@ -86,12 +75,9 @@ type add struct {
 
 // remove ends the life of a file.
 type remove struct {
-	Path                 string             `json:"path"`
-	DeletionTimestamp    int64              `json:"deletionTimestamp"`
-	DataChange           bool               `json:"dataChange"`
-	ExtendedFileMetadata bool               `json:"extendedFileMetadata"`
-	PartitionValues      map[string]*string `json:"partitionValues,omitempty"`
-	Size                 int64              `json:"size,omitempty"`
+	Path              string `json:"path"`
+	DeletionTimestamp int64  `json:"deletionTimestamp"`
+	DataChange        bool   `json:"dataChange"`
 }
 
 // encodeCommit returns a commit as it is stored: one action per line.

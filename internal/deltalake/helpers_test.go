@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3"
@@ -174,9 +175,7 @@ func live(t *testing.T, table string, log [][]line) map[string]*file {
 func requireUpToDate(t *testing.T, root string, args ...any) {
 	t.Helper()
 	want := make(map[string]map[string]int64)
-	pointers, err := filepath.Glob(filepath.Join(root, "_snapshots", "*.json"))
-	require.NoError(t, err)
-	for _, name := range pointers {
+	addManifest := func(name, prefix string) {
 		var pointer struct{ Manifest string }
 		readJSON(t, name, &pointer)
 		var manifest struct {
@@ -189,33 +188,51 @@ func requireUpToDate(t *testing.T, root string, args ...any) {
 		}
 		readJSON(t, filepath.Join(root, pointer.Manifest), &manifest)
 		for table, m := range manifest.Tables {
-			if want[table] == nil {
-				want[table] = make(map[string]int64)
-			}
 			for _, f := range m.Files {
-				want[table][f.Path] = f.Bytes
+				if want[prefix+table] == nil {
+					want[prefix+table] = make(map[string]int64)
+				}
+				want[prefix+table][f.Path] = f.Bytes
 			}
 		}
 	}
-	logs, err := filepath.Glob(filepath.Join(root, "*", "_delta_log"))
+	pointers, err := filepath.Glob(filepath.Join(root, "_snapshots", "*.json"))
 	require.NoError(t, err)
-	require.NotEmpty(t, logs, args...)
-	for _, folder := range logs {
-		table := filepath.Base(filepath.Dir(folder))
-		got := make(map[string]int64)
-		for name, f := range live(t, table, commits(t, root, table)) {
-			info, err := os.Stat(filepath.Join(root, name))
-			require.NoError(t, err, args...)
-			require.Equal(t, info.Size(), f.Size, args...)
-			got[name] = f.Size
-		}
-		if want[table] == nil {
-			want[table] = map[string]int64{}
-		}
-		require.Equal(t, want[table], got, args...)
-		delete(want, table)
+	for _, name := range pointers {
+		addManifest(name, "")
 	}
+	if name := filepath.Join(root, "_history.json"); exists(name) {
+		addManifest(name, "history/")
+	}
+	logs := 0
+	for _, pattern := range []string{"*/_delta_log", "history/*/_delta_log"} {
+		folders, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		logs += len(folders)
+		for _, folder := range folders {
+			table, err := filepath.Rel(root, filepath.Dir(folder))
+			require.NoError(t, err)
+			got := make(map[string]int64)
+			for name, f := range live(t, table, commits(t, root, table)) {
+				info, err := os.Stat(filepath.Join(root, name))
+				require.NoError(t, err, args...)
+				require.Equal(t, info.Size(), f.Size, args...)
+				got[name] = f.Size
+			}
+			if want[table] == nil {
+				want[table] = map[string]int64{}
+			}
+			require.Equal(t, want[table], got, args...)
+			delete(want, table)
+		}
+	}
+	require.Positive(t, logs, args...)
 	require.Empty(t, want, "tables without a log")
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
 }
 
 func readJSON(t *testing.T, name string, value any) {
@@ -248,6 +265,12 @@ func days(n int) []string {
 
 func prune(ctx context.Context, store sink.Store, keep int) error {
 	_, err := maintenance.Prune(ctx, snapshot.At(store), maintenance.PruneOptions{Keep: keep, Now: snapshottest.PublishedAt})
+	return err
+}
+
+// fold adds the snapshots that the history does not hold yet to it.
+func fold(ctx context.Context, store sink.Store) error {
+	_, err := history.Update(ctx, snapshot.At(store), history.Options{})
 	return err
 }
 

@@ -7,21 +7,17 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/internal/snapshot"
 )
 
 // logFolder is the name of the folder of a table's commits.
-const logFolder = "/_delta_log/"
+const logFolder = "/_delta_log"
 
-// replay is the state of a table's log after a number of commits.
-type replay struct {
-	catalog snapshot.Catalog
-	folder  string // of the table
+// state is what the commits of a table's log add up to.
+type state struct {
 	// version is the last commit; -1 if there is none.
 	version int64
 	// own is the last commit of this program; -1 if there is none.
@@ -31,21 +27,14 @@ type replay struct {
 	live map[string]liveFile
 	// foreign are the commits of other programs, the earliest first.
 	foreign []Foreign
-	// refused is why no commit may be added; empty if one may.
-	refused string
-	// countRows makes the replay read the number of rows of live files.
-	countRows bool
-	// committed is called after each commit; nil for no call.
-	committed func(version int64)
 }
 
 // liveFile is a live file. There may be hundreds of thousands.
 type liveFile struct {
-	// raw is the path as the log has it; empty if it is encoded as encodePath does.
-	raw  string
-	size int64
-	// rows are counted only if the replay counts rows; -1 if they are unknown.
-	rows int64
+	// raw is the path as the log has it.
+	raw string
+	// rows are -1 if they are unknown.
+	size, rows int64
 	// odd means that the partition values are not those in the path.
 	odd bool
 }
@@ -68,43 +57,53 @@ func (f Foreign) String() string {
 	return fmt.Sprintf("version %d%s", f.Version, by)
 }
 
-func newReplay(catalog snapshot.Catalog, folder string) *replay {
-	return &replay{catalog: catalog, folder: folder, version: -1, own: -1, live: make(map[string]liveFile)}
+func (t *table) commitPath(version int64) string {
+	return fmt.Sprintf("%s%s/%020d.json", t.folder, logFolder, version)
 }
 
-// exists reports whether the table has a log.
-func (r *replay) exists() bool { return r.version >= 0 || r.refused != "" }
-
-func (r *replay) commitPath(version int64) string {
-	return fmt.Sprintf("%s%s%020d.json", r.folder, logFolder, version)
+// refuse notes why no commit may be added.
+func (t *table) refuse(text string, args ...any) {
+	t.problem = fmt.Sprintf(text, args...) + ": to write the log again, which loses its earlier versions, remove the folder " +
+		t.folder + logFolder + " and run growth-export delta-lake"
 }
 
-// advance reads the commits that were added since. It decides nothing: if the log cannot be kept up to date, refused
-// says why.
-func (r *replay) advance(ctx context.Context) error {
-	entries, err := sink.ListAll(ctx, r.catalog, r.folder+logFolder)
-	if err != nil {
-		return err
-	}
-	var added []string
-	for _, entry := range entries {
-		version, ok := versionOf(strings.TrimPrefix(entry.Path, r.folder+logFolder))
-		if !ok || version <= r.version {
+// listLog finds the last version of the log. Commits must not be missing.
+func (t *table) listLog(ctx context.Context, store sink.Store) error {
+	for entry, err := range store.List(ctx, t.folder+logFolder+"/") {
+		if err != nil {
+			return err
+		}
+		t.hasLog = true
+		name := strings.TrimPrefix(entry.Path, t.folder+logFolder+"/")
+		digits, isCommit := strings.CutSuffix(name, ".json")
+		version, err := strconv.ParseInt(digits, 10, 64)
+		if !isCommit || len(digits) != 20 || err != nil {
 			continue
 		}
-		if want := r.version + 1 + int64(len(added)); version != want {
-			r.refuse("%s is missing, but later commits exist", r.commitPath(want))
+		if version != t.version+1 {
+			t.refuse("%s is missing, but later commits exist", t.commitPath(t.version+1))
 			return nil
 		}
-		added = append(added, entry.Path)
+		t.version = version
 	}
-	if len(added) == 0 && r.version < 0 && len(entries) > 0 {
-		r.refuse("%s is missing, but %s exists", r.commitPath(0), entries[0].Path)
+	if t.hasLog && t.version < 0 {
+		t.refuse("%s is missing, but its folder exists", t.commitPath(0))
 	}
-	// A few at a time, because a commit may be large.
-	for batch := range slices.Chunk(added, sink.MaxConcurrency) {
+	return nil
+}
+
+// replay reads the log up to the listed version. committed, unless nil, is called after each commit. If no commit may be
+// added, the table's problem says why.
+func (t *table) replay(ctx context.Context, store sink.Store, committed func(*state)) (*state, error) {
+	s := &state{version: -1, own: -1, live: make(map[string]liveFile)}
+	for s.version < t.version && t.problem == "" {
+		// A few at a time, because a commit may be large.
+		batch := make([]string, min(t.version-s.version, sink.MaxConcurrency))
+		for i := range batch {
+			batch[i] = t.commitPath(s.version + 1 + int64(i))
+		}
 		commits, err := sink.Map(ctx, sink.MaxConcurrency, batch, func(ctx context.Context, path string) ([]action, error) {
-			data, _, err := r.catalog.Read(ctx, path)
+			data, _, err := store.Read(ctx, path)
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", path, err)
 			}
@@ -115,87 +114,61 @@ func (r *replay) advance(ctx context.Context) error {
 			return actions, nil
 		})
 		if errors.Is(err, sink.ErrDamaged) {
-			r.refuse("%v", err)
-			return nil
+			t.refuse("%v", err)
+			break
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, actions := range commits {
-			r.apply(actions)
+			s.apply(t, actions)
+			if committed != nil {
+				committed(s)
+			}
 		}
 	}
-	return nil
-}
-
-// versionOf returns the version of the commit with a file name.
-func versionOf(name string) (int64, bool) {
-	digits, found := strings.CutSuffix(name, ".json")
-	version, err := strconv.ParseInt(digits, 10, 64)
-	return version, found && len(digits) == 20 && err == nil
-}
-
-// advanceAll reads the commits that were added to any of the logs.
-func advanceAll(ctx context.Context, logs []*replay) error {
-	return sink.ForEach(ctx, logs, func(ctx context.Context, log *replay) error { return log.advance(ctx) })
-}
-
-// refuse notes why no commit may be added.
-func (r *replay) refuse(text string, args ...any) {
-	r.refused = fmt.Sprintf(text, args...) + ": to write the log again, which loses its earlier versions, remove the folder " +
-		r.folder + strings.TrimSuffix(logFolder, "/") + " and run growth-export delta-lake"
+	return s, nil
 }
 
 // apply applies the next commit.
-func (r *replay) apply(actions []action) {
-	r.version++
-	foreign := &Foreign{Version: r.version}
-	ours := false
+func (s *state) apply(t *table, actions []action) {
+	s.version++
+	foreign := Foreign{Version: s.version}
 	for i := range actions {
 		switch a := &actions[i]; {
 		case a.CommitInfo != nil:
 			foreign.Operation, foreign.Engine = a.CommitInfo.Operation, a.CommitInfo.EngineInfo
-		case a.Txn != nil:
-			ours = ours || a.Txn.AppID == appID
+		case a.Txn != nil && a.Txn.AppID == appID:
+			s.own = s.version
 		case a.Protocol != nil && (a.Protocol.MinReaderVersion > readerVersion || a.Protocol.MinWriterVersion > writerVersion):
-			r.refuse("%s requires version %d of the protocol to read the table and %d to write it", r.commitPath(r.version),
+			t.refuse("%s requires version %d of the protocol to read the table and %d to write it", t.commitPath(s.version),
 				a.Protocol.MinReaderVersion, a.Protocol.MinWriterVersion)
 		case a.MetaData != nil:
-			r.meta = a.MetaData
+			s.meta = a.MetaData
 		case a.Remove != nil:
-			delete(r.live, decodePath(a.Remove.Path))
+			delete(s.live, decodePath(a.Remove.Path))
 		}
 	}
 	for i := range actions {
 		if a := actions[i].Add; a != nil {
-			r.live[decodePath(a.Path)] = r.liveFile(a)
+			path := decodePath(a.Path)
+			s.live[path] = liveFile{a.Path, a.Size, rowsOf(a), !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText)}
 		}
 	}
-	if ours {
-		r.own = r.version
-	} else {
-		r.foreign = append(r.foreign, *foreign)
-	}
-	if r.committed != nil {
-		r.committed(r.version)
+	if s.own != s.version {
+		s.foreign = append(s.foreign, foreign)
 	}
 }
 
-func (r *replay) liveFile(a *add) liveFile {
-	path := decodePath(a.Path)
-	file := liveFile{size: a.Size, odd: !maps.EqualFunc(a.PartitionValues, partitionsOf(path), equalText)}
-	if encodePath(path) != a.Path {
-		file.raw = a.Path
+// rowsOf returns the number of rows of a file, or -1.
+func rowsOf(a *add) int64 {
+	stats := struct {
+		NumRecords *int64 `json:"numRecords"`
+	}{}
+	if json.Unmarshal([]byte(a.Stats), &stats) != nil || stats.NumRecords == nil {
+		return -1
 	}
-	if r.countRows {
-		stats := struct {
-			NumRecords *int64 `json:"numRecords"`
-		}{}
-		if file.rows = -1; json.Unmarshal([]byte(a.Stats), &stats) == nil && stats.NumRecords != nil {
-			file.rows = *stats.NumRecords
-		}
-	}
-	return file
+	return *stats.NumRecords
 }
 
 // nullPartition is the folder name of a null.

@@ -3,10 +3,12 @@ package deltalake_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
@@ -201,6 +204,8 @@ func TestSixteenAtOnce(t *testing.T) {
 	})
 }
 
+var kills = flag.Int("kills", 0, "kills of each command of TestKilled on each kind of destination; 0 for few, -1 for all")
+
 // TestKilled kills a command before each of its store operations. The next command that changes the destination, which
 // need not be the same, leaves the logs right.
 func TestKilled(t *testing.T) {
@@ -209,16 +214,72 @@ func TestKilled(t *testing.T) {
 		"publish": publishAgain,
 		"prune":   func(ctx context.Context, store sink.Store) error { return prune(ctx, store, 1) },
 		"purge":   func(ctx context.Context, store sink.Store) error { return purge(ctx, store, "s1") },
+		"fold":    fold,
+		"first":   func(context.Context, sink.Store) error { return nil },
 	}
 	onBoth(t, func(t *testing.T, create func(t *testing.T) destination, onS3 bool) {
 		t.Helper()
 		for name, do := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				killAnywhere(t, create, onS3, do)
+				start := create(t)
+				takeNight(t, start.store, days(2)[0])
+				require.NoError(t, fold(t.Context(), start.store))
+				takeNight(t, start.store, days(2)[1])
+				if name != "first" {
+					mustReconcile(t, start.store, creating())
+				}
+				killAnywhere(t, start, create, onS3, func(store sink.Store) error {
+					if err := do(t.Context(), store); err != nil {
+						return err
+					}
+					_, err := deltalake.Reconcile(t.Context(), snapshot.At(store), creating())
+					return err
+				})
 			})
 		}
 	})
+}
+
+func killAnywhere(
+	t *testing.T, start destination, create func(t *testing.T) destination, onS3 bool, command func(store sink.Store) error,
+) {
+	t.Helper()
+	copied := func() destination {
+		d := create(t)
+		if onS3 {
+			snapshottest.LinkTree(t, start.root, d.root)
+			return d
+		}
+		root := snapshottest.CopyTree(t, start.root)
+		return destination{snapshottest.NewDir(t, root), root}
+	}
+	counted := &snapshottest.Mortal{Store: copied().store}
+	counted.Left.Store(1 << 40)
+	require.NoError(t, command(counted))
+	operations := int(1<<40 - counted.Left.Load())
+	require.Greater(t, operations, 20)
+	total := *kills
+	switch {
+	case total < 0 || total > operations:
+		total = operations
+	case total == 0 && onS3:
+		total = 5
+	case total == 0:
+		total = 25
+	}
+	for i := range total {
+		n := i * operations / total
+		d := copied()
+		dead := &snapshottest.Mortal{Store: d.store}
+		dead.Left.Store(int64(n))
+		require.ErrorIs(t, command(dead), snapshottest.ErrKilled)
+		require.NoError(t, snapshottest.FinishAll(t.Context(), d.store))
+		mustReconcile(t, d.store, creating())
+		requireUpToDate(t, d.root, "killed before operation %d of %d", n, operations)
+		require.NoError(t, os.RemoveAll(d.root))
+	}
+	t.Logf("%d kills at %d store operations", total, operations)
 }
 
 // publishAgain replaces the second of two nights.
@@ -242,89 +303,94 @@ func publishAgain(ctx context.Context, store sink.Store) error {
 	return err
 }
 
-func killAnywhere(
-	t *testing.T, create func(t *testing.T) destination, onS3 bool, do func(ctx context.Context, store sink.Store) error,
-) {
-	t.Helper()
-	start := create(t)
-	for _, date := range days(2) {
-		takeNight(t, start.store, date)
-	}
-	mustReconcile(t, start.store, creating())
-	copied := func() destination {
-		d := create(t)
-		if onS3 {
-			snapshottest.LinkTree(t, start.root, d.root)
-			return d
-		}
-		root := snapshottest.CopyTree(t, start.root)
-		return destination{snapshottest.NewDir(t, root), root}
-	}
-	command := func(store sink.Store) error {
-		if err := do(t.Context(), store); err != nil {
-			return err
-		}
-		return reconcile(t.Context(), store)
-	}
-	counted := &snapshottest.Mortal{Store: copied().store}
-	counted.Left.Store(1 << 40)
-	require.NoError(t, command(counted))
-	operations := int(1<<40 - counted.Left.Load())
-	require.Greater(t, operations, 20)
-	step := operations/60 + 1
-	if onS3 {
-		step = operations / 8
-	}
-	for n := 0; n < operations; n += step {
-		d := copied()
-		dead := &snapshottest.Mortal{Store: d.store}
-		dead.Left.Store(int64(n))
-		require.ErrorIs(t, command(dead), snapshottest.ErrKilled)
-		require.NoError(t, snapshottest.FinishAll(t.Context(), d.store))
-		require.NoError(t, reconcile(t.Context(), d.store))
-		requireUpToDate(t, d.root, "killed before operation %d of %d", n, operations)
-	}
-}
-
-// TestNoValueOfAStudent looks for the values of a student in every byte of the logs.
+// TestNoValueOfAStudent plants a value in every column that reveals something about a person, and looks for it in every
+// byte of the logs.
 func TestNoValueOfAStudent(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
-	planted := []string{"planted-bid", "planted-number", "Plantedfirst", "Plantedlast", "2011-07-13", "15168", "planted-result"}
 	world := snapshottest.PurgeWorld()
-	world["students"] = append(world["students"], snapshottest.Record{
-		"requested_school_bid": snapshottest.Stays, "student_bid": planted[0], "student_id": planted[1],
-		"first_name": planted[2], "last_name": planted[3],
-	})
-	world["student_details"] = []snapshottest.Record{{
-		"requested_school_bid": snapshottest.Stays, "requested_student_bid": planted[0], "date_of_birth": "15168",
-	}}
-	world["test_results"] = append(world["test_results"], snapshottest.Record{
-		"requested_school_bid": snapshottest.Stays, "student_bid": planted[0], "test_result_bid": planted[6],
-	})
-	snapshottest.StageWorld(t, d.store, "run", world, snapshottest.Datasets("schools", "students", "student_details", "test_results"))
+	planted := make(map[string][]string) // how a log would show the values of each table
+	values := 0
+	for _, table := range schemas.Tables() {
+		record := snapshottest.Record{}
+		for i := range table.Columns {
+			c := &table.Columns[i]
+			switch {
+			case c.Class != schemas.None:
+				values++
+				value, shown := plantedValue(c.Type, values)
+				record[c.Name] = value
+				planted[table.Name] = append(planted[table.Name], shown)
+			case c.Name == "requested_school_bid":
+				record[c.Name] = snapshottest.Stays
+			case c.Required && c.Type == schemas.String:
+				record[c.Name] = "required"
+			}
+		}
+		world[table.Name] = append(world[table.Name], record)
+	}
+	require.Greater(t, values, 80)
+	var datasets []string
+	for _, dataset := range schemas.Datasets() {
+		datasets = append(datasets, dataset.Name)
+	}
+	snapshottest.StageWorld(t, d.store, "run", world, snapshottest.Datasets(datasets...))
 	snapshottest.PublishRun(t, d.store, "run")
+	require.NoError(t, fold(t.Context(), d.store))
 	mustReconcile(t, d.store, creating())
 	require.NoError(t, purge(t.Context(), d.store, snapshottest.Gone))
 	require.NoError(t, reconcile(t.Context(), d.store))
 	requireUpToDate(t, d.root)
 
 	logs := 0
-	var data strings.Builder
 	for name, content := range snapshottest.Tree(t, d.root) {
-		if strings.Contains(name, "/_delta_log/") && !strings.HasSuffix(name, "/") {
-			logs++
-			for _, value := range planted {
+		if !strings.Contains(name, "/_delta_log/") || strings.HasSuffix(name, "/") {
+			continue
+		}
+		logs++
+		for table := range planted {
+			for _, value := range planted[table] {
 				require.NotContains(t, content, value, name)
 			}
-			require.NotContains(t, content, " of "+snapshottest.Stays, name)
-		} else {
-			data.WriteString(content)
+		}
+		require.NotContains(t, content, " of "+snapshottest.Stays, name)
+	}
+	require.Greater(t, logs, 2*len(schemas.Tables()))
+
+	// The footers of the files, from which the statistics are made, do hold them.
+	for table, shown := range planted {
+		var footer strings.Builder
+		for name := range live(t, table, commits(t, d.root, table)) {
+			object, err := d.store.Open(t.Context(), name)
+			require.NoError(t, err)
+			statistics, err := parquetfile.ReadStatistics(object, object.Size())
+			require.NoError(t, err)
+			require.NoError(t, object.Close())
+			require.NoError(t, json.NewEncoder(&footer).Encode(statistics.Columns))
+		}
+		for _, value := range shown {
+			require.Contains(t, footer.String(), strings.Replace(value, plantedDate, plantedDay, 1), table)
 		}
 	}
-	require.Greater(t, logs, 8)
-	for _, value := range planted[:4] {
-		require.Contains(t, data.String(), value, "the test looks for values that are not there")
+}
+
+// plantedDate is a date of birth, and plantedDay its day.
+const (
+	plantedDate = "2011-07-13"
+	plantedDay  = "15168"
+)
+
+// plantedValue returns a value for a record, and how a log would show it.
+func plantedValue(kind schemas.Type, n int) (value, shown string) {
+	switch kind {
+	case schemas.String, schemas.JSON:
+		value = fmt.Sprintf("planted-%03d", n)
+		return value, value
+	case schemas.Date:
+		return plantedDay, plantedDate
+	default:
+		value = strconv.Itoa(91827364 + n)
+		return value, value
 	}
 }
 

@@ -11,13 +11,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// partition is a partition column: its values are in the paths of files.
-type partition struct {
-	name string
-	kind schemas.Type
-	doc  string
-}
-
 // field is a column in a schema string.
 type field struct {
 	Name     string            `json:"name"`

@@ -20,30 +20,36 @@ type statistics struct {
 	NullCount  map[string]int64 `json:"nullCount"`
 }
 
-// errUnusable reports that a file is missing, or is not the one that its manifest names.
-var errUnusable = errors.New("the file is missing or damaged")
-
-// readStats returns the statistics of a file as a log has them, or errUnusable.
-func readStats(ctx context.Context, store sink.Store, path string, file wantedFile, table *schemas.Table) (_ string, err error) {
-	object, err := store.Open(ctx, path)
+// addOf returns the action that makes a file live, or nil if the file is missing, or is not the one that its manifest
+// names. It reads only the footer.
+func addOf(ctx context.Context, store sink.Store, t *table, path string) (_ *add, err error) {
+	wanted := t.files[path]
+	object, err := store.Open(ctx, t.folder+"/"+path)
 	if errors.Is(err, sink.ErrNotFound) {
-		return "", errUnusable
+		return nil, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
 	reader := &watchedReader{ReaderAt: object}
 	found, err := parquetfile.ReadStatistics(reader, object.Size())
-	switch {
-	case reader.err != nil:
-		return "", reader.err
-	case err != nil, object.Size() != file.size, found.Rows != file.rows:
-		return "", errUnusable
+	if reader.err != nil {
+		return nil, reader.err
 	}
-	s := statistics{
-		NumRecords: found.Rows, MinValues: map[string]any{}, MaxValues: map[string]any{}, NullCount: map[string]int64{},
+	if err != nil || object.Size() != wanted.size || found.Rows != wanted.rows {
+		return nil, nil
 	}
+	stats, err := json.Marshal(statisticsOf(found, t.declared))
+	return &add{
+		Path: encodePath(path), PartitionValues: partitionsOf(path), Size: wanted.size,
+		ModificationTime: wanted.published, DataChange: true, Stats: string(stats),
+	}, err
+}
+
+// statisticsOf returns the statistics of a file as a log has them.
+func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics {
+	s := statistics{found.Rows, make(map[string]any), make(map[string]any), make(map[string]int64)}
 	for i := range found.Columns {
 		c := &found.Columns[i]
 		at := table.Column(c.Name)
@@ -58,8 +64,7 @@ func readStats(ctx context.Context, store sink.Store, path string, file wantedFi
 			}
 		}
 	}
-	encoded, err := json.Marshal(s)
-	return string(encoded), err
+	return s
 }
 
 // bounds returns the bounds of a column as a log has them, or nil if no text that every engine reads can express them.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -48,67 +47,43 @@ const (
 
 // Verify compares the logs of a destination with its manifests and files. It fails with a *RefusedError if there are no
 // logs. Commits of other programs are listed; they are problems only as far as the live files are wrong.
-func Verify(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport, error) {
-	var logs []*replay
-	for _, t := range tables() {
-		log := newReplay(catalog, t.folder)
-		log.countRows = true
-		logs = append(logs, log)
-	}
-	var report *VerifyReport
+func Verify(ctx context.Context, catalog snapshot.Catalog) (report *VerifyReport, err error) {
 	for range verifyAttempts {
-		found, err := verifyOnce(ctx, catalog, logs)
-		if err != nil {
-			return nil, err
-		}
-		same := report != nil && slices.Equal(found.Problems, report.Problems)
-		if report = found; same || len(found.Problems) == 0 {
+		before := report
+		report, err = verifyOnce(ctx, catalog)
+		if err != nil || len(report.Problems) == 0 || before != nil && slices.Equal(before.Problems, report.Problems) {
 			break
 		}
 	}
-	if len(report.Tables) == 0 {
-		return nil, &snapshot.RefusedError{Reason: "there are no Delta logs at " + catalog.String() + ": growth-export delta-lake writes them"}
+	if err == nil && len(report.Tables) == 0 {
+		err = &snapshot.RefusedError{Reason: "there are no Delta logs at " + catalog.String() + ": growth-export delta-lake writes them"}
 	}
-	return report, nil
+	return report, err
 }
 
-func verifyOnce(ctx context.Context, catalog snapshot.Catalog, logs []*replay) (*VerifyReport, error) {
-	if err := advanceAll(ctx, logs); err != nil {
+func verifyOnce(ctx context.Context, catalog snapshot.Catalog) (*VerifyReport, error) {
+	all, err := load(ctx, catalog, false)
+	if err != nil {
 		return nil, err
 	}
+	verifications, err := sink.Map(ctx, maxTables, all, func(ctx context.Context, t *table) (*tableVerification, error) {
+		v := &tableVerification{table: t}
+		return v, v.run(ctx, catalog)
+	})
 	report := &VerifyReport{Tables: []VerifiedTable{}, Problems: []Problem{}}
-	if !slices.ContainsFunc(logs, (*replay).exists) {
-		return report, nil
-	}
-	all := tables()
-	if err := readWanted(ctx, catalog, all); err != nil {
-		return nil, err
-	}
-	for i, t := range all {
-		log := logs[i]
-		if !log.exists() && len(t.files) == 0 && t.problem == "" {
-			continue
-		}
-		v := &tableVerification{log: log, table: t}
-		if err := v.run(ctx, catalog); err != nil {
-			return nil, err
-		}
-		slices.SortFunc(v.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Problem, b.Problem)) })
-		if n := len(v.problems); n > maxProblems {
-			v.problems = append(v.problems[:maxProblems:maxProblems], Problem{t.folder, fmt.Sprintf("and %d more problems", n-maxProblems)})
-		}
-		report.Problems = append(report.Problems, v.problems...)
-		if log.exists() {
-			report.Tables = append(report.Tables, v.verified())
+	for _, v := range verifications {
+		report.Problems = append(report.Problems, v.listed()...)
+		if v.table.hasLog {
+			report.Tables = append(report.Tables, v.verified)
 		}
 	}
-	return report, nil
+	return report, err
 }
 
 // tableVerification compares one log with the manifests and the files.
 type tableVerification struct {
-	log      *replay
 	table    *table
+	verified VerifiedTable
 	problems []Problem
 }
 
@@ -116,33 +91,43 @@ func (v *tableVerification) problem(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{path, fmt.Sprintf(format, args...)})
 }
 
+// listed returns the first problems.
+func (v *tableVerification) listed() []Problem {
+	slices.SortFunc(v.problems, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Problem, b.Problem)) })
+	if n := len(v.problems); n > maxProblems {
+		return append(v.problems[:maxProblems:maxProblems], Problem{v.table.folder, fmt.Sprintf("and %d more problems", n-maxProblems)})
+	}
+	return v.problems
+}
+
 func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) error {
-	t, log := v.table, v.log
-	folder := t.folder + strings.TrimSuffix(logFolder, "/")
+	const remedy = ": run growth-export delta-lake"
+	t, folder := v.table, v.table.folder+logFolder
+	log, err := t.replay(ctx, catalog, nil)
+	if err != nil {
+		return err
+	}
+	v.verified = VerifiedTable{Table: t.folder, Version: t.version, Files: len(log.live), Foreign: log.foreign}
 	switch {
-	case log.refused != "":
-		v.problem(folder, "%s", log.refused)
-		return nil
 	case t.problem != "":
 		v.problem(folder, "%s", t.problem)
 		return nil
-	case !log.exists():
-		v.problem(folder, "is missing: run growth-export delta-lake")
+	case !t.hasLog:
+		v.problem(folder, "is missing"+remedy)
 		return nil
 	}
 	if meta, err := metaDataOf(t, log.meta); err != nil || !meta.equal(log.meta) {
-		v.problem(folder, "describes other columns or properties than the table has: run growth-export delta-lake")
+		v.problem(folder, "describes other columns or properties than the table has"+remedy)
 	}
-	const remedy = ": run growth-export delta-lake"
 	for path, wanted := range t.files {
 		live, ok := log.live[path]
 		switch {
 		case !ok:
 			v.problem(t.folder+"/"+path, "is in a manifest but not live in the log"+remedy)
-		case live.size != wanted.size || live.rows != wanted.rows:
-			v.problem(t.folder+"/"+path, "has %d bytes and %d rows in the log, %d and %d in the manifest"+remedy, live.size, live.rows, wanted.size, wanted.rows)
 		case live.odd:
 			v.problem(t.folder+"/"+path, "has other partition values in the log than in its path"+remedy)
+		case live.differs(wanted):
+			v.problem(t.folder+"/"+path, "has %d bytes and %d rows in the log, %d and %d in the manifest"+remedy, live.size, live.rows, wanted.size, wanted.rows)
 		}
 	}
 	entries, err := sink.ListAll(ctx, catalog, t.folder+"/")
@@ -154,6 +139,8 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		sizes[strings.TrimPrefix(entry.Path, t.folder+"/")] = entry.Bytes
 	}
 	for path, live := range log.live {
+		v.verified.Rows += live.rows
+		v.verified.Bytes += live.size
 		if _, wanted := t.files[path]; !wanted {
 			v.problem(t.folder+"/"+path, "is live in the log but in no manifest"+remedy)
 		}
@@ -166,14 +153,4 @@ func (v *tableVerification) run(ctx context.Context, catalog snapshot.Catalog) e
 		}
 	}
 	return nil
-}
-
-// verified counts the live files.
-func (v *tableVerification) verified() VerifiedTable {
-	found := VerifiedTable{Table: v.table.folder, Version: v.log.version, Files: len(v.log.live), Foreign: v.log.foreign}
-	for live := range maps.Values(v.log.live) {
-		found.Rows += live.rows
-		found.Bytes += live.size
-	}
-	return found
 }

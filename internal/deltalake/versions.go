@@ -3,6 +3,7 @@ package deltalake
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.org/growthexport/internal/sink"
@@ -24,59 +25,49 @@ type Table struct {
 
 // Tables returns the tables that have a log, with their last versions.
 func Tables(ctx context.Context, catalog snapshot.Catalog) ([]Table, error) {
-	found, err := sink.Map(ctx, sink.MaxConcurrency, tables(), func(ctx context.Context, t *table) (Table, error) {
-		entries, err := sink.ListAll(ctx, catalog, t.folder+logFolder)
-		version := int64(-1)
-		for _, entry := range entries {
-			if n, ok := versionOf(strings.TrimPrefix(entry.Path, t.folder+logFolder)); ok {
-				version = n
-			}
-		}
-		return Table{t.declared, t.folder, t.history, version}, err
-	})
-	var logs []Table
-	for _, t := range found {
-		if t.Version >= 0 {
-			logs = append(logs, t)
+	all := tables()
+	err := sink.ForEach(ctx, all, func(ctx context.Context, t *table) error { return t.listLog(ctx, catalog) })
+	var found []Table
+	for _, t := range all {
+		if t.version >= 0 {
+			found = append(found, Table{t.declared, t.folder, t.history, t.version})
 		}
 	}
-	return logs, err
+	return found, err
 }
 
 // Versions returns the tables of a run with the last versions in which the live files of its date are the run's.
 func Versions(ctx context.Context, catalog snapshot.Catalog, run *snapshot.Manifest) ([]Table, error) {
-	var exported []*table
-	for _, t := range tables() {
-		if _, ok := run.Tables[t.declared.Name]; ok && !t.history {
-			t.addFiles(run.Tables[t.declared.Name].Files, run.PublishedAt)
-			exported = append(exported, t)
-		}
-	}
-	return sink.Map(ctx, sink.MaxConcurrency, exported, func(ctx context.Context, t *table) (Table, error) {
-		log, found := newReplay(catalog, t.folder), int64(-1)
+	exported := slices.DeleteFunc(tables(), func(t *table) bool {
+		_, ok := run.Tables[t.declared.Name]
+		return t.history || !ok
+	})
+	return sink.Map(ctx, maxTables, exported, func(ctx context.Context, t *table) (Table, error) {
+		t.addFiles(run.Tables[t.declared.Name].Files, run.PublishedAt)
 		date, _, _ := strings.Cut(strings.TrimPrefix(snapshot.DatePath(run.Kind, t.declared.Name, run.SnapshotDate), t.folder+"/"), "/")
-		log.committed = func(version int64) {
-			same, live := 0, 0
-			for path, file := range log.live {
-				if t.group(path) != date {
-					continue
+		found := int64(-1)
+		err := t.listLog(ctx, catalog)
+		if err == nil {
+			_, err = t.replay(ctx, catalog, func(log *state) {
+				same, live := 0, 0
+				for path, file := range log.live {
+					if t.group(path) != date {
+						continue
+					}
+					live++
+					if wanted, ok := t.files[path]; ok && wanted.size == file.size {
+						same++
+					}
 				}
-				live++
-				if wanted, ok := t.files[path]; ok && wanted.size == file.size {
-					same++
+				if same == live && same == len(t.files) {
+					found = log.version
 				}
-			}
-			if same == live && same == len(t.files) {
-				found = version
-			}
+			})
 		}
-		if err := log.advance(ctx); err != nil {
-			return Table{}, err
-		}
-		if found < 0 {
-			return Table{}, &snapshot.RefusedError{Reason: fmt.Sprintf("no version of the Delta log of %s has the files of run %s: "+
+		if err == nil && found < 0 {
+			err = &snapshot.RefusedError{Reason: fmt.Sprintf("no version of the Delta log of %s has the files of run %s: "+
 				"growth-export delta-lake brings the logs up to date", t.folder, run.RunID)}
 		}
-		return Table{t.declared, t.folder, false, found}, nil
+		return Table{t.declared, t.folder, false, found}, err
 	})
 }

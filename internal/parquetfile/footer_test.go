@@ -107,6 +107,14 @@ func TestStatisticsAndPageIndex(t *testing.T) {
 				first += int(group.NumRows)
 			}
 			require.Equal(t, len(all), first)
+
+			whole, err := ReadStatistics(bytes.NewReader(file), int64(len(file)))
+			require.NoError(t, err)
+			require.EqualValues(t, len(all), whole.Rows)
+			for j := range table.Columns {
+				values := columnOf(all, j)
+				require.EqualValues(t, len(values)-len(present(values)), whole.Columns[j].Nulls, table.Columns[j].Name)
+			}
 		})
 	}
 }

@@ -75,7 +75,7 @@ func (s *ColumnStatistics) add(groups []format.RowGroup, column int) {
 		}
 		lower, upper := chunk.Statistics.MinValue, chunk.Statistics.MaxValue
 		if known = known && isBound(s.Type, lower) && isBound(s.Type, upper); !known {
-			return
+			continue // the nulls still count
 		}
 		if least == nil || compareBounds(s.Type, lower, least) < 0 {
 			least = lower
@@ -84,7 +84,7 @@ func (s *ColumnStatistics) add(groups []format.RowGroup, column int) {
 			greatest = upper
 		}
 	}
-	if least != nil {
+	if known && least != nil {
 		s.Least, s.Greatest = boundValue(s.Type, least), boundValue(s.Type, greatest)
 	}
 }

@@ -94,6 +94,8 @@ func batchOf(table *schemas.Table, records []Record) *rows.Batch {
 				v.AppendString(text)
 			case ok && (c.Type == schemas.Int32 || c.Type == schemas.Date):
 				v.AppendInt32(int32(number(text)))
+			case ok && c.Type == schemas.Double:
+				v.AppendDouble(float64(number(text)))
 			case ok:
 				v.AppendInt64(number(text))
 			case !v.Required:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// table is a table as the manifests describe it.
+// table is a table that may have a log.
 type table struct {
 	// folder is the folder of the table, without a trailing slash.
 	folder     string
@@ -24,41 +25,69 @@ type table struct {
 	created time.Time
 	// files are the files that manifests name, by path relative to the folder.
 	files map[string]wantedFile
-	// problem is why the files are not known; empty if they are.
+	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder holds anything.
+	version int64
+	hasLog  bool
+	// problem is why the log cannot be brought up to date; empty if it can.
 	problem string
 }
 
 // wantedFile is a file that a manifest names. There may be hundreds of thousands.
 type wantedFile struct {
 	size, rows int64
-	published  time.Time
+	published  int64 // in milliseconds
 }
 
-// tables returns all tables without their files, in the order of declaration.
+// partition is a partition column: its values are in the paths of files.
+type partition struct {
+	name string
+	kind schemas.Type
+	doc  string
+}
+
+// tables returns all tables without their files and logs, in the order of declaration.
 func tables() []*table {
 	byDate := partition{"snapshot_date", schemas.Date, "Date of the snapshot."}
 	byEnd := partition{"valid_to", schemas.Date, "The first snapshot date without this version; 9999-12-31 if it is in the newest snapshot."}
-	var all, history []*table
-	add := func(to *[]*table, folder string, declared *schemas.Table, p partition) {
+	var all []*table
+	add := func(history bool, folder string, declared *schemas.Table, p partition) {
 		// The folder of a partition is below the table's.
 		folder, _, _ = strings.Cut(folder, "/"+p.name+"=")
-		*to = append(*to, &table{
-			folder: folder, declared: declared, partitions: []partition{p}, history: to == &history, files: make(map[string]wantedFile),
+		all = append(all, &table{
+			folder: folder, declared: declared, partitions: []partition{p}, history: history,
+			files: make(map[string]wantedFile), version: -1,
 		})
 	}
 	for _, declared := range schemas.Tables() {
-		add(&all, snapshot.DatePath(snapshot.Full, declared.Name, "any"), declared, byDate)
+		add(false, snapshot.DatePath(snapshot.Full, declared.Name, "any"), declared, byDate)
 	}
 	for _, declared := range append(schemas.Tables(), snapshot.CoverageTable()) {
-		add(&history, snapshot.HistoryFolder(declared.Name, "any"), snapshot.HistoryTable(declared), byEnd)
+		add(true, snapshot.HistoryFolder(declared.Name, "any"), snapshot.HistoryTable(declared), byEnd)
 	}
-	return append(all, history...)
+	return all
+}
+
+// load returns the tables that have a log or files. If there is no log and none is to be created, it returns none.
+//
+// The logs are listed before the manifests are read: a commit after the listed version is not made with what this
+// process has read, because that version is then taken.
+func load(ctx context.Context, catalog snapshot.Catalog, create bool) ([]*table, error) {
+	all := tables()
+	err := sink.ForEach(ctx, all, func(ctx context.Context, t *table) error { return t.listLog(ctx, catalog) })
+	if err != nil || !create && !slices.ContainsFunc(all, func(t *table) bool { return t.hasLog }) {
+		return nil, err
+	}
+	if err := readWanted(ctx, catalog, all); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(t *table) bool { return !t.hasLog && len(t.files) == 0 && t.problem == "" }), nil
 }
 
 // addFiles adds files that a manifest names.
 func (t *table) addFiles(files []sink.File, published time.Time) {
 	for i := range files {
-		t.files[strings.TrimPrefix(files[i].Path, t.folder+"/")] = wantedFile{files[i].Bytes, files[i].Rows, published}
+		f := &files[i]
+		t.files[strings.TrimPrefix(f.Path, t.folder+"/")] = wantedFile{f.Bytes, f.Rows, published.UnixMilli()}
 	}
 }
 
