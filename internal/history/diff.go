@@ -135,9 +135,7 @@ func (t *tableDiff) unit(ctx context.Context, fromBucket, toBucket int, bid stri
 		return err
 	}
 	lacking := slices.Concat(t.earlier.lacking, t.later.lacking)
-	if t.merger == nil || !slices.Equal(t.merger.lacking, lacking) {
-		t.merger = newMerger(t.later.table, lacking, &t.tally)
-	}
+	t.merger = t.merger.lackingColumns(t.later.table, lacking, &t.tally)
 	t.tally.merger = t.merger
 	return t.merger.unit(from, to, []byte(bid))
 }

@@ -118,14 +118,13 @@ func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) (err error
 	if len(units) == 0 {
 		return nil
 	}
-	e, err := f.newEndings(ctx, dataset)
+	e, err := f.newEndings(dataset)
 	if err != nil {
 		return err
 	}
 	tables := make([]*tableFold, len(dataset.Tables))
 	readers := make([]*reader, len(dataset.Tables))
 	defer func() {
-		err = errors.Join(err, e.close())
 		for i, t := range tables {
 			if t != nil {
 				err = errors.Join(err, t.source.close(), readers[i].close())
@@ -134,27 +133,27 @@ func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) (err error
 	}()
 	for i, table := range dataset.Tables {
 		tables[i], readers[i] = f.table(ctx, table, !dataset.IsLookup()), f.side.reader(table)
-		tables[i].because = e.of(tables[i])
+		e.explains(tables[i])
 	}
-	for len(units) > 0 {
-		n, err := e.explain(ctx, units)
-		if err != nil {
-			return err
-		}
-		for _, unit := range units[:n] {
-			name := unit.School + unit.District
-			e.startUnit(name)
-			for i, t := range tables {
-				to, err := readers[i].unit(ctx, f.side.bucket(unit), name)
-				if err != nil {
-					return err
-				}
-				if err := t.unit(name, to, readers[i].lacking); err != nil {
-					return err
-				}
+	for _, unit := range units {
+		name := unit.School + unit.District
+		e.startUnit(name)
+		for i, t := range tables {
+			to, err := readers[i].unit(ctx, f.side.bucket(unit), name)
+			if err != nil {
+				return err
+			}
+			if err := t.unit(name, to, readers[i].lacking); err != nil {
+				return err
 			}
 		}
-		units = units[n:]
+	}
+	if err := tables[0].passOver("", true); err != nil {
+		return err
+	}
+	e.allCovered = !tables[0].passedOver
+	if err := e.explain(ctx); err != nil {
+		return err
 	}
 	for _, t := range tables {
 		if err := f.finish(t); err != nil {
@@ -205,7 +204,7 @@ func openTable(
 			files: files, table: withSpan, folder: snapshot.HistoryFolder(table.Name, snapshot.Open), before: before, cuts: cuts, day: day,
 		},
 		ended: &endedRows{
-			files: files, table: withSpan,
+			files: files, table: withSpan, counts: counts,
 			path: fmt.Sprintf("%spart-0000-%s.parquet", snapshot.HistoryFolder(table.Name, date), files.id),
 		},
 	}

@@ -23,9 +23,11 @@ type tableFold struct {
 	parts    *parts
 	ended    *endedRows
 	counts   *TableCounts
-	// because returns why a version ends of which the snapshot has no other version.
+	// because returns why a version ends of which the snapshot has no other version, as ended takes it.
 	because func(b *rows.Batch, i int, parentStands bool) (string, error)
 	order   fileOrder
+	// passedOver reports whether versions were kept of units that the snapshot does not cover.
+	passedOver bool
 
 	// The rows of the group that is being visited.
 	versionRows, snapshotRows *rows.Batch
@@ -92,7 +94,6 @@ func (t *tableFold) groupDone() error {
 func (t *tableFold) end() error {
 	slices.SortFunc(t.over, func(a, b overRow) int { return cmp.Compare(a.row, b.row) })
 	for _, over := range t.over {
-		t.counts.end(over.because)
 		if err := t.ended.add(t.ctx, t.versionRows, over.row, over.because); err != nil {
 			return err
 		}
@@ -136,8 +137,7 @@ func (t *tableFold) unit(name string, to *cursor, lacking []int) error {
 	if t.from.at == t.from.batch.Len() || t.from.unit >= 0 && !bytes.Equal(t.from.unitOf(t.from.at), []byte(name)) {
 		return t.addAll(to, []byte(name))
 	}
-	if t.merger == nil || !slices.Equal(t.merger.lacking, lacking) {
-		t.merger = newMerger(t.table, lacking, t)
+	if t.merger = t.merger.lackingColumns(t.table, lacking, t); t.merger.groupDone == nil {
 		t.merger.began, t.merger.groupDone = len(t.table.Columns), t.groupDone
 	}
 	return t.merger.unit(t.from, to, []byte(name))
@@ -164,6 +164,7 @@ func (t *tableFold) passOver(name string, all bool) error {
 			return nil
 		}
 		t.parts.startUnit(unit)
+		t.passedOver = true
 		if err := t.parts.keep(t.ctx, c.batch, c.at, end-c.at); err != nil {
 			return err
 		}

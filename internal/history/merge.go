@@ -67,6 +67,14 @@ func newMerger(table *schemas.Table, lacking []int, visit visitor) *merger {
 	return m
 }
 
+// lackingColumns returns the merger if one of its sides lacks just these columns, or else a new one. The merger may be nil.
+func (m *merger) lackingColumns(table *schemas.Table, lacking []int, visit visitor) *merger {
+	if m != nil && slices.Equal(m.lacking, lacking) {
+		return m
+	}
+	return newMerger(table, lacking, visit)
+}
+
 // ordinalColumn returns the position of the column that counts the elements of a record's array, or -1.
 func ordinalColumn(table *schemas.Table) int {
 	return slices.IndexFunc(table.Columns, func(c schemas.Column) bool { return c.Source == schemas.SourceOrdinal })

@@ -35,15 +35,9 @@ type parts struct {
 	out    *snapshot.TableFile
 	number int
 
-	pending *rows.Batch // rows for out
-	made    []sink.File
+	begins *rows.Batch // the versions that begin
+	made   []sink.File
 }
-
-// maxPendingRows and maxPendingText bound the rows that are collected before they are written.
-const (
-	maxPendingRows = 4096
-	maxPendingText = 8 << 20
-)
 
 // schoolsPerPart is how many schools a part holds on average.
 const schoolsPerPart = 32
@@ -110,23 +104,20 @@ func (p *parts) write(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.materialize(ctx); err != nil {
 		return err
 	}
-	p.pending.AppendRows(b, i, i+n)
-	if c := len(b.Cols); c < len(p.pending.Cols) {
-		for range n {
-			p.pending.Cols[c].AppendInt32(p.day)
-			p.pending.Cols[c+1].AppendNull()
-		}
+	c := len(b.Cols)
+	if c == len(p.table.Columns) {
+		return p.out.AppendRows(b, i, i+n)
 	}
-	if p.pending.N < maxPendingRows && p.pending.TextBytes() < maxPendingText {
-		return nil
+	if p.begins == nil {
+		p.begins = rows.New(p.table)
 	}
-	return p.flush()
-}
-
-func (p *parts) flush() error {
-	err := p.out.Append(p.pending)
-	p.pending.Reset()
-	return err
+	p.begins.Reset()
+	p.begins.AppendRows(b, i, i+n)
+	for range n {
+		p.begins.Cols[c].AppendInt32(p.day)
+		p.begins.Cols[c+1].AppendNull()
+	}
+	return p.out.Append(p.begins)
 }
 
 // materialize starts to write the open part: first the rows that have been kept so far.
@@ -137,9 +128,6 @@ func (p *parts) materialize(ctx context.Context) (err error) {
 	path := fmt.Sprintf("%spart-%04d-%s.parquet", p.folder, p.number, p.files.id)
 	if p.out, err = p.files.create(ctx, path, p.table); err != nil {
 		return err
-	}
-	if p.pending == nil {
-		p.pending = rows.New(p.table)
 	}
 	if p.count == 0 {
 		return nil
@@ -152,9 +140,9 @@ func (p *parts) materialize(ctx context.Context) (err error) {
 		if err := source.next(ctx, batch); err != nil {
 			return err
 		}
-		batch.Truncate(int(min(left, int64(batch.N))))
-		left -= int64(batch.N)
-		if err := p.out.Append(batch); err != nil {
+		n := min(left, int64(batch.N))
+		left -= n
+		if err := p.out.AppendRows(batch, 0, int(n)); err != nil {
 			return err
 		}
 	}
@@ -176,9 +164,6 @@ func (p *parts) endPart(ctx context.Context) error {
 		if err := p.materialize(ctx); err != nil {
 			return err
 		}
-	}
-	if err := p.flush(); err != nil {
-		return err
 	}
 	file, err := p.files.stage(ctx, p.out)
 	if err != nil {
@@ -211,6 +196,12 @@ func (f *fileMaker) create(ctx context.Context, path string, table *schemas.Tabl
 		f.open[file] = true
 	}
 	return file, err
+}
+
+// drop ends a file that is not needed.
+func (f *fileMaker) drop(file *snapshot.TableFile) error {
+	delete(f.open, file)
+	return file.Abort()
 }
 
 // stage stages a file and returns it as the manifest names it.

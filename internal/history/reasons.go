@@ -15,8 +15,8 @@ type unexplained struct {
 	list []*candidate
 }
 
-// maxUnexplained is how many removed results are explained at once: about 100 MB.
-const maxUnexplained = 200_000
+// maxUnexplained is how many removed results are explained at once: about 25 MB.
+const maxUnexplained = 50_000
 
 // newUnexplained returns a collection of results that are gone on a date.
 func newUnexplained(date string) (*unexplained, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
@@ -151,9 +150,7 @@ func (c *Comparer) unit(ctx context.Context, table int, unit Unit, district stri
 	if err != nil {
 		return err
 	}
-	if t.merger == nil || !slices.Equal(t.merger.lacking, t.earlier.lacking) {
-		t.merger = newMerger(t.earlier.table, t.earlier.lacking, &t.tally)
-	}
+	t.merger = t.merger.lackingColumns(t.earlier.table, t.earlier.lacking, &t.tally)
 	counts := c.countsOf(district, table)
 	t.tally = guardTally{tally: tally{merger: t.merger, counts: &counts.TableComparison, unit: bid, gone: gone}, district: counts}
 	return t.merger.unit(from, t.later, []byte(bid))

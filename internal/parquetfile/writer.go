@@ -119,7 +119,10 @@ func (w *Writer) Reset(out io.Writer, table *schemas.Table) {
 // Append appends the rows of the batch in its order and keeps nothing of the batch. The rows must be sorted by the
 // table's KeyColumns, nulls first and texts by their bytes. The footer promises this to readers, so a row out of order
 // is an error.
-func (w *Writer) Append(batch *rows.Batch) error {
+func (w *Writer) Append(batch *rows.Batch) error { return w.AppendRows(batch, 0, batch.Len()) }
+
+// AppendRows appends the rows i to j, exclusive, like Append.
+func (w *Writer) AppendRows(batch *rows.Batch, i, j int) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -129,8 +132,8 @@ func (w *Writer) Append(batch *rows.Batch) error {
 	if err := batch.Check(); err != nil {
 		return fmt.Errorf("append rows: %w", err)
 	}
-	for i := 0; i < batch.Len(); {
-		n := w.rowsForPage(batch, i)
+	for i < j {
+		n := w.rowsForPage(batch, i, j)
 		had := w.page.N
 		w.page.AppendRows(batch, i, i+n)
 		i += n
@@ -179,10 +182,10 @@ func (w *Writer) Close() (int64, error) {
 	return w.rows, nil
 }
 
-// rowsForPage returns how many rows of the batch from row i on, at least one, belong to the open page. It compares the
-// page's text with PageBytes row by row, so the result does not depend on the batch's size.
-func (w *Writer) rowsForPage(batch *rows.Batch, i int) int {
-	n := min(batch.Len()-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
+// rowsForPage returns how many rows of the batch from row i up to j, at least one, belong to the open page. It compares
+// the page's text with PageBytes row by row, so the result does not depend on the number of rows.
+func (w *Writer) rowsForPage(batch *rows.Batch, i, j int) int {
+	n := min(j-i, w.opts.PageRows-w.page.N, w.opts.RowGroupRows-w.groupRows-w.page.N)
 	if most := w.text + maxText(batch, i, i+n); most < w.opts.PageBytes {
 		w.text = most
 		return n
@@ -279,6 +282,9 @@ func maxText(b *rows.Batch, i, j int) int {
 	for c := range b.Cols {
 		v := &b.Cols[c]
 		switch {
+		case !v.IsText() || i == j:
+		case !v.Coded && b.Order == nil:
+			most += int(v.End[j-1]) - int(v.End[i]) + len(v.Entry(i))
 		case !v.Coded:
 			most += len(v.Data)
 		case len(v.End) > j-i:

@@ -192,8 +192,15 @@ func (v *Vector) codeEntries(n int) {
 	}
 }
 
-// recode replaces codes of src by codes of v, to which it appends the texts.
+// recode replaces codes of src by codes of v, to which it appends the texts: once each, unless they are few.
 func (v *Vector) recode(src *Vector, codes []int32) {
+	if 8*len(codes) < len(src.End) {
+		for i, code := range codes {
+			v.addEntry(src.Entry(int(code)))
+			codes[i] = int32(len(v.End) - 1)
+		}
+		return
+	}
 	v.recoded = slices.Grow(v.recoded[:0], len(src.End))[:len(src.End)]
 	clear(v.recoded)
 	for i, code := range codes {

@@ -58,11 +58,14 @@ func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) 
 }
 
 // Append appends the rows of the batch.
-func (f *TableFile) Append(batch *rows.Batch) error {
+func (f *TableFile) Append(batch *rows.Batch) error { return f.AppendRows(batch, 0, batch.Len()) }
+
+// AppendRows appends the rows i to j, exclusive, of the batch.
+func (f *TableFile) AppendRows(batch *rows.Batch, i, j int) error {
 	if f.writer == nil {
 		return fmt.Errorf("append rows to %s: the file is closed", f.path)
 	}
-	if err := f.writer.Append(batch); err != nil {
+	if err := f.writer.AppendRows(batch, i, j); err != nil {
 		return fmt.Errorf("append rows to %s: %w", f.path, err)
 	}
 	return nil
@@ -110,6 +113,21 @@ func (f *TableFile) stage(ctx context.Context) (sink.File, error) {
 		return sink.File{}, err
 	}
 	return sink.File{Path: f.path, Rows: f.rows, Bytes: size, SHA256: hash, Staged: staged}, nil
+}
+
+// ReadBack closes the file and passes its rows to use, page by page. The batch is reused.
+func (f *TableFile) ReadBack(table *schemas.Table, use func(*rows.Batch) error) error {
+	if err := f.Close(); err != nil {
+		return err
+	}
+	size, err := f.draft.Finish()
+	if err == nil {
+		err = ReadRows(f.draft, size, table, use)
+	}
+	if err != nil {
+		return fmt.Errorf("read back %s: %w", f.path, err)
+	}
+	return nil
 }
 
 // release returns the writer's buffers to the pool.
