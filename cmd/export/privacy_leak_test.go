@@ -219,7 +219,12 @@ func leaksIn(data []byte) []string {
 
 func leaksInPlain(data []byte) []string {
 	var found []string
-	lower := bytes.ToLower(data)
+	lower := bytes.Clone(data)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] += 'a' - 'A'
+		}
+	}
 	for _, form := range []string{planted, hex.EncodeToString([]byte(planted))} {
 		if at := bytes.Index(lower, []byte(form)); at >= 0 {
 			found = append(found, strings.ToValidUTF8(string(data[max(0, at-60):min(len(data), at+60)]), "?"))
