@@ -168,6 +168,11 @@ NIGHTS ?= 30
 bench-history: build .tools/bench-venv .tools/bench/bench ## compare the history with other ways to keep one (NIGHTS, RESULTS); needs Python
 	$(call compare,history) -nights $(NIGHTS)
 
+.PHONY: bench-privacy
+bench-privacy: build .tools/bench/bench ## measure what the privacy profiles cost (RESULTS)
+	.tools/bench/bench privacy -build $(BIN) -work .tools/bench -turns $(TURNS) -concurrency $(CONCURRENCY) \
+		$(if $(RESULTS),-results $(RESULTS),-document docs/BENCHMARKS.md)
+
 .PHONY: .tools/bench/bench
 .tools/bench/bench:
 	cd $(PEERS) && $(GO) build -o $(CURDIR)/$@ .

@@ -21,6 +21,7 @@ type contestant struct {
 	omits   string // what it leaves out
 	python  bool
 	files   bool // reads page files instead of the service
+	named   bool // takes part only where it is named: it writes other rows
 	results int  // the largest world that it exports unless it is asked for; 0 means any
 	command func(t task) []string
 }
@@ -80,6 +81,12 @@ func contestants(p programs) []contestant {
 			omits:  "sorting, deduplication, drift report, publishing all tables together, reading back",
 			python: true, results: 200_000, command: script("export_dlt.py"),
 		},
+	}
+	for _, profile := range []string{"pseudonymous", "minimal"} {
+		all = append(all, contestant{
+			name: profile, title: "this build with `--privacy " + profile + "`", omits: "what the profile withholds", named: true,
+			command: func(t task) []string { return append(exportCommand(p.build, t), "--privacy", profile) },
+		})
 	}
 	return slices.DeleteFunc(all, func(c contestant) bool {
 		return (c.name == "base" && p.base == "") || (c.python && p.python == "")

@@ -26,19 +26,21 @@ func main() {
 
 // run runs the command that the first argument names. The contestants get the environment, with the service's credentials.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	env = append(env, "GROWTH_EXPORT_API_KEY="+service.Key, "GROWTH_EXPORT_API_SECRET="+service.Secret)
+	env = append(env, "GROWTH_EXPORT_API_KEY="+service.Key, "GROWTH_EXPORT_API_SECRET="+service.Secret,
+		"GROWTH_EXPORT_PRIVACY_KEY="+strings.Repeat("0123456789abcdef", 4))
 	commands := map[string]func([]string) error{
 		"peers":   func(args []string) error { return comparePeers(ctx, args, env, stdout, stderr) },
 		"queries": func(args []string) error { return compareQueries(ctx, args, env, stdout, stderr) },
 		"memory":  func(args []string) error { return measureMemory(ctx, args, env, stdout, stderr) },
 		"history": func(args []string) error { return compareHistories(ctx, args, env, stdout, stderr) },
+		"privacy": func(args []string) error { return measurePrivacy(ctx, args, env, stdout, stderr) },
 		"serve":   func(args []string) error { return serve(ctx, args, stdin, stdout) },
 		"naive":   func(args []string) error { return exportNaively(ctx, args) },
 	}
 	if len(args) > 0 && commands[args[0]] != nil {
 		return commands[args[0]](args[1:])
 	}
-	return fmt.Errorf("usage: bench peers|queries|memory|history [flags], not %q", strings.Join(args, " "))
+	return fmt.Errorf("usage: bench peers|queries|memory|history|privacy [flags], not %q", strings.Join(args, " "))
 }
 
 func exportNaively(ctx context.Context, args []string) error {

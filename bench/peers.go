@@ -174,7 +174,7 @@ func (sc *scenario) admits(c *contestant) bool {
 	switch {
 	case len(sc.contestants) > 0:
 		return slices.Contains(sc.contestants, c.name)
-	case c.results > 0 && sc.world.Results > c.results:
+	case c.named, c.results > 0 && sc.world.Results > c.results:
 		return false
 	case c.files && (sc.gzip || sc.latency > 0):
 		return false

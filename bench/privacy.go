@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"io"
+	"strings"
+
+	"example.org/growthexport/bench/pages"
+)
+
+// measurePrivacy exports a service under each privacy profile, and prints what the profiles cost.
+func measurePrivacy(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
+	s := settings{env: env}
+	sc := scenario{world: pages.Options{SchoolSize: schoolSize}, contestants: []string{"growth-export", "pseudonymous", "minimal"}}
+	flags := flag.NewFlagSet("privacy", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	s.define(flags)
+	flags.IntVar(&sc.world.Results, "results", 200_000, "results to export")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if err := s.resolve(); err != nil {
+		return err
+	}
+	sc.title, sc.concurrency, sc.turns = sc.world.Title(), s.concurrency, s.turns
+	return s.report(ctx, "privacy", stdout, func(b *strings.Builder) error {
+		outcomes, err := s.play(ctx, sc, stderr)
+		if err != nil {
+			return err
+		}
+		writePeers(b, sc, outcomes)
+		return nil
+	})
+}
