@@ -77,6 +77,10 @@ NIGHTS ?= 8
 test-delta-lake: build $(VERSITYGW) .tools/delta-lake-venv .tools/delta-lake-jars ## read Delta Lake tables with DuckDB, delta-rs, polars and Spark (NIGHTS); needs Python, Java and Maven
 	NIGHTS=$(NIGHTS) .tools/delta-lake-venv/bin/python -B examples/delta-lake/test_delta_lake.py $(BIN) .tools/delta-lake-jars $(VERSITYGW)
 
+.PHONY: test-dbt
+test-dbt: build .tools/dbt-venv ## build and test the dbt package on a snapshot; needs Python
+	.tools/dbt-venv/bin/python -B examples/dbt/test_dbt.py $(BIN)
+
 .PHONY: test-airflow
 test-airflow: build .tools/airflow-venv ## test the Airflow example on a real Airflow; needs Python
 	.tools/airflow-venv/bin/python -B examples/airflow/test_airflow.py $(BIN)

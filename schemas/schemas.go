@@ -6,6 +6,10 @@ import (
 	"strings"
 )
 
+// Version is the version of the declared tables. The second number rises when tables or columns are added or described
+// otherwise, the first when a change can break a reader.
+const Version = "1.0"
+
 // Type is the type of a column.
 type Type uint8
 

@@ -1,8 +1,10 @@
 package schemas
 
 import (
+	"crypto/sha256"
 	"encoding/csv"
 	"flag"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -309,4 +311,12 @@ func TestDeclarationsAreShared(t *testing.T) {
 	mine := Datasets()
 	slices.Reverse(mine)
 	require.Equal(t, "districts", Datasets()[0].Name)
+}
+
+// TestVersion: a change of a column needs another version, by which users notice it.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte(contract.TablesCSV()))
+	require.Equal(t, "1.0 of 0f67b13b", fmt.Sprintf("%s of %x", Version, sum[:4]),
+		"raise schemas.Version: the first number if growth-export schema --diff says breaking, else the second")
 }

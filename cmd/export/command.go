@@ -33,7 +33,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 	hint := "see " + cmd.CommandPath() + " --help"
 	if cmd.Name() == "schema" {
-		hint = "it prints every table, search its output: growth-export schema | less -p " + wording.ShellWord(args[0])
+		hint = "name tables with --table " + wording.ShellWord(args[0])
 	}
 	return usagef("%s takes flags only, not %s; %s", cmd.Name(), quoted(args[0]), hint)
 }

@@ -195,11 +195,15 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if which != "" && which != "snapshot-date" && which != "run-id" || len(o.runIDs) > 1 {
 		return nil, usagef("--delta-lake can be used with one --snapshot-date or --run-id, but not with %s", from[which].name)
 	}
+	analysis := o.views == analysisViews
+	if analysis && which == "" {
+		return nil, usagef("--views analysis needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id")
+	}
 	store, err := a.existingStore(ctx, &o.destination, from)
 	if err != nil {
 		return nil, err
 	}
-	lake := &render.Lake{Title: "Delta Lake tables.", Schema: o.schema}
+	lake := &render.Lake{Title: "Delta Lake tables.", Schema: o.schema, Analysis: analysis}
 	if lake.Root, err = o.root(); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type sqlOptions struct {
 	config        string
 	dialect       string
 	schema        string
+	views         string
 	snapshotDate  string
 	effectiveDate string
 	runIDs        []string
@@ -51,14 +52,14 @@ func (a *app) sqlCommand() *cobra.Command {
 		}
 		return writeText(a.stdout, dialects[slices.Index(names, o.dialect)].Views(views))
 	}
-	cmd := newCommand(a, o, work, "dest dialect snapshot-date effective-date run-id changes history delta-lake schema config", &cobra.Command{
+	cmd := newCommand(a, o, work, "dest dialect views snapshot-date effective-date run-id changes history delta-lake schema", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
-		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, a view holds the" +
-			" latest row of each key; rows without a complete key are all kept. For the history there are views of the current" +
-			" rows, of the rows as of a date, of each day's changes, and of growth.",
+		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. Of delta runs, a view shows the" +
+			" latest row of each key. For the history there are views of current rows, of a date, and of changes." +
+			" --views analysis adds views for analysts, such as one row per student.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
-			"  growth-export sql --dest s3://bucket/prefix --dialect spark > views.sql",
+			"  growth-export sql --dialect spark --history --views analysis > views.sql",
 	})
 	o.define(cmd)
 	which := group{cmd.Flags(), "What to read"}
@@ -70,12 +71,19 @@ func (a *app) sqlCommand() *cobra.Command {
 	which.toggle(&o.changes, "changes", "all delta runs at the destination")
 	which.toggle(new(bool), "history", "the history of all snapshots")
 	which.toggle(new(bool), "delta-lake", "the Delta Lake tables, all or of one snapshot")
+	choose(which, &o.views, "views", "VIEWS", tableViews, []string{tableViews, analysisViews}, "tables, or analysis for more views")
 	define(which, &o.schema, "schema", "NAME", "", parseSchema,
 		"create the views in this schema")
 	define(group{cmd.Flags(), generalGroup}, &o.config, "config", "FILE", "", parsePath,
 		"YAML file of settings, with the names of the flags")
 	return cmd
 }
+
+// Values of --views.
+const (
+	tableViews    = "tables"
+	analysisViews = "analysis"
+)
 
 func checkRunIDs(ids []string) ([]string, error) {
 	for _, id := range ids {
@@ -119,7 +127,11 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 		if err != nil {
 			return nil, err
 		}
-		return o.describeSnapshot(manifests, root), nil
+		s := o.describeSnapshot(manifests, root)
+		if s.Analysis && len(s.Deltas) > 0 {
+			return nil, usagef("--views analysis needs whole tables, and a delta run has only what changed: use a snapshot or --history")
+		}
+		return s, nil
 	})
 }
 
@@ -161,7 +173,7 @@ func (o *sqlOptions) root() (string, error) {
 // describeSnapshot describes the runs for SQL.
 func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, root string) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
-	s := &render.Snapshot{Root: root, Schema: o.schema}
+	s := &render.Snapshot{Root: root, Schema: o.schema, Analysis: o.views == analysisViews}
 	switch {
 	case len(manifests) > 1:
 		s.Title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))

@@ -25,7 +25,7 @@ func (o *sqlOptions) describeHistory(ctx context.Context, store sink.Store, root
 	m := history.Manifest
 	s := &render.Snapshot{
 		Title: fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot")),
-		Root:  root, Schema: o.schema, History: true,
+		Root:  root, Schema: o.schema, History: true, Analysis: o.views == analysisViews,
 	}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
 		held, ok := m.Tables[table.Name]

@@ -297,6 +297,51 @@ class TestSpark(unittest.TestCase):
                     self.assertGreater(by_duckdb[0], 0)
                     self.assertEqual(checksum(self.spark.sql(query.replace("FROM ", f"FROM {prefix}")).collect()), by_duckdb)
 
+    def test_views_for_analysts(self):
+        """The views for analysts have the same rows as in DuckDB, of temporary views and in a schema."""
+        dest = self.export("--simulate-schools", "4", "--simulate-sizes", "30,40,20,10", "--datasets", "all")
+        duck = duckdb.connect()
+        duck.execute(f"SET TimeZone = '{ZONE}'")
+        command = [self.exporter, "sql", "--dest", dest, "--views", "analysis"]
+        duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        views = {}
+        declared_types = "SELECT table_name, column_name, type FROM analysis_columns WHERE table_name LIKE 'analysis_%'"
+        for view, name, kind in duck.execute(declared_types).fetchall():
+            views.setdefault(view, []).append({"name": name, "type": kind})
+        self.assertEqual(len(views), 8)
+        for schema in ([], ["--schema", "analysts"]):
+            for statement in self.statements(dest, "--views", "analysis", *schema):
+                self.spark.sql(statement).collect()
+            for view, columns in views.items():
+                with self.subTest(schema=schema, view=view):
+                    frame = self.spark.table(f"analysts.{view}" if schema else view)
+                    self.assertEqual(frame.columns, [c["name"] for c in columns])
+                    by_duckdb = checksum(duckdb_rows(duck, view, columns))
+                    self.assertGreater(by_duckdb[0], 0)
+                    self.assertEqual(checksum(spark_rows(frame, columns)), by_duckdb)
+
+    def test_questions(self):
+        """The queries of examples/questions/README.md have the results that the page shows."""
+        dest = f"{self.folder}/growth data [{self._testMethodName}]"
+        nights = re.findall(r"^(?:FALL|WINTER|TONIGHT) +:= (.*)$", (REPOSITORY / "Makefile").read_text("utf-8"), re.MULTILINE)
+        self.assertEqual(len(nights), 3)
+        run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--history", "--backdate"]
+        for night in nights:
+            subprocess.run([*run, "--snapshot-date", night], check=True, capture_output=True)
+        for statement in self.statements(dest, "--history", "--views", "analysis"):
+            self.spark.sql(statement).collect()
+        page = (REPOSITORY / "examples" / "questions" / "README.md").read_text("utf-8")
+        questions = re.findall(r"```sql\n(.*?);\n```\n\n((?:\|.*\n)+)", page, re.DOTALL)
+        self.assertEqual(len(questions), 10)
+        for query, shown in questions:
+            with self.subTest(query=query):
+                frame = self.spark.sql(query)
+                rows = [frame.columns, ["---"] * len(frame.columns), *frame.collect()]
+                table = [[cell.strip() for cell in line.strip("|").split("|")] for line in shown.splitlines()]
+                whole = table[-1] != ["..."] * len(frame.columns)
+                self.assertEqual([[str(value) for value in row] for row in rows][: len(table) - (not whole)], table[: len(table) - (not whole)])
+                self.assertEqual(len(rows) == len(table), whole)
+
     def test_districts_stay_text(self):
         """Bids are opaque text, even if all look like numbers; files missing from the manifest are not read."""
         worlds = {

@@ -64,4 +64,5 @@ func TestREADME(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, found, "the README shows %s", path[1])
 	}
+	testQuestions(t, dest)
 }

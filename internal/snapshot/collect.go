@@ -239,6 +239,7 @@ func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 		Kind:          plan.Kind,
 		StartedAt:     plan.PlannedAt.UTC(),
 		ToolVersion:   plan.ToolVersion,
+		SchemaVersion: schemas.Version,
 		BaseURL:       plan.BaseURL,
 		Parameters: Parameters{
 			Scope:            plan.Scope,

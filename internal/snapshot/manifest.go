@@ -21,14 +21,16 @@ const (
 
 // Manifest is _runs/<run>/manifest.json: what a published run consists of. A run without one is not published.
 type Manifest struct {
-	FormatVersion int                        `json:"format_version"`
-	RunID         string                     `json:"run_id"`
-	Status        string                     `json:"status"`
-	SnapshotDate  string                     `json:"snapshot_date"`
-	Kind          Kind                       `json:"kind"`
-	StartedAt     time.Time                  `json:"started_at"`
-	PublishedAt   time.Time                  `json:"published_at"`
-	ToolVersion   string                     `json:"tool_version"`
+	FormatVersion int       `json:"format_version"`
+	RunID         string    `json:"run_id"`
+	Status        string    `json:"status"`
+	SnapshotDate  string    `json:"snapshot_date"`
+	Kind          Kind      `json:"kind"`
+	StartedAt     time.Time `json:"started_at"`
+	PublishedAt   time.Time `json:"published_at"`
+	ToolVersion   string    `json:"tool_version"`
+	// SchemaVersion is the version of the declared tables; empty if an earlier release published the run.
+	SchemaVersion string                     `json:"schema_version,omitempty"`
 	BaseURL       string                     `json:"base_url"`
 	Parameters    Parameters                 `json:"parameters"`
 	Tables        map[string]ManifestTable   `json:"tables"`

@@ -7,4 +7,4 @@
 // table created here. Therefore no column is declared NOT NULL, although some are never null.
 package render
 
-//go:generate go test -run TestGeneratedFiles . -update
+//go:generate go test -run "TestGeneratedFiles|TestDBTModels" . -update

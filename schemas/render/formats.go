@@ -1,23 +1,47 @@
 package render
 
-import "example.org/growthexport/schemas"
+import (
+	"slices"
 
-// Format is one way of describing all tables.
+	"example.org/growthexport/schemas"
+)
+
+// Format is one way of describing tables.
 type Format struct {
 	// Name is the value of the command's --format, and File the name of the file under schemas/generated.
 	Name, File string
-	// Text returns the description of every dataset and table.
-	Text func() string
+
+	// all describes every dataset and table, and some only the tables of these datasets.
+	all, some func(datasets []*schemas.Dataset) string
+}
+
+// Text returns the description of every dataset and table.
+func (f *Format) Text() string { return f.all(schemas.Datasets()) }
+
+// Tables returns the description of tables.
+func (f *Format) Tables(names []string) string {
+	var datasets []*schemas.Dataset
+	for _, d := range schemas.Datasets() {
+		chosen := *d
+		chosen.Tables = slices.DeleteFunc(slices.Clone(d.Tables), func(t *schemas.Table) bool { return !slices.Contains(names, t.Name) })
+		if len(chosen.Tables) > 0 {
+			datasets = append(datasets, &chosen)
+		}
+	}
+	return f.some(datasets)
 }
 
 // Formats returns every format, the default first.
 func Formats() []Format {
+	same := func(name, file string, text func([]*schemas.Dataset) string) Format {
+		return Format{name, file, text, text}
+	}
 	return []Format{
-		{"markdown", "data-dictionary.md", func() string { return markdown(schemas.Datasets()) }},
-		{"json", "tables.json", tablesJSON},
-		{"duckdb", "duckdb.sql", func() string { return duckDB(schemas.Tables()) }},
-		{"spark", "spark.sql", func() string { return spark(schemas.Tables()) }},
-		{"dbt", "dbt-sources.yml", func() string { return dbt(schemas.Tables()) }},
+		{"markdown", "data-dictionary.md", markdown, markdownTables},
+		same("json", "tables.json", tablesJSON),
+		same("duckdb", "duckdb.sql", func(d []*schemas.Dataset) string { return duckDB(tablesOf(d)) }),
+		same("spark", "spark.sql", func(d []*schemas.Dataset) string { return spark(tablesOf(d)) }),
+		same("dbt", "dbt-sources.yml", func(d []*schemas.Dataset) string { return dbt(tablesOf(d)) }),
 	}
 }
 

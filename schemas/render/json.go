@@ -10,6 +10,7 @@ import (
 // The JSON description. Its names are part of the command's contract: add, do not rename.
 type (
 	jsonDocument struct {
+		SchemaVersion string `json:"schema_version"`
 		// Partitions are the hive partition columns of every table.
 		Partitions []jsonPartition `json:"partitions"`
 		Datasets   []jsonDataset   `json:"datasets"`
@@ -71,19 +72,24 @@ type (
 )
 
 // tablesJSON returns one JSON object that describes every dataset, table and column.
-func tablesJSON() string {
-	doc := jsonDocument{
-		Partitions: []jsonPartition{{Name: partitionColumn, Type: partitionType.String(), Doc: partitionDoc}},
-	}
-	for _, d := range schemas.Datasets() {
-		doc.Datasets = append(doc.Datasets, describe(d))
-	}
+func tablesJSON(datasets []*schemas.Dataset) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(doc) // plain data can always be encoded
+	_ = enc.Encode(newDocument(datasets)) // plain data can always be encoded
 	return b.String()
+}
+
+func newDocument(datasets []*schemas.Dataset) *jsonDocument {
+	doc := &jsonDocument{
+		SchemaVersion: schemas.Version,
+		Partitions:    []jsonPartition{{Name: partitionColumn, Type: partitionType.String(), Doc: partitionDoc}},
+	}
+	for _, d := range datasets {
+		doc.Datasets = append(doc.Datasets, describe(d))
+	}
+	return doc
 }
 
 func describe(d *schemas.Dataset) jsonDataset {

@@ -13,6 +13,9 @@ const markdownHeader = `# Data dictionary
 
 <!-- Generated from the declarations in schemas: edit those. -->
 
+Schema version ` + schemas.Version + `, which is also in the manifest of each run. The second number rises when tables or columns are added,
+the first when a change can break a reader; ` + "`growth-export schema --diff`" + ` lists the changes.
+
 A dataset is one operation of the service; a table is one folder of Parquet files. In addition to the columns below, readers
 see the hive partition column ` + "`snapshot_date`" + ` (date) and, in the tables of per-school datasets of a destination written with
 ` + "`--partition-by district`" + `, ` + "`district`" + ` (string).
@@ -104,12 +107,25 @@ func markdownDataset(b *strings.Builder, d *schemas.Dataset) {
 		fmt.Fprintf(b, "- Kept in `_extra`: %s\n", codes(d.Known))
 	}
 	for _, t := range d.Tables {
+		b.WriteString("\n")
 		markdownTable(b, t)
 	}
 }
 
+// markdownTables returns the sections of the tables.
+func markdownTables(datasets []*schemas.Dataset) string {
+	var b strings.Builder
+	for i, t := range tablesOf(datasets) {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		markdownTable(&b, t)
+	}
+	return b.String()
+}
+
 func markdownTable(b *strings.Builder, t *schemas.Table) {
-	fmt.Fprintf(b, "\n### Table `%s`\n\n%s", t.Name, t.Doc)
+	fmt.Fprintf(b, "### Table `%s`\n\n%s", t.Name, t.Doc)
 	if t.Each != "" {
 		fmt.Fprintf(b, " Rows are the elements of the record's `%s`.", t.Each)
 	}

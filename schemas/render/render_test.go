@@ -45,6 +45,29 @@ func TestGeneratedFiles(t *testing.T) {
 	require.ElementsMatch(t, names, have)
 }
 
+// TestDBTModels compares the generated files of the dbt package.
+func TestDBTModels(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join("..", "..", "examples", "dbt", "models")
+	models := DBTModels()
+	if *update {
+		require.NoError(t, os.RemoveAll(folder))
+	}
+	for path, text := range models {
+		file := filepath.Join(folder, filepath.FromSlash(path))
+		if *update {
+			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o750))
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		}
+		have, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(string(have), text), "%s is stale: run go generate ./schemas/render", path)
+	}
+	have, err := filepath.Glob(filepath.Join(folder, "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, have, len(models))
+}
+
 func TestEveryFormatNamesEveryColumn(t *testing.T) {
 	t.Parallel()
 	for _, f := range Formats() {
@@ -222,7 +245,7 @@ func TestJSON(t *testing.T) {
 			} `json:"tables"`
 		} `json:"datasets"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(tablesJSON()), &doc))
+	require.NoError(t, json.Unmarshal([]byte(tablesJSON(schemas.Datasets())), &doc))
 	require.Len(t, doc.Datasets, len(schemas.Datasets()))
 
 	results := doc.Datasets[5]

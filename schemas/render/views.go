@@ -21,6 +21,8 @@ type Snapshot struct {
 	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
 	// ended_because.
 	History bool
+	// Analysis adds the views for analysts.
+	Analysis bool
 	// Deltas are the ids of delta runs, oldest first. The views show only the latest of their rows for each key. It is
 	// empty for a snapshot, whose views show every row.
 	Deltas []string

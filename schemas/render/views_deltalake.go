@@ -17,8 +17,10 @@ type Lake struct {
 	Root string
 	// Date restricts the views to one snapshot, and pins them to the versions of the tables; empty for all snapshots in the
 	// newest versions.
-	Date   string
-	Tables []LakeTable
+	Date string
+	// Analysis adds the views for analysts, which need a date.
+	Analysis bool
+	Tables   []LakeTable
 }
 
 // LakeTable is a Delta Lake table.
@@ -54,16 +56,25 @@ func duckDBLake(l *Lake) string {
 		fmt.Fprintf(&b, "\nCREATE OR REPLACE VIEW %s AS\nFROM delta_scan(%s%s)%s;\nCOMMENT ON VIEW %s IS %s;\n",
 			view, duckDBText(l.Root+"/"+t.Folder), version, where, view, duckDBText(t.Doc))
 	}
+	l.snapshot().moreViews(&b, duckDBDialect())
 	return b.String()
+}
+
+// snapshot returns the tables as a snapshot, for views over the views of tables.
+func (l *Lake) snapshot() *Snapshot {
+	s := &Snapshot{Schema: l.Schema, Analysis: l.Analysis}
+	for i := range l.Tables {
+		s.Tables = append(s.Tables, SnapshotTable{Table: l.Tables[i].Table})
+	}
+	return s
 }
 
 // sparkLake returns views of Delta Lake tables in the dialect of Spark SQL.
 func sparkLake(l *Lake) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, lakeHeader, l.Title)
-	create := "CREATE OR REPLACE TEMPORARY VIEW"
+	d := sparkDialect(l.Schema)
 	if l.Schema != "" {
-		create = "CREATE OR REPLACE VIEW" // Spark has no temporary views in schemas.
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(l.Schema))
 	}
 	root := (&Snapshot{Root: l.Root}).sparkRoot()
@@ -74,8 +85,9 @@ func sparkLake(l *Lake) string {
 			version = fmt.Sprintf(" VERSION AS OF %d", t.Version)
 			where = fmt.Sprintf("\nWHERE %s = DATE %s", partitionColumn, sparkText(l.Date))
 		}
-		fmt.Fprintf(&b, "\n%s %s AS\nSELECT * FROM delta.%s%s%s;\n", create, viewName(&Snapshot{Schema: l.Schema}, t.View, sparkName),
+		fmt.Fprintf(&b, "\n%s %s AS\nSELECT * FROM delta.%s%s%s;\n", d.view, viewName(&Snapshot{Schema: l.Schema}, t.View, sparkName),
 			sparkName(root+"/"+t.Folder), version, where)
 	}
+	l.snapshot().moreViews(&b, d)
 	return b.String()
 }

@@ -35,12 +35,17 @@ func duckDBViews(s *Snapshot) string {
 		}
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", view, duckDBText(t.Doc))
 	}
-	s.historyViews(&b, &dialect{
-		name: duckDBName, text: duckDBText,
-		view: "CREATE OR REPLACE VIEW", asOf: "CREATE OR REPLACE MACRO %s(d) AS TABLE",
-		structOf: "{\n        %s\n    }", field: "%s: %s",
-	})
+	s.moreViews(&b, duckDBDialect())
 	return b.String()
+}
+
+func duckDBDialect() *dialect {
+	return &dialect{
+		name: duckDBName, text: duckDBText, kind: duckDBType,
+		view: "CREATE OR REPLACE VIEW", asOf: "CREATE OR REPLACE MACRO %s(d) AS TABLE", commentOn: "COMMENT ON VIEW %s IS %s;\n",
+		structOf: "{\n        %s\n    }", field: "%s: %s",
+		keys: "unnest(json_keys(%s))",
+	}
 }
 
 // duckDBFiles returns a table function over exactly the files of a table.

@@ -52,21 +52,37 @@ func (s *Snapshot) partitionColumn() string {
 	return partitionColumn
 }
 
-// dialect is how the views of a history are written.
+// dialect is how views over other views are written.
 type dialect struct {
 	name, text func(string) string
+	kind       func(schemas.Type) string
 	// view starts a statement that creates a view, and asOf one that creates a table function of a date d, whose name is
-	// %s.
-	view, asOf string
+	// %s. commentOn is a statement that documents a view, if there is one.
+	view, asOf, commentOn string
 	// structOf is a struct of members, each of which is a field: a name and a value.
 	structOf, field string
+	// keys returns a row for each name in a JSON object, %s.
+	keys string
+}
+
+// moreViews writes the views over the views of files: for a history, and for analysts.
+func (s *Snapshot) moreViews(b *strings.Builder, d *dialect) {
+	if s.History {
+		s.historyViews(b, d)
+	}
+	if s.Analysis {
+		a := &analysis{dialect: d, history: s.History, relation: func(name string) string { return viewName(s, name, d.name) }}
+		for i := range s.Tables {
+			if _, _, declared := schemas.FindTable(s.Tables[i].Name); declared {
+				a.tables = append(a.tables, s.Tables[i].Table)
+			}
+		}
+		b.WriteString(a.statements())
+	}
 }
 
 // historyViews writes the views of a history over the views of all versions.
 func (s *Snapshot) historyViews(b *strings.Builder, d *dialect) {
-	if !s.History {
-		return
-	}
 	for i := range s.Tables {
 		t := *s.Tables[i].Table
 		t.Columns = t.Columns[:t.Column(validFrom)]

@@ -28,17 +28,15 @@ func sparkViews(s *Snapshot) string {
 	if !plain {
 		b.WriteString(sparkRebase)
 	}
-	create, function := "CREATE OR REPLACE TEMPORARY VIEW", "CREATE OR REPLACE TEMPORARY FUNCTION"
+	d := sparkDialect(s.Schema)
 	if s.Schema != "" {
-		// Spark has no temporary views in schemas.
-		create, function = "CREATE OR REPLACE VIEW", "CREATE OR REPLACE FUNCTION"
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(s.Schema))
 	}
 	tables := s.versions().Tables
 	for i := range tables {
 		t := &tables[i]
 		columns := t.columns(sparkName, s.partitionColumn(), districtColumn)
-		fmt.Fprintf(&b, "\n%s %s", create, viewName(s, t.Name, sparkName))
+		fmt.Fprintf(&b, "\n%s %s", d.view, viewName(s, t.Name, sparkName))
 		counted := s.sparkFiles(t)
 		switch {
 		case len(t.Files) == 0:
@@ -56,11 +54,22 @@ func sparkViews(s *Snapshot) string {
 		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,
 			sparkText("table "+t.Name+": the number of rows differs from the manifest"), counted)
 	}
-	s.historyViews(&b, &dialect{
-		name: sparkName, text: sparkText,
-		view: create, asOf: function + " %s(d DATE) RETURNS TABLE RETURN", structOf: "named_struct(\n        %s\n    )", field: "%s, %s",
-	})
+	s.moreViews(&b, d)
 	return b.String()
+}
+
+// sparkDialect returns the dialect of views in a schema, or of temporary ones. Spark has no temporary views in schemas.
+func sparkDialect(schema string) *dialect {
+	temporary := "TEMPORARY "
+	if schema != "" {
+		temporary = ""
+	}
+	return &dialect{
+		name: sparkName, text: sparkText, kind: sparkType,
+		view: "CREATE OR REPLACE " + temporary + "VIEW", asOf: "CREATE OR REPLACE " + temporary + "FUNCTION %s(d DATE) RETURNS TABLE RETURN",
+		structOf: "named_struct(\n        %s\n    )", field: "%s, %s",
+		keys: "explode(json_object_keys(%s))",
+	}
 }
 
 // sparkSource completes the statement of a temporary view that is a data source: its columns are declared, and the

@@ -1,0 +1,87 @@
+-- Generated from the declarations in schemas: edit those.
+WITH numbered AS (
+    -- A student of two schools has the result in both.
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY test_result_bid
+            ORDER BY CASE WHEN requested_school_bid = school_bid THEN 0 ELSE 1 END, requested_school_bid
+        ) AS number
+    FROM {{ ref('stg_growth_export__test_results') }}
+),
+norms AS (
+    SELECT
+        requested_school_bid,
+        test_result_bid,
+        lower(type) AS type,
+        percentile,
+        reference,
+        row_number() OVER (
+            PARTITION BY requested_school_bid, test_result_bid, lower(type)
+            ORDER BY reference DESC NULLS LAST, ordinal
+        ) AS number
+    FROM {{ ref('stg_growth_export__test_result_norms') }}
+    WHERE test_result_bid <> ''
+)
+SELECT
+    results.requested_school_bid,
+    results.test_result_bid,
+    results.student_bid,
+    results.school_bid,
+    results.term_bid,
+    results.subject_area,
+    results.grade,
+    results.test_name,
+    results.test_key,
+    results.test_type,
+    results.growth_event_yn,
+    results.duration,
+    results.status,
+    results.rit,
+    results.standard_error,
+    results.rit_score_high,
+    results.rit_score_low,
+    results.items_shown,
+    results.items_correct,
+    results.items_total,
+    results.response_disengaged_percentage,
+    results.impact_of_disengagement,
+    results.administration_start_date_time,
+    results.administration_end_date_time,
+    results.modified_date_time,
+    results.lexile_score,
+    results.lexile_range,
+    results.lexile_min,
+    results.lexile_max,
+    results.quantile_score,
+    results.quantile_range,
+    results.quantile_minimum,
+    results.quantile_maximum,
+    results.quantile_original,
+    CASE WHEN upper(trim(results.grade)) = 'PK' THEN -1 WHEN upper(trim(results.grade)) = 'K' THEN 0
+        WHEN upper(trim(results.grade)) IN ('1', '01', '2', '02', '3', '03', '4', '04', '5', '05', '6', '06', '7', '07', '8', '08', '9', '09', '10', '11', '12') THEN CAST(upper(trim(results.grade)) AS INTEGER) END AS grade_number,
+    schools.school_name,
+    schools.district_bid,
+    schools.district_name,
+    terms.term_name,
+    terms.term_begin_date,
+    terms.term_end_date,
+    terms.academic_year,
+    achievement.percentile AS achievement_percentile,
+    achievement.reference AS achievement_reference,
+    growth.percentile AS growth_percentile,
+    growth.reference AS growth_reference
+FROM numbered AS results
+LEFT JOIN {{ ref('analysis_schools') }} AS schools ON schools.school_bid = coalesce(results.school_bid, results.requested_school_bid)
+LEFT JOIN {{ ref('analysis_terms') }} AS terms ON terms.term_bid = results.term_bid
+LEFT JOIN norms AS achievement
+    ON achievement.requested_school_bid = results.requested_school_bid
+    AND achievement.test_result_bid = results.test_result_bid
+    AND achievement.type = 'achievement'
+    AND achievement.number = 1
+LEFT JOIN norms AS growth
+    ON growth.requested_school_bid = results.requested_school_bid
+    AND growth.test_result_bid = results.test_result_bid
+    AND growth.type = 'growth'
+    AND growth.number = 1
+WHERE results.number = 1 OR coalesce(results.test_result_bid, '') = ''

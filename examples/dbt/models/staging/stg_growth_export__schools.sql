@@ -1,0 +1,19 @@
+-- Generated from the declarations in schemas: edit those.
+{% if growth_export_has('schools', true) %}
+SELECT
+    school_bid,
+    name,
+    district_bid,
+    _extra,
+    snapshot_date
+FROM {{ source('growth_export', 'schools') }}
+WHERE snapshot_date = {{ growth_export_snapshot_date() }}
+{% else %}
+SELECT
+    CAST(NULL AS varchar) AS school_bid,
+    CAST(NULL AS varchar) AS name,
+    CAST(NULL AS varchar) AS district_bid,
+    CAST(NULL AS varchar) AS _extra,
+    CAST(NULL AS date) AS snapshot_date
+WHERE 1 = 0
+{% endif %}

@@ -1,0 +1,73 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the results in examples/questions/README.md")
+
+// shownRows is how many rows of a result the page shows.
+const shownRows = 5
+
+// testQuestions runs the queries of examples/questions/README.md on the nights of `make demo`: each must have the result
+// that the page shows.
+func testQuestions(t *testing.T, dest string) {
+	t.Helper()
+	path := filepath.Join(repository, "examples", "questions", "README.md")
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	execute(t, growthExport, "history", "--dest", dest)
+	d := newDuck(t)
+	d.db.SetMaxOpenConns(1)
+	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history", "--views", "analysis"))
+
+	questions := regexp.MustCompile("(?s)```sql\n(.*?)```\n(?:\n(?:\\|[^\n]*\n)+)?").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, questions, 10)
+	answered := string(page)
+	for _, question := range questions {
+		shown := "```sql\n" + question[1] + "```\n\n" + d.markdown(strings.TrimSpace(question[1]))
+		answered = strings.Replace(answered, question[0], shown, 1)
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(answered), 0o600))
+		return
+	}
+	require.Equal(t, answered, string(page), "run go test -run TestREADME -update in internal/e2e")
+}
+
+// markdown returns the first rows of a query as a table.
+func (d *duck) markdown(query string) string {
+	d.t.Helper()
+	query = strings.TrimSuffix(query, ";")
+	var b strings.Builder
+	columns := d.describe(query)
+	for _, column := range columns {
+		fmt.Fprintf(&b, "| %s ", column[0])
+	}
+	b.WriteString("|\n" + strings.Repeat("|---", len(columns)) + "|\n")
+	rows := d.query(query)
+	require.NotEmpty(d.t, rows, query)
+	for i, row := range rows {
+		if i == shownRows {
+			b.WriteString(strings.Repeat("| ... ", len(columns)) + "|\n")
+			break
+		}
+		for _, value := range row {
+			if number, ok := value.(float64); ok {
+				value = strconv.FormatFloat(number, 'f', 1, 64) // as Spark has it
+			}
+			fmt.Fprintf(&b, "| %v ", value)
+		}
+		b.WriteString("|\n")
+	}
+	return b.String()
+}
