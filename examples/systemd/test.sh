@@ -25,7 +25,10 @@ cd "$tmp"
 sed "s|^ExecStart=/usr/local/bin/growth-export |ExecStart=$export_bin |" "$here/growth-export.service" >growth-export.service
 cmp -s growth-export.service "$here/growth-export.service" && fail "the unit has another command"
 cp "$here/growth-export.timer" .
-systemd-analyze verify --man=no ./growth-export.service ./growth-export.timer >verify.txt 2>&1 || fail "verify: $(cat verify.txt)"
+grep -q '^#OnFailure=growth-export-failed.service$' growth-export.service || fail "the unit does not name growth-export-failed.service"
+sed -i 's/^#OnFailure=/OnFailure=/' growth-export.service
+sed "s|^ExecStart=/usr/local/lib/growth-export/|ExecStart=$here/../notify/|" "$here/growth-export-failed.service" >growth-export-failed.service
+systemd-analyze verify --man=no ./growth-export.service ./growth-export-failed.service ./growth-export.timer >verify.txt 2>&1 || fail "verify: $(cat verify.txt)"
 [ ! -s verify.txt ] || fail "verify: $(cat verify.txt)"
 
 # 0 is the tightest, 100 is open; a service without hardening has 96.
