@@ -17,6 +17,7 @@ BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
 GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
+GOTESTSUM   := .tools/gotestsum
 
 # For slow machines: the race detector, kills and the S3 server are expensive.
 TIMEOUT := -timeout 40m
@@ -51,21 +52,35 @@ demo: build ## export three nights of a simulated service to DEST, print growth 
 	@echo
 	@$(BIN) diff --dest $(DEST)
 
+# Runs go test in folder $(1), prints each package when it has passed, and the ten slowest tests at the end.
+gotest = cd $(1) && $(CURDIR)/$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile $(CURDIR)/.tools/$(2).json -- $(3) ./... && \
+	echo "The slowest tests:" && $(CURDIR)/$(GOTESTSUM) tool slowest --num 10 --jsonfile $(CURDIR)/.tools/$(2).json
+
 .PHONY: test
-test: $(VERSITYGW) ## run all tests, with race detector, shuffled, including DuckDB; needs a C compiler
-	CGO_ENABLED=1 VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -race -shuffle=on $(TIMEOUT) ./...
-	cd $(E2E) && CGO_ENABLED=1 $(GO) test -race -shuffle=on $(TIMEOUT) ./...
-	cd $(PEERS) && $(GO) test -shuffle=on ./...
+test: $(VERSITYGW) $(GOTESTSUM) ## run all tests, with race detector, shuffled, including DuckDB; needs a C compiler; half an hour
+	$(call gotest,.,test,-race -shuffle=on $(TIMEOUT))
+	$(call gotest,$(E2E),test-e2e,-race -shuffle=on $(TIMEOUT))
+	$(call gotest,$(PEERS),test-bench,-shuffle=on)
+	$(call gotest,$(TOOLS),test-tools,-shuffle=on)
+
+test: export CGO_ENABLED = 1
+test: export VERSITYGW = $(CURDIR)/.tools/versitygw
+
+.PHONY: test-short
+test-short: $(GOTESTSUM) ## run the tests that take little time, without race detector, S3 and DuckDB; two minutes
+	$(call gotest,.,test-short,-short -shuffle=on)
 
 .PHONY: test-spark
 test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table; needs Python and Java
 	.tools/spark-venv/bin/python examples/spark/test_spark.py
 
 .PHONY: test-examples
-test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, Kubernetes, readers, walkthrough; needs Python
+test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/monitoring-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, readers, walkthrough; needs Python
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 	examples/cron/test.sh $(BIN)
 	examples/systemd/test.sh $(BIN)
+	.tools/kubernetes-venv/bin/python -B examples/notify/test_notify.py $(BIN)
+	.tools/monitoring-venv/bin/python -B examples/monitoring/test_monitoring.py $(BIN)
 	.tools/kubernetes-venv/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
 	.tools/readers-venv/bin/python -B examples/readers/test_readers.py $(BIN)
 	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
@@ -112,12 +127,14 @@ lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules
 	$(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
 	cd $(PEERS) && $(CURDIR)/$(GOLANGCI) run ./...
+	cd $(TOOLS) && $(CURDIR)/$(GOLANGCI) run ./...
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## format the code
 	$(GOLANGCI) fmt ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) fmt ./...
 	cd $(PEERS) && $(CURDIR)/$(GOLANGCI) fmt ./...
+	cd $(TOOLS) && $(CURDIR)/$(GOLANGCI) fmt ./...
 
 .PHONY: tidy-check
 tidy-check: ## fail if a go.mod or go.sum is not tidy
@@ -181,6 +198,18 @@ bench-privacy: build .tools/bench/bench ## measure what the privacy profiles cos
 .tools/bench/bench:
 	cd $(PEERS) && $(GO) build -o $(CURDIR)/$@ .
 
+# The platforms of `make dist`.
+PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+
+.PHONY: dist
+dist: ## make the archives of a release in dist, for all PLATFORMS, and their checksums; equal sources give equal bytes
+	cd $(TOOLS) && $(GO) run ./dist -platforms $(PLATFORMS) -source $(CURDIR) -out $(CURDIR)/dist -version $(VERSION) -commit $(COMMIT) \
+		-time $(shell git log -1 --format=%ct)
+
+.PHONY: site
+site: .tools/site-venv ## make the documentation as a website in .tools/site; needs Python
+	NO_MKDOCS_2_WARNING=1 .tools/site-venv/bin/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml --site-dir $(CURDIR)/.tools/site
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME
 	@set -e; for pkg in $(call packages_with,Fuzz); do \
@@ -195,7 +224,7 @@ generate: ## rewrite the generated files (schemas/generated)
 
 .PHONY: clean
 clean: ## remove everything that these targets create
-	rm -rf bin .tools demo
+	rm -rf bin .tools demo dist
 
 # Tools are built once, from the versions in tools/go.mod.
 tool = $(GO) build -modfile=$(TOOLS)/go.mod -o $@ $(1) && touch $@
@@ -206,6 +235,9 @@ $(GOLANGCI): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(GOVULNCHECK): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,golang.org/x/vuln/cmd/govulncheck)
 
+$(GOTESTSUM): $(TOOLS)/go.mod $(TOOLS)/go.sum
+	$(call tool,gotest.tools/gotestsum)
+
 # A real S3 server for tests.
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
@@ -214,6 +246,9 @@ $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $< && touch $@
 
 .tools/bench-venv: $(PEERS)/python/requirements.txt
+	$(venv)
+
+.tools/site-venv: docs/site/requirements.txt
 	$(venv)
 
 .tools/%-venv: examples/%/requirements.txt

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// platform is an operating system and architecture.
+type platform struct{ os, arch string }
+
+// parsePlatforms reads a list of platforms.
+func parsePlatforms(list string) ([]platform, error) {
+	var platforms []platform
+	for word := range strings.SplitSeq(list, ",") {
+		system, arch, ok := strings.Cut(word, "/")
+		if !ok {
+			return nil, fmt.Errorf("%q is not a platform such as linux/amd64", word)
+		}
+		platforms = append(platforms, platform{system, arch})
+	}
+	return platforms, nil
+}
+
+// release is what is made.
+type release struct {
+	platforms []platform
+	source    string // the root of the repository
+	out       string
+	version   string
+	commit    string
+	time      time.Time // of every file in an archive
+}
+
+func main() {
+	r := release{}
+	var seconds int64
+	list := flag.String("platforms", runtime.GOOS+"/"+runtime.GOARCH, "platforms to build for")
+	flag.StringVar(&r.source, "source", ".", "root of the repository")
+	flag.StringVar(&r.out, "out", "dist", "folder to write; its contents are removed")
+	flag.StringVar(&r.version, "version", "", "version of the release")
+	flag.StringVar(&r.commit, "commit", "", "commit of the release")
+	flag.Int64Var(&seconds, "time", 0, "time of the commit, in seconds since 1970")
+	flag.Parse()
+	r.time = time.Unix(seconds, 0).UTC()
+	var err error
+	if r.platforms, err = parsePlatforms(*list); err == nil {
+		err = r.make(context.Background())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+// make writes the files of the release.
+func (r *release) make(ctx context.Context) error {
+	if err := os.RemoveAll(r.out); err != nil {
+		return fmt.Errorf("empty the folder: %w", err)
+	}
+	work, err := os.MkdirTemp("", "dist-*")
+	if err != nil {
+		return fmt.Errorf("create a temporary folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }() // binaries that are packed
+	host := filepath.Join(work, "host")
+	if err := r.build(ctx, platform{runtime.GOOS, runtime.GOARCH}, host); err != nil {
+		return err
+	}
+	common, err := r.commonFiles(ctx, host)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return fmt.Errorf("create the folder: %w", err)
+	}
+	var sums strings.Builder
+	for _, p := range r.platforms {
+		binary := filepath.Join(work, p.os+"-"+p.arch)
+		if err := r.build(ctx, p, binary); err != nil {
+			return err
+		}
+		name, archive, err := r.pack(ctx, p, binary, common)
+		if err != nil {
+			return fmt.Errorf("%s/%s: %w", p.os, p.arch, err)
+		}
+		if err := os.WriteFile(filepath.Join(r.out, name), archive, 0o644); err != nil {
+			return fmt.Errorf("write the archive: %w", err)
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(archive), name)
+	}
+	if err := os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(sums.String()), 0o644); err != nil {
+		return fmt.Errorf("write the checksums: %w", err)
+	}
+	fmt.Fprint(os.Stdout, sums.String())
+	return nil
+}
+
+// build builds the command for a platform.
+func (r *release) build(ctx context.Context, p platform, to string) error {
+	_, err := r.run(ctx, []string{
+		"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOTOOLCHAIN=local",
+	}, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid= -X main.version="+r.version+" -X main.commit="+r.commit, "-o", to, "./cmd/export")
+	return err
+}
+
+// pack returns the archive of a platform and its name.
+func (r *release) pack(ctx context.Context, p platform, binary string, common []file) (name string, archive []byte, err error) {
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		return "", nil, fmt.Errorf("read the binary: %w", err)
+	}
+	modules, err := readModules(binary)
+	if err != nil {
+		return "", nil, err
+	}
+	licences, err := r.licences(ctx, modules)
+	if err != nil {
+		return "", nil, err
+	}
+	components, err := r.billOfMaterials(p, modules, sha256.Sum256(content))
+	if err != nil {
+		return "", nil, err
+	}
+	folder := fmt.Sprintf("growth-export-%s-%s-%s", r.version, p.os, p.arch)
+	executable := "growth-export"
+	if p.os == "windows" {
+		executable += ".exe"
+	}
+	files := append([]file{
+		{executable, content, 0o755}, {"THIRD-PARTY-LICENSES.txt", licences, 0o644}, {"sbom.cdx.json", components, 0o644},
+	}, common...)
+	if p.os == "windows" {
+		archive, err = zipped(folder, files, r.time)
+		return folder + ".zip", archive, err
+	}
+	archive, err = tarred(folder, files, r.time)
+	return folder + ".tar.gz", archive, err
+}
+
+// commonFiles returns what all archives hold: documents, completion files and manual pages, which the command for this machine
+// makes.
+func (r *release) commonFiles(ctx context.Context, host string) ([]file, error) {
+	var files []file
+	for _, name := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "examples/config/nightly.yaml"} {
+		content, err := os.ReadFile(filepath.Join(r.source, filepath.FromSlash(name)))
+		if err != nil {
+			return nil, fmt.Errorf("read a document: %w", err)
+		}
+		files = append(files, file{filepath.Base(name), content, 0o644})
+	}
+	for shell, name := range map[string]string{"bash": "growth-export.bash", "zsh": "_growth-export", "fish": "growth-export.fish"} {
+		script, err := r.run(ctx, nil, host, "completion", shell)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{"completions/" + name, script, 0o644})
+	}
+	pages, err := r.manualPages(ctx, host)
+	return append(files, pages...), err
+}
+
+// run runs a command in the source folder, with changes to the environment, and returns what it prints.
+func (r *release) run(ctx context.Context, environ []string, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = r.source
+	cmd.Env = append(os.Environ(), environ...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(name), args[0], err, cmp.Or(strings.TrimSpace(stderr.String()), "no message"))
+	}
+	return out, nil
+}
