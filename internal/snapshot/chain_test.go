@@ -21,6 +21,7 @@ func TestLatestOfChain(t *testing.T) {
 		return func(p *snapshot.Plan) { p.Kind, p.Filters = snapshot.Delta, map[string]string{"modified-since": text} }
 	}
 	elsewhere := func(p *snapshot.Plan) { p.BaseURL, p.AcceptBaseURL = "https://other.example", true }
+	pseudonymous := func(p *snapshot.Plan) { p.Scope.Privacy, p.Scope.PrivacyKey, p.Replace = "pseudonymous", "0123", true }
 	type taken struct {
 		day  string // planned at 06:00
 		edit []func(*snapshot.Plan)
@@ -54,6 +55,7 @@ func TestLatestOfChain(t *testing.T) {
 			{"06", []func(*snapshot.Plan){full}},
 		}, "06"},
 		"other service":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, elsewhere}}}, "01"},
+		"other profile":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, pseudonymous}}}, "01"},
 		"planned ahead":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"29", []func(*snapshot.Plan){full}}}, "01"},
 		"fewer datasets": {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, snapshottest.Datasets("districts")}}}, "01"},
 	} {
