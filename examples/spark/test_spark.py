@@ -49,6 +49,7 @@ def start_spark(folder: str) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.session.timeZone": ZONE,
+        "spark.sql.shuffle.partitions": "2",  # 200 tasks for each join would take minutes
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

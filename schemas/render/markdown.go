@@ -54,6 +54,13 @@ func markdown(datasets []*schemas.Dataset) string {
 	for _, d := range datasets {
 		markdownDataset(&b, d)
 	}
+	b.WriteString(analysisSection)
+	for _, t := range analysisTables() {
+		fmt.Fprintf(&b, "\n### View `%s`\n\n%s\n\n| column | type | class | meaning |\n|---|---|---|---|\n", t.Name, t.Doc)
+		for _, c := range t.Columns {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", code(c.Name), c.Type, c.Class, c.Doc)
+		}
+	}
 	return b.String()
 }
 
@@ -85,6 +92,14 @@ func writePrivacy(b *strings.Builder) {
 		b.WriteString("\n")
 	}
 }
+
+const analysisSection = `
+## Views for analysts
+
+` + "`growth-export sql --views analysis`" + ` adds these views to the views of the tables, for DuckDB and Spark. The tables repeat what several
+schools or perspectives have; the views do not. They leave out students, classes and members of classes without an identifier.
+` + "`analysis_growth`" + ` needs the history. [Ten questions](../../examples/questions/README.md) has queries.
+`
 
 func markdownDataset(b *strings.Builder, d *schemas.Dataset) {
 	op := d.Operation

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -270,4 +271,38 @@ WHERE snapshot_date = DATE '2026-11-20';
 `)
 	require.Contains(t, sparkLake(lake), "\nCREATE OR REPLACE VIEW `night`.`history_one` AS\n"+
 		"SELECT * FROM delta.`s3a://bucket/a'b/history/one` VERSION AS OF 3\nWHERE snapshot_date = DATE '2026-11-20';\n")
+}
+
+// TestAnalysis: the views for analysts read the tables that are there, and empty ones instead of the others. Growth needs a
+// history, in which schools and terms are of any day.
+func TestAnalysis(t *testing.T) {
+	t.Parallel()
+	results, _, _ := schemas.FindTable("test_results")
+	s := &Snapshot{Title: "S.", Root: "/d", Analysis: true, Schema: "night", Tables: []SnapshotTable{{Table: results, Folder: "test_results"}}}
+	for _, d := range Dialects() {
+		text := strings.ReplaceAll(d.Views(s), "`", `"`)
+		require.Contains(t, text, "so their columns are null: schools, district_schools, districts, enrollment_sessions, academic_years, ")
+		require.Contains(t, text, "FROM \"night\".\"test_results\"\n")
+		require.Contains(t, text, " WHERE 1 = 0) AS students\n")
+		require.Equal(t, len(analysisTables())-1, strings.Count(text, "CREATE OR REPLACE VIEW \"night\".\"analysis_"), d.Name)
+		require.NotRegexp(t, `[{}]`, text[strings.Index(text, "-- Views for analysts"):])
+	}
+	require.NotContains(t, duckDBViews(&Snapshot{Title: "S.", Root: "/d", Tables: s.Tables}), "analysis_")
+
+	s.History, s.Schema, s.Tables = true, "", nil
+	for _, name := range []string{"schools", "test_results"} {
+		table, _, _ := schemas.FindTable(name)
+		versions := *table
+		versions.Columns = append(slices.Clone(table.Columns), schemas.Column{Name: validFrom}, schemas.Column{Name: endedBecause})
+		s.Tables = append(s.Tables, SnapshotTable{Table: &versions, Folder: "history/" + name})
+	}
+	text := duckDBViews(s)
+	require.Contains(t, text, `CREATE OR REPLACE VIEW "analysis_growth"`)
+	require.Contains(t, text, `1 AS list, valid_to FROM "schools_versions"`)
+	require.Contains(t, text, "ORDER BY name IS NULL, listed.valid_to DESC, list,")
+	require.Contains(t, text, `FROM "test_results_current"`)
+
+	lake := &Lake{Title: "All.", Root: "/d", Date: "2026-11-20", Analysis: true, Tables: []LakeTable{{Table: results, View: results.Name}}}
+	require.Contains(t, duckDBLake(lake), "CREATE OR REPLACE VIEW \"analysis_results\" AS\n")
+	require.Contains(t, sparkLake(lake), "CREATE OR REPLACE TEMPORARY VIEW `analysis_results` AS\n")
 }
