@@ -197,6 +197,12 @@ func (d *Dataset) TakesPerspective() bool {
 // IsLookup reports whether the dataset is fetched before all schools, once for the run or for each district.
 func (d *Dataset) IsLookup() bool { return d.Per == Once || d.Per == PerDistrict }
 
+// StudentColumns returns the names of the columns that hold a student's bid, in whatever table has them.
+func StudentColumns() []string { return []string{"student_bid", "requested_student_bid"} }
+
+// ExtraListsStudents reports whether _extra of the dataset's records lists students, as a class with its roster does.
+func (d *Dataset) ExtraListsStudents() bool { return slices.Contains(d.Known, "students") }
+
 // FedParam returns the parameter whose values come from Feeds, such as student_bid; empty for a dataset without feeds.
 func (d *Dataset) FedParam() string {
 	if len(d.Feeds) == 0 {

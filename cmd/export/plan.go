@@ -172,6 +172,7 @@ func estimateTable(e *pipeline.Estimate, o *planOptions) string {
 	_ = t.Flush() // A strings.Builder returns no errors.
 	fmt.Fprintf(&b, "\nschools   %s in %s of up to %s\n",
 		wording.Count(e.Schools), wording.Many(e.Buckets, "bucket"), wording.Count(o.schoolsPerFile))
+	b.WriteString(studentsLine(e.Students))
 	for i, failure := range e.FailedSchools {
 		if i == maxListed {
 			fmt.Fprintf(&b, "  and %d more failures\n", len(e.FailedSchools)-i)

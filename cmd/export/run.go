@@ -165,7 +165,7 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 	}
 	s := pipeline.Settings{
 		ToolVersion: thisBuild().Version,
-		Datasets:    o.datasets, Schools: o.schools, Districts: o.districts,
+		Datasets:    o.datasets, Schools: o.schools, Districts: o.districts, Students: o.students,
 		Perspectives: o.perspectives, PartitionBy: o.partitionBy, SnapshotDate: o.snapshotDate,
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		Privacy: profile, PrivacyKey: key,

@@ -72,6 +72,7 @@ func (o *service) define(cmd *cobra.Command) {
 type selection struct {
 	datasets           []string
 	schools, districts []string
+	students           []string
 	perspectives       string
 	snapshotDate       string
 	backdate           bool
@@ -90,6 +91,8 @@ func (o *selection) define(cmd *cobra.Command) {
 	g.shownDefault("schools", "all")
 	g.list(&o.districts, "districts", nil, "only schools of these districts: bids as with --schools")
 	g.shownDefault("districts", "all")
+	g.list(&o.students, "students", nil, "only rows about these students: bids as with --schools; @FILE hides them from process lists")
+	g.shownDefault("students", "all")
 	choose(g, &o.perspectives, "perspectives", "WHICH", pipeline.AllPerspectives,
 		[]string{pipeline.AllPerspectives, pipeline.OwnPerspective},
 		"read enrollment through every district that names the school (all), or only its own (own)")

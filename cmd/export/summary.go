@@ -85,6 +85,7 @@ func summaryText(s *pipeline.Summary) string {
 	}
 	fmt.Fprintf(&b, "\nschools   %s: %s ok, %s denied, %s failed\n",
 		wording.Count(s.Schools.Total), wording.Count(s.Schools.OK), wording.Count(s.Schools.Denied), wording.Count(s.Schools.Failed))
+	b.WriteString(studentsLine(s.Students))
 	for i, failure := range s.Schools.Failures {
 		if i == maxListed {
 			fmt.Fprintf(&b, "  and %d more failures, see the ledger\n", len(s.Schools.Failures)-i)
@@ -100,6 +101,17 @@ func summaryText(s *pipeline.Summary) string {
 	b.WriteString(reportLine(s))
 	b.WriteString(nextSteps(s))
 	return b.String()
+}
+
+// studentsLine says how much of a list of students a run has found.
+func studentsLine(s *snapshot.Students) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Matched == nil:
+		return fmt.Sprintf("students  only %s listed\n", wording.Count(s.Listed))
+	}
+	return fmt.Sprintf("students  %s listed, %s with rows\n", wording.Count(s.Listed), wording.Count(*s.Matched))
 }
 
 // reportLine returns the line with the path of the report, which is all that a failed run prints on stdout.

@@ -24,6 +24,7 @@ type Estimate struct {
 	Districts        int                      `json:"districts"` // those of 4.2, if the run needs them
 	FailedSchools    []snapshot.SchoolFailure `json:"failed_schools"`
 	Buckets          int                      `json:"buckets"`
+	Students         *snapshot.Students       `json:"students,omitempty"` // the cohort, if the run is restricted to one
 	Datasets         []DatasetEstimate        `json:"datasets"`
 	Files            int                      `json:"files"`
 	Requests         int                      `json:"requests"` // the minimum, or the number if Exact, without retries and tokens
@@ -144,7 +145,7 @@ func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Dura
 	e := &Estimate{
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
 		Destination: r.Catalog.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.districts),
-		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Exact: true,
+		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Students: plan.Scope.Students, Exact: true,
 	}
 	if r.replaces != nil {
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}

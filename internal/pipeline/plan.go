@@ -21,6 +21,9 @@ func (r *exportRun) makePlan(id string, looked *lookups) (*snapshot.Plan, error)
 		MaxRemoved: s.Changes.MaxRemoved.String(), MaxChanged: s.Changes.MaxChanged.String(), MaxEmptied: s.Changes.MaxEmptied.String(),
 		AcceptBaseURL: s.AcceptBaseURL,
 	}
+	if r.cohort != nil {
+		plan.StudentsKey = r.cohort.text
+	}
 	if err := selectSchools(plan, s, looked); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -21,6 +22,7 @@ type exportRun struct {
 	Deps
 	settings       *Settings
 	scope          snapshot.Scope
+	cohort         *cohort
 	mark           string             // the fingerprint of the settings
 	now            time.Time          // when the command began: the time of the plan, if it makes one
 	date           string             // the snapshot date, if this command begins the run
@@ -40,7 +42,7 @@ type exportRun struct {
 
 // prepareRun finds the run and checks that it may be taken, before any request.
 func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundRun, error) {
-	r := &exportRun{Deps: deps, settings: s, scope: scopeOf(s)}
+	r := &exportRun{Deps: deps, settings: s, scope: scopeOf(s), cohort: newCohort(s)}
 	r.now = deps.Now().UTC()
 	today := r.now.Format(time.DateOnly)
 	r.date = cmp.Or(s.EffectiveDate, s.SnapshotDate, today)
@@ -49,7 +51,7 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	if r.mark, err = fingerprint(s, kind, r.scope); err != nil {
 		return nil, foundRun{}, err
 	}
-	found, err := chooseRun(ctx, deps.Catalog, s, r.date, r.mark)
+	found, err := r.chooseRun(ctx)
 	if err != nil {
 		return nil, found, err
 	}
@@ -62,7 +64,8 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	}
 	if found.plan != nil {
 		found, err = r.checkResumable(ctx, found)
-	} else {
+	} else if err = r.cohort.chooseKey(ctx, deps.Catalog, s.PrivacyKey); err == nil {
+		r.scope.Students = r.cohort.students()
 		found, err = r.checkNew(ctx, found, r.date == today)
 	}
 	if err != nil {
@@ -76,6 +79,7 @@ func (r *exportRun) compileDatasets() error {
 	s := r.settings
 	r.datasets = make(map[string]*dataset)
 	feeds := make(map[string]*dataset)
+	students := transform.NewCohort(canonical(s.Students))
 	for _, declared := range schemas.Datasets() {
 		d, err := compile(declared, s, &r.pool)
 		if err != nil {
@@ -84,6 +88,10 @@ func (r *exportRun) compileDatasets() error {
 		r.datasets[d.Name] = d
 		if feeds[d.Name], err = d.feed(s); err != nil {
 			return err
+		}
+		if r.cohort != nil {
+			d.plan.Restrict(students)
+			feeds[d.Name].plan.Restrict(students)
 		}
 	}
 	r.fetch = &fetcher{
@@ -98,7 +106,7 @@ func (r *exportRun) compileDatasets() error {
 // from continuing.
 func (r *exportRun) checkResumable(ctx context.Context, found foundRun) (foundRun, error) {
 	plan := found.plan
-	if err := checkPlan(plan, r.settings, r.mark); err != nil || found.manifest != nil {
+	if err := r.checkPlan(plan); err != nil || found.manifest != nil {
 		return found, err
 	}
 	if r.settings.IfMissing {
@@ -235,10 +243,13 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 }
 
 // checkPlan checks that an existing plan matches this command's settings.
-func checkPlan(plan *snapshot.Plan, s *Settings, mark string) error {
+func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
+	s := r.settings
+	sameStudents := r.cohort.useKeyOf(plan, s.PrivacyKey)
+	r.scope.Students = r.cohort.students()
 	var differs []string
-	if plan.Fingerprint != mark {
-		differs = differences(plan, s)
+	if plan.Fingerprint != r.mark || !sameStudents {
+		differs = differences(plan, s, r.scope)
 	}
 	if date := cmp.Or(s.EffectiveDate, s.SnapshotDate); date != "" && date != plan.SnapshotDate {
 		differs = append(differs, fmt.Sprintf("date %s instead of %s", plan.SnapshotDate, date))
@@ -251,7 +262,7 @@ func checkPlan(plan *snapshot.Plan, s *Settings, mark string) error {
 }
 
 // differences names what a run id covers and a plan has otherwise.
-func differences(plan *snapshot.Plan, s *Settings) []string {
+func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []string {
 	var found []string
 	value := func(name, theirs, ours string) {
 		if theirs != ours {
@@ -260,7 +271,7 @@ func differences(plan *snapshot.Plan, s *Settings) []string {
 	}
 	value("base URL", plan.BaseURL, s.BaseURL)
 	value("kind", string(plan.Kind), string(s.kind()))
-	found = append(found, plan.Scope.Differences(scopeOf(s))...)
+	found = append(found, plan.Scope.Differences(scope)...)
 	value("--schools-per-file", strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
 	value("tool version", plan.ToolVersion, s.ToolVersion)
 	return found

@@ -13,6 +13,8 @@ type result struct {
 	ledger    snapshot.LedgerRow
 	drift     snapshot.DriftSums
 	childRows int64 // of the records received
+	// students are the positions of students of the run's cohort who have a row, some of them several times.
+	students []int
 	// checks are the counts of the checks that were made of the school; oddPages feeds one of them. terms and sessions are
 	// compared over the whole run.
 	checks   snapshot.CheckCounts
@@ -50,6 +52,7 @@ func (r *result) count(c *collector, done *transform.Result, n int) {
 	r.ledger.RecordsReceived += done.Records
 	r.ledger.DuplicatesDropped += done.Duplicates
 	r.ledger.RowsWritten += int64(n)
+	r.students = append(r.students, c.Matched()...)
 	for _, d := range done.Drift {
 		r.drift.Add(snapshot.Drift(d))
 	}
@@ -108,7 +111,7 @@ func (r *result) releaseCollectors() {
 // them.
 func (r *result) drop() {
 	r.release()
-	r.drift, r.childRows = snapshot.DriftSums{}, 0
+	r.drift, r.childRows, r.students = snapshot.DriftSums{}, 0, nil
 	r.checks, r.oddPages, r.terms, r.sessions = nil, 0, nil, nil
 	r.ledger.Pages, r.ledger.RecordsReceived, r.ledger.DuplicatesDropped = 0, 0, 0
 	r.ledger.RowsWritten, r.ledger.RecordsUnavailable = 0, 0

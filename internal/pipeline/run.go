@@ -181,7 +181,7 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 		return fmt.Errorf("write the plan: %w", err)
 	}
 	r.looked = looked
-	return checkPlan(r.plan, r.settings, r.mark)
+	return r.checkPlan(r.plan)
 }
 
 // endShard reports what this shard staged; publish judges the whole, and may have done so already if this shard is one

@@ -81,17 +81,22 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 
 // chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
 // is not published.
-func chooseRun(ctx context.Context, catalog snapshot.Catalog, s *Settings, date, mark string) (foundRun, error) {
+func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
+	s, catalog := r.settings, r.Catalog
 	switch {
 	case s.RunID != "" && s.kind() == snapshot.AsOf:
-		return lookUpRun(ctx, catalog, s.RunID+"-"+date)
+		return lookUpRun(ctx, catalog, s.RunID+"-"+r.date)
 	case s.RunID != "":
 		return lookUpRun(ctx, catalog, s.RunID)
 	}
 	for n := 1; ; n++ {
-		run, err := lookUpRun(ctx, catalog, derivedRunID(s.kind(), date, mark, n))
-		if err != nil || run.manifest == nil {
+		run, err := lookUpRun(ctx, catalog, derivedRunID(s.kind(), r.date, r.mark, n))
+		if err != nil || run.plan == nil {
 			return run, err
+		}
+		// A derived id covers how many students are listed, but not which: that would tell who is not.
+		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) {
+			return run, nil
 		}
 	}
 }

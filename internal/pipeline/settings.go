@@ -46,6 +46,7 @@ type Settings struct {
 	ToolVersion        string   // recorded in plan and manifest, and part of a derived run id
 	Datasets           []string // names of schemas.Datasets in any order
 	Schools, Districts []string // the schools to export; empty for all
+	Students           []string // the students to export; empty for all
 	Perspectives       string
 	PartitionBy        string
 	// SnapshotDate is YYYY-MM-DD; empty is today in UTC, or the date of the plan of the run that is resumed. A new run may
@@ -191,6 +192,7 @@ func scopeOf(s *Settings) snapshot.Scope {
 		Datasets:       taken,
 		Schools:        canonical(s.Schools),
 		Districts:      canonical(s.Districts),
+		Students:       newCohort(s).students(),
 		Perspectives:   s.Perspectives,
 		PartitionBy:    s.PartitionBy,
 		ModifiedSince:  s.ModifiedSince,

@@ -58,6 +58,7 @@ type Summary struct {
 	// if it should have been.
 	Comparison   *snapshot.Comparison `json:"comparison,omitempty"`
 	NotCompared  string               `json:"not_compared,omitempty"`
+	Students     *snapshot.Students   `json:"students,omitempty"` // the cohort, if the run is restricted to one
 	Drift        []snapshot.Drift     `json:"drift"`
 	Checks       []snapshot.Check     `json:"checks"`
 	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
@@ -135,7 +136,7 @@ func (s *Summary) fromStaged(g *snapshot.StagedRun) {
 	s.Privacy, s.PrivacyKey = g.Plan.Scope.Profile(), g.Plan.Scope.PrivacyKey
 	s.fill(g.Tables, g.Datasets)
 	s.Schools, s.Requests, s.Drift, s.Checks = g.Schools, g.Requests, g.Drift, g.Checks
-	s.Comparison, s.NotCompared = g.Comparison, g.NotCompared
+	s.Comparison, s.NotCompared, s.Students = g.Comparison, g.NotCompared, g.Students
 	s.Denials = denials(g)
 }
 
@@ -147,7 +148,7 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.Manifest = snapshot.ManifestPath(m.RunID)
 	s.fill(m.Tables, m.Datasets)
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
-	s.Comparison, s.NotCompared = m.Comparison, m.NotCompared
+	s.Comparison, s.NotCompared, s.Students = m.Comparison, m.NotCompared, m.Parameters.Students
 	s.Drift = slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
 }
 

@@ -92,6 +92,9 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 		t.drift.Add(d)
 	}
 	t.addChecks(r)
+	for _, student := range r.students {
+		t.checkpoint.Students = setBit(t.checkpoint.Students, student)
+	}
 	r.release()
 	return nil
 }

@@ -78,6 +78,7 @@ func settings(p *Page) []fact {
 		{Name: "datasets", Value: strings.Join(parameters.Datasets, ", ")},
 		{Name: "schools", Value: allOr(parameters.Schools)},
 		{Name: "districts", Value: allOr(parameters.Districts)},
+		{Name: "students", Value: students(parameters.Students)},
 		{Name: "perspectives", Value: parameters.Perspectives},
 		{Name: "privacy", Value: parameters.PrivacyText()},
 		{Name: "partition-by", Value: parameters.PartitionBy},
@@ -92,6 +93,14 @@ func settings(p *Page) []fact {
 		all = append(all, fact{Name: "parameter " + name, Value: p.Filters[name]})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
+}
+
+// students says how much of a list of students the run has found; empty if it is of all students.
+func students(s *snapshot.Students) string {
+	if s == nil || s.Matched == nil {
+		return ""
+	}
+	return wording.Count(s.Listed) + " listed, " + wording.Count(*s.Matched) + " with rows"
 }
 
 func allOr(bids []string) string {

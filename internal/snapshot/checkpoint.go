@@ -28,6 +28,8 @@ type Checkpoint struct {
 	// them over the whole run.
 	Terms    TermCounts `json:"terms,omitempty"`
 	Sessions []string   `json:"sessions,omitempty"`
+	// Students has the bits of the students of a cohort who have a row, by their positions in the list.
+	Students []byte `json:"students,omitempty"`
 	// Comparison is how the task differs from the baseline; nil if it was not compared.
 	Comparison *TaskComparison `json:"comparison,omitempty"`
 	Requests   Requests        `json:"requests"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"example.org/growthexport/internal/activity"
@@ -27,6 +28,8 @@ type StagedRun struct {
 	Datasets map[string]ManifestDataset
 	Requests Requests
 	Drift    []Drift
+	// Students is the plan's cohort with the number of students that have a row; nil for all students.
+	Students *Students
 	// Checks are the checks of the service's own rules that were made.
 	Checks   []Check
 	Activity activity.Log
@@ -78,6 +81,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 		}
 	}
 	var drift DriftSums
+	var students []byte
 	checks := newCheckSums()
 	for _, task := range plan.Tasks() {
 		checkpoint := byTask[task]
@@ -90,9 +94,14 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 			return nil, fmt.Errorf("add up %s: %w", task, err)
 		}
 		checks.add(checkpoint)
+		for i, b := range checkpoint.Students {
+			students = append(students, make([]byte, max(0, i+1-len(students)))...)
+			students[i] |= b
+		}
 	}
 	g.addFailedSchools()
 	g.finish(&drift)
+	g.countStudents(students)
 	g.Checks = checks.list(g.Ledger)
 	return g, g.addComparison(ctx, c, byTask)
 }
@@ -130,6 +139,19 @@ func (g *StagedRun) add(checkpoint *Checkpoint, dataset *schemas.Dataset, drift 
 		g.Failed = append(g.Failed, Task{Bucket: checkpoint.Bucket, Dataset: checkpoint.Dataset})
 	}
 	return nil
+}
+
+// countStudents counts the students of a cohort who have a row.
+func (g *StagedRun) countStudents(found []byte) {
+	if g.Plan.Scope.Students == nil {
+		return
+	}
+	students, matched := *g.Plan.Scope.Students, 0
+	for _, b := range found {
+		matched += bits.OnesCount8(b)
+	}
+	students.Matched = &matched
+	g.Students = &students
 }
 
 func (g *StagedRun) addRow(row LedgerRow) {
@@ -263,7 +285,7 @@ func (g *StagedRun) manifest() (*Manifest, map[string]sink.File) {
 		Comparison:  g.Comparison,
 		NotCompared: g.NotCompared,
 	}
-	m.Parameters.Datasets = orEmpty(m.Parameters.Datasets)
+	m.Parameters.Datasets, m.Parameters.Students = orEmpty(m.Parameters.Datasets), g.Students
 	if m.Requests.ByStatus == nil {
 		m.Requests.ByStatus = map[string]int64{}
 	}

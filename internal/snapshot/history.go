@@ -59,7 +59,8 @@ type HistoryManifest struct {
 type HistoryPurge struct {
 	// ID names the proof, _purges/<id>.json.
 	ID             string           `json:"id"`
-	RowsRemoved    map[string]int64 `json:"rows_removed"` // by table
+	RowsRemoved    map[string]int64 `json:"rows_removed"`            // by table
+	ExtraRemoved   map[string]int64 `json:"extra_removed,omitempty"` // as in ManifestPurge
 	FilesRewritten int              `json:"files_rewritten"`
 }
 
@@ -68,9 +69,15 @@ func (p *HistoryPurge) Plus(before *HistoryPurge) *HistoryPurge {
 	if before == nil || before.ID != p.ID {
 		return p
 	}
-	sum := &HistoryPurge{ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), FilesRewritten: before.FilesRewritten + p.FilesRewritten}
+	sum := &HistoryPurge{
+		ID: p.ID, RowsRemoved: maps.Clone(before.RowsRemoved), ExtraRemoved: maps.Clone(before.ExtraRemoved),
+		FilesRewritten: before.FilesRewritten + p.FilesRewritten,
+	}
 	for table, n := range p.RowsRemoved {
-		sum.RowsRemoved[table] += n
+		AddRows(&sum.RowsRemoved, table, n)
+	}
+	for table, n := range p.ExtraRemoved {
+		AddRows(&sum.ExtraRemoved, table, n)
 	}
 	return sum
 }
@@ -109,6 +116,8 @@ func (m *Manifest) HistoryScope() HistoryScope {
 func (m *Manifest) OutsideHistory(baseURL string, scope HistoryScope) string {
 	own := m.HistoryScope()
 	switch {
+	case m.Parameters.Students != nil:
+		return "it holds only some students"
 	case m.Parameters.Filtered():
 		return "it holds only some schools"
 	case !SameService(baseURL, m.BaseURL):

@@ -29,7 +29,7 @@ const (
 	LedgerName       = "ledger.parquet"
 	heldName         = "held.json"
 	ChangeName       = "change.json"
-	aliveName        = "alive.json"
+	AliveName        = "alive.json"
 	reportName       = "report.html"
 	checkpointFolder = "journal/"
 )
@@ -65,7 +65,7 @@ func HeldPath(run string) string { return runPath(run) + heldName }
 func ChangePath(run string) string { return runPath(run) + ChangeName }
 
 // AlivePath returns the path of alive.json, the sign of life of a run.
-func AlivePath(run string) string { return runPath(run) + aliveName }
+func AlivePath(run string) string { return runPath(run) + AliveName }
 
 // CheckpointPath returns the path of the checkpoint of a staged task.
 func CheckpointPath(run string, bucket int, dataset string) string {

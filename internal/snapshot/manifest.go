@@ -121,6 +121,8 @@ type ManifestPurge struct {
 	At time.Time `json:"at"`
 	// RowsRemoved counts rows by table.
 	RowsRemoved map[string]int64 `json:"rows_removed"`
+	// ExtraRemoved counts by table the rows that have lost _extra, which named a purged student.
+	ExtraRemoved map[string]int64 `json:"extra_removed,omitempty"`
 	// SchoolsEmptied counts by dataset the schools that had rows in its first table and now have none. The manifest no
 	// longer counts them as schools with rows, so the next run is not compared with them.
 	SchoolsEmptied map[string]int64 `json:"schools_emptied,omitempty"`
@@ -142,9 +144,28 @@ func (r LedgerRemoved) Rows() int64 { return r.OK + r.Denied + r.Failed }
 
 // PurgedFile is a file that replaced another.
 type PurgedFile struct {
-	Path        string `json:"path"`
-	Was         string `json:"was"`
-	RowsRemoved int64  `json:"rows_removed"`
+	Path         string `json:"path"`
+	Was          string `json:"was"`
+	RowsRemoved  int64  `json:"rows_removed"`
+	ExtraRemoved int64  `json:"extra_removed,omitempty"`
+}
+
+// Add adds a file of a table.
+func (p *ManifestPurge) Add(table string, file PurgedFile) {
+	AddRows(&p.RowsRemoved, table, file.RowsRemoved)
+	AddRows(&p.ExtraRemoved, table, file.ExtraRemoved)
+	p.Files = append(p.Files, file)
+}
+
+// AddRows adds to the count of a table, unless there is nothing to add.
+func AddRows(counts *map[string]int64, table string, n int64) {
+	if n == 0 {
+		return
+	}
+	if *counts == nil {
+		*counts = make(map[string]int64)
+	}
+	(*counts)[table] += n
 }
 
 // Status is the outcome for a school and dataset.

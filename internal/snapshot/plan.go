@@ -24,6 +24,8 @@ type Plan struct {
 	ToolVersion string    `json:"tool_version"`
 	BaseURL     string    `json:"base_url"`
 	Scope       Scope     `json:"scope"`
+	// StudentsKey is the key of the digest of the scope's students, in hexadecimal; empty if that is the privacy key.
+	StudentsKey string `json:"students_key,omitempty"`
 	// Filters are the optional parameters of the enrollment operations, pinned.
 	Filters map[string]string `json:"filters,omitempty"`
 	// Fingerprint covers the settings that the run id is derived from. A run is resumed only with an equal one.

@@ -18,11 +18,13 @@ const (
 // Scope is what a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
 // scopes are equal.
 type Scope struct {
-	Datasets     []string `json:"datasets"`
-	Schools      []string `json:"schools,omitempty"`
-	Districts    []string `json:"districts,omitempty"`
-	Perspectives string   `json:"perspectives"`
-	PartitionBy  string   `json:"partition_by"`
+	Datasets  []string `json:"datasets"`
+	Schools   []string `json:"schools,omitempty"`
+	Districts []string `json:"districts,omitempty"`
+	// Students restricts the run to a cohort; nil for all students.
+	Students     *Students `json:"students,omitempty"`
+	Perspectives string    `json:"perspectives"`
+	PartitionBy  string    `json:"partition_by"`
 	// ModifiedSince is the parameter as given, auto included.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
@@ -50,8 +52,29 @@ func (s Scope) SamePrivacy(other Scope) bool {
 	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
-// Filtered reports whether the run is restricted to some schools. Such a run never becomes _latest.json.
-func (s Scope) Filtered() bool { return len(s.Schools) > 0 || len(s.Districts) > 0 }
+// Students stand for a list of students that no document may hold.
+type Students struct {
+	// Listed is the length of the list, each student counted once.
+	Listed int `json:"listed"`
+	// Matched is how many of them have a row; nil before the run is published.
+	Matched *int `json:"matched,omitempty"`
+	// Digest is the pseudonym of the list, sorted and a line for each student, under the run's privacy key or the plan's
+	// own key.
+	Digest string `json:"digest"`
+}
+
+// Equal reports whether both stand for the same list under the same key.
+func (s *Students) Equal(other *Students) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return s.Listed == other.Listed && s.Digest == other.Digest
+}
+
+// Filtered reports whether the run is restricted to some schools or students. Such a run never becomes _latest.json.
+func (s Scope) Filtered() bool {
+	return len(s.Schools) > 0 || len(s.Districts) > 0 || s.Students != nil
+}
 
 // Equal reports whether two runs cover the same, in whatever order the user listed it.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
@@ -72,6 +95,9 @@ func (s Scope) Differences(other Scope) []string {
 	list("--datasets", s.Datasets, other.Datasets)
 	list("--schools", s.Schools, other.Schools)
 	list("--districts", s.Districts, other.Districts)
+	if !s.Students.Equal(other.Students) {
+		found = append(found, "--students")
+	}
 	value("--perspectives", s.Perspectives, other.Perspectives)
 	value("--partition-by", s.PartitionBy, other.PartitionBy)
 	value("--modified-since", s.ModifiedSince, other.ModifiedSince)

@@ -262,7 +262,7 @@ func (c Catalog) unpublished(
 		}
 	}
 	for name, modified := range folder.modified {
-		if strings.HasPrefix(name, checkpointFolder) || name == heldName || name == ChangeName || name == aliveName {
+		if strings.HasPrefix(name, checkpointFolder) || name == heldName || name == ChangeName || name == AliveName {
 			later(modified)
 		}
 	}

@@ -68,7 +68,7 @@ func (d *Decoder) readBody() (Page, error) {
 	case bare && d.plan.dataset.Operation.Paged:
 		return Page{}, d.shapeError("a bare array, without the " + paginationMember + " that shows whether it is complete")
 	case bare:
-		return Page{Records: d.pageRecords()}, nil
+		return Page{Records: d.pageRecords() + d.others}, nil
 	case first == '{':
 		return d.finishList()
 	}
@@ -184,7 +184,7 @@ func (d *Decoder) finishList() (Page, error) {
 	d.countSuperseded(list.name)
 	d.countSuperseded(paginationMember)
 	next, err := d.nextCursor(pagination)
-	return Page{Records: d.pageRecords(), Next: next}, err
+	return Page{Records: d.pageRecords() + d.others, Next: next}, err
 }
 
 // nextCursor returns the cursor of the next page, "" if there is none. Anything ambiguous is an error, because part of
@@ -273,7 +273,7 @@ func (d *Decoder) readSingle(pos, members int) (Page, error) {
 	if end := d.readRecord(pos); end < 0 {
 		return Page{}, d.readError(end)
 	}
-	d.tables[0].n++
+	d.endRecord()
 	return Page{Records: 1}, nil
 }
 

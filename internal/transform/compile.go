@@ -26,6 +26,8 @@ type Plan struct {
 	keySource string
 	// modified is the column of modified_date_time, or -1.
 	modified int
+	// cohort are the students whose rows are kept; nil for all.
+	cohort *Cohort
 }
 
 // tablePlan is the plan of one table's rows.
@@ -49,6 +51,12 @@ type tablePlan struct {
 	bare *member
 	// protected are the columns whose values change when the rows are complete.
 	protected []protectedColumn
+	// The fields below are of a plan that is restricted to a cohort: the columns that hold a student's bid; whether no text
+	// is coded, because a dropped row's text would stay among the texts of a coded column and reach scratch files with
+	// them; and whether _extra is always null.
+	students   []int
+	plain      bool
+	dropsExtra bool
 }
 
 type paramColumn struct {

@@ -40,6 +40,10 @@ type Decoder struct {
 	params Params
 	limits Limits
 	count  int // records of all pages read
+	// others counts the records of the current page that are not of the plan's cohort, and matched lists the students of
+	// the records that are.
+	others  int
+	matched []int
 	// childRows counts the child rows of all records, recordChildRows the child rows of the current record.
 	childRows       int64
 	recordChildRows int
@@ -111,6 +115,7 @@ func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits = unlimited
 	d.count, d.childRows, d.received = 0, 0, 0
+	d.others, d.matched = 0, d.matched[:0]
 	d.runs, d.childRowsInRuns = d.runs[:0], 0
 	d.drift.reset()
 	block(d.tables).reset(d.plan, params)
@@ -137,7 +142,7 @@ func (d *Decoder) Held() int {
 // Bytes returns the memory that the decoder holds.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
-		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted)
+		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched)
 	for _, t := range d.tables {
 		n += t.bytes()
 	}
@@ -198,6 +203,7 @@ func (d *Decoder) rollBack() {
 	}
 	d.left.reset()
 	d.drift.rewind(0)
+	d.others = 0
 }
 
 // commitPage accepts the rows of the current page.
@@ -206,6 +212,7 @@ func (d *Decoder) commitPage() error {
 		return ErrTooLarge
 	}
 	d.count += d.pageRecords()
+	d.others = 0
 	for _, t := range d.tables {
 		t.commit()
 	}
@@ -213,7 +220,7 @@ func (d *Decoder) commitPage() error {
 	return nil
 }
 
-// pageRecords returns the number of records read from the current page.
+// pageRecords returns the number of records kept of the current page.
 func (d *Decoder) pageRecords() int { return d.tables[0].n - d.tables[0].committed }
 
 // repeatsTooMuch reports whether the rows of the table repeat too much text of their records. They hold it once, but

@@ -44,7 +44,7 @@ func (d *Decoder) readRecords(pos int) int {
 		case counted >= 0:
 			counted, pos = counted+1, end
 		default:
-			d.tables[0].n++
+			d.endRecord()
 			pos = end
 		}
 	}
@@ -109,12 +109,16 @@ func (d *Decoder) undoRecord() {
 // readElements reads an array of child rows, from behind its opening bracket to behind its closing one.
 func (d *Decoder) readElements(t *tableRows, pos int) int {
 	pos, more := firstEnd(d.body, pos, ']')
-	for more {
+	for ordinal := int32(0); more; ordinal++ {
 		if err := d.countChildRow(); err != nil {
 			return d.stopAtLimit(err)
 		}
 		if !d.makeRoom(t) {
 			return d.stopAtLimit(ErrNearlyEmpty)
+		}
+		drift := 0
+		if d.plan.cohort != nil {
+			drift = d.drift.mark()
 		}
 		switch first := at(d.body, pos); {
 		case first == '{':
@@ -127,7 +131,13 @@ func (d *Decoder) readElements(t *tableRows, pos int) int {
 		if pos < 0 {
 			return pos
 		}
-		t.n++
+		if d.keepsRow(t) {
+			t.cols[t.plan.ordinal].I32[t.n] = ordinal
+			t.n++
+		} else {
+			t.rewind(t.n)
+			d.drift.rewind(drift)
+		}
 		pos, more = nextEnd(d.body, pos, ']')
 	}
 	return pos
@@ -153,7 +163,7 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	if !d.left.sortMembers(mark) {
 		return duplicated
 	}
-	if d.left.count(mark) == 0 {
+	if d.left.count(mark) == 0 || t.plan.dropsExtra {
 		t.setNull(t.plan.extra, t.n)
 	} else {
 		v := &t.cols[t.plan.extra]

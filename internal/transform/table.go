@@ -31,7 +31,7 @@ func newTableRows(p *Plan, tp *tablePlan) *tableRows {
 	b := rows.New(tp.table)
 	t := &tableRows{plan: tp, batch: b, cols: b.Cols, indexes: make([]textIndex, len(b.Cols))}
 	for column := range t.indexes {
-		t.indexes[column].varied = column == tp.extra || tp.table.Columns[column].Key
+		t.indexes[column].varied = column == tp.extra || tp.table.Columns[column].Key || tp.plain
 	}
 	t.reset(p, nil)
 	return t
@@ -215,8 +215,7 @@ func (t *tableRows) childEnd(record int) int {
 	return t.n
 }
 
-// fillParents writes the columns of child rows that come from their record, which are codes of the record's texts, and
-// their positions.
+// fillParents writes the columns of child rows that come from their record, which are codes of the record's texts.
 func (t *tableRows) fillParents(records *tableRows) {
 	for _, p := range t.plan.parents {
 		v, from := &t.cols[p.column], &records.cols[p.from]
@@ -228,15 +227,6 @@ func (t *tableRows) fillParents(records *tableRows) {
 			}
 			for row := int(t.starts[record]); row < t.childEnd(record); row++ {
 				v.Code[row], v.Present[row] = code, present
-			}
-		}
-	}
-	if t.plan.ordinal >= 0 {
-		ordinals := t.cols[t.plan.ordinal].I32
-		for record := range records.n {
-			start := int(t.starts[record])
-			for row := start; row < t.childEnd(record); row++ {
-				ordinals[row] = int32(row - start)
 			}
 		}
 	}

@@ -1,0 +1,97 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// cohort is the list of students that a run is restricted to, and the key of the digest that stands for it in documents.
+// A nil cohort is all students.
+type cohort struct {
+	bids []string
+	key  *privacy.Key
+	// text is the key, if the plan keeps it: a run without a privacy key makes its own.
+	text string
+}
+
+func newCohort(s *Settings) *cohort {
+	if len(s.Students) == 0 {
+		return nil
+	}
+	return &cohort{bids: canonical(s.Students)}
+}
+
+// students returns what stands for the list in documents. Without a key it has no digest.
+func (c *cohort) students() *snapshot.Students {
+	if c == nil {
+		return nil
+	}
+	students := &snapshot.Students{Listed: len(c.bids)}
+	if c.key != nil {
+		students.Digest = c.key.ListDigest(c.bids)
+	}
+	return students
+}
+
+// useKeyOf takes the key of a plan, and reports whether the plan is of the same list.
+func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
+	if c == nil || plan.Scope.Students == nil {
+		return c == nil && plan.Scope.Students == nil
+	}
+	key := own
+	if plan.StudentsKey != "" {
+		var err error
+		if key, err = privacy.ParseKey(plan.StudentsKey); err != nil {
+			return false
+		}
+	}
+	if key == nil || plan.Scope.Students.Listed != len(c.bids) || plan.Scope.Students.Digest != key.ListDigest(c.bids) {
+		return false
+	}
+	c.key, c.text = key, plan.StudentsKey
+	return true
+}
+
+// chooseKey chooses the key for a new run: the privacy key, or the key of a published run of the same list, so that the
+// digests are equal, or a random one.
+func (c *cohort) chooseKey(ctx context.Context, catalog snapshot.Catalog, own *privacy.Key) error {
+	if c == nil {
+		return nil
+	}
+	if own != nil {
+		c.key = own
+		return nil
+	}
+	published, _, err := catalog.PublishedRuns(ctx)
+	if err != nil {
+		return fmt.Errorf("look for runs of the same students: %w", err)
+	}
+	for _, m := range slices.SortedFunc(maps.Values(published), snapshot.ByPlan) {
+		if m.Parameters.Students == nil || m.Parameters.Students.Listed != len(c.bids) {
+			continue
+		}
+		plan, err := catalog.ReadPlan(ctx, m.RunID)
+		if err != nil && !snapshot.Unreadable(err) {
+			return err
+		}
+		if err == nil && plan.StudentsKey != "" && c.useKeyOf(plan, nil) {
+			return nil
+		}
+	}
+	c.key, c.text = privacy.NewKey()
+	return nil
+}
+
+// setBit sets a bit of a set that grows as needed.
+func setBit(set []byte, i int) []byte {
+	if missing := i/8 + 1 - len(set); missing > 0 {
+		set = append(set, make([]byte, missing)...)
+	}
+	set[i/8] |= 1 << (i % 8)
+	return set
+}

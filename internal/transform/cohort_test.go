@@ -1,0 +1,155 @@
+package transform_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// cohortAnswers returns pages of each dataset that names students. The listed ones are s-in-1 and s-in-2. Every row about
+// them holds the text "kept", and every other row "other".
+func cohortAnswers() map[string][]string {
+	results := func(from int) string {
+		var records []string
+		for i := from; i < from+200; i++ {
+			student, mark := fmt.Sprintf(`"s-other-%d"`, i), "other"
+			switch i % 50 {
+			case 0:
+				student, mark = `"s-in-1"`, "kept"
+			case 7:
+				student = `""`
+			case 8:
+				student = "null"
+			}
+			records = append(records, fmt.Sprintf(
+				`{"testResultBid":"%s-%03d","studentBid":%s,"testName":"%s","new_%s":"x","norms":[{"type":"%s"}],"instructionalAreas":[{"instructionalAreaName":"%s"}]}`,
+				mark, i, student, mark, mark, mark, mark))
+		}
+		return `{"results":[` + strings.Join(records, ",") + fmt.Sprintf(`],"pagination":{"hasNextPage":%t,"nextPage":"p"}}`, from == 0)
+	}
+	return map[string][]string{
+		"test_results": {results(0), results(200)},
+		"students":     {`[{"studentBid":"s-in-2","firstName":"kept"},{"studentBid":"s-other-1","firstName":"other"},{"firstName":"other"},"s-other-2"]`},
+		"school_classes": {`{"schoolClasses":[{"schoolClassBid":"class-1","className":"all","students":[{"studentBid":"s-other-1","firstName":"other"},` +
+			`"s-in-1","s-other-2",{"studentBid":"s-in-2","firstName":"kept","unheard":1},{"firstName":"other","unheard_other":2}]},` +
+			`{"schoolClassBid":"class-2","students":{"studentBid":"s-other-3"}},{"schoolClassBid":"class-3","students":"s-other-4"}],"pagination":{"hasNextPage":false}}`},
+		"school_class_details": {`{"schoolClassBid":"class-1","className":"all","students":[{"studentBid":"s-other-1"},{"studentBid":"s-in-1"}]}`},
+		"student_details":      {`{"studentBid":"s-other-9","firstName":"other"}`},
+	}
+}
+
+// TestCohort keeps the rows about the cohort, and nothing of others in what goes to scratch files.
+func TestCohort(t *testing.T) {
+	t.Parallel()
+	cohort := transform.NewCohort([]string{"s-in-1", "s-in-2", "s-nobody", "student-1"})
+	want := map[string][]int{
+		"test_results": {8, 8, 8}, "students": {1}, "school_classes": {3, 0, 2}, "school_class_details": {1}, "student_details": {0},
+	}
+	matched := map[string][]int{"test_results": {0}, "students": {1}, "school_classes": {0, 1}}
+	for name, pages := range cohortAnswers() {
+		for _, inRuns := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, in runs %t", name, inRuns), func(t *testing.T) {
+				t.Parallel()
+				plan := compile(t, name)
+				plan.Restrict(cohort)
+				decoder := plan.NewDecoder()
+				for range 2 { // a used decoder holds nothing of its last list
+					decoder.Reset(params())
+					var scratch []*bytes.Buffer
+					for _, text := range pages {
+						page, err := decoder.ReadPageFrom(strings.NewReader(text))
+						require.NoError(t, err)
+						if name == "test_results" {
+							require.Equal(t, 200, page.Records, "pages are counted whole")
+						}
+						if inRuns {
+							scratch = append(scratch, new(bytes.Buffer))
+							require.NoError(t, decoder.WriteRun(scratch[len(scratch)-1]))
+						}
+					}
+					require.Subset(t, decoder.Matched(), matched[name])
+					require.Subset(t, matched[name], decoder.Matched())
+					var got []int
+					count := func(tables []*rows.Batch) error {
+						for i, b := range tables {
+							if len(got) <= i {
+								got = append(got, 0)
+							}
+							got[i] += b.Len()
+							for _, row := range rowsAsText(t, b) {
+								require.NotContains(t, row, "other")
+							}
+							var spilled bytes.Buffer
+							_, err := b.WriteTo(&spilled)
+							require.NoError(t, err)
+							require.NotContains(t, spilled.String(), "other")
+						}
+						return nil
+					}
+					var result transform.Result
+					if inRuns {
+						var runs []io.Reader
+						for _, run := range scratch {
+							require.NotContains(t, run.String(), "other")
+							runs = append(runs, run)
+						}
+						var err error
+						result, err = decoder.MergeRuns(runs, count)
+						require.NoError(t, err)
+					} else {
+						result = decoder.Finish()
+						require.NoError(t, count(result.Tables))
+					}
+					require.Equal(t, want[name], got)
+					require.EqualValues(t, want[name][0], result.Records)
+					require.NotContains(t, strings.Join(driftAsText(result.Drift), "\n"), "other")
+				}
+			})
+		}
+	}
+}
+
+// TestCohortKeepsPositions keeps the positions of a roster's elements, and empties _extra where it lists students.
+func TestCohortKeepsPositions(t *testing.T) {
+	t.Parallel()
+	read := func(name string) []*rows.Batch {
+		plan := compile(t, name)
+		plan.Restrict(transform.NewCohort([]string{"s-in-1", "s-in-2"}))
+		decoder := plan.NewDecoder()
+		decoder.Reset(params())
+		_, err := decoder.ReadPage([]byte(cohortAnswers()[name][0]))
+		require.NoError(t, err)
+		return decoder.Finish().Tables
+	}
+	roster := read("school_classes")[2]
+	ordinal := roster.Cols[roster.Table.Column("ordinal")]
+	require.Equal(t, []int32{1, 3}, []int32{ordinal.I32[roster.Row(0)], ordinal.I32[roster.Row(1)]})
+	details := read("school_class_details")[0]
+	require.True(t, details.Cols[details.Table.Column("_extra")].Null(0))
+	require.Equal(t, "all", string(details.Cols[details.Table.Column("class_name")].Text(0)))
+}
+
+// TestCohortColumns fails when a column is declared that may hold a student's bid and that no cohort looks at.
+func TestCohortColumns(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	for _, table := range schemas.Tables() {
+		for _, c := range table.Columns {
+			if strings.HasSuffix(c.Name, "student_bid") {
+				require.Contains(t, schemas.StudentColumns(), c.Name, table.Name)
+				looked++
+			}
+		}
+	}
+	require.Equal(t, 8, looked)
+	details, _ := schemas.Find("school_class_details")
+	require.True(t, details.ExtraListsStudents())
+}
