@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,63 +24,104 @@ type purgeOptions struct {
 	general
 	destination
 	schools, districts []string
+	students           []string
+	endedForDays       int
 	allowUnknown       bool
 	dryRun             bool
+	notice             string
+	noticeNames        bool
 }
 
 func (a *app) purgeCommand() *cobra.Command {
 	o := &purgeOptions{}
-	cmd := newCommand(a, o, a.purge, "dest schools districts dry-run config", &cobra.Command{
+	cmd := newCommand(a, o, a.purge, "dest schools districts students ended-for dry-run", &cobra.Command{
 		Use:   "purge",
-		Short: "Removes all rows of schools or districts from every snapshot",
-		Long: "Removes all rows of some schools, or of some districts and their schools, from\n" +
-			"every snapshot, as-of snapshot and delta run at the destination, from their\n" +
-			"ledgers and from the history, re-reads all files and writes a proof under\n" +
-			"_purges. Data staged by unfinished runs is dropped; the same run command fetches\n" +
-			"it again. Plans stay: they name schools but hold no student data.\n\n" +
-			"Nothing is purged while a process works on a run, or if a bid occurs nowhere,\n" +
-			"unless --allow-unknown. The same command finishes a purge that was killed. Object\n" +
-			"versions of a bucket, backups and copies are out of its reach.",
+		Short: "Removes all rows of schools, districts or students",
+		Long: "Removes all rows of schools, districts or students from every snapshot, as-of\n" +
+			"snapshot and delta run, from ledgers and the history, re-reads all files and\n" +
+			"writes a proof under _purges. What unfinished runs have staged is dropped. The\n" +
+			"same command finishes a purge that was killed.\n\n" +
+			"Nothing is purged while a process works on a run, or if a bid occurs nowhere.\n" +
+			"Students are given in clear; rows with pseudonyms need the key in\n" +
+			privacyKeyVariable + ". Object versions, backups and copies are not reached.",
 		Example: "  growth-export purge --dest /data/growth --districts 7d1c... --dry-run\n" +
-			"  growth-export purge --dest s3://bucket/growth --schools @ended.txt",
+			"  growth-export purge --dest s3://bucket/growth --students @erase.txt",
 	})
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What to remove (as flags only: elsewhere these names restrict runs)"}
 	g.list(&o.schools, "schools", nil, "rows of these schools: bids as a comma list, or @FILE")
 	g.list(&o.districts, "districts", nil, "rows of these districts and their schools: bids as above")
+	g.list(&o.students, "students", nil, "rows about these students: bids as above, @FILE is safer")
+	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,
+		"rows of schools denied or gone for this long, such as 60d")
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
+	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the purge to print and sign, as HTML")
+	g.toggle(&o.noticeNames, "notice-names", "name the students in the notice")
 	o.general.define(cmd)
 	return cmd
 }
 
-// purgeTarget returns what to purge. It must be given as flags: in the environment or a file the same names restrict
-// runs, and purging exactly the exported schools would be disastrous.
-func (o *purgeOptions) purgeTarget(from sources) (schools, districts []string, err error) {
-	bySchool, byDistrict := from["schools"].rank == byFlag, from["districts"].rank == byFlag
-	for _, bid := range slices.Concat(o.schools, o.districts) {
-		if strings.HasPrefix(bid, "--") && (bySchool || byDistrict) {
-			return nil, nil, usagef("%s was taken as a bid, but looks like a flag: give --schools or --districts a value before it", quoted(bid))
+// checkTarget checks what to purge. It must be given as flags: in the environment or a file the same names restrict runs,
+// and purging exactly the exported schools would be disastrous.
+func (o *purgeOptions) checkTarget(from sources) error {
+	const choices = "--schools LIST, --districts LIST, --students LIST or --ended-for DAYS"
+	var chosen []string
+	for _, name := range []string{"schools", "districts", "students", "ended-for"} {
+		if from[name].rank == byFlag {
+			chosen = append(chosen, "--"+name)
 		}
 	}
+	switch len(chosen) {
+	case 1:
+	case 0:
+		for _, name := range []string{"schools", "districts", "students"} {
+			if from.given(name) {
+				return usagef("%s restricts what runs export: set what to purge with a flag: %s", from[name].name, choices)
+			}
+		}
+		return usagef("set what to purge: %s", choices)
+	default:
+		return usagef("%s cannot be used together: purge one, then the other", strings.Join(chosen, " and "))
+	}
+	for name, target := range map[string]*[]string{"--schools": &o.schools, "--districts": &o.districts, "--students": &o.students} {
+		if name != chosen[0] {
+			*target = nil
+			continue
+		}
+		for _, bid := range *target {
+			if strings.HasPrefix(bid, "--") {
+				return usagef("%s was taken as a bid, but looks like a flag: give %s a value before it", quoted(bid), name)
+			}
+		}
+	}
+	if chosen[0] != "--ended-for" {
+		o.endedForDays = 0
+	}
+	return nil
+}
+
+// checkNotice checks that the notice can be written once the purge is done.
+func (o *purgeOptions) checkNotice(from sources) error {
 	switch {
-	case bySchool && byDistrict:
-		return nil, nil, usagef("--schools and --districts cannot be used together: purge one, then the other")
-	case bySchool:
-		return o.schools, nil, nil
-	case byDistrict:
-		return nil, o.districts, nil
+	case o.notice == "" && o.noticeNames:
+		return usagef("%s needs --notice FILE", from["notice-names"].name)
+	case o.notice == "":
+		return nil
+	case o.dryRun:
+		return usagef("%s: a dry run erases nothing, so there is no notice of it", from["notice"].name)
 	}
-	for _, name := range []string{"schools", "districts"} {
-		if from.given(name) {
-			return nil, nil, usagef("%s restricts what runs export: set what to purge with the flag --schools or --districts", from[name].name)
-		}
+	if _, err := parseScratch(filepath.Dir(o.notice)); err != nil {
+		return usagef("%s: %w", from["notice"].name, err)
 	}
-	return nil, nil, usagef("set what to purge: --schools LIST or --districts LIST")
+	return nil
 }
 
 func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
-	schools, districts, err := o.purgeTarget(from)
+	if err := cmp.Or(o.checkTarget(from), o.checkNotice(from)); err != nil {
+		return err
+	}
+	key, err := a.optionalPrivacyKey()
 	if err != nil {
 		return err
 	}
@@ -88,8 +131,8 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		return err
 	}
 	options := maintenance.PurgeOptions{
-		Schools: schools, Districts: districts, AllowUnknown: o.allowUnknown, DryRun: o.dryRun,
-		Now: a.now, ToolVersion: thisBuild().Version,
+		Schools: o.schools, Districts: o.districts, Students: o.students, EndedForDays: o.endedForDays, Key: key,
+		AllowUnknown: o.allowUnknown, DryRun: o.dryRun, Now: a.now, ToolVersion: thisBuild().Version,
 	}
 	report, err := await(ctx, func() (*maintenance.PurgeReport, error) {
 		report, err := maintenance.Purge(ctx, snapshot.At(store), options)
@@ -103,14 +146,24 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 			return refused
 		}
 		if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
-			return usagef("nothing was purged: %w at %s; correct the list, or purge the rest with --allow-unknown", unknown, store)
+			remedy := "or purge the rest with --allow-unknown"
+			if unknown.Students > 0 {
+				remedy = "or drop what unpublished runs have staged with --allow-unknown"
+			}
+			return usagef("nothing was purged: %w at %s; correct the list, %s", unknown, store, remedy)
+		}
+		if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
+			return usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
 		}
 		return fmt.Errorf("%w; run the same command again once this is fixed", err)
 	}
 	if !o.dryRun {
 		a.rewriteReports(ctx, store, report.Runs)
 	}
-	return writeOutput(a.stdout, o.output, report, purgeText(report))
+	if err := writeOutput(a.stdout, o.output, report, purgeText(report)); err != nil || o.notice == "" {
+		return err
+	}
+	return a.writeNotice(ctx, o, store, report)
 }
 
 // rewriteReports writes the reports of purged runs again, and the page of all runs.
@@ -135,6 +188,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 	for _, bid := range r.Unknown {
 		fmt.Fprintf(&b, "no table, plan, ledger or manifest names %s\n", quoted(bid))
 	}
+	writeAsked(&b, r)
 	verb, dropped := "removed", "dropped run"
 	if r.DryRun {
 		verb, dropped = "would remove", "would drop run"
@@ -149,10 +203,12 @@ func purgeText(r *maintenance.PurgeReport) string {
 	for _, table := range slices.Sorted(maps.Keys(r.RowsRemoved)) {
 		fmt.Fprintf(&b, "%s %s of %s\n", verb, wording.Many(r.RowsRemoved[table], "row"), table)
 	}
+	writeCleared(&b, r, r.ExtraRemoved, "")
 	if r.History != nil {
 		for _, table := range slices.Sorted(maps.Keys(r.History.RowsRemoved)) {
 			fmt.Fprintf(&b, "%s %s of %s in the history\n", verb, wording.Many(r.History.RowsRemoved[table], "row"), table)
 		}
+		writeCleared(&b, r, r.History.ExtraRemoved, " in the history")
 	}
 	if r.LedgerRowsRemoved > 0 {
 		fmt.Fprintf(&b, "%s %s of ledgers\n", verb, wording.Many(r.LedgerRowsRemoved, "row"))
@@ -164,6 +220,32 @@ func purgeText(r *maintenance.PurgeReport) string {
 		writeProof(&b, r)
 	}
 	return b.String()
+}
+
+// writeAsked writes whose rows are purged where the command line does not say it. It names no student.
+func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
+	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
+		fmt.Fprintf(b, "%s listed, %s with rows; digest of the list %s\n",
+			wording.Many(asked.Listed, "student"), wording.Count(*asked.Matched), asked.Digest)
+	}
+	for i := range r.Ended {
+		school := &r.Ended[i]
+		fmt.Fprintf(b, "%s: last ok on %s, denied or gone since %s\n", wording.School(school.Name, school.Bid), school.LastOK, school.Since)
+	}
+	if r.Asked.EndedFor != "" && len(r.Ended) == 0 {
+		fmt.Fprintf(b, "no school that was ok once has been denied or gone for %s\n", r.Asked.EndedFor)
+	}
+}
+
+// writeCleared writes which rows lose _extra.
+func writeCleared(b *strings.Builder, r *maintenance.PurgeReport, cleared map[string]int64, where string) {
+	verb := "cleared"
+	if r.DryRun {
+		verb = "would clear"
+	}
+	for _, table := range slices.Sorted(maps.Keys(cleared)) {
+		fmt.Fprintf(b, "%s _extra in %s of %s%s\n", verb, wording.Many(cleared[table], "row"), table, where)
+	}
 }
 
 // writeProof writes what was verified and what a purge cannot reach. There is a proof only if no matching row is left.

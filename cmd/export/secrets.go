@@ -124,3 +124,16 @@ func checkSecret(value string) error {
 	}
 	return nil
 }
+
+// optionalPrivacyKey returns the key of pseudonyms; nil if it is not set.
+func (a *app) optionalPrivacyKey() (*privacy.Key, error) {
+	text, _, err := a.secret(privacyKeyVariable)
+	if text == "" || err != nil {
+		return nil, err
+	}
+	key, err := privacy.ParseKey(text)
+	if err != nil {
+		return nil, usagef("%s: %w", privacyKeyVariable, err)
+	}
+	return key, nil
+}

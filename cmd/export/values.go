@@ -76,6 +76,16 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseDays parses a number of days, such as 60d.
+func parseDays(text string) (int, error) {
+	number, ok := strings.CutSuffix(text, "d")
+	days, err := strconv.Atoi(number)
+	if !ok || err != nil || days < 1 || days > 36500 {
+		return 0, fmt.Errorf("%s is not a number of days such as 60d", quoted(text))
+	}
+	return days, nil
+}
+
 // parseWait parses a time as parseDuration does, and accepts 0.
 func parseWait(text string) (time.Duration, error) {
 	if text == "0" || text == "0s" {

@@ -80,7 +80,7 @@ func rules() map[string]rule {
 			why:     "destinations, only for tests",
 		},
 		"internal/maintenance": {
-			ours:    []string{"internal/parquetfile", "internal/rows", "internal/sink", "internal/snapshot", "schemas"},
+			ours:    []string{"internal/parquetfile", "internal/privacy", "internal/rows", "internal/sink", "internal/snapshot", "schemas"},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net", "os"},
 			why:     "purge, prune, verify and clean change a destination only through its catalogue",
@@ -177,7 +177,7 @@ func rules() map[string]rule {
 		"cmd/export": {
 			ours: []string{
 				"internal/deltalake", "internal/doctor", "internal/extract", "internal/history", "internal/maintenance", "internal/pipeline", "internal/privacy",
-				"internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/s3", "internal/snapshot",
+				"internal/report", "internal/simulator", "internal/simulator/odd", "internal/sink", "internal/sink/s3", "internal/snapshot",
 				"internal/telemetry", "internal/wording", "schemas", "schemas/render",
 			},
 			modules: []string{

@@ -17,11 +17,11 @@ import (
 // published in the meantime, or replaced while it was purged.
 const purgeRounds = 3
 
-// Purge removes all rows of some schools, or of some districts and their schools, from every published run at a
-// destination and from the history. It drops what unfinished runs have staged, which cannot be read: their next command
+// Purge removes all rows of some schools, of some districts and their schools, or of some students, from every published
+// run at a destination and from the history. It drops what unfinished runs have staged, which cannot be read: their next command
 // plans and fetches again. Ledgers lose the rows of these schools and manifests their failures, so that a history made
 // from them again does not know the schools; plans stay. See bids for the rows, districtIndex for the schools of a
-// district.
+// district, endedSchools for schools whose agreement has ended. No document that a purge writes names a student.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are staged and a Change puts them in the
 // place of the old ones. A purge that was killed is finished by the same purge, asked again; the change of a run that
@@ -29,11 +29,18 @@ const purgeRounds = 3
 // _purges/<id>.json.
 //
 // Purge looks at what the destination shows: versions that the store keeps of removed objects, backups and copies are
-// out of its reach (NotReached). It fails with a *RefusedError if something blocks the purge, and with an
-// *UnknownBidsError if a bid occurs nowhere; nothing was changed then.
+// out of its reach (NotReached). It fails with a *RefusedError if a process works on a run or something else blocks the
+// purge, with an *UnknownBidsError if a bid occurs nowhere, and with a *KeyNeededError if students cannot be found
+// without a key; nothing was changed then.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
-	if (len(opts.Schools) > 0) == (len(opts.Districts) > 0) {
-		return nil, errors.New("purge: say either which schools or which districts")
+	kinds := 0
+	for _, given := range []bool{len(opts.Schools) > 0, len(opts.Districts) > 0, len(opts.Students) > 0, opts.EndedForDays > 0} {
+		if given {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return nil, errors.New("purge: say either which schools, districts or students, or for how long schools have ended")
 	}
 	if !opts.DryRun {
 		// A fold may take long: wait for it before other commands have to wait for this one.
@@ -52,8 +59,23 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	if err != nil {
 		return nil, err
 	}
+	if asked := p.report.Asked; asked.EndedFor != "" && len(asked.Schools) == 0 {
+		return p.report, nil
+	}
 	if err := p.survey(ctx); err != nil {
 		return nil, err
+	}
+	if err := p.checkKeys(ctx); err != nil {
+		return nil, err
+	}
+	if !opts.DryRun {
+		defer func() { err = errors.Join(err, p.unlockRuns()) }()
+		if p.locks, err = p.hasLocks(ctx); err != nil {
+			return p.report, err
+		}
+		if err := p.refuseWorking(ctx); err != nil {
+			return p.report, err
+		}
 	}
 	if err := p.scan(ctx); err != nil {
 		return nil, err
@@ -63,10 +85,6 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	}
 	if opts.DryRun {
 		return p.report, nil
-	}
-	defer func() { err = errors.Join(err, p.unlockRuns()) }()
-	if p.locks, err = p.hasLocks(ctx); err != nil {
-		return p.report, err
 	}
 	if p.report.Nothing() {
 		return p.report, errors.Join(p.sweepLeftovers(ctx), catalog.Check(ctx))
@@ -152,7 +170,10 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 			put(has, folder, name)
 		}
 	}
-	p.leftovers = nil
+	p.leftovers, p.alive = nil, make(set)
+	for folder, names := range has {
+		p.alive[folder] = names[snapshot.AliveName]
+	}
 	for folder := range staged {
 		switch {
 		case has[folder][snapshot.ChangeName]:
@@ -170,7 +191,8 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 			p.unfinished[folder] = folder
 		default:
 			b := p.bidsOf(plan.RunID)
-			if b.named(plan) {
+			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan goes last
+			if dropping || b.named(plan) {
 				p.unfinished[folder] = folder
 			}
 		}
@@ -209,6 +231,9 @@ func (p *purger) summarize(ctx context.Context) error {
 	}
 	if r.resumed {
 		return nil
+	}
+	if r.Asked.Students != nil {
+		return p.summarizeStudents()
 	}
 	var err error
 	if r.Unknown, err = p.unknownBids(ctx); err != nil {

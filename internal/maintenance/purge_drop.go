@@ -37,6 +37,30 @@ func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	return nil
 }
 
+// refuseWorking fails with a *RefusedError while a process works on any run of the destination, even one that holds
+// nothing of what is purged: what the process has fetched may be staged after the purge has looked. Runs that are not
+// published stay locked until the purge ends. Without locks it goes by the runs that give signs of life.
+func (p *purger) refuseWorking(ctx context.Context) error {
+	for folder, plan := range p.plans {
+		run := plan.RunID
+		if !p.locks && !p.alive[folder] {
+			continue
+		}
+		if err := p.lockRuns(ctx, []string{run}); err != nil {
+			return err
+		}
+		if p.all[run] == nil {
+			continue
+		}
+		release := p.held[run]
+		delete(p.held, run)
+		if err := release(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // refuseActive returns a *RefusedError if a run has given a sign of life recently.
 func (p *purger) refuseActive(ctx context.Context, run string) error {
 	sign, err := snapshot.ReadIfSound[snapshot.Heartbeat](ctx, p.catalog, snapshot.AlivePath(run))

@@ -39,6 +39,8 @@ type historyTable struct {
 	// spans are the days on which records are purged that were not requested for a purged school or district, by their
 	// keys. All tables of a dataset share them.
 	spans map[string][]span
+	// merges are what becomes of versions that lose _extra and then equal a neighbour.
+	merges merges
 }
 
 // historyFile is a file of the history and what is purged from it.
@@ -48,13 +50,15 @@ type historyFile struct {
 	open    bool
 	to      int32 // valid_to
 	removed int64
-	trimmed int64 // rows that begin on a later day
+	trimmed int64 // rows that begin on another day
+	cleared int64 // rows that lose _extra
+	merged  int64 // rows of these that are part of a later one
 	// firstGone is set if the first school of the file has no rows left, or the file no row.
 	firstGone  bool
 	mentioning int64
 }
 
-func (f *historyFile) changes() bool { return f.removed+f.trimmed > 0 }
+func (f *historyFile) changes() bool { return f.removed+f.trimmed+f.cleared+f.merged > 0 }
 
 // pending reports whether the history has to be changed.
 func (h *purgedHistory) pending() bool {
@@ -70,7 +74,8 @@ func (h *purgedHistory) report(id string) *snapshot.HistoryPurge {
 	for _, t := range h.tables {
 		for i := range t.files {
 			if f := &t.files[i]; f.changes() {
-				purge.RowsRemoved[t.table.Name] += f.removed
+				snapshot.AddRows(&purge.RowsRemoved, t.table.Name, f.removed)
+				snapshot.AddRows(&purge.ExtraRemoved, t.table.Name, f.cleared)
 				purge.FilesRewritten++
 			}
 		}
@@ -109,14 +114,22 @@ func (p *purger) scanHistory(ctx context.Context, again *PurgeVerification) erro
 		if err != nil {
 			return fmt.Errorf("look for rows in the history: %w", err)
 		}
+		var bare []bareVersion
 		for i, s := range found {
 			t.files[i] = s.file
 			maps.Copy(p.seen, s.seen)
 			for key, spans := range s.spans {
 				t.spans[key] = append(t.spans[key], spans...)
 			}
+			for _, v := range s.bare {
+				v.file = i
+				bare = append(bare, v)
+			}
+		}
+		t.mergeBare(bare)
+		for i := range t.files {
 			if again != nil {
-				again.addHistory(t.table.Name, &s.file)
+				again.addHistory(t.table.Name, &t.files[i])
 			}
 		}
 	}
@@ -128,7 +141,7 @@ func (r *PurgeVerification) addHistory(table string, f *historyFile) {
 	r.Files++
 	r.Rows += f.Rows
 	r.Bytes += f.Bytes
-	r.RowsFound += f.removed + f.trimmed
+	r.RowsFound += f.removed + f.trimmed + f.cleared + f.merged
 	if f.mentioning > 0 {
 		r.RowsMentioning[table] += f.mentioning
 	}
@@ -177,7 +190,8 @@ func (h *purgedHistory) addTables() error {
 // addDays finds out which schools are purged on which days. A folded snapshot is current until the next one. What a
 // pruned one said of its schools is what the history says.
 func (h *purgedHistory) addDays(p *purger) error {
-	h.bids, h.days = bids{schools: make(set), districts: make(set)}, make(map[string][]span)
+	h.bids = bids{schools: make(set), districts: make(set), students: p.students.texts}
+	h.days = make(map[string][]span)
 	for _, district := range p.report.Asked.Districts {
 		h.districts[district] = true
 	}
@@ -315,6 +329,7 @@ type historyScanner struct {
 	whole   bool
 	seen    set
 	spans   map[string][]span // to be added to the table's
+	bare    []bareVersion
 }
 
 func (s *historyScanner) scan(ctx context.Context, catalog snapshot.Catalog) error {
@@ -322,10 +337,13 @@ func (s *historyScanner) scan(ctx context.Context, catalog snapshot.Catalog) err
 	pick := func(own *schemas.Table) *schemas.Table {
 		columns := textColumns(own)
 		if !s.whole {
-			columns = selectText(matchColumns(s.table.table, s.table.dataset))(own)
+			columns = selectText(s.history.matchColumns(s.table.table, s.table.dataset))(own)
 		}
 		if at := own.Column(validFrom); at >= 0 {
 			columns.Columns = append(columns.Columns, own.Columns[at])
+		}
+		if s.history.clearsExtra(s.table) {
+			columns = own // versions without _extra are compared
 		}
 		match = s.history.match(s.table, s.file.to, columns)
 		match.seen, match.found = s.seen, s.spans
@@ -347,6 +365,12 @@ func (s *historyScanner) scan(ctx context.Context, catalog snapshot.Catalog) err
 			case goes:
 				s.file.removed++
 				continue
+			case match.extraAt >= 0 && (batch.Cols[match.extraAt].Null(i) || match.losesExtra(batch, i)):
+				v := match.bareVersion(batch, i, from)
+				if v.cleared = !batch.Cols[match.extraAt].Null(i); v.cleared {
+					s.file.cleared++
+				}
+				s.bare = append(s.bare, v)
 			case from != batch.Cols[match.from].I32[i]:
 				s.file.trimmed++
 			case s.whole && match.mentions(batch, i):

@@ -16,7 +16,9 @@ type historyMatch struct {
 	from    int               // the column valid_from, or -1
 	to      int32             // the day of valid_to
 	unit    int               // the column of the school or district that was requested, or -1
-	spans   []span
+	// identity are the key columns of a table whose rows may lose _extra.
+	identity []int
+	spans    []span
 }
 
 // match returns the match of the rows of a file that ended on a day and are read in these columns.
@@ -27,6 +29,11 @@ func (h *purgedHistory) match(t *historyTable, to int32, columns *schemas.Table)
 	}
 	if m.unit < 0 {
 		m.unit = columns.Column("requested_district_bid")
+	}
+	if h.clearsExtra(t) {
+		for _, key := range t.table.KeyColumns() {
+			m.identity = append(m.identity, columns.Column(t.table.Columns[key].Name))
+		}
 	}
 	return m
 }
@@ -47,7 +54,7 @@ func (m *historyMatch) row(batch *rows.Batch, i int) (from int32, goes bool) {
 		return began, true
 	}
 	requestedSpans, toldSpans := m.spansOf(batch, i)
-	if told {
+	if told || m.ofStudent(batch, i) {
 		toldSpans = append(toldSpans, span{began, m.to})
 	}
 	if !m.first && len(m.records) > 0 {

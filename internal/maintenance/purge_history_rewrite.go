@@ -117,7 +117,7 @@ func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File
 		first := i
 		left := int64(0)
 		for i++; ; i++ {
-			left += t.files[i-1].Rows - t.files[i-1].removed
+			left += t.files[i-1].Rows - t.files[i-1].removed - t.files[i-1].merged
 			if i == len(t.files) || !t.files[first].open || left > 0 && !t.files[i].firstGone {
 				break
 			}
@@ -196,27 +196,45 @@ func (w *historyWriter) copyRows(
 		return err
 	}
 	match := w.history.match(t, f.to, table)
-	var removed, trimmed int64
+	var now historyFile
 	err = snapshot.ReadRows(was, was.Size(), table, func(batch *rows.Batch) error {
 		kept := make([]int32, 0, batch.N)
 		began := batch.Cols[match.from].I32
+		var cleared []int
 		for i := range batch.N {
 			from, goes := match.row(batch, i)
-			switch {
-			case goes:
-				removed++
+			if goes {
+				now.removed++
 				continue
-			case from != began[i]:
-				trimmed++
+			}
+			if match.losesExtra(batch, i) {
+				now.cleared++
+				cleared = append(cleared, i)
+			}
+			if len(t.merges) > 0 {
+				merge, found := t.merges[match.versionID(batch, i)]
+				if found && merge.goes {
+					now.merged++
+					continue
+				}
+				if found {
+					from = merge.from
+				}
+			}
+			if from != began[i] {
+				now.trimmed++
 				began[i] = from
 			}
 			kept = append(kept, int32(i))
 		}
+		if len(cleared) > 0 {
+			clearTexts(&batch.Cols[match.extraAt], cleared)
+		}
 		batch.Order = kept
 		return errors.Join(ctx.Err(), out.Append(batch))
 	})
-	if err == nil && (removed != f.removed || trimmed != f.trimmed) {
-		err = fmt.Errorf("%d rows were found to be purged, then %d", f.removed+f.trimmed, removed+trimmed)
+	if err == nil && (now.removed != f.removed || now.trimmed != f.trimmed || now.cleared != f.cleared || now.merged != f.merged) {
+		err = fmt.Errorf("%d rows were found to be purged, then %d", f.removed, now.removed)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"slices"
@@ -10,9 +11,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// bids are the schools and districts whose rows are purged from a run. A row is theirs if
+// bids are the schools, districts and students whose rows are purged from a run. A row is theirs if
 //
 //   - requested_school_bid or school_bid is one of the schools,
+//   - student_bid or requested_student_bid is one of the students,
 //   - district_bid or requested_district_bid is one of the districts: the
 //     districts themselves, their schools, the lists that they were asked for,
 //     and details of their students,
@@ -21,8 +23,15 @@ import (
 //   - it was made from an element of a record that is theirs: a norm, an
 //     instructional area, an enrollment session, a student or an educator of a
 //     class.
+//
+// A class that lists one of the students in _extra loses that column alone.
 type bids struct {
-	schools, districts set
+	schools, districts, students set
+}
+
+// has reports whether a text is one of the bids.
+func (b *bids) has(text []byte) bool {
+	return b.schools[string(text)] || b.districts[string(text)] || b.students[string(text)]
 }
 
 // schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district.
@@ -34,8 +43,14 @@ func districtColumns() []string {
 
 // matchColumns returns the names of the columns that decide whether a row of a table is purged: those that hold a bid,
 // and those that identify the record of a child row.
-func matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
+func (b *bids) matchColumns(table *schemas.Table, dataset *schemas.Dataset) []string {
 	wanted := slices.Concat(schoolColumns(), districtColumns())
+	if len(b.students) > 0 {
+		wanted = append(wanted, schemas.StudentColumns()...)
+		if dataset != nil && dataset.ExtraListsStudents() {
+			wanted = append(wanted, extraColumn)
+		}
+	}
 	for _, key := range recordKey(table, dataset) {
 		wanted = append(wanted, table.Columns[key].Name)
 	}
@@ -64,11 +79,16 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
+// extraColumn holds the members of a record that no other column takes.
+const extraColumn = "_extra"
+
 // match decides which rows of one table are purged; the table is read whole or in matchColumns. Tables of one dataset
 // and bucket share the records, and are read in the order in which they are declared.
 type match struct {
 	bids
-	schoolAt, districtAt []int
+	schoolAt, districtAt, studentAt []int
+	// extraAt is _extra of a table whose records list students in it, or -1.
+	extraAt int
 	// requests are the columns with parameters of the call, which child rows have too.
 	requests map[int]bool
 	key      []int // of the record; -1 for a column that the file lacks
@@ -85,7 +105,9 @@ type records map[string]bool
 
 // newMatch returns the match of a table's rows that are read in these columns.
 func newMatch(b bids, columns, table *schemas.Table, dataset *schemas.Dataset, r records) *match {
-	m := &match{bids: b, first: dataset == nil || table == dataset.Tables[0], records: r, requests: make(map[int]bool), seen: make(set)}
+	m := &match{
+		bids: b, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool), seen: make(set),
+	}
 	find := func(names []string) []int {
 		var found []int
 		for _, name := range names {
@@ -96,7 +118,10 @@ func newMatch(b bids, columns, table *schemas.Table, dataset *schemas.Dataset, r
 		}
 		return found
 	}
-	m.schoolAt, m.districtAt = find(schoolColumns()), find(districtColumns())
+	m.schoolAt, m.districtAt, m.studentAt = find(schoolColumns()), find(districtColumns()), find(schemas.StudentColumns())
+	if len(b.students) > 0 && dataset != nil && dataset.ExtraListsStudents() {
+		m.extraAt = columns.Column(extraColumn)
+	}
 	for _, key := range recordKey(table, dataset) {
 		at := columns.Column(table.Columns[key].Name)
 		if at >= 0 && !isText(&columns.Columns[at]) {
@@ -114,13 +139,41 @@ func (m *match) row(batch *rows.Batch, i int) bool {
 	switch {
 	case requested || requestedDistrict:
 		return true
-	case told || toldDistrict:
+	case told || toldDistrict || m.ofStudent(batch, i):
 		if m.first && len(m.key) > 0 {
 			m.records[string(m.recordOf(batch, i))] = true
 		}
 		return true
 	}
 	return !m.first && len(m.records) > 0 && m.records[string(m.recordOf(batch, i))]
+}
+
+// ofStudent reports whether row i is about one of the students.
+func (m *match) ofStudent(batch *rows.Batch, i int) bool {
+	requested, told := m.among(batch, i, m.studentAt, m.students)
+	return requested || told
+}
+
+// losesExtra reports whether _extra of row i, which is not purged, lists one of the students.
+func (m *match) losesExtra(batch *rows.Batch, i int) bool {
+	return m.extraAt >= 0 && !batch.Cols[m.extraAt].Null(i) && m.inJSON(batch.Cols[m.extraAt].Text(i), m.seen)
+}
+
+// clearTexts makes a text column null in some rows of a batch.
+func clearTexts(v *rows.Vector, cleared []int) {
+	was := *v
+	*v = rows.Vector{Type: was.Type}
+	for i := range was.Present {
+		switch {
+		case len(cleared) > 0 && cleared[0] == i:
+			cleared = cleared[1:]
+			v.AppendNull()
+		case was.Null(i):
+			v.AppendNull()
+		default:
+			v.AppendText(was.Text(i))
+		}
+	}
 }
 
 // among reports whether a column holds one of the bids: a column with a parameter of the call, or another one.
@@ -167,18 +220,31 @@ func (b *bids) mentions(batch *rows.Batch, i int) bool {
 			continue
 		}
 		text := v.Text(i)
-		if b.schools[string(text)] || b.districts[string(text)] {
-			return true
-		}
-		if len(text) > 0 && (text[0] == '{' || text[0] == '[') && b.inJSON(text) {
+		if b.has(text) || len(text) > 0 && (text[0] == '{' || text[0] == '[') && b.inJSON(text, nil) {
 			return true
 		}
 	}
 	return false
 }
 
-func (b *bids) inJSON(text []byte) bool {
+// inJSON reports whether a text or number within JSON is one of the bids. With seen it looks for all of them and adds
+// them.
+func (b *bids) inJSON(text []byte, seen set) (found bool) {
 	for i := 0; i < len(text); i++ {
+		if text[i] == '-' || '0' <= text[i] && text[i] <= '9' {
+			end := i + 1
+			for end < len(text) && !bytes.ContainsRune([]byte(",]} "), rune(text[end])) {
+				end++
+			}
+			if b.has(text[i:end]) {
+				if found = true; seen == nil {
+					return true
+				}
+				seen[string(text[i:end])] = true
+			}
+			i = end
+			continue
+		}
 		if text[i] != '"' {
 			continue
 		}
@@ -191,19 +257,22 @@ func (b *bids) inJSON(text []byte) bool {
 			end++
 		}
 		if end >= len(text) {
-			return false
+			return found
 		}
 		inner := text[i+1 : end]
-		if b.schools[string(inner)] || b.districts[string(inner)] {
-			return true
-		}
 		if escaped {
 			var plain string
-			if json.Unmarshal(text[i:end+1], &plain) == nil && (b.schools[plain] || b.districts[plain]) {
+			if json.Unmarshal(text[i:end+1], &plain) == nil {
+				inner = []byte(plain)
+			}
+		}
+		if b.has(inner) {
+			if found = true; seen == nil {
 				return true
 			}
+			seen[string(inner)] = true
 		}
 		i = end
 	}
-	return false
+	return found
 }

@@ -46,7 +46,7 @@ func TestPurgeColumns(t *testing.T) {
 					}
 				}
 			}
-			require.NotEmpty(t, snapshot.SelectColumns(table, matchColumns(table, dataset)...).Columns, table.Name)
+			require.NotEmpty(t, snapshot.SelectColumns(table, (&bids{}).matchColumns(table, dataset)...).Columns, table.Name)
 			key := recordKey(table, dataset)
 			require.Len(t, key, len(recordKey(dataset.Tables[0], dataset)), table.Name)
 			for _, k := range key {
@@ -64,6 +64,6 @@ func TestPurgeMentions(t *testing.T) {
 		`{"a":"d"}`: true, `{"d":1}`: true, `{"a":["sch\"ool"]}`: true, `{"a":"\u0064"}`: true,
 		`{"a":"dd"}`: false, `{"a":"\"d"}`: false, `{"a":"`: false, `"`: false, ``: false, `{"a":"\`: false,
 	} {
-		require.Equal(t, want, b.inJSON([]byte(text)), text)
+		require.Equal(t, want, b.inJSON([]byte(text), nil), text)
 	}
 }

@@ -7,13 +7,19 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/snapshot"
 )
 
-// PurgeOptions say whose rows Purge removes: either of schools or of districts.
+// PurgeOptions say whose rows Purge removes: of schools, of districts, of students, or of schools that have ended.
 type PurgeOptions struct {
 	Schools, Districts []string
-	// AllowUnknown purges the others where some of the bids occur nowhere.
+	// Students are bids in clear, also where runs hold pseudonyms of them. Key is then needed: the key of these runs.
+	Students []string
+	Key      *privacy.Key
+	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
+	EndedForDays int
+	// AllowUnknown purges the others where some of the bids occur nowhere, and makes it no error if no student does.
 	AllowUnknown bool
 	// DryRun reports what would be removed and changes nothing.
 	DryRun bool
@@ -38,13 +44,16 @@ type PurgeReport struct {
 	Asked         PurgeAsked `json:"asked"`
 	// Schools are the schools whose rows are purged from some run, including the districts' schools.
 	Schools []string `json:"schools"`
+	// Ended are the schools that were chosen because their agreement has ended.
+	Ended []EndedSchool `json:"ended,omitempty"`
 	// Unknown are bids that occur in no table, plan, ledger or manifest.
 	Unknown    []string  `json:"unknown"`
 	BegunAt    time.Time `json:"begun_at"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 	// Runs are the runs that rows were removed from.
 	Runs              []PurgedRun      `json:"runs"`
-	RowsRemoved       map[string]int64 `json:"rows_removed"` // by table
+	RowsRemoved       map[string]int64 `json:"rows_removed"`            // by table
+	ExtraRemoved      map[string]int64 `json:"extra_removed,omitempty"` // as in the manifests
 	FilesRewritten    int              `json:"files_rewritten"`
 	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`
 	// History is what was removed from the history, if anything.
@@ -60,12 +69,25 @@ type PurgeReport struct {
 
 	// resumed marks the report of a purge that was killed: its proof must be written even if nothing is left to do.
 	resumed bool
+	// Earlier is the last proof of a purge that was asked for the same; nil if there is none.
+	Earlier *PurgeReport `json:"-"`
 }
 
 // PurgeAsked is what a purge was asked for.
 type PurgeAsked struct {
-	Schools   []string `json:"schools,omitempty"`
-	Districts []string `json:"districts,omitempty"`
+	Schools   []string       `json:"schools,omitempty"`
+	Districts []string       `json:"districts,omitempty"`
+	Students  *AskedStudents `json:"students,omitempty"`
+	// EndedFor is how long the agreements of Schools have ended for, such as 60d.
+	EndedFor string `json:"ended_for,omitempty"`
+}
+
+// AskedStudents stand for the list of students of a purge, which no document holds.
+type AskedStudents struct {
+	snapshot.Students
+
+	// Key is the key of the digest, in hexadecimal; empty if that is the privacy key.
+	Key string `json:"key,omitempty"`
 }
 
 // PurgedRun is a run that a purge has removed rows from. Of a replaced run only the ledger is left.
@@ -74,6 +96,7 @@ type PurgedRun struct {
 	Kind         snapshot.Kind         `json:"kind"`
 	SnapshotDate string                `json:"snapshot_date"`
 	RowsRemoved  map[string]int64      `json:"rows_removed"` // by table
+	ExtraRemoved map[string]int64      `json:"extra_removed,omitempty"`
 	Files        []snapshot.PurgedFile `json:"files"`
 	// LedgerRowsRemoved counts the rows removed from the ledger.
 	LedgerRowsRemoved int64 `json:"ledger_rows_removed"`
@@ -101,7 +124,10 @@ func (r *PurgeReport) Nothing() bool {
 
 // id returns an id that is the same for the same bids.
 func (a PurgeAsked) id() string {
-	text, _ := json.Marshal(a) // texts alone, which always encode
+	if a.Students != nil {
+		a.Students = &AskedStudents{Students: snapshot.Students{Listed: a.Students.Listed, Digest: a.Students.Digest}}
+	}
+	text, _ := json.Marshal(a) // texts and numbers alone, which always encode
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
@@ -109,7 +135,7 @@ func (a PurgeAsked) id() string {
 // reset removes what was counted.
 func (r *PurgeReport) reset() {
 	r.Runs, r.RowsRemoved, r.FilesRewritten, r.LedgerRowsRemoved = []PurgedRun{}, map[string]int64{}, 0, 0
-	r.History = nil
+	r.ExtraRemoved, r.History = nil, nil
 }
 
 // add adds what was found in a run and is to be removed.
@@ -120,9 +146,8 @@ func (r *PurgeReport) add(m *snapshot.Manifest, found foundRun) {
 	}
 	for i := range found.units {
 		for _, f := range found.units[i].files {
-			if f.removed > 0 {
-				purge.RowsRemoved[f.table.Name] += f.removed
-				purge.Files = append(purge.Files, snapshot.PurgedFile{Was: f.file.Path, RowsRemoved: f.removed})
+			if f.changes() {
+				purge.Add(f.table.Name, snapshot.PurgedFile{Was: f.file.Path, RowsRemoved: f.removed, ExtraRemoved: f.cleared})
 			}
 		}
 	}
@@ -133,7 +158,7 @@ func (r *PurgeReport) add(m *snapshot.Manifest, found foundRun) {
 func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPurge) {
 	run := PurgedRun{
 		RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate,
-		RowsRemoved: purge.RowsRemoved, Files: slices.Concat([]snapshot.PurgedFile{}, purge.Files),
+		RowsRemoved: purge.RowsRemoved, ExtraRemoved: purge.ExtraRemoved, Files: slices.Concat([]snapshot.PurgedFile{}, purge.Files),
 	}
 	for _, removed := range purge.LedgerRemoved {
 		run.LedgerRowsRemoved += removed.Rows()
@@ -142,6 +167,9 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	r.LedgerRowsRemoved += run.LedgerRowsRemoved
 	for table, n := range purge.RowsRemoved {
 		r.RowsRemoved[table] += n
+	}
+	for table, n := range purge.ExtraRemoved {
+		snapshot.AddRows(&r.ExtraRemoved, table, n)
 	}
 	r.FilesRewritten += len(purge.Files)
 }

@@ -88,7 +88,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 	group.SetLimit(rewriteConcurrency)
 	for i := range units {
 		rewritten[i] = make([]sink.File, len(units[i].files))
-		if units[i].removed() == 0 {
+		if !units[i].changes() {
 			continue
 		}
 		group.Go(func() error {
@@ -113,14 +113,13 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 		}
 		for j := range units[i].files {
 			old, file := &units[i].files[j], rewritten[i][j]
-			if old.removed == 0 {
+			if !old.changes() {
 				continue
 			}
 			change.Staged[file.Path] = file.Staged
 			file.Staged = nil
 			takes[old.file.Path] = file
-			purge.RowsRemoved[old.table.Name] += old.removed
-			purge.Files = append(purge.Files, snapshot.PurgedFile{Path: file.Path, Was: old.file.Path, RowsRemoved: old.removed})
+			purge.Add(old.table.Name, snapshot.PurgedFile{Path: file.Path, Was: old.file.Path, RowsRemoved: old.removed, ExtraRemoved: old.cleared})
 			change.Remove = append(change.Remove, old.file.Path)
 		}
 	}
@@ -143,7 +142,7 @@ func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *sn
 	of := make(records)
 	for i := range unit.files {
 		f := &unit.files[i]
-		if f.removed == 0 {
+		if !f.changes() {
 			continue
 		}
 		path, err := rewrittenPath(f.file.Path, len(m.Purges)+1)
@@ -221,22 +220,30 @@ func (p *purger) rewriteFile(
 	}
 	defer func() { err = errors.Join(err, file.Abort()) }()
 	match, census := prepare(was.table)
-	var removed int64
+	var removed, cleared int64
 	err = snapshot.ReadRows(was, was.Size(), was.table, func(batch *rows.Batch) error {
 		kept := make([]int32, 0, batch.N)
+		var without []int
 		for i := range batch.N {
 			goes := match.row(batch, i)
 			census.count(batch, i, goes)
-			if !goes {
-				kept = append(kept, int32(i))
+			if goes {
+				continue
 			}
+			kept = append(kept, int32(i))
+			if match.losesExtra(batch, i) {
+				without = append(without, i)
+			}
+		}
+		if cleared += int64(len(without)); len(without) > 0 {
+			clearTexts(&batch.Cols[match.extraAt], without)
 		}
 		removed += int64(batch.N - len(kept))
 		batch.Order = kept
 		return errors.Join(ctx.Err(), file.Append(batch))
 	})
-	if err == nil && removed != old.removed {
-		err = fmt.Errorf("%d rows were found to be purged, then %d", old.removed, removed)
+	if err == nil && (removed != old.removed || cleared != old.cleared) {
+		err = fmt.Errorf("%d rows were found to be purged, then %d", old.removed+old.cleared, removed+cleared)
 	}
 	if err != nil {
 		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)

@@ -56,7 +56,7 @@ func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 				again.add(&units[i], l)
 			}
 		}
-		if ledger != nil || slices.ContainsFunc(units, func(u purgeUnit) bool { return u.removed() > 0 }) {
+		if ledger != nil || slices.ContainsFunc(units, func(u purgeUnit) bool { return u.changes() }) {
 			p.found[run] = foundRun{units, ledger}
 		}
 	}
@@ -84,6 +84,9 @@ func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerific
 // purgedLedger returns the ledger of a run without what is purged, or nil if it stays as it is.
 func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snapshot.PurgedLedger, error) {
 	b := p.bidsOf(m.RunID)
+	if len(b.students) > 0 {
+		return nil, nil // ledgers do not name students
+	}
 	ledger, err := p.catalog.PurgeLedger(ctx, m, func(school, district string) bool {
 		if !b.schools[school] && !b.districts[district] {
 			return false
@@ -107,7 +110,7 @@ func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 		r.Files++
 		r.Rows += unit.files[i].file.Rows
 		r.Bytes += unit.files[i].file.Bytes
-		r.RowsFound += unit.files[i].removed
+		r.RowsFound += unit.files[i].removed + unit.files[i].cleared
 		if n := l.mentioning[i]; n > 0 {
 			r.RowsMentioning[unit.files[i].table.Name] += n
 		}
@@ -129,7 +132,7 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 	l.mentioning = make([]int64, len(files))
 	for i := range files {
 		f := &files[i]
-		pick := selectText(matchColumns(f.table, dataset))
+		pick := selectText(l.matchColumns(f.table, dataset))
 		if l.whole {
 			pick = textColumns
 		}
@@ -145,6 +148,8 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 				switch {
 				case match.row(batch, r):
 					f.removed++
+				case match.losesExtra(batch, r):
+					f.cleared++
 				case l.whole && l.mentions(batch, r):
 					l.mentioning[i]++
 				}
@@ -213,5 +218,5 @@ func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
 	l := scanner{bids: p.bidsOf(""), records: make(records), seen: make(set)}
 	err := l.unit(ctx, p.catalog, unit.files, dataset)
-	return unit.removed() > 0, err
+	return unit.changes(), err
 }

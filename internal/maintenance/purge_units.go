@@ -21,7 +21,11 @@ type purgeFile struct {
 	table   *schemas.Table
 	file    sink.File
 	removed int64 // rows that are to be removed
+	cleared int64 // rows that are to lose _extra
 }
+
+// changes reports whether the file is to be rewritten.
+func (f *purgeFile) changes() bool { return f.removed+f.cleared > 0 }
 
 // foundRun is a run that holds what is purged.
 type foundRun struct {
@@ -29,12 +33,9 @@ type foundRun struct {
 	ledger *snapshot.PurgedLedger // without Data; nil if the ledger stays
 }
 
-// removed counts the rows of the unit that are to be removed.
-func (u *purgeUnit) removed() (n int64) {
-	for i := range u.files {
-		n += u.files[i].removed
-	}
-	return n
+// changes reports whether a file of the unit is to be rewritten.
+func (u *purgeUnit) changes() bool {
+	return slices.ContainsFunc(u.files, func(f purgeFile) bool { return f.changes() })
 }
 
 // purgeUnits returns the files of a published run. Each file of a table that is not declared, because another release

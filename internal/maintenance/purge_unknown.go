@@ -17,9 +17,14 @@ import (
 // most likely they are mistyped.
 type UnknownBidsError struct {
 	Bids []string
+	// Students counts the students of a list, none of whom occurs in a row. They are not named.
+	Students int
 }
 
 func (e *UnknownBidsError) Error() string {
+	if e.Students > 0 {
+		return fmt.Sprintf("no row of a published run or the history is about any of the %d listed students", e.Students)
+	}
 	const maxNamed = 5
 	var named []string
 	for _, bid := range e.Bids[:min(len(e.Bids), maxNamed)] {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -28,6 +27,7 @@ type purger struct {
 	// run's id, if it is known.
 	unfinished map[string]string
 	listed     bool // the store lists all that is staged
+	alive      set  // folders of runs with a sign of life
 	// leftovers are published runs that still have staged files: one of their processes was killed, or was not done
 	// when another published the run.
 	leftovers  []string
@@ -35,17 +35,19 @@ type purger struct {
 	held       map[string]func() error // runs, until the purge ends
 	undeclared set                     // tables that this release does not declare
 	seen       set                     // bids that were asked for and found in a row
+	students   listedStudents
+	otherKeys  set // fingerprints of keys, other than the given one, that runs were taken under
 }
 
 // newPurger begins a report, or continues the report of a killed purge.
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
-		undeclared: make(set), seen: make(set),
+		undeclared: make(set), seen: make(set), otherKeys: make(set),
 	}
-	asked := PurgeAsked{
-		Schools:   slices.Compact(slices.Sorted(slices.Values(opts.Schools))),
-		Districts: slices.Compact(slices.Sorted(slices.Values(opts.Districts))),
+	asked, earlier, err := p.ask(ctx)
+	if err != nil {
+		return nil, err
 	}
 	begunAt := opts.Now().UTC().Truncate(time.Second)
 	p.report = &PurgeReport{
@@ -53,26 +55,26 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
 		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
-	entries, err := sink.ListAll(ctx, catalog, snapshot.PurgesPrefix)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Path, "-"+asked.id()+".json") {
-			continue
-		}
-		earlier, _, err := snapshot.ReadDocument[PurgeReport](ctx, catalog, entry.Path)
-		if err != nil {
+	if asked.EndedFor != "" && len(asked.Schools) == 0 {
+		if p.report.Ended, err = endedSchools(ctx, catalog, opts.EndedForDays); err != nil {
 			return nil, err
 		}
-		if earlier.State == purgeBegun {
-			earlier.DryRun, earlier.resumed = opts.DryRun, true
-			p.report = earlier
+		for i := range p.report.Ended {
+			asked.Schools = append(asked.Schools, p.report.Ended[i].Bid)
+		}
+		p.report.Asked = asked
+		p.report.ID = begunAt.Format("20060102T150405Z") + "-" + asked.id()
+	}
+	for _, other := range earlier {
+		if other.State == purgeBegun {
+			other.DryRun, other.resumed = opts.DryRun, true
+			p.report = other
 			continue
 		}
+		p.report.Earlier = other
 		// Nothing else may name what was purged.
 		for _, bid := range slices.Concat(asked.Schools, asked.Districts) {
-			p.seen[bid] = p.seen[bid] || !slices.Contains(earlier.Unknown, bid)
+			p.seen[bid] = p.seen[bid] || !slices.Contains(other.Unknown, bid)
 		}
 	}
 	p.report.NotReached = p.notReached()
@@ -82,7 +84,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 
 // bidsOf returns the bids whose rows are purged from a run.
 func (p *purger) bidsOf(run string) bids {
-	b := bids{schools: make(set), districts: make(set)}
+	b := bids{schools: make(set), districts: make(set), students: p.students.texts}
 	for _, school := range p.report.Asked.Schools {
 		b.schools[school] = true
 	}
@@ -102,8 +104,17 @@ func (p *purger) notReached() []string {
 		"snapshots of the file system, backups, and blocks of a disk that are not written over",
 		"copies that readers have made: database tables, files, caches, query results",
 		"scratch folders of runs that were killed, on the machines that they ran on",
-		"folders named after a district, plans, and the manifests of runs restricted to certain schools, which name schools and " +
-			"districts and hold nothing of students",
+	}
+	if p.report.Asked.Students == nil {
+		places = append(places, "folders named after a district, plans, and the manifests of runs restricted to certain schools, which "+
+			"name schools and districts and hold nothing of students")
+	} else {
+		places = append(places, "the service itself: while it lists these students, the next run exports them again",
+			"columns of other people's rows that name one of them, counted above; only _extra of school_class_details is cleared")
+	}
+	for _, fingerprint := range p.otherKeys.sorted() {
+		places = append(places, "runs and histories taken under the privacy key with the fingerprint "+fingerprint+
+			": purge again with that key")
 	}
 	if !p.listed {
 		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+

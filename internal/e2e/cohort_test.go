@@ -1,0 +1,208 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/schemas"
+)
+
+// cohortSite is a full export and its students: some are listed, others is all that a cohort must not hold.
+type cohortSite struct {
+	*snapshot
+	d              *duck
+	listed, others []string
+	list           string // the file
+}
+
+func newCohortSite(t *testing.T) *cohortSite {
+	t.Helper()
+	s := &cohortSite{snapshot: runExport(t, export{args: smallWorld("--datasets", "all")}), d: newDuck(t), list: filepath.Join(t.TempDir(), "students.txt")}
+	for _, table := range allTables() {
+		s.d.exec(fmt.Sprintf("CREATE TABLE before_%s AS SELECT * FROM %s", table.Name, s.files(table)))
+	}
+	bids := s.d.query("SELECT DISTINCT student_bid FROM before_students WHERE student_bid <> '' ORDER BY hash(student_bid)")
+	require.Greater(t, len(bids), 60)
+	for i, row := range bids {
+		if i%9 == 0 {
+			s.listed = append(s.listed, row[0].(string))
+		} else {
+			s.others = append(s.others, row[0].(string))
+		}
+	}
+	require.NoError(t, os.WriteFile(s.list, []byte(strings.Join(s.listed, "\n")+"\nnobody\n"), 0o600))
+	s.d.exec("CREATE TABLE listed AS SELECT unnest(string_split(" + literal(strings.Join(s.listed, "\n")) + ", chr(10))) AS bid")
+	s.d.exec("CREATE TABLE others AS SELECT unnest(string_split(" + literal(strings.Join(s.others, "\n")) + ", chr(10))) AS bid")
+	return s
+}
+
+// in returns the site for a part of a test.
+func (s *cohortSite) in(t *testing.T) *cohortSite {
+	t.Helper()
+	part := *s
+	part.d = &duck{t, s.d.db}
+	return &part
+}
+
+// about returns the condition for a row of the full export to be about a listed student; empty for tables that no
+// student's bid can be in.
+func (s *cohortSite) about(table *schemas.Table) string {
+	var bids []string
+	for _, name := range []string{"student_bid", "requested_student_bid"} {
+		if table.Column(name) >= 0 {
+			bids = append(bids, "coalesce(b."+name+", '') IN (FROM listed)")
+		}
+	}
+	if strings.HasPrefix(table.Name, "test_result_") {
+		return "EXISTS (SELECT 1 FROM before_test_results AS r WHERE r.requested_school_bid = b.requested_school_bid" +
+			" AND r.test_result_bid = b.test_result_bid AND r.student_bid IN (FROM listed))"
+	}
+	return strings.Join(bids, " OR ")
+}
+
+// runCohort exports the listed students. There is no _latest.json.
+func (s *cohortSite) runCohort(t *testing.T, args []string) *snapshot {
+	t.Helper()
+	c := &snapshot{export: export{byDistrict: len(args) > 0}, dest: filepath.ToSlash(t.TempDir())}
+	execute(t, growthExport, append(smallWorld("run", "--simulate", "--dest", c.dest, "--datasets", "all", "--students", "@"+s.list), args...)...)
+	require.NoFileExists(t, filepath.Join(c.dest, "_latest.json"))
+	pointers, err := filepath.Glob(filepath.Join(c.dest, "_snapshots", "*.json"))
+	require.NoError(t, err)
+	require.Len(t, pointers, 1)
+	c.read(t, "_snapshots/"+filepath.Base(pointers[0]), &c.pointer)
+	c.read(t, c.pointer.Manifest, &c.manifest)
+	return c
+}
+
+// requireEqual compares the rows of a table with a query.
+func (s *cohortSite) requireEqual(t *testing.T, table *schemas.Table, want, got string) {
+	t.Helper()
+	for _, difference := range []string{want + " EXCEPT ALL " + got, got + " EXCEPT ALL " + want} {
+		require.Empty(t, s.d.query(difference+" LIMIT 3"), table.Name)
+	}
+}
+
+// TestCohort compares a run of a list of students with a full export: its rows equal the rows of the full export
+// about them, nothing names anybody else, and only they are asked for.
+func TestCohort(t *testing.T) {
+	t.Parallel()
+	s := newCohortSite(t)
+	for _, args := range [][]string{nil, {"--schools-per-file", "3", "--simulate-faults", "0.1", "--partition-by", "district"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			s := s.in(t)
+			c := s.runCohort(t, args)
+			kept := 0
+			for _, table := range allTables() {
+				columns := "* EXCLUDE (_extra), _extra"
+				if table.Name == "school_class_details" {
+					columns = "* EXCLUDE (_extra), NULL::VARCHAR AS _extra"
+				}
+				want := fmt.Sprintf("SELECT %s FROM before_%s AS b", columns, table.Name)
+				if about := s.about(table); about != "" {
+					want += " WHERE " + about
+					kept++
+				}
+				got := "SELECT * EXCLUDE (_extra), _extra FROM " + c.files(table)
+				if c.hasDistricts(table) {
+					got = "SELECT * EXCLUDE (_extra, district), _extra FROM " + c.files(table)
+				}
+				s.requireEqual(t, table, "("+want+")", "("+got+")")
+				for _, column := range table.Columns {
+					if column.Type == schemas.String || column.Type == schemas.JSON {
+						require.Zero(t, s.d.one(fmt.Sprintf("SELECT count(*) FROM (SELECT DISTINCT %s AS v FROM %s) AS t JOIN others ON contains(t.v, others.bid)",
+							column.Name, c.files(table))), "%s.%s", table.Name, column.Name)
+					}
+				}
+			}
+			require.Equal(t, 8, kept)
+			requireNoTexts(t, c.dest, s.others...)
+			requireNoTexts(t, filepath.Join(c.dest, "_runs"), s.listed...)
+
+			require.Equal(t, s.d.one("SELECT count(*) FROM (SELECT DISTINCT requested_school_bid, student_bid FROM before_students WHERE student_bid IN (FROM listed))"),
+				s.d.one("SELECT sum(pages + records_unavailable)::BIGINT FROM read_parquet("+literal(c.dest+"/"+c.manifest.Ledger.Path)+
+					") WHERE dataset = 'student_details'"), "one call for each listed student and no other")
+
+			data, err := os.ReadFile(filepath.Join(c.dest, c.pointer.Manifest))
+			require.NoError(t, err)
+			var manifest struct {
+				Parameters struct {
+					Students struct {
+						Listed, Matched int
+						Digest          string
+					}
+				}
+			}
+			require.NoError(t, json.Unmarshal(data, &manifest))
+			require.Equal(t, len(s.listed)+1, manifest.Parameters.Students.Listed)
+			require.Equal(t, len(s.listed), manifest.Parameters.Students.Matched)
+			require.Len(t, manifest.Parameters.Students.Digest, 32)
+			execute(t, growthExport, "verify", "--dest", c.dest, "--run-id", c.pointer.RunID)
+		})
+	}
+}
+
+// requireNoTexts looks for texts in the bytes of every file below a folder.
+func requireNoTexts(t *testing.T, folder string, texts ...string) {
+	t.Helper()
+	looked := 0
+	require.NoError(t, filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		looked++
+		data, err := os.ReadFile(path)
+		for _, text := range texts {
+			require.False(t, strings.Contains(string(data), text), "%s names %s", path, text)
+		}
+		return err
+	}))
+	require.Positive(t, looked)
+}
+
+// TestPurgeStudents purges students and compares what is left with DuckDB, in the snapshot and in the history.
+func TestPurgeStudents(t *testing.T) {
+	t.Parallel()
+	s := newCohortSite(t)
+	execute(t, growthExport, "history", "--dest", s.dest)
+	execute(t, growthExport, "delta-lake", "--dest", s.dest)
+	notice := filepath.Join(t.TempDir(), "notice.html")
+	out := execute(t, growthExport, "purge", "--dest", s.dest, "--students", "@"+s.list, "--notice", notice)
+	require.Contains(t, out, fmt.Sprintf("%d students listed, %d with rows", len(s.listed)+1, len(s.listed)))
+	execute(t, growthExport, "verify", "--dest", s.dest)
+	execute(t, growthExport, "verify", "--dest", s.dest, "--history")
+	execute(t, growthExport, "verify", "--dest", s.dest, "--delta-lake")
+	requireNoTexts(t, filepath.Dir(notice), s.listed...)
+	requireNoTexts(t, s.dest, s.listed...)
+	for _, text := range s.listed {
+		require.NotContains(t, out, text)
+	}
+	removed := 0
+	for _, table := range allTables() {
+		columns := "* EXCLUDE (_extra), _extra"
+		if table.Name == "school_class_details" {
+			columns = "* EXCLUDE (_extra), CASE WHEN NOT EXISTS (SELECT 1 FROM listed WHERE contains(b._extra, listed.bid)) THEN _extra END AS _extra"
+			require.Positive(t, s.d.one("SELECT count(*) FROM before_school_class_details AS b JOIN listed ON contains(b._extra, listed.bid)"))
+		}
+		want := fmt.Sprintf("SELECT %s FROM before_%s AS b", columns, table.Name)
+		if about := s.about(table); about != "" {
+			want += " WHERE NOT (" + about + ")"
+			removed++
+		}
+		s.requireEqual(t, table, "("+want+")", "(SELECT * EXCLUDE (_extra), _extra FROM "+s.files(table)+")")
+		s.requireEqual(t, table, "("+strings.Replace(want, "* EXCLUDE (_extra)", "* EXCLUDE (_extra, snapshot_date)", 1)+")",
+			fmt.Sprintf("(SELECT * EXCLUDE (_extra, valid_from, valid_to, ended_because), _extra FROM read_parquet(%s, hive_partitioning = true))",
+				literal(s.dest+"/history/"+table.Name+"/valid_to=*/*.parquet")))
+	}
+	require.Equal(t, 8, removed)
+}
+
+// smallWorld adds the settings of a small simulated world, in which fan-outs per student take little time.
+func smallWorld(args ...string) []string {
+	return append(args, "--simulate-schools", "5", "--simulate-sizes", "120x5")
+}

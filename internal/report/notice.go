@@ -1,0 +1,104 @@
+package report
+
+import (
+	"cmp"
+	"html/template"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/snapshot"
+)
+
+// Notice is what a purge has erased, for a page that a privacy officer can print, sign and hand on. It names students
+// only if it has them.
+type Notice struct {
+	Destination string
+	ToolVersion string
+	// Rule says whose rows were erased, as the end of "all rows of".
+	Rule string
+	// Schools, Districts and Students are whose rows these were.
+	Schools, Districts, Students []string
+	// ListedStudents and MatchedStudents count the students who were listed, and those of whom there were rows. Digest
+	// stands for their list, and DigestKey is its key if that is not the privacy key.
+	ListedStudents, MatchedStudents int
+	Digest, DigestKey               string
+	BegunAt, FinishedAt             time.Time
+	// Tables are what was erased from snapshots and the history, by table.
+	Tables []NoticeTable
+	Runs   []NoticeRun
+	// LedgerRows counts rows that said how the requests for schools ended.
+	LedgerRows  int64
+	DroppedRuns []string
+	// FilesRead, RowsRead and BytesRead are what was read again after the last change, and Mentioning the rows of others
+	// that name what was purged.
+	FilesRead           int
+	RowsRead, BytesRead int64
+	Mentioning          int64
+	NotReached          []string
+	// Proof is the path of the proof at the destination, and ProofSHA256 its hash.
+	Proof, ProofSHA256 string
+}
+
+// NoticeTable counts what was erased from a table: rows, and _extra of rows that stay.
+type NoticeTable struct {
+	Name                       string
+	Rows, HistoryRows, Cleared int64
+}
+
+// NoticeRun is a run that rows were erased from.
+type NoticeRun struct {
+	RunID, SnapshotDate string
+	Kind                snapshot.Kind
+	Rows                int64
+	Files               int
+}
+
+// AddTables adds counts of rows by table, which count returns a place for.
+func (n *Notice) AddTables(rows map[string]int64, count func(*NoticeTable) *int64) {
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		i := slices.IndexFunc(n.Tables, func(t NoticeTable) bool { return t.Name == name })
+		if i < 0 {
+			i = len(n.Tables)
+			n.Tables = append(n.Tables, NoticeTable{Name: name})
+		}
+		*count(&n.Tables[i]) += rows[name]
+	}
+}
+
+// noticeView is what the template shows.
+type noticeView struct {
+	*Notice
+
+	Style template.CSS
+	All   NoticeTable
+}
+
+// Compare orders runs by their dates.
+func (r NoticeRun) Compare(other NoticeRun) int {
+	return cmp.Or(cmp.Compare(r.SnapshotDate, other.SnapshotDate), cmp.Compare(r.Kind, other.Kind), cmp.Compare(r.RunID, other.RunID))
+}
+
+// KindText returns the kind of the run in words.
+func (r NoticeRun) KindText() string {
+	switch r.Kind {
+	case snapshot.AsOf:
+		return "enrollment as of a date"
+	case snapshot.Delta:
+		return "changes"
+	case snapshot.Full:
+	}
+	return "snapshot"
+}
+
+// WriteNotice writes the page. Its bytes depend on the notice alone.
+func WriteNotice(w io.Writer, n *Notice) error {
+	v := &noticeView{Notice: n, Style: template.CSS(styleText)} //nolint:gosec // a constant
+	for _, t := range n.Tables {
+		v.All.Rows += t.Rows
+		v.All.HistoryRows += t.HistoryRows
+		v.All.Cleared += t.Cleared
+	}
+	return draw(w, "notice.html", v)
+}
