@@ -109,8 +109,10 @@ func (p *purger) notReached() []string {
 		places = append(places, "folders named after a district, plans, and the manifests of runs restricted to certain schools, which "+
 			"name schools and districts and hold nothing of students")
 	} else {
-		places = append(places, "the service itself: while it lists these students, the next run exports them again",
-			"columns of other people's rows that name one of them, counted above; only _extra of school_class_details is cleared")
+		places = append(places, "the service itself: while it lists these students, the next run exports them again")
+		if v := p.report.Verification; v != nil && len(v.RowsMentioning) > 0 {
+			places = append(places, "columns of other people's rows that name one of these students: only _extra of school_class_details is cleared")
+		}
 	}
 	for _, fingerprint := range p.otherKeys.sorted() {
 		places = append(places, "runs and histories taken under the privacy key with the fingerprint "+fingerprint+

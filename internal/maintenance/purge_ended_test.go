@@ -1,0 +1,179 @@
+package maintenance_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+)
+
+// endedNights are the fates of the schools in full snapshots: ok, denied, failed, or gone from the list (empty).
+func endedNights() []struct {
+	date  string
+	fates map[string]snapshot.Status
+} {
+	type fates = map[string]snapshot.Status
+	const ok, denied, failed = snapshot.StatusOK, snapshot.StatusDenied, snapshot.StatusFailed
+	return []struct {
+		date  string
+		fates map[string]snapshot.Status
+	}{
+		{"2026-06-01", fates{"always": ok, "denied": ok, "gone": ok, "both": ok, "back": ok, "failing": ok, "late": ok, "never": denied}},
+		{"2026-06-02", fates{"always": ok, "denied": ok, "gone": ok, "both": denied, "back": denied, "failing": denied, "late": ok, "never": denied}},
+		{"2026-06-03", fates{"always": ok, "denied": denied, "back": denied, "failing": denied, "late": ok, "never": denied}},
+		{"2026-07-15", fates{"always": ok, "denied": denied, "back": ok, "failing": failed, "late": denied, "never": denied}},
+		{"2026-08-02", fates{"always": ok, "denied": denied, "back": denied, "failing": denied, "late": denied, "never": denied}},
+	}
+}
+
+// endedSite publishes the nights, and a cohort and a run of one school that must not count as nights.
+func endedSite(t *testing.T, store sink.Store, fold bool) {
+	t.Helper()
+	for _, night := range endedNights() {
+		plan := snapshottest.NewPlan("night-"+night.date, snapshottest.Datasets("schools", "students", "test_results"), snapshottest.OnDate(night.date))
+		plan.Schools, plan.MaxFailedSchools = nil, 10
+		bad := make(snapshottest.StatusOf)
+		for _, school := range slices.Sorted(maps.Keys(night.fates)) {
+			plan.Schools = append(plan.Schools, snapshot.School{Bid: school, Name: "School " + school, District: "d1"})
+			if night.fates[school] != snapshot.StatusOK {
+				bad[school] = night.fates[school]
+			}
+		}
+		plan.Buckets = []snapshot.Bucket{{Index: 0, First: 0, End: len(plan.Schools), District: "d1"}}
+		snapshottest.StageRun(t, store, plan, bad)
+		snapshottest.PublishRun(t, store, plan.RunID)
+		if fold {
+			require.NoError(t, foldHistory(t, false)(t.Context(), store))
+		}
+	}
+	for i, edit := range []func(*snapshot.Plan){
+		func(p *snapshot.Plan) { p.Scope.Students = &snapshot.Students{Listed: 1, Digest: "d"} },
+		func(p *snapshot.Plan) { p.Scope.Schools = []string{"always"} },
+	} {
+		plan := snapshottest.NewPlan(fmt.Sprintf("restricted-%d", i), snapshottest.OnDate(fmt.Sprintf("2026-11-0%d", i+1)), snapshottest.Datasets("students"), edit)
+		plan.Schools = []snapshot.School{{Bid: "always"}}
+		plan.Buckets = []snapshot.Bucket{{Index: 0, First: 0, End: 1}}
+		snapshottest.StageRun(t, store, plan, nil)
+		snapshottest.PublishRun(t, store, plan.RunID)
+	}
+}
+
+func endedOptions(days int) maintenance.PurgeOptions {
+	return maintenance.PurgeOptions{EndedForDays: days, Now: snapshottest.PublishedAt, ToolVersion: "1.0.0"}
+}
+
+// TestPurgeEnded chooses the schools by the nights since their last good one, and erases exactly these.
+func TestPurgeEnded(t *testing.T) {
+	t.Parallel()
+	start := t.TempDir()
+	endedSite(t, snapshottest.NewDir(t, start), true)
+	ended := func(bid, lastOK, since string) maintenance.EndedSchool {
+		return maintenance.EndedSchool{Bid: bid, Name: "School " + bid, LastOK: lastOK, Since: since}
+	}
+	both, denied, gone := ended("both", "2026-06-01", "2026-06-02"), ended("denied", "2026-06-02", "2026-06-03"), ended("gone", "2026-06-02", "2026-06-03")
+	late := ended("late", "2026-06-03", "2026-07-15")
+	for days, want := range map[int][]maintenance.EndedSchool{
+		62: nil, 61: {both}, 60: {both, denied, gone}, 19: {both, denied, gone}, 18: {both, denied, gone, late}, 1: {both, denied, gone, late},
+	} {
+		t.Run(fmt.Sprintf("%dd", days), func(t *testing.T) {
+			t.Parallel()
+			root := snapshottest.CopyTree(t, start)
+			store := snapshottest.NewDir(t, root)
+			before := snapshottest.Tree(t, root)
+			options := endedOptions(days)
+			options.DryRun = true
+			would, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			require.NoError(t, err)
+			require.Equal(t, want, would.Ended)
+			require.Equal(t, before, snapshottest.Tree(t, root))
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), endedOptions(days))
+			require.NoError(t, err)
+			require.Equal(t, len(want) == 0, report.Nothing())
+			var bids []string
+			for _, school := range want {
+				bids = append(bids, school.Bid)
+			}
+			require.Equal(t, bids, report.Asked.Schools)
+
+			// The same schools, named one by one.
+			named := snapshottest.CopyTree(t, start)
+			if len(bids) > 0 {
+				_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, named)), purgeOptions(bids, nil))
+				require.NoError(t, err)
+			}
+			require.Equal(t, dataFiles(t, named), dataFiles(t, root))
+			again, err := maintenance.Purge(t.Context(), snapshot.At(store), endedOptions(days))
+			require.NoError(t, err)
+			require.True(t, again.Nothing())
+		})
+	}
+}
+
+// dataFiles returns the data files of a destination.
+func dataFiles(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := snapshottest.Tree(t, root)
+	maps.DeleteFunc(files, func(path, _ string) bool { return path[0] == '_' || path[len(path)-1] == '/' })
+	require.NotEmpty(t, files)
+	// The history's files are named for the purge.
+	byText := make(map[string]string)
+	for path, text := range files {
+		byText[sink.Hash([]byte(text))+fmt.Sprint(len(path))] = text
+	}
+	return byText
+}
+
+// TestPurgeEndedOfPruned goes by the history where the last good snapshots are pruned.
+func TestPurgeEndedOfPruned(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	endedSite(t, store, true)
+	options := endedOptions(18)
+	options.DryRun = true
+	want, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.NoError(t, pruneTo(1)(t.Context(), store))
+	got, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	for i := range want.Ended {
+		want.Ended[i].Name, got.Ended[i].Name = "", "" // some were in pruned plans only
+	}
+	require.Equal(t, want.Ended, got.Ended)
+	require.NotEmpty(t, got.Ended)
+}
+
+// TestPurgeEndedKilled finishes a purge of ended schools that was killed, though the ledgers no longer name them.
+func TestPurgeEndedKilled(t *testing.T) {
+	t.Parallel()
+	start := t.TempDir()
+	endedSite(t, snapshottest.NewDir(t, start), false)
+	done := snapshottest.CopyTree(t, start)
+	counter := &snapshottest.Mortal{Store: snapshottest.NewDir(t, done)}
+	counter.Left.Store(1 << 40)
+	_, err := maintenance.Purge(t.Context(), snapshot.At(counter), endedOptions(60))
+	require.NoError(t, err)
+	operations := int(1<<40 - counter.Left.Load())
+	kills := max(8, *kills)
+	for i := range kills {
+		root := snapshottest.CopyTree(t, start)
+		dead := &snapshottest.Mortal{Store: snapshottest.NewDir(t, root)}
+		dead.Left.Store(int64(i * operations / kills))
+		_, err := maintenance.Purge(t.Context(), snapshot.At(dead), endedOptions(60))
+		require.ErrorIs(t, err, snapshottest.ErrKilled)
+		again := endedOptions(60)
+		again.Now = func() time.Time { return snapshottest.PublishedAt().Add(time.Hour) }
+		_, err = maintenance.Purge(t.Context(), snapshot.At(snapshottest.NewDir(t, root)), again)
+		require.NoError(t, err)
+		require.Equal(t, dataFiles(t, done), dataFiles(t, root), "killed before operation %d of %d", i*operations/kills, operations)
+		require.NoError(t, os.RemoveAll(root))
+	}
+}
