@@ -15,10 +15,10 @@ import (
 // other schools have been read; until then a reference to it stands for the reason.
 type endings struct {
 	fold *fold
-	// gone are the reasons of the rows of the dataset's first table that are gone from the unit, by key: their children
-	// are gone for the same reason.
-	gone map[string]string
-	unit string
+	// gone are the reasons of the rows of the dataset's first table that are gone: their children are gone for the same
+	// reason.
+	gone map[record]string
+	unit string // of the next rows
 
 	// Of test results.
 	unexplained *unexplained
@@ -26,11 +26,14 @@ type endings struct {
 	allCovered  bool     // the snapshot is known to cover all schools that have versions
 }
 
+// record names a row of a dataset's first table by its unit and the rest of its key.
+type record struct{ unit, key string }
+
 // reference begins a text that stands for the reason of a test result: its number follows.
 const reference = "#"
 
 func (f *fold) newEndings(dataset *schemas.Dataset) (*endings, error) {
-	e := &endings{fold: f, gone: make(map[string]string)}
+	e := &endings{fold: f, gone: make(map[record]string)}
 	var err error
 	if dataset.Tables[0].Name == resultsTable {
 		e.unexplained, err = newUnexplained(f.report.Date)
@@ -70,12 +73,6 @@ func (e *endings) scan(
 	}
 }
 
-// startUnit says of which unit the next rows are.
-func (e *endings) startUnit(name string) {
-	e.unit = name
-	clear(e.gone)
-}
-
 // resolve returns the reason that a reason or a reference stands for.
 func (e *endings) resolve(because string) string {
 	if number, ok := strings.CutPrefix(because, reference); ok {
@@ -87,35 +84,44 @@ func (e *endings) resolve(because string) string {
 }
 
 // explains lets a table ask why its versions end.
-func (e *endings) explains(t *tableFold) {
-	if e.unexplained != nil {
+func (e *endings) explains(t *tableFold, first bool) {
+	if first && e.unexplained != nil {
 		t.ended.reason = e.resolve
 	}
 	t.because = func(b *rows.Batch, i int, parentStands bool) (string, error) {
 		row, m := b.Row(i), t.merger
-		complete, key := m.complete(b, row), m.key(b, row)
+		complete, key := m.complete(b, row), record{e.unit, m.key(b, row)}
 		if m.child {
 			switch reason, gone := e.gone[key]; {
 			case !complete, gone && e.unexplained == nil:
 				return snapshot.Removed, nil
 			case gone && !parentStands:
-				return reason, nil
+				return e.resolve(reason), nil
 			}
 			return snapshot.ElementsChanged, nil
 		}
 		reason := snapshot.Removed
-		if e.unexplained != nil {
-			if len(e.unexplained.list) == maxUnexplained {
-				if err := e.explain(t.ctx); err != nil {
-					return "", err
-				}
+		if first && e.unexplained != nil {
+			var err error
+			if reason, err = e.collect(t.ctx, b, row); err != nil {
+				return "", err
 			}
-			reason = reference + strconv.Itoa(len(e.reasons)+len(e.unexplained.list))
-			e.unexplained.add(&candidate{removedResult: removedResult{unit: e.unit}}, b, row)
 		}
 		if complete {
 			e.gone[key] = reason
 		}
 		return reason, nil
 	}
+}
+
+// collect adds a test result that is gone, and returns a reference to its reason.
+func (e *endings) collect(ctx context.Context, b *rows.Batch, row int) (string, error) {
+	if len(e.unexplained.list) == maxUnexplained {
+		if err := e.explain(ctx); err != nil {
+			return "", err
+		}
+	}
+	number := len(e.reasons) + len(e.unexplained.list)
+	e.unexplained.add(&candidate{removedResult: removedResult{unit: e.unit}}, b, row)
+	return reference + strconv.Itoa(number), nil
 }

@@ -112,8 +112,8 @@ func (f *fold) run(ctx context.Context) (err error) {
 	return f.coverage(ctx)
 }
 
-// dataset folds the tables of a dataset.
-func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) (err error) {
+// dataset folds the tables of a dataset, one after the other: the first says which records are gone.
+func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) error {
 	units := f.units(dataset)
 	if len(units) == 0 {
 		return nil
@@ -122,45 +122,39 @@ func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) (err error
 	if err != nil {
 		return err
 	}
-	tables := make([]*tableFold, len(dataset.Tables))
-	readers := make([]*reader, len(dataset.Tables))
-	defer func() {
-		for i, t := range tables {
-			if t != nil {
-				err = errors.Join(err, t.source.close(), readers[i].close())
-			}
-		}
-	}()
 	for i, table := range dataset.Tables {
-		tables[i], readers[i] = f.table(ctx, table, !dataset.IsLookup()), f.side.reader(table)
-		e.explains(tables[i])
-	}
-	for _, unit := range units {
-		name := unit.School + unit.District
-		e.startUnit(name)
-		for i, t := range tables {
-			to, err := readers[i].unit(ctx, f.side.bucket(unit), name)
-			if err != nil {
-				return err
-			}
-			if err := t.unit(name, to, readers[i].lacking); err != nil {
-				return err
-			}
-		}
-	}
-	if err := tables[0].passOver("", true); err != nil {
-		return err
-	}
-	e.allCovered = !tables[0].passedOver
-	if err := e.explain(ctx); err != nil {
-		return err
-	}
-	for _, t := range tables {
-		if err := f.finish(t); err != nil {
+		if err := f.foldTable(ctx, table, !dataset.IsLookup(), units, e, i == 0); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, units []Unit, e *endings, first bool) (err error) {
+	t, r := f.table(ctx, table, cuts), f.side.reader(table)
+	defer func() { err = errors.Join(err, t.source.close(), r.close()) }()
+	e.explains(t, first)
+	for _, unit := range units {
+		name := unit.School + unit.District
+		e.unit = name
+		to, err := r.unit(ctx, f.side.bucket(unit), name)
+		if err != nil {
+			return err
+		}
+		if err := t.unit(name, to, r.lacking); err != nil {
+			return err
+		}
+	}
+	if first {
+		if err := t.passOver("", true); err != nil {
+			return err
+		}
+		e.allCovered = !t.passedOver
+		if err := e.explain(ctx); err != nil {
+			return err
+		}
+	}
+	return f.finish(t)
 }
 
 // units lists the units of a dataset that the snapshot covers, in the order of the history's files.
