@@ -79,6 +79,9 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 		if earlier, later, err = snapshotsToCompare(ctx, store, o); err != nil {
 			return nil, err
 		}
+		if err := checkComparable(earlier, later); err != nil {
+			return nil, err
+		}
 		return history.Diff(ctx, snapshot.At(store), earlier, later)
 	})
 	if err != nil && !errors.Is(err, pipeline.ErrUsage) {
@@ -122,6 +125,15 @@ func snapshotsToCompare(ctx context.Context, store sink.Store, o *diffOptions) (
 			later.SnapshotDate, store)
 	}
 	return earlier, later, err
+}
+
+// checkComparable refuses runs whose rows cannot be matched because their identifiers are written differently.
+func checkComparable(earlier, later *snapshot.Manifest) error {
+	if earlier.Parameters.SamePrivacy(later.Parameters.Scope) {
+		return nil
+	}
+	return usagef("run %s was exported with --privacy %s, and run %s with %s: their identifiers cannot be compared",
+		earlier.RunID, earlier.Parameters.PrivacyText(), later.RunID, later.Parameters.PrivacyText())
 }
 
 // diffText describes what differs.

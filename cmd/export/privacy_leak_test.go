@@ -32,6 +32,7 @@ const testPrivacyKey = "00112233445566778899aabbccddeeff00112233445566778899aabb
 func TestPrivacyProfilesLeakNothing(t *testing.T) {
 	t.Parallel()
 	onDiskAndS3(t, func(t *testing.T, g *testStorage) {
+		t.Helper()
 		for _, profile := range []schemas.Profile{schemas.Pseudonymous, schemas.Minimal} {
 			t.Run(string(profile), func(t *testing.T) {
 				t.Parallel()

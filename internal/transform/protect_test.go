@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func expectedRows(tb testing.TB, b *rows.Batch, profile schemas.Profile) []strin
 					cell = "null"
 				case cell != "null":
 					day := time.Unix(0, 0).UTC().AddDate(0, 0, int(v.I32[row]))
-					cell = fmt.Sprint(int(time.Date(day.Year(), 1, 1, 0, 0, 0, 0, time.UTC).Sub(time.Unix(0, 0)).Hours() / 24))
+					cell = strconv.Itoa(int(time.Date(day.Year(), 1, 1, 0, 0, 0, 0, time.UTC).Unix() / (24 * 60 * 60)))
 				}
 			case schemas.ID, schemas.Record:
 				if cell != "null" && cell != `""` {

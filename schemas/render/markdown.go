@@ -73,17 +73,13 @@ assessments, recommends a keyed hash of the state student id in the same way, wi
 ([Student ID Cryptographic Hash Algorithm](http://www.smarterapp.org/documents/HashStudentIdSample.html)). Pseudonymised data are
 still education records.
 
-| class | holds |`
+| class | holds | full | pseudonymous | minimal |
+|---|---|---|---|---|
+`
 
 // writePrivacy writes the matrix of classes and profiles.
 func writePrivacy(b *strings.Builder) {
 	b.WriteString(privacyHeader)
-	line := "\n|---|---|"
-	for _, p := range schemas.Profiles() {
-		fmt.Fprintf(b, " %s |", p)
-		line += "---|"
-	}
-	b.WriteString(line + "\n")
 	for _, class := range schemas.PrivacyMatrix() {
 		fmt.Fprintf(b, "| %s | %s |", code(string(class.Class)), class.Holds)
 		for _, p := range schemas.Profiles() {
