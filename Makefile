@@ -66,9 +66,12 @@ test: $(VERSITYGW) $(GOTESTSUM) ## run all tests, with race detector, shuffled, 
 test: export CGO_ENABLED = 1
 test: export VERSITYGW = $(CURDIR)/.tools/versitygw
 
+# Tests that take long: kills, attacks, whole exports over and over, and everything that needs the S3 server.
+LONG := Kill|Torture|Hostile|Purge|Leak|Telemetry|Shards|Processes|TwoRuns|Busy|Store|S3|Doctor|Interrupt|Night|Prose|Conformance
+
 .PHONY: test-short
-test-short: $(GOTESTSUM) ## run the tests that take little time, without race detector, S3 and DuckDB; two minutes
-	$(call gotest,.,test-short,-short -shuffle=on)
+test-short: $(GOTESTSUM) ## run the tests that take little time, without race detector, S3 and DuckDB
+	$(call gotest,.,test-short,-short -shuffle=on -skip '$(LONG)')
 
 .PHONY: test-spark
 test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table; needs Python and Java

@@ -169,7 +169,7 @@ func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 			missing := len(f.lacking)
 			f.mu.Unlock()
 			if missing > f.maxMissing {
-				stop(fmt.Errorf("%w (%s): %s not complete, more than --max-failed-schools allows",
+				stop(fmt.Errorf("%w (%s): %s incomplete, more than --max-failed-schools allows",
 					ErrDeadline, clock(f.deadline), wording.Many(missing, "school")))
 			} else if missing > 0 {
 				f.log.WarnContext(ctx, "the deadline has passed: publishing without the schools that are missing",

@@ -91,7 +91,7 @@ func TestDeadlineIsWatched(t *testing.T) {
 				<-watched
 				if test.stops {
 					require.ErrorIs(t, context.Cause(ctx), ErrDeadline)
-					require.ErrorContains(t, context.Cause(ctx), "not complete, more than --max-failed-schools allows")
+					require.ErrorContains(t, context.Cause(ctx), "incomplete, more than --max-failed-schools allows")
 				} else {
 					require.NoError(t, ctx.Err())
 				}

@@ -48,7 +48,7 @@ func TestDeadlineMissed(t *testing.T) {
 	settings.Deadline = time.Now().Add(untilDeadline)
 	summary, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 	require.ErrorIs(t, err, pipeline.ErrDeadline)
-	require.ErrorContains(t, err, "5 schools not complete, more than --max-failed-schools allows")
+	require.ErrorContains(t, err, "5 schools incomplete, more than --max-failed-schools allows")
 	require.NotEmpty(t, summary.RunID)
 	require.Empty(t, s.visible())
 
