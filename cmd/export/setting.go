@@ -81,8 +81,13 @@ func (l *list) add(items []string) (err error) {
 	if len(items) == 0 {
 		return errors.New("the list is empty: leave it out for the default")
 	}
+	known := make(map[string]bool) // a list of students may be long
+	for _, word := range l.words {
+		known[word] = true
+	}
 	for _, item := range items {
-		if !slices.Contains(l.words, item) {
+		if !known[item] {
+			known[item] = true
 			l.words = append(l.words, item)
 		}
 	}
