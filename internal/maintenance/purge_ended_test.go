@@ -16,7 +16,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// endedNights are the fates of the schools in full snapshots: ok, denied, failed, or gone from the list (empty).
+// endedNights returns the fates of the schools in full snapshots: ok, denied, failed, or gone from the list (empty).
 func endedNights() []struct {
 	date  string
 	fates map[string]snapshot.Status
