@@ -332,7 +332,7 @@ class TestSpark(unittest.TestCase):
         for statement in self.statements(dest, "--history", "--views", "analysis"):
             self.spark.sql(statement).collect()
         page = (REPOSITORY / "examples" / "questions" / "README.md").read_text("utf-8")
-        questions = re.findall(r"```sql\n(.*?);\n```\n\n((?:\|.*\n)+)", page, re.DOTALL)
+        questions = re.findall(r"```sql\n(.*?);\n```\n\n((?:\|[^\n]*\n)+)", page, re.DOTALL)
         self.assertEqual(len(questions), 10)
         for query, shown in questions:
             with self.subTest(query=query):
