@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -127,7 +128,7 @@ func dataFiles(t *testing.T, root string) map[string]string {
 	// The history's files are named for the purge.
 	byText := make(map[string]string)
 	for path, text := range files {
-		byText[sink.Hash([]byte(text))+fmt.Sprint(len(path))] = text
+		byText[sink.Hash([]byte(text))+strconv.Itoa(len(path))] = text
 	}
 	return byText
 }
