@@ -89,7 +89,7 @@ test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/monitoring-venv 
 	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
 # Number of nights that the readers of Delta Lake tables are tested with.
-NIGHTS ?= 8
+test-delta-lake: NIGHTS ?= 8
 
 .PHONY: test-delta-lake
 test-delta-lake: build $(VERSITYGW) .tools/delta-lake-venv .tools/delta-lake-jars ## read Delta Lake tables with DuckDB, delta-rs, polars and Spark (NIGHTS); needs Python, Java and Maven
@@ -114,7 +114,7 @@ torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILL
 	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
 # How many nights in a row `make test-nights` exports and folds.
-NIGHTS ?= 400
+test-nights: NIGHTS ?= 400
 
 .PHONY: test-nights
 test-nights: ## compare the history of many simulated nights (NIGHTS) with what the simulated world knows
@@ -186,7 +186,7 @@ bench-memory: build .tools/bench-venv .tools/bench/bench ## compare peak memory 
 	$(call compare,memory) -huge $(HUGE)
 
 # Number of consecutive snapshots of which bench-history makes a history.
-NIGHTS ?= 30
+bench-history: NIGHTS ?= 30
 
 .PHONY: bench-history
 bench-history: build .tools/bench-venv .tools/bench/bench ## compare the history with other ways to keep one (NIGHTS, RESULTS); needs Python
@@ -196,6 +196,14 @@ bench-history: build .tools/bench-venv .tools/bench/bench ## compare the history
 bench-privacy: build .tools/bench/bench ## measure what the privacy profiles cost (RESULTS)
 	.tools/bench/bench privacy -build $(BIN) -work .tools/bench -turns $(TURNS) -concurrency $(CONCURRENCY) \
 		$(if $(RESULTS),-results $(RESULTS),-document docs/BENCHMARKS.md)
+
+# The size of the log that bench-delta-lake makes.
+COMMITS ?= 1000
+FILES   ?= 50
+
+.PHONY: bench-delta-lake
+bench-delta-lake: build .tools/delta-lake-venv .tools/delta-lake-jars ## measure how long engines take to open a Delta log (COMMITS, FILES, TURNS); needs Python, Java and Maven
+	COMMITS=$(COMMITS) FILES=$(FILES) TURNS=$(TURNS) .tools/delta-lake-venv/bin/python -B $(PEERS)/python/delta_lake.py $(BIN) .tools/delta-lake-jars docs/BENCHMARKS.md
 
 .PHONY: .tools/bench/bench
 .tools/bench/bench:
@@ -257,12 +265,7 @@ venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-ve
 .tools/%-venv: examples/%/requirements.txt
 	$(venv)
 
-# What Spark needs to read Delta Lake tables, of the version in the requirements.
-maven-copy = mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy -DoutputDirectory=$(CURDIR)/$@ \
-	-Dartifact=$(1):$(shell sed -n 's/^delta-spark==//p' examples/delta-lake/requirements.txt)
-
-.tools/delta-lake-jars: examples/delta-lake/requirements.txt
-	mkdir -p $@
-	$(call maven-copy,io.delta:delta-spark_2.13)
-	$(call maven-copy,io.delta:delta-storage)
+# What Spark needs to read Delta Lake tables, on S3 too.
+.tools/delta-lake-jars: examples/delta-lake/pom.xml
+	mvn --quiet --batch-mode --file $< org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=$(CURDIR)/$@
 	touch $@
