@@ -336,6 +336,20 @@ class DeltaLake(unittest.TestCase):
                     self.spark.sql(statement)
             self.assertEqual(self.spark.table("students").count(), want)
 
+    def test_checkpoint(self):
+        """A checkpoint by delta-rs is used by all engines, and growth-export commits after it."""
+        to = self.on_disk("checkpoint")
+        for date in dates()[:3]:
+            self.run_night(to, date, "--delta-lake", "--datasets", "schools,students")
+            for table in to.tables():
+                deltalake.DeltaTable(f"{to.dest}/{table}").create_checkpoint()
+        self.run_night(to, dates()[1], "--replace", "--simulate-seed", "3", "--datasets", "schools,students")
+        self.command(to, "verify", "--delta-lake")
+        self.check(to, whole=True)
+        # A glob that names the partition's folder, as all documented ones do, reads no checkpoint as data.
+        found = self.duck.sql(f"SELECT count(*) FROM read_parquet('{to.dest}/students/snapshot_date=*/*.parquet')").fetchone()[0]
+        self.assertEqual(found, sum(to.rows()["students"].values()))
+
     def test_other_writers(self):
         """What delta-rs commits is named by verify and undone by the next delta-lake, or that says what it cannot do."""
         to = self.on_disk("others")
