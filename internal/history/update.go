@@ -65,16 +65,25 @@ func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Rep
 	defer func() { err = errors.Join(err, unlock()) }()
 	report := &Report{Folded: []*Folded{}, LeftOut: []LeftOut{}}
 	u := &updater{catalog: catalog, opts: opts, report: report}
+	// Not at each attempt: on S3, which has no locks, two folds would drop each other's files again and again.
+	if err := u.sweep(ctx); err != nil {
+		return report, err
+	}
 	for attempt := 1; ; attempt++ {
 		err := u.update(ctx)
-		if attempt < maxAttempts && (errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrStagedLost)) {
+		if isOvertaken(err) && attempt < maxAttempts {
 			continue
 		}
-		if errors.Is(err, sink.ErrConflict) {
+		if isOvertaken(err) {
 			err = fmt.Errorf("another process is changing the history: run the command again when it has ended: %w", err)
 		}
 		return report, err
 	}
+}
+
+// isOvertaken reports whether an error says that another process has changed the history or dropped what was staged.
+func isOvertaken(err error) bool {
+	return errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrStagedLost)
 }
 
 type updater struct {
@@ -84,9 +93,6 @@ type updater struct {
 }
 
 func (u *updater) update(ctx context.Context) error {
-	if err := u.sweep(ctx); err != nil {
-		return err
-	}
 	current, err := u.catalog.ReadHistory(ctx)
 	if errors.Is(err, sink.ErrDamaged) {
 		if err = nil; !u.opts.Rebuild {

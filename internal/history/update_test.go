@@ -3,6 +3,7 @@ package history_test
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,8 @@ import (
 
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
@@ -87,17 +90,39 @@ func TestUnchangedPartsStay(t *testing.T) {
 	require.Equal(t, open[0][1:], open[1][1:])
 }
 
-// TestTwoFoldsAtOnce folds on a store without locks, as S3 is, from two processes at once.
+// TestTwoFoldsAtOnce folds from two processes at once: on disk, where one waits for the other, and on S3, which has no
+// locks.
 func TestTwoFoldsAtOnce(t *testing.T) {
 	t.Parallel()
-	store := snapshottest.NewDir(t, t.TempDir())
+	t.Run("disk", func(t *testing.T) {
+		t.Parallel()
+		root := t.TempDir()
+		foldTwice(t, func() sink.Store { return snapshottest.NewDir(t, root) })
+	})
+	t.Run("S3", func(t *testing.T) {
+		t.Parallel()
+		server := s3test.Start(t, os.Getenv)
+		options := s3.Options{
+			Bucket: server.Bucket(t), Endpoint: server.Endpoint, PathStyle: true, AccessKeyID: server.AccessKeyID,
+			SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient, Scratch: t.TempDir(),
+		}
+		foldTwice(t, func() sink.Store {
+			store, err := s3.New(t.Context(), options)
+			require.NoError(t, err)
+			return store
+		})
+	})
+}
+
+func foldTwice(t *testing.T, open func() sink.Store) {
+	store := open()
 	for i := range 3 {
 		require.NoError(t, nightOf(i, []string{"1"}, i).publish(t.Context(), store))
 	}
 	var wait sync.WaitGroup
 	errs := make([]error, 2)
 	for i := range errs {
-		wait.Go(func() { _, errs[i] = update(t.Context(), t, snapshottest.Lockless{Store: store}, false) })
+		wait.Go(func() { _, errs[i] = update(t.Context(), t, open(), false) })
 	}
 	wait.Wait()
 	// One may give up, and then the same command finds nothing to do.
@@ -110,6 +135,9 @@ func TestTwoFoldsAtOnce(t *testing.T) {
 	unnamed, err := snapshot.At(store).UnnamedHistory(t.Context(), manifest)
 	require.NoError(t, err)
 	require.Empty(t, unnamed)
+	staged, err := store.Staged(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, staged)
 }
 
 // TestDamagedHistory names what is damaged and what to do.
