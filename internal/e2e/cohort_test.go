@@ -95,6 +95,7 @@ func TestCohort(t *testing.T) {
 	s := newCohortSite(t)
 	for _, args := range [][]string{nil, {"--schools-per-file", "3", "--simulate-faults", "0.1", "--partition-by", "district"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
 			s := s.in(t)
 			c := s.runCohort(t, args)
 			kept := 0

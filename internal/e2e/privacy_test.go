@@ -33,8 +33,8 @@ func TestPrivacyProfiles(t *testing.T) {
 			d.exec(fmt.Sprintf("CREATE TABLE %s.%s AS FROM read_parquet(%s)", name, table.Name, literal(dest+"/"+table.Name+"/*/*.parquet")))
 		}
 	}
-	t.Run("columns", func(t *testing.T) { testProfileColumns(t, &duck{t, d.db}, profiles, keys) })
-	t.Run("joins", func(t *testing.T) { testProfileJoins(t, &duck{t, d.db}, profiles) })
+	testProfileColumns(t, d, profiles, keys)
+	testProfileJoins(t, d, profiles)
 }
 
 // testProfileColumns compares every column with the full profile's. Rows are compared without the columns that a profile

@@ -115,6 +115,7 @@ func TestTwoFoldsAtOnce(t *testing.T) {
 }
 
 func foldTwice(t *testing.T, open func() sink.Store) {
+	t.Helper()
 	store := open()
 	for i := range 3 {
 		require.NoError(t, nightOf(i, []string{"1"}, i).publish(t.Context(), store))
