@@ -77,7 +77,7 @@ func TestHostileService(t *testing.T) {
 
 	dest := filepath.Join(t.TempDir(), "out")
 	cmd := exec.CommandContext(t.Context(), program, "run", "--base-url", service.URL+honest.BasePath(), "--dest", dest, "--output", "json", "--progress", "none",
-		"--max-body", "8MiB", "--max-school-records", "50000", "--request-timeout", "1s", "--retries", "1", "--max-failed-schools", "100")
+		"--max-body", "8MiB", "--max-school-records", "50000", "--request-timeout", "3s", "--retries", "1", "--max-failed-schools", "100")
 	cmd.Env = append(commandEnvironment(os.Environ()),
 		apiKeyVariable+"="+simulator.DefaultKey, apiSecretVariable+"="+simulator.DefaultSecret)
 	var stdout, stderr bytes.Buffer
