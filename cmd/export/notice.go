@@ -78,7 +78,7 @@ func noticeOf(ctx context.Context, store sink.Store, done *maintenance.PurgeRepo
 			n.MatchedStudents = *asked.Matched
 		}
 	case done.Asked.EndedFor != "":
-		n.Rule = wording.Many(len(done.Asked.Schools), "school") + " whose agreement had ended for at least " + done.Asked.EndedFor
+		n.Rule = wording.Many(len(done.Asked.Schools), "school") + " denied or missing for at least " + done.Asked.EndedFor
 	case len(done.Asked.Districts) > 0:
 		n.Rule = wording.Many(len(done.Asked.Districts), "district") + ", with " + wording.Many(len(done.Schools), "school")
 		n.Schools = done.Schools

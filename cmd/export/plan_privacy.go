@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// privacyPlan is what plan prints with --privacy: what leaves the service, column by column.
+// privacyPlan is what plan prints with --privacy: what the export would contain, column by column.
 type privacyPlan struct {
 	Profile        schemas.Profile `json:"profile"`
 	KeyFingerprint string          `json:"key_fingerprint,omitempty"`
@@ -70,15 +70,15 @@ func newPrivacyPlan(s *pipeline.Settings, datasets []string) *privacyPlan {
 // text explains the profile, then lists the columns.
 func (p *privacyPlan) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nWhat leaves the service with --privacy %s:\n", p.Profile)
+	fmt.Fprintf(&b, "\nWhat the export contains with --privacy %s:\n", p.Profile)
 	for _, class := range schemas.PrivacyMatrix() {
 		fmt.Fprintf(&b, "  %s: %s\n", strings.ReplaceAll(class.Holds, "`", ""), class.Under(p.Profile).InWords())
 	}
 	if p.KeyFingerprint != "" {
-		fmt.Fprintf(&b, "Identifiers become pseudonyms under the key with fingerprint %s. The holder of the key can find out whose they are.\n"+
+		fmt.Fprintf(&b, "Identifiers become pseudonyms under the key with fingerprint %s. Anyone with the key can find out whose they are.\n"+
 			"Pseudonymised data are still education records.\n", p.KeyFingerprint)
 	} else {
-		b.WriteString("These are education records in clear.\n")
+		b.WriteString("These are education records that identify students.\n")
 	}
 	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	for _, table := range p.Tables {

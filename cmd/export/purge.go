@@ -53,7 +53,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	g.list(&o.districts, "districts", nil, "rows of these districts and their schools: bids as above")
 	g.list(&o.students, "students", nil, "rows about these students: bids as above, @FILE is safer")
 	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,
-		"rows of schools denied or gone for this long, such as 60d")
+		"rows of schools denied or missing for this long, such as 60d")
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
 	g.toggle(&o.dryRun, "dry-run", "print what would be removed and change nothing")
 	define(g, &o.notice, "notice", "FILE", "", parsePath, "also write a page about the purge to print and sign, as HTML")
@@ -230,10 +230,10 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	}
 	for i := range r.Ended {
 		school := &r.Ended[i]
-		fmt.Fprintf(b, "%s: last ok on %s, denied or gone since %s\n", wording.School(school.Name, school.Bid), school.LastOK, school.Since)
+		fmt.Fprintf(b, "%s: last ok on %s, denied or missing since %s\n", wording.School(school.Name, school.Bid), school.LastOK, school.Since)
 	}
 	if r.Asked.EndedFor != "" && len(r.Ended) == 0 {
-		fmt.Fprintf(b, "no school that was ok once has been denied or gone for %s\n", r.Asked.EndedFor)
+		fmt.Fprintf(b, "no previously exported school has been denied or missing for %s\n", r.Asked.EndedFor)
 	}
 }
 

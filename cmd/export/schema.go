@@ -45,8 +45,8 @@ func (a *app) schemaCommand() *cobra.Command {
 		Use:   "schema",
 		Short: "Prints the tables: documentation, JSON, DDL, dbt sources",
 		Long: "Prints the tables: documentation, JSON, DDL or dbt sources. --diff compares them with the JSON that an earlier" +
-			" release printed, and exits with 0 if nothing has changed, 3 if tables or columns were added or are described" +
-			" otherwise, and 1 if a change can break a reader.",
+			" release printed, and exits with 0 if nothing has changed, 3 if tables or columns were added or their" +
+			" descriptions changed, and 1 if a change can break a reader.",
 		Example: "  growth-export schema --format duckdb\n" +
 			"  growth-export schema --table students,test_results\n" +
 			"  growth-export schema --format json > schema.json\n" +

@@ -55,8 +55,8 @@ func (a *app) sqlCommand() *cobra.Command {
 	cmd := newCommand(a, o, work, "dest dialect views snapshot-date effective-date run-id changes history delta-lake schema", &cobra.Command{
 		Use:   "sql",
 		Short: "Prints SQL that creates a view for each table of a snapshot",
-		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. Of delta runs, a view shows the" +
-			" latest row of each key. For the history there are views of current rows, of a date, and of changes." +
+		Long: "Prints SQL that creates a view for each table, over exactly the files of one run. For delta runs, a view shows the" +
+			" latest row of each key. For the history there are views of the current rows, of the rows as of a date, and of changes." +
 			" --views analysis adds views for analysts, such as one row per student.",
 		Example: "  growth-export sql --dest /data/growth > views.sql && duckdb -init views.sql\n" +
 			"  growth-export sql --dialect spark --history --views analysis > views.sql",

@@ -60,7 +60,7 @@ func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 		return nil, fmt.Errorf("read the terms: %w", err)
 	}
 	if len(found) == 0 {
-		return nil, errors.New("read the terms: the service lists none that has begun, so there are no dates: name dates instead")
+		return nil, errors.New("read the terms: the service lists no term that has begun: give dates instead of terms")
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
