@@ -68,10 +68,10 @@ func (a *app) privacyKey(profile schemas.Profile) (*privacy.Key, error) {
 	}
 	key, err := privacy.ParseKey(text)
 	if text == "" {
-		err = errors.New("it is not set")
+		err = errors.New("not set")
 	}
 	if err != nil {
-		return nil, usagef("%s: %w: --privacy %s needs a key of at least %d bytes in hexadecimal or base64; "+
+		return nil, usagef("%s: %w; --privacy %s needs a key of at least %d bytes in hexadecimal or base64; "+
 			"make one with openssl rand -hex 32, keep it in a file, and set %s%s to its path",
 			privacyKeyVariable, err, profile, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
 	}

@@ -101,7 +101,7 @@ func (p *purger) bidsOf(run string) bids {
 func (p *purger) notReached() []string {
 	places := []string{
 		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
-		"snapshots of the file system, backups, and blocks of a disk that are not written over",
+		"snapshots of the file system, backups, and disk blocks that are not overwritten",
 		"copies that readers have made: database tables, files, caches, query results",
 		"scratch folders of runs that were killed, on the machines that they ran on",
 	}
