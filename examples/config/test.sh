@@ -84,6 +84,10 @@ while read -r line; do
 		echo "$district" >districts.txt
 		line='districts: "@districts.txt"'
 		;;
+	students)
+		echo 11111111-1111-4111-8111-111111111111 >students.txt
+		line='students: "@students.txt"'
+		;;
 	snapshot-date) line="snapshot-date: $(date -u +%F)" ;;
 	shards) set -- "$@" --run-id sharded ;; # needs a run id
 	modified-since) set -- "$@" --dest whole ;; # needs an earlier run
