@@ -86,8 +86,8 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 			continue
 		}
 		s := setSetting{f.Name, wording.Cut(f.Value.String(), maxShownValue), strings.TrimSuffix(from[f.Name].name, ": "+f.Name)}
-		if f.Name == "on-finish" {
-			s.Value = "(set)" // may contain a token
+		if f.Name == "on-finish" || f.Name == "students" {
+			s.Value = "(set)" // may contain a token; identifies students
 		}
 		value.Settings = append(value.Settings, s)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,6 +114,9 @@ func (o *purgeOptions) checkNotice(from sources) error {
 	}
 	if _, err := parseScratch(filepath.Dir(o.notice)); err != nil {
 		return usagef("%s: %w", from["notice"].name, err)
+	}
+	if info, err := os.Stat(o.notice); err == nil && info.IsDir() {
+		return usagef("%s: %q is a folder: name a file in it", from["notice"].name, o.notice)
 	}
 	return nil
 }

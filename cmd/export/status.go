@@ -86,7 +86,9 @@ func checkAge(dest string, runs []snapshot.RunState, now time.Time, maxAge time.
 	var newest *snapshot.RunState
 	for i := range runs {
 		r := &runs[i]
-		if r.Kind == snapshot.Full && r.State == snapshot.StatePublished && (newest == nil || r.SnapshotDate > newest.SnapshotDate) {
+		switch {
+		case r.Kind != snapshot.Full || r.State != snapshot.StatePublished:
+		case newest == nil, newest.Filtered && !r.Filtered, newest.Filtered == r.Filtered && r.SnapshotDate > newest.SnapshotDate:
 			newest = r
 		}
 	}

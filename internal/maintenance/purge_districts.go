@@ -181,4 +181,4 @@ func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Ent
 }
 
 // sorted returns the members in order.
-func (s set) sorted() []string { return slices.Sorted(maps.Keys(s)) }
+func (s set) sorted() []string { return append([]string{}, slices.Sorted(maps.Keys(s))...) }

@@ -115,6 +115,9 @@ func TestPurgeEnded(t *testing.T) {
 			again, err := maintenance.Purge(t.Context(), snapshot.At(store), endedOptions(days))
 			require.NoError(t, err)
 			require.True(t, again.Nothing())
+			if len(want) > 0 {
+				require.Equal(t, report.ID, again.Earlier.ID, "whose notice is written again")
+			}
 		})
 	}
 }

@@ -190,6 +190,10 @@ func (p *purger) findOrphans(ctx context.Context) error {
 		if strings.HasPrefix(path, "_") || !strings.HasSuffix(path, ".parquet") || named[path] || busy[sink.Owner(path)] != nil {
 			continue
 		}
+		if strings.Contains(path, "/_delta_log/") {
+			p.report.NotReached = append(p.report.NotReached, path+", which another program has written: it may hold statistics of rows")
+			continue
+		}
 		holds, err := p.orphanHolds(ctx, path)
 		switch {
 		case ctx.Err() != nil:

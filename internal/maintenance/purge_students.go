@@ -84,11 +84,12 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 		switch {
 		case byName:
 		case asked.EndedFor != "":
-			// A finished purge had other schools.
-			if report.Asked.EndedFor != asked.EndedFor || report.State != purgeBegun {
+			if report.Asked.EndedFor != asked.EndedFor {
 				continue
 			}
-			asked = report.Asked
+			if report.State == purgeBegun { // a finished purge had other schools
+				asked = report.Asked
+			}
 		case !p.students.isOf(report.Asked.Students, p.opts.Key):
 			continue
 		default:

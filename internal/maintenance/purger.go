@@ -53,7 +53,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	p.report = &PurgeReport{
 		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
 		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
-		Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
+		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
 	if asked.EndedFor != "" && len(asked.Schools) == 0 {
 		if p.report.Ended, err = endedSchools(ctx, catalog, opts.EndedForDays); err != nil {

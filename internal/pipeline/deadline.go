@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.org/growthexport/internal/snapshot"
@@ -43,6 +44,7 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*result, er
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(reading), ErrDeadline) {
 		result.drop()
 		result.fail(errNotFetched)
+		r.forecast.cut.Store(true)
 		err = nil
 	}
 	if err == nil {
@@ -70,6 +72,8 @@ type forecast struct {
 	progress   *Progress
 	log        *slog.Logger
 	began      time.Time
+
+	cut atomic.Bool // a school was not fetched because of the deadline
 
 	mu sync.Mutex
 	// left are the calls to make and done what the finished ones took, by dataset.
@@ -165,12 +169,9 @@ func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case <-ticker.C:
 			f.report(ctx, time.Now())
 		case <-deadline.C:
-			f.mu.Lock()
-			missing := len(f.lacking)
-			f.mu.Unlock()
-			if missing > f.maxMissing {
-				stop(fmt.Errorf("%w (%s): %s incomplete, more than --max-failed-schools allows",
-					ErrDeadline, clock(f.deadline), wording.Many(missing, "school")))
+			missing, err := f.missed()
+			if err != nil {
+				stop(err)
 			} else if missing > 0 {
 				f.log.WarnContext(ctx, "the deadline has passed: publishing without the schools that are missing",
 					"deadline", clock(f.deadline), "missing", missing)
@@ -178,6 +179,26 @@ func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+// missed returns the number of schools that are missing at the deadline, and an error if they are too many.
+func (f *forecast) missed() (missing int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if missing = len(f.lacking); missing > f.maxMissing {
+		err = fmt.Errorf("%w (%s): %s incomplete, more than --max-failed-schools allows",
+			ErrDeadline, clock(f.deadline), wording.Many(missing, "school"))
+	}
+	return missing, err
+}
+
+// cutShort returns an error if the deadline has cut off the last schools before watch could stop the run.
+func (f *forecast) cutShort() error {
+	if f == nil || !f.cut.Load() {
+		return nil
+	}
+	_, err := f.missed()
+	return err
 }
 
 // report shows the estimated end in the progress, and logs it the first time and when it passes the deadline.

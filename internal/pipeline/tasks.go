@@ -108,6 +108,9 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		err = cause // nothing may have begun that could fail
 	}
 	if err == nil {
+		err = r.forecast.cutShort()
+	}
+	if err == nil {
 		return nil
 	}
 	for _, t := range tasks {

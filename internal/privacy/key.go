@@ -24,10 +24,14 @@ type Key struct{ raw []byte }
 // blanks do not count. Errors never contain the text.
 func ParseKey(text string) (*Key, error) {
 	text = strings.Join(strings.Fields(text), "")
-	raw, err := hex.DecodeString(text)
-	if err != nil {
+	digits := strings.TrimPrefix(text, "0x")
+	raw, err := hex.DecodeString(digits)
+	switch {
+	case errors.Is(err, hex.ErrLength): // not base64: a key of another length would make other pseudonyms
+		return nil, errors.New("the key has an odd number of hexadecimal digits: one may be missing")
+	case err != nil:
 		text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(text, "="))
-		if raw, err = base64.RawStdEncoding.DecodeString(text); err != nil {
+		if raw, err = base64.RawStdEncoding.Strict().DecodeString(text); err != nil {
 			return nil, errors.New("the key is neither hexadecimal nor base64")
 		}
 	}

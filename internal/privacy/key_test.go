@@ -52,7 +52,7 @@ func TestKeyForms(t *testing.T) {
 	require.NoError(t, err)
 	standard := base64.StdEncoding.EncodeToString(raw)
 	for name, text := range map[string]string{
-		"upper case": strings.ToUpper(hex.EncodeToString(raw)), "base64": standard, "without padding": strings.TrimRight(standard, "="),
+		"prefix": "0x" + hex.EncodeToString(raw), "upper case": strings.ToUpper(hex.EncodeToString(raw)), "base64": standard, "without padding": strings.TrimRight(standard, "="),
 		"base64 for URLs": base64.URLEncoding.EncodeToString(raw), "two lines": standard[:20] + "\r\n" + standard[20:] + "\n",
 	} {
 		key, err := privacy.ParseKey(text)
@@ -72,6 +72,8 @@ func TestBadKeys(t *testing.T) {
 		"":                              "0 bytes",
 		strings.Repeat("ab", 31):        "31 bytes, and 32 are needed",
 		strings.Repeat("0123", 11):      "22 bytes", // would be 33 as base64, but it is hexadecimal
+		strings.Repeat("ab", 32)[1:]:    "odd number of hexadecimal digits",
+		"0x" + strings.Repeat("a", 63):  "odd number of hexadecimal digits",
 		"not a key!":                    "neither hexadecimal nor base64",
 		strings.Repeat("pass word ", 9): "54 bytes",
 	} {

@@ -38,6 +38,8 @@ type RunState struct {
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`
 	Denied  int64 `json:"denied"`
+	// Filtered means that the run holds only some schools or students.
+	Filtered bool `json:"filtered"`
 	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy    string `json:"privacy"`
 	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
@@ -188,6 +190,7 @@ func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Ti
 	}
 	if plan != nil {
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
+		state.Filtered = plan.Scope.Filtered()
 		state.Privacy, state.PrivacyKey = string(plan.Scope.Profile()), plan.Scope.PrivacyKey
 		state.Tasks = len(plan.Tasks())
 		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
@@ -243,6 +246,7 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 // addManifest fills in what the manifest says.
 func (s *RunState) addManifest(m *Manifest) {
 	s.RunID, s.Kind, s.SnapshotDate = m.RunID, m.Kind, m.SnapshotDate
+	s.Filtered = m.Parameters.Filtered()
 	s.Privacy, s.PrivacyKey = string(m.Parameters.Profile()), m.Parameters.PrivacyKey
 	s.Schools, s.Failed, s.Denied = m.Schools.Total, m.Schools.Failed, m.Schools.Denied
 	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt

@@ -34,9 +34,15 @@ func Diff(earlier []byte) (version string, changes []Change, err error) {
 	if err := json.Unmarshal(earlier, &before); err != nil {
 		return "", nil, fmt.Errorf("parse it: %w", err)
 	}
-	was, is := before.tables(), newDocument(schemas.Datasets()).tables()
+	now := newDocument(schemas.Datasets())
+	was, is := before.tables(), now.tables()
 	if len(was) == 0 {
 		return "", nil, errors.New("it describes no tables")
+	}
+	for _, p := range before.Partitions {
+		if !slices.ContainsFunc(now.Partitions, func(n jsonPartition) bool { return n.Name == p.Name && n.Type == p.Type }) {
+			changes = append(changes, Change{Breaking, p.Name, "partition column removed, or of another type"})
+		}
 	}
 	for _, t := range is {
 		i := slices.IndexFunc(was, func(o jsonTable) bool { return o.Name == t.Name })
