@@ -26,7 +26,7 @@ func newCohort(s *Settings) *cohort {
 	return &cohort{bids: canonical(s.Students)}
 }
 
-// students returns what stands for the list in documents. Without a key it has no digest.
+// students returns how documents describe the list. Without a key it has no digest.
 func (c *cohort) students() *snapshot.Students {
 	if c == nil {
 		return nil

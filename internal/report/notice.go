@@ -20,7 +20,7 @@ type Notice struct {
 	Rule string
 	// Schools, Districts and Students are whose rows these were.
 	Schools, Districts, Students []string
-	// ListedStudents and MatchedStudents count the students who were listed, and those of whom there were rows. Digest
+	// ListedStudents and MatchedStudents count the students who were listed, and the ones with rows. Digest
 	// stands for their list, and DigestKey is its key if that is not the privacy key.
 	ListedStudents, MatchedStudents int
 	Digest, DigestKey               string
