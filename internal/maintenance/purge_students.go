@@ -45,16 +45,7 @@ func (l *listedStudents) matched(seen set, key *privacy.Key) int {
 
 // isOf reports whether a document stands for the same list.
 func (l *listedStudents) isOf(asked *AskedStudents, key *privacy.Key) bool {
-	if asked == nil || asked.Listed != len(l.bids) {
-		return false
-	}
-	if asked.Key != "" {
-		var err error
-		if key, err = privacy.ParseKey(asked.Key); err != nil {
-			return false
-		}
-	}
-	return key != nil && key.ListDigest(l.bids) == asked.Digest
+	return asked != nil && asked.Listed == len(l.bids) && privacy.KeyOfList(l.bids, asked.Digest, asked.Key, key) != nil
 }
 
 // ask returns what the purge is asked for, and the reports of purges that were asked for the same, the first one first.

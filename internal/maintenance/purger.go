@@ -49,21 +49,20 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 	if err != nil {
 		return nil, err
 	}
+	var ended []EndedSchool
+	if asked.EndedFor != "" && len(asked.Schools) == 0 {
+		if ended, err = endedSchools(ctx, catalog, opts.EndedForDays); err != nil {
+			return nil, err
+		}
+		for i := range ended {
+			asked.Schools = append(asked.Schools, ended[i].Bid)
+		}
+	}
 	begunAt := opts.Now().UTC().Truncate(time.Second)
 	p.report = &PurgeReport{
 		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
-		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, BegunAt: begunAt,
+		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
-	}
-	if asked.EndedFor != "" && len(asked.Schools) == 0 {
-		if p.report.Ended, err = endedSchools(ctx, catalog, opts.EndedForDays); err != nil {
-			return nil, err
-		}
-		for i := range p.report.Ended {
-			asked.Schools = append(asked.Schools, p.report.Ended[i].Bid)
-		}
-		p.report.Asked = asked
-		p.report.ID = begunAt.Format("20060102T150405Z") + "-" + asked.id()
 	}
 	for _, other := range earlier {
 		if other.State == purgeBegun {

@@ -43,14 +43,8 @@ func (c *cohort) useKeyOf(plan *snapshot.Plan, own *privacy.Key) bool {
 	if c == nil || plan.Scope.Students == nil {
 		return c == nil && plan.Scope.Students == nil
 	}
-	key := own
-	if plan.StudentsKey != "" {
-		var err error
-		if key, err = privacy.ParseKey(plan.StudentsKey); err != nil {
-			return false
-		}
-	}
-	if key == nil || plan.Scope.Students.Listed != len(c.bids) || plan.Scope.Students.Digest != key.ListDigest(c.bids) {
+	key := privacy.KeyOfList(c.bids, plan.Scope.Students.Digest, plan.StudentsKey, own)
+	if key == nil || plan.Scope.Students.Listed != len(c.bids) {
 		return false
 	}
 	c.key, c.text = key, plan.StudentsKey

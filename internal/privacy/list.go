@@ -14,6 +14,22 @@ func (k *Key) ListDigest(bids []string) string {
 	return k.Pseudonym(listKind, strings.Join(bids, "\n")+"\n")
 }
 
+// KeyOfList returns the key under which digest is the digest of a list, or nil: the stored key, unless its text is empty,
+// or own.
+func KeyOfList(bids []string, digest, stored string, own *Key) *Key {
+	key := own
+	if stored != "" {
+		var err error
+		if key, err = ParseKey(stored); err != nil {
+			return nil
+		}
+	}
+	if key == nil || key.ListDigest(bids) != digest {
+		return nil
+	}
+	return key
+}
+
 // NewKey returns a random key and its text in hexadecimal.
 func NewKey() (*Key, string) {
 	raw := make([]byte, MinKeyBytes)
