@@ -1,4 +1,4 @@
-"""A nightly snapshot as a DAG for Airflow 3. Put it into the DAGs folder.
+"""A nightly snapshot as a DAG for Airflow 3. Put it into the DAGs folder. growth_export_kubernetes.py uses pods instead.
 
 The workers need the command growth-export, and in their environment GROWTH_EXPORT_CONFIG with the path of a file such as
 ../config/nightly.yaml, and GROWTH_EXPORT_API_KEY_FILE and GROWTH_EXPORT_API_SECRET_FILE with the paths of the secrets. Every
