@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -14,20 +16,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/simulator"
+	"example.org/growthexport/internal/simulator/odd"
 	"example.org/growthexport/schemas"
 )
 
 const testPrivacyKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
-// TestPrivacyProfilesLeakNothing exports from a service that plants identifiers, names and dates of birth everywhere,
-// under each profile: quiet, then with faults, killed and resumed. What it has planted is in no byte of the
+// TestPrivacyProfilesLeakNothing exports a world in which identifiers, names and dates of birth are planted everywhere,
+// under each profile: quiet, then with faults, killed twice and resumed. What was planted is in no byte of the
 // destination, the scratch folder, the output, logs at debug level, metrics and traces.
 func TestPrivacyProfilesLeakNothing(t *testing.T) {
 	t.Parallel()
@@ -53,17 +58,27 @@ func TestLeaksAreFound(t *testing.T) {
 	for _, where := range []string{"students/", "student_details/", "manifest.json"} {
 		require.Contains(t, found, where)
 	}
+	for _, kind := range []string{"value", "minimum", "maximum"} {
+		require.Regexp(t, `student_details/.*: date of birth 18\d\d-07-19, a `+kind, found)
+	}
 	for _, text := range []string{
-		"x" + planted, "xx" + strings.ToUpper(planted), "2012" + plantedDay, hex.EncodeToString([]byte(planted)),
+		"x" + planted, "xx" + strings.ToUpper(planted), "1812" + odd.PlantedBirthday, hex.EncodeToString([]byte(planted)),
 		base64.StdEncoding.EncodeToString([]byte("a " + planted + " b")), base64.URLEncoding.EncodeToString([]byte("ab " + planted + " b")),
 		base64.StdEncoding.EncodeToString([]byte(planted + " b")),
 	} {
 		require.NotEmpty(t, leaksIn([]byte("before "+text+" after")), text)
 	}
-	require.Empty(t, leaksIn([]byte("zqux 2026-07-19 planted")))
+	require.Empty(t, leaksIn([]byte("zqux 2026-07-19 1812-07-18 planted")))
+	page := binary.LittleEndian.AppendUint32([]byte("page"), uint32(odd.PlantedBirth(1812)))
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"date of birth 1812-07-19 in a page"}, leaksIn(encoder.EncodeAll(page, []byte("before "))))
 }
 
 func yesterday() string { return time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly) }
+
+// planted is the mark in what the world of the test says about people.
+const planted = odd.PlantedMark
 
 type leakTest struct {
 	t       *testing.T
@@ -75,18 +90,35 @@ type leakTest struct {
 	scratch string
 	profile schemas.Profile
 	said    bytes.Buffer
+	// waits says, if it is set, whether the service leaves a request without an answer, given the number of the request
+	// in the current run. waiting counts these.
+	waits             atomic.Pointer[func(n int64) bool]
+	requests, waiting atomic.Int64
 }
 
 func newLeakTest(t *testing.T, g *testStorage, profile schemas.Profile) *leakTest {
 	t.Helper()
-	world := simulator.NewWorld(simulator.Options{Seed: 31, SchoolSizes: []int{25, 12, 31}, Schools: 3, Districts: 2})
-	server := simulator.New(world, simulator.ServerOptions{PageSize: 10, ListPageSize: 10})
-	listening := httptest.NewServer(plant(server))
-	t.Cleanup(listening.Close)
-	return &leakTest{
-		t: t, server: server, world: world, url: listening.URL + server.BasePath(), traces: newCollector(t, nil),
+	world := simulator.NewWorld(simulator.Options{Seed: 31, SchoolSizes: []int{25, 12, 31}, Schools: 3, Districts: 2, Quirks: odd.Planted{}})
+	c := &leakTest{
+		t: t, server: simulator.New(world, simulator.ServerOptions{PageSize: 10, ListPageSize: 10}), world: world, traces: newCollector(t, nil),
 		dest: g.newDest(), scratch: t.TempDir(), profile: profile,
 	}
+	listening := httptest.NewServer(c)
+	t.Cleanup(listening.Close)
+	c.url = listening.URL + c.server.BasePath()
+	return c
+}
+
+// ServeHTTP lets some requests wait until the process that sent them is killed.
+func (c *leakTest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := c.requests.Add(1)
+	if waits := c.waits.Load(); waits != nil && (*waits)(n) {
+		c.waiting.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not notice that the client is gone
+		<-r.Context().Done()
+		return
+	}
+	c.server.ServeHTTP(w, r)
 }
 
 // command returns a process with a profile whose output is searched.
@@ -98,15 +130,23 @@ func (c *leakTest) command(name string, flags ...string) *process {
 	return p
 }
 
-// run exports all datasets; kill may end it early.
-func (c *leakTest) run(code int, kill waitFunc, flags ...string) {
+// run exports all datasets. With waits it is killed once a request waits, which it cannot end without.
+func (c *leakTest) run(code int, waits func(n int64) bool, flags ...string) {
 	c.t.Helper()
+	c.requests.Store(0)
+	c.waiting.Store(0)
+	var kill waitFunc
+	if c.waits.Store(nil); waits != nil {
+		c.waits.Store(&waits)
+		kill = afterCondition(func() bool { return c.waiting.Load() > 0 })
+	}
 	result := c.command("run", slices.Concat([]string{
 		"--base-url", c.url, "--datasets", "all", "--schools-per-file", "1", "--privacy", string(c.profile), "--scratch", c.scratch,
 		"--log-level", "debug", "--progress", "plain", "--output", "json", "--concurrency", "4", "--retries", "4", "--request-timeout", "5s",
 	}, flags)...).runUntil(kill)
 	c.say(result)
-	if !result.killed {
+	require.Equal(c.t, waits != nil, result.killed, result.stderr)
+	if waits == nil {
 		require.Equal(c.t, code, result.code, result.stderr)
 	}
 }
@@ -125,17 +165,22 @@ func (c *leakTest) export() {
 	schools := c.world.Schools()
 	c.server.SetFaults(append([]simulator.Fault{
 		{Operation: "test_results", School: schools[1].Bid, Kind: simulator.FaultStatus, Status: http.StatusConflict},
-		{Operation: "school_classes", School: schools[2].Bid, Kind: simulator.FaultBody},
+		{Operation: "school_classes", School: schools[2].Bid, Kind: simulator.FaultBody, Body: `{"` + planted + `":{"student":"` + planted + `"}}`},
 		{Operation: "student_details", Kind: simulator.FaultStatus, Status: http.StatusNotFound, Share: 0.1},
 	}, simulator.TransientFaults(0.1, 100*time.Millisecond)...))
-	staged := c.dest.path("_runs/today/journal")
-	for _, kill := range []waitFunc{afterDelay(700 * time.Millisecond), afterCondition(func() bool {
-		files, _ := os.ReadDir(staged)
-		return len(files) > 5
-	}), nil} {
-		c.run(exitPartial, kill, "--run-id", "today", "--max-failed-schools", "3", "--max-shrink", "off", "--history", "--delta-lake")
+	today := func(waits func(n int64) bool) {
+		c.t.Helper()
+		c.run(exitPartial, waits, "--run-id", "today", "--max-failed-schools", "3", "--max-shrink", "off", "--history", "--delta-lake")
 		c.requireNoLeak()
 	}
+	staged := func() int {
+		checkpoints, _ := os.ReadDir(c.dest.path("_runs/today/journal"))
+		return len(checkpoints)
+	}
+	today(func(n int64) bool { return n > 100 })
+	before := staged()
+	today(func(int64) bool { return staged() > before+3 })
+	today(nil)
 	for _, args := range [][]string{
 		{"status"}, {"verify"}, {"verify", "--history"}, {"diff"}, {"report", "--run-id", "today"}, {"sql"}, {"sql", "--history"}, {"publish", "--run-id", "nothing"},
 	} {
@@ -170,6 +215,9 @@ func (c *leakTest) leaks() []string {
 				files++
 				look("name of "+path, []byte(strings.TrimPrefix(path, root)))
 				look(path, data)
+				for _, birth := range birthsIn(c.t, data) {
+					found = append(found, path+": "+birth)
+				}
 			}
 			return nil
 		}))
@@ -195,10 +243,60 @@ func (c *leakTest) leaks() []string {
 	return found
 }
 
-var plantedDate = regexp.MustCompile(`(?:19|20)\d\d` + plantedDay)
+// birthsIn returns the planted dates of birth among the values of a Parquet file and in its bounds. Unfinished files
+// have none that can be read.
+func birthsIn(t *testing.T, data []byte) []string {
+	t.Helper()
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil
+	}
+	var found []string
+	look := func(kind string, days int32) {
+		if at := simulator.Day(days); isBirth(at) {
+			found = append(found, "date of birth "+at.String()+", a "+kind)
+		}
+	}
+	eachValue(t, file, func(v parquet.Value) {
+		if v.Kind() == parquet.Int32 {
+			look("value", v.Int32())
+		}
+	})
+	bounds := func(kind string, bounds ...[]byte) {
+		for _, bound := range bounds {
+			if len(bound) == 4 {
+				look(kind, int32(binary.LittleEndian.Uint32(bound)))
+			}
+		}
+	}
+	for _, index := range file.ColumnIndexes() {
+		bounds("minimum", index.MinValues...)
+		bounds("maximum", index.MaxValues...)
+	}
+	for _, group := range file.Metadata().RowGroups {
+		for i := range group.Columns {
+			statistics := &group.Columns[i].MetaData.Statistics
+			bounds("minimum", statistics.MinValue)
+			bounds("maximum", statistics.MaxValue)
+		}
+	}
+	return found
+}
+
+// isBirth reports whether a day can only be a planted date of birth.
+func isBirth(day simulator.Day) bool {
+	if day >= 0 || day < odd.PlantedBirth(1800) {
+		return false
+	}
+	year := day.Time().Year()
+	return year < 1900 && day == odd.PlantedBirth(year)
+}
+
+var birthText = regexp.MustCompile(`18\d\d` + odd.PlantedBirthday)
 
 // leaksIn returns what is planted in the data: as it is in any case, in hexadecimal, in base64 at any offset, and all of
-// it in zstd frames too. The marker has no character that URLs escape.
+// it in zstd frames too, where dates of birth may also be 32-bit numbers of days. The mark has no character that URLs
+// escape.
 func leaksIn(data []byte) []string {
 	found := leaksInPlain(data)
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
@@ -215,6 +313,11 @@ func leaksIn(data []byte) []string {
 		rest = rest[at:]
 		page, _ := decoder.DecodeAll(rest, nil) // the error is that something follows the frame
 		found = append(found, leaksInPlain(page)...)
+		for i := range len(page) - 3 {
+			if day := simulator.Day(int32(binary.LittleEndian.Uint32(page[i:]))); isBirth(day) {
+				found = append(found, "date of birth "+day.String()+" in a page")
+			}
+		}
 	}
 }
 
@@ -239,10 +342,8 @@ func leaksInPlain(data []byte) []string {
 			found = append(found, "base64 "+text)
 		}
 	}
-	for _, date := range plantedDate.FindAll(data, -1) {
-		if string(date) < plantedYear {
-			found = append(found, string(date))
-		}
+	for _, date := range birthText.FindAll(data, -1) {
+		found = append(found, string(date))
 	}
 	return found
 }

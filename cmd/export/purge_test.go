@@ -134,20 +134,23 @@ func (s *purgeDest) requireGone(bids ...string) {
 	}
 }
 
-// textValues returns all texts of a Parquet file, dictionaries included, read by
-// another library than the command's.
+// textValues returns all texts of a Parquet file, dictionaries included.
 func textValues(t *testing.T, data []byte) []byte {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
 	require.NoError(t, err)
 	var texts []byte
-	add := func(values []parquet.Value) {
-		for _, v := range values {
-			if v.Kind() == parquet.ByteArray {
-				texts = append(append(texts, v.ByteArray()...), 0)
-			}
+	eachValue(t, file, func(v parquet.Value) {
+		if v.Kind() == parquet.ByteArray {
+			texts = append(append(texts, v.ByteArray()...), 0)
 		}
-	}
+	})
+	return texts
+}
+
+// eachValue passes on all values of a Parquet file and of its dictionaries, read by another library than the command's.
+func eachValue(t *testing.T, file *parquet.File, use func(parquet.Value)) {
+	t.Helper()
 	for _, group := range file.RowGroups() {
 		for _, chunk := range group.ColumnChunks() {
 			pages := chunk.Pages()
@@ -159,17 +162,18 @@ func textValues(t *testing.T, data []byte) []byte {
 				values := make([]parquet.Value, page.NumValues())
 				n, _ := page.Values().ReadValues(values)
 				require.Len(t, values, n)
-				add(values)
+				for _, v := range values {
+					use(v)
+				}
 				if dictionary := page.Dictionary(); dictionary != nil {
 					for i := range dictionary.Len() {
-						add([]parquet.Value{dictionary.Index(int32(i))})
+						use(dictionary.Index(int32(i)))
 					}
 				}
 			}
 			require.NoError(t, pages.Close())
 		}
 	}
-	return texts
 }
 
 // requirePurged purges a school and then the district of another, and checks what

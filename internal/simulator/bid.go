@@ -18,13 +18,13 @@ const (
 	DistrictEntity EntityKind = iota + 1
 	SchoolEntity
 	StudentEntity
-	resultEntity
+	ResultEntity
 	areaEntity
 	academicYearEntity
 	sessionEntity
 	ClassEntity
 	EducatorEntity
-	studentAssociationEntity
+	StudentAssociationEntity
 	EducatorAssociationEntity
 	studentClassEntity  // a student in a class
 	educatorClassEntity // an educator in a class

@@ -39,6 +39,9 @@ func NewWorld(options Options) *World {
 		quirks: options.Quirks,
 		breaks: options.Break,
 	}
+	if w.quirks != nil {
+		w.mark = w.quirks.Mark()
+	}
 	w.total = w.listed + (w.listed-w.steady)/12
 	counts := w.sizes(sizes, options.Results)
 	w.listSchools(counts)

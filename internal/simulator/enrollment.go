@@ -150,7 +150,7 @@ func (w *World) studentAssociation(school, place, slot int) (s studentAssociatio
 		return s, false
 	}
 	s.index = s.index<<seatBits | st.seat
-	d := Rand{Hash(w.seed, int(studentAssociationEntity), school, s.index)}
+	d := Rand{Hash(w.seed, int(StudentAssociationEntity), school, s.index)}
 	s.modified, s.removed = w.lastModified(&d, 30)
 	return s, true
 }
@@ -168,14 +168,14 @@ func studentAssociations(w *World, c *Call) List {
 		Record: func(a *Arena, i int) []Member {
 			s, _ := w.studentAssociation(c.School, i/associationSlots, i%associationSlots)
 			st := &s.student
-			d := Rand{Hash(w.seed, int(studentAssociationEntity), c.School, s.index, 1)}
+			d := Rand{Hash(w.seed, int(StudentAssociationEntity), c.School, s.index, 1)}
 			name := st.person()
 			districtID, stateID := TextOf(st.districtID()), Value{}
 			if state {
 				districtID, stateID, name.middle = Value{}, TextOf(st.studentID()), ""
 			}
 			return a.list(
-				Member{"studentSchoolAssociationBid", idOf(w.BidOf(studentAssociationEntity, c.School, s.index))},
+				Member{"studentSchoolAssociationBid", idOf(w.BidOf(StudentAssociationEntity, c.School, s.index))},
 				Member{"studentBid", st.identity()},
 				Member{"districtStudentId", districtID},
 				Member{"stateStudentId", stateID},

@@ -179,7 +179,7 @@ func (w *World) takes(o *occupant, subject int, e *event) bool {
 	if from >= w.today || grade < 0 || subject == languageUsage && grade < 2 {
 		return false
 	}
-	e.draw = Rand{Hash(w.seed, int(resultEntity), o.school, o.index, subject, e.position())}
+	e.draw = Rand{Hash(w.seed, int(ResultEntity), o.school, o.index, subject, e.position())}
 	takes := e.draw.Chance(930) || s.steady
 	e.day = (from + Day(e.draw.Below(int(to-from)))).weekday()
 	corrected := e.day + Day(e.draw.Between(2, 60))
@@ -199,7 +199,7 @@ func (o *occupant) hadSeat(e *event) bool { return e.year >= o.year-o.phase }
 
 // vanished reports whether the service has stopped showing a result, for no reason.
 func (w *World) vanished(o *occupant, subject int, e *event) bool {
-	d := Rand{Hash(w.seed, int(resultEntity), o.school, o.index, subject, e.position(), 1)}
+	d := Rand{Hash(w.seed, int(ResultEntity), o.school, o.index, subject, e.position(), 1)}
 	return d.Chance(2) && !w.schools[o.school].steady && e.day+Day(d.Between(3, 150)) < w.today
 }
 

@@ -87,11 +87,15 @@ func (w *World) pagination(r *renderer, c *Call, k *Container, list *List, next 
 		return k.Pagination != ""
 	}
 	more := next < list.Count
-	r.dst = append(r.dst, `"pagination":{"hasNextPage":`...)
+	r.dst = append(r.dst, `"pagination":{`...)
+	if w.mark != "" {
+		r.dst = append(r.dst, `"`+w.mark+`":"`+w.mark+`",`...)
+	}
+	r.dst = append(r.dst, `"hasNextPage":`...)
 	r.dst = k.appendMore(r.dst, more)
 	switch {
 	case more:
-		r.dst = append(r.dst, `,"nextPage":"`+w.cursor(c, next)+`"`...)
+		r.dst = append(r.dst, `,"nextPage":"`+w.mark+w.cursor(c, next)+`"`...)
 	case c.School%ends == endNull:
 		r.dst = append(r.dst, `,"nextPage":null`...)
 	case c.School%ends == endEmpty:

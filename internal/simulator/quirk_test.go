@@ -1,8 +1,10 @@
 package simulator_test
 
 import (
+	"io"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +37,48 @@ func TestOracleAgreesOnQuirksAndParameters(t *testing.T) {
 		Datasets: oracle.AllDatasets(), EffectiveDate: time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC), AsOf: true, ModifiedSince: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), IncludeRemoved: true,
 	}
 	agree(t, world, c, options, url.Values{"effective-date": {"2026-10-01"}, "modified-since": {"2026-02-01"}, "include-removed": {"true"}})
+}
+
+// TestOracleAgreesOnPlanted does the same for a world that marks what it says about people.
+func TestOracleAgreesOnPlanted(t *testing.T) {
+	t.Parallel()
+	world := simulator.NewWorld(simulator.Options{Seed: 7, Quirks: odd.Planted{}, Districts: 2, SchoolSizes: []int{0, 1, 40}})
+	_, c := simulator.StartClient(t, world, simulator.ServerOptions{PageSize: 20, ListPageSize: 7})
+	agree(t, world, c, oracle.Options{Datasets: oracle.AllDatasets()}, nil)
+
+	rows := oracle.Rows(world, oracle.Options{Datasets: oracle.AllDatasets()})
+	marked := map[string]bool{}
+	for table, rows := range rows {
+		for _, row := range rows {
+			for column, value := range row {
+				if text, _ := value.(string); strings.Contains(text, odd.PlantedMark) || strings.HasSuffix(text, odd.PlantedBirthday) {
+					marked[table+"."+column] = true
+				}
+			}
+		}
+	}
+	for _, column := range []string{
+		"students.student_bid", "students.student_id", "students.first_name", "student_details.date_of_birth", "student_details.state_student_id",
+		"student_school_associations.student_school_association_bid", "test_results.test_result_bid", "test_result_norms.test_result_bid",
+		"school_classes.class_name", "school_class_students.student_bid", "school_class_educators.last_name", "school_class_details._extra",
+		"student_school_classes.requested_student_bid", "educator_school_associations.educator_bid", "schools._extra",
+	} {
+		require.Contains(t, marked, column)
+	}
+	require.NotContains(t, marked, "schools.school_bid")
+
+	school := url.QueryEscape(world.Schools()[2].Bid)
+	for path, want := range map[string]string{
+		"/test-results/v1/growth?school-bid=" + school: `"nextPage":"` + odd.PlantedMark, "/students/v2/nobody": odd.PlantedMark,
+	} {
+		answer, err := c.HTTP.Do(c.Request(t.Context(), path))
+		require.NoError(t, err)
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Contains(t, string(body), want)
+		require.Contains(t, answer.Header.Get("X-Student"), odd.PlantedMark)
+	}
 }
 
 // TestQuirksShowInWhatIsExpected names the consequences that a careless exporter would miss.

@@ -37,7 +37,7 @@ func (f *Fault) needsBody() bool {
 }
 
 // reply returns the correct answer, or what the fault makes of it; f may be nil.
-func (f *Fault) reply(seed uint64, entry *Request, now time.Time, body []byte) reply {
+func (f *Fault) reply(w *World, entry *Request, now time.Time, body []byte) reply {
 	right := reply{status: http.StatusOK, contentType: jsonType, body: body}
 	if f == nil {
 		return right
@@ -72,8 +72,8 @@ func (f *Fault) reply(seed uint64, entry *Request, now time.Time, body []byte) r
 		}
 		return reply{status: http.StatusOK, contentType: jsonType, body: []byte(f.Body)}
 	default:
-		style := int(hashText(seed, entry.Path, entry.Query.Encode())%errorBodies) + entry.Try
-		body := errorBody(style%errorBodies, f.Status, http.StatusText(f.Status))
+		style := int(hashText(w.seed, entry.Path, entry.Query.Encode())%errorBodies) + entry.Try
+		body := w.errorBody(style%errorBodies, f.Status, http.StatusText(f.Status))
 		contentType := jsonType
 		if len(body) == 0 || body[0] != '{' {
 			contentType = htmlType
@@ -87,11 +87,14 @@ const maintenancePage = "<!DOCTYPE html>\n<html><head><title>Maintenance</title>
 // errorBodies counts the shapes of errors that public clients have met.
 const errorBodies = 6
 
-func errorBody(style, status int, message string) []byte {
+func (w *World) errorBody(style, status int, message string) []byte {
+	if w.mark != "" {
+		message += ": student " + w.mark
+	}
 	quoted := string(AppendString(nil, message, true))
 	switch style {
 	case 0:
-		return []byte(`{"fault":{"faultstring":` + quoted + `,"detail":{"errorcode":"simulated.` + strconv.Itoa(status) + `"}}}`)
+		return []byte(`{"fault":{"faultstring":` + quoted + `,"detail":{"errorcode":"simulated.` + strconv.Itoa(status) + w.mark + `"}}}`)
 	case 1:
 		return []byte(`{"message":` + quoted + `}`)
 	case 2:

@@ -104,7 +104,7 @@ func (w *World) resultRecord(a *Arena, school, index int) []Member {
 	margin := rounded(r.error, 100)
 	questions := d.Between(30, 53)
 	return a.list(
-		Member{"testResultBid", idOf(w.BidOf(resultEntity, r.school, r.index))},
+		Member{"testResultBid", idOf(w.BidOf(ResultEntity, r.school, r.index))},
 		Member{"studentBid", idOf(r.student.bid)},
 		Member{"schoolBid", idOf(w.schools[r.at].bid)},
 		Member{"termBid", idOf(r.term.bid)},

@@ -243,8 +243,9 @@ func (w *World) cursor(c *Call, from int) string {
 }
 
 func (w *World) openCursor(c *Call, cursor string) (int, bool) {
-	raw, err := base64.StdEncoding.DecodeString(cursor)
-	if err != nil || len(raw) != 16 {
+	text, marked := strings.CutPrefix(cursor, w.mark)
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if !marked || err != nil || len(raw) != 16 {
 		return 0, false
 	}
 	mac := binary.BigEndian.Uint64(raw)

@@ -121,6 +121,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Method:   r.Method,
 		Query:    r.URL.Query(),
 	}
+	if mark := s.world.mark; mark != "" {
+		for _, name := range []string{"Content-Location", "Link", "Location", "Set-Cookie", "Warning", "X-Student"} {
+			w.Header().Set(name, "https://host/students/"+mark)
+		}
+	}
 	const maxRequestBody = 1 << 16
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
 	if err != nil {
@@ -199,7 +204,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 	case fault.needsBody():
 		render(page, fault.Kind)
 	}
-	reply := fault.reply(s.world.seed, entry, s.options.Now(), page.renderer.dst)
+	reply := fault.reply(s.world, entry, s.options.Now(), page.renderer.dst)
 	entry.Status, entry.Bytes = reply.status, len(reply.body)
 	s.addToLog(entry)
 	held := (isRejected(fault) || sleep(r.Context(), s.options.Latency)) && reply.waitBefore(r.Context())
@@ -214,7 +219,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry *Request, 
 
 // refuse answers a request that the specification does not allow.
 func (s *Server) refuse(w http.ResponseWriter, entry *Request, refused *refusal) {
-	body := errorBody(0, refused.status, refused.message)
+	body := s.world.errorBody(0, refused.status, refused.message)
 	entry.Status, entry.Bytes = refused.status, len(body)
 	s.addToLog(entry)
 	s.inFlight.Add(-1)

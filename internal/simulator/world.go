@@ -42,6 +42,7 @@ type World struct {
 	total     int      // and how many it will list one day
 	steady    int      // how many have a fixed number of results; they come first
 	quirks    Quirks
+	mark      string   // of the quirks
 	breaks    []string // broken rules
 
 	counted func() []School // countSchools, once

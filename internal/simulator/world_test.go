@@ -61,10 +61,10 @@ func TestBidsAreReadBack(t *testing.T) {
 	t.Parallel()
 	w, stranger := NewWorld(Options{Seed: 1}), NewWorld(Options{Seed: 2})
 	for _, at := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {1<<24 - 1, 1<<32 - 1}, {299, 12345}} {
-		text := w.BidOf(resultEntity, at[0], at[1]).String()
+		text := w.BidOf(ResultEntity, at[0], at[1]).String()
 		what, group, index, ok := w.FindBid(text)
 		require.True(t, ok)
-		require.Equal(t, []int{int(resultEntity), at[0], at[1]}, []int{int(what), group, index})
+		require.Equal(t, []int{int(ResultEntity), at[0], at[1]}, []int{int(what), group, index})
 		_, _, _, ok = stranger.FindBid(text)
 		require.False(t, ok)
 		for i := range text {

@@ -156,6 +156,9 @@ func (s *oddCase) shuffle(d *simulator.Rand) {
 	}
 }
 
+// Mark returns nothing: odd answers say nothing more about people.
+func (*Quirks) Mark() string { return "" }
+
 // Container varies what the specification does not document about a list's container, in the same way for all pages.
 func (o *Quirks) Container(w *simulator.World, c *simulator.Call, k simulator.Container) simulator.Container {
 	d := *simulator.NewRand(w.Hash(c, c.Subject, 3))

@@ -1,0 +1,116 @@
+package odd
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/simulator"
+)
+
+// PlantedMark is a part of everything that a planted world says about people, but for dates of birth, which are
+// PlantedBirthday of a year of the nineteenth century. It has no character that JSON, URLs or paths escape.
+const (
+	PlantedMark     = "zquxplanted"
+	PlantedBirthday = "-07-19"
+)
+
+// PlantedBirth returns the planted date of birth for a year.
+func PlantedBirth(year int) simulator.Day {
+	return simulator.DayOf(time.Date(year, time.July, 19, 0, 0, 0, 0, time.UTC))
+}
+
+// Planted is a world that marks what a service may say about people, in every place where it could: identifiers, names,
+// class names, dates of birth, unknown members and their names, values that do not fit their column, and what is beside
+// records, in cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds what an export has kept.
+type Planted struct{}
+
+var _ simulator.Quirks = Planted{}
+
+// Mark returns a mark and a date of birth.
+func (Planted) Mark() string { return PlantedMark + "-1812" + PlantedBirthday }
+
+// List returns the list of a call with marked records.
+func (Planted) List(w *simulator.World, c *simulator.Call, plain simulator.List) simulator.List {
+	record, table := plain.Record, &c.Op.Tables[0]
+	plain.Record = func(a *simulator.Arena, i int) []simulator.Member {
+		// Records that are equal in every member stay equal.
+		p := planting{world: w, draw: *simulator.NewRand(simulator.Mix(w.Style(c, table.Position(i)) ^ simulator.Golden))}
+		return p.object(record(a, i))
+	}
+	return plain
+}
+
+// Container returns the documented container with a member beside the records. It is null: any other could be the list.
+func (Planted) Container(_ *simulator.World, _ *simulator.Call, documented simulator.Container) simulator.Container {
+	documented.Beside = `"` + PlantedMark + `":null,`
+	return documented
+}
+
+// FormatBid marks the bids of people and of records about one person.
+func (Planted) FormatBid(w *simulator.World, b simulator.Bid) string {
+	switch what, _, _, _ := w.Entity(b); what {
+	case simulator.StudentEntity, simulator.EducatorEntity, simulator.ResultEntity, simulator.StudentAssociationEntity,
+		simulator.EducatorAssociationEntity:
+		return PlantedMark + b.String()
+	}
+	return b.String()
+}
+
+// ParseBid finds the bid in a text.
+func (Planted) ParseBid(text string) (simulator.Bid, bool) {
+	return simulator.ParseBid(strings.TrimPrefix(text, PlantedMark))
+}
+
+// planting marks a record.
+type planting struct {
+	world *simulator.World
+	draw  simulator.Rand
+}
+
+// object marks the members of an object and adds unknown ones.
+func (p *planting) object(members []simulator.Member) []simulator.Member {
+	for i := range members {
+		m := &members[i]
+		p.value(m.Name, &m.Value)
+		switch m.Name {
+		case "rit", "beginDate":
+			if p.draw.Chance(100) {
+				m.Value = mismatch(quoted(PlantedMark))
+			}
+		case "gender", "itemsShown", "middleName", "educatorBid", "dateOfBirth":
+			if p.draw.Chance(100) {
+				m.Value = mismatch(`{"` + PlantedMark + `":"` + PlantedMark + `"}`)
+			}
+		}
+	}
+	return append(members,
+		named("guardian", mismatch(`{"name":"`+PlantedMark+`","born":"1880`+PlantedBirthday+`","`+PlantedMark+`":["`+PlantedMark+`"]}`)),
+		named(PlantedMark, mismatch(quoted(PlantedMark))),
+		named(PlantedMark+strconv.Itoa(p.draw.Below(50)), mismatch("1")),
+		named("id "+PlantedMark+strconv.Itoa(p.draw.Below(1<<30)), mismatch("1")),
+	)
+}
+
+func (p *planting) value(name string, v *simulator.Value) {
+	switch v.Kind {
+	case simulator.ID:
+		text := Planted{}.FormatBid(p.world, simulator.Bid{High: uint64(v.N), Low: v.M})
+		*v = fitting(quoted(text), text)
+	case simulator.Text:
+		switch name {
+		case "studentId", "stateStudentId", "districtStudentId", "firstName", "middleName", "lastName", "className":
+			v.S = PlantedMark + v.S
+		}
+	case simulator.Date:
+		if name == "dateOfBirth" {
+			v.N = int64(PlantedBirth(simulator.Day(v.N).Time().Year() - 200))
+		}
+	case simulator.Object:
+		v.Sub = p.object(v.Sub)
+	case simulator.Array:
+		for i := range v.Sub {
+			p.value(name, &v.Sub[i].Value)
+		}
+	}
+}
