@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.org/growthexport/internal/extract"
-	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -57,25 +54,20 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 			return err
 		}
 	}
-	settings, credentials, simulated, err := a.checkOffline(o, from)
+	open := a.openStore
+	if o.place.folder == "" {
+		open = a.newStore // opening a bucket sends requests
+	}
+	_, settings, disconnect, err := a.connect(ctx, o, from, open)
 	if err != nil {
 		return err
 	}
+	disconnect()
 	if settings.EffectiveDate == termDates {
 		settings.EffectiveDate = a.now().UTC().Format(time.DateOnly)
 	}
 	if err := settings.Check(); err != nil {
 		return err
-	}
-	if !simulated {
-		if _, err := extract.New(o.clientOptions(o.baseURL, credentials, a.newLogger(&o.general))); err != nil {
-			return usagef("%w", err)
-		}
-	}
-	if o.place.folder != "" {
-		if _, err := a.openStore(ctx, &o.destination, from); err != nil {
-			return err
-		}
 	}
 	value := struct {
 		Settings    []setSetting `json:"settings"`
@@ -122,27 +114,4 @@ func (a *app) secretsSet() []string {
 		}
 	}
 	return names
-}
-
-// checkOffline checks everything that can be checked without a request or a look at the destination.
-func (a *app) checkOffline(o *runOptions, from sources) (
-	settings pipeline.Settings, credentials extract.Credentials, simulated bool, err error,
-) {
-	if settings, err = a.pipelineSettings(o, from); err != nil {
-		return settings, credentials, false, err
-	}
-	if o.scratch == "" {
-		if _, err := parseScratch(os.TempDir()); err != nil {
-			return settings, credentials, false, usagef("--scratch defaults to the system's temporary folder, but %w", err)
-		}
-	}
-	if simulated, err = o.chooseService(from); err != nil {
-		return settings, credentials, false, err
-	}
-	settings.BaseURL = o.serviceName(from)
-	credentials = simulatedCredentials()
-	if !simulated {
-		credentials, err = a.credentials()
-	}
-	return settings, credentials, simulated, err
 }

@@ -14,6 +14,7 @@ import (
 	"example.org/growthexport/internal/doctor"
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // doctorOptions are the settings of a run that concern the service and the destination.
@@ -23,6 +24,7 @@ type doctorOptions struct {
 	service
 	simulation
 	partitionBy string
+	privacy     string
 }
 
 const (
@@ -50,6 +52,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	g := o.destination.define(cmd)
 	o.defineWriting(g)
 	definePartitionBy(g, &o.partitionBy)
+	definePrivacy(g, &o.privacy)
 	o.simulation.define(cmd)
 	o.general.define(cmd)
 	return cmd
@@ -109,9 +112,13 @@ func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, 
 func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sources) []doctor.Finding {
 	d := doctor.Destination{
 		Folder: o.place.folder, Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
-		Service: o.serviceName(from), PartitionBy: o.partitionBy, Log: &doctor.StoreLog{}, Now: a.now,
+		Service: o.serviceName(from), PartitionBy: o.partitionBy, Privacy: schemas.Profile(o.privacy), Log: &doctor.StoreLog{}, Now: a.now,
 	}
 	o.s3.Attempts, o.s3.Log = doctorAttempts, slog.New(slog.NewTextHandler(d.Log, nil))
+	key, err := a.keyOf(d.Privacy)
+	if d.KeyErr = err; key != nil {
+		d.Fingerprint = key.Fingerprint()
+	}
 	d.Store, d.Err = a.openStore(ctx, &o.destination, from)
 	if ctx.Err() != nil {
 		return nil

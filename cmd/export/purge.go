@@ -125,7 +125,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	if err := cmp.Or(o.checkTarget(from), o.checkNotice(from)); err != nil {
 		return err
 	}
-	key, err := a.optionalPrivacyKey()
+	key, err := a.privacyKey()
 	if err != nil {
 		return err
 	}
@@ -229,8 +229,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 // writeAsked writes whose rows are purged where the command line does not say it. It names no student.
 func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
-		fmt.Fprintf(b, "%s listed, %s with rows; digest of the list %s\n",
-			wording.Many(asked.Listed, "student"), wording.Count(*asked.Matched), asked.Digest)
+		fmt.Fprintf(b, "%s; digest of the list %s\n", listedText(&asked.Students), asked.Digest)
 	}
 	for i := range r.Ended {
 		school := &r.Ended[i]

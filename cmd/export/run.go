@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -76,7 +78,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 
 // run takes a snapshot.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
-	deps, settings, disconnect, err := a.connect(ctx, o, from)
+	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openStore)
 	if err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
@@ -103,9 +105,12 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 }
 
-// connect checks everything that can be checked without a request, and returns what a run or its plan works with.
-// disconnect stops the simulated service, if the settings ask for one.
-func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
+// opener opens the store of a destination.
+type opener func(ctx context.Context, o *destination, from sources) (sink.Store, error)
+
+// connect checks everything that can be checked without a request to the service, and returns what a run or its plan
+// works with. disconnect stops the simulated service, if the settings ask for one.
+func (a *app) connect(ctx context.Context, o *runOptions, from sources, open opener) (
 	deps pipeline.Deps, settings pipeline.Settings, disconnect func(), err error,
 ) {
 	settings, credentials, simulated, err := a.checkOffline(o, from)
@@ -114,7 +119,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	}
 	logger := a.newLogger(&o.general)
 	o.log, o.s3.Log = logger, logger
-	store, err := a.openStore(ctx, &o.destination, from)
+	store, err := open(ctx, &o.destination, from)
 	if err != nil {
 		return deps, settings, nil, err
 	}
@@ -142,6 +147,29 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources) (
 	return deps, settings, disconnect, nil
 }
 
+// checkOffline checks everything that can be checked without a request or a look at the destination.
+func (a *app) checkOffline(o *runOptions, from sources) (
+	settings pipeline.Settings, credentials extract.Credentials, simulated bool, err error,
+) {
+	if settings, err = a.pipelineSettings(o, from); err != nil {
+		return settings, credentials, false, err
+	}
+	if o.scratch == "" {
+		if _, err := parseScratch(os.TempDir()); err != nil {
+			return settings, credentials, false, usagef("--scratch defaults to the system's temporary folder, but %w", err)
+		}
+	}
+	if simulated, err = o.chooseService(from); err != nil {
+		return settings, credentials, false, err
+	}
+	settings.BaseURL = o.serviceName(from)
+	credentials = simulatedCredentials()
+	if !simulated {
+		credentials, err = a.credentials()
+	}
+	return settings, credentials, simulated, err
+}
+
 // pipelineSettings returns the settings of the pipeline.
 func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, error) {
 	part, err := o.chooseShard(a, from)
@@ -159,7 +187,7 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 		return pipeline.Settings{}, err
 	}
 	profile := schemas.Profile(o.privacy)
-	key, err := a.privacyKey(profile)
+	key, err := a.keyOf(profile)
 	if err != nil {
 		return pipeline.Settings{}, err
 	}

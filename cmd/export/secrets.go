@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -57,25 +58,34 @@ func (a *app) credentials() (extract.Credentials, error) {
 	return extract.Credentials{APIKey: apiKey, APISecret: apiSecret, AccessToken: token, AccessTokenFile: tokenFile}, err
 }
 
-// privacyKey returns the key of a profile's pseudonyms; nil if the profile has none.
-func (a *app) privacyKey(profile schemas.Profile) (*privacy.Key, error) {
-	if !profile.NeedsKey() {
-		return nil, nil
-	}
+// privacyKey returns the key of pseudonyms; nil if it is not set.
+func (a *app) privacyKey() (*privacy.Key, error) {
 	text, _, err := a.secret(privacyKeyVariable)
-	if err != nil {
+	if text == "" || err != nil {
 		return nil, err
 	}
 	key, err := privacy.ParseKey(text)
-	if text == "" {
-		err = errors.New("not set")
-	}
 	if err != nil {
-		return nil, usagef("%s: %w; --privacy %s needs a key of at least %d bytes in hexadecimal or base64; "+
-			"make one with openssl rand -hex 32, keep it in a file, and set %s%s to its path",
-			privacyKeyVariable, err, profile, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
+		return nil, badPrivacyKey(err)
 	}
 	return key, nil
+}
+
+// keyOf returns the key of a profile's pseudonyms; nil if the profile has none.
+func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
+	if !profile.NeedsKey() {
+		return nil, nil
+	}
+	key, err := a.privacyKey()
+	if key == nil && err == nil {
+		err = badPrivacyKey(fmt.Errorf("not set, and --privacy %s needs it", profile))
+	}
+	return key, err
+}
+
+func badPrivacyKey(err error) error {
+	return usagef("%s: %w; a key has at least %d bytes in hexadecimal or base64: make one with openssl rand -hex 32, keep it in a file, "+
+		"and set %s%s to its path", privacyKeyVariable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
 }
 
 // secret reads a secret and, if it is in a file, the file's path; empty if it is not set.
@@ -123,17 +133,4 @@ func checkSecret(value string) error {
 		return errors.New("the secret starts or ends with a blank")
 	}
 	return nil
-}
-
-// optionalPrivacyKey returns the key of pseudonyms; nil if it is not set.
-func (a *app) optionalPrivacyKey() (*privacy.Key, error) {
-	text, _, err := a.secret(privacyKeyVariable)
-	if text == "" || err != nil {
-		return nil, err
-	}
-	key, err := privacy.ParseKey(text)
-	if err != nil {
-		return nil, usagef("%s: %w", privacyKeyVariable, err)
-	}
-	return key, nil
 }

@@ -103,7 +103,12 @@ func (o *selection) define(cmd *cobra.Command) {
 		"fail a school with more records in one dataset, or eight times as many child rows")
 	define(g, &o.schoolsPerFile, "schools-per-file", "N", "256", between(1, math.MaxInt), "number of schools per file")
 	definePartitionBy(g, &o.partitionBy)
-	choose(g, &o.privacy, "privacy", "PROFILE", string(schemas.Full), []string{string(schemas.Full), string(schemas.Pseudonymous), string(schemas.Minimal)},
+	definePrivacy(g, &o.privacy)
+}
+
+// definePrivacy adds the privacy profile.
+func definePrivacy(g group, target *string) {
+	choose(g, target, "privacy", "PROFILE", string(schemas.Full), []string{string(schemas.Full), string(schemas.Pseudonymous), string(schemas.Minimal)},
 		"what rows say about people: full, pseudonymous or minimal; all but full need a key, see "+privacyKeyVariable)
 }
 

@@ -103,15 +103,24 @@ func summaryText(s *pipeline.Summary) string {
 	return b.String()
 }
 
-// studentsLine says how much of a list of students a run has found.
+// studentsLine names the cohort of a run.
 func studentsLine(s *snapshot.Students) string {
 	switch {
 	case s == nil:
 		return ""
 	case s.Matched == nil:
-		return fmt.Sprintf("students  only %s listed\n", wording.Count(s.Listed))
+		return fmt.Sprintf("students  only rows about %s\n", wording.Many(s.Listed, "listed student"))
 	}
 	return fmt.Sprintf("students  %s listed, %s with rows\n", wording.Count(s.Listed), wording.Count(*s.Matched))
+}
+
+// listedText returns how many students are on a list and, once it is known, how many of them have rows.
+func listedText(s *snapshot.Students) string {
+	text := wording.Many(s.Listed, "student") + " listed"
+	if s.Matched != nil {
+		text += ", " + wording.Count(*s.Matched) + " with rows"
+	}
+	return text
 }
 
 // reportLine returns the line with the path of the report, which is all that a failed run prints on stdout.

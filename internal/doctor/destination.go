@@ -33,6 +33,10 @@ type Destination struct {
 	SSE string
 	// Service and PartitionBy are the settings of the runs to come. The service is empty if none is configured.
 	Service, PartitionBy string
+	// Privacy is the profile of the runs to come. Fingerprint identifies its key, and KeyErr is why there is no key.
+	Privacy     schemas.Profile
+	Fingerprint string
+	KeyErr      error
 	// Log gets the store's log lines; nil if they are not recorded.
 	Log *StoreLog
 	Now func() time.Time
@@ -53,6 +57,9 @@ func (l *StoreLog) Write(line []byte) (int, error) {
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
 	size := c.checkStore(ctx)
+	if c.Privacy.NeedsKey() {
+		c.checkKey(ctx)
+	}
 	need := int64(minRoom)
 	if d.Folder != "" {
 		c.checkRoom(Room, d.Folder, max(size, need))

@@ -36,7 +36,8 @@ const (
 	Lock              = "lock" // on disk only
 	Delete            = "delete"
 	Snapshot          = "snapshot"
-	Room              = "room" // on disk only
+	PrivacyKey        = "privacy key" // present only with --privacy other than full
+	Room              = "room"        // on disk only
 	Scratch           = "scratch"
 )
 

@@ -13,28 +13,28 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// EndedSchool is a school whose agreement seems to have ended: in every full snapshot from Since to the newest one, every
-// dataset of the school was denied or the school was not on the list.
+// EndedSchool is a school whose agreement seems to have ended: in every full snapshot since Since, all of its datasets
+// were denied or it was missing from the school list.
 type EndedSchool struct {
 	Bid  string `json:"school_bid"`
 	Name string `json:"school_name,omitempty"`
-	// LastOK is the last night of which a dataset of the school is ok, Since the first snapshot after it.
+	// LastOK is the last night on which a dataset of the school was exported, and Since the first snapshot after it.
 	LastOK string `json:"last_ok"`
 	Since  string `json:"since"`
 }
 
-// evidence is what ledgers, and the history's coverage where snapshots were pruned, say of schools.
+// evidence collects the outcomes of schools from ledgers and, for pruned snapshots, from the history's coverage.
 type evidence struct {
 	// nights are the dates of the full snapshots that cover all schools.
 	nights set
 	lastOK map[string]string
-	// lastFailed is the last night of which it is not known whether the school had ended.
+	// lastFailed is the last night on which a dataset failed, so that it is unknown whether the school had ended.
 	lastFailed map[string]string
 }
 
 func latest(of map[string]string, school, night string) { of[school] = max(of[school], night) }
 
-// note notes the outcome of a dataset of a school.
+// note records the outcome of a dataset of a school.
 func (e *evidence) note(school, night, status string) {
 	switch snapshot.Status(status) {
 	case snapshot.StatusOK:
@@ -45,8 +45,8 @@ func (e *evidence) note(school, night, status string) {
 	}
 }
 
-// endedSchools returns the schools that have ended for that many days, by their bids. A school counts only if the
-// snapshots without it span that time, and a school that only ever was denied has no rows.
+// endedSchools returns the schools that ended at least that many days before the newest snapshot, sorted by bid. The
+// snapshots without the school must span that time. A school that was never exported has no rows and is left out.
 func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
@@ -83,7 +83,8 @@ func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]En
 	return ended, ctx.Err()
 }
 
-// addLedger adds what a run says. Only a full run of all schools says which schools are gone; any run says which are ok.
+// addLedger adds the outcomes of a run. Only a full run of all schools shows which schools are missing; any run shows
+// which were exported.
 func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *snapshot.Manifest) error {
 	night := m.SnapshotDate
 	if m.Kind == snapshot.AsOf {
@@ -105,7 +106,7 @@ func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *s
 	return err
 }
 
-// addHistory adds what the coverage of the history says.
+// addHistory adds the outcomes in the history's coverage.
 func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, baseURL string) error {
 	current, err := catalog.ReadHistory(ctx)
 	if current == nil || err != nil || !snapshot.SameService(current.Manifest.BaseURL, baseURL) {
@@ -125,7 +126,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 			continue
 		}
 		for i := range t.files {
-			// The last folded date before the coverage ended.
+			// the number of nights before the coverage ended
 			to, _ := slices.BinarySearch(nights, dateOf(t.files[i].to))
 			if to == 0 {
 				continue
@@ -145,7 +146,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 	return nil
 }
 
-// ended returns the schools that have ended.
+// ended returns the schools of endedSchools.
 func (e *evidence) ended(days int) ([]EndedSchool, error) {
 	nights := e.nights.sorted()
 	if len(nights) == 0 {

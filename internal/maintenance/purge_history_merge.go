@@ -10,13 +10,13 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// A class whose roster changes has a version for each roster, in _extra. Without _extra consecutive versions may be equal,
-// and are then one, as they would be in a history made from the purged snapshots.
+// A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, consecutive
+// versions may be equal. They are merged, as in a history that is rebuilt from the purged snapshots.
 
-// merges are the versions that change because they equal a neighbour, by versionID.
+// merges are the versions that are merged with others, by versionID.
 type merges map[string]merge
 
-// merge is what becomes of a version: it is part of a later one, or begins earlier.
+// merge is how a version changes: it is removed because a later one includes it, or it begins earlier.
 type merge struct {
 	goes bool
 	from int32
@@ -59,7 +59,7 @@ func (m *historyMatch) bareVersion(batch *rows.Batch, i int, from int32) bareVer
 	return bareVersion{id: id, identity: id[n:], rest: sha256.Sum256(rest), span: span{from, m.to}}
 }
 
-// appendValue appends the value of a row so that no two differ in the same bytes.
+// appendValue appends the value of a row, different values as different bytes.
 func appendValue(to []byte, v *rows.Vector, i int) []byte {
 	switch {
 	case v.Null(i):
@@ -78,8 +78,8 @@ func appendValue(to []byte, v *rows.Vector, i int) []byte {
 	}
 }
 
-// mergeBare finds the versions that equal the one before them once they have lost _extra, and counts in their files what
-// becomes of them: the last of equal versions begins with the first, and the others go.
+// mergeBare finds consecutive versions that are equal once _extra is cleared. The last one stays and begins when the first
+// one did; the others are removed. It counts both in their files.
 func (t *historyTable) mergeBare(versions []bareVersion) {
 	t.merges = make(merges)
 	slices.SortFunc(versions, func(a, b bareVersion) int {

@@ -16,8 +16,8 @@ import (
 // listedStudents are the students of a purge.
 type listedStudents struct {
 	bids []string // in clear, sorted
-	// texts are what rows hold of them: a bid, or its pseudonym under the key of the purge. Runs of any profile are
-	// searched for both, as no pseudonym is a bid.
+	// texts are the values that stand for them in rows: bids, and pseudonyms under the key of the purge. Every run is
+	// searched for both, because no pseudonym is also a bid.
 	texts set
 }
 
@@ -32,7 +32,7 @@ func listStudents(bids []string, key *privacy.Key) listedStudents {
 	return l
 }
 
-// matched counts the students of whom something was seen.
+// matched counts the listed students that were seen.
 func (l *listedStudents) matched(seen set, key *privacy.Key) int {
 	n := 0
 	for _, bid := range l.bids {
@@ -43,13 +43,13 @@ func (l *listedStudents) matched(seen set, key *privacy.Key) int {
 	return n
 }
 
-// isOf reports whether a document stands for the same list.
+// isOf reports whether an earlier purge was of the same list.
 func (l *listedStudents) isOf(asked *AskedStudents, key *privacy.Key) bool {
 	return asked != nil && asked.Listed == len(l.bids) && privacy.KeyOfList(l.bids, asked.Digest, asked.Key, key) != nil
 }
 
-// ask returns what the purge is asked for, and the reports of purges that were asked for the same, the first one first.
-// A purge of ended schools that was killed knows its schools; otherwise they are still to be found.
+// ask returns what the purge is asked to remove, and the reports of earlier purges that were asked the same, oldest
+// first. The report of a killed purge of ended schools names the schools; otherwise the caller finds them.
 func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport, err error) {
 	asked = PurgeAsked{
 		Schools:   slices.Compact(slices.Sorted(slices.Values(p.opts.Schools))),
@@ -78,7 +78,7 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 			if report.Asked.EndedFor != asked.EndedFor {
 				continue
 			}
-			if report.State == purgeBegun { // a finished purge had other schools
+			if report.State == purgeBegun { // a finished purge may have had other schools
 				asked = report.Asked
 			}
 		case !p.students.isOf(report.Asked.Students, p.opts.Key):
@@ -100,7 +100,7 @@ func (p *purger) ask(ctx context.Context) (asked PurgeAsked, same []*PurgeReport
 	return asked, same, nil
 }
 
-// KeyNeededError says that students are to be purged from runs that hold pseudonyms of them, without the key.
+// KeyNeededError means that runs hold pseudonyms of students, and that the purge does not have their key.
 type KeyNeededError struct {
 	// Fingerprints identify the keys of the runs.
 	Fingerprints []string
@@ -110,8 +110,8 @@ func (e *KeyNeededError) Error() string {
 	return "runs hold pseudonyms of students under the privacy key with the fingerprint " + strings.Join(e.Fingerprints, ", ")
 }
 
-// checkKeys fails with a *KeyNeededError if the key of runs or the history that hold pseudonyms is not the given one. Once
-// it is for some of them, the others are left to another purge.
+// checkKeys returns a *KeyNeededError if runs or the history hold pseudonyms, but none under the given key. If only some
+// are under other keys, these are left to another purge.
 func (p *purger) checkKeys(ctx context.Context) error {
 	if len(p.students.bids) == 0 {
 		return nil
@@ -147,8 +147,8 @@ func (p *purger) checkKeys(ctx context.Context) error {
 	return nil
 }
 
-// summarizeStudents puts into the report how many of the students were found. Runs that are not published may hold them
-// as well, and cannot be searched.
+// summarizeStudents reports how many of the students were found. Unpublished runs may hold them too and cannot be
+// searched, so they are dropped.
 func (p *purger) summarizeStudents() error {
 	matched := p.students.matched(p.seen, p.opts.Key)
 	p.report.Asked.Students.Matched = &matched

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
 )
 
 // Pointer is _snapshots/<date>.json or _as_of/<date>.json: the run that is the snapshot of that date.
@@ -94,6 +95,17 @@ func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
 // NewestUnfiltered returns the newest published full run that is not restricted to some schools, or nil.
 func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
 	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
+}
+
+// NewestUnder returns the newest published full run under a privacy profile, or if there is none the newest as-of run;
+// nil if there is neither.
+func (c Catalog) NewestUnder(ctx context.Context, profile schemas.Profile) (newest *Manifest, err error) {
+	for _, kind := range []Kind{Full, AsOf} {
+		if newest == nil && err == nil {
+			newest, err = c.newest(ctx, kind, func(m *Manifest) bool { return m.Parameters.Profile() == profile })
+		}
+	}
+	return newest, err
 }
 
 // PreviousFull returns the newest published full snapshot with the service and scope of the plan, other than the plan's

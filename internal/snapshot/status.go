@@ -40,6 +40,8 @@ type RunState struct {
 	Denied  int64 `json:"denied"`
 	// Filtered means that the run holds only some schools or students.
 	Filtered bool `json:"filtered"`
+	// Students are the cohort that the run is restricted to; nil for all students.
+	Students *Students `json:"students,omitempty"`
 	// Privacy is the profile of the run's rows, and PrivacyKey the fingerprint of the key of their pseudonyms.
 	Privacy    string `json:"privacy"`
 	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
@@ -190,7 +192,7 @@ func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Ti
 	}
 	if plan != nil {
 		state.RunID, state.Kind, state.SnapshotDate = plan.RunID, plan.Kind, plan.SnapshotDate
-		state.Filtered = plan.Scope.Filtered()
+		state.Filtered, state.Students = plan.Scope.Filtered(), plan.Scope.Students
 		state.Privacy, state.PrivacyKey = string(plan.Scope.Profile()), plan.Scope.PrivacyKey
 		state.Tasks = len(plan.Tasks())
 		state.Schools = int64(len(plan.Schools) + len(plan.FailedSchools))
@@ -246,7 +248,7 @@ func (c Catalog) published(ctx context.Context, folder *runFolder, state *RunSta
 // addManifest fills in what the manifest says.
 func (s *RunState) addManifest(m *Manifest) {
 	s.RunID, s.Kind, s.SnapshotDate = m.RunID, m.Kind, m.SnapshotDate
-	s.Filtered = m.Parameters.Filtered()
+	s.Filtered, s.Students = m.Parameters.Filtered(), m.Parameters.Students
 	s.Privacy, s.PrivacyKey = string(m.Parameters.Profile()), m.Parameters.PrivacyKey
 	s.Schools, s.Failed, s.Denied = m.Schools.Total, m.Schools.Failed, m.Schools.Denied
 	s.State, s.PlannedAt, s.LastProgress = m.Status, m.StartedAt, m.PublishedAt

@@ -1,0 +1,32 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"example.org/growthexport/internal/snapshot"
+)
+
+// checkKey compares the privacy key with the one of the newest snapshot of its profile.
+func (c *destinationCheck) checkKey(ctx context.Context) {
+	if c.KeyErr != nil {
+		c.fail(PrivacyKey, c.KeyErr, "")
+		return
+	}
+	if c.Err != nil {
+		c.ok(PrivacyKey, "fingerprint %s", c.Fingerprint)
+		return
+	}
+	newest, err := snapshot.At(c.Store).NewestUnder(ctx, c.Privacy)
+	switch {
+	case err != nil:
+		c.fail(PrivacyKey, fmt.Errorf("look for snapshots with --privacy %s: %w", c.Privacy, err), "run growth-export verify for details")
+	case newest == nil:
+		c.ok(PrivacyKey, "fingerprint %s; no snapshot with --privacy %s yet", c.Fingerprint, c.Privacy)
+	case newest.Parameters.PrivacyKey != c.Fingerprint:
+		c.warn(PrivacyKey, fmt.Sprintf("fingerprint %s, but the %s snapshot of %s was made with another key (fingerprint %s), so its pseudonyms will not join with new ones",
+			c.Fingerprint, c.Privacy, newest.SnapshotDate, newest.Parameters.PrivacyKey), "set that key, or choose another --dest")
+	default:
+		c.ok(PrivacyKey, "fingerprint %s, the key of the snapshot of %s", c.Fingerprint, newest.SnapshotDate)
+	}
+}
