@@ -396,53 +396,5 @@ func TestHistoryOfNights(t *testing.T) {
 			"--max-shrink", "off", "--compare", "off", "--progress", "none")
 	}
 	execute(t, growthExport, "history", "--dest", dest)
-	d := newDuck(t)
-	d.db.SetMaxOpenConns(1)
-	d.exec(execute(t, growthExport, "sql", "--dest", dest, "--history"))
-	truth := oracle.Nights(service, oracle.Options{Datasets: datasets}, nights)
-
-	for _, table := range []string{"students", "test_results", "test_result_norms", "test_result_instructional_areas"} {
-		for _, night := range nights {
-			date := night.Format(time.DateOnly)
-			d.exec(execute(t, growthExport, "sql", "--dest", dest, "--snapshot-date", date, "--schema", "night"))
-			asOf := "SELECT * EXCLUDE (valid_from, valid_to, ended_because) FROM " + table + "_as_of(" + literal(date) + ")" +
-				" SEMI JOIN (FROM coverage_as_of(" + literal(date) + ") WHERE status = 'ok' AND (dataset = 'students') = (" +
-				literal(table) + " = 'students')) AS covered USING (requested_school_bid)"
-			snapshot := "SELECT * EXCLUDE (snapshot_date) FROM night." + table
-			if strings.HasPrefix(table, "test_result_") {
-				asOf, snapshot = "SELECT * EXCLUDE (ordinal) FROM ("+asOf+")", "SELECT * EXCLUDE (ordinal) FROM ("+snapshot+")"
-			}
-			require.Zero(t, d.one("SELECT count(*) FROM ("+asOf+" EXCEPT ALL "+snapshot+")"), "%s on %s", table, date)
-			require.Zero(t, d.one("SELECT count(*) FROM ("+snapshot+" EXCEPT ALL "+asOf+")"), "%s on %s", table, date)
-		}
-		ended := make(map[string]any)
-		for _, v := range truth.Ended {
-			if v.Table == table {
-				n, _ := ended[v.Because].(int64)
-				ended[v.Because] = n + 1
-			}
-		}
-		require.NotEmpty(t, ended)
-		because := make(map[string]any)
-		for _, row := range d.query("SELECT because, count(*) FROM " + table + "_changes WHERE change <> 'insert' GROUP BY ALL") {
-			because[row[0].(string)] = row[1]
-		}
-		require.Equal(t, ended, because, table)
-	}
-
-	want := make(map[string]any)
-	for _, pair := range truth.GrowthPairs() {
-		growth := any(nil)
-		from, scored := pair.From["rit"].(int64)
-		if to, ok := pair.To["rit"].(int64); ok && scored {
-			growth = to - from
-		}
-		want[pair.From["test_result_bid"].(string)+" > "+pair.To["test_result_bid"].(string)] = growth
-	}
-	require.Greater(t, len(want), 50)
-	got := make(map[string]any)
-	for _, row := range d.query("SELECT from_test_result_bid || ' > ' || to_test_result_bid, growth FROM growth_pairs") {
-		got[row[0].(string)] = row[1]
-	}
-	require.Equal(t, want, got)
+	compareViews(t, dest, oracle.Nights(service, oracle.Options{Datasets: datasets}, nights))
 }

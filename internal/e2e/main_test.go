@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,7 +16,8 @@ import (
 // repository is the folder of the main module.
 const repository = "../.."
 
-// The programs under test, built once with the race detector, which gives data races an exit code.
+// The programs under test, built once: with the race detector, which gives data races an exit code, unless they export
+// many nights.
 var growthExport, growthByGrade string
 
 func TestMain(m *testing.M) {
@@ -23,6 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) int {
+	flag.Parse()
 	folder, err := os.MkdirTemp("", "growth-export-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "create a folder for the programs:", err)
@@ -36,7 +39,7 @@ func buildAndRun(m *testing.M) int {
 		growthExport:  "./cmd/export",
 		growthByGrade: "./examples/growthbygrade",
 	} {
-		build := exec.Command("go", "build", "-race", "-o", program, source) //nolint:noctx // outside of tests there is no context
+		build := exec.Command("go", "build", fmt.Sprintf("-race=%t", *nightsFlag <= 8), "-o", program, source) //nolint:noctx // outside of tests there is no context
 		build.Dir = repository
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build %s: %v\n%s", source, err, out)

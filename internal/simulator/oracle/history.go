@@ -258,12 +258,8 @@ func yearBefore(day time.Time) int64 {
 	return time.Date(year-1, month, dayOfMonth, 0, 0, 0, 0, time.UTC).UnixMicro()
 }
 
-// Pair is two consecutive results of a student and subject, of different terms.
-type Pair struct{ From, To Row }
-
-// GrowthPairs returns the pairs of neighbors among all results ever seen, each in its newest version. Results are
-// neighbors by start time, then test_result_bid; neighbors of one term are left out.
-func (h *History) GrowthPairs() []Pair {
+// ResultsEver returns the newest version of every test result, by its bid.
+func (h *History) ResultsEver() map[string]*Version {
 	ever := map[string]*Version{}
 	for _, v := range slices.Concat(h.Ended, h.Current()) {
 		bid, _ := v.Row["test_result_bid"].(string)
@@ -271,9 +267,18 @@ func (h *History) GrowthPairs() []Pair {
 			ever[bid] = v
 		}
 	}
+	return ever
+}
+
+// Pair is two consecutive results of a student and subject, of different terms.
+type Pair struct{ From, To Row }
+
+// GrowthPairs returns the pairs of neighbors among all results ever seen, each in its newest version. Results are
+// neighbors by start time, then test_result_bid; neighbors of one term are left out.
+func (h *History) GrowthPairs() []Pair {
 	type student struct{ bid, subject string }
 	results := map[student][]Row{}
-	for _, v := range ever {
+	for _, v := range h.ResultsEver() {
 		key := student{}
 		key.bid, _ = v.Row["student_bid"].(string)
 		key.subject, _ = v.Row["subject_area"].(string)
