@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -15,28 +16,29 @@ import (
 // describeHistory describes the files of the history for SQL.
 func (o *sqlOptions) describeHistory(ctx context.Context, store sink.Store, root string) (*render.Snapshot, error) {
 	catalog := snapshot.At(store)
-	history, err := catalog.ReadHistory(ctx)
+	held, err := catalog.ReadHistory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if history == nil {
+	if held == nil {
 		return nil, usagef("%w", catalog.NoHistory())
 	}
-	m := history.Manifest
+	m := held.Manifest
+	mixed := history.Mixed(ctx, catalog, m)
 	s := &render.Snapshot{
 		Title: fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot")),
 		Root:  root, Schema: o.schema, History: true, Analysis: o.views == analysisViews,
 	}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
-		held, ok := m.Tables[table.Name]
+		files, ok := m.Tables[table.Name]
 		if !ok {
 			continue
 		}
 		t := render.SnapshotTable{
-			Table: snapshot.HistoryTable(table), Rows: held.Rows, Folder: snapshot.HistoryFilesPrefix + table.Name,
+			Table: snapshot.HistoryTable(table), Rows: files.Rows, Folder: snapshot.HistoryFilesPrefix + table.Name, Mixed: mixed[table.Name],
 		}
-		for i := range held.Files {
-			t.Files = append(t.Files, strings.TrimPrefix(held.Files[i].Path, t.Folder+"/"))
+		for i := range files.Files {
+			t.Files = append(t.Files, strings.TrimPrefix(files.Files[i].Path, t.Folder+"/"))
 		}
 		s.Tables = append(s.Tables, t)
 	}

@@ -86,6 +86,7 @@ func (e *endings) resolve(because string) string {
 // explains lets a table ask why its versions end.
 func (e *endings) explains(t *tableFold, first bool) {
 	if first && e.unexplained != nil {
+		e.unexplained.setTable(t.table)
 		t.ended.reason = e.resolve
 	}
 	t.because = func(b *rows.Batch, i int, parentStands bool) (string, error) {

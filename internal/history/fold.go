@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
@@ -122,7 +123,11 @@ func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) error {
 	if err != nil {
 		return err
 	}
-	for i, table := range dataset.Tables {
+	for i, declared := range dataset.Tables {
+		table, err := f.heldTable(ctx, declared)
+		if err != nil {
+			return err
+		}
 		if err := f.foldTable(ctx, table, !dataset.IsLookup(), units, e, i == 0); err != nil {
 			return err
 		}
@@ -134,6 +139,11 @@ func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, u
 	t, r := f.table(ctx, table, cuts), f.side.reader(table)
 	defer func() { err = errors.Join(err, t.source.close(), r.close()) }()
 	e.explains(t, first)
+	if f.side.isScattered(units) {
+		if err := r.gather(ctx, f.files, units); err != nil {
+			return err
+		}
+	}
 	for _, unit := range units {
 		name := unit.School + unit.District
 		e.unit = name
@@ -202,6 +212,7 @@ func openTable(
 			path: fmt.Sprintf("%spart-0000-%s.parquet", snapshot.HistoryFolder(table.Name, date), files.id),
 		},
 	}
+	t.adopted = rows.New(withSpan)
 	t.from = t.source.cursor(ctx)
 	return t
 }

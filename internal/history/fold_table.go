@@ -29,6 +29,11 @@ type tableFold struct {
 	// passedOver reports whether versions were kept of units that the snapshot does not cover.
 	passedOver bool
 
+	// adopts are the columns that versions of the unit take from equal rows of the snapshot: their file lacks some of them,
+	// and _extra may hold these values. Versions that have taken them are in adopted.
+	adopts  []int
+	adopted *rows.Batch
+
 	// The rows of the group that is being visited.
 	versionRows, snapshotRows *rows.Batch
 	kept                      []span2
@@ -46,9 +51,22 @@ type overRow struct {
 }
 
 // same keeps versions.
-func (t *tableFold) same(from *rows.Batch, i int, _ *rows.Batch, _, n int) error {
+func (t *tableFold) same(from *rows.Batch, i int, to *rows.Batch, j, n int) error {
 	t.versionRows = from
-	t.kept = append(t.kept, span2{i, n})
+	if len(t.adopts) == 0 {
+		t.kept = append(t.kept, span2{i, n})
+		return nil
+	}
+	for k := range n {
+		for c := range t.adopted.Cols {
+			if slices.Contains(t.adopts, c) {
+				t.adopted.Cols[c].AppendRow(&to.Cols[c], to.Row(j+k))
+			} else {
+				t.adopted.Cols[c].AppendRow(&from.Cols[c], from.Row(i+k))
+			}
+		}
+		t.adopted.N++
+	}
 	return nil
 }
 
@@ -74,13 +92,16 @@ func (t *tableFold) added(to *rows.Batch, j int) error {
 
 // groupDone writes the rows of a group in the order of the file.
 func (t *tableFold) groupDone() error {
-	defer func() { t.kept, t.over, t.begun = t.kept[:0], t.over[:0], t.begun[:0] }()
-	kept := 0
+	defer func() {
+		t.kept, t.over, t.begun = t.kept[:0], t.over[:0], t.begun[:0]
+		t.adopted.Reset()
+	}()
+	kept := t.adopted.N
 	for _, s := range t.kept {
 		kept += s.n
 	}
 	t.counts.Same += int64(kept)
-	if len(t.over) == 0 && len(t.begun) == 0 {
+	if len(t.over) == 0 && len(t.begun) == 0 && t.adopted.N == 0 {
 		first := slices.MinFunc(t.kept, func(a, b span2) int { return cmp.Compare(a.first, b.first) }).first
 		return t.parts.keep(t.ctx, t.versionRows, first, kept)
 	}
@@ -110,6 +131,9 @@ func (t *tableFold) writeGroup(kept int) error {
 			items = append(items, item{t.versionRows, s.first + i})
 		}
 	}
+	for i := range t.adopted.N {
+		items = append(items, item{t.adopted, i})
+	}
 	for _, j := range t.begun {
 		items = append(items, item{t.snapshotRows, j})
 	}
@@ -136,6 +160,11 @@ func (t *tableFold) unit(name string, to *cursor, lacking []int) error {
 	}
 	if t.from.at == t.from.batch.Len() || t.from.unit >= 0 && !bytes.Equal(t.from.unitOf(t.from.at), []byte(name)) {
 		return t.addAll(to, []byte(name))
+	}
+	t.adopts = nil
+	if before := t.source.lacks[t.parts.file()]; len(before) > 0 {
+		t.adopts = append(slices.Clone(before), t.table.Column("_extra"))
+		lacking = append(slices.Clone(before), lacking...)
 	}
 	if t.merger = t.merger.lackingColumns(t.table, lacking, t); t.merger.groupDone == nil {
 		t.merger.began, t.merger.groupDone = len(t.table.Columns), t.groupDone

@@ -75,10 +75,7 @@ func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
 	if err := p.startRow(ctx); err != nil {
 		return err
 	}
-	for p.pos >= p.start+p.before[p.at].Rows {
-		p.start += p.before[p.at].Rows
-		p.at++
-	}
+	p.file()
 	switch {
 	case p.out != nil:
 	case p.count == 0 && p.pos == p.start:
@@ -91,6 +88,15 @@ func (p *parts) keep(ctx context.Context, b *rows.Batch, i, n int) error {
 	}
 	p.pos += int64(n)
 	return p.write(ctx, b, i, n)
+}
+
+// file returns the file of the next unread version.
+func (p *parts) file() string {
+	for p.pos >= p.start+p.before[p.at].Rows {
+		p.start += p.before[p.at].Rows
+		p.at++
+	}
+	return p.before[p.at].Path
 }
 
 // skip passes over n unread versions, which end or have been written.

@@ -24,21 +24,22 @@ func newUnexplained(date string) (*unexplained, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &unexplained{resultColumns: columnsOf(tableOf(resultsTable), aged)}, nil
+	u := &unexplained{resultColumns: resultColumns{aged: aged}}
+	u.setTable(tableOf(resultsTable))
+	return u, nil
 }
 
 // resultColumns are the columns of test_results on which a reason depends.
 type resultColumns struct {
-	bid, student, subject, start, end int
+	bid, student, subject, start, end int // -1 if the table lacks the column
 	// aged is the time, in microseconds, before which a result is older than a year.
 	aged int64
 }
 
-func columnsOf(results *schemas.Table, aged int64) resultColumns {
-	return resultColumns{
-		bid: results.Column("test_result_bid"), student: results.Column("student_bid"), subject: results.Column("subject_area"),
-		start: results.Column("administration_start_date_time"), end: results.Column("administration_end_date_time"), aged: aged,
-	}
+// setTable finds the columns in a table of results, which may lack some.
+func (u *resultColumns) setTable(results *schemas.Table) {
+	u.bid, u.student, u.subject = results.Column("test_result_bid"), results.Column("student_bid"), results.Column("subject_area")
+	u.start, u.end = results.Column("administration_start_date_time"), results.Column("administration_end_date_time")
 }
 
 // add collects a removed result.
@@ -55,8 +56,8 @@ func (u *resultColumns) describe(c *removedResult, b *rows.Batch, row int) {
 	c.subject, subject = value(b, u.subject, row)
 	c.hasPair = student && subject
 	for _, column := range []int{u.end, u.start} {
-		if times := &b.Cols[column]; !times.Null(row) {
-			c.agedOut = times.I64[row] < u.aged
+		if column >= 0 && !b.Cols[column].Null(row) {
+			c.agedOut = b.Cols[column].I64[row] < u.aged
 			break
 		}
 	}

@@ -28,6 +28,11 @@ func restore(
 	if !ok {
 		return nil, fmt.Errorf("this release does not know table %s: use a later one", name)
 	}
+	held := make(map[string]bool)
+	if err := markHeld(ctx, snapshot.At(w), table, slices.Concat(open, ended), held); err != nil {
+		return nil, err
+	}
+	table = withColumns(table, held)
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
 		return nil, fmt.Errorf("read the date of the last fold: %w", err)

@@ -87,10 +87,11 @@ func (s *side) covers(dataset, unit string) bool { return s.complete[coverage{da
 type reader struct {
 	fileReader
 
-	side   *side
-	cursor *cursor
-	bucket int
-	last   string // the unit read last
+	side     *side
+	cursor   *cursor
+	bucket   int
+	last     string    // the unit read last
+	gathered *gathered // nil if the files are read in their order
 }
 
 // fileReader reads files of a table, one at a time.
@@ -114,6 +115,15 @@ func (s *side) reader(table *schemas.Table) *reader {
 
 // unit returns a cursor on the rows of a unit of a bucket.
 func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, error) {
+	if r.gathered != nil {
+		of := r.gathered.units[unit]
+		r.lacking = of.lacking
+		if r.cursor == nil {
+			r.cursor = newCursor(r.table, nil)
+		}
+		r.cursor.restart(r.gathered.source(ctx, of))
+		return r.cursor, nil
+	}
 	if bucket == r.bucket && unit >= r.last {
 		r.last = unit
 		return r.cursor, nil
@@ -199,7 +209,12 @@ func (r *fileReader) read(to *rows.Batch) error {
 // close closes the open file.
 func (r *reader) close() error {
 	r.bucket = noBucket
-	return r.fileReader.close()
+	err := r.fileReader.close()
+	if r.gathered != nil {
+		err = errors.Join(err, r.gathered.draft.Abort())
+		r.gathered = nil
+	}
+	return err
 }
 
 func (r *fileReader) close() error {
@@ -238,12 +253,11 @@ func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.
 	return nil
 }
 
-// value returns a text of a row, and whether it has one: neither null nor empty.
+// value returns a text of a row, and whether it has one: neither null nor empty. The column is -1 if there is none.
 func value(b *rows.Batch, column, row int) (string, bool) {
-	v := &b.Cols[column]
-	if v.Null(row) {
+	if column < 0 || b.Cols[column].Null(row) {
 		return "", false
 	}
-	text := v.Text(row)
+	text := b.Cols[column].Text(row)
 	return string(text), len(text) > 0
 }

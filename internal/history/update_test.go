@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -212,4 +213,64 @@ func (m *meddler) Draft(ctx context.Context, owner, path string) (sink.Draft, er
 		return nil, err
 	}
 	return m.Store.Draft(ctx, owner, path)
+}
+
+// TestScatteredSchools folds snapshots whose files hold the schools in another order than the history. It opens each file
+// twice at most: for its columns, and for its rows.
+func TestScatteredSchools(t *testing.T) {
+	t.Parallel()
+	schools := []string{"a", "c", "e", "b", "d", "f", "g"} // three in a file
+	roots := []string{t.TempDir(), t.TempDir()}
+	for i, root := range roots {
+		if i == 1 {
+			slices.Sort(schools)
+		}
+		store := &openCounter{Store: snapshottest.NewDir(t, root), opens: make(map[string]int)}
+		for k := range 2 {
+			n := nightOf(k, nil, 0)
+			n.schools, n.world = slices.Clone(schools), make(map[string][]record)
+			for _, school := range schools {
+				for j := range 3 {
+					bid := school + strconv.Itoa(j)
+					n.world["students"] = append(n.world["students"], record{
+						"requested_school_bid": school, "student_bid": bid, "last_name": strconv.Itoa(j * k),
+					})
+				}
+			}
+			require.NoError(t, n.publish(t.Context(), store))
+			clear(store.opens)
+			_, err := update(t.Context(), t, store, false)
+			require.NoError(t, err)
+			require.Equal(t, 2, slices.Max(slices.Collect(maps.Values(store.opens))), store.opens)
+		}
+		versions, _ := readHistory(t, store)
+		require.Len(t, versions, 7*(3+2)+14)
+	}
+	var content [2][]string
+	for i, root := range roots {
+		for path, text := range historyFiles(t, root) {
+			if strings.HasPrefix(path, "history/students/") {
+				content[i] = append(content[i], text)
+			}
+		}
+	}
+	require.ElementsMatch(t, content[1], content[0], "the bytes do not depend on the files of the snapshot")
+}
+
+// openCounter counts how often the data files of snapshots are opened.
+type openCounter struct {
+	sink.Store
+
+	mu    sync.Mutex
+	opens map[string]int
+}
+
+// Open opens an object.
+func (o *openCounter) Open(ctx context.Context, path string) (sink.Object, error) {
+	if strings.Contains(path, "/snapshot_date=") {
+		o.mu.Lock()
+		o.opens[path]++
+		o.mu.Unlock()
+	}
+	return o.Store.Open(ctx, path)
 }

@@ -18,12 +18,14 @@ type versions struct {
 
 	files []sink.File // still to be read
 	name  string      // the open file
+	// lacks holds the columns that each file read so far lacks.
+	lacks map[string][]int
 	// check compares each file's hash with the manifest before its rows are used.
 	check bool
 }
 
 func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, check bool) *versions {
-	return &versions{fileReader: fileReader{catalog: catalog, table: table}, files: files, check: check}
+	return &versions{fileReader: fileReader{catalog: catalog, table: table}, files: files, lacks: make(map[string][]int), check: check}
 }
 
 // cursor returns a cursor on the rows.
@@ -65,7 +67,9 @@ func (v *versions) next(ctx context.Context, to *rows.Batch) error {
 
 // openNext opens a file.
 func (v *versions) openNext(ctx context.Context, file sink.File) error {
-	if err := v.open(ctx, file); err != nil || !v.check {
+	err := v.open(ctx, file)
+	v.lacks[file.Path] = v.lacking
+	if err != nil || !v.check {
 		return err
 	}
 	hash, err := sink.HashFile(ctx, v.object, file.Bytes)

@@ -40,6 +40,8 @@ type SnapshotTable struct {
 	Files  []string
 	// District means that the files are in one folder per district.
 	District bool
+	// Mixed means that some files lack columns.
+	Mixed bool
 }
 
 // columns returns the quoted column names of the table's view: the files' columns, and the partition columns in the

@@ -30,6 +30,10 @@ func duckDBViews(s *Snapshot) string {
 			s.emptyQuery(&b, t, duckDBName, duckDBType)
 		case len(s.Deltas) > 0:
 			fmt.Fprintf(&b, "%s;\n", latest(s, t, t.columns(duckDBName, districtColumn, partitionColumn), duckDBName, s.duckDBVersions))
+		case t.Mixed:
+			var all strings.Builder
+			s.emptyQuery(&all, t, duckDBName, duckDBType)
+			fmt.Fprintf(&b, "%s\nUNION ALL BY NAME\nFROM %s;\n", strings.TrimSuffix(all.String(), ";\n"), s.duckDBFiles(t, "union_by_name = true, "))
 		default:
 			fmt.Fprintf(&b, "FROM %s;\n", s.duckDBFiles(t, ""))
 		}

@@ -15,6 +15,9 @@ const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a sessio
 --   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
+// sparkMixed is in a statement that reads files of which some lack columns.
+const sparkMixed = " /* files of an earlier release lack columns: SET spark.sql.parquet.mergeSchema = true */"
+
 // sparkViews returns the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one
 // path pattern. Spark does not fail if some are missing, so a statement counts the rows.
 func sparkViews(s *Snapshot) string {
@@ -49,6 +52,9 @@ func sparkViews(s *Snapshot) string {
 			s.sparkSource(&b, t)
 			counted = sparkName(t.Name)
 		default:
+			if t.Mixed {
+				b.WriteString(sparkMixed)
+			}
 			fmt.Fprintf(&b, " AS\nSELECT\n    %s\nFROM %s;\n", strings.Join(sparkColumns(t, columns), ",\n    "), counted)
 		}
 		fmt.Fprintf(&b, "SELECT assert_true(count(*) = %d, %s) FROM %s;\n", t.Rows,

@@ -1,0 +1,96 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// heldTable returns a table without the columns that neither the snapshot nor the open versions have, because earlier
+// releases wrote them. The history gets a column with the first snapshot that has it. Until then its files do not, since
+// a null would say that the service had no value.
+func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Table, error) {
+	held := make(map[string]bool)
+	err := markHeld(ctx, f.side.catalog, table, f.side.manifest.Tables[table.Name].Files, held)
+	if err == nil {
+		err = markHeld(ctx, f.catalog, table, f.before.OpenFiles(table.Name), held)
+	}
+	return withColumns(table, held), err
+}
+
+// withColumns returns a table with the columns that are held, or as it is if no file says which.
+func withColumns(table *schemas.Table, held map[string]bool) *schemas.Table {
+	if len(held) == 0 || len(held) == len(table.Columns) {
+		return table
+	}
+	some := *table
+	some.Columns = slices.DeleteFunc(slices.Clone(table.Columns), func(c schemas.Column) bool { return !held[c.Name] })
+	return &some
+}
+
+// markHeld marks the columns of a table that files have. It opens no more files when all are marked.
+func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Table, files []sink.File, held map[string]bool) error {
+	for _, file := range files {
+		if len(held) == len(table.Columns) {
+			return nil
+		}
+		err := func() (err error) {
+			object, err := catalog.Open(ctx, file.Path)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, object.Close()) }()
+			stored, err := parquetfile.TableOf(object, object.Size())
+			if err != nil {
+				return err
+			}
+			for i := range table.Columns {
+				if name := table.Columns[i].Name; stored.Column(name) >= 0 {
+					held[name] = true
+				}
+			}
+			return nil
+		}()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file.Path, err)
+		}
+	}
+	return nil
+}
+
+// Mixed returns the tables of a history of which some file lacks columns, because earlier releases wrote it or the
+// snapshots folded into it. A file that cannot be read counts as complete.
+func Mixed(ctx context.Context, catalog snapshot.Catalog, m *snapshot.HistoryManifest) map[string]bool {
+	var names []string
+	for name := range m.Tables {
+		if _, known := snapshot.FindHistoryTable(name); known {
+			names = append(names, name)
+		}
+	}
+	lacks, _ := sink.Map(ctx, sink.MaxConcurrency, names, func(ctx context.Context, name string) (bool, error) {
+		table, _ := snapshot.FindHistoryTable(name)
+		files := m.OpenFiles(name)
+		if all := m.Tables[name].Files; len(all) > len(files) {
+			files = append(slices.Clone(files), all[0]) // of the versions that have ended, the first file has the fewest columns
+		}
+		for i := range files {
+			held := make(map[string]bool)
+			err := markHeld(ctx, catalog, table, files[i:i+1], held)
+			if err == nil && len(held) < len(table.Columns) {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	mixed := make(map[string]bool)
+	for i, name := range names {
+		mixed[name] = i < len(lacks) && lacks[i]
+	}
+	return mixed
+}

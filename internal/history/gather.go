@@ -1,0 +1,127 @@
+package history
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sort"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// gathered holds a table's rows by unit, in a draft that is dropped after use. Files of --partition-by district hold the
+// schools in another order than the history; without it, nearly every school would open and decode its file again.
+type gathered struct {
+	draft sink.Draft
+	units map[string]*extent
+	in    *bufio.Reader
+	batch *rows.Batch
+}
+
+// extent is where a draft holds the rows of a unit.
+type extent struct {
+	offset, bytes int64
+	lacking       []int // columns that the unit's file lacks
+}
+
+// isScattered reports whether the files hold the rows of the units in another order than they are listed.
+func (s *side) isScattered(units []Unit) bool {
+	last, seen := noBucket, make(map[int]bool)
+	for _, unit := range units {
+		bucket := s.bucket(unit)
+		if bucket != last && seen[bucket] {
+			return true
+		}
+		last, seen[bucket] = bucket, true
+	}
+	return false
+}
+
+// gather copies the rows of the units to a draft of a fold. It reads every file once.
+func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) error {
+	draft, err := files.catalog.Draft(ctx, files.id, snapshot.HistoryFilesPrefix+r.table.Name+"/rows")
+	if err != nil {
+		return err
+	}
+	g := &gathered{draft: draft, units: make(map[string]*extent), in: bufio.NewReaderSize(nil, 64<<10), batch: rows.New(r.table)}
+	r.gathered = g // close drops the draft
+	buckets := make(map[int]bool)
+	for _, unit := range units {
+		g.units[unit.School+unit.District] = new(extent)
+		buckets[r.side.bucket(unit)] = true
+	}
+	out, offset := bufio.NewWriterSize(draft, 64<<10), int64(0)
+	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
+		file, ok := r.side.files[r.table.Name][bucket]
+		if !ok {
+			continue
+		}
+		if offset, err = r.gatherFile(ctx, file, out, offset); err != nil {
+			return fmt.Errorf("read %s: %w", file.Path, err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	_, err = draft.Finish()
+	return err
+}
+
+// gatherFile copies the rows of one file to out, which is at that offset, and returns the next offset.
+func (r *reader) gatherFile(ctx context.Context, file sink.File, out io.Writer, offset int64) (_ int64, err error) {
+	if err := r.open(ctx, file); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.fileReader.close()) }()
+	page, part, column := rows.New(r.table), r.gathered.batch, unitColumn(r.table)
+	for {
+		page.Reset()
+		if err := r.read(page); err != nil {
+			return offset, ignoreEnd(err)
+		}
+		for first := 0; first < page.N; {
+			unit := string(page.Cols[column].Text(first))
+			end := first + sort.Search(page.N-first, func(i int) bool { return string(page.Cols[column].Text(first+i)) > unit })
+			if at := r.gathered.units[unit]; at != nil {
+				part.Reset()
+				part.AppendRows(page, first, end)
+				n, err := part.WriteTo(out)
+				if err != nil {
+					return 0, err
+				}
+				if at.bytes == 0 {
+					at.offset, at.lacking = offset, slices.Clone(r.lacking)
+				}
+				at.bytes, offset = at.bytes+n, offset+n
+			}
+			first = end
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+// source returns the rows of a unit.
+func (g *gathered) source(ctx context.Context, of *extent) source {
+	g.in.Reset(io.NewSectionReader(g.draft, of.offset, of.bytes))
+	return func(to *rows.Batch) (*rows.Batch, error) {
+		if _, err := g.in.Peek(1); err != nil {
+			return nil, err
+		}
+		if _, err := g.batch.ReadFrom(g.in); err != nil {
+			return nil, err
+		}
+		if to.Len() == 0 {
+			return g.batch, ctx.Err()
+		}
+		to.AppendRows(g.batch, 0, g.batch.N)
+		return to, ctx.Err()
+	}
+}
