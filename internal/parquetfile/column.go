@@ -34,7 +34,9 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
-	lean  bool        // the row group has one page, and only what reading all of it needs; see Options.Lean
+	lean  bool        // the file has one page, and only what reading all of it needs; see Options.Lean
+	// stored is set in a lean file if compression makes the column no smaller.
+	stored bool
 }
 
 type dictUse uint8
@@ -70,7 +72,7 @@ func (c *column) reset() {
 	c.body, c.raw = c.body[:0], 0
 	c.pages, c.arena = c.pages[:0], c.arena[:0]
 	c.dict.reset()
-	c.dictUse, c.coded, c.lean = dictUndecided, 0, false
+	c.dictUse, c.coded, c.lean, c.stored = dictUndecided, 0, false, false
 	c.bloom.reset()
 }
 
@@ -110,13 +112,26 @@ func (c *column) encodePage(v *rows.Vector, n int, firstRow int64, e *encoder) e
 			RepetitionLevelEncoding: format.RLE,
 		}),
 	}
-	if c.body, err = e.appendPage(c.body, &header); err != nil {
+	c.stored = c.lean && !c.compresses(e)
+	if c.body, err = e.appendPage(c.body, &header, c.stored); err != nil {
 		return fmt.Errorf("compress: %w", err)
 	}
 	p.size = len(c.body) - p.offset
 	c.raw += p.size - len(e.packed) + len(e.raw)
 	c.pages = append(c.pages, p)
 	return nil
+}
+
+// compresses reports whether compression makes the page e.raw and the dictionary smaller.
+func (c *column) compresses(e *encoder) bool {
+	raw := len(e.raw)
+	packed := len(e.zstd.EncodeAll(e.raw, e.packed[:0]))
+	if c.dict.len() > 0 {
+		e.dict = c.dict.appendPlain(e.dict[:0], c.def.Type)
+		raw += len(e.dict)
+		packed += len(e.zstd.EncodeAll(e.dict, e.packed[:0]))
+	}
+	return packed < raw
 }
 
 // isEmpty reports whether a page of n values is PLAIN because it has no value, nor a dictionary that would need codes.
@@ -164,7 +179,7 @@ func (c *column) dictionaryPage(e *encoder) ([]byte, error) {
 		}),
 	}
 	var err error
-	if e.dict, err = e.appendPage(e.dict[:0], &header); err != nil {
+	if e.dict, err = e.appendPage(e.dict[:0], &header, c.stored); err != nil {
 		return nil, fmt.Errorf("compress: %w", err)
 	}
 	c.raw += len(e.dict) - len(e.packed) + len(e.raw)

@@ -33,12 +33,17 @@ type encoder struct {
 
 var errPageTooLarge = errors.New("a page of more than 2 GiB")
 
-// appendPage compresses e.raw and appends the header, whose sizes it sets, and the compressed page to dst.
-func (e *encoder) appendPage(dst []byte, header *pageHeader) ([]byte, error) {
+// appendPage compresses e.raw, unless it is to be stored as it is, and appends the header, whose sizes it sets, and the
+// page to dst.
+func (e *encoder) appendPage(dst []byte, header *pageHeader, stored bool) ([]byte, error) {
 	if len(e.raw) > math.MaxInt32 {
 		return dst, errPageTooLarge
 	}
-	e.packed = e.zstd.EncodeAll(e.raw, e.packed[:0])
+	if stored {
+		e.packed = append(e.packed[:0], e.raw...)
+	} else {
+		e.packed = e.zstd.EncodeAll(e.raw, e.packed[:0])
+	}
 	if len(e.packed) > math.MaxInt32 {
 		return dst, errPageTooLarge
 	}

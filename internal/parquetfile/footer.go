@@ -62,6 +62,7 @@ func (f *footer) addChunk(group *rowGroup, c *column, offset int64, dictionary i
 
 	if c.lean {
 		meta.EncodingStats = nil
+		f.meta.ColumnOrders = nil // they say how bounds compare
 	} else if err := f.addIndexes(&chunk, c); err != nil {
 		return err
 	}
@@ -141,7 +142,10 @@ func (c *column) metaData() columnMetaData {
 		Codec:                 format.Zstd,
 		TotalUncompressedSize: int64(c.raw),
 	}
-	all, known := bounds{}, true
+	if c.stored {
+		meta.Codec = format.Uncompressed
+	}
+	all, known := bounds{}, !c.lean
 	counts := map[format.Encoding]int32{}
 	for _, p := range c.pages {
 		meta.NumValues += int64(p.rows)

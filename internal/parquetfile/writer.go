@@ -33,8 +33,8 @@ type Options struct {
 	// RowGroupBytes ends a row group with the page that brings its compressed pages to this many bytes, by default 64
 	// MiB.
 	RowGroupBytes int
-	// Lean leaves out of the last row group, if it has fewer than 1024 rows, what only helps readers to skip parts of
-	// it: page index, Bloom filters, bounds of texts. In such a file that is half of the bytes.
+	// Lean leaves out of a file of fewer than 1024 rows what only helps readers to skip parts of it: page index, Bloom
+	// filters, bounds. That is more than half of the bytes.
 	Lean bool
 }
 
@@ -159,7 +159,7 @@ func (w *Writer) Close() (int64, error) {
 		return 0, w.err
 	}
 	if w.page.N > 0 {
-		if w.opts.Lean && w.groupRows == 0 && w.page.N < minDictionaryValues {
+		if w.opts.Lean && w.rows+int64(w.groupRows) == 0 && w.page.N < minDictionaryValues {
 			for i := range w.columns {
 				w.columns[i].lean = true
 			}
