@@ -48,14 +48,36 @@ type TableReport struct {
 // maxTables bounds the tables that are reconciled at once: all live files of their logs are in memory.
 const maxTables = 4
 
+// maxLooks is how often problems are looked for before they count: another process may be replacing the files.
+const maxLooks = 3
+
 // Reconcile makes the live files of every log those that the manifests of the current snapshots name. It does what it
 // can: a log that cannot be kept up to date, or a snapshot whose files are missing, is left as it is, and the error and
 // the report say so. The report is nil if the destination has no log and none is to be created.
-func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Report, error) {
+func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {
 	r := &reconciler{catalog: catalog, opts: opts, reports: make(map[string]*TableReport)}
+	for range maxLooks {
+		before := err
+		report, err = r.reconcileAll(ctx)
+		if err == nil || report == nil || before != nil && err.Error() == before.Error() {
+			break
+		}
+	}
+	return report, err
+}
+
+// reconciler is the work of one Reconcile. The reports are by table, and of all attempts.
+type reconciler struct {
+	catalog snapshot.Catalog
+	opts    Options
+	reports map[string]*TableReport
+}
+
+// reconcileAll reconciles all logs once, and again after conflicts.
+func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 	var all []*table
 	err := sink.Swap(ctx, "the Delta logs", func() (err error) {
-		if all, err = load(ctx, catalog, opts.Create); err != nil {
+		if all, err = load(ctx, r.catalog, r.opts.Create); err != nil {
 			return err
 		}
 		for _, t := range all {
@@ -79,13 +101,6 @@ func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Re
 		}
 	}
 	return report, errors.Join(problems...)
-}
-
-// reconciler is the work of one Reconcile. The reports are by table, and of all attempts.
-type reconciler struct {
-	catalog snapshot.Catalog
-	opts    Options
-	reports map[string]*TableReport
 }
 
 // reconcile commits the difference between a log and its table, if there is one. It returns conflict if another process

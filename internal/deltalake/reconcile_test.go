@@ -522,6 +522,33 @@ func TestLogsThatCannotBeKept(t *testing.T) {
 }
 
 // TestMissingFiles leaves a snapshot out of which a file is missing, or as it was, and registers the others.
+// TestFileReplacedMeanwhile looks for a file that another process has just replaced, whose manifest this one has read.
+func TestFileReplacedMeanwhile(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t)
+	takeNight(t, d.store, "2026-11-18")
+	store := &losingOnce{Store: d.store, path: "students/snapshot_date=2026-11-18/part-0000-run-2026-11-18.parquet"}
+	mustReconcile(t, store, creating())
+	require.True(t, store.lost)
+	requireUpToDate(t, d.root)
+}
+
+// losingOnce does not find a file when it is first opened.
+type losingOnce struct {
+	sink.Store
+
+	path string
+	lost bool
+}
+
+func (s *losingOnce) Open(ctx context.Context, path string) (sink.Object, error) {
+	if path == s.path && !s.lost {
+		s.lost = true
+		return nil, sink.ErrNotFound
+	}
+	return s.Store.Open(ctx, path)
+}
+
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)

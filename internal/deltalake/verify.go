@@ -38,17 +38,13 @@ type Problem struct {
 // String names the path and what is wrong with it.
 func (p Problem) String() string { return p.Path + ": " + p.Problem }
 
-const (
-	// maxProblems bounds the problems listed for each table.
-	maxProblems = 20
-	// verifyAttempts is how often problems are looked for before they count: another process may be at work.
-	verifyAttempts = 3
-)
+// maxProblems bounds the problems listed for each table.
+const maxProblems = 20
 
 // Verify compares the logs of a destination with its manifests and files. It fails with a *RefusedError if there are no
 // logs. Commits of other programs are listed; they are problems only as far as the live files are wrong.
 func Verify(ctx context.Context, catalog snapshot.Catalog) (report *VerifyReport, err error) {
-	for range verifyAttempts {
+	for range maxLooks {
 		before := report
 		report, err = verifyOnce(ctx, catalog)
 		if err != nil || len(report.Problems) == 0 || before != nil && slices.Equal(before.Problems, report.Problems) {
