@@ -235,6 +235,7 @@ func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
 	if err != nil {
 		return nil, err
 	}
+	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") })
 	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (*published, error) {
 		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, entry.Path)
 		if errors.Is(err, sink.ErrNotFound) {

@@ -160,7 +160,11 @@ func TestDamagedHistory(t *testing.T) {
 		require.ErrorContains(t, err, "history --rebuild")
 		require.NoError(t, store.Write(t.Context(), path, before, sink.Condition{}))
 	}
-	require.NoError(t, store.Write(t.Context(), snapshot.HistoryPointerPath, []byte("{"), sink.Condition{}))
+	// A pointer may be valid JSON and name nothing, and somebody's file may lie beside the snapshots' pointers.
+	require.NoError(t, store.Write(t.Context(), snapshot.HistoryPointerPath, []byte("{}"), sink.Condition{}))
+	_, err = update(t.Context(), t, store, false)
+	require.ErrorContains(t, err, "history --rebuild")
+	require.NoError(t, store.Write(t.Context(), "_snapshots/.DS_Store", []byte("x"), sink.Condition{}))
 	report, err := update(t.Context(), t, store, true)
 	require.NoError(t, err)
 	require.Equal(t, dateOf(1), report.Through)
