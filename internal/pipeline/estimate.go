@@ -114,6 +114,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 			estimates[i] = &Estimate{
 				RunID: found.id, AlreadyPublished: true, Kind: r.settings.kind(), SnapshotDate: found.manifest.SnapshotDate,
 				Destination: deps.Catalog.String(), BaseURL: r.settings.BaseURL, Exact: true,
+				FailedSchools: []snapshot.SchoolFailure{}, Datasets: []DatasetEstimate{},
 			}
 			continue
 		}
@@ -145,7 +146,7 @@ func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Dura
 	e := &Estimate{
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
 		Destination: r.Catalog.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.districts),
-		FailedSchools: plan.FailedSchools, Buckets: len(plan.Buckets), Students: plan.Scope.Students, Exact: true,
+		FailedSchools: append([]snapshot.SchoolFailure{}, plan.FailedSchools...), Buckets: len(plan.Buckets), Students: plan.Scope.Students, Exact: true,
 	}
 	if r.replaces != nil {
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}
