@@ -106,7 +106,7 @@ func (l *list) String() string { return strings.Join(l.words, ",") }
 // Type returns the placeholder of the value in help.
 func (l *list) Type() string { return "LIST" }
 
-// readLines returns the lines of a file unchanged, except empty lines and comments, which begin with #.
+// readLines returns the lines of a file unchanged, except empty ones: a bid may begin with any character.
 func readLines(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func readLines(path string) ([]string, error) {
 	var items []string
 	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		if line != "" && !strings.HasPrefix(line, "#") {
+		if line != "" {
 			items = append(items, line)
 		}
 	}
