@@ -45,7 +45,7 @@ func defineDeltaLake(g group, target *bool) {
 
 func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, true)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if analysis && which == "" {
 		return nil, usagef("--views analysis needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id")
 	}
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, false)
 	if err != nil {
 		return nil, err
 	}

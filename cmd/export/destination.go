@@ -64,16 +64,24 @@ func (o *destination) defineWriting(g group) {
 // openStore opens a destination and checks that it can be written, without changing it.
 func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
 	store, err := a.newStore(ctx, o, from)
+	if err == nil {
+		err = checkWritable(ctx, store, from)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := store.Check(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, usagef("%s: %w", destName(from), err)
-	}
 	return knownFormat(ctx, store)
+}
+
+func checkWritable(ctx context.Context, store sink.Store, from sources) error {
+	err := store.Check(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return usagef("%s: %w", destName(from), err)
 }
 
 // knownFormat returns the store, or an error if a later release has written to it. Other errors are left to the
@@ -85,8 +93,9 @@ func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
 	return store, nil
 }
 
-// existingStore opens a destination to read it. A missing folder or bucket is an error, not an empty destination.
-func (a *app) existingStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
+// existingStore opens a destination to read it or, with change, to change what is there. A missing folder or bucket is an
+// error, not an empty destination.
+func (a *app) existingStore(ctx context.Context, o *destination, from sources, change bool) (sink.Store, error) {
 	if folder := o.place.folder; folder != "" {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return nil, usagef("%s: folder %s does not exist: nothing has been exported there", destName(from), quoted(folder))
@@ -102,6 +111,11 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources) (
 				return nil, context.Cause(ctx)
 			}
 			return nil, usagef("%s: %w", destName(from), err)
+		}
+	}
+	if change {
+		if err := checkWritable(ctx, store, from); err != nil {
+			return nil, err
 		}
 	}
 	return knownFormat(ctx, store)

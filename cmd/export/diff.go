@@ -70,7 +70,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	if (o.runID == "") != (o.with == "") || which == "run-id" && o.from != "" {
 		return usagef("name two dates (--from and --to) or two runs (--run-id and --with)")
 	}
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, false)
 	if err != nil {
 		return err
 	}

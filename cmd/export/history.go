@@ -54,7 +54,7 @@ func defineHistory(g group, target *bool) {
 
 func (a *app) history(ctx context.Context, o *historyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, true)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 		return usagef("set what to keep: --keep N (the newest N snapshots) or --keep-days N (from the last N days)")
 	}
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, !o.dryRun)
 	if err != nil {
 		return err
 	}

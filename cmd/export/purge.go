@@ -130,7 +130,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		return err
 	}
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, !o.dryRun)
 	if err != nil {
 		return err
 	}

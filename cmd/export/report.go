@@ -48,7 +48,7 @@ func (a *app) reportCommand() *cobra.Command {
 
 func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, o.to == "")
 	if err != nil {
 		return err
 	}

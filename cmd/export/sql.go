@@ -111,7 +111,7 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, false)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func (a *app) statusCommand() *cobra.Command {
 
 func (a *app) status(ctx context.Context, o *statusOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, o.clean)
 	if err != nil {
 		return err
 	}

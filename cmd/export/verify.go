@@ -62,7 +62,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	case "run-id":
 		target.RunID = o.runID
 	}
-	store, err := a.existingStore(ctx, &o.destination, from)
+	store, err := a.existingStore(ctx, &o.destination, from, false)
 	if err != nil {
 		return err
 	}
