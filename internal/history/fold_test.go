@@ -142,6 +142,34 @@ func TestAwayForThirtyNights(t *testing.T) {
 	}
 }
 
+// TestEverythingFailed folds a night in which no school could be read, between two others. It ends nothing.
+func TestEverythingFailed(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	var nights []*night
+	for i := range 3 {
+		n := nightOf(i, []string{"1", "2"}, 2)
+		n.status = make(map[[2]string]snapshot.Status)
+		if i == 1 {
+			for _, dataset := range n.datasets {
+				if set, _ := schemas.Find(dataset); !set.IsLookup() {
+					n.status[[2]string{dataset, "s"}] = snapshot.StatusFailed
+				}
+			}
+			require.Len(t, n.status, 2)
+		}
+		require.NoError(t, n.publish(t.Context(), store))
+		nights = append(nights, n)
+	}
+	_, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+	versions, _ := readHistory(t, store)
+	requireHistory(t, nights, versions)
+	for _, v := range versions {
+		require.True(t, v.table == "coverage" || v.validTo == snapshot.Open, "%+v", v)
+	}
+}
+
 // requireHistory compares the versions of every date with the rows that were covered last.
 func requireHistory(t *testing.T, nights []*night, versions []version) {
 	t.Helper()

@@ -34,7 +34,7 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
-	lean  bool        // the file has one page, and only what reading all of it needs; see Options.Lean
+	lean  bool        // the file has one page, and only what reading all of it needs; see Options.LeanRows
 	// stored is set in a lean file if compression makes the column no smaller.
 	stored bool
 }

@@ -35,8 +35,8 @@
 //   - A Bloom filter per row group of each column that identifies a person, for lookups: rows are sorted by school, so
 //     bounds do not exclude anything. It holds hashes of all of the column's values and is as sensitive as they are. Its
 //     size is the smallest power of two with room for the row group's distinct values.
-//   - With Options.Lean, which histories use, a small file has no page index, Bloom filters or bounds, and
-//     columns that compression would make larger are not compressed.
+//   - With Options.LeanRows, which histories use, a small file has no page index, Bloom filters or bounds, and columns
+//     that compression would make larger are not compressed.
 //   - created_by is CreatedBy, in the form that readers parse: application, "version", version. There is no key-value
 //     metadata, time, or library version.
 //

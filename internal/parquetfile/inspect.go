@@ -144,7 +144,7 @@ func checkChunk(r io.ReaderAt, size int64, chunk *format.ColumnChunk, at, rows i
 	if first != at || meta.DataPageOffset < first || end <= meta.DataPageOffset || end > size {
 		return 0, fmt.Errorf("pages from %d to %d, expected from %d", first, end, at)
 	}
-	if chunk.OffsetIndexLength == 0 && chunk.ColumnIndexLength == 0 && rows < minDictionaryValues { // lean
+	if chunk.OffsetIndexLength == 0 && chunk.ColumnIndexLength == 0 && rows < maxLeanRows {
 		return end, nil
 	}
 	var pages format.OffsetIndex

@@ -20,6 +20,8 @@ const (
 	defaultPageRows      = 8192
 	defaultPageBytes     = 4 << 20
 	defaultRowGroupBytes = 64 << 20
+	// maxLeanRows bounds Options.LeanRows.
+	maxLeanRows = defaultPageRows
 )
 
 // Options are the sizes of pages and row groups. They determine the bytes of a file. Zero values mean the defaults.
@@ -33,9 +35,9 @@ type Options struct {
 	// RowGroupBytes ends a row group with the page that brings its compressed pages to this many bytes, by default 64
 	// MiB.
 	RowGroupBytes int
-	// Lean leaves out of a file of fewer than 1024 rows what only helps readers to skip parts of it: page index, Bloom
-	// filters, bounds. That is more than half of the bytes.
-	Lean bool
+	// LeanRows is the number of rows, at most a page, below which a file lacks what only helps readers to skip parts of it:
+	// page index, Bloom filters, bounds. In a file of few rows these are more than half of the bytes.
+	LeanRows int
 }
 
 func (o Options) withDefaults() Options {
@@ -44,7 +46,7 @@ func (o Options) withDefaults() Options {
 		PageRows:      cmp.Or(o.PageRows, defaultPageRows),
 		PageBytes:     cmp.Or(o.PageBytes, defaultPageBytes),
 		RowGroupBytes: cmp.Or(o.RowGroupBytes, defaultRowGroupBytes),
-		Lean:          o.Lean,
+		LeanRows:      min(o.LeanRows, maxLeanRows),
 	}
 }
 
@@ -159,7 +161,7 @@ func (w *Writer) Close() (int64, error) {
 		return 0, w.err
 	}
 	if w.page.N > 0 {
-		if w.opts.Lean && w.rows+int64(w.groupRows) == 0 && w.page.N < minDictionaryValues {
+		if w.rows+int64(w.groupRows) == 0 && w.page.N < w.opts.LeanRows {
 			for i := range w.columns {
 				w.columns[i].lean = true
 			}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -264,10 +265,10 @@ func TestLean(t *testing.T) {
 	table := everyType()
 	all := randomRows(rand.New(rand.NewPCG(3, 4)), table, 3000)
 	for _, n := range []int{1, 40, 1023, 1024, 3000} {
-		plain, lean := write(t, table, all[:n], Options{}), write(t, table, all[:n], Options{Lean: true})
+		plain, lean := write(t, table, all[:n], Options{}), write(t, table, all[:n], Options{LeanRows: 1024})
 		if n >= 1024 {
 			require.Equal(t, plain, lean, n)
-			continue
+			lean = write(t, table, all[:n], Options{LeanRows: math.MaxInt})
 		}
 		requireRows(t, all[:n], read(t, table, lean))
 		require.Less(t, len(lean), len(plain)-50*len(table.Columns), n)
@@ -275,5 +276,9 @@ func TestLean(t *testing.T) {
 		require.NoError(t, err, n)
 		require.EqualValues(t, n, info.Rows)
 	}
-	require.Equal(t, write(t, table, all, Options{RowGroupRows: 2500}), write(t, table, all, Options{RowGroupRows: 2500, Lean: true}))
+	for _, several := range []Options{{RowGroupRows: 2500}, {PageRows: 2500}} {
+		lean := several
+		lean.LeanRows = math.MaxInt
+		require.Equal(t, write(t, table, all, several), write(t, table, all, lean), "more than a page")
+	}
 }

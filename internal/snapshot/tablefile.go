@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/rows"
@@ -21,6 +23,7 @@ type Tables struct {
 	catalog Catalog
 	run     string
 	pool    *parquetfile.Pool
+	ended   *parquetfile.Pool // of versions of a history that have ended
 }
 
 // NewTables returns a Tables for a run.
@@ -28,9 +31,12 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// NewHistoryTables returns a Tables for files of a history. Most hold the few versions of a table that ended on a day.
+// NewHistoryTables returns a Tables for files of a history. Those of versions that have ended on a day are many and small.
 func NewHistoryTables(catalog Catalog, owner string) *Tables {
-	return &Tables{catalog: catalog, run: owner, pool: parquetfile.NewPool(parquetfile.Options{Lean: true})}
+	return &Tables{
+		catalog: catalog, run: owner, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024}),
+		ended: parquetfile.NewPool(parquetfile.Options{LeanRows: math.MaxInt}),
+	}
 }
 
 // TableFile is a table's file that is being written. It must be ended by Stage or Abort; Abort after Stage does
@@ -51,10 +57,12 @@ func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) 
 	if err != nil {
 		return nil, err
 	}
+	pool := t.pool
+	if t.ended != nil && !strings.HasPrefix(path, HistoryFolder(table.Name, Open)) {
+		pool = t.ended
+	}
 	buffer := bufio.NewWriterSize(draft, draftBuffer)
-	return &TableFile{
-		path: path, pool: t.pool, writer: t.pool.Get(buffer, table), buffer: buffer, draft: draft,
-	}, nil
+	return &TableFile{path: path, pool: pool, writer: pool.Get(buffer, table), buffer: buffer, draft: draft}, nil
 }
 
 // Append appends the rows of the batch.
