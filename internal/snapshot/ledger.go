@@ -129,6 +129,11 @@ func appendLedgerRow(batch *rows.Batch, fields []ledgerField, row *LedgerRow) {
 
 // ReadLedger passes the rows of a published run's ledger to use, in order of dataset, school and district.
 func (c Catalog) ReadLedger(ctx context.Context, run string, use func(*LedgerRow)) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", LedgerPath(run), err)
+		}
+	}()
 	object, err := c.Open(ctx, LedgerPath(run))
 	if err != nil {
 		return err

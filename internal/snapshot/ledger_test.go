@@ -85,7 +85,9 @@ func TestReadLedger(t *testing.T) {
 	require.NoError(t, snapshot.At(store).ReadLedger(t.Context(), "run", func(row *snapshot.LedgerRow) { read = append(read, *row) }))
 	require.NotEmpty(t, read)
 	require.Equal(t, g.Ledger, read)
-	require.ErrorIs(t, snapshot.At(store).ReadLedger(t.Context(), "nowhere", func(*snapshot.LedgerRow) {}), sink.ErrNotFound)
+	err := snapshot.At(store).ReadLedger(t.Context(), "nowhere", func(*snapshot.LedgerRow) {})
+	require.ErrorIs(t, err, sink.ErrNotFound)
+	require.ErrorContains(t, err, "_runs/nowhere/ledger.parquet")
 }
 
 func TestLedgerDoesNotAddUp(t *testing.T) {
