@@ -36,7 +36,7 @@ func (e usageError) Is(target error) bool { return target == ErrUsage }
 // Perspectives in which a school's enrollment is read.
 const (
 	AllPerspectives = "all"
-	OwnPerspective  = "own"
+	OwnPerspective  = snapshot.OwnPerspective
 )
 
 // Settings are the settings of a run. The zero value of an optional setting is its default only if its comment says so.

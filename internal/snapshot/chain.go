@@ -16,7 +16,8 @@ const modifiedSince = "modified-since"
 // under its privacy profile, without a gap, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at
 // least margin before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL without failed or denied schools count. Runs planned in the
+// Only published, unfiltered runs of the service at baseURL without failed or denied schools count, and of the delta runs
+// only those that hold all changes that the scope asks for. Runs planned in the
 // future, by a wrong clock, are ignored, as are unreadable manifests and plans: starting from an earlier run only
 // reaches further back.
 func (c Catalog) LatestOfChain(
@@ -30,7 +31,7 @@ func (c Catalog) LatestOfChain(
 	for _, m := range runs {
 		missing := func(name string) bool { return !slices.Contains(m.Parameters.Datasets, name) }
 		if m.Kind != AsOf && !m.Parameters.Filtered() && m.Schools.Failed == 0 && m.Schools.Denied == 0 &&
-			SameService(m.BaseURL, baseURL) && m.Parameters.SamePrivacy(scope) && !slices.ContainsFunc(scope.Datasets, missing) {
+			SameService(m.BaseURL, baseURL) && m.Parameters.SamePrivacy(scope) && !lacksChanges(m, scope) && !slices.ContainsFunc(scope.Datasets, missing) {
 			whole = append(whole, m.RunID)
 		}
 	}
@@ -57,6 +58,13 @@ func (c Catalog) LatestOfChain(
 		}
 	}
 	return last, nil
+}
+
+// lacksChanges reports whether a delta run has left out changes that the scope asks for.
+func lacksChanges(m *Manifest, scope Scope) bool {
+	p := &m.Parameters
+	return m.Kind == Delta && (scope.IncludeRemoved && !p.IncludeRemoved ||
+		p.Perspectives == OwnPerspective && scope.Perspectives != OwnPerspective)
 }
 
 // startsBefore reports whether the delta run holds all changes made since t.

@@ -17,8 +17,11 @@ func TestLatestOfChain(t *testing.T) {
 	t.Parallel()
 	const margin = 10 * time.Minute
 	full := func(p *snapshot.Plan) { p.Kind = snapshot.Full }
+	// Removed records are asked for: a full run without them counts, a delta run without them does not.
 	since := func(text string) func(*snapshot.Plan) {
-		return func(p *snapshot.Plan) { p.Kind, p.Filters = snapshot.Delta, map[string]string{"modified-since": text} }
+		return func(p *snapshot.Plan) {
+			p.Kind, p.Filters, p.Scope.IncludeRemoved = snapshot.Delta, map[string]string{"modified-since": text}, true
+		}
 	}
 	elsewhere := func(p *snapshot.Plan) { p.BaseURL, p.AcceptBaseURL = "https://other.example", true }
 	pseudonymous := func(p *snapshot.Plan) { p.Scope.Privacy, p.Scope.PrivacyKey, p.Replace = "pseudonymous", "0123", true }
@@ -54,6 +57,14 @@ func TestLatestOfChain(t *testing.T) {
 			{"05", []func(*snapshot.Plan){since("2026-11-04")}},
 			{"06", []func(*snapshot.Plan){full}},
 		}, "06"},
+		"without removed": {[]taken{
+			{"01", []func(*snapshot.Plan){full}},
+			{"02", []func(*snapshot.Plan){since("2026-11-01"), func(p *snapshot.Plan) { p.Scope.IncludeRemoved = false }}},
+		}, "01"},
+		"own perspective": {[]taken{
+			{"01", []func(*snapshot.Plan){full}},
+			{"02", []func(*snapshot.Plan){since("2026-11-01"), func(p *snapshot.Plan) { p.Scope.Perspectives = snapshot.OwnPerspective }}},
+		}, "01"},
 		"other service":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, elsewhere}}}, "01"},
 		"other profile":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"02", []func(*snapshot.Plan){full, pseudonymous}}}, "01"},
 		"planned ahead":  {[]taken{{"01", []func(*snapshot.Plan){full}}, {"29", []func(*snapshot.Plan){full}}}, "01"},
@@ -69,7 +80,7 @@ func TestLatestOfChain(t *testing.T) {
 				snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan(date, append([]func(*snapshot.Plan){snapshottest.Datasets("districts", "schools"), snapshottest.OnDate(date)}, run.edit...)...))
 			}
 			require.NoError(t, os.WriteFile(filepath.Join(root, "_runs", "damaged", "plan.json"), []byte("{"), 0o600))
-			plan, err := snapshot.At(store).LatestOfChain(t.Context(), snapshottest.NewPlan("x").BaseURL, snapshot.Scope{Datasets: []string{"schools"}}, snapshottest.Morning(), margin)
+			plan, err := snapshot.At(store).LatestOfChain(t.Context(), snapshottest.NewPlan("x").BaseURL, snapshot.Scope{Datasets: []string{"schools"}, Perspectives: "all", IncludeRemoved: true}, snapshottest.Morning(), margin)
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Nil(t, plan)
