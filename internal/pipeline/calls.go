@@ -59,8 +59,12 @@ func (d *dataset) release(c *transform.Decoder) {
 	}
 }
 
-// maxPoolBytes bounds the memory of the decoders in a pool, of all datasets together.
-const maxPoolBytes = 32 << 20
+// maxPoolBytes bounds the memory of the decoders in a pool, of all datasets together, and maxPooledBytes that of each. After a
+// large school a decoder has more than most schools need.
+const (
+	maxPoolBytes   = 32 << 20
+	maxPooledBytes = 4 << 20
+)
 
 // pool holds decoders for reuse, the one unused for longest first. The zero value is ready.
 type pool struct {
@@ -92,6 +96,9 @@ func (p *pool) put(d *dataset, c *transform.Decoder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	added := pooled{of: d, decoder: c, bytes: c.Bytes()}
+	if added.bytes > maxPooledBytes {
+		return
+	}
 	p.decoders = append(p.decoders, added)
 	p.bytes += added.bytes
 	for p.bytes > maxPoolBytes {

@@ -4,30 +4,49 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/schemas"
 )
 
-// maxHeldBytes is the memory that the rows of one school may take before they are moved to a scratch file.
-const maxHeldBytes = 24 << 20
+// maxHeldBytes is the memory that the rows of one school may take before they are moved to a scratch file. If the lists that
+// are being read hold more than maxHeldTogether, those with more than minRunBytes make room.
+const (
+	maxHeldBytes    = 24 << 20
+	maxHeldTogether = 64 << 20
+	minRunBytes     = 4 << 20
+)
 
 // collector collects the rows of one call chain: in a decoder, and beyond maxBytes in sorted runs in a scratch file.
 type collector struct {
 	*transform.Decoder
 	dataset  *dataset
 	maxBytes int
+	together *atomic.Int64 // the bytes of all decoders
+	counted  int           // of this one
 	scratch  *scratch
 	runs     []section
 }
 
-// limitMemory writes a run if the decoder holds too much.
+// limitMemory writes a run if the decoder holds too much, or all decoders together do.
 func (c *collector) limitMemory() error {
-	if c.Held() <= c.maxBytes {
+	if c.dataset.inMemory {
+		return nil
+	}
+	together, held := c.count(c.Bytes()), c.Held()
+	if held <= c.maxBytes && (together <= maxHeldTogether || held <= minRunBytes) {
 		return nil
 	}
 	return c.writeRun()
+}
+
+// count notes the memory of the decoder, and returns that of all.
+func (c *collector) count(bytes int) int64 {
+	added := bytes - c.counted
+	c.counted = bytes
+	return c.together.Add(int64(added))
 }
 
 func (c *collector) writeRun() error {
@@ -60,6 +79,7 @@ func (c *collector) release() {
 		run.free()
 	}
 	c.runs = nil
+	c.count(0)
 	c.dataset.release(c.Decoder)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +51,42 @@ func TestCopiedRowsAreLimited(t *testing.T) {
 	r.release()
 	require.Empty(t, folder.open)
 	require.NoError(t, folder.close())
+}
+
+// TestListsShareMemory reads a list while others hold most of the memory.
+func TestListsShareMemory(t *testing.T) {
+	t.Parallel()
+	declared, ok := schemas.Find("test_results")
+	require.True(t, ok)
+	d, err := compile(declared, &Settings{}, new(pool))
+	require.NoError(t, err)
+	f := &fetcher{maxRecords: 10, maxHeldBytes: maxHeldBytes, scratch: &scratchFolder{path: t.TempDir()}}
+	r := &result{}
+	read := func(c *collector, name string) {
+		page := fmt.Appendf(nil, `{"testResults":[{"testResultBid":"%s %s"}],"pagination":{"hasNextPage":false}}`, name, strings.Repeat("x", minRunBytes))
+		_, err := c.ReadPage(page)
+		require.NoError(t, err)
+		require.NoError(t, c.limitMemory())
+	}
+
+	alone := f.newCollector(d, transform.Params{"school_bid": "alone"}, r)
+	read(alone, "a")
+	require.Empty(t, alone.runs)
+	require.Greater(t, f.heldTogether.Load(), int64(minRunBytes))
+	f.heldTogether.Add(maxHeldTogether)
+	small := f.newCollector(d, transform.Params{"school_bid": "small"}, r)
+	_, err = small.ReadPage([]byte(`{"testResults":[{"testResultBid":"s"}],"pagination":{"hasNextPage":false}}`))
+	require.NoError(t, err)
+	require.NoError(t, small.limitMemory())
+	require.Empty(t, small.runs, "so little makes no room")
+	read(alone, "b")
+	require.Len(t, alone.runs, 1)
+
+	small.release()
+	alone.release()
+	require.EqualValues(t, maxHeldTogether, f.heldTogether.Load())
+	require.Empty(t, d.pool.decoders[1:], "the decoder of the large list is dropped")
+	require.NoError(t, f.scratch.close())
 }
 
 func TestScratchFails(t *testing.T) {

@@ -18,8 +18,9 @@
 // budget. Beyond it a school is spilled to a scratch file while its task waits for another school, so that requests never wait
 // for the order of rows; while its task is being written, it is held, so that a slow disk slows down fetching.
 //
-// The rows of a school that outgrow a limit are written to a scratch file in sorted runs, which are merged when the school is
-// complete (collector.go). Files, counts and checks are the same as if the school had fit in memory.
+// The rows of a school that outgrow a limit, or a smaller one while all schools being fetched take too much memory, are written
+// to a scratch file in sorted runs, which are merged when the school is complete (collector.go). Files, counts and checks are
+// the same as if the school had fit in memory.
 //
 // A run is full, as of a past date, or of the changes since a time (settings.go). These differ only in the datasets that take
 // part, the parameters that the plan pins, and the paths of the files.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync/atomic"
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/snapshot"
@@ -25,6 +26,7 @@ type fetcher struct {
 	check                *checker
 	maxRecords           int64
 	maxHeldBytes         int
+	heldTogether         atomic.Int64 // by the lists that are being read
 	scratch              *scratchFolder
 	// window is how many calls of one school's fan-out are made at once, and fanning how many of all schools', so that lists
 	// get their share of the request slots.
@@ -179,7 +181,10 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 }
 
 func (f *fetcher) newCollector(d *dataset, params transform.Params, r *result) *collector {
-	c := &collector{Decoder: d.newDecoder(params), dataset: d, maxBytes: f.maxHeldBytes, scratch: &scratch{folder: f.scratch}}
+	c := &collector{
+		Decoder: d.newDecoder(params), dataset: d, maxBytes: f.maxHeldBytes, together: &f.heldTogether,
+		scratch: &scratch{folder: f.scratch},
+	}
 	if d.inMemory {
 		c.maxBytes = math.MaxInt
 	}
