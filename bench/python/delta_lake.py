@@ -102,7 +102,8 @@ def read(engine: str, table: str, date: str, jars: str) -> None:
         gateway.proc.stdin.close()
         gateway.proc.wait()
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(json.dumps({"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024, "rows": rows}))
+    print(json.dumps({"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss * 1024, "rows": rows}), flush=True)
+    os._exit(0)  # an ordinary exit may abort: Arrow's threads are still running
 
 
 def verify(growth_export: str, dest: Path) -> dict:
