@@ -73,9 +73,12 @@ LONG := Kill|Torture|Hostile|Purge|Leak|Telemetry|Shards|Processes|TwoRuns|Busy|
 test-short: $(GOTESTSUM) ## run the tests that take little time, without race detector, S3 and DuckDB
 	$(call gotest,.,test-short,-short -shuffle=on -skip '$(LONG)')
 
+# How many nights the history has that Spark and DuckDB read.
+test-spark: NIGHTS ?= 3
+
 .PHONY: test-spark
-test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table; needs Python and Java
-	.tools/spark-venv/bin/python examples/spark/test_spark.py
+test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table, and on a history (NIGHTS); needs Python and Java
+	NIGHTS=$(NIGHTS) .tools/spark-venv/bin/python examples/spark/test_spark.py
 
 .PHONY: test-examples
 test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/monitoring-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, readers, walkthrough; needs Python

@@ -6,8 +6,10 @@ read every table through the example readers of this repository, Spark's read.py
 with the declarations on names and types, with the manifest on counts, and with each other on a checksum of all values.
 """
 
+import datetime
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,6 +28,9 @@ DUCKDB_EXAMPLES = REPOSITORY / "examples" / "duckdb"
 # Both engines use a time zone other than UTC: timestamps are instants and dates are dates in any zone.
 ZONE = "America/Chicago"
 
+
+# How many nights the history has. More than three are consecutive.
+NIGHTS = int(os.environ.get("NIGHTS", "3"))
 
 # Small, but with every oddity of the simulated service, and odd district bids.
 ODD_WORLD = ["--simulate-quirks", "--simulate-districts", "26", "--simulate-schools", "26"]
@@ -272,20 +277,23 @@ class TestSpark(unittest.TestCase):
         """The views of a history have the same rows as in DuckDB, also in a schema."""
         dest = f"{self.folder}/growth data [{self._testMethodName}]"
         run = [self.exporter, "run", "--simulate", "--progress", "none", "--dest", dest, "--datasets", "students,test_results"]
-        for date in ("2025-09-12", "2025-09-13", "2026-02-03"):
-            dates = ["--simulate-date", date, "--snapshot-date", date, "--backdate", "--history", "--compare", "off"]
+        nights = ["2025-09-12", "2025-09-13", "2026-02-03"]
+        if NIGHTS > len(nights):
+            nights = [str(datetime.date(2025, 8, 20) + datetime.timedelta(days=i)) for i in range(NIGHTS)]
+        for night in nights:
+            dates = ["--simulate-date", night, "--snapshot-date", night, "--backdate", "--history", "--compare", "off"]
             subprocess.run([*run, "--simulate-results", "2000", *dates], check=True, capture_output=True)
         duck = duckdb.connect()
         command = [self.exporter, "sql", "--dest", dest, "--history"]
         duck.execute(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        day = "DATE '2025-09-13'"
+        days = [f"DATE '{night}'" for night in nights[1 :: max(1, len(nights) // 10)]]
         for schema in ([], ["--schema", "history"]):
             for statement in self.statements(dest, "--history", *schema):
                 self.spark.sql(statement).collect()
             prefix = "history." if schema else ""
             for query in (
-                f"SELECT student_bid, last_name, valid_from FROM students_as_of({day})",
-                f"SELECT requested_school_bid, test_result_bid, valid_to FROM test_results_as_of({day})",
+                *(f"SELECT student_bid, last_name, valid_from FROM students_as_of({day})" for day in days),
+                *(f"SELECT requested_school_bid, test_result_bid, valid_to FROM test_results_as_of({day})" for day in days),
                 "SELECT requested_school_bid, test_result_bid, ordinal, score FROM test_result_instructional_areas_current",
                 "SELECT day, change, because, test_result_bid, rit, before.rit AS old FROM test_results_changes",
                 "SELECT day, change, because, test_result_bid, ordinal, before.percentile AS old FROM test_result_norms_changes",
