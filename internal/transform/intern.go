@@ -18,6 +18,10 @@ type textIndex struct {
 	// its code plus one, 0 if free.
 	slots []uint64
 	texts int
+	// next is, by code, the code of the plain text that came after it last time, and last the code of the last one. Many
+	// columns repeat a text, or a sequence of texts.
+	next []int32
+	last int32
 }
 
 const minSlots = 32
@@ -34,7 +38,25 @@ func (x *textIndex) reset(v *rows.Vector) {
 	x.slots = x.slots[:minSlots]
 	clear(x.slots)
 	v.Coded, x.texts = true, 0
+	x.next, x.last = x.next[:0], 0
 	x.code(v, nil)
+}
+
+// read returns the code of the plain text at pos, from its opening quote, which it adds if it is new. It returns failed
+// for any other value.
+func (x *textIndex) read(v *rows.Vector, b []byte, pos int) (code int32, end int) {
+	code = x.next[x.last]
+	text := v.Entry(int(code))
+	if end = pos + 1 + len(text); end < len(b) && b[pos] == '"' && b[end] == '"' && string(b[pos+1:end]) == string(text) {
+		x.last = code
+		return code, end + 1
+	}
+	if text, end = plainText(b, pos); end < 0 {
+		return 0, failed
+	}
+	code = x.code(v, text)
+	x.next[x.last], x.last = code, code
+	return code, end
 }
 
 // code returns the code of a text, which it adds if it is new.
@@ -53,6 +75,7 @@ func (x *textIndex) code(v *rows.Vector, text []byte) int32 {
 	v.Data = append(v.Data, text...)
 	v.End = append(v.End, uint32(len(v.Data)))
 	x.slots[i] = hash>>32<<32 | uint64(len(v.End))
+	x.next = append(x.next, 0)
 	x.texts++
 	if 2*len(v.End) > len(x.slots) {
 		x.grow(v)

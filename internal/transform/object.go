@@ -289,11 +289,7 @@ func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
 			end = appendPlainText(v, row, b, pos)
 			break
 		}
-		var text []byte
-		if text, end = plainText(b, pos); end < 0 {
-			return failed
-		}
-		v.Code[row] = t.indexes[m.column].code(v, text)
+		v.Code[row], end = t.indexes[m.column].read(v, b, pos)
 	case int32Column:
 		var mantissa int64
 		var fraction int

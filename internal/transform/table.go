@@ -40,7 +40,7 @@ func newTableRows(p *Plan, tp *tablePlan) *tableRows {
 func (t *tableRows) bytes() int {
 	n := t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order) + cap(t.spare)
 	for i := range t.indexes {
-		n += 8 * cap(t.indexes[i].slots)
+		n += 8*cap(t.indexes[i].slots) + 4*cap(t.indexes[i].next)
 	}
 	return n
 }
