@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
@@ -103,6 +104,15 @@ func (d *dictionary) markUsed(code int32) {
 		d.seen[code] = d.page
 		d.used = append(d.used, code)
 	}
+}
+
+// usedWidth returns the number of bits of the page's largest code.
+func (d *dictionary) usedWidth() uint8 {
+	all := int32(0)
+	for _, code := range d.used {
+		all |= code
+	}
+	return uint8(bits.Len32(uint32(all)))
 }
 
 // text returns the text of the code.

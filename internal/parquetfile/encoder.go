@@ -28,6 +28,7 @@ type encoder struct {
 	ints   []int64  // numbers that are not null; doubles by their bits
 	ints32 []int32
 	codes  []int32
+	width  uint8   // bits of a code
 	used   []int64 // distinct numbers of a page
 }
 
@@ -78,11 +79,19 @@ func (e *encoder) levels(present []byte, nulls int) error {
 	return nil
 }
 
-// encodeCodes encodes e.codes as RLE_DICTIONARY into e.values.
-func (e *encoder) encodeCodes() error {
-	var err error
-	if e.values, err = new(rle.DictionaryEncoding).EncodeInt32(e.values, e.codes); err != nil {
+// encodeCodes encodes e.codes, which the dictionary has just returned, as RLE_DICTIONARY into e.values, without the
+// first byte, e.width. The library's encoding of that name searches the codes for the largest.
+func (e *encoder) encodeCodes(d *dictionary) (err error) {
+	e.width = d.usedWidth()
+	codes := rle.Encoding{BitWidth: int(e.width)}
+	if e.values, err = codes.EncodeInt32(e.values, e.codes); err != nil {
 		return fmt.Errorf("encode dictionary codes: %w", err)
 	}
 	return nil
 }
+
+// codesSize returns the size of the encoded codes.
+func (e *encoder) codesSize() int { return 1 + len(e.values) }
+
+// appendCodes appends the encoded codes to e.raw.
+func (e *encoder) appendCodes() { e.raw = append(append(e.raw, e.width), e.values...) }

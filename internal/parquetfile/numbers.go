@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/delta"
 	"github.com/parquet-go/parquet-go/format"
@@ -17,7 +18,7 @@ const doubleBits = 56
 
 // encodeNumbers appends a page's numbers, dates or timestamps to e.raw.
 func (c *column) encodeNumbers(v *rows.Vector, nulls int, e *encoder) (format.Encoding, bounds, error) {
-	e.ints = presentInts(e.ints[:0], v, nulls)
+	e.ints = presentInts(e.ints, v, nulls)
 	if c.isEmpty(len(e.ints)) {
 		return format.Plain, bounds{}, nil
 	}
@@ -51,15 +52,15 @@ func (c *column) encodeNumberCodes(e *encoder) (b bounds, ok bool, err error) {
 		}
 		entry, direct = 8*c.width(), 8*len(e.values)
 	}
-	if err := e.encodeCodes(); err != nil {
+	if err := e.encodeCodes(&c.dict); err != nil {
 		return bounds{}, false, err
 	}
-	if c.mustDecide(n) && !c.keepDictionary(n, entry*c.dict.len(), 8*len(e.values), direct) {
+	if c.mustDecide(n) && !c.keepDictionary(n, entry*c.dict.len(), 8*e.codesSize(), direct) {
 		c.dict.truncate(had)
 		return bounds{}, false, nil
 	}
 	c.addCoded(n)
-	e.raw = append(e.raw, e.values...)
+	e.appendCodes()
 	e.used = c.dict.usedInts(e.used[:0])
 	return c.intBounds(e.used), true, nil
 }
@@ -90,7 +91,7 @@ func (c *column) encodeDelta(e *encoder) error {
 	return nil
 }
 
-// presentInts appends the numbers that are not null; doubles by their bits.
+// presentInts replaces dst by the numbers that are not null; doubles by their bits.
 func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	present := v.Present
 	if nulls == 0 {
@@ -98,25 +99,33 @@ func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	}
 	switch v.Type {
 	case schemas.Int32, schemas.Date:
-		for i, x := range v.I32 {
-			if present == nil || present[i] != 0 {
-				dst = append(dst, int64(x))
-			}
-		}
+		return presentValues(dst, v.I32, present)
 	case schemas.Double:
+		dst = slices.Grow(dst[:0], len(v.F64))[:len(v.F64)]
 		for i, x := range v.F64 {
-			if present == nil || present[i] != 0 {
-				dst = append(dst, int64(math.Float64bits(x)))
-			}
+			dst[i] = int64(math.Float64bits(x))
 		}
+		return presentValues(dst, dst, present)
 	default:
-		for i, x := range v.I64 {
-			if present == nil || present[i] != 0 {
-				dst = append(dst, x)
-			}
-		}
+		return presentValues(dst, v.I64, present)
 	}
-	return dst
+}
+
+// presentValues replaces dst, which may be values, by the values that are not null; without levels, all.
+func presentValues[To, From int32 | int64](dst []To, values []From, present []uint8) []To {
+	dst = slices.Grow(dst[:0], len(values))[:len(values)]
+	if present == nil {
+		for i, x := range values {
+			dst[i] = To(x)
+		}
+		return dst
+	}
+	n := 0
+	for i, x := range values {
+		dst[n] = To(x) // there is no branch, because nulls are hard to predict
+		n += int(present[i] & 1)
+	}
+	return dst[:n]
 }
 
 // encodeBooleans appends a page's booleans to e.raw as PLAIN, one bit each.

@@ -25,7 +25,7 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 	}
 	data, ends, own := v.Data, v.End, v.Code
 	if nulls > 0 && v.Coded {
-		own = codesOfPresent(e.own[:0], v)
+		own = presentValues(e.own, v.Code, v.Present)
 		e.own = own
 	} else if nulls > 0 {
 		var ok bool
@@ -76,29 +76,19 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 // encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw, unless it drops the dictionary, which had that
 // many texts before.
 func (c *column) encodeTextCodes(had int, e *encoder) (b bounds, ok bool, err error) {
-	if err := e.encodeCodes(); err != nil {
+	if err := e.encodeCodes(&c.dict); err != nil {
 		return bounds{}, false, err
 	}
 	n := len(e.codes)
-	if c.mustDecide(n) && !c.keepDictionary(n, textBits*len(c.dict.data), 8*len(e.values), textBits*c.dict.changed(e.codes)+n) {
+	if c.mustDecide(n) && !c.keepDictionary(n, textBits*len(c.dict.data), 8*e.codesSize(), textBits*c.dict.changed(e.codes)+n) {
 		c.dict.truncate(had)
 		return bounds{}, false, nil
 	}
 	c.addToBloom(c.dict.data, c.dict.ends, had)
 	c.addCoded(n)
-	e.raw = append(e.raw, e.values...)
+	e.appendCodes()
 	least, greatest := c.dict.boundsOfTexts()
 	return c.textBounds(n, least, greatest), true, nil
-}
-
-// codesOfPresent appends the codes of the texts that are not null.
-func codesOfPresent(dst []int32, v *rows.Vector) []int32 {
-	for i, code := range v.Code {
-		if v.Present[i] != 0 {
-			dst = append(dst, code)
-		}
-	}
-	return dst
 }
 
 // expand appends the texts of codes, and where they end.

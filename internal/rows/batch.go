@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -153,11 +154,17 @@ func (v *Vector) AppendRange(src *Vector, i, j int) {
 }
 
 func (v *Vector) appendPicked(src *Vector, order []int32) {
-	if !v.Required {
-		v.Present = slices.Grow(v.Present, len(order))
-		for _, r := range order {
-			v.Present = append(v.Present, src.Present[r])
-		}
+	switch {
+	case len(order) == 0:
+		return
+	case v.Required:
+	case 2*len(order) < len(src.Present) || !same(src.Present):
+		v.Present = pick(v.Present, src.Present, order)
+	case src.Present[0] == 0: // so any rows will do
+		v.AppendRange(src, 0, len(order))
+		return
+	default:
+		v.Present = append(v.Present, src.Present[:len(order)]...)
 	}
 	switch v.Type {
 	case schemas.Int32, schemas.Date:
@@ -214,10 +221,15 @@ func (v *Vector) recode(src *Vector, codes []int32) {
 	}
 }
 
+// same reports whether all levels, of which there is at least one, are equal.
+func same(present []uint8) bool { return bytes.IndexByte(present, present[0]^1) < 0 }
+
 func pick[T any](dst, src []T, order []int32) []T {
-	dst = slices.Grow(dst, len(order))
-	for _, r := range order {
-		dst = append(dst, src[r])
+	start := len(dst)
+	dst = slices.Grow(dst, len(order))[:start+len(order)]
+	to := dst[start:][:len(order)]
+	for i, r := range order {
+		to[i] = src[r]
 	}
 	return dst
 }
