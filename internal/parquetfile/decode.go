@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 
@@ -78,7 +79,7 @@ func appendIndexed(v *rows.Vector, dictionary encoding.Values, indexes []int32, 
 // spread appends n rows: the values in their order, and zeros where the level says null. Without levels there are no
 // nulls.
 func spread[T any](dst, values []T, levels []byte, n int) ([]T, error) {
-	if len(values) == n && !slices.Contains(levels, 0) {
+	if len(values) == n && bytes.IndexByte(levels, 0) < 0 {
 		return append(dst, values...), nil
 	}
 	dst = slices.Grow(dst, n)
@@ -151,6 +152,15 @@ func spreadTexts(v *rows.Vector, data []byte, offsets []uint32, levels []byte, n
 // lookUp appends n rows of indexes into a dictionary, and zeros for nulls.
 func lookUp[T any](dst, dictionary []T, indexes []int32, levels []byte, n int) ([]T, error) {
 	dst = slices.Grow(dst, n)
+	if len(indexes) == n && bytes.IndexByte(levels, 0) < 0 {
+		for _, index := range indexes {
+			if uint(index) >= uint(len(dictionary)) {
+				return dst, errUneven
+			}
+			dst = append(dst, dictionary[index])
+		}
+		return dst, nil
+	}
 	at := 0
 	for row := range n {
 		var value T

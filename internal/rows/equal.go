@@ -98,18 +98,39 @@ func (m *columnMatch) equalCodes(v *Vector, of []int32, i int, w *Vector, by []i
 		m.same = slices.Grow(m.same[:0], len(w.End))[:len(w.End)]
 		clear(m.same)
 	}
-	same := m.same
-	for k := range n {
-		x, y := v.Code[slot(of, i+k)], w.Code[slot(by, j+k)]
-		if same[y] == x+1 {
-			continue
+	switch {
+	case of == nil && by == nil:
+		others := w.Code[j : j+n]
+		for k, x := range v.Code[i : i+n] {
+			if y := others[k]; m.same[y] != x+1 && !m.equalEntries(v, x, w, y) {
+				return k
+			}
 		}
-		if string(v.Entry(int(x))) != string(w.Entry(int(y))) {
-			return k
+	case of == nil:
+		codes := v.Code[i : i+n]
+		for k, row := range by[j : j+n] {
+			if y := w.Code[row]; m.same[y] != codes[k]+1 && !m.equalEntries(v, codes[k], w, y) {
+				return k
+			}
 		}
-		same[y] = x + 1
+	default:
+		for k := range n {
+			x, y := v.Code[of[i+k]], w.Code[slot(by, j+k)]
+			if m.same[y] != x+1 && !m.equalEntries(v, x, w, y) {
+				return k
+			}
+		}
 	}
 	return n
+}
+
+// equalEntries reports whether the texts of two codes are equal, and remembers it.
+func (m *columnMatch) equalEntries(v *Vector, x int32, w *Vector, y int32) bool {
+	if string(v.Entry(int(x))) != string(w.Entry(int(y))) {
+		return false
+	}
+	m.same[y] = x + 1
+	return true
 }
 
 // equalNulls returns how many of n rows are null in both or in neither.
