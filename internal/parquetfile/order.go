@@ -51,6 +51,10 @@ func (o *order) isSorted(page *rows.Batch, r int) bool {
 		before, b = o.last, 0
 	}
 	for _, k := range o.keys {
+		v := &page.Cols[k]
+		if r > 0 && v.Coded && v.Code[r-1] == v.Code[r] && (v.Required || v.Present[r-1] == v.Present[r]) {
+			continue // most rows share their school with the row before, and many their record
+		}
 		if c := rows.Compare(&before.Cols[k], b, &page.Cols[k], r); c != 0 {
 			return c < 0
 		}
