@@ -13,7 +13,7 @@ func TestSlackPercent(t *testing.T) {
 	for _, test := range []struct {
 		live uint64
 		want int
-	}{{0, 400}, {1 << 20, 400}, {4 << 20, 400}, {16 << 20, 100}, {64 << 20, 25}, {1 << 30, 1}, {1 << 40, 1}} {
+	}{{0, 400}, {1 << 20, 400}, {4 << 20, 400}, {16 << 20, 100}, {64 << 20, 25}, {128 << 20, 6}, {1 << 30, 1}, {1 << 40, 1}} {
 		require.Equal(t, test.want, slackPercent(16<<20, test.live), "%d bytes live", test.live)
 	}
 }
