@@ -21,13 +21,23 @@ const (
 
 // collector collects the rows of one call chain: in a decoder, and beyond maxBytes in sorted runs in a scratch file.
 type collector struct {
-	*transform.Decoder
-	dataset  *dataset
-	maxBytes int
-	together *atomic.Int64 // the bytes of all decoders
-	counted  int           // of this one
-	scratch  *scratch
-	runs     []section
+	*transform.Decoder // nil before acquireDecoder
+	dataset            *dataset
+	params             transform.Params
+	limits             transform.Limits
+	maxBytes           int
+	together           *atomic.Int64 // the bytes of all decoders
+	counted            int           // of this one
+	scratch            *scratch
+	runs               []section
+}
+
+// acquireDecoder makes the decoder ready, if it is not. A call that waits for its first answer needs no memory.
+func (c *collector) acquireDecoder() {
+	if c.Decoder == nil {
+		c.Decoder = c.dataset.newDecoder(c.params)
+		c.SetLimits(c.limits)
+	}
 }
 
 // limitMemory writes a run if the decoder holds too much, or all decoders together do.

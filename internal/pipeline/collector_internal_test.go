@@ -28,6 +28,7 @@ func TestCopiedRowsAreLimited(t *testing.T) {
 	var want []string
 	for call, records := range []int{1, 0, 2, 9, 1, 1, 1, 1, 1, 1, 30, 1} {
 		c := f.newCollector(d, transform.Params{"school_bid": fmt.Sprint("call ", call)}, r)
+		c.acquireDecoder()
 		for i := range records {
 			bid := fmt.Sprintf("%02d-%02d", call, (i*7)%records)
 			_, err := c.ReadPage(fmt.Appendf(nil, `{"testResults":[{"testResultBid":%q}],"pagination":{"hasNextPage":false}}`, bid))
@@ -63,6 +64,7 @@ func TestListsShareMemory(t *testing.T) {
 	f := &fetcher{maxRecords: 10, maxHeldBytes: maxHeldBytes, scratch: &scratchFolder{path: t.TempDir()}}
 	r := &result{}
 	read := func(c *collector, name string) {
+		c.acquireDecoder()
 		page := fmt.Appendf(nil, `{"testResults":[{"testResultBid":"%s %s"}],"pagination":{"hasNextPage":false}}`, name, strings.Repeat("x", minRunBytes))
 		_, err := c.ReadPage(page)
 		require.NoError(t, err)
@@ -75,6 +77,7 @@ func TestListsShareMemory(t *testing.T) {
 	require.Greater(t, f.heldTogether.Load(), int64(minRunBytes))
 	f.heldTogether.Add(maxHeldTogether)
 	small := f.newCollector(d, transform.Params{"school_bid": "small"}, r)
+	small.acquireDecoder()
 	_, err = small.ReadPage([]byte(`{"testResults":[{"testResultBid":"s"}],"pagination":{"hasNextPage":false}}`))
 	require.NoError(t, err)
 	require.NoError(t, small.limitMemory())

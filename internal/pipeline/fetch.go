@@ -110,6 +110,7 @@ func (f *fetcher) list(
 	var read reading
 	empty := 0
 	tally, err := f.client.List(ctx, c.dataset.call(params, filters, f.asOf), func(body io.Reader) (string, error) {
+		c.acquireDecoder()
 		page, err := readPage(c.Decoder, body)
 		if err != nil {
 			return "", f.beyond(c.dataset, err)
@@ -182,12 +183,11 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 
 func (f *fetcher) newCollector(d *dataset, params transform.Params, r *result) *collector {
 	c := &collector{
-		Decoder: d.newDecoder(params), dataset: d, maxBytes: f.maxHeldBytes, together: &f.heldTogether,
+		dataset: d, params: params, limits: f.limits(r), maxBytes: f.maxHeldBytes, together: &f.heldTogether,
 		scratch: &scratch{folder: f.scratch},
 	}
 	if d.inMemory {
 		c.maxBytes = math.MaxInt
 	}
-	c.SetLimits(f.limits(r))
 	return c
 }
