@@ -8,10 +8,11 @@ FUZZTIME ?= 20s
 BENCH    ?= .
 
 # The end-to-end tests, which need cgo, the comparison with other exporters, and the development tools are modules of
-# their own, so that the command does not depend on them.
-E2E   := internal/e2e
-PEERS := bench
-TOOLS := tools
+# their own, so that the command does not depend on them. So is the rehearsal on Kubernetes.
+E2E       := internal/e2e
+PEERS     := bench
+TOOLS     := tools
+REHEARSAL := examples/kubernetes/rehearsal
 
 BIN         := bin/growth-export
 GOLANGCI    := .tools/golangci-lint
@@ -122,6 +123,11 @@ test-nights: NIGHTS ?= 400
 .PHONY: test-nights
 test-nights: ## compare the history of many simulated nights (NIGHTS) with what the simulated world knows
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -count=1 -timeout 0 -v -run '^TestHistoryIsTrue$$' . -nights $(NIGHTS)
+
+# Linting this module too would take as long as building Kubernetes.
+.PHONY: test-kubernetes
+test-kubernetes: build .tools/kubernetes ## run the Kubernetes example on a real control plane; builds that the first time, which takes long
+	cd $(REHEARSAL) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v .
 
 .PHONY: test-slurm
 test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and munge
@@ -255,6 +261,13 @@ $(GOTESTSUM): $(TOOLS)/go.mod $(TOOLS)/go.sum
 # A real S3 server for tests.
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
+
+# The control plane and kubectl. Without cgo, as in the test, so that both use the same compiled packages.
+.tools/kubernetes: $(REHEARSAL)/go.mod $(REHEARSAL)/go.sum
+	mkdir -p $@
+	cd $(REHEARSAL) && CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $(CURDIR)/$@/ tool
+	mv $@/server $@/etcd
+	touch $@
 
 # A Python environment for the comparison with other exporters, and for each example.
 venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $< && touch $@
