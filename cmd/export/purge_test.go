@@ -134,6 +134,23 @@ func (s *purgeDest) requireGone(bids ...string) {
 	}
 }
 
+// requireUnnamed requires that no manifest or report names the schools. Paths may name a district.
+func (s *purgeDest) requireUnnamed(schools ...string) {
+	s.t.Helper()
+	for _, pattern := range []string{"_runs/*/manifest.json", "_runs/*/report.html", "_runs/index.html"} {
+		paths, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern)))
+		require.NoError(s.t, err)
+		require.NotEmpty(s.t, paths)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(s.t, err)
+			for _, bid := range schools {
+				require.NotContains(s.t, string(text), bid, path)
+			}
+		}
+	}
+}
+
 // textValues returns all texts of a Parquet file, dictionaries included.
 func textValues(t *testing.T, data []byte) []byte {
 	t.Helper()
@@ -194,6 +211,7 @@ func (s *purgeDest) requirePurged() {
 	require.Positive(s.t, report.RowsRemoved["student_details"])
 	require.Zero(s.t, report.Verification.RowsFound)
 	s.requireGone(school)
+	s.requireUnnamed(school)
 	s.verified()
 	require.FileExists(s.t, filepath.Join(s.root, filepath.FromSlash(maintenance.PurgePath(report.ID))))
 	named := make(map[string]bool)
@@ -216,6 +234,7 @@ func (s *purgeDest) requirePurged() {
 	district := s.purge("--districts", other.DistrictBid)
 	require.Contains(s.t, district.Schools, other.Bid)
 	s.requireGone(append(district.Schools, other.DistrictBid)...)
+	s.requireUnnamed(district.Schools...)
 	s.verified()
 	require.NotContains(s.t, s.command("status"), "problem")
 

@@ -80,7 +80,7 @@ func rules() map[string]rule {
 			why:     "destinations, only for tests",
 		},
 		"internal/maintenance": {
-			ours:    []string{"internal/parquetfile", "internal/privacy", "internal/rows", "internal/sink", "internal/snapshot", "schemas"},
+			ours:    []string{"internal/parquetfile", "internal/privacy", "internal/rows", "internal/sink", "internal/snapshot", "internal/wording", "schemas"},
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net", "os"},
 			why:     "purge, prune, verify and clean change a destination only through its catalogue",

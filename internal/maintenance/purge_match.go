@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -32,6 +33,18 @@ type bids struct {
 // has reports whether a text is one of the bids.
 func (b *bids) has(text []byte) bool {
 	return b.schools[string(text)] || b.districts[string(text)] || b.students[string(text)]
+}
+
+// namedIn reports whether a sentence names one of the schools or districts.
+func (b *bids) namedIn(sentence string) bool {
+	for _, some := range []set{b.schools, b.districts} {
+		for bid := range some {
+			if bid != "" && strings.Contains(sentence, wording.Bid(bid)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district.

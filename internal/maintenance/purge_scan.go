@@ -97,7 +97,7 @@ func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snaps
 			}
 		}
 		return true
-	})
+	}, b.namedIn)
 	if errors.Is(err, sink.ErrNotFound) {
 		return nil, nil // Verify reports it.
 	}

@@ -52,7 +52,7 @@ func (c *collector) limitMemory() error {
 	return c.writeRun()
 }
 
-// count notes the memory of the decoder, and returns that of all.
+// count notes the memory of the decoder, and returns the memory of all decoders.
 func (c *collector) count(bytes int) int64 {
 	added := bytes - c.counted
 	c.counted = bytes

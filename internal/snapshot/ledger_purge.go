@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -19,6 +20,9 @@ type PurgedLedger struct {
 	File    sink.File
 	Removed map[string]LedgerRemoved // by dataset
 	schools ManifestSchools
+	// The parts of the manifest that name schools and districts.
+	slowest            []activity.SchoolTime
+	accepted, warnings []string
 }
 
 // Rows returns how many rows were removed.
@@ -31,8 +35,10 @@ func (p *PurgedLedger) Rows() int64 {
 }
 
 // PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if it and the manifest
-// have none of them. Nothing is written.
-func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school, district string) bool) (_ *PurgedLedger, err error) {
+// have none of them. names reports whether a text contains one of their bids. Nothing is written.
+func (c Catalog) PurgeLedger(
+	ctx context.Context, m *Manifest, goes func(school, district string) bool, names func(text string) bool,
+) (_ *PurgedLedger, err error) {
 	object, err := c.Open(ctx, m.Ledger.Path)
 	if err != nil {
 		return nil, err
@@ -74,9 +80,9 @@ func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school,
 	}
 	purged.Data = out.Bytes()
 	purged.File = sink.File{Path: m.Ledger.Path, Rows: count, Bytes: int64(out.Len()), SHA256: sink.Hash(purged.Data)}
-	purged.schools.Failures = slices.DeleteFunc(slices.Clone(m.Schools.Failures), func(f SchoolFailure) bool { return goes(f.SchoolBid, "") })
+	named := purged.clear(m, goes, names)
 	switch {
-	case len(purged.Removed) == 0 && len(purged.schools.Failures) == len(m.Schools.Failures):
+	case len(purged.Removed) == 0 && !named:
 		return nil, nil
 	// A purge may have written its manifest and not the ledger.
 	case hash != m.Ledger.SHA256 && purged.File.SHA256 != m.Ledger.SHA256:
@@ -96,4 +102,28 @@ func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school,
 		purged.schools.Total = ok + denied + failed
 	}
 	return purged, nil
+}
+
+// namePurged replaces a sentence of a manifest that names a school or district that was purged.
+const namePurged = "(removed by a purge)"
+
+// clear takes the schools and districts out of what the manifest says of single ones. It reports whether there were any.
+func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) bool, names func(text string) bool) bool {
+	p.schools.Failures = slices.DeleteFunc(slices.Clone(m.Schools.Failures), func(f SchoolFailure) bool { return goes(f.SchoolBid, "") })
+	p.slowest = slices.DeleteFunc(slices.Clone(m.Activity.Slowest), func(s activity.SchoolTime) bool { return goes(s.School, "") })
+	named := len(p.schools.Failures) < len(m.Schools.Failures) || len(p.slowest) < len(m.Activity.Slowest)
+	clearTexts := func(texts []string) []string {
+		texts = slices.Clone(texts)
+		for i := range texts {
+			if names(texts[i]) {
+				texts[i], named = namePurged, true
+			}
+		}
+		return texts
+	}
+	p.accepted = clearTexts(m.Accepted)
+	if m.Comparison != nil {
+		p.warnings = clearTexts(m.Comparison.Warnings)
+	}
+	return named
 }

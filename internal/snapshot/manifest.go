@@ -291,6 +291,12 @@ func (m *Manifest) WithPurge(takes map[string]sink.File, purge ManifestPurge, le
 	}
 	if ledger != nil {
 		after.Ledger, after.Schools = ledger.File, ledger.schools
+		after.Activity.Slowest, after.Accepted = ledger.slowest, ledger.accepted
+		if m.Comparison != nil {
+			comparison := *m.Comparison
+			comparison.Warnings = ledger.warnings
+			after.Comparison = &comparison
+		}
 		for name, removed := range ledger.Removed {
 			counts := after.Datasets[name]
 			counts.OK -= removed.OK
