@@ -206,6 +206,13 @@ bench-privacy: build .tools/bench/bench ## measure what the privacy profiles cos
 	.tools/bench/bench privacy -build $(BIN) -work .tools/bench -turns $(TURNS) -concurrency $(CONCURRENCY) \
 		$(if $(RESULTS),-results $(RESULTS),-document docs/BENCHMARKS.md)
 
+# bench-scale measures 1/PART of a nation.
+PART ?= 10
+
+.PHONY: bench-scale
+bench-scale: build .tools/bench/bench ## export a tenth (PART) of a nation by one process and by eight, and update docs/SCALE.md
+	.tools/bench/bench scale -build $(BIN) -work .tools/bench -part $(PART) $(if $(filter 10,$(PART)),-document docs/SCALE.md)
+
 # The size of the log that bench-delta-lake makes.
 COMMITS ?= 1000
 FILES   ?= 50

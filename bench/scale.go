@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// The nation of docs/SCALE.md.
+const (
+	nationSchools = 13_000
+	nationResults = 40_000_000
+)
+
+// nation is a simulated service of a part of a nation, and what exporting it takes.
+type nation struct {
+	settings
+
+	part    int // 10 is a tenth
+	latency time.Duration
+	shards  int
+	rate    int // requests a second of all shards together
+	address string
+	steps   []step
+}
+
+// step is a command, or several at the same time.
+type step struct {
+	title    string
+	commands [][]string
+	cost     cost // CPU of all processes, the peak of the largest
+}
+
+// exported is what a snapshot holds.
+type exported struct {
+	Requests struct {
+		Total int64 `json:"total"`
+	} `json:"requests"`
+	Tables map[string]struct {
+		Rows  int64 `json:"rows"`
+		Files []struct {
+			Bytes  int64  `json:"bytes"`
+			SHA256 string `json:"sha256"`
+		} `json:"files"`
+	} `json:"tables"`
+}
+
+// measureScale exports two nights of a large service, the first of them by several processes as well, and prints what each
+// step took and what it would take for the nation.
+func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
+	n := nation{settings: settings{env: env}}
+	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	n.define(flags)
+	flags.IntVar(&n.part, "part", 10, "the part of the nation to measure: 10 is a tenth")
+	flags.DurationVar(&n.latency, "latency", 300*time.Millisecond, "delay of every answer")
+	flags.IntVar(&n.shards, "shards", 8, "processes that export at the same time")
+	flags.IntVar(&n.rate, "rate", 100, "requests a second of all shards together")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if n.part < 1 || n.shards < 1 {
+		return errors.New("-part and -shards: at least 1")
+	}
+	if err := n.resolve(); err != nil {
+		return err
+	}
+	var err error
+	if n.address, err = freeAddress(ctx); err != nil {
+		return err
+	}
+	return n.report(ctx, "scale", stdout, func(b *strings.Builder) error {
+		one, sharded := n.dest("scale"), n.dest("scale-sharded")
+		first, second, err := n.nights(ctx, one, sharded, stderr)
+		if err == nil {
+			n.write(b, first, second)
+		}
+		return errors.Join(err, os.RemoveAll(one), os.RemoveAll(sharded))
+	})
+}
+
+// freeAddress returns an address of the loopback interface. Every night has the same, because a history belongs to one
+// service.
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// nights takes all steps and returns what the snapshots of the nights hold.
+func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writer) (first, second *exported, err error) {
+	if err := errors.Join(emptyFolder(one), emptyFolder(sharded)); err != nil {
+		return nil, nil, err
+	}
+	export := func(dest string, day time.Time, more ...string) []string {
+		return append([]string{"run", "--dest", dest, "--snapshot-date", day.Format(time.DateOnly), "--backdate"}, more...)
+	}
+	days := []time.Time{firstNight.AddDate(0, 0, 14), firstNight.AddDate(0, 0, 15)}
+	fold := []string{"history", "--dest", one}
+	err = n.serve(ctx, days[0], func(ctx context.Context) error {
+		if err := n.measureStep(ctx, stderr, "first night", export(one, days[0], "--concurrency", "16", "--delta-lake")); err != nil {
+			return err
+		}
+		shards := make([][]string, n.shards)
+		for i := range shards {
+			shards[i] = export(sharded, days[0], "--run-id", "night", "--shard", fmt.Sprintf("%d/%d", i, n.shards), "--rate-total", strconv.Itoa(n.rate))
+		}
+		if err := n.measureStep(ctx, stderr, "first night, all shards at once", shards...); err != nil {
+			return err
+		}
+		return n.measureStep(ctx, stderr, "publish the shards", []string{"publish", "--dest", sharded, "--run-id", "night"})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if first, err = equalSnapshots(one, sharded); err != nil {
+		return nil, nil, err
+	}
+	if err := n.measureStep(ctx, stderr, "history of the first night", fold); err != nil {
+		return nil, nil, err
+	}
+	err = n.serve(ctx, days[1], func(ctx context.Context) error {
+		return n.measureStep(ctx, stderr, "second night, compared with the first", export(one, days[1], "--concurrency", "16", "--delta-lake"))
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := n.measureStep(ctx, stderr, "history of the second night", fold); err != nil {
+		return nil, nil, err
+	}
+	if err := n.measureStep(ctx, stderr, "verify the second night", []string{"verify", "--dest", one}); err != nil {
+		return nil, nil, err
+	}
+	second, err = newestSnapshot(one)
+	return first, second, err
+}
+
+// serve runs the service on a day as long as use takes.
+func (n *nation) serve(ctx context.Context, day time.Time, use func(context.Context) error) error {
+	cmd := exec.CommandContext(ctx, n.build, "simulate", "--addr", n.address, "--simulate-date", day.Format(time.DateOnly),
+		"--schools", strconv.Itoa(nationSchools/n.part), "--results", strconv.Itoa(nationResults/n.part), "--latency", n.latency.String())
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	before := n.env
+	defer func() { n.env = before }()
+	lines := bufio.NewScanner(out)
+	for found := 0; found < 3 && lines.Scan(); {
+		if variable, ok := strings.CutPrefix(lines.Text(), "export "); ok {
+			n.env = append(slices.Clone(n.env), variable)
+			found++
+		}
+	}
+	err = use(ctx)
+	_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports a process that has ended
+	_ = cmd.Wait()                          // the signal makes it fail
+	return err
+}
+
+// measureStep runs the commands of a step at the same time.
+func (n *nation) measureStep(ctx context.Context, stderr io.Writer, title string, commands ...[]string) error {
+	costs := make([]cost, len(commands))
+	start := time.Now()
+	group, ctx := errgroup.WithContext(ctx)
+	for i, command := range commands {
+		group.Go(func() (err error) {
+			costs[i], err = timed(ctx, append([]string{n.build}, command...), n.env)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	s := step{title: title, commands: commands}
+	for _, c := range costs {
+		s.cost.cpu += c.cpu
+		s.cost.peak = max(s.cost.peak, c.peak)
+	}
+	s.cost.wall = time.Since(start)
+	n.steps = append(n.steps, s)
+	fmt.Fprintf(stderr, "%s: %s, %.0f s of CPU, %.0f MB\n", title, s.cost.wall.Round(time.Second), s.cost.cpu.Seconds(), s.cost.peakMB())
+	return nil
+}
+
+// equalSnapshots checks that the newest snapshots of two destinations have equal files, and returns what the first holds.
+func equalSnapshots(one, other string) (*exported, error) {
+	a, err := newestSnapshot(one)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newestSnapshot(other)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Tables)) {
+		if !slices.Equal(a.Tables[name].Files, b.Tables[name].Files) {
+			return nil, fmt.Errorf("the files of table %s of the shards differ from one process's", name)
+		}
+	}
+	return a, nil
+}
+
+// newestSnapshot reads the manifest of the newest snapshot.
+func newestSnapshot(dest string) (*exported, error) {
+	pointers, err := filepath.Glob(filepath.Join(dest, "_snapshots", "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(pointers) == 0 {
+		return nil, fmt.Errorf("%s holds no snapshot", dest)
+	}
+	var pointer struct {
+		Manifest string `json:"manifest"`
+	}
+	if err := readJSON(slices.Max(pointers), &pointer); err != nil {
+		return nil, err
+	}
+	e := new(exported)
+	return e, readJSON(filepath.Join(dest, filepath.FromSlash(pointer.Manifest)), e)
+}
+
+func readJSON(path string, to any) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, to)
+}
+
+// write writes the tables.
+func (n *nation) write(b *strings.Builder, first, second *exported) {
+	fmt.Fprintf(b, "A simulated service with %d schools and %d results, 1/%d of the nation, that delays every answer by %s. "+
+		"What the nation would take is %d times that.\n\n", nationSchools/n.part, nationResults/n.part, n.part, n.latency, n.part)
+	b.WriteString("| step | wall | CPU | peak of a process, MB | nation, wall | nation, CPU |\n|---|--:|--:|--:|--:|--:|\n")
+	for _, s := range n.steps {
+		fmt.Fprintf(b, "| %s | %s | %s | %.0f | %s | %s |\n", s.title, rounded(s.cost.wall), rounded(s.cost.cpu), s.cost.peakMB(),
+			rounded(s.cost.wall*time.Duration(n.part)), rounded(s.cost.cpu*time.Duration(n.part)))
+	}
+	b.WriteString("\n| snapshot | requests | rows | files | MB | nation, requests | nation, rows | nation, GB |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for i, e := range []*exported{first, second} {
+		var rows, bytes int64
+		files := 0
+		for _, table := range e.Tables {
+			rows, files = rows+table.Rows, files+len(table.Files)
+			for _, file := range table.Files {
+				bytes += file.Bytes
+			}
+		}
+		times := int64(n.part)
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %.0f | %d | %d | %.1f |\n", []string{"first", "second"}[i], e.Requests.Total, rows, files,
+			float64(bytes)/1e6, e.Requests.Total*times, rows*times, float64(bytes*times)/1e9)
+	}
+	b.WriteString("\nThe commands:\n\n```sh\n")
+	for _, s := range n.steps {
+		arguments := strings.Join(s.commands[0], " ")
+		if len(s.commands) > 1 {
+			arguments += fmt.Sprintf("   # and so on, to %d/%d", len(s.commands)-1, len(s.commands))
+		}
+		b.WriteString("growth-export " + strings.ReplaceAll(arguments, filepath.Join(n.work, "exports")+"/", "") + "\n")
+	}
+	b.WriteString("```\n")
+}
+
+// rounded returns a duration for readers: below ten seconds with tenths, above ten minutes in minutes.
+func rounded(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(time.Second / 10).String()
+	case d < 10*time.Minute:
+		return d.Round(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+}
