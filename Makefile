@@ -7,8 +7,8 @@ DEST     ?= demo/growth-data
 FUZZTIME ?= 20s
 BENCH    ?= .
 
-# The end-to-end tests, which need cgo, the comparison with other exporters, and the development tools are modules of
-# their own, so that the command does not depend on them. So is the rehearsal on Kubernetes.
+# The end-to-end tests, which need cgo, the comparison with other exporters, the development tools and the rehearsal on
+# Kubernetes are modules of their own, so that the command does not depend on them.
 E2E       := internal/e2e
 PEERS     := bench
 TOOLS     := tools
@@ -74,7 +74,7 @@ LONG := Kill|Torture|Hostile|Purge|Leak|Telemetry|Shards|Processes|TwoRuns|Busy|
 test-short: $(GOTESTSUM) ## run the tests that take little time, without race detector, S3 and DuckDB
 	$(call gotest,.,test-short,-short -shuffle=on -skip '$(LONG)')
 
-# How many nights the history has that Spark and DuckDB read.
+# The number of nights in the history that Spark and DuckDB read.
 test-spark: NIGHTS ?= 3
 
 .PHONY: test-spark
@@ -126,7 +126,7 @@ test-nights: ## compare the history of many simulated nights (NIGHTS) with what 
 
 # Linting this module too would take as long as building Kubernetes.
 .PHONY: test-kubernetes
-test-kubernetes: build .tools/kubernetes ## run the Kubernetes example on a real control plane; builds that the first time, which takes long
+test-kubernetes: build .tools/kubernetes ## run the Kubernetes example on a real control plane, which takes long to build the first time
 	cd $(REHEARSAL) && CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v .
 
 .PHONY: test-slurm
@@ -210,7 +210,7 @@ bench-privacy: build .tools/bench/bench ## measure what the privacy profiles cos
 PART ?= 10
 
 .PHONY: bench-scale
-bench-scale: build .tools/bench/bench ## export a tenth (PART) of a nation by one process and by eight, and update docs/SCALE.md
+bench-scale: build .tools/bench/bench ## export a tenth (PART) of a nation with one process and with eight, and update docs/SCALE.md
 	.tools/bench/bench scale -build $(BIN) -work .tools/bench -part $(PART) $(if $(filter 10,$(PART)),-document docs/SCALE.md)
 
 # The size of the log that bench-delta-lake makes.
@@ -269,7 +269,7 @@ $(GOTESTSUM): $(TOOLS)/go.mod $(TOOLS)/go.sum
 $(VERSITYGW): $(TOOLS)/go.mod $(TOOLS)/go.sum
 	$(call tool,github.com/versity/versitygw/cmd/versitygw)
 
-# The control plane and kubectl. Without cgo, as in the test, so that both use the same compiled packages.
+# The control plane and kubectl, without cgo like the test, so that both use the same compiled packages.
 .tools/kubernetes: $(REHEARSAL)/go.mod $(REHEARSAL)/go.sum
 	mkdir -p $@
 	cd $(REHEARSAL) && CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $(CURDIR)/$@/ tool

@@ -28,19 +28,19 @@ const (
 	nationResults = 40_000_000
 )
 
-// nation is a simulated service of a part of a nation, and what exporting it takes.
+// nation is a simulated service with a part of a nation, and what exporting it takes.
 type nation struct {
 	settings
 
 	part    int // 10 is a tenth
 	latency time.Duration
 	shards  int
-	rate    int // requests a second of all shards together
+	rate    int // requests per second of all shards together
 	address string
 	steps   []step
 }
 
-// step is a command, or several at the same time.
+// step is a command, or several that run at the same time.
 type step struct {
 	title    string
 	commands [][]string
@@ -61,22 +61,22 @@ type exported struct {
 	} `json:"tables"`
 }
 
-// measureScale exports two nights of a large service, the first of them by several processes as well, and prints what each
-// step took and what it would take for the nation.
+// measureScale exports two nights of a large service, the first one also with several processes, and prints what each step
+// took and what it would take for the nation.
 func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	n := nation{settings: settings{env: env}}
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	n.define(flags)
-	flags.IntVar(&n.part, "part", 10, "the part of the nation to measure: 10 is a tenth")
-	flags.DurationVar(&n.latency, "latency", 300*time.Millisecond, "delay of every answer")
+	flags.IntVar(&n.part, "part", 10, "the fraction of the nation to measure: 10 is a tenth")
+	flags.DurationVar(&n.latency, "latency", 300*time.Millisecond, "delay of each answer")
 	flags.IntVar(&n.shards, "shards", 8, "processes that export at the same time")
-	flags.IntVar(&n.rate, "rate", 100, "requests a second of all shards together")
+	flags.IntVar(&n.rate, "rate", 100, "requests per second of all shards together")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if n.part < 1 || n.shards < 1 {
-		return errors.New("-part and -shards: at least 1")
+		return errors.New("-part and -shards must be at least 1")
 	}
 	if err := n.resolve(); err != nil {
 		return err
@@ -95,8 +95,7 @@ func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	})
 }
 
-// freeAddress returns an address of the loopback interface. Every night has the same, because a history belongs to one
-// service.
+// freeAddress returns a loopback address. All nights use the same one, because a history belongs to one service.
 func freeAddress(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -105,7 +104,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// nights takes all steps and returns what the snapshots of the nights hold.
+// nights runs all steps and returns what the two snapshots hold.
 func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writer) (first, second *exported, err error) {
 	if err := errors.Join(emptyFolder(one), emptyFolder(sharded)); err != nil {
 		return nil, nil, err
@@ -153,7 +152,7 @@ func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writ
 	return first, second, err
 }
 
-// serve runs the service on a day as long as use takes.
+// serve runs the service, on the given day, while use runs.
 func (n *nation) serve(ctx context.Context, day time.Time, use func(context.Context) error) error {
 	cmd := exec.CommandContext(ctx, n.build, "simulate", "--addr", n.address, "--simulate-date", day.Format(time.DateOnly),
 		"--schools", strconv.Itoa(nationSchools/n.part), "--results", strconv.Itoa(nationResults/n.part), "--latency", n.latency.String())
@@ -217,7 +216,7 @@ func equalSnapshots(one, other string) (*exported, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Tables)) {
 		if !slices.Equal(a.Tables[name].Files, b.Tables[name].Files) {
-			return nil, fmt.Errorf("the files of table %s of the shards differ from one process's", name)
+			return nil, fmt.Errorf("table %s: the shards wrote other files than the single process", name)
 		}
 	}
 	return a, nil
@@ -252,8 +251,8 @@ func readJSON(path string, to any) error {
 
 // write writes the tables.
 func (n *nation) write(b *strings.Builder, first, second *exported) {
-	fmt.Fprintf(b, "A simulated service with %d schools and %d results, 1/%d of the nation, that delays every answer by %s. "+
-		"What the nation would take is %d times that.\n\n", nationSchools/n.part, nationResults/n.part, n.part, n.latency, n.part)
+	fmt.Fprintf(b, "A simulated service with %d schools and %d results, 1/%d of the nation, delays each answer by %s. "+
+		"The values for the nation are %d times the measured ones.\n\n", nationSchools/n.part, nationResults/n.part, n.part, n.latency, n.part)
 	b.WriteString("| step | wall | CPU | peak of a process, MB | nation, wall | nation, CPU |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, s := range n.steps {
 		fmt.Fprintf(b, "| %s | %s | %s | %.0f | %s | %s |\n", s.title, rounded(s.cost.wall), rounded(s.cost.cpu), s.cost.peakMB(),
@@ -284,7 +283,7 @@ func (n *nation) write(b *strings.Builder, first, second *exported) {
 	b.WriteString("```\n")
 }
 
-// rounded returns a duration for readers: below ten seconds with tenths, above ten minutes in minutes.
+// rounded formats a duration with tenths below ten seconds, and in minutes from ten minutes on.
 func rounded(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -6,7 +6,7 @@ import (
 	"runtime/metrics"
 )
 
-// heapSlack is how much may be allocated between two collections, half as much if the heap is large. Nearly all of the
+// heapSlack is how much may be allocated between two collections, or half as much if the heap is large. Nearly all of the
 // heap is reused columns and buffers without pointers, which makes a collection cheap, but not free: in proportion to
 // the heap, as with GOGC, small runs would collect all the time or large ones hold twice the memory they need.
 const heapSlack = 16 << 20

@@ -32,7 +32,7 @@ import (
 const testPrivacyKey = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 // TestPrivacyProfilesLeakNothing exports a world in which identifiers, names and dates of birth are planted everywhere,
-// under each profile: quiet, then with faults, killed twice and resumed. What was planted is in no byte of the
+// under each profile: first without faults, then with faults, killed twice and resumed. None of it may be found in the
 // destination, the scratch folder, the output, logs at debug level, metrics and traces.
 func TestPrivacyProfilesLeakNothing(t *testing.T) {
 	t.Parallel()
@@ -90,8 +90,8 @@ type leakTest struct {
 	scratch string
 	profile schemas.Profile
 	said    bytes.Buffer
-	// waits says, if it is set, whether the service leaves a request without an answer, given the number of the request
-	// in the current run. waiting counts these.
+	// waits, if set, reports whether the service leaves the n-th request of the current run unanswered. waiting counts
+	// these requests.
 	waits             atomic.Pointer[func(n int64) bool]
 	requests, waiting atomic.Int64
 }
@@ -130,7 +130,7 @@ func (c *leakTest) command(name string, flags ...string) *process {
 	return p
 }
 
-// run exports all datasets. With waits it is killed once a request waits, which it cannot end without.
+// run exports all datasets. With waits, it is killed once a request waits, because it cannot end without the answer.
 func (c *leakTest) run(code int, waits func(n int64) bool, flags ...string) {
 	c.t.Helper()
 	c.requests.Store(0)
@@ -243,8 +243,8 @@ func (c *leakTest) leaks() []string {
 	return found
 }
 
-// birthsIn returns the planted dates of birth among the values of a Parquet file and in its bounds. Unfinished files
-// have none that can be read.
+// birthsIn returns the planted dates of birth among the values of a Parquet file and in its bounds. It returns none for
+// unfinished files, which cannot be read.
 func birthsIn(t *testing.T, data []byte) []string {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))

@@ -165,7 +165,8 @@ func textValues(t *testing.T, data []byte) []byte {
 	return texts
 }
 
-// eachValue passes on all values of a Parquet file and of its dictionaries, read by another library than the command's.
+// eachValue passes all values of a Parquet file and of its dictionaries to use. It does not read them with the command's
+// library.
 func eachValue(t *testing.T, file *parquet.File, use func(parquet.Value)) {
 	t.Helper()
 	for _, group := range file.RowGroups() {

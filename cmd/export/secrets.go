@@ -58,7 +58,7 @@ func (a *app) credentials() (extract.Credentials, error) {
 	return extract.Credentials{APIKey: apiKey, APISecret: apiSecret, AccessToken: token, AccessTokenFile: tokenFile}, err
 }
 
-// privacyKey returns the key of pseudonyms; nil if it is not set.
+// privacyKey returns the key for pseudonyms, or nil if it is not set.
 func (a *app) privacyKey() (*privacy.Key, error) {
 	text, _, err := a.secret(privacyKeyVariable)
 	if text == "" || err != nil {
@@ -71,7 +71,7 @@ func (a *app) privacyKey() (*privacy.Key, error) {
 	return key, nil
 }
 
-// keyOf returns the key of a profile's pseudonyms; nil if the profile has none.
+// keyOf returns the key for a profile's pseudonyms, or nil if the profile has none.
 func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	if !profile.NeedsKey() {
 		return nil, nil

@@ -132,7 +132,7 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 			fmt.Fprintf(&b, "%s was exported with --privacy %s, key fingerprint %s\n", r.RunID, r.Privacy, r.PrivacyKey)
 		}
 		if r.Students != nil {
-			fmt.Fprintf(&b, "%s is a cohort: %s\n", r.RunID, listedText(r.Students))
+			fmt.Fprintf(&b, "%s covers a cohort: %s\n", r.RunID, listedText(r.Students))
 		}
 		if r.SupersededBy != "" {
 			fmt.Fprintf(&b, "%s was held back; %s has been published for its date\n", r.RunID, r.SupersededBy)

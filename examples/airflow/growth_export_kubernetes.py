@@ -1,4 +1,4 @@
-"""A nightly snapshot as a DAG for Airflow 3, by a pod in Kubernetes.
+"""A nightly snapshot as a DAG for Airflow 3, in a Kubernetes pod.
 
 Put it into the DAGs folder together with ../kubernetes/cronjob.yaml, whose pod it runs: set the image there. Create the Secret,
 the ConfigMap and the volume as described in that file, without applying the file itself, in the namespace of the connection
@@ -17,8 +17,8 @@ from airflow.providers.cncf.kubernetes.operators.pod import KubernetesPodOperato
 from airflow.sdk import dag
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-# Exit codes of `growth-export run` that a retry does not change. job.sh turns 3 (published with problems) into a success with
-# a warning in the log. Other codes, such as after a kill, are retried.
+# Exit codes of `growth-export run` after which a retry would not help. job.sh turns 3 (published with problems) into a success with
+# a warning in the log. Any other failure, such as a killed pod, is retried.
 FINAL = {
     2: "invalid settings",
     4: "the service denied access: check key, secret and data sharing agreements",

@@ -1,6 +1,6 @@
-"""Loads the DAGs with Airflow and runs the first one, on the simulated service and on a command of every exit code.
+"""Loads the DAGs with Airflow and runs the first one, with the simulated service and with stubs that return each exit code.
 
-The DAG for Kubernetes is not run, because that takes containers: the tests check its pods and what exit codes do.
+The DAG for Kubernetes is not run, because it needs containers: the tests check its pods and what it does after each exit code.
 
     python test_airflow.py GROWTH_EXPORT        the path of the command
 """

@@ -29,7 +29,7 @@ DUCKDB_EXAMPLES = REPOSITORY / "examples" / "duckdb"
 ZONE = "America/Chicago"
 
 
-# How many nights the history has. More than three are consecutive.
+# The number of nights in the history. If there are more than three, they are consecutive.
 NIGHTS = int(os.environ.get("NIGHTS", "3"))
 
 # Small, but with every oddity of the simulated service, and odd district bids.

@@ -48,15 +48,15 @@ type TableReport struct {
 // maxTables bounds the tables that are reconciled at once: all live files of their logs are in memory.
 const maxTables = 4
 
-// maxLooks is how often problems are looked for before they count: another process may be replacing the files.
-const maxLooks = 3
+// maxChecks is how often files are checked before a problem counts: another process may be replacing them.
+const maxChecks = 3
 
 // Reconcile makes the live files of every log those that the manifests of the current snapshots name. It does what it
 // can: a log that cannot be kept up to date, or a snapshot whose files are missing, is left as it is, and the error and
 // the report say so. The report is nil if the destination has no log and none is to be created.
 func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {
 	r := &reconciler{catalog: catalog, opts: opts, reports: make(map[string]*TableReport)}
-	for range maxLooks {
+	for range maxChecks {
 		before := err
 		report, err = r.reconcileAll(ctx)
 		if err == nil || report == nil || before != nil && err.Error() == before.Error() {
@@ -66,7 +66,7 @@ func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (rep
 	return report, err
 }
 
-// reconciler is the work of one Reconcile. The reports are by table, and of all attempts.
+// reconciler is the state of one Reconcile. The reports are by table and cover all attempts.
 type reconciler struct {
 	catalog snapshot.Catalog
 	opts    Options

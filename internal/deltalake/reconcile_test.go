@@ -521,8 +521,7 @@ func TestLogsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// TestMissingFiles leaves a snapshot out of which a file is missing, or as it was, and registers the others.
-// TestFileReplacedMeanwhile looks for a file that another process has just replaced, whose manifest this one has read.
+// TestFileReplacedMeanwhile misses a file once, as if another process had replaced it after its manifest was read.
 func TestFileReplacedMeanwhile(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)
@@ -533,7 +532,7 @@ func TestFileReplacedMeanwhile(t *testing.T) {
 	requireUpToDate(t, d.root)
 }
 
-// losingOnce does not find a file when it is first opened.
+// losingOnce does not find a file the first time it is opened.
 type losingOnce struct {
 	sink.Store
 
@@ -549,6 +548,7 @@ func (s *losingOnce) Open(ctx context.Context, path string) (sink.Object, error)
 	return s.Store.Open(ctx, path)
 }
 
+// TestMissingFiles leaves out, or as it was, a snapshot with a missing file, and registers the others.
 func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t)

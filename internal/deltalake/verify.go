@@ -44,7 +44,7 @@ const maxProblems = 20
 // Verify compares the logs of a destination with its manifests and files. It fails with a *RefusedError if there are no
 // logs. Commits of other programs are listed; they are problems only as far as the live files are wrong.
 func Verify(ctx context.Context, catalog snapshot.Catalog) (report *VerifyReport, err error) {
-	for range maxLooks {
+	for range maxChecks {
 		before := report
 		report, err = verifyOnce(ctx, catalog)
 		if err != nil || len(report.Problems) == 0 || before != nil && slices.Equal(before.Problems, report.Problems) {

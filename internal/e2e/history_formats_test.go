@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas/render"
 )
 
-// TestViewsOfEarlierFormats reads a history of which an earlier release has written some files, without a column that the
-// others have, or all files.
+// TestViewsOfEarlierFormats reads a history in which an earlier release wrote some or all files of a table, without a
+// column of the current release.
 func TestViewsOfEarlierFormats(t *testing.T) {
 	t.Parallel()
 	dest := filepath.ToSlash(t.TempDir())

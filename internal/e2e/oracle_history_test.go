@@ -38,7 +38,7 @@ func TestHistoryIsTrue(t *testing.T) {
 		if apart > 1 {
 			args = append(args, "--max-removed", "off", "--max-changed", "off", "--max-emptied", "off")
 		} else {
-			args = append(args, "--history") // and no guard on rows may hold
+			args = append(args, "--history") // and no guard on rows may hold the night back
 		}
 		execute(t, growthExport, args...)
 	}

@@ -83,7 +83,7 @@ func newHTTPTransport(concurrency int) *http.Transport {
 		MaxIdleConnsPerHost:    concurrency,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
-		ReadBufferSize:         16 << 10, // larger reads, as of bodies, pass it by
+		ReadBufferSize:         16 << 10, // larger reads, such as of bodies, bypass it
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
 		// Without pings every request would try a dead HTTP/2 connection until the operating system gives it up.

@@ -29,8 +29,8 @@ type tableFold struct {
 	// passedOver reports whether versions were kept of units that the snapshot does not cover.
 	passedOver bool
 
-	// adopts are the columns that versions of the unit take from equal rows of the snapshot: their file lacks some of them,
-	// and _extra may hold these values. Versions that have taken them are in adopted.
+	// adopts are the columns that versions of the unit take from equal rows of the snapshot: the columns that the versions'
+	// file lacks, and _extra, which may hold their values. adopted holds the versions with these columns.
 	adopts  []int
 	adopted *rows.Batch
 

@@ -142,7 +142,7 @@ func TestAwayForThirtyNights(t *testing.T) {
 	}
 }
 
-// TestEverythingFailed folds a night in which no school could be read, between two others. It ends nothing.
+// TestEverythingFailed folds a night in which no school could be read, between two others. It ends no versions.
 func TestEverythingFailed(t *testing.T) {
 	t.Parallel()
 	store := snapshottest.NewDir(t, t.TempDir())

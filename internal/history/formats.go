@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// heldTable returns a table without the columns that neither the snapshot nor the open versions have, because earlier
-// releases wrote them. The history gets a column with the first snapshot that has it. Until then its files do not, since
+// heldTable returns a table without the columns that neither the snapshot nor the open versions have, because an earlier
+// release wrote both. The history gets a column with the first snapshot that has it. Until then its files lack it, because
 // a null would say that the service had no value.
 func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Table, error) {
 	held := make(map[string]bool)
@@ -24,7 +24,7 @@ func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Ta
 	return withColumns(table, held), err
 }
 
-// withColumns returns a table with the columns that are held, or as it is if no file says which.
+// withColumns returns a table with only the held columns, or with all of them if there were no files to look at.
 func withColumns(table *schemas.Table, held map[string]bool) *schemas.Table {
 	if len(held) == 0 || len(held) == len(table.Columns) {
 		return table
@@ -34,7 +34,7 @@ func withColumns(table *schemas.Table, held map[string]bool) *schemas.Table {
 	return &some
 }
 
-// markHeld marks the columns of a table that files have. It opens no more files when all are marked.
+// markHeld marks the columns of a table that any of the files has. It stops once all are marked.
 func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Table, files []sink.File, held map[string]bool) error {
 	for _, file := range files {
 		if len(held) == len(table.Columns) {
@@ -64,8 +64,8 @@ func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Tabl
 	return nil
 }
 
-// Mixed returns the tables of a history of which some file lacks columns, because earlier releases wrote it or the
-// snapshots folded into it. A file that cannot be read counts as complete.
+// Mixed returns the tables of a history in which some files lack columns, because an earlier release wrote these files or
+// the snapshots folded into them. A file that cannot be read counts as complete.
 func Mixed(ctx context.Context, catalog snapshot.Catalog, m *snapshot.HistoryManifest) map[string]bool {
 	var names []string
 	for name := range m.Tables {
@@ -77,7 +77,7 @@ func Mixed(ctx context.Context, catalog snapshot.Catalog, m *snapshot.HistoryMan
 		table, _ := snapshot.FindHistoryTable(name)
 		files := m.OpenFiles(name)
 		if all := m.Tables[name].Files; len(all) > len(files) {
-			files = append(slices.Clone(files), all[0]) // of the versions that have ended, the first file has the fewest columns
+			files = append(slices.Clone(files), all[0]) // of the files of ended versions, the first has the fewest columns
 		}
 		for i := range files {
 			held := make(map[string]bool)

@@ -15,8 +15,9 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// gathered holds a table's rows by unit, in a draft that is dropped after use. Files of --partition-by district hold the
-// schools in another order than the history; without it, nearly every school would open and decode its file again.
+// gathered holds a table's rows by unit, in a draft that is dropped after use. Files of --partition-by district do not hold
+// the schools in the order of the history, so that reading them school by school would open and decode a file for nearly
+// every school.
 type gathered struct {
 	draft sink.Draft
 	units map[string]*extent
@@ -30,7 +31,7 @@ type extent struct {
 	lacking       []int // columns that the unit's file lacks
 }
 
-// isScattered reports whether the files hold the rows of the units in another order than they are listed.
+// isScattered reports whether reading the units in the listed order would return to files already read.
 func (s *side) isScattered(units []Unit) bool {
 	last, seen := noBucket, make(map[int]bool)
 	for _, unit := range units {
@@ -73,7 +74,7 @@ func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) err
 	return err
 }
 
-// gatherFile copies the rows of one file to out, which is at that offset, and returns the next offset.
+// gatherFile appends the rows of one file to out, starting at the offset, and returns the offset after them.
 func (r *reader) gatherFile(ctx context.Context, file sink.File, out io.Writer, offset int64) (_ int64, err error) {
 	if err := r.open(ctx, file); err != nil {
 		return 0, err

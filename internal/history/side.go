@@ -91,7 +91,7 @@ type reader struct {
 	cursor   *cursor
 	bucket   int
 	last     string    // the unit read last
-	gathered *gathered // nil if the files are read in their order
+	gathered *gathered // nil if the units are read from the files
 }
 
 // fileReader reads files of a table, one at a time.
@@ -253,7 +253,7 @@ func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.
 	return nil
 }
 
-// value returns a text of a row, and whether it has one: neither null nor empty. The column is -1 if there is none.
+// value returns a text of a row, and whether it has one: neither null nor empty. column is -1 if the table lacks it.
 func value(b *rows.Batch, column, row int) (string, bool) {
 	if column < 0 || b.Cols[column].Null(row) {
 		return "", false

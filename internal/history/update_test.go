@@ -160,7 +160,7 @@ func TestDamagedHistory(t *testing.T) {
 		require.ErrorContains(t, err, "history --rebuild")
 		require.NoError(t, store.Write(t.Context(), path, before, sink.Condition{}))
 	}
-	// A pointer may be valid JSON and name nothing, and somebody's file may lie beside the snapshots' pointers.
+	// A pointer may be valid JSON but name nothing, and a stray file may lie beside the pointers of snapshots.
 	require.NoError(t, store.Write(t.Context(), snapshot.HistoryPointerPath, []byte("{}"), sink.Condition{}))
 	_, err = update(t.Context(), t, store, false)
 	require.ErrorContains(t, err, "history --rebuild")
@@ -220,7 +220,7 @@ func (m *meddler) Draft(ctx context.Context, owner, path string) (sink.Draft, er
 }
 
 // TestScatteredSchools folds snapshots whose files hold the schools in another order than the history. It opens each file
-// twice at most: for its columns, and for its rows.
+// at most twice: for its columns and for its rows.
 func TestScatteredSchools(t *testing.T) {
 	t.Parallel()
 	schools := []string{"a", "c", "e", "b", "d", "f", "g"} // three in a file

@@ -18,7 +18,7 @@ type versions struct {
 
 	files []sink.File // still to be read
 	name  string      // the open file
-	// lacks holds the columns that each file read so far lacks.
+	// lacks lists the columns that each file read so far lacks, by the file's path.
 	lacks map[string][]int
 	// check compares each file's hash with the manifest before its rows are used.
 	check bool

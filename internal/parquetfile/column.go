@@ -34,8 +34,8 @@ type column struct {
 	coded   int // number of values coded by the dictionary
 
 	bloom bloomFilter // not used unless the column identifies a person
-	lean  bool        // the file has one page, and only what reading all of it needs; see Options.LeanRows
-	// stored is set in a lean file if compression makes the column no smaller.
+	lean  bool        // the file has one page, and nothing for readers that skip parts; see Options.LeanRows
+	// stored means that the column of a lean file is not compressed, because that would not make it smaller.
 	stored bool
 }
 

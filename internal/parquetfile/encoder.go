@@ -34,8 +34,7 @@ type encoder struct {
 
 var errPageTooLarge = errors.New("a page of more than 2 GiB")
 
-// appendPage compresses e.raw, unless it is to be stored as it is, and appends the header, whose sizes it sets, and the
-// page to dst.
+// appendPage appends a page to dst: the header, whose sizes it sets, and e.raw, compressed unless stored is set.
 func (e *encoder) appendPage(dst []byte, header *pageHeader, stored bool) ([]byte, error) {
 	if len(e.raw) > math.MaxInt32 {
 		return dst, errPageTooLarge
@@ -80,7 +79,7 @@ func (e *encoder) levels(present []byte, nulls int) error {
 }
 
 // encodeCodes encodes e.codes, which the dictionary has just returned, as RLE_DICTIONARY into e.values, without the
-// first byte, e.width. The library's encoding of that name searches the codes for the largest.
+// first byte, e.width. The library's RLE_DICTIONARY would search the codes for the largest one.
 func (e *encoder) encodeCodes(d *dictionary) (err error) {
 	e.width = d.usedWidth()
 	codes := rle.Encoding{BitWidth: int(e.width)}

@@ -91,7 +91,7 @@ func (c *column) encodeDelta(e *encoder) error {
 	return nil
 }
 
-// presentInts replaces dst by the numbers that are not null; doubles by their bits.
+// presentInts replaces the contents of dst with the numbers that are not null; doubles are given by their bits.
 func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	present := v.Present
 	if nulls == 0 {
@@ -111,7 +111,8 @@ func presentInts(dst []int64, v *rows.Vector, nulls int) []int64 {
 	}
 }
 
-// presentValues replaces dst, which may be values, by the values that are not null; without levels, all.
+// presentValues replaces the contents of dst, which may be values itself, with the values that are not null. Without
+// levels, none are null.
 func presentValues[To, From int32 | int64](dst []To, values []From, present []uint8) []To {
 	dst = slices.Grow(dst[:0], len(values))[:len(values)]
 	if present == nil {
@@ -122,7 +123,7 @@ func presentValues[To, From int32 | int64](dst []To, values []From, present []ui
 	}
 	n := 0
 	for i, x := range values {
-		dst[n] = To(x) // there is no branch, because nulls are hard to predict
+		dst[n] = To(x) // without a branch, because nulls are hard to predict
 		n += int(present[i] & 1)
 	}
 	return dst[:n]

@@ -35,7 +35,7 @@ type Options struct {
 	// RowGroupBytes ends a row group with the page that brings its compressed pages to this many bytes, by default 64
 	// MiB.
 	RowGroupBytes int
-	// LeanRows is the number of rows, at most a page, below which a file lacks what only helps readers to skip parts of it:
+	// LeanRows is the number of rows, at most a page, below which a file leaves out what only helps readers skip parts:
 	// page index, Bloom filters, bounds. In a file of few rows these are more than half of the bytes.
 	LeanRows int
 }

@@ -59,8 +59,8 @@ func (d *dataset) release(c *transform.Decoder) {
 	}
 }
 
-// maxPoolBytes bounds the memory of all decoders in a pool, and maxPooledBytes the memory of one: after a large school a
-// decoder has more than most schools need.
+// maxPoolBytes bounds the memory of all decoders in a pool, and maxPooledBytes the memory of one: after a large school, a
+// decoder holds more than most schools need.
 const (
 	maxPoolBytes   = 32 << 20
 	maxPooledBytes = 4 << 20

@@ -32,7 +32,7 @@ type collector struct {
 	runs               []section
 }
 
-// acquireDecoder makes the decoder ready, if it is not. A call that waits for its first answer needs no memory.
+// acquireDecoder gets a decoder on the first answer, because a call that waits for one needs no memory.
 func (c *collector) acquireDecoder() {
 	if c.Decoder == nil {
 		c.Decoder = c.dataset.newDecoder(c.params)
@@ -40,7 +40,7 @@ func (c *collector) acquireDecoder() {
 	}
 }
 
-// limitMemory writes a run if the decoder holds too much, or all decoders together do.
+// limitMemory writes a run if this decoder, or all decoders together, hold too much.
 func (c *collector) limitMemory() error {
 	if c.dataset.inMemory {
 		return nil
@@ -52,7 +52,7 @@ func (c *collector) limitMemory() error {
 	return c.writeRun()
 }
 
-// count notes the memory of the decoder, and returns the memory of all decoders.
+// count records the memory of the decoder and returns the memory of all decoders.
 func (c *collector) count(bytes int) int64 {
 	added := bytes - c.counted
 	c.counted = bytes

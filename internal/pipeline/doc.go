@@ -18,7 +18,7 @@
 // budget. Beyond it a school is spilled to a scratch file while its task waits for another school, so that requests never wait
 // for the order of rows; while its task is being written, it is held, so that a slow disk slows down fetching.
 //
-// The rows of a school that outgrow a limit, or a smaller one while all schools being fetched take too much memory, are written
+// The rows of a school that outgrow a limit, which is lower while all schools being fetched take too much memory, are written
 // to a scratch file in sorted runs, which are merged when the school is complete (collector.go). Files, counts and checks are
 // the same as if the school had fit in memory.
 //

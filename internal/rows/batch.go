@@ -158,9 +158,9 @@ func (v *Vector) appendPicked(src *Vector, order []int32) {
 	case len(order) == 0:
 		return
 	case v.Required:
-	case 2*len(order) < len(src.Present) || !same(src.Present):
+	case 2*len(order) < len(src.Present) || !allEqual(src.Present):
 		v.Present = pick(v.Present, src.Present, order)
-	case src.Present[0] == 0: // so any rows will do
+	case src.Present[0] == 0: // all are null, so any rows will do
 		v.AppendRange(src, 0, len(order))
 		return
 	default:
@@ -221,8 +221,8 @@ func (v *Vector) recode(src *Vector, codes []int32) {
 	}
 }
 
-// same reports whether all levels, of which there is at least one, are equal.
-func same(present []uint8) bool { return bytes.IndexByte(present, present[0]^1) < 0 }
+// allEqual reports whether all levels are equal. There must be at least one.
+func allEqual(present []uint8) bool { return bytes.IndexByte(present, present[0]^1) < 0 }
 
 func pick[T any](dst, src []T, order []int32) []T {
 	start := len(dst)

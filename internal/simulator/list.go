@@ -67,7 +67,7 @@ type Quirks interface {
 	// FormatBid writes a bid of the world. ParseBid reads any that FormatBid wrote.
 	FormatBid(w *World, b Bid) string
 	ParseBid(text string) (Bid, bool)
-	// Mark returns a text without characters that JSON escapes. Cursors, the members beside them, errors and headers
-	// contain it. Empty for none.
+	// Mark returns a text to put into cursors, the members beside them, errors and headers, or an empty one. It has no
+	// characters that JSON escapes.
 	Mark() string
 }

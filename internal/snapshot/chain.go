@@ -16,10 +16,9 @@ const modifiedSince = "modified-since"
 // under its privacy profile, without a gap, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at
 // least margin before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL without failed or denied schools count, and of the delta runs
-// only those that hold all changes that the scope asks for. Runs planned in the
-// future, by a wrong clock, are ignored, as are unreadable manifests and plans: starting from an earlier run only
-// reaches further back.
+// Only published, unfiltered runs of the service at baseURL without failed or denied schools count, and delta runs only if
+// they hold all changes that the scope asks for. Runs planned in the future, by a wrong clock, are ignored, as are
+// unreadable manifests and plans: starting from an earlier run only reaches further back.
 func (c Catalog) LatestOfChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
 ) (*Plan, error) {
@@ -60,7 +59,7 @@ func (c Catalog) LatestOfChain(
 	return last, nil
 }
 
-// lacksChanges reports whether a delta run has left out changes that the scope asks for.
+// lacksChanges reports whether m is a delta run that left out changes that the scope asks for.
 func lacksChanges(m *Manifest, scope Scope) bool {
 	p := &m.Parameters
 	return m.Kind == Delta && (scope.IncludeRemoved && !p.IncludeRemoved ||

@@ -250,7 +250,7 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 // followHistory reads the manifest that a pointer names.
 func (c Catalog) followHistory(ctx context.Context, pointer *HistoryPointer) (*History, error) {
 	if pointer.Manifest != HistoryManifestPath(pointer.HistoryID) {
-		return nil, fmt.Errorf("read %s: %w: it names no manifest of a history", HistoryPointerPath, sink.ErrDamaged)
+		return nil, fmt.Errorf("read %s: %w: it does not name the manifest of a history", HistoryPointerPath, sink.ErrDamaged)
 	}
 	data, _, err := c.Read(ctx, pointer.Manifest)
 	if err != nil {

@@ -34,8 +34,8 @@ func (p *PurgedLedger) Rows() int64 {
 	return n
 }
 
-// PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if it and the manifest
-// have none of them. names reports whether a text contains one of their bids. Nothing is written.
+// PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if neither it nor the
+// manifest names any of them. names reports whether a text contains one of their bids. Nothing is written.
 func (c Catalog) PurgeLedger(
 	ctx context.Context, m *Manifest, goes func(school, district string) bool, names func(text string) bool,
 ) (_ *PurgedLedger, err error) {
@@ -104,10 +104,11 @@ func (c Catalog) PurgeLedger(
 	return purged, nil
 }
 
-// namePurged replaces a sentence of a manifest that names a school or district that was purged.
-const namePurged = "(removed by a purge)"
+// purgedText replaces a sentence of a manifest that names a purged school or district.
+const purgedText = "(removed by a purge)"
 
-// clear takes the schools and districts out of what the manifest says of single ones. It reports whether there were any.
+// clear removes the schools and districts from the failures, slowest schools, accepted reasons and warnings of the
+// manifest. It reports whether any were named.
 func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) bool, names func(text string) bool) bool {
 	p.schools.Failures = slices.DeleteFunc(slices.Clone(m.Schools.Failures), func(f SchoolFailure) bool { return goes(f.SchoolBid, "") })
 	p.slowest = slices.DeleteFunc(slices.Clone(m.Activity.Slowest), func(s activity.SchoolTime) bool { return goes(s.School, "") })
@@ -116,7 +117,7 @@ func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) boo
 		texts = slices.Clone(texts)
 		for i := range texts {
 			if names(texts[i]) {
-				texts[i], named = namePurged, true
+				texts[i], named = purgedText, true
 			}
 		}
 		return texts

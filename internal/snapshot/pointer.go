@@ -97,8 +97,8 @@ func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
 	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
 }
 
-// NewestUnder returns the newest published full run under a privacy profile, or if there is none the newest as-of run;
-// nil if there is neither.
+// NewestUnder returns the newest published full run with a privacy profile. Without one it returns the newest as-of
+// run, or nil.
 func (c Catalog) NewestUnder(ctx context.Context, profile schemas.Profile) (newest *Manifest, err error) {
 	for _, kind := range []Kind{Full, AsOf} {
 		if newest == nil && err == nil {

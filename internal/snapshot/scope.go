@@ -15,7 +15,7 @@ const (
 	ByDistrict     = "district"
 )
 
-// OwnPerspective is Scope.Perspectives of a run that reads a school's enrollment only through the school's own district.
+// OwnPerspective is the Scope.Perspectives of a run that reads a school's enrollment only through the school's own district.
 const OwnPerspective = "own"
 
 // Scope is what a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the

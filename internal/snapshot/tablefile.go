@@ -23,7 +23,7 @@ type Tables struct {
 	catalog Catalog
 	run     string
 	pool    *parquetfile.Pool
-	ended   *parquetfile.Pool // of versions of a history that have ended
+	ended   *parquetfile.Pool // for the ended versions of a history
 }
 
 // NewTables returns a Tables for a run.
@@ -31,7 +31,7 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// NewHistoryTables returns a Tables for files of a history. Those of versions that have ended on a day are many and small.
+// NewHistoryTables returns a Tables for files of a history. The files of versions that ended on a day are many and small.
 func NewHistoryTables(catalog Catalog, owner string) *Tables {
 	return &Tables{
 		catalog: catalog, run: owner, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024}),

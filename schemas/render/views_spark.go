@@ -15,7 +15,7 @@ const sparkRebase = `-- Spark up to 3.5 reads dates before 1900 only in a sessio
 --   SET spark.sql.parquet.datetimeRebaseModeInRead = CORRECTED;
 `
 
-// sparkMixed is in a statement that reads files of which some lack columns.
+// sparkMixed is part of a statement that reads files if some of them lack columns.
 const sparkMixed = " /* files of an earlier release lack columns: SET spark.sql.parquet.mergeSchema = true */"
 
 // sparkViews returns the views in the dialect of Spark SQL, in which the files of a table are the alternatives of one

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// controlPlane is a Kubernetes without nodes. Its processes end with the test; their logs are in folder.
+// controlPlane is a Kubernetes control plane without nodes. Its processes end with the test; their logs are in folder.
 type controlPlane struct {
 	programs, folder, url string
 	client                kubernetes.Interface
@@ -87,7 +87,7 @@ func startLogged(cmd *exec.Cmd, path string) error {
 	return cmd.Start()
 }
 
-// kubeconfig writes the configuration of a client of a namespace, and returns its path.
+// kubeconfig writes a client configuration for a namespace and returns its path.
 func (c *controlPlane) kubeconfig(t *testing.T, namespace string) string {
 	t.Helper()
 	path := filepath.Join(c.folder, namespace+".kubeconfig")

@@ -3,5 +3,5 @@
 // a process of this machine. It needs Linux or macOS.
 //
 // It is a module of its own so that the main module does not depend on Kubernetes, and not part of `make test`, because
-// building Kubernetes takes long. Run it with `make test-kubernetes`.
+// building Kubernetes takes a long time. Run it with `make test-kubernetes`.
 package rehearsal

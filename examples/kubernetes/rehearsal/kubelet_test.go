@@ -118,7 +118,7 @@ func (k *kubelet) podsOf(job types.UID) []*runningPod {
 	return slices.DeleteFunc(slices.Collect(maps.Values(k.pods)), func(pod *runningPod) bool { return pod.job != job })
 }
 
-// sync starts a pod that is new, terminates one that is being deleted, and lets go of one that was deleted and has ended.
+// sync starts a pod that is new, terminates one that is being deleted, and removes one that was deleted and has ended.
 func (k *kubelet) sync(ctx context.Context, pod *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -213,7 +213,7 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, phase corev1.PodP
 		},
 	})
 	if err == nil {
-		// Conditions of others, such as DisruptionTarget of an eviction, remain.
+		// Conditions set by others, such as DisruptionTarget on eviction, remain.
 		_, err = k.client.CoreV1().Pods(pod.Namespace).Patch(context.WithoutCancel(ctx), pod.Name,
 			types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
@@ -236,7 +236,7 @@ func (k *kubelet) command(ctx context.Context, pod *corev1.Pod, folder string) (
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = "/"
-	// What the image brings.
+	// The variables that the image sets.
 	cmd.Env = []string{"HOSTNAME=" + pod.Name, "GROWTH_EXPORT=" + k.image, "TMPDIR=" + paths.Replace("/scratch")}
 	for _, variable := range container.Env {
 		value := paths.Replace(variable.Value)
@@ -263,10 +263,10 @@ func label(pod *corev1.Pod, source *corev1.EnvVarSource) (string, error) {
 			return pod.Labels[strings.TrimSuffix(name, "']")], nil
 		}
 	}
-	return "", errors.New("this kubelet knows only labels of the pod")
+	return "", errors.New("this kubelet supports only labels of the pod")
 }
 
-// mount makes a folder for each volume, and returns what replaces mount paths by these.
+// mount makes a folder for each volume, and returns a replacer of mount paths with these folders.
 func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod, folder string) (*strings.Replacer, error) {
 	group := -1
 	if security := pod.Spec.SecurityContext; security != nil && security.FSGroup != nil && os.Geteuid() == 0 {
@@ -306,7 +306,7 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod, folder string) (*s
 			}
 			path = bound.Spec.HostPath.Path
 		case volume.EmptyDir == nil:
-			return nil, fmt.Errorf("this kubelet does not know the type of volume %s", volume.Name)
+			return nil, fmt.Errorf("volume %s has a type that this kubelet does not support", volume.Name)
 		}
 		paths = append(paths, mount.MountPath, path)
 		if err := writable(path, group); err != nil {
@@ -326,7 +326,7 @@ func (k *kubelet) mount(ctx context.Context, pod *corev1.Pod, folder string) (*s
 	return replacer, nil
 }
 
-// writable makes a folder that the pod's group may write, or the user of this process.
+// writable makes a folder in which the pod's group, or the user of this process, may write.
 func writable(path string, group int) error {
 	err := os.MkdirAll(path, 0o755)
 	if err == nil && group >= 0 {

@@ -24,8 +24,8 @@ const (
 
 var today = time.Now().UTC().Format(time.DateOnly)
 
-// TestRehearsal takes the same snapshot by one pod and by eight. It tries what the manifests say about failures: a mistake
-// and a denied access end the job at once, a killed pod is replaced and resumes its shard, and a drained node does not count
+// TestRehearsal takes the same snapshot with one pod and with eight. It checks what the manifests say about failures: a
+// mistake or denied access ends the job at once, a killed pod is replaced and resumes its shard, and a drained node does not count
 // as a failure.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestRehearsal(t *testing.T) {
 	require.Empty(t, denied.sums())
 }
 
-// requireFinal checks that a job failed by its podFailurePolicy.
+// requireFinal checks that a job failed because of its podFailurePolicy.
 func requireFinal(t *testing.T, failed *batchv1.JobCondition, code int) {
 	t.Helper()
 	require.NotNil(t, failed, "the job did not fail")

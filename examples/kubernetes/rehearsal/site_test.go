@@ -27,7 +27,7 @@ import (
 // examples is the folder of all examples.
 const examples = "../.."
 
-// cluster is a Kubernetes with two nodes, and a simulated service.
+// cluster is a Kubernetes cluster with two nodes, and a simulated service.
 type cluster struct {
 	*controlPlane
 	t       *testing.T
@@ -98,7 +98,7 @@ func (c *cluster) heading(text string) {
 	fmt.Fprintf(c.t.Output(), "\n--- %s\n", text)
 }
 
-// podsOf returns the pods of a job that were started on any node, by the time of their start.
+// podsOf returns the pods of a job that were started on any node, in the order of their start.
 func (c *cluster) podsOf(job *batchv1.Job) []*runningPod {
 	var pods []*runningPod
 	for _, node := range c.nodes {
@@ -191,7 +191,7 @@ func (s *site) execute(command string) int {
 	return 0
 }
 
-// job returns a job once it fulfils a condition.
+// job returns a job once it meets a condition.
 func (s *site) job(name, what string, is func(*batchv1.Job) bool) (job *batchv1.Job) {
 	eventually(s.t, "job "+name+" "+what, func(ctx context.Context) bool {
 		var err error

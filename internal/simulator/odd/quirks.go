@@ -156,7 +156,7 @@ func (s *oddCase) shuffle(d *simulator.Rand) {
 	}
 }
 
-// Mark returns nothing: odd answers say nothing more about people.
+// Mark returns an empty text: odd answers do not mark what they say about people.
 func (*Quirks) Mark() string { return "" }
 
 // Container varies what the specification does not document about a list's container, in the same way for all pages.
