@@ -17,7 +17,7 @@ import (
 )
 
 // untilDeadline is the time that the runs of these tests have, for all but the calls that are never answered.
-const untilDeadline = 3 * time.Second
+const untilDeadline = 12 * time.Second
 
 // stall makes the service never answer calls whose URL contains all of the texts.
 func (s *site) stall(texts ...string) {
