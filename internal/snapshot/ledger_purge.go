@@ -116,7 +116,7 @@ func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) boo
 	clearTexts := func(texts []string) []string {
 		texts = slices.Clone(texts)
 		for i := range texts {
-			if names(texts[i]) {
+			if texts[i] != purgedText && names(texts[i]) { // a short bid may occur in purgedText
 				texts[i], named = purgedText, true
 			}
 		}
