@@ -182,12 +182,8 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 }
 
 func (f *fetcher) newCollector(d *dataset, params transform.Params, r *result) *collector {
-	c := &collector{
+	return &collector{
 		dataset: d, params: params, limits: f.limits(r), maxBytes: f.maxHeldBytes, together: &f.heldTogether,
 		scratch: &scratch{folder: f.scratch},
 	}
-	if d.inMemory {
-		c.maxBytes = math.MaxInt
-	}
-	return c
 }

@@ -181,7 +181,7 @@ func (r *result) limitMemory(c *collector) error {
 			size += b.Size()
 		}
 	}
-	if size <= c.maxBytes {
+	if c.dataset.inMemory || size <= c.maxBytes {
 		return nil
 	}
 	return r.spill(r.scratchIn(c.scratch.folder))
