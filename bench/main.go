@@ -26,8 +26,7 @@ func main() {
 
 // run runs the command that the first argument names. The contestants get the environment, with the service's credentials.
 func run(ctx context.Context, args, env []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	env = append(env, "GROWTH_EXPORT_API_KEY="+service.Key, "GROWTH_EXPORT_API_SECRET="+service.Secret,
-		"GROWTH_EXPORT_PRIVACY_KEY="+strings.Repeat("0123456789abcdef", 4))
+	env = append(env, "GROWTH_EXPORT_API_KEY="+service.Key, "GROWTH_EXPORT_API_SECRET="+service.Secret)
 	commands := map[string]func([]string) error{
 		"peers":   func(args []string) error { return comparePeers(ctx, args, env, stdout, stderr) },
 		"queries": func(args []string) error { return compareQueries(ctx, args, env, stdout, stderr) },
