@@ -299,3 +299,11 @@ func (d *dictionary) appendPlain(dst []byte, t schemas.Type) []byte {
 	}
 	return dst
 }
+
+// resize returns s with n elements. Elements beyond its length are kept, so that their memory is reused.
+func resize[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return append(s[:cap(s)], make([]T, n-cap(s))...)
+}

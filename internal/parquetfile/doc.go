@@ -13,8 +13,8 @@
 //   - checks the sort order that the footer declares
 //   - keeps the bytes of files stable: a test pins them, and no library version is part of them.
 //
-// The price is about 1,250 lines: column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go, bloom.go,
-// footer.go and metadata.go, which repeats some of the library's structs to add or omit members.
+// The price is about 1,250 lines: page.go, column.go, dictionary.go, encoder.go, texts.go, numbers.go, bounds.go,
+// bloom.go, footer.go and metadata.go, which repeats some of the library's structs to add or omit members.
 //
 // thrift.go checks metadata before the library decodes it: the library allocates as many elements as a list claims to
 // have, so a few damaged bytes could exhaust the memory. It can go when the library bounds its allocations.

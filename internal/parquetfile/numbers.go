@@ -65,14 +65,6 @@ func (c *column) encodeNumberCodes(e *encoder) (b bounds, ok bool, err error) {
 	return c.intBounds(e.used), true, nil
 }
 
-// width returns the size of a PLAIN value in bytes.
-func (c *column) width() int {
-	if c.def.Type == schemas.Int32 || c.def.Type == schemas.Date {
-		return 4
-	}
-	return 8
-}
-
 // encodeDelta encodes e.ints as DELTA_BINARY_PACKED into e.values.
 func (c *column) encodeDelta(e *encoder) error {
 	var err error

@@ -12,9 +12,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// CreatedBy is the created_by of every file. Its version is the only version that the bytes of a data file depend on.
-const CreatedBy = "growth-export version 1"
-
 const (
 	defaultRowGroupRows  = 131072
 	defaultPageRows      = 8192
@@ -313,12 +310,4 @@ func rowText(b *rows.Batch, i int) int {
 		}
 	}
 	return n
-}
-
-// resize returns s with n elements. Elements beyond its length are kept, so that their memory is reused.
-func resize[T any](s []T, n int) []T {
-	if n <= cap(s) {
-		return s[:n]
-	}
-	return append(s[:cap(s)], make([]T, n-cap(s))...)
 }

@@ -118,6 +118,11 @@ func (b *Batch) Check() error {
 	return nil
 }
 
+// AppendRow appends row i of src, a vector of the same column.
+func (v *Vector) AppendRow(src *Vector, i int) {
+	v.AppendRange(src, i, i+1)
+}
+
 // AppendRange appends the rows i to j, exclusive, of src, a vector of the same column.
 func (v *Vector) AppendRange(src *Vector, i, j int) {
 	if !v.Required {

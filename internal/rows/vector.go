@@ -142,11 +142,6 @@ func (v *Vector) AppendBool(x bool) {
 	v.Bool = append(v.Bool, b)
 }
 
-// AppendRow appends row i of src, a vector of the same column.
-func (v *Vector) AppendRow(src *Vector, i int) {
-	v.AppendRange(src, i, i+1)
-}
-
 // Compare compares row i of a with row j of b, vectors of the same column, in the sort order of files: nulls first,
 // texts by their bytes. Doubles, which are never part of a key, are compared by their bits.
 func Compare(a *Vector, i int, b *Vector, j int) int {

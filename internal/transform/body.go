@@ -293,3 +293,7 @@ func kindName(first byte) string {
 	}
 	return "a number"
 }
+
+func (d *Decoder) shapeError(met string) error {
+	return &ShapeError{Dataset: d.plan.dataset.Name, Met: met}
+}

@@ -63,13 +63,3 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 // Matched returns the positions in the cohort of the students who have a row, some of them several times. They are valid
 // until Reset.
 func (d *Decoder) Matched() []int { return d.matched }
-
-// endRecord accepts the record just read, unless it is not of the cohort.
-func (d *Decoder) endRecord() {
-	if t := d.tables[0]; d.keepsRow(t) {
-		t.n++
-		return
-	}
-	d.undoRecord()
-	d.others++
-}

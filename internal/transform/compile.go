@@ -30,6 +30,10 @@ type Plan struct {
 	cohort *Cohort
 }
 
+// Params are the parameters of a list's calls, by the names in the $ sources of columns: school_bid, perspective_bid,
+// district_bid and so on.
+type Params map[string]string
+
 // tablePlan is the plan of one table's rows.
 type tablePlan struct {
 	table *schemas.Table

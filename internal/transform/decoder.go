@@ -10,10 +10,6 @@ import (
 	"example.org/growthexport/internal/rows"
 )
 
-// Params are the parameters of a list's calls, by the names in the $ sources of columns: school_bid, perspective_bid,
-// district_bid and so on.
-type Params map[string]string
-
 // Page describes one page that was read.
 type Page struct {
 	Records int

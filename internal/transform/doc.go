@@ -9,17 +9,20 @@
 // A Plan is compiled once per dataset and shared. A Decoder collects one chain of calls: all pages of one list, or one
 // single read.
 //
+//	Compile                     compile.go     the plan of a dataset's tables
+//	                            names.go       finds a member by its name
+//	                            protect.go     what a privacy profile withholds
 //	ReadPage ... ReadPage       body.go        finds the records in a body
 //	                            object.go      members to columns, the fast path
-//	                            names.go       finds a member by its name
-//	                            value.go       values off the fast path
+//	                            value.go       values, on the fast path and off it
 //	                            leftovers.go   members for _extra
 //	                            duplicates.go  records that have a member twice
 //	                            limits.go      bounds on what a decoder accepts
 //	                            drift.go       deviations from the declarations
-//	Finish                      protect.go     applies the privacy profile
+//	Finish                      table.go       completes the rows, makes pseudonyms
 //	                            order.go       sorts, drops duplicate records
 //	WriteRun ... MergeRuns      runs.go        the same for a list that does not fit in memory
+//	                            block.go       a part of such a list
 //
 // The fast path reads values in their usual form only (plain ASCII text, short numbers) and leaves everything else, at
 // the same position, to the slow path. A record with a duplicate member is undone and read again, knowing which members

@@ -24,6 +24,9 @@ var (
 	errDuplicateMember = errors.New("a duplicate member remains in a record that was read again")
 )
 
+// MaxRecordChildRows is the maximum number of child rows of one record.
+const MaxRecordChildRows = 10_000
+
 // ShapeError means that a body is JSON, but not in any shape in which the dataset's operation may answer.
 type ShapeError struct {
 	Dataset string
@@ -34,8 +37,4 @@ type ShapeError struct {
 // Error implements error.
 func (e *ShapeError) Error() string {
 	return "the answer to " + e.Dataset + " is " + e.Met
-}
-
-func (d *Decoder) shapeError(met string) error {
-	return &ShapeError{Dataset: d.plan.dataset.Name, Met: met}
 }

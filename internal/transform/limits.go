@@ -2,9 +2,6 @@ package transform
 
 import "math"
 
-// MaxRecordChildRows is the maximum number of child rows of one record.
-const MaxRecordChildRows = 10_000
-
 // Limits bound what a decoder accepts until its Reset. A page that exceeds them is an error before the excess rows are
 // built.
 type Limits struct {

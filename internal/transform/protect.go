@@ -2,10 +2,7 @@ package transform
 
 import (
 	"errors"
-	"time"
 
-	"example.org/growthexport/internal/privacy"
-	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
 
@@ -70,37 +67,4 @@ func (p *Plan) nameForDrift(obj *objectPlan, name []byte) []byte {
 		return []byte(maskedName)
 	}
 	return name
-}
-
-// protect changes the values of the rows that the table holds. No more rows are added to it.
-func (t *tableRows) protect(maker *privacy.Maker) {
-	for _, p := range t.plan.protected {
-		if p.kind == "" {
-			keepYears(&t.cols[p.column])
-		} else {
-			t.pseudonymize(&t.cols[p.column], p.kind, maker)
-		}
-	}
-}
-
-// pseudonymize replaces the texts of a column: one per row or, if it is coded, the texts that rows share.
-func (t *tableRows) pseudonymize(v *rows.Vector, kind string, maker *privacy.Maker) {
-	received, start := v.Data, uint32(0)
-	written := t.spare[:0]
-	for i, end := range v.End {
-		written = maker.Append(written, kind, received[start:end])
-		start, v.End[i] = end, uint32(len(written))
-	}
-	v.Data, t.spare = written, received
-}
-
-// keepYears replaces dates by 1 January of their year.
-func keepYears(v *rows.Vector) {
-	const day = 24 * 60 * 60
-	for row, days := range v.I32 {
-		if v.Present[row] == 1 {
-			year := time.Unix(int64(days)*day, 0).UTC().Year()
-			v.I32[row] = int32(time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).Unix() / day)
-		}
-	}
 }

@@ -2,35 +2,19 @@ package transform
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/schemas"
 )
 
 // A list that does not fit in memory is written in sorted runs, which are merged at its end. The records of one key,
 // which may come from several runs, are merged into the same part. A part is then finished like the rows of a decoder
 // that holds all of them, so the result is the same.
 
-// runSizes are sizes in bytes.
-type runSizes struct {
-	// block is where a block of a run ends. Merging holds one block of every run.
-	block int
-	// part is where a merged part ends.
-	part int
-	// key bounds a part that cannot end because its last records have one key.
-	key int
-}
-
-var defaultRunSizes = runSizes{block: 64 << 10, part: 1 << 20, key: 64 << 20}
-
 // sizeInterval is the number of records after which the size of a part is checked.
 const sizeInterval = 8
-
-var errRun = errors.New("not a run of this dataset")
 
 // Runs returns the number of runs written since the last Reset.
 func (d *Decoder) Runs() int { return len(d.runs) }
@@ -199,115 +183,4 @@ func (m *merger) compare(a, b *cursor) int {
 		return cmp.Compare(a.prefix, b.prefix)
 	}
 	return cmp.Or(m.plan.compareKeys(a.block[0].cols, int32(a.record), b.block[0].cols, int32(b.record)), cmp.Compare(a.run, b.run))
-}
-
-// block holds records and their child rows, record by record, in the tables of a dataset.
-type block []*tableRows
-
-func newBlock(p *Plan) block {
-	var b block
-	for _, tp := range p.tables {
-		b = append(b, newTableRows(p, tp))
-	}
-	return b
-}
-
-func (b block) reset(p *Plan, params Params) {
-	for _, t := range b {
-		t.reset(p, params)
-	}
-}
-
-func (b block) clear() {
-	for _, t := range b {
-		t.clear()
-	}
-}
-
-func (b block) size() int {
-	n := 0
-	for _, t := range b {
-		n += t.batch.Size()
-	}
-	return n
-}
-
-// copyTo makes to a copy of these records.
-func (b block) copyTo(to block, records []sortedRow) {
-	to.clear()
-	for i, t := range b {
-		t.order = t.order[:0]
-		for k, s := range records {
-			if i == 0 {
-				t.order = append(t.order, s.row)
-				continue
-			}
-			to[i].starts = append(to[i].starts, int32(len(t.order)))
-			t.orderChildren(records[k : k+1])
-		}
-		t.batch.Order = t.order
-		to[i].batch.AppendRows(t.batch, 0, len(t.order))
-		to[i].n = to[i].batch.N
-	}
-}
-
-// appendRecord appends a record and its child rows.
-func (b block) appendRecord(from []*tableRows, record int) {
-	for i, t := range b {
-		first, end := record, record+1
-		if i > 0 {
-			first, end = int(from[i].starts[record]), from[i].childEnd(record)
-			t.starts = append(t.starts, int32(t.n))
-		}
-		t.batch.AppendRows(from[i].batch, first, end)
-		t.n = t.batch.N
-	}
-}
-
-// startsTable returns an empty batch for the first child rows of each record, one column per child table.
-func (b block) startsTable() *rows.Batch {
-	table := &schemas.Table{Name: "starts"}
-	for range b[1:] {
-		table.Columns = append(table.Columns, schemas.Column{Type: schemas.Int32, Required: true})
-	}
-	return rows.New(table)
-}
-
-func (b block) write(w io.Writer) error {
-	starts := b.startsTable()
-	starts.N = b[0].n
-	for i, t := range b {
-		if _, err := t.batch.WriteTo(w); err != nil {
-			return err
-		}
-		if i > 0 {
-			starts.Cols[i-1].I32 = t.starts
-		}
-	}
-	_, err := starts.WriteTo(w)
-	return err
-}
-
-func (b block) read(r io.Reader) error {
-	starts := b.startsTable()
-	for i, t := range b {
-		if _, err := t.batch.ReadFrom(r); err != nil {
-			return err
-		}
-		t.n = t.batch.N
-		if i > 0 {
-			starts.Cols[i-1].I32 = t.starts // its memory
-		}
-	}
-	if _, err := starts.ReadFrom(r); err != nil {
-		return err
-	}
-	for i, t := range b[1:] {
-		t.starts = starts.Cols[i].I32
-		if len(t.starts) != b[0].n || !slices.IsSorted(t.starts) ||
-			len(t.starts) > 0 && (t.starts[0] != 0 || int(t.starts[len(t.starts)-1]) > t.n) {
-			return errRun
-		}
-	}
-	return nil
 }

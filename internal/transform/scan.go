@@ -261,3 +261,15 @@ func at(b []byte, pos int) byte {
 	}
 	return 0
 }
+
+// plainText reads an ASCII text without escapes, from its opening quote. It returns failed for any other value.
+func plainText(b []byte, pos int) (text []byte, end int) {
+	if at(b, pos) != '"' {
+		return nil, failed
+	}
+	end = plainEnd(b, pos+1)
+	if at(b, end) != '"' {
+		return nil, failed
+	}
+	return b[pos+1 : end], end + 1
+}

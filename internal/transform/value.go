@@ -1,7 +1,12 @@
 package transform
 
 import (
+	"encoding/binary"
 	"math"
+	"math/bits"
+	"slices"
+
+	"example.org/growthexport/internal/rows"
 )
 
 // keepNonObject reads an element, of an array of records or child rows, that is not an object. Its row has no columns
@@ -143,4 +148,137 @@ func (d *Decoder) convert(m *member, t *tableRows, row int, value []byte) (repla
 		v.Present[row] = 1
 	}
 	return replaced, ok
+}
+
+// readUsual reads the value of a row's column if it has the column's usual form. Otherwise it returns failed and leaves
+// the row's slot undefined.
+func (d *Decoder) readUsual(m *member, t *tableRows, row, pos int) int {
+	b, v := d.body, &t.cols[m.column]
+	end := failed
+	switch m.kind {
+	case textColumn:
+		if !v.Coded {
+			end = appendPlainText(v, row, b, pos)
+			break
+		}
+		v.Code[row], end = t.indexes[m.column].read(v, b, pos)
+	case int32Column:
+		var mantissa int64
+		var fraction int
+		mantissa, fraction, end = shortNumber(b, pos)
+		v.I32[row] = int32(mantissa)
+		if fraction != 0 || int64(v.I32[row]) != mantissa {
+			return failed
+		}
+	case int64Column:
+		var fraction int
+		v.I64[row], fraction, end = shortNumber(b, pos)
+		if fraction != 0 {
+			return failed
+		}
+	case doubleColumn:
+		var mantissa int64
+		var fraction int
+		mantissa, fraction, end = shortNumber(b, pos)
+		if mantissa == 0 && at(b, pos) == '-' {
+			return failed // -0 is a double of its own
+		}
+		// Both are exact, so the quotient is the nearest double.
+		v.F64[row] = float64(mantissa) / powersOfTen[fraction]
+	case booleanColumn:
+		v.Bool[row] = 1
+		if end = literalEnd(b, pos, "true"); end < 0 {
+			v.Bool[row] = 0
+			end = literalEnd(b, pos, "false")
+		}
+	case dateColumn, timestampColumn:
+		var text []byte
+		var ok bool
+		text, end = plainText(b, pos)
+		if m.kind == dateColumn {
+			v.I32[row], ok = parseDate(text)
+		} else {
+			v.I64[row], ok = parseTimestamp(text)
+		}
+		if !ok {
+			return failed
+		}
+	}
+	if end >= 0 {
+		v.Present[row] = 1
+	}
+	return end
+}
+
+// appendPlainText reads a short ASCII text without escapes, copying words while it looks at them.
+func appendPlainText(v *rows.Vector, row int, b []byte, pos int) int {
+	const maxBytes = 64
+	have := len(v.Data)
+	if cap(v.Data)-have < maxBytes {
+		v.Data = slices.Grow(v.Data, maxBytes)
+	}
+	if len(b)-pos <= maxBytes || b[pos] != '"' {
+		return failed
+	}
+	from, to := (*[maxBytes]byte)(b[pos+1:]), (*[maxBytes]byte)(v.Data[have:have+maxBytes])
+	for i := 0; i < maxBytes; i += 8 {
+		w := binary.LittleEndian.Uint64(from[i : i+8])
+		binary.LittleEndian.PutUint64(to[i:i+8], w)
+		if marks := specials(w); marks != 0 {
+			i += bits.TrailingZeros64(marks) >> 3
+			if from[i&(maxBytes-1)] != '"' {
+				return failed
+			}
+			v.Data = v.Data[:have+i]
+			v.End[row] = uint32(have + i)
+			return pos + i + 2
+		}
+	}
+	return failed
+}
+
+// maxShortDigits is the number of digits that every double can hold.
+const maxShortDigits = 15
+
+// shortNumber reads a number of at most maxShortDigits digits without an exponent: the integer that its digits form,
+// and how many of them are the fraction. It returns failed for any other value.
+func shortNumber(b []byte, pos int) (mantissa int64, fraction, end int) {
+	start := pos
+	negative := at(b, pos) == '-'
+	if negative {
+		start++
+		pos++
+	}
+	for pos < len(b) && b[pos]-'0' <= 9 {
+		mantissa = mantissa*10 + int64(b[pos]-'0')
+		pos++
+	}
+	digits := pos - start
+	if digits == 0 || digits > maxShortDigits || (digits > 1 && b[start] == '0') {
+		return 0, 0, failed
+	}
+	if pos < len(b) && b[pos] == '.' {
+		pos++
+		point := pos
+		for pos < len(b) && b[pos]-'0' <= 9 {
+			mantissa = mantissa*10 + int64(b[pos]-'0')
+			pos++
+		}
+		fraction = pos - point
+		if fraction == 0 || digits+fraction > maxShortDigits {
+			return 0, 0, failed
+		}
+	}
+	if pos < len(b) && b[pos]|0x20 == 'e' {
+		return 0, 0, failed
+	}
+	if negative {
+		mantissa = -mantissa
+	}
+	return mantissa, fraction, pos
+}
+
+// powersOfTen are exact as doubles.
+var powersOfTen = [maxShortDigits + 1]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
 }
