@@ -3,6 +3,7 @@ package maintenance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"example.org/growthexport/internal/sink"
@@ -63,9 +64,7 @@ func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
 func (v *verification) locateRun(ctx context.Context, run string) (located, error) {
 	manifest, err := v.catalog.ReadManifest(ctx, run)
 	if errors.Is(err, sink.ErrNotFound) {
-		if _, planErr := v.catalog.ReadPlan(ctx, run); errors.Is(planErr, sink.ErrNotFound) {
-			return located{}, nil // neither planned nor published
-		}
+		return v.locateUnpublished(ctx, run)
 	}
 	if ctx.Err() != nil {
 		return located{}, context.Cause(ctx)
@@ -89,6 +88,25 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 		return located{run: run}, nil
 	}
 	return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
+}
+
+// locateUnpublished finds a run without a manifest. A run that was published has lost it, and verifying finds that; any
+// other is refused.
+func (v *verification) locateUnpublished(ctx context.Context, run string) (located, error) {
+	plan, err := v.catalog.ReadPlan(ctx, run)
+	switch {
+	case errors.Is(err, sink.ErrNotFound):
+		return located{}, nil // neither planned nor published
+	case err != nil:
+		return located{run: run}, nil //nolint:nilerr // Verifying reports the missing manifest.
+	}
+	published, err := v.catalog.WasPublished(ctx, plan)
+	if err != nil || published {
+		return located{run: run}, err
+	}
+	return located{}, &snapshot.RefusedError{Reason: fmt.Sprintf("run %s at %s is not published, so there is nothing to verify: "+
+		"growth-export status says how far it has come, and growth-export publish --run-id %[1]s publishes it once it is staged",
+		run, v.catalog)}
 }
 
 func (v *verification) pointer(ctx context.Context, path string) (*snapshot.Pointer, error) {

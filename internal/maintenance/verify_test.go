@@ -191,10 +191,32 @@ func TestVerifyNothing(t *testing.T) {
 		require.True(t, refused, "%v", err)
 		require.ErrorContains(t, err, want)
 	}
-	snapshottest.StageRun(t, store, snapshottest.NewPlan("r"), nil)
-	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "r"})
-	require.NoError(t, err)
-	require.Equal(t, []maintenance.Problem{{Path: "_runs/r/manifest.json", Problem: "is missing"}}, report.Problems)
+}
+
+// TestVerifyUnpublished: a staged run cannot be verified, and a published one that has lost its manifest is damaged.
+func TestVerifyUnpublished(t *testing.T) {
+	t.Parallel()
+	delta := func(p *snapshot.Plan) { p.Kind = snapshot.Delta }
+	for name, edit := range map[string]func(*snapshot.Plan){"full": func(*snapshot.Plan) {}, "delta": delta} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := snapshottest.NewDir(t, t.TempDir())
+			verify := func(run string) (*maintenance.VerifyReport, error) {
+				return maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: run})
+			}
+			snapshottest.StageRun(t, store, snapshottest.NewPlan("r", edit), nil)
+			_, err := verify("r")
+			_, refused := errors.AsType[*snapshot.RefusedError](err)
+			require.True(t, refused, "%v", err)
+			require.ErrorContains(t, err, "is not published, so there is nothing to verify")
+
+			snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("s", edit))
+			require.NoError(t, store.Remove(t.Context(), snapshot.ManifestPath("s")))
+			report, err := verify("s")
+			require.NoError(t, err)
+			require.Equal(t, []maintenance.Problem{{Path: "_runs/s/manifest.json", Problem: "is missing"}}, report.Problems)
+		})
+	}
 }
 
 // meddling is a store on which somebody else does something just before the n-th file is opened.

@@ -189,6 +189,23 @@ func (c Catalog) PublishingStarted(ctx context.Context, run string) (bool, error
 	return false, nil
 }
 
+// WasPublished reports whether a run without a manifest was published before: it has a ledger, and no publishing of it
+// is in progress, or the pointer of its date names it.
+func (c Catalog) WasPublished(ctx context.Context, plan *Plan) (bool, error) {
+	ledger, err := sink.ListAll(ctx, c, LedgerPath(plan.RunID))
+	if err != nil {
+		return false, err
+	}
+	pointer := new(Pointer)
+	if path := PointerPath(plan.Kind, plan.SnapshotDate); path != "" {
+		if pointer, err = ReadIfSound[Pointer](ctx, c, path); err != nil {
+			return false, err
+		}
+	}
+	change, err := sink.ListAll(ctx, c, ChangePath(plan.RunID))
+	return len(ledger) > 0 && len(change) == 0 || pointer != nil && pointer.RunID == plan.RunID, err
+}
+
 // BeingPruned reports whether a run has been removed or is being removed. What is written into its folder then may be
 // left behind.
 func (c Catalog) BeingPruned(ctx context.Context, run string) (bool, error) {
