@@ -63,8 +63,11 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 	}
 	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o.to, store, run) })
 	switch {
-	case errors.Is(err, sink.ErrNotFound):
+	case errors.Is(err, sink.ErrNotFound) && runIsMissing(ctx, store, run):
 		return usagef("run %s not found at %s: see growth-export status", run, store)
+	case errors.Is(err, sink.ErrNotFound):
+		return fmt.Errorf("report on run %s at %s: %w: restore the file from a backup; growth-export verify --run-id %s "+
+			"lists all files that are missing", run, store, err, run)
 	case errors.Is(err, pipeline.ErrUsage):
 		return err
 	case err != nil:
@@ -77,6 +80,13 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 		Report string `json:"report"`
 	}{run, path}
 	return writeOutput(a.stdout, o.output, value, path+"\n")
+}
+
+// runIsMissing reports whether a run has neither a plan nor a manifest.
+func runIsMissing(ctx context.Context, store sink.Store, run string) bool {
+	_, planErr := snapshot.At(store).ReadPlan(ctx, run)
+	_, err := snapshot.At(store).ReadManifest(ctx, run)
+	return errors.Is(planErr, sink.ErrNotFound) && errors.Is(err, sink.ErrNotFound)
 }
 
 // writeReport writes the report of a run to the file to, or to the destination if that is empty, and returns its path.
