@@ -13,6 +13,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas/render"
 )
 
 // jsonSummary is the JSON form of a summary, or of an error before there was one. Paths do not depend on the working
@@ -344,8 +345,9 @@ func countQuery(s *pipeline.Summary, table string) string {
 		// The folder may hold other delta runs of the same day.
 		files = "part-????-" + s.RunID + ".parquet"
 	}
-	glob := joinPath(filepath.ToSlash(s.Destination), snapshot.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
-	return fmt.Sprintf("SELECT count(*) FROM read_parquet('%s', hive_partitioning = true);", strings.ReplaceAll(glob, "'", "''"))
+	folder := strings.TrimSuffix(filepath.ToSlash(s.Destination), "/")
+	glob := render.DuckDBPath(folder, snapshot.DatePath(s.Kind, table, s.SnapshotDate)+"**/"+files)
+	return fmt.Sprintf("SELECT count(*) FROM read_parquet(%s, hive_partitioning = true);", glob)
 }
 
 // failureText names a failed school and its error. Most errors of the service name the dataset and the bid already; a

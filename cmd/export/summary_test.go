@@ -77,6 +77,7 @@ func TestSummaryNamesPlaces(t *testing.T) {
 			snapshot.AsOf:  {"enrollment as of 2026-11-20", "out/as_of/students/snapshot_date=2026-11-20/**/*.parquet"},
 			snapshot.Delta: {"changes of 2026-11-20", "out/changes/students/snapshot_date=2026-11-20/**/part-????-r1.parquet"},
 		},
+		"a[b]*?":             {snapshot.Full: {"snapshot", "a[[]b][*][?]/students/snapshot_date="}},
 		"s3://bucket/prefix": {snapshot.Full: {"snapshot", "s3://bucket/prefix/students/snapshot_date="}},
 		"s3://bucket/":       {snapshot.Full: {"snapshot", "s3://bucket/students/snapshot_date="}},
 	} {

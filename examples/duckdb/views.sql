@@ -10,9 +10,10 @@
 -- temporary and pinned to that run; run this file again to see a later one. Querying a table that the run did not export
 -- is an error that says so.
 
--- The file at a path of the destination.
+-- The file at a path of the destination. DuckDB takes a path for a pattern, so special characters of the destination are in
+-- brackets.
 CREATE OR REPLACE TEMP MACRO growth_path(path) AS
-    rtrim(coalesce(getvariable('dest'), './growth-data'), '/') || '/' || path;
+    regexp_replace(rtrim(coalesce(getvariable('dest'), './growth-data'), '/'), '([*?\[])', '[\1]', 'g') || '/' || path;
 
 -- A JSON document of the destination. DuckDB would silently read nothing from a missing file.
 CREATE OR REPLACE TEMP MACRO growth_document(path) AS

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/parquet-go/parquet-go"
@@ -76,7 +77,7 @@ The same in DuckDB:
   WHERE later.test_result_bid <> earlier.test_result_bid AND later.rit IS NOT NULL AND earlier.rit IS NOT NULL
   GROUP BY later.subject_area, later.grade
   ORDER BY later.subject_area, try_cast(later.grade AS INTEGER) NULLS FIRST, later.grade;
-`, dest, from, to)
+`, strings.NewReplacer("'", "''", "*", "[*]", "?", "[?]", "[", "[[]").Replace(dest), from, to)
 	return nil
 }
 

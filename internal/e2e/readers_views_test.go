@@ -49,7 +49,8 @@ func TestViewsReadTheManifestsFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dest, folder+"part-0001-new.parquet"), []byte("PAR1 and no more"), 0o600))
 
 	d := newReader(t, dest+"/", "views") // with the slash added by shell completion
-	require.Equal(t, dest+"/"+folder+"part-0000-r.parquet", d.one("SELECT growth_files('students')[1]"))
+	pattern := strings.NewReplacer("[data]?", "[[]data][?]").Replace(dest) + "/" + folder + "part-0000-r.parquet"
+	require.Equal(t, pattern, d.one("SELECT growth_files('students')[1]"))
 	require.Equal(t, [][]any{{"", "2026-11-20"}, {"0", "2026-11-20"}}, d.query("SELECT student_id, snapshot_date FROM students ORDER BY ALL"))
 	require.Contains(t, d.fails("FROM schools"), "the latest snapshot has no table schools")
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,28 @@ func TestSQLOfDeltas(t *testing.T) {
 		require.Equal(t, d.one("SELECT count(*) FROM since_earlier."+table.Name), d.one("SELECT count(*) FROM "+table.Name), table.Name)
 	}
 	require.Equal(t, 7, tables)
+}
+
+// TestQueriesOfAnOddDestination runs all queries that are printed for a destination whose name is a pattern, beside another one
+// that the pattern matches.
+func TestQueriesOfAnOddDestination(t *testing.T) {
+	t.Parallel()
+	folder := filepath.ToSlash(t.TempDir())
+	dest := folder + "/growth's *[ab]?"
+	printed := execute(t, growthExport, "run", "--simulate", "--simulate-schools", "4", "--dest", dest, "--progress", "none")
+	require.NoError(t, os.CopyFS(folder+"/growth's xax", os.DirFS(dest)))
+
+	d := newReader(t, dest, "views")
+	rows := d.one("SELECT count(*) FROM test_results")
+	require.Positive(t, rows)
+	query := regexp.MustCompile("(?m)in DuckDB: (.*)$").FindStringSubmatch(printed)
+	require.NotNil(t, query, printed)
+	require.Equal(t, rows, d.one(query[1]))
+
+	views := newDuck(t)
+	views.db.SetMaxOpenConns(1)
+	views.exec(execute(t, growthExport, "sql", "--dest", dest))
+	require.Equal(t, rows, views.one("SELECT count(*) FROM test_results"))
 }
 
 // TestSQLLatestOfKey checks which row of a key is shown.

@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
+	"example.org/growthexport/schemas/render"
 )
 
 // failureList is a section about failures, or about denials.
@@ -83,9 +84,7 @@ func (l *Ledger) frequentReasons(status snapshot.Status) []reasonLine {
 // ledgerQuery returns SQL for DuckDB that selects rows of a status: from the ledger, or from the checkpoints of an
 // unpublished run.
 func ledgerQuery(p *Page, status snapshot.Status) string {
-	quoted := func(below string) string {
-		return "'" + strings.ReplaceAll(strings.TrimSuffix(p.Destination, "/")+"/"+below, "'", "''") + "'"
-	}
+	quoted := func(below string) string { return render.DuckDBPath(strings.TrimSuffix(p.Destination, "/"), below) }
 	run := p.Manifest.RunID
 	if p.State == Published || p.State == Replaced {
 		return "SELECT * FROM read_parquet(" + quoted(snapshot.LedgerPath(run)) + ") WHERE status = '" + string(status) + "';"

@@ -55,3 +55,9 @@ func duckDBType(t schemas.Type) string {
 func duckDBName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
 
 func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// DuckDBPath returns the text, in DuckDB's dialect, of a pattern that matches the path of a folder and what is below it: DuckDB
+// takes every path of a file for a pattern. The folder is matched literally, and below may have wildcards.
+func DuckDBPath(folder, below string) string {
+	return duckDBText(strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(folder) + "/" + below)
+}

@@ -56,7 +56,7 @@ func duckDBDialect() *dialect {
 func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
 	files := make([]string, len(t.Files))
 	for i, file := range t.Files {
-		files[i] = duckDBText(s.Root + "/" + t.Folder + "/" + file)
+		files[i] = DuckDBPath(s.Root, t.Folder+"/"+file)
 	}
 	// No other autocast: bids are text, even if all of them look like numbers.
 	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false)",

@@ -37,14 +37,14 @@ func TestDuckDBViews(t *testing.T) {
 
 CREATE OR REPLACE VIEW "one" AS
 FROM read_parquet([
-    '/a ''b''/[c]\{d,e}/one/snapshot_date=2026-11-20/part.parquet'
+    '/a ''b''/[[]c]\{d,e}/one/snapshot_date=2026-11-20/part.parquet'
 ], hive_partitioning = true, hive_types = {snapshot_date: DATE}, hive_types_autocast = false);
 COMMENT ON VIEW "one" IS 'Its "own" doc''s.';
 
 CREATE OR REPLACE VIEW "order" AS
 FROM read_parquet([
-    '/a ''b''/[c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=a%2F/p,1.parquet',
-    '/a ''b''/[c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=b/p2.parquet'
+    '/a ''b''/[[]c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=a%2F/p,1.parquet',
+    '/a ''b''/[[]c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=b/p2.parquet'
 ], hive_partitioning = true, hive_types = {snapshot_date: DATE}, hive_types_autocast = false);
 COMMENT ON VIEW "order" IS 'Its "own" doc''s.';
 
