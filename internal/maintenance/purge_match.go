@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/wording"
@@ -39,12 +41,28 @@ func (b *bids) has(text []byte) bool {
 func (b *bids) namedIn(sentence string) bool {
 	for _, some := range []set{b.schools, b.districts} {
 		for bid := range some {
-			if bid != "" && strings.Contains(sentence, wording.Bid(bid)) {
+			if bid != "" && containsWord(sentence, wording.Bid(bid)) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// containsWord reports whether a text contains a word that is not a part of a longer word or identifier: a short bid may
+// occur in those by chance.
+func containsWord(text, word string) bool {
+	inWord := func(r rune, _ int) bool { return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for at := 0; ; at++ {
+		found := strings.Index(text[at:], word)
+		if found < 0 {
+			return false
+		}
+		at += found
+		if !inWord(utf8.DecodeLastRuneInString(text[:at])) && !inWord(utf8.DecodeRuneInString(text[at+len(word):])) {
+			return true
+		}
+	}
 }
 
 // schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district.

@@ -29,8 +29,9 @@ type PurgeOptions struct {
 }
 
 const (
-	purgeBegun = "begun"
-	purgeDone  = "done"
+	purgePlanned = "planned"
+	purgeBegun   = "begun"
+	purgeDone    = "done"
 )
 
 // PurgeReport is _purges/<id>.json: what a purge was asked for and has done. It is written when the purge begins, to be
@@ -38,7 +39,7 @@ const (
 type PurgeReport struct {
 	FormatVersion int        `json:"format_version"`
 	ID            string     `json:"id"`
-	State         string     `json:"state"` // begun or done
+	State         string     `json:"state"` // begun or done; planned if nothing of it was done, in a dry run
 	DryRun        bool       `json:"dry_run,omitempty"`
 	ToolVersion   string     `json:"tool_version"`
 	Asked         PurgeAsked `json:"asked"`

@@ -38,10 +38,12 @@ func TestPurgeSchool(t *testing.T) {
 	would, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")
+	require.Equal(t, "planned", would.State)
 
 	options.DryRun = false
 	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
+	require.Equal(t, "done", report.State)
 	require.Equal(t, would.RowsRemoved, report.RowsRemoved)
 	require.Equal(t, []string{"nobody"}, report.Unknown)
 	require.Equal(t, map[string]int64{

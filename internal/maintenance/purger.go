@@ -59,9 +59,13 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		}
 	}
 	begunAt := opts.Now().UTC().Truncate(time.Second)
+	state := purgeBegun
+	if opts.DryRun {
+		state = purgePlanned
+	}
 	p.report = &PurgeReport{
 		FormatVersion: snapshot.FormatVersion, ID: begunAt.Format("20060102T150405Z") + "-" + asked.id(),
-		State: purgeBegun, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, BegunAt: begunAt,
+		State: state, DryRun: opts.DryRun, ToolVersion: opts.ToolVersion, Asked: asked, Ended: ended, BegunAt: begunAt,
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
 	for _, other := range earlier {
