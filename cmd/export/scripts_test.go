@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,8 @@ import (
 //	                         denied, unauthorized, empty, nonsense, or elsewhere for
 //	                         another base URL
 //	jsonfield FILE NAME TEXT a member at the top of a JSON object starts with TEXT
+//
+// The variable IN_12_HOURS is a time of day for --deadline.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
@@ -49,6 +52,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Vars = commandEnvironment(env.Vars)
 			env.Values[serviceKey{}] = startService(env)
+			env.Setenv("IN_12_HOURS", time.Now().UTC().Add(12*time.Hour).Format("15:04Z"))
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			return nil
 		},

@@ -155,7 +155,8 @@ func TestLimitWithUnrelatedFailures(t *testing.T) {
 	}
 	noticed, unnoticed := start(503), start(500)
 	t.Logf("settled at %.1f, took %.3f of the time", noticed.settled(), noticed.took.Seconds()/unnoticed.took.Seconds())
-	require.Less(t, noticed.took.Seconds(), 1.25*unnoticed.took.Seconds())
+	// One of the last calls may fail several times, and then wait longer than all others take.
+	require.Less(t, noticed.most.Seconds(), 1.25*unnoticed.most.Seconds())
 }
 
 func TestLimitRecovers(t *testing.T) {
