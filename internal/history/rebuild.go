@@ -96,7 +96,7 @@ func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, 
 	w.destination = u.catalog
 	earlier, err := undo(ctx, w, before)
 	if err != nil {
-		return fmt.Errorf("undo the fold of %s: %w", before.Through(), err)
+		return fmt.Errorf("remove the snapshot of %s from the history: %w", before.Through(), err)
 	}
 	f, err := u.fold(ctx, snapshot.At(w), earlier, p)
 	if err != nil {

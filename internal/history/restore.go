@@ -35,7 +35,7 @@ func restore(
 	table = withColumns(table, held)
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
-		return nil, fmt.Errorf("read the date of the last fold: %w", err)
+		return nil, fmt.Errorf("read the date of the newest snapshot in the history: %w", err)
 	}
 	_, dataset, _ := schemas.FindTable(name)
 	r := &restoring{
@@ -213,7 +213,7 @@ func (r *restoring) end() ([]sink.File, error) {
 }
 
 func (r *restoring) unlike() error {
-	return fmt.Errorf("the open versions of table %s are not those before the fold: run growth-export history --rebuild", r.table.Name)
+	return fmt.Errorf("the current versions of table %s are not those from before the newest snapshot was added: run growth-export history --rebuild", r.table.Name)
 }
 
 func (r *restoring) abort() error {

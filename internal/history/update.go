@@ -150,7 +150,7 @@ func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapsho
 		err = f.run(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fold the snapshot of %s: %w", p.manifest.SnapshotDate, err)
+		return nil, fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
 	}
 	return f, nil
 }
@@ -274,7 +274,7 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 			reason = m.OutsideHistory(baseURL, scope)
 		}
 		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
-			reason = "later ones have been folded already: growth-export history --rebuild includes it"
+			reason = "the history has later ones already: growth-export history --rebuild includes it"
 		}
 		if reason != "" {
 			u.report.LeftOut = append(u.report.LeftOut, LeftOut{m.SnapshotDate, m.RunID, reason})
@@ -296,7 +296,7 @@ type NeedsRebuildError struct {
 func (e *NeedsRebuildError) Error() string {
 	text := ""
 	if len(e.Dates) > 0 {
-		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been folded: ", strings.Join(e.Dates, ", "))
+		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", strings.Join(e.Dates, ", "))
 	}
 	if len(e.Pruned) == 0 {
 		return text + "run growth-export history --rebuild"

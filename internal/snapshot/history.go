@@ -195,7 +195,7 @@ func HistoryTable(table *schemas.Table) *schemas.Table {
 // others it gets the columns of HistoryTable.
 func CoverageTable() *schemas.Table {
 	return &schemas.Table{
-		Name: coverageTable, Doc: "Which schools and datasets the folded snapshots cover.",
+		Name: coverageTable, Doc: "Which schools and datasets the snapshots in the history cover.",
 		Columns: []schemas.Column{
 			{Name: "dataset", Type: schemas.String, Key: true, Required: true, Class: schemas.None, Doc: "The dataset."},
 			{Name: "requested_school_bid", Type: schemas.String, Key: true, Required: true, Class: schemas.None, Doc: "The school."},

@@ -19,7 +19,7 @@ const (
 
 const historyHeader = `-- %s
 -- Written by growth-export sql --history, over exactly the files in the history's manifest. The views are pinned to these
--- files; regenerate them after the next fold. For each table:
+-- files; regenerate them after the next growth-export history. For each table:
 --   <table>_versions  every version of every row. A version is valid on each date from valid_from up to the day before
 --                     valid_to, which is 9999-12-31 for a version that has not ended.
 --   <table>_current   the versions that have not ended
