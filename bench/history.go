@@ -138,9 +138,7 @@ func (s *settings) exportNights(ctx context.Context, n *nights, stderr io.Writer
 func (s *settings) historians(n *nights) []historian {
 	script := func(name, dest string) func(string) []string {
 		return func(date string) []string {
-			return []string{
-				s.python, "-B", filepath.Join(s.scripts, name), "--nights", n.folder, "--date", date, "--dest", dest, "--threads", "2",
-			}
+			return []string{s.python, "-B", filepath.Join(s.scripts, name), n.folder, date, dest}
 		}
 	}
 	ours, duckDB, dlt := s.dest("history-growth-export"), s.dest("history-duckdb"), s.dest("history-dlt")
