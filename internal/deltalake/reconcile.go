@@ -51,9 +51,13 @@ const maxTables = 4
 // maxChecks is how often files are checked before a problem counts: another process may be replacing them.
 const maxChecks = 3
 
-// Reconcile makes the live files of every log those that the manifests of the current snapshots name. It does what it
-// can: a log that cannot be kept up to date, or a snapshot whose files are missing, is left as it is, and the error and
-// the report say so. The report is nil if the destination has no log and none is to be created.
+// Reconcile brings the Delta logs up to date with the destination. Afterwards the live files of each log are the files
+// that the manifests of the current snapshots and of the history name.
+//
+// A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a snapshot
+// are missing, the log keeps its entries of that snapshot. In both cases the error and the report name the problem.
+//
+// The report is nil if the destination has no log and opts does not ask to create one.
 func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {
 	r := &reconciler{catalog: catalog, opts: opts, reports: make(map[string]*TableReport)}
 	for range maxChecks {
