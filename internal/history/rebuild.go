@@ -9,37 +9,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
-
-// workspace is a store for files that are not yet part of the history. Files that it does not hold are read from the
-// destination.
-type workspace struct {
-	sink.Store
-
-	destination sink.Store
-}
-
-// Open opens a file of the workspace, or of the destination.
-func (w *workspace) Open(ctx context.Context, path string) (sink.Object, error) {
-	object, err := w.Store.Open(ctx, path)
-	if errors.Is(err, sink.ErrNotFound) {
-		return w.destination.Open(ctx, path)
-	}
-	return object, err
-}
-
-// commit makes staged files readable in the workspace.
-func (w *workspace) commit(ctx context.Context, files []sink.File) error {
-	for _, file := range files {
-		if err := w.Commit(ctx, sink.Owner(file.Path), file); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // rebuild folds all snapshots in a workspace, and replaces the history when that is done.
 func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (err error) {
@@ -221,7 +195,7 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 			continue
 		}
 		ended := slices.Clone(table.Files[:len(table.Files)-len(open)])
-		last := slices.IndexFunc(ended, func(f sink.File) bool { return isBelow(f.Path, snapshot.HistoryFolder(name, m.Through())) })
+		last := slices.IndexFunc(ended, func(f sink.File) bool { return strings.HasPrefix(f.Path, snapshot.HistoryFolder(name, m.Through())) })
 		var since []sink.File
 		if last >= 0 {
 			since, ended = ended[last:], ended[:last]

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"example.org/growthexport/internal/rows"
@@ -13,8 +12,6 @@ import (
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
-
-func isBelow(path, folder string) bool { return strings.HasPrefix(path, folder) }
 
 // restore makes the files of a table's open versions before the fold of a date again: the versions that are open without
 // those that began then, and those that ended then. Parts are cut by school, so the files are the same.
@@ -221,4 +218,31 @@ func (r *restoring) abort() error {
 		return nil
 	}
 	return r.out.Abort()
+}
+
+// workspace is a store for files that are not yet part of the history. Files that it does not hold are read from the
+// destination.
+type workspace struct {
+	sink.Store
+
+	destination sink.Store
+}
+
+// Open opens a file of the workspace, or of the destination.
+func (w *workspace) Open(ctx context.Context, path string) (sink.Object, error) {
+	object, err := w.Store.Open(ctx, path)
+	if errors.Is(err, sink.ErrNotFound) {
+		return w.destination.Open(ctx, path)
+	}
+	return object, err
+}
+
+// commit makes staged files readable in the workspace.
+func (w *workspace) commit(ctx context.Context, files []sink.File) error {
+	for _, file := range files {
+		if err := w.Commit(ctx, sink.Owner(file.Path), file); err != nil {
+			return err
+		}
+	}
+	return nil
 }

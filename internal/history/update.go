@@ -20,35 +20,6 @@ type Options struct {
 	Workspace func() (sink.Store, func() error, error)
 }
 
-// Report is what Update did.
-type Report struct {
-	// HistoryID and Through are of the history after the update; empty if there is none.
-	HistoryID string    `json:"history_id"`
-	Through   string    `json:"through"`
-	Rebuilt   bool      `json:"rebuilt"`
-	Folded    []*Folded `json:"folded"`
-	// LeftOut are the snapshots that are not part of the history.
-	LeftOut []LeftOut `json:"left_out"`
-}
-
-// LeftOut is a snapshot that is not part of the history.
-type LeftOut struct {
-	Date   string `json:"date"`
-	RunID  string `json:"run_id"`
-	Reason string `json:"reason"`
-}
-
-// published is a published full snapshot.
-type published struct {
-	manifest *snapshot.Manifest
-	hash     string
-}
-
-// folded returns what the history's manifest says of the snapshot.
-func (p *published) folded() snapshot.FoldedSnapshot {
-	return snapshot.FoldedSnapshot{Date: p.manifest.SnapshotDate, RunID: p.manifest.RunID, ManifestSHA256: p.hash}
-}
-
 // maxAttempts bounds how often a fold starts again because another process has changed the history.
 const maxAttempts = 3
 

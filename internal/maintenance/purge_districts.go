@@ -2,8 +2,6 @@ package maintenance
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -27,8 +25,6 @@ type districtIndex struct {
 	spans map[string][]districtSpan
 }
 
-type set map[string]bool
-
 func newDistrictIndex(recorded []string) *districtIndex {
 	k := &districtIndex{
 		own: make(map[string]map[string]set), listed: make(map[string]set), everywhere: make(map[string]set),
@@ -38,16 +34,6 @@ func newDistrictIndex(recorded []string) *districtIndex {
 		k.recorded[school] = true
 	}
 	return k
-}
-
-func put(m map[string]set, key, value string) {
-	if key == "" || value == "" {
-		return
-	}
-	if m[key] == nil {
-		m[key] = make(set)
-	}
-	m[key][value] = true
 }
 
 func (k *districtIndex) addOwn(run, school, district string) {
@@ -135,35 +121,6 @@ func (k *districtIndex) schools(own map[string]set, districts set) set {
 	return found
 }
 
-func overlap(a, b set) bool {
-	for x := range a {
-		if b[x] {
-			return true
-		}
-	}
-	return false
-}
-
-func within(a, b set) bool {
-	for x := range a {
-		if !b[x] {
-			return false
-		}
-	}
-	return true
-}
-
-// named reports whether the plan names one of the bids.
-func (b *bids) named(plan *snapshot.Plan) bool {
-	for _, school := range plan.Schools {
-		if b.schools[school.Bid] || b.districts[school.District] ||
-			slices.ContainsFunc(school.Perspectives, func(p string) bool { return b.districts[p] }) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(plan.Districts, func(d string) bool { return b.districts[d] })
-}
-
 // readPlans reads the plans of all runs, those that cannot be read left out: what such a run has staged is dropped all
 // the same.
 func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
@@ -180,5 +137,61 @@ func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Ent
 	return plans, nil
 }
 
-// sorted returns the members in order.
-func (s set) sorted() []string { return append([]string{}, slices.Sorted(maps.Keys(s))...) }
+// addHistory adds what the history's lookup tables say of schools.
+func (k *districtIndex) addHistory(ctx context.Context, catalog snapshot.Catalog) error {
+	current, err := catalog.ReadHistory(ctx)
+	if current == nil || err != nil {
+		return err
+	}
+	h := &purgedHistory{manifest: current.Manifest}
+	if err := h.addTables(); err != nil {
+		return err
+	}
+	k.spans = make(map[string][]districtSpan)
+	for _, t := range h.tables {
+		if t.table.Name != "schools" && t.table.Name != "district_schools" {
+			continue
+		}
+		for i := range t.files {
+			to := t.files[i].to
+			pick := func(own *schemas.Table) *schemas.Table {
+				return snapshot.SelectColumns(own, "school_bid", "district_bid", "requested_district_bid", validFrom)
+			}
+			err := readFile(ctx, catalog, t.files[i].Path, t.table, pick, func(batch *rows.Batch) error {
+				from := batch.Cols[batch.Table.Column(validFrom)].I32
+				for i := range batch.N {
+					school, district := textOf(batch, i, "school_bid"), textOf(batch, i, "district_bid")
+					put(k.listed, school, textOf(batch, i, "requested_district_bid"))
+					put(k.everywhere, school, district)
+					if school != "" && district != "" {
+						k.spans[school] = append(k.spans[school], districtSpan{district, span{from[i], to}})
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// districtSpan is the district of a school on some days.
+type districtSpan struct {
+	district string
+	span
+}
+
+// schoolsAt returns the schools of the districts on a day, by what the history says.
+func (k *districtIndex) schoolsAt(day int32, districts set) set {
+	own := make(map[string]set)
+	for school, spans := range k.spans {
+		for _, s := range spans {
+			if s.from <= day && day < s.to {
+				put(own, school, s.district)
+			}
+		}
+	}
+	return k.schools(own, districts)
+}

@@ -13,15 +13,6 @@ import (
 // A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, consecutive
 // versions may be equal. They are merged, as in a history that is rebuilt from the purged snapshots.
 
-// merges are the versions that are merged with others, by versionID.
-type merges map[string]merge
-
-// merge is how a version changes: it is removed because a later one includes it, or it begins earlier.
-type merge struct {
-	goes bool
-	from int32
-}
-
 // bareVersion is a version without _extra.
 type bareVersion struct {
 	id       string
@@ -30,11 +21,6 @@ type bareVersion struct {
 	span
 	file    int  // of the table's
 	cleared bool // it has lost _extra
-}
-
-// clearsExtra reports whether rows of a table may lose _extra.
-func (h *purgedHistory) clearsExtra(t *historyTable) bool {
-	return len(h.students) > 0 && t.dataset != nil && t.dataset.ExtraListsStudents()
 }
 
 // versionID identifies a version: no two of one key end on the same day.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -63,6 +64,17 @@ func containsWord(text, word string) bool {
 			return true
 		}
 	}
+}
+
+// named reports whether the plan names one of the bids.
+func (b *bids) named(plan *snapshot.Plan) bool {
+	for _, school := range plan.Schools {
+		if b.schools[school.Bid] || b.districts[school.District] ||
+			slices.ContainsFunc(school.Perspectives, func(p string) bool { return b.districts[p] }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(plan.Districts, func(d string) bool { return b.districts[d] })
 }
 
 // schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district.

@@ -174,3 +174,13 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 	}
 	r.FilesRewritten += len(purge.Files)
 }
+
+// EndedSchool is a school whose agreement seems to have ended: in every full snapshot since Since, all of its datasets
+// were denied or it was missing from the school list.
+type EndedSchool struct {
+	Bid  string `json:"school_bid"`
+	Name string `json:"school_name,omitempty"`
+	// LastOK is the last night on which a dataset of the school was exported, and Since the first snapshot after it.
+	LastOK string `json:"last_ok"`
+	Since  string `json:"since"`
+}

@@ -1,0 +1,41 @@
+package history
+
+// Report is what Update did.
+type Report struct {
+	// HistoryID and Through are of the history after the update; empty if there is none.
+	HistoryID string    `json:"history_id"`
+	Through   string    `json:"through"`
+	Rebuilt   bool      `json:"rebuilt"`
+	Folded    []*Folded `json:"folded"`
+	// LeftOut are the snapshots that are not part of the history.
+	LeftOut []LeftOut `json:"left_out"`
+}
+
+// LeftOut is a snapshot that is not part of the history.
+type LeftOut struct {
+	Date   string `json:"date"`
+	RunID  string `json:"run_id"`
+	Reason string `json:"reason"`
+}
+
+// Folded is what a fold did.
+type Folded struct {
+	Date  string `json:"date"`
+	RunID string `json:"run_id"`
+	// Tables holds the tables of which the snapshot covers something.
+	Tables map[string]*TableCounts `json:"tables"`
+}
+
+// TableCounts counts the versions of a table by what became of them.
+type TableCounts struct {
+	Same  int64 `json:"same"`
+	Begun int64 `json:"begun"`
+	Ended int64 `json:"ended"`
+	// Because counts the versions that ended by reason.
+	Because map[string]int64 `json:"because"`
+}
+
+func (c *TableCounts) end(because string) {
+	c.Ended++
+	c.Because[because]++
+}
