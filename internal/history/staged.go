@@ -56,8 +56,8 @@ func (b *Baseline) Comparer(dataset *schemas.Dataset) (*Comparer, error) {
 	return c, err
 }
 
-// Rows passes the rows of a school, or of a whole lookup dataset, to use: part by part, one batch for each table.
-type Rows func(use func(tables []*rows.Batch) error) error
+// Rows passes the rows of a school, or of a whole lookup dataset, in one of the dataset's tables to use, in batches.
+type Rows func(table int, use func(*rows.Batch) error) error
 
 // School is a school whose dataset was read.
 type School struct {
@@ -115,8 +115,8 @@ func (c *Comparer) newRemovals() *removals {
 // start lets a table's cursor read the rows, until stop is called.
 func (c *Comparer) start(table int, all Rows) (stop func()) {
 	next, stop := iter.Pull2(func(yield func(*rows.Batch, error) bool) {
-		err := all(func(tables []*rows.Batch) error {
-			if !yield(tables[table], nil) {
+		err := all(table, func(b *rows.Batch) error {
+			if !yield(b, nil) {
 				return io.EOF
 			}
 			return nil
@@ -201,10 +201,10 @@ func (u *unexplained) explainWithin(results Rows, onRoster func(student []byte) 
 	}
 	superseded := make(map[*candidate]bool)
 	if len(byStudent) > 0 {
-		err := results(func(tables []*rows.Batch) error {
-			students, subjects := &tables[0].Cols[u.student], &tables[0].Cols[u.subject]
-			for i := range tables[0].Len() {
-				row := tables[0].Row(i)
+		err := results(0, func(b *rows.Batch) error {
+			students, subjects := &b.Cols[u.student], &b.Cols[u.subject]
+			for i := range b.Len() {
+				row := b.Row(i)
 				for _, c := range byStudent[string(students.Text(row))] {
 					if string(subjects.Text(row)) == c.subject {
 						superseded[c] = true

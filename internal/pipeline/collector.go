@@ -74,7 +74,7 @@ func (c *collector) merge(use func([]*rows.Batch) error) (transform.Result, erro
 	}
 	readers := make([]io.Reader, len(c.runs))
 	for i, run := range c.runs {
-		readers[i] = bufio.NewReaderSize(run.reader(), 1<<14)
+		readers[i] = bufio.NewReaderSize(run.reader(0), 1<<14)
 	}
 	done, err := c.MergeRuns(readers, use)
 	if _, isScratch := errors.AsType[scratchError](err); err != nil && !isScratch && !errors.Is(err, transform.ErrTooLarge) {
@@ -98,6 +98,7 @@ type part struct {
 	tables []*rows.Batch
 	stored section
 	of     []*schemas.Table
+	starts []int64 // where the tables start in the section
 }
 
 func storePart(tables []*rows.Batch, s *scratch) (part, error) {
@@ -107,10 +108,14 @@ func storePart(tables []*rows.Batch, s *scratch) (part, error) {
 	}
 	var err error
 	p.stored, err = s.write(func(w io.Writer) error {
+		at := int64(0)
 		for _, b := range tables {
-			if _, err := b.WriteTo(w); err != nil {
+			n, err := b.WriteTo(w)
+			if err != nil {
 				return err
 			}
+			p.starts = append(p.starts, at)
+			at += n
 		}
 		return nil
 	})

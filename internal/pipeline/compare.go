@@ -59,7 +59,7 @@ func (t *task) compareSchool(ctx context.Context, r *result) error {
 			return r.rosterLost
 		}
 		compared := history.School{
-			Bid: school.Bid, District: school.District, Complete: r.ledger.Status == snapshot.StatusOK, Rows: r.each,
+			Bid: school.Bid, District: school.District, Complete: r.ledger.Status == snapshot.StatusOK, Rows: r.eachOf,
 		}
 		if r.roster != nil {
 			known := sync.OnceValue(r.roster.set)

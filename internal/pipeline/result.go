@@ -33,6 +33,8 @@ type result struct {
 	// collectors hold the parts that are in memory; scratch holds others if the rows do not fit there.
 	collectors []*collector
 	scratch    *scratch
+	// loaded, unless nil, is memory for parts that are read back.
+	loaded *loaded
 }
 
 // bytes returns how much memory the result's rows take.
@@ -96,7 +98,7 @@ func (r *result) release() {
 			p.stored.free()
 		}
 	}
-	r.parts, r.roster = nil, nil
+	r.parts, r.roster, r.loaded = nil, nil, nil
 	r.releaseCollectors()
 }
 
@@ -213,28 +215,87 @@ func (r *result) spill(s *scratch) error {
 
 // each passes the rows to use, part by part, in the order of the file. They are valid until use returns.
 func (r *result) each(use func(tables []*rows.Batch) error) error {
-	var from *bufio.Reader
-	var read []*rows.Batch
-	for _, p := range r.parts {
-		tables := p.tables
-		if tables == nil {
-			if read == nil {
-				from = bufio.NewReaderSize(nil, 1<<16)
-				for _, table := range p.of {
-					read = append(read, rows.New(table))
-				}
+	defer r.borrow()()
+	for i := range r.parts {
+		for table := range r.parts[i].of {
+			if err := r.load(i, table); err != nil {
+				return err
 			}
-			from.Reset(p.stored.reader())
-			for _, b := range read {
-				if _, err := b.ReadFrom(from); err != nil {
-					return p.stored.in.readError(err)
-				}
-			}
-			tables = read
 		}
-		if err := use(tables); err != nil {
+		if err := use(r.tables(i)); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// eachOf passes the rows of one table to use, like each.
+func (r *result) eachOf(table int, use func(*rows.Batch) error) error {
+	defer r.borrow()()
+	for i := range r.parts {
+		if err := r.load(i, table); err != nil {
+			return err
+		}
+		if err := use(r.tables(i)[table]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables returns the tables of a part, which are in memory or loaded.
+func (r *result) tables(part int) []*rows.Batch {
+	if tables := r.parts[part].tables; tables != nil {
+		return tables
+	}
+	return r.loaded.tables
+}
+
+// loaded holds tables of a part that are read back from a scratch file. The zero value holds none.
+type loaded struct {
+	tables []*rows.Batch
+	parts  []int // of which part the tables are; -1 for none
+	from   *bufio.Reader
+}
+
+// lend lets a result load its parts into the memory until it is released, so that a part is read back once.
+func (l *loaded) lend(r *result) {
+	for i := range l.parts {
+		l.parts[i] = -1
+	}
+	r.loaded = l
+}
+
+// borrow gets memory to load parts into, unless the result has it, and returns what frees it.
+func (r *result) borrow() (free func()) {
+	if r.loaded != nil {
+		return func() {}
+	}
+	r.loaded = new(loaded)
+	return func() { r.loaded = nil }
+}
+
+// load reads a table of a part back, unless it is in memory.
+func (r *result) load(part, table int) error {
+	p, to := &r.parts[part], r.loaded
+	if p.tables != nil {
+		return nil
+	}
+	if to.tables == nil {
+		to.from = bufio.NewReaderSize(nil, 1<<16)
+		for _, table := range p.of {
+			to.tables = append(to.tables, rows.New(table))
+			to.parts = append(to.parts, -1)
+		}
+	}
+	if to.parts[table] == part {
+		return nil
+	}
+	to.parts[table] = -1
+	to.from.Reset(p.stored.reader(p.starts[table]))
+	if _, err := to.tables[table].ReadFrom(to.from); err != nil {
+		return p.stored.in.readError(err)
+	}
+	to.parts[table] = part
 	return nil
 }

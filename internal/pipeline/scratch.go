@@ -88,7 +88,10 @@ func (s *scratch) create() error {
 	return nil
 }
 
-func (at section) reader() io.Reader { return io.NewSectionReader(at.in.file, at.offset, at.size) }
+// reader reads the section from an offset in it on.
+func (at section) reader(from int64) io.Reader {
+	return io.NewSectionReader(at.in.file, at.offset+from, at.size-from)
+}
 
 // free closes the file with its last section.
 func (at section) free() {

@@ -43,6 +43,7 @@ type task struct {
 	sessions   map[string]bool
 	comparison *comparison
 	comparer   *history.Comparer // nil until something is compared
+	loaded     loaded            // lent to one result after the other
 }
 
 func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, folder *scratchFolder) *task {
@@ -70,6 +71,7 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 	if err := t.open(ctx, w); err != nil {
 		return err
 	}
+	t.loaded.lend(r)
 	err := r.each(func(tables []*rows.Batch) error {
 		for i, b := range tables {
 			if err := t.files[i].Append(b); err != nil {
@@ -148,7 +150,8 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	t.checkpoint.Sessions = slices.Sorted(maps.Keys(t.sessions))
 	err = w.writeCheckpoint(ctx, &t.checkpoint)
 	// The run keeps its tasks to the end, so they release what they held.
-	t.order, t.files, t.checkpoint, t.drift, t.sessions = nil, nil, snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
+	t.order, t.files, t.loaded = nil, nil, loaded{}
+	t.checkpoint, t.drift, t.sessions = snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return err
 }
 

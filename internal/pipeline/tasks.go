@@ -235,7 +235,7 @@ func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset, c *c
 	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.fetch.scratch)
 	t.comparison = c
 	result, ledger := r.looked.results[d.Name], r.looked.ledger[d.Name]
-	err := t.compare(ctx, func(c *history.Comparer) error { return c.Lookup(ctx, ledger, result.each) })
+	err := t.compare(ctx, func(c *history.Comparer) error { return c.Lookup(ctx, ledger, result.eachOf) })
 	if err == nil {
 		err = t.append(ctx, w, result)
 	}

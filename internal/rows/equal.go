@@ -70,12 +70,7 @@ func (m *columnMatch) equalSlots(v *Vector, of []int32, i int, w *Vector, by []i
 	case schemas.Boolean:
 		return equalPrefix(v.Bool, of, i, w.Bool, by, j, n)
 	case schemas.Double:
-		for k := range n {
-			if math.Float64bits(v.F64[slot(of, i+k)]) != math.Float64bits(w.F64[slot(by, j+k)]) {
-				return k
-			}
-		}
-		return n
+		return equalDoubles(v.F64, of, i, w.F64, by, j, n)
 	case schemas.String, schemas.JSON:
 	}
 	switch {
@@ -83,6 +78,8 @@ func (m *columnMatch) equalSlots(v *Vector, of []int32, i int, w *Vector, by []i
 		return m.equalCodes(v, of, i, w, by, j, n)
 	case !v.Coded && !w.Coded && of == nil && by == nil && v.equalTexts(i, w, j, n):
 		return n
+	case !v.Coded && w.Coded && of == nil:
+		return v.equalToCoded(i, w, by, j, n)
 	}
 	for k := range n {
 		if string(v.Text(slot(of, i+k))) != string(w.Text(slot(by, j+k))) {
@@ -191,6 +188,37 @@ func equalPrefix[T comparable](a []T, of []int32, i int, b []T, by []int32, j, n
 				return k
 			}
 		}
+	}
+	return n
+}
+
+// equalDoubles returns how many of n doubles have the same bits.
+func equalDoubles(a []float64, of []int32, i int, b []float64, by []int32, j, n int) int {
+	if of == nil && by != nil {
+		a = a[i : i+n]
+		for k, at := range by[j : j+n] {
+			if math.Float64bits(a[k]) != math.Float64bits(b[at]) {
+				return k
+			}
+		}
+		return n
+	}
+	for k := range n {
+		if math.Float64bits(a[slot(of, i+k)]) != math.Float64bits(b[slot(by, j+k)]) {
+			return k
+		}
+	}
+	return n
+}
+
+// equalToCoded returns how many of n texts, from text i on, are equal to those of a coded vector.
+func (v *Vector) equalToCoded(i int, w *Vector, by []int32, j, n int) int {
+	start := v.start(i)
+	for k, end := range v.End[i : i+n] {
+		if string(v.Data[start:end]) != string(w.Entry(int(w.Code[slot(by, j+k)]))) {
+			return k
+		}
+		start = end
 	}
 	return n
 }
