@@ -82,13 +82,14 @@ test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table, and on
 	NIGHTS=$(NIGHTS) .tools/spark-venv/bin/python examples/spark/test_spark.py
 
 .PHONY: test-examples
-test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/monitoring-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, readers, walkthrough; needs Python
+test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/monitoring-venv .tools/questions-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough; needs Python
 	examples/config/test.sh $(BIN) $(VERSITYGW)
 	examples/cron/test.sh $(BIN)
 	examples/systemd/test.sh $(BIN)
 	.tools/kubernetes-venv/bin/python -B examples/notify/test_notify.py $(BIN)
 	.tools/monitoring-venv/bin/python -B examples/monitoring/test_monitoring.py $(BIN)
 	.tools/kubernetes-venv/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+	.tools/questions-venv/bin/python -B examples/questions/test_questions.py
 	.tools/readers-venv/bin/python -B examples/readers/test_readers.py $(BIN)
 	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 

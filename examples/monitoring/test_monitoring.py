@@ -3,11 +3,13 @@
     test_monitoring.py GROWTH_EXPORT        the path of the command
 
 Every query must be valid PromQL, and every metric and label in it must be one that a run sends, by the name that Prometheus gives it.
+With promtool, of Debian's package prometheus, the alerts are tested too: alerts_test.yaml says when each must fire.
 """
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -118,6 +120,18 @@ class TestMonitoring(unittest.TestCase):
             for label in grouped:
                 self.assertIn(label, rule["expr"], rule["alert"])
 
+    @unittest.skipUnless(shutil.which("promtool"), "promtool is not on the PATH, so nothing tests when the alerts fire")
+    def test_firing(self):
+        for command in (["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+            done = subprocess.run(["promtool", *command], cwd=HERE, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        tests = yaml.safe_load((HERE / "alerts_test.yaml").read_text("utf-8"))["tests"]
+        cases = [case for test in tests for case in test["alert_rule_test"]]
+        alerts = re.findall(r"- alert: (\w+)", (HERE / "alerts.yaml").read_text("utf-8"))
+        for alert in alerts:
+            fires = {bool(case.get("exp_alerts")) for case in cases if case["alertname"] == alert}
+            self.assertEqual(fires, {True, False}, f"alerts_test.yaml must say when {alert} fires, and when it does not")
+
     def test_dashboard(self):
         dashboard = json.loads((HERE / "dashboard.json").read_text("utf-8"))
         panels = dashboard["panels"]
@@ -144,4 +158,4 @@ class TestMonitoring(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: test_monitoring.py GROWTH_EXPORT")
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

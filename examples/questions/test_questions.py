@@ -1,0 +1,77 @@
+"""Runs the commands of README.md and feeds the queries to DuckDB's shell. Run by `make test-examples`.
+
+    python test_questions.py        with DuckDB's shell beside python, or on the PATH
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+
+
+def read_blocks(path: Path, kind: str) -> list[str]:
+    """Returns the code blocks of a page, each with the table that follows it."""
+    return re.findall(rf"```{kind}\n(.*?)```\n(?:\n((?:\|[^\n]*\n)+))?", path.read_text("utf-8"), re.DOTALL)
+
+
+def cells(table: str) -> list[list[str]]:
+    """Returns the cells of a table in Markdown, without the line below its header."""
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in table.splitlines()]
+    return rows[:1] + rows[2:]
+
+
+class TestQuestions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="growth-export-questions-")))
+        (cls.folder / "bin").symlink_to(REPOSITORY / "bin")
+        cls.environment = {k: v for k, v in os.environ.items() if not k.startswith("GROWTH_EXPORT_")}
+        cls.environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        cls.run_commands(read_blocks(HERE / "README.md", "sh")[0][0], "")
+
+    @classmethod
+    def run_commands(cls, commands: str, typed: str) -> str:
+        """Runs commands in the folder, of which the last reads what is typed. Returns what they print."""
+        commands = commands.replace("make demo", f"make -C '{REPOSITORY}' demo DEST='{cls.folder}/demo/growth-data'")
+        done = subprocess.run(["bash", "-euc", commands], cwd=cls.folder, env=cls.environment, input=typed, capture_output=True, text=True)
+        assert done.returncode == 0, f"{commands}\n{done.stdout}{done.stderr}"
+        assert "Error" not in done.stderr, done.stderr
+        return done.stdout
+
+    def ask(self, queries: list[str]) -> list[list[list[str]]]:
+        """Returns what DuckDB's shell answers, each as rows of text."""
+        typed = ".mode markdown\n" + "".join(f"{query}.print ;\n" for query in queries)
+        printed = self.run_commands("duckdb -init views.sql", typed)
+        answers = [cells(answer.strip("\n")) for answer in printed.split(";\n")[:-1]]
+        self.assertEqual(len(answers), len(queries), printed)
+        return answers
+
+    def test_questions(self):
+        """Each query has the result that the page shows."""
+        questions = read_blocks(HERE / "README.md", "sql")
+        self.assertEqual(len(questions), 10)
+        for (query, shown), answer in zip(questions, self.ask([query for query, _ in questions]), strict=True):
+            with self.subTest(query=query):
+                table = cells(shown)
+                if table[-1] == ["..."] * len(table[0]):
+                    self.assertGreater(len(answer), len(table) - 1)
+                    table = table[:-1]
+                    answer = answer[: len(table)]
+                self.assertEqual(answer, table)
+
+    def test_other_pages(self):
+        """The queries of the README and of the page on dates run, and the first finds rows."""
+        pages = [REPOSITORY / "README.md", REPOSITORY / "docs" / "time.md"]
+        queries = [query for page in pages for query, _ in read_blocks(page, "sql")]
+        self.assertGreater(len(queries), 6)
+        self.assertGreater(len(self.ask(queries)[0]), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
