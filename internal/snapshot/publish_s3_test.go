@@ -1,4 +1,4 @@
-package s3_test
+package snapshot_test
 
 import (
 	"context"
@@ -20,9 +20,10 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestPublishingIsKilled kills a publishing before an operation and expects the same result from the next command.
-func TestPublishingIsKilled(t *testing.T) {
+// TestPublishingOnS3IsKilled kills a publishing before an operation and expects the same result from the next command.
+func TestPublishingOnS3IsKilled(t *testing.T) {
 	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
 	for _, test := range []struct {
 		name  string
 		setUp func(ctx context.Context, store sink.Store) error
@@ -30,7 +31,7 @@ func TestPublishingIsKilled(t *testing.T) {
 	}{
 		{"the first run", nil, []string{"new"}},
 		{"a run that replaces another", func(ctx context.Context, store sink.Store) error {
-			if err := stageRun(ctx, store, newPlan("old", 0)); err != nil {
+			if err := stageRun(ctx, store, smallPlan("old", 0)); err != nil {
 				return err
 			}
 			_, err := publishStaged(ctx, store, "old")
@@ -39,13 +40,13 @@ func TestPublishingIsKilled(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			prepared := func(t *testing.T) *destination {
+			prepared := func(t *testing.T) *s3Destination {
 				t.Helper()
-				d := newDestination(t)
+				d := newDestination(t, server)
 				if test.setUp != nil {
 					require.NoError(t, test.setUp(t.Context(), d.store))
 				}
-				require.NoError(t, stageRun(t.Context(), d.store, newPlan("new", time.Hour)))
+				require.NoError(t, stageRun(t.Context(), d.store, smallPlan("new", time.Hour)))
 				return d
 			}
 			quiet := prepared(t)
@@ -78,9 +79,10 @@ func stride() int64 {
 	return 8
 }
 
-// TestPublishingIsOvertaken publishes another run of the date while this one is stopped before one of its operations.
-func TestPublishingIsOvertaken(t *testing.T) {
+// TestPublishingOnS3IsOvertaken publishes another run of the date while this one is stopped before one of its operations.
+func TestPublishingOnS3IsOvertaken(t *testing.T) {
 	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
 	for _, test := range []struct {
 		name  string
 		after time.Duration // the other is planned after this one
@@ -95,10 +97,10 @@ func TestPublishingIsOvertaken(t *testing.T) {
 			t.Parallel()
 			operations := int64(1 << 30)
 			for n := int64(0); n < operations; n += stride() {
-				d := newDestination(t)
+				d := newDestination(t, server)
 				ctx := t.Context()
-				require.NoError(t, stageRun(ctx, d.store, newPlan("this", 0)))
-				require.NoError(t, stageRun(ctx, d.store, newPlan("other", test.after)))
+				require.NoError(t, stageRun(ctx, d.store, smallPlan("this", 0)))
+				require.NoError(t, stageRun(ctx, d.store, smallPlan("other", test.after)))
 				var otherErr error
 				this := &snapshottest.Mortal{Store: d.store}
 				this.Left.Store(1 << 30)
@@ -126,21 +128,22 @@ func TestPublishingIsOvertaken(t *testing.T) {
 	}
 }
 
-// TestTwoPublishers publishes two runs of a date concurrently.
-func TestTwoPublishers(t *testing.T) {
+// TestTwoPublishersOnS3 publishes two runs of a date concurrently.
+func TestTwoPublishersOnS3(t *testing.T) {
 	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
 	for round := range 4 {
-		d := newDestination(t)
-		opts := options(t, d.bucket, "pre")
+		d := newDestination(t, server)
+		opts := d.options(t)
 		ctx := t.Context()
 		runs := []string{"a", "b"}
 		for i, run := range runs {
-			require.NoError(t, stageRun(ctx, d.store, newPlan(run, time.Duration(i)*time.Hour)))
+			require.NoError(t, stageRun(ctx, d.store, smallPlan(run, time.Duration(i)*time.Hour)))
 		}
 		errs := make([]error, len(runs))
 		var group errgroup.Group
 		for i, run := range runs {
-			store := open(t, opts)
+			store := openS3(t, opts)
 			group.Go(func() error {
 				_, errs[i] = publishStaged(ctx, store, run)
 				return nil
@@ -156,19 +159,20 @@ func TestTwoPublishers(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesOfARun stages and publishes the same run twice at once. There is one complete snapshot, at the latest
+// TestTwoProcessesOfARunOnS3 stages and publishes the same run twice at once. There is one complete snapshot, at the latest
 // when the command is run again.
-func TestTwoProcessesOfARun(t *testing.T) {
+func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
 	for round := range 4 {
-		d := newDestination(t)
-		opts := options(t, d.bucket, "pre")
+		d := newDestination(t, server)
+		opts := d.options(t)
 		ctx := t.Context()
 		command := func(store sink.Store) error {
-			if err := finishAll(ctx, store); err != nil {
+			if err := snapshottest.FinishAll(ctx, store); err != nil {
 				return err
 			}
-			plan, err := snapshot.At(store).CreatePlan(ctx, newPlan("run", 0))
+			plan, err := snapshot.At(store).CreatePlan(ctx, smallPlan("run", 0))
 			if err != nil {
 				return err
 			}
@@ -177,8 +181,8 @@ func TestTwoProcessesOfARun(t *testing.T) {
 				return err
 			}
 			if _, err := snapshot.At(store).ReadManifest(ctx, "run"); errors.Is(err, sink.ErrNotFound) {
-				for _, unit := range gathered.Missing {
-					if err := stageUnit(ctx, store, plan, unit); err != nil {
+				for _, task := range gathered.Missing {
+					if err := stageTask(ctx, store, plan, task); err != nil {
 						return err
 					}
 				}
@@ -189,7 +193,7 @@ func TestTwoProcessesOfARun(t *testing.T) {
 		errs := make([]error, 2)
 		var group errgroup.Group
 		for i := range errs {
-			store := open(t, opts)
+			store := openS3(t, opts)
 			group.Go(func() error {
 				errs[i] = command(store)
 				return nil
@@ -201,22 +205,23 @@ func TestTwoProcessesOfARun(t *testing.T) {
 	}
 }
 
-// TestPublishingWithFortyPercent lets 40 % of all requests fail. The result is the same after a few commands.
-func TestPublishingWithFortyPercent(t *testing.T) {
+// TestPublishingOnS3WithFortyPercent lets 40 % of all requests fail. The result is the same after a few commands.
+func TestPublishingOnS3WithFortyPercent(t *testing.T) {
 	t.Parallel()
-	quiet, d := newDestination(t), newDestination(t)
+	server := s3test.Start(t, os.Getenv)
+	quiet, d := newDestination(t, server), newDestination(t, server)
 	ctx := t.Context()
 	for _, run := range []string{"a", "b"} {
-		require.NoError(t, stageRun(ctx, quiet.store, newPlan(run, 0)))
+		require.NoError(t, stageRun(ctx, quiet.store, smallPlan(run, 0)))
 		require.NoError(t, finish(ctx, quiet.store, run))
 	}
-	opts := options(t, d.bucket, "pre")
+	opts := d.options(t)
 	opts.Endpoint = d.server.Proxy(t, s3test.Share(11, 0.4)).Endpoint
-	store := open(t, opts)
+	store := openS3(t, opts)
 	for _, run := range []string{"a", "b"} {
 		tries := 0
 		for {
-			err := stageRun(ctx, store, newPlan(run, 0))
+			err := stageRun(ctx, store, smallPlan(run, 0))
 			if err == nil {
 				err = finish(ctx, store, run)
 			}
@@ -235,14 +240,15 @@ func TestPublishingWithFortyPercent(t *testing.T) {
 // again.
 func TestLostUpload(t *testing.T) {
 	t.Parallel()
-	d := newDestination(t)
+	server := s3test.Start(t, os.Getenv)
+	d := newDestination(t, server)
 	ctx := t.Context()
-	plan := newPlan("run", 0)
+	plan := smallPlan("run", 0)
 	require.NoError(t, stageRun(ctx, d.store, plan))
 	gathered, err := snapshot.At(d.store).Collect(ctx, plan)
 	require.NoError(t, err)
 	require.NoError(t, d.store.Abort(ctx, "run", gathered.Tables["students"].Files[0]))
-	_, err = snapshot.At(d.store).Publish(ctx, gathered, snapshot.PublishOptions{Now: morning})
+	_, err = snapshot.At(d.store).Publish(ctx, gathered, snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrStagedLost)
 	require.ErrorContains(t, err, "run it again")
 	for name := range d.objects(t) {
@@ -251,19 +257,20 @@ func TestLostUpload(t *testing.T) {
 	gathered, err = snapshot.At(d.store).Collect(ctx, plan)
 	require.NoError(t, err)
 	require.NotEmpty(t, gathered.Missing)
-	for _, unit := range gathered.Missing {
-		require.NoError(t, stageUnit(ctx, d.store, plan, unit))
+	for _, task := range gathered.Missing {
+		require.NoError(t, stageTask(ctx, d.store, plan, task))
 	}
 	require.NoError(t, finish(ctx, d.store, "run"))
 	d.requireSnapshot(t, "after all", "run")
 }
 
-// TestRuns expects the same status of runs as on disk.
-func TestRuns(t *testing.T) {
+// TestRunsOnS3 expects the same status of runs as on disk.
+func TestRunsOnS3(t *testing.T) {
 	t.Parallel()
-	d := newDestination(t)
+	server := s3test.Start(t, os.Getenv)
+	d := newDestination(t, server)
 	ctx := t.Context()
-	require.NoError(t, stageRun(ctx, d.store, newPlan("run", 0)))
+	require.NoError(t, stageRun(ctx, d.store, smallPlan("run", 0)))
 	runs, err := snapshot.At(d.store).Runs(ctx)
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
