@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -97,8 +98,8 @@ func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
 // error, not an empty destination.
 func (a *app) existingStore(ctx context.Context, o *destination, from sources, change bool) (sink.Store, error) {
 	if folder := o.place.folder; folder != "" {
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return nil, usagef("%s: folder %s does not exist: nothing has been exported there", destName(from), quoted(folder))
+		if err := checkFolder(folder); err != nil {
+			return nil, usagef("%s: %w", destName(from), err)
 		}
 	}
 	store, err := a.newStore(ctx, o, from)
@@ -119,6 +120,22 @@ func (a *app) existingStore(ctx context.Context, o *destination, from sources, c
 		}
 	}
 	return knownFormat(ctx, store)
+}
+
+// checkFolder checks that a destination can be read.
+func checkFolder(folder string) error {
+	f, err := os.Open(folder)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("folder %s: permission denied: give this user access, or run as the user that exports", quoted(folder))
+	}
+	if err != nil {
+		return fmt.Errorf("folder %s does not exist: nothing has been exported there", quoted(folder))
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is a file, not a folder", quoted(folder))
+	}
+	return nil
 }
 
 // newStore returns the store of a destination, which the log lines name from now on.

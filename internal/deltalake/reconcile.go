@@ -142,9 +142,8 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 	}
 	path := t.commitPath(t.version + 1)
 	if err := r.catalog.Write(ctx, path, data, sink.Condition{Absent: true}); err != nil {
-		err = fmt.Errorf("write %s: %w", path, err)
 		if errors.Is(err, sink.ErrConflict) {
-			return err, nil
+			return fmt.Errorf("write %s: %w", path, err), nil
 		}
 		return nil, err
 	}

@@ -186,9 +186,16 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// failed adds the operation and the path to an error and keeps only the system's reason.
+// failed adds the operation and the path to an error, and what to do. It keeps only the system's reason.
 func (d *Dir) failed(verb, name string, err error) error {
-	return fmt.Errorf("%s %s in %s: %w", verb, name, d.name, cause(err))
+	remedy := ""
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		remedy = ": free some space there"
+	case errors.Is(err, fs.ErrPermission):
+		remedy = ": give this user access, or run as the user that exports"
+	}
+	return fmt.Errorf("%s %s in %s: %w%s", verb, name, d.name, cause(err), remedy)
 }
 
 // cause removes paths, which may be temporary names, from an error of the file system.

@@ -202,7 +202,7 @@ func TestDirErrorsKeepTheirReason(t *testing.T) {
 	dir := storetest.NewDir(t, root, func(sink.FileHandle) error { return full })
 	err := dir.Write(t.Context(), "_runs/r/plan.json", []byte("x"), sink.Condition{})
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.ErrorContains(t, err, "write _runs/r/plan.json in "+root+": no space left on device")
+	require.ErrorContains(t, err, "write _runs/r/plan.json in "+root+": no space left on device: free some space there")
 	draft, err := dir.Draft(t.Context(), "r", "table/x")
 	require.NoError(t, err)
 	_, err = draft.Finish()

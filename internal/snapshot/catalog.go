@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"example.org/growthexport/internal/sink"
@@ -20,8 +21,9 @@ func (c Catalog) WriteDocument(ctx context.Context, path string, document any, w
 	if err != nil {
 		return err
 	}
-	if err := c.Write(ctx, path, data, when); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+	err = c.Write(ctx, path, data, when)
+	if errors.Is(err, sink.ErrConflict) {
+		return fmt.Errorf("write %s: %w", path, err) // other errors name the path
 	}
-	return nil
+	return err
 }

@@ -68,8 +68,11 @@ func DecodeDocument(path string, data []byte, document any) error {
 // ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged.
 func ReadDocument[T any](ctx context.Context, store sink.Store, path string) (*T, string, error) {
 	data, version, err := store.Read(ctx, path)
+	if errors.Is(err, sink.ErrNotFound) {
+		err = fmt.Errorf("read %s: %w", path, err) // other errors name the path
+	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read %s: %w", path, err)
+		return nil, "", err
 	}
 	document := new(T)
 	if err := DecodeDocument(path, data, document); err != nil {
