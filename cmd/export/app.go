@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/telemetry"
 )
 
@@ -35,8 +37,14 @@ func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 		return errInterrupted // err is a consequence of the cancellation
 	}
+	if errors.Is(err, sink.ErrDamaged) && !advises.MatchString(err.Error()) {
+		return fmt.Errorf("%w: restore the file from a backup, or see \"Damaged documents\" in docs/operations.md", err)
+	}
 	return err
 }
+
+// advises matches errors that already say what to do about a damaged document.
+var advises = regexp.MustCompile(`restore|--re|verify`)
 
 // complain writes an error to stderr as one line.
 func (a *app) complain(err error) {

@@ -75,11 +75,11 @@ func (a *app) history(ctx context.Context, o *historyOptions, from sources) erro
 	if report == nil {
 		return err
 	}
-	// A failed update reports what was folded before.
+	// A failed update reports what was added before.
 	unwritten := writeOutput(a.stdout, o.output, struct {
 		*history.Report
 		ExitCode int `json:"exit_code"`
-	}{report, exitCode(err)}, historyText(report, store.String()))
+	}{report, exitCode(err)}, historyText(report, store.String(), err != nil))
 	return cmp.Or(err, unwritten)
 }
 
@@ -124,7 +124,7 @@ func (a *app) finishHistory(ctx context.Context, deps *pipeline.Deps, scratch st
 	deps.Logger.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
 }
 
-func historyText(r *history.Report, dest string) string {
+func historyText(r *history.Report, dest string, failed bool) string {
 	var b strings.Builder
 	for _, f := range r.Folded {
 		fmt.Fprintf(&b, "%s (run %s)\n", f.Date, f.RunID)
@@ -134,6 +134,7 @@ func historyText(r *history.Report, dest string) string {
 		fmt.Fprintf(&b, "left out %s (run %s): %s\n", left.Date, left.RunID, left.Reason)
 	}
 	switch {
+	case failed && len(r.Folded) == 0: // nothing was done
 	case r.HistoryID == "":
 		fmt.Fprintf(&b, "There is no history at %s: all full snapshots are left out.\n", dest)
 	case len(r.Folded) == 0:

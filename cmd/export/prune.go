@@ -88,14 +88,14 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 		a.rewriteIndex(ctx, store)
 	}
 	// An interrupted prune reports what it has removed.
-	unwritten := writeOutput(a.stdout, o.output, report, pruneText(report))
+	unwritten := writeOutput(a.stdout, o.output, report, pruneText(report, err != nil))
 	if err != nil {
 		return fmt.Errorf("prune %s: %w", store, err)
 	}
 	return unwritten
 }
 
-func pruneText(r *maintenance.PruneReport) string {
+func pruneText(r *maintenance.PruneReport, failed bool) string {
 	verb := "removed"
 	if r.DryRun {
 		verb = "would remove"
@@ -106,6 +106,9 @@ func pruneText(r *maintenance.PruneReport) string {
 	}
 	for _, run := range r.Unfolded {
 		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it yet; %s adds it\n", run.SnapshotDate, run.RunID, run.Command)
+	}
+	if failed && len(r.Removed) == 0 {
+		return b.String()
 	}
 	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, wording.Many(len(r.Removed), "run"), wording.Many(r.Kept, "snapshot"))
 	return b.String()

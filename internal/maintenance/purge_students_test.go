@@ -239,7 +239,7 @@ func TestPurgeUnknownStudents(t *testing.T) {
 	var unknown *maintenance.UnknownBidsError
 	_, err := maintenance.Purge(t.Context(), snapshot.At(store), studentOptions(nil))
 	require.ErrorAs(t, err, &unknown)
-	require.ErrorContains(t, err, "any of the 3 listed students")
+	require.ErrorContains(t, err, "any of the students on the list (3)")
 	require.Equal(t, before, snapshottest.Tree(t, root))
 
 	options := studentOptions(nil)

@@ -49,7 +49,7 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 
 // unknown says that there is nothing to verify.
 func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
-	what := "no snapshot of all schools is published at " + catalog.String() + ": name another one by its date or run"
+	what := "no snapshot of all schools is published at " + catalog.String() + ": name another one by its date or run, see growth-export status"
 	switch {
 	case t.RunID != "":
 		what = "there is no run " + t.RunID + " at " + catalog.String() + ": see growth-export status"
