@@ -1,0 +1,114 @@
+package deltalake_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+)
+
+var kills = flag.Int("kills", 0, "kills of each command of TestKilled on each kind of destination; 0 for few, -1 for all")
+
+// TestKilled kills a command before each of its store operations. The next command that changes the destination, which
+// need not be the same, leaves the logs right.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(ctx context.Context, store sink.Store) error{
+		"publish": publishAgain,
+		"prune":   func(ctx context.Context, store sink.Store) error { return prune(ctx, store, 1) },
+		"purge":   func(ctx context.Context, store sink.Store) error { return purge(ctx, store, "s1") },
+		"fold":    fold,
+		"first":   func(context.Context, sink.Store) error { return nil },
+	}
+	onBoth(t, func(t *testing.T, create func(t *testing.T) destination, onS3 bool) {
+		t.Helper()
+		for name, do := range tests {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				start := create(t)
+				takeNight(t, start.store, days(2)[0])
+				require.NoError(t, fold(t.Context(), start.store))
+				takeNight(t, start.store, days(2)[1])
+				if name != "first" {
+					mustReconcile(t, start.store, creating())
+				}
+				killAnywhere(t, start, create, onS3, func(store sink.Store) error {
+					if err := do(t.Context(), store); err != nil {
+						return err
+					}
+					_, err := deltalake.Reconcile(t.Context(), snapshot.At(store), creating())
+					return err
+				})
+			})
+		}
+	})
+}
+
+func killAnywhere(
+	t *testing.T, start destination, create func(t *testing.T) destination, onS3 bool, command func(store sink.Store) error,
+) {
+	t.Helper()
+	copied := func() destination {
+		d := create(t)
+		if onS3 {
+			snapshottest.LinkTree(t, start.root, d.root)
+			return d
+		}
+		root := snapshottest.CopyTree(t, start.root)
+		return destination{snapshottest.NewDir(t, root), root}
+	}
+	counted := &snapshottest.Mortal{Store: copied().store}
+	counted.Left.Store(1 << 40)
+	require.NoError(t, command(counted))
+	operations := int(1<<40 - counted.Left.Load())
+	require.Greater(t, operations, 20)
+	total := *kills
+	switch {
+	case total < 0 || total > operations:
+		total = operations
+	case total == 0 && onS3:
+		total = 5
+	case total == 0:
+		total = 25
+	}
+	for i := range total {
+		n := i * operations / total
+		d := copied()
+		dead := &snapshottest.Mortal{Store: d.store}
+		dead.Left.Store(int64(n))
+		require.ErrorIs(t, command(dead), snapshottest.ErrKilled)
+		require.NoError(t, snapshottest.FinishAll(t.Context(), d.store))
+		mustReconcile(t, d.store, creating())
+		requireUpToDate(t, d.root, "killed before operation %d of %d", n, operations)
+		require.NoError(t, os.RemoveAll(d.root))
+	}
+	t.Logf("%d kills at %d store operations", total, operations)
+}
+
+// publishAgain replaces the second of two nights.
+func publishAgain(ctx context.Context, store sink.Store) error {
+	catalog := snapshot.At(store)
+	plan, err := catalog.CreatePlan(ctx, snapshottest.NewPlan("again", snapshottest.Few, snapshottest.OnDate(days(2)[1]), func(p *snapshot.Plan) {
+		p.Replace = true
+	}))
+	if err != nil {
+		return err
+	}
+	for _, task := range plan.Tasks() {
+		if err := snapshottest.StageWorldTask(ctx, store, plan, task, nil); err != nil {
+			return err
+		}
+	}
+	staged, err := catalog.Collect(ctx, plan)
+	if err == nil {
+		_, err = catalog.Publish(ctx, staged, snapshottest.Options())
+	}
+	return err
+}

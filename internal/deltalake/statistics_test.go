@@ -1,0 +1,141 @@
+package deltalake_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"example.org/growthexport/schemas"
+)
+
+// TestNoValueOfAStudent plants a value in every column that reveals something about a person, and looks for it in every
+// byte of the logs.
+func TestNoValueOfAStudent(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t)
+	world := snapshottest.PurgeWorld()
+	planted := make(map[string][]string) // how a log would show the values of each table
+	values := 0
+	for _, table := range schemas.Tables() {
+		record := snapshottest.Record{}
+		for i := range table.Columns {
+			c := &table.Columns[i]
+			switch {
+			case c.Class != schemas.None:
+				values++
+				value, shown := plantedValue(c.Type, values)
+				record[c.Name] = value
+				planted[table.Name] = append(planted[table.Name], shown)
+			case c.Name == "requested_school_bid":
+				record[c.Name] = snapshottest.Stays
+			case c.Required && c.Type == schemas.String:
+				record[c.Name] = "required"
+			}
+		}
+		world[table.Name] = append(world[table.Name], record)
+	}
+	require.Greater(t, values, 80)
+	var datasets []string
+	for _, dataset := range schemas.Datasets() {
+		datasets = append(datasets, dataset.Name)
+	}
+	snapshottest.StageWorld(t, d.store, "run", world, snapshottest.Datasets(datasets...))
+	snapshottest.PublishRun(t, d.store, "run")
+	require.NoError(t, fold(t.Context(), d.store))
+	mustReconcile(t, d.store, creating())
+	require.NoError(t, purge(t.Context(), d.store, snapshottest.Gone))
+	require.NoError(t, reconcile(t.Context(), d.store))
+	requireUpToDate(t, d.root)
+
+	logs := 0
+	for name, content := range snapshottest.Tree(t, d.root) {
+		if !strings.Contains(name, "/_delta_log/") || strings.HasSuffix(name, "/") {
+			continue
+		}
+		logs++
+		for table := range planted {
+			for _, value := range planted[table] {
+				require.NotContains(t, content, value, name)
+			}
+		}
+		require.NotContains(t, content, " of "+snapshottest.Stays, name)
+	}
+	require.Greater(t, logs, 2*len(schemas.Tables()))
+
+	// The footers of the files, from which the statistics are made, do hold them.
+	for table, shown := range planted {
+		var footer strings.Builder
+		for name := range live(t, table, commits(t, d.root, table)) {
+			object, err := d.store.Open(t.Context(), name)
+			require.NoError(t, err)
+			statistics, err := parquetfile.ReadStatistics(object, object.Size())
+			require.NoError(t, err)
+			require.NoError(t, object.Close())
+			require.NoError(t, json.NewEncoder(&footer).Encode(statistics.Columns))
+		}
+		for _, value := range shown {
+			require.Contains(t, footer.String(), strings.Replace(value, plantedDate, plantedDay, 1), table)
+		}
+	}
+}
+
+// plantedDate is a date of birth, and plantedDay its day.
+const (
+	plantedDate = "2011-07-13"
+	plantedDay  = "15168"
+)
+
+// plantedValue returns a value for a record, and how a log would show it.
+func plantedValue(kind schemas.Type, n int) (value, shown string) {
+	switch kind {
+	case schemas.String, schemas.JSON:
+		value = fmt.Sprintf("planted-%03d", n)
+		return value, value
+	case schemas.Date:
+		return plantedDay, plantedDate
+	default:
+		value = strconv.Itoa(91827364 + n)
+		return value, value
+	}
+}
+
+// TestStatistics are exact for columns that reveal nothing about a person, and there are no others.
+func TestStatistics(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t)
+	snapshottest.PublishWorld(t, d.store, "run", snapshottest.Datasets("schools", "students", "academic_years", "test_results"))
+	mustReconcile(t, d.store, creating())
+	bounded := 0
+	for _, table := range []string{"schools", "students", "academic_years", "enrollment_sessions", "test_results"} {
+		declared, _, _ := schemas.FindTable(table)
+		for _, f := range live(t, table, commits(t, d.root, table)) {
+			var stats struct {
+				NumRecords           int64
+				MinValues, MaxValues map[string]any
+				NullCount            map[string]int64
+			}
+			require.NoError(t, json.Unmarshal([]byte(f.Stats), &stats))
+			require.Positive(t, stats.NumRecords)
+			require.Len(t, stats.NullCount, len(declared.Columns))
+			for name := range stats.MinValues {
+				require.Equal(t, schemas.None, declared.Columns[declared.Column(name)].Class, name)
+				require.Contains(t, stats.MaxValues, name)
+				bounded++
+			}
+			require.Len(t, stats.MaxValues, len(stats.MinValues))
+			if table == "test_results" {
+				require.Equal(t, snapshottest.Gone, stats.MinValues["requested_school_bid"])
+				require.Equal(t, snapshottest.Stays, stats.MaxValues["requested_school_bid"])
+				require.EqualValues(t, 8, stats.NumRecords)
+				require.EqualValues(t, 2, stats.NullCount["test_result_bid"])
+			}
+		}
+	}
+	require.Greater(t, bounded, 8)
+}

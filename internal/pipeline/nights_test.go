@@ -1,0 +1,221 @@
+package pipeline_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+)
+
+type object = map[string]any
+
+// edits change the records of a list before they are sent, by the end of the path. They are called with the school.
+type edits map[string]func(school string, records []object) []object
+
+// nights is a site whose service changes.
+type nights struct {
+	*site
+
+	day     time.Time
+	tonight atomic.Pointer[edits]
+}
+
+// newNights returns a site of four districts with three schools each.
+func newNights(t *testing.T) *nights {
+	t.Helper()
+	world := simulator.Options{Seed: 3, Districts: 4, SchoolSizes: slices.Repeat([]int{100}, 12)}
+	n := &nights{site: newSite(t, world, simulator.ServerOptions{}), day: theDay}
+	n.tonight.Store(&edits{})
+	server := httptest.NewServer(http.HandlerFunc(n.serve))
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL + n.server.BasePath())
+	require.NoError(t, err)
+	n.url = base
+	return n
+}
+
+// serve edits what the simulated service answers.
+func (n *nights) serve(w http.ResponseWriter, r *http.Request) {
+	var edit func(string, []object) []object
+	for end, e := range *n.tonight.Load() {
+		if strings.HasSuffix(r.URL.Path, end) {
+			edit = e
+		}
+	}
+	if edit == nil {
+		n.server.ServeHTTP(w, r)
+		return
+	}
+	school := r.URL.Query().Get("school-bid")
+	if parts := strings.Split(r.URL.Path, "/"); school == "" {
+		school = parts[len(parts)-2]
+	}
+	r.Header.Del("Accept-Encoding")
+	answer := httptest.NewRecorder()
+	n.server.ServeHTTP(answer, r)
+	var body any
+	decoder := json.NewDecoder(answer.Body)
+	decoder.UseNumber()
+	if answer.Code != http.StatusOK || decoder.Decode(&body) != nil {
+		w.WriteHeader(answer.Code)
+		return
+	}
+	change := func(list []any) []any {
+		var records []object
+		for _, record := range list {
+			records = append(records, record.(object))
+		}
+		changed := []any{}
+		for _, record := range edit(school, records) {
+			changed = append(changed, record)
+		}
+		return changed
+	}
+	switch value := body.(type) {
+	case []any:
+		body = change(value)
+	case object:
+		for name, member := range value {
+			if list, ok := member.([]any); ok {
+				value[name] = change(list)
+			}
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// deps returns what a process works with on the night's day.
+func (n *nights) deps() pipeline.Deps {
+	deps := n.site.deps(nil)
+	deps.Now = func() time.Time { return n.day }
+	return deps
+}
+
+// next begins the next day.
+func (n *nights) next(e edits) {
+	n.day = n.day.AddDate(0, 0, 1)
+	n.tonight.Store(&e)
+}
+
+func (n *nights) export(settings pipeline.Settings) *pipeline.Summary {
+	n.t.Helper()
+	summary, err := pipeline.Run(n.t.Context(), n.deps(), settings)
+	require.NoError(n.t, err)
+	return summary
+}
+
+// compared returns settings of a run that is compared, with the usual limits.
+func compared() pipeline.Settings {
+	s := defaults()
+	s.Compare = true
+	s.Changes = pipeline.ChangeLimits{
+		MaxRemoved: pipeline.Share{Part: 0.1}, MaxChanged: pipeline.Share{Part: 0.75}, MaxEmptied: pipeline.Share{Part: 0.5},
+	}
+	return s
+}
+
+// results are the end of the path of test results.
+const (
+	resultsPath  = "/growth"
+	studentsPath = "/students"
+)
+
+// churn changes a little of everything: of the results of each school some are gone, superseded, corrected or new, their
+// norms come in another order, students leave and arrive.
+func churn() edits {
+	return edits{
+		resultsPath: func(school string, records []object) []object {
+			var kept []object
+			for i, r := range records {
+				switch i % 40 {
+				case 3: // gone
+					continue
+				case 7:
+					r["testResultBid"] = fmt.Sprint("superseding ", school, i)
+				case 11:
+					r["rit"], r["modifiedDateTime"] = 199, "2026-11-20T12:00:00Z"
+				case 13:
+					r["grade"] = nil
+				case 17:
+					r = maps.Clone(r)
+					r["testResultBid"], r["studentBid"] = fmt.Sprint("new ", school, i), fmt.Sprint("a new student of ", school)
+					kept = append(kept, records[i])
+				case 19:
+					if norms, ok := r["norms"].([]any); ok && len(norms) > 1 {
+						slices.Reverse(norms)
+					}
+				case 23:
+					r["administrationEndDateTime"], r["testResultBid"] = "2025-11-20T23:59:59Z", nil
+				}
+				kept = append(kept, r)
+			}
+			return kept
+		},
+		studentsPath: func(school string, records []object) []object {
+			for i, r := range records {
+				if i%3 == 0 {
+					r["studentBid"] = fmt.Sprint("arrived at ", school, i)
+				}
+				if i%9 == 4 {
+					r["grade"] = "12"
+				}
+			}
+			return records
+		},
+	}
+}
+
+// diff compares a run's snapshot with the one before, as the command diff does.
+func (n *nights) diff(run string) *history.Difference {
+	n.t.Helper()
+	catalog := n.deps().Catalog
+	later, err := catalog.ReadManifest(n.t.Context(), run)
+	require.NoError(n.t, err)
+	earlier, err := catalog.FullBefore(n.t.Context(), later)
+	require.NoError(n.t, err)
+	require.NotNil(n.t, earlier)
+	found, err := history.Diff(n.t.Context(), catalog, earlier, later)
+	require.NoError(n.t, err)
+	return found
+}
+
+// requireEqualsDiff expects the comparison of a run that diff finds.
+func (n *nights) requireEqualsDiff(summary *pipeline.Summary) {
+	n.t.Helper()
+	require.Equal(n.t, pipeline.Published, summary.Outcome)
+	require.NotNil(n.t, summary.Comparison, summary.NotCompared)
+	want := n.diff(summary.RunID).Comparison
+	want.Warnings = summary.Comparison.Warnings
+	require.Equal(n.t, &want, summary.Comparison)
+	manifest, err := n.deps().Catalog.ReadManifest(n.t.Context(), summary.RunID)
+	require.NoError(n.t, err)
+	require.Equal(n.t, manifest.Comparison, summary.Comparison)
+}
+
+// inDistrict calls edit with the records of the schools of a district.
+func (n *nights) inDistrict(district string, edit func(records []object) []object) func(string, []object) []object {
+	of := make(map[string]string)
+	for _, school := range n.world.Schools() {
+		of[school.Bid] = school.DistrictBid
+	}
+	return func(school string, records []object) []object {
+		if of[school] != district {
+			return records
+		}
+		return edit(records)
+	}
+}
