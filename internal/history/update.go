@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,6 +121,9 @@ func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapsho
 	if err == nil {
 		err = f.run(ctx)
 	}
+	if errors.Is(err, sink.ErrNotFound) {
+		err = cmp.Or(u.unchanged(ctx, p), err) // a replaced snapshot loses its files
+	}
 	if err != nil {
 		return nil, fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
 	}
@@ -136,12 +140,7 @@ func (u *updater) folded(f *fold) {
 // rewritten them since.
 func (u *updater) publish(ctx context.Context, before *snapshot.HistoryManifest, change *snapshot.HistoryChange, folded ...*published) error {
 	for _, p := range folded {
-		path := snapshot.PointerPath(snapshot.Full, p.manifest.SnapshotDate)
-		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, path)
-		if err == nil && pointer.ManifestSHA256 != p.hash || errors.Is(err, sink.ErrNotFound) {
-			return fmt.Errorf("%w: the snapshot of %s has changed", sink.ErrConflict, p.manifest.SnapshotDate)
-		}
-		if err != nil {
+		if err := u.unchanged(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -158,6 +157,15 @@ func (u *updater) publish(ctx context.Context, before *snapshot.HistoryManifest,
 		}
 	}
 	return u.catalog.ApplyHistory(ctx, change)
+}
+
+// unchanged returns ErrConflict if a snapshot was replaced, purged or pruned since it was listed.
+func (u *updater) unchanged(ctx context.Context, p *published) error {
+	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, snapshot.PointerPath(snapshot.Full, p.manifest.SnapshotDate))
+	if err == nil && pointer.ManifestSHA256 != p.hash || errors.Is(err, sink.ErrNotFound) {
+		return fmt.Errorf("%w: the snapshot of %s has changed", sink.ErrConflict, p.manifest.SnapshotDate)
+	}
+	return err
 }
 
 // replacedObjects returns what after no longer names.

@@ -201,6 +201,23 @@ func TestChangedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(staged)), func(owner string) bool { return strings.HasPrefix(owner, "run") }))
 }
 
+// TestReplacedSnapshotIsFoldedAgain replaces a snapshot while it is folded, and so removes its files.
+func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	require.NoError(t, nightOf(0, []string{"1"}, 0).publish(t.Context(), store))
+	replaced := &meddler{Store: store, act: func(ctx context.Context) error {
+		other := nightOf(0, []string{"1"}, 1)
+		other.run = "other"
+		return other.publish(ctx, store)
+	}}
+	_, err := update(t.Context(), t, replaced, false)
+	require.NoError(t, err)
+	current, err := snapshot.At(store).ReadHistory(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "other", current.Manifest.Snapshots[0].RunID)
+}
+
 // meddler is a Store on which another process acts once the first file of a history is staged.
 type meddler struct {
 	sink.Store

@@ -77,7 +77,7 @@ func (a *applying) run(ctx context.Context) error {
 		if err := a.withdraw(ctx); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: a run planned later was published as the snapshot of %s", sink.ErrConflict, a.change.SnapshotDate)
+		return fmt.Errorf("%w: a run planned later was published as the snapshot of %s, so this one is not needed", sink.ErrConflict, a.change.SnapshotDate)
 	}
 	err = a.finish(ctx)
 	if a.change.Publishes() {
