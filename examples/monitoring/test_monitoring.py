@@ -148,6 +148,8 @@ class TestMonitoring(unittest.TestCase):
                     cells.add((x, y))
             for target in panel["targets"]:
                 shown |= self.check(panel["title"], target["expr"])
+                # Metrics are sent once a minute. Without this, $__rate_interval is a minute too, in which nothing changes.
+                self.assertEqual(target.get("interval"), "1m" if "$__rate_interval" in target["expr"] else None, panel["title"])
                 for label in re.findall(r"{{(\w+)}}", target["legendFormat"]):
                     self.assertIn(label, target["expr"], panel["title"])
         # Every metric that a run sends is on the dashboard.
