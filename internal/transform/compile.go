@@ -44,7 +44,8 @@ type tablePlan struct {
 	// each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
-	// texts are the text columns that the decoder fills, including extra.
+	// slots are the columns that are filled row by row, texts those of them that are text.
+	slots   []int
 	texts   []int
 	extra   int
 	params  []paramColumn
@@ -250,10 +251,10 @@ func (p *Plan) compileColumn(tp *tablePlan, i int, bits *int) error {
 	switch {
 	case c.Source == schemas.SourceExtra && c.Type == schemas.JSON && tp.extra < 0:
 		tp.extra = i
-		tp.texts = append(tp.texts, i)
 		return nil
 	case c.Source == schemas.SourceOrdinal && c.Type == schemas.Int32 && tp.ordinal < 0 && tp.index > 0:
 		tp.ordinal = i
+		tp.slots = append(tp.slots, i)
 		return nil
 	case c.Source[0] == schemas.SourceParam && c.Type == schemas.String:
 		tp.params = append(tp.params, paramColumn{column: i, name: c.Source[1:], kind: p.pseudonymKind(c)})
@@ -305,6 +306,7 @@ func (p *Plan) compileMember(tp *tablePlan, i int, bits *int) error {
 	m.column = i
 	tp.filled |= m.bit
 	tp.columnOf[*bits-1] = uint8(i)
+	tp.slots = append(tp.slots, i)
 	if c.Type == schemas.String {
 		tp.texts = append(tp.texts, i)
 	}

@@ -111,7 +111,7 @@ func (d *Decoder) Reset(params Params) {
 	d.params = params
 	d.limits = unlimited
 	d.count, d.childRows, d.received = 0, 0, 0
-	d.others, d.matched = 0, d.matched[:0]
+	d.others, d.matched, d.sorted = 0, d.matched[:0], nil
 	d.runs, d.childRowsInRuns = d.runs[:0], 0
 	d.drift.reset()
 	block(d.tables).reset(d.plan, params)

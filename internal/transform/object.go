@@ -158,7 +158,6 @@ func (d *Decoder) readRow(t *tableRows, pos int) int {
 	}
 	t.fillNulls(t.n, seen)
 	if d.left.count(mark) == 0 {
-		t.setNull(t.plan.extra, t.n)
 		return pos
 	}
 	return d.writeExtra(t, mark, pos)
@@ -169,13 +168,11 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	if !d.left.sortMembers(mark) {
 		return duplicated
 	}
-	if d.left.count(mark) == 0 || t.plan.dropsExtra {
-		t.setNull(t.plan.extra, t.n)
-	} else {
+	if d.left.count(mark) > 0 && !t.plan.dropsExtra {
+		t.extendExtra()
 		v := &t.cols[t.plan.extra]
 		v.Data = d.left.appendObject(v.Data, mark)
-		v.Present[t.n] = 1
-		v.End[t.n] = uint32(len(v.Data))
+		v.AppendText(nil)
 	}
 	d.left.members, d.left.text = d.left.members[:mark.members], d.left.text[:mark.text]
 	return pos

@@ -27,9 +27,7 @@ func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 // record.
 func (d *Decoder) completeRows() {
 	for _, t := range d.tables {
-		t.finish()
-		t.protect(d.maker)
-		t.fillParents(d.tables[0])
+		t.complete(d.tables[0], d.maker)
 	}
 }
 
@@ -74,7 +72,6 @@ type sortedRow struct {
 // all tables. The parameters of the calls are the same for all.
 func (d *Decoder) sortRecords() {
 	for _, t := range d.tables {
-		t.finish()
 		t.order = slices.Grow(t.order[:0], t.n)
 	}
 	t := d.tables[0]

@@ -10,8 +10,10 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// tableRows is a table's batch while it is filled by row number. Every column has room for capacity rows, of which n
-// exist and committed belong to complete pages.
+// tableRows is a table's batch while it is filled by row number. Every column that takes members, and the ordinal, has
+// room for capacity rows, of which n exist and committed belong to complete pages. _extra ends with the last row that
+// has one. The other columns are empty until complete fills them, and give their memory back at reset: most decoders
+// wait for an answer most of the time.
 type tableRows struct {
 	plan      *tablePlan
 	batch     *rows.Batch
@@ -60,14 +62,16 @@ func (t *tableRows) reset(p *Plan, params Params) {
 	}
 	for _, c := range t.plan.params {
 		v := &t.cols[c.column]
-		clear(v.Code[:cap(v.Code)])
-		v.Coded = true
+		v.Coded, v.Code = true, nil
 		v.Data = append(v.Data, p.Written(c.name, params[c.name])...)
 		v.End = append(v.End, uint32(len(v.Data)))
 	}
 	for _, p := range t.plan.parents {
-		t.cols[p.column].Coded = true
+		v := &t.cols[p.column]
+		v.Coded, v.Code, v.Present = true, nil, nil
 	}
+	extra := &t.cols[t.plan.extra]
+	extra.Present, extra.End, t.order = nil, nil, nil
 }
 
 // maxExpansion is how many bytes of one column one byte of a page can become: an element of two bytes that is not an
@@ -82,10 +86,8 @@ func (t *tableRows) prepare(pageBytes int) error {
 	if t.n+pageBytes > maxRows {
 		return ErrTooLarge
 	}
-	for _, column := range t.plan.texts {
-		if len(t.cols[column].Data)+maxExpansion*pageBytes > rows.MaxTextBytes {
-			return ErrTooLarge
-		}
+	if t.batch.TextBytes()+maxExpansion*pageBytes > rows.MaxTextBytes {
+		return ErrTooLarge
 	}
 	if len(t.plan.protected) > 0 && t.n+pageBytes > rows.MaxTextBytes/privacy.PseudonymLength {
 		return ErrTooLarge
@@ -110,10 +112,10 @@ func (t *tableRows) grow() {
 	t.resize(t.capacity)
 }
 
-// resize gives every column that many slots; texts stay as they are.
+// resize gives every column that is filled row by row that many slots; texts stay as they are.
 func (t *tableRows) resize(slots int) {
-	for i := range t.cols {
-		v := &t.cols[i]
+	for _, column := range t.plan.slots {
+		v := &t.cols[column]
 		if !v.Required {
 			v.Present = resized(v.Present, slots)
 		}
@@ -145,15 +147,33 @@ func resized[T any](s []T, n int) []T {
 	return grown
 }
 
-// finish cuts the batch's columns to its rows.
-func (t *tableRows) finish() {
+// complete cuts the batch's columns to its rows and fills those that are empty until then. No more rows are added.
+func (t *tableRows) complete(records *tableRows, maker *privacy.Maker) {
 	t.resize(t.n)
 	t.batch.N = t.n
+	t.extendExtra()
+	t.protect(maker)
+	for _, p := range t.plan.params {
+		t.cols[p.column].Code = make([]int32, t.n)
+	}
+	t.fillParents(records)
+}
+
+// extendExtra gives every row of the table that lacks an _extra a null.
+func (t *tableRows) extendExtra() {
+	v := &t.cols[t.plan.extra]
+	missing := t.n - len(v.End)
+	v.Present, v.End = append(v.Present, make([]uint8, missing)...), append(v.End, make([]uint32, missing)...)
+	for row := t.n - missing; row < t.n; row++ {
+		v.End[row] = uint32(len(v.Data))
+	}
 }
 
 // rewind drops the rows from n on.
 func (t *tableRows) rewind(n int) {
 	t.n = n
+	extra := &t.cols[t.plan.extra]
+	extra.Truncate(min(n, len(extra.End)))
 	for _, column := range t.plan.texts {
 		v := &t.cols[column]
 		if v.Coded {
@@ -254,6 +274,7 @@ func (t *tableRows) fillParents(records *tableRows) {
 	for _, p := range t.plan.parents {
 		v, from := &t.cols[p.column], &records.cols[p.from]
 		v.Data, v.End, v.Shared = from.Data, from.End, true
+		v.Code, v.Present = make([]int32, t.n), make([]uint8, t.n)
 		for record := range records.n {
 			code, present := int32(record), from.Present[record]
 			if from.Coded {

@@ -18,15 +18,15 @@ func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 	}
 	t.fillNulls(t.n, 0)
 	if d.left.off {
-		t.setNull(t.plan.extra, t.n)
 		d.drift.add(t.plan, TypeMismatch, "", []byte(valueName), 1)
 		return end
 	}
+	t.extendExtra()
 	v := &t.cols[t.plan.extra]
 	v.Data = append(append(append(v.Data, `{"`...), valueName...), `":`...)
 	var replaced int
 	v.Data, replaced = appendCompact(v.Data, d.body[pos:end])
-	t.setText(t.plan.extra, t.n, []byte{'}'})
+	v.AppendText([]byte{'}'})
 	d.drift.add(t.plan, TypeMismatch, "", []byte(valueName), 1+replaced)
 	return end
 }
@@ -46,7 +46,6 @@ func (d *Decoder) readBareText(t *tableRows, pos int) int {
 		d.drift.add(t.plan, TypeMismatch, "", []byte(m.name), replaced)
 	}
 	t.fillNulls(t.n, m.bit)
-	t.setNull(t.plan.extra, t.n)
 	return end
 }
 
