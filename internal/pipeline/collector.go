@@ -24,6 +24,7 @@ type collector struct {
 	*transform.Decoder // nil before acquireDecoder
 	dataset            *dataset
 	params             transform.Params
+	place              int64 // of the school
 	limits             transform.Limits
 	maxBytes           int
 	together           *atomic.Int64 // the bytes of all decoders

@@ -126,7 +126,10 @@ func (f *fetcher) feed(ctx context.Context, d *dataset, r *result, school snapsh
 	for _, name := range d.Feeds {
 		table, declared, _ := schemas.FindTable(name)
 		feed := f.feeds[declared.Name]
-		list := &result{ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
+		list := &result{
+			place:  r.place,
+			ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK},
+		}
 		err := f.fetchCalls(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
 		r.ledger.Requests += list.ledger.Requests
 		r.ledger.Retries += list.ledger.Retries

@@ -28,6 +28,7 @@ type fetcher struct {
 	maxHeldBytes         int
 	heldTogether         atomic.Int64 // by the lists that are being read
 	scratch              *scratchFolder
+	processors           *processors
 	// window is how many calls of one school's fan-out are made at once, and fanning how many of all schools', so that lists
 	// get their share of the request slots.
 	window  int
@@ -110,8 +111,11 @@ func (f *fetcher) list(
 	var read reading
 	empty := 0
 	tally, err := f.client.List(ctx, c.dataset.call(params, filters, f.asOf), func(body io.Reader) (string, error) {
+		processor := f.processors.at(c.place)
+		processor.acquire()
 		c.acquireDecoder()
-		page, err := readPage(c.Decoder, body)
+		page, err := readPage(c.Decoder, processor.reading(body))
+		processor.release()
 		if err != nil {
 			return "", f.beyond(c.dataset, err)
 		}
@@ -183,7 +187,7 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 
 func (f *fetcher) newCollector(d *dataset, params transform.Params, r *result) *collector {
 	return &collector{
-		dataset: d, params: params, limits: f.limits(r), maxBytes: f.maxHeldBytes, together: &f.heldTogether,
+		dataset: d, params: params, place: r.place, limits: f.limits(r), maxBytes: f.maxHeldBytes, together: &f.heldTogether,
 		scratch: &scratch{folder: f.scratch},
 	}
 }

@@ -97,7 +97,8 @@ func (r *exportRun) compileDatasets() error {
 	r.fetch = &fetcher{
 		client: r.Client, datasets: r.datasets, feeds: feeds, maxRecords: s.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(s.maxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: s.Scratch},
-		window: 2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
+		processors: newProcessors(),
+		window:     2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
 	}
 	return nil
 }

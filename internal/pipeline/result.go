@@ -10,6 +10,8 @@ import (
 
 // result is the outcome of one school's dataset: all of its rows, or none and why.
 type result struct {
+	// place is the school's among those that wait for a processor; 0, the first, for what no school's reading waits for.
+	place     int64
 	ledger    snapshot.LedgerRow
 	drift     snapshot.DriftSums
 	childRows int64 // of the records received

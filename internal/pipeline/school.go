@@ -12,7 +12,10 @@ import (
 // school fetches a school's dataset through every call chain that it needs. Only an error that ends the whole run is
 // returned; what concerns this school alone is in the result's ledger row.
 func (f *fetcher) school(ctx context.Context, d *dataset, school snapshot.School) (*result, error) {
-	r := &result{ledger: snapshot.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK}}
+	r := &result{
+		place:  f.processors.nextPlace(),
+		ledger: snapshot.LedgerRow{Dataset: d.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK},
+	}
 	if d.Per != schemas.PerSchool {
 		return r, f.fanOut(ctx, d, r, school)
 	}

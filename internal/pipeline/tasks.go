@@ -137,7 +137,12 @@ func (r *exportRun) fetchSchool(ctx context.Context, t *task, i int) error {
 	end(SpanEnd{Ledger: &result.ledger})
 	r.Progress.addSchool(&result.ledger, time.Since(began))
 	r.logResult(ctx, &t.schools[i], result)
-	if err := t.order.deliver(ctx, i, result); err != nil {
+	// A result that waits for the writer keeps the processor: more rows would wait too.
+	processor := r.fetch.processors.at(result.place)
+	processor.acquire()
+	err = t.order.deliver(ctx, i, result)
+	processor.release()
+	if err != nil {
 		return err
 	}
 	if t.missing.Add(-1) > 0 {
