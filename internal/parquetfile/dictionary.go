@@ -238,11 +238,7 @@ func (d *dictionary) codeInt(x int64) int32 {
 
 // mix spreads a number over all bits: doubles may differ in their upper bits only, timestamps are multiples of a million.
 func mix(x uint64) uint64 {
-	x ^= x >> 32
-	x *= 0xD6E8FEB86659FD93
-	x ^= x >> 32
-	x *= 0xD6E8FEB86659FD93
-	return x ^ x>>32
+	return bits.RotateLeft64((x^x>>32)*0xD6E8FEB86659FD93, 32)
 }
 
 // insert assigns a code to the value just appended and puts it in the free slot i.
