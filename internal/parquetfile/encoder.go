@@ -80,13 +80,34 @@ func (e *encoder) levels(present []byte, nulls int) error {
 
 // encodeCodes encodes e.codes, which the dictionary has just returned, as RLE_DICTIONARY into e.values, without the
 // first byte, e.width. The library's RLE_DICTIONARY would search the codes for the largest one.
-func (e *encoder) encodeCodes(d *dictionary) (err error) {
+func (e *encoder) encodeCodes(d *dictionary) error {
 	e.width = d.usedWidth()
-	codes := rle.Encoding{BitWidth: int(e.width)}
-	if e.values, err = codes.EncodeInt32(e.values, e.codes); err != nil {
-		return fmt.Errorf("encode dictionary codes: %w", err)
+	e.values = e.values[:0]
+	runs := rle.Encoding{BitWidth: int(e.width)}
+	for rest := e.codes; ; {
+		n := sameOnEveryCPU(rest)
+		values, err := runs.EncodeInt32(e.values[len(e.values):], rest[:n])
+		if err != nil {
+			return fmt.Errorf("encode dictionary codes: %w", err)
+		}
+		e.values = append(e.values, values...)
+		if rest = rest[n:]; len(rest) == 0 {
+			return nil
+		}
 	}
-	return nil
+}
+
+// sameOnEveryCPU returns how many codes may be encoded with one call, so that every CPU writes the same bytes. The
+// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only where
+// a call starts.
+func sameOnEveryCPU(codes []int32) int {
+	for i := 8; i+8 <= len(codes); i += 8 {
+		c := (*[8]int32)(codes[i:])
+		if c[0] != c[4] && c[0] == c[1] && c[1] == c[2] && c[2] == c[3] && c[4] == c[5] && c[5] == c[6] && c[6] == c[7] {
+			return i
+		}
+	}
+	return len(codes)
 }
 
 // codesSize returns the size of the encoded codes.
