@@ -159,6 +159,9 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 			return usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
 		}
+		if errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrConflict) {
+			return fmt.Errorf("%w; if another process has changed the destination, run the same command again", err)
+		}
 		return fmt.Errorf("%w; run the same command again once this is fixed", err)
 	}
 	if !o.dryRun {

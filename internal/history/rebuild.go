@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -70,11 +71,12 @@ func (u *updater) refold(ctx context.Context, before *snapshot.HistoryManifest, 
 	w.destination = u.catalog
 	earlier, err := undo(ctx, w, before)
 	if err != nil {
+		err = cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
 		return fmt.Errorf("remove the snapshot of %s from the history: %w", before.Through(), err)
 	}
 	f, err := u.fold(ctx, snapshot.At(w), earlier, p)
 	if err != nil {
-		return err
+		return cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
 	}
 	if err := w.commit(ctx, f.files.staged); err != nil {
 		return err

@@ -22,7 +22,7 @@ type Options struct {
 }
 
 // maxAttempts bounds how often a fold starts again because another process has changed the history.
-const maxAttempts = 3
+const maxAttempts = 6
 
 // Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is done.
 // With an error, readers find the history as it was after the last fold that the report names.
@@ -100,7 +100,7 @@ func (u *updater) update(ctx context.Context) error {
 	for _, p := range newer {
 		f, err := u.fold(ctx, u.catalog, before, p)
 		if err != nil {
-			return err
+			return cmp.Or(u.catalog.HistoryUnchanged(ctx, before.HistoryID), err)
 		}
 		change := &snapshot.HistoryChange{After: f.after, Staged: make(map[string]json.RawMessage), Remove: replacedObjects(before, f.after)}
 		for _, file := range f.files.staged {
@@ -121,10 +121,8 @@ func (u *updater) fold(ctx context.Context, to snapshot.Catalog, before *snapsho
 	if err == nil {
 		err = f.run(ctx)
 	}
-	if errors.Is(err, sink.ErrNotFound) {
-		err = cmp.Or(u.unchanged(ctx, p), err) // a replaced snapshot loses its files
-	}
 	if err != nil {
+		err = cmp.Or(u.unchanged(ctx, p), err) // a replaced snapshot loses its files
 		return nil, fmt.Errorf("add the snapshot of %s to the history: %w", p.manifest.SnapshotDate, err)
 	}
 	return f, nil

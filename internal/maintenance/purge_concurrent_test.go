@@ -71,6 +71,32 @@ func TestPurgeDisturbed(t *testing.T) {
 	}
 }
 
+// TestPurgeHistoryDisturbed adds a snapshot to the history while that is purged: the purge looks again, and the history keeps
+// the snapshot.
+func TestPurgeHistoryDisturbed(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	historySite(t, store)
+	acted := false
+	disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: snapshot.ChangePath("night-2"), Act: func() {
+		acted = true
+		other := snapshottest.Lockless{Store: store}
+		snapshottest.PublishWorld(t, other, "night-3", snapshottest.OnDate("2026-11-21"))
+		require.NoError(t, foldHistory(t, false)(t.Context(), other))
+	}}
+	_, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), purgeOptions([]string{snapshottest.Gone}, nil))
+	require.NoError(t, err)
+	require.True(t, acted)
+	current, err := snapshot.At(store).ReadHistory(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "2026-11-21", current.Manifest.Through())
+	report, err := maintenance.VerifyHistory(t.Context(), snapshot.At(store))
+	require.NoError(t, err)
+	require.Empty(t, report.Problems)
+	requireNoBytes(t, root, snapshottest.Gone)
+}
+
 func link(t *testing.T, root, from, to string) {
 	t.Helper()
 	require.NoError(t, os.Link(filepath.Join(root, from), filepath.Join(root, to)))

@@ -1,6 +1,7 @@
 package maintenance
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,6 +38,8 @@ func (p *purger) purgeHistory(ctx context.Context) (err error) {
 	}
 	w := &historyWriter{catalog: p.catalog, history: h, id: id, tables: snapshot.NewHistoryTables(p.catalog, id)}
 	change, err := w.change(ctx, p.report.ID)
+	// The pointer was read after the manifest. What the other process has removed cannot be read.
+	err = cmp.Or(p.catalog.HistoryUnchanged(ctx, h.manifest.HistoryID), err)
 	if err == nil {
 		change.Before = sink.Hash(pointer)
 		err = p.catalog.ApplyHistory(ctx, change)

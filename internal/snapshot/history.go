@@ -247,6 +247,22 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	}
 }
 
+// HistoryUnchanged returns ErrConflict if the history is no longer the one with this id, empty for none: another process has
+// changed it, and may have removed files.
+func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
+	pointer, _, err := readIfThere[HistoryPointer](ctx, c, HistoryPointerPath)
+	if err != nil {
+		return err
+	}
+	if pointer == nil {
+		pointer = new(HistoryPointer)
+	}
+	if pointer.HistoryID != id {
+		return fmt.Errorf("%w: %s has changed", sink.ErrConflict, HistoryPointerPath)
+	}
+	return nil
+}
+
 // followHistory reads the manifest that a pointer names.
 func (c Catalog) followHistory(ctx context.Context, pointer *HistoryPointer) (*History, error) {
 	if pointer.Manifest != HistoryManifestPath(pointer.HistoryID) {

@@ -60,6 +60,9 @@ func (s *Store) Open(ctx context.Context, path string) (sink.Object, error) {
 				Range: aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 			})
 			if err != nil {
+				if noObject(err) { // it was there when it was opened
+					err = sink.ErrNotFound
+				}
 				return nil, s.failed("read", path, err)
 			}
 			if condition == nil && aws.ToString(out.ETag) != aws.ToString(head.ETag) {
