@@ -35,19 +35,24 @@ class GrowthExportOperator(KubernetesPodOperator):
             name="growth-export",
             base_container_name="growth-export",
             arguments=[command, "--config", "/etc/growth-export/nightly.yaml", "--snapshot-date", "{{ dag_run.run_after | ds }}"],
-            # Keep a pod that failed, for its log and events.
+            # A new node may have to start first.
+            startup_timeout_seconds=900,
+            # Keep a pod that failed, for its log and events, but do not print its whole specification after the error.
             on_finish_action="delete_succeeded_pod",
+            log_pod_spec_on_failure=False,
             **kwargs,
         )
 
     def cleanup(self, pod, remote_pod, *args, **kwargs):
-        """Fails the task without a retry after a final exit code."""
+        """Fails the task with the exit code, and without a retry if the code is final."""
         try:
             super().cleanup(pod, remote_pod, *args, **kwargs)
         except AirflowException as error:
             code = exit_code(remote_pod)
             if code in FINAL:
                 raise AirflowFailException(f"growth-export: {FINAL[code]} (exit code {code})") from error
+            if code:
+                raise AirflowException(f"growth-export: exit code {code}; a retry resumes the run") from error
             raise
 
 

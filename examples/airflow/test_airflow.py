@@ -1,6 +1,6 @@
 """Loads the DAGs with Airflow and runs the first one, with the simulated service and with stubs that return each exit code.
 
-The DAG for Kubernetes is not run, because it needs containers: the tests check its pods and what it does after each exit code.
+The DAG for Kubernetes is not run here: the tests check its pods and what it does after each exit code. `make test-kubernetes` runs it.
 
     python test_airflow.py GROWTH_EXPORT        the path of the command
 """
@@ -134,6 +134,7 @@ class TestAirflow(unittest.TestCase):
                 with self.assertRaises(self.module.AirflowException) as raised:
                     task.cleanup(pod, pod)
                 self.assertEqual(isinstance(raised.exception, self.module.AirflowFailException), code in (2, 4))
+                self.assertIn(f"exit code {code}", str(raised.exception))
 
 
 if __name__ == "__main__":

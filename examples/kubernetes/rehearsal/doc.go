@@ -1,6 +1,6 @@
-// Package rehearsal runs the Kubernetes example on a real control plane: etcd, kube-apiserver, kube-controller-manager and
-// kube-scheduler, with kubectl, all built from their Go modules. Containers are replaced: a small kubelet runs each pod as
-// a process of this machine. It needs Linux or macOS.
+// Package rehearsal runs the Kubernetes example, and the Airflow DAG that runs its pod, on a real control plane: etcd,
+// kube-apiserver, kube-controller-manager and kube-scheduler, with kubectl, all built from their Go modules. Containers
+// are replaced: a small kubelet runs each pod as a process of this machine. It needs Linux or macOS.
 //
 // It is a module of its own so that the main module does not depend on Kubernetes, and not part of `make test`, because
 // building Kubernetes takes a long time. Run it with `make test-kubernetes`.

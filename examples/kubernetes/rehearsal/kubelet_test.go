@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,12 +49,13 @@ type kubelet struct {
 
 // runningPod is a pod that the kubelet has started. It stays after the pod has ended.
 type runningPod struct {
-	name, index, logFile string
-	job                  types.UID
-	process              *os.Process   // nil if it did not start
-	terminate            func()        // asks the process to end, as deleting the pod does
-	ended                chan struct{} // closed when it has ended
-	exitCode             int32
+	namespace, name, index, logFile string
+
+	job       types.UID
+	process   *os.Process   // nil if it did not start
+	terminate func()        // asks the process to end, as deleting the pod does
+	ended     chan struct{} // closed when it has ended
+	exitCode  int32
 }
 
 const (
@@ -66,12 +70,22 @@ func (k *kubelet) start(ctx context.Context) error {
 	resources := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
 	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLog)
+	logs := httptest.NewTLSServer(mux)
+	context.AfterFunc(ctx, logs.Close)
+	port := logs.Listener.Addr().(*net.TCPAddr).Port
 	now := metav1.Now()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: k.node, Labels: map[string]string{corev1.LabelHostname: k.node}},
-		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources, Conditions: []corev1.NodeCondition{
-			{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now},
-		}},
+		Status: corev1.NodeStatus{
+			Capacity: resources, Allocatable: resources,
+			Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: now, LastTransitionTime: now},
+			},
+			Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(port)}},
+		},
 	}
 	if _, err := k.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("register the node: %w", err)
@@ -111,11 +125,11 @@ func (k *kubelet) start(ctx context.Context) error {
 
 func (k *kubelet) wait() { k.running.Wait() }
 
-// podsOf returns the pods of a job that the kubelet has started.
-func (k *kubelet) podsOf(job types.UID) []*runningPod {
+// podsThat returns the pods that the kubelet has started and that match.
+func (k *kubelet) podsThat(match func(*runningPod) bool) []*runningPod {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Values(k.pods)), func(pod *runningPod) bool { return pod.job != job })
+	return slices.DeleteFunc(slices.Collect(maps.Values(k.pods)), func(pod *runningPod) bool { return !match(pod) })
 }
 
 // sync starts a pod that is new, terminates one that is being deleted, and removes one that was deleted and has ended.
@@ -146,7 +160,7 @@ func (k *kubelet) startPod(ctx context.Context, pod *corev1.Pod) *runningPod {
 	ctx, cancel := context.WithCancel(ctx)
 	folder := filepath.Join(k.folder, pod.Namespace, pod.Name)
 	p := &runningPod{
-		name: pod.Name, index: pod.Labels[batchv1.JobCompletionIndexAnnotation], logFile: filepath.Join(folder, "log"),
+		namespace: pod.Namespace, name: pod.Name, index: pod.Labels[batchv1.JobCompletionIndexAnnotation], logFile: filepath.Join(folder, "log"),
 		job: types.UID(pod.Labels[batchv1.ControllerUidLabel]), ended: make(chan struct{}), exitCode: notStarted,
 	}
 	var terminate sync.Once

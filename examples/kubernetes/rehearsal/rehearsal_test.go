@@ -26,7 +26,7 @@ var today = time.Now().UTC().Format(time.DateOnly)
 
 // TestRehearsal takes the same snapshot with one pod and with eight. It checks what the manifests say about failures: a
 // mistake or denied access ends the job at once, a killed pod is replaced and resumes its shard, and a drained node does not count
-// as a failure.
+// as a failure. Airflow then runs the same pod.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs(programs)
@@ -98,8 +98,10 @@ func TestRehearsal(t *testing.T) {
 	c.say("the job failed: %s", failed.Message)
 	pods := c.podsOf(job)
 	require.Len(t, pods, 1, "exit code 4 was retried")
-	c.say("its log: %s", lastLine(t, pods[0]))
+	require.Zero(t, denied.execute("kubectl logs job/first"))
 	require.Empty(t, denied.sums())
+
+	c.rehearseAirflow(secret, want)
 }
 
 // requireFinal checks that a job failed because of its podFailurePolicy.
@@ -112,7 +114,7 @@ func requireFinal(t *testing.T, failed *batchv1.JobCondition, code int) {
 
 // killShard kills a pod of the job on the node, as running out of memory would, after it has staged a task.
 func (s *site) killShard(job *batchv1.Job, node *kubelet) *runningPod {
-	victim := node.podsOf(job.UID)[0]
+	victim := node.podsThat(func(pod *runningPod) bool { return pod.job == job.UID })[0]
 	before := s.staged(victim)
 	eventually(s.t, "a shard has staged a task", func(context.Context) bool { return s.staged(victim) > before })
 	s.say("killing %s", victim.name)

@@ -98,19 +98,25 @@ func (c *cluster) heading(text string) {
 	fmt.Fprintf(c.t.Output(), "\n--- %s\n", text)
 }
 
-// podsOf returns the pods of a job that were started on any node, in the order of their start.
-func (c *cluster) podsOf(job *batchv1.Job) []*runningPod {
+// podsThat returns the pods that were started on any node and that match.
+func (c *cluster) podsThat(match func(*runningPod) bool) []*runningPod {
 	var pods []*runningPod
 	for _, node := range c.nodes {
-		pods = append(pods, node.podsOf(job.UID)...)
+		pods = append(pods, node.podsThat(match)...)
 	}
 	return pods
+}
+
+// podsOf returns the pods of a job that were started on any node.
+func (c *cluster) podsOf(job *batchv1.Job) []*runningPod {
+	return c.podsThat(func(pod *runningPod) bool { return pod.job == job.UID })
 }
 
 // site is a namespace, and the folder from which its user works: the example, with the edits that the example asks for.
 type site struct {
 	*cluster
 	namespace, folder, data, kubeconfig string
+	environ                             []string // of commands, after the usual variables
 }
 
 // newSite makes a namespace with a volume, and the user's files.
@@ -179,7 +185,9 @@ func (s *site) execute(command string) int {
 	fmt.Fprintf(s.t.Output(), "$ %s\n", command)
 	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", command)
 	cmd.Dir = s.folder
-	cmd.Env = []string{"PATH=" + s.programs + ":" + os.Getenv("PATH"), "KUBECONFIG=" + s.kubeconfig, "HOME=" + s.folder, "NIGHT_POLL=1"}
+	cmd.Env = append([]string{
+		"PATH=" + s.programs + ":" + os.Getenv("PATH"), "KUBECONFIG=" + s.kubeconfig, "HOME=" + s.folder, "NIGHT_POLL=1",
+	}, s.environ...)
 	cmd.Stdout, cmd.Stderr = s.t.Output(), s.t.Output()
 	var exit *exec.ExitError
 	if err := cmd.Run(); errors.As(err, &exit) {
