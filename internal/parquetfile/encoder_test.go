@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCodesAreTheSameOnEveryCPU compares encoded codes with those of a slow encoder, because the library's encoder
+// TestCodesAreTheSameOnEveryCPU compares encoded codes with a slow encoder's, because the library's encoder
 // depends on the CPU.
 func TestCodesAreTheSameOnEveryCPU(t *testing.T) {
 	t.Parallel()
