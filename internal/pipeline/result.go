@@ -10,7 +10,7 @@ import (
 
 // result is the outcome of one school's dataset: all of its rows, or none and why.
 type result struct {
-	// place is the school's among those that wait for a processor; 0, the first, for what no school's reading waits for.
+	// place is the school's among those that wait for a processor; 0, the first, for lists of no school.
 	place     int64
 	ledger    snapshot.LedgerRow
 	drift     snapshot.DriftSums

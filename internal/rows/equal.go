@@ -211,7 +211,7 @@ func equalDoubles(a []float64, of []int32, i int, b []float64, by []int32, j, n 
 	return n
 }
 
-// equalToCoded returns how many of n texts, from text i on, are equal to those of a coded vector.
+// equalToCoded returns how many of n texts, from text i on, are equal to the texts of a coded vector.
 func (v *Vector) equalToCoded(i int, w *Vector, by []int32, j, n int) int {
 	start := v.start(i)
 	for k, end := range v.End[i : i+n] {
