@@ -29,52 +29,37 @@ var (
 	score    = class(Score)
 )
 
-func column(t Type, name, source, doc string, marks []mark) Column {
-	c := Column{Name: name, Type: t, Source: source, Doc: doc}
-	for _, m := range marks {
-		m(&c)
+// of returns a function that declares columns of a type.
+func of(t Type) func(name, source, doc string, marks ...mark) Column {
+	return func(name, source, doc string, marks ...mark) Column {
+		c := Column{Name: name, Type: t, Source: source, Doc: doc}
+		for _, m := range marks {
+			m(&c)
+		}
+		return c
 	}
-	return c
 }
 
-func str(name, source, doc string, marks ...mark) Column {
-	return column(String, name, source, doc, marks)
-}
-
-func i32(name, source, doc string, marks ...mark) Column {
-	return column(Int32, name, source, doc, marks)
-}
-
-func i64(name, source, doc string, marks ...mark) Column {
-	return column(Int64, name, source, doc, marks)
-}
-
-func double(name, source, doc string, marks ...mark) Column {
-	return column(Double, name, source, doc, marks)
-}
-
-func boolean(name, source, doc string, marks ...mark) Column {
-	return column(Boolean, name, source, doc, marks)
-}
-
-func date(name, source, doc string, marks ...mark) Column {
-	return column(Date, name, source, doc, marks)
-}
-
-func timestamp(name, source, doc string, marks ...mark) Column {
-	return column(Timestamp, name, source, doc, marks)
-}
+var (
+	str       = of(String)
+	i32       = of(Int32)
+	i64       = of(Int64)
+	double    = of(Double)
+	boolean   = of(Boolean)
+	date      = of(Date)
+	timestamp = of(Timestamp)
+)
 
 // requested declares the column of a parameter of the call, which is part of the key and never null.
 func requested(param, doc string, marks ...mark) Column {
-	c := column(String, "requested_"+param, string(SourceParam)+param, doc, marks)
+	c := str("requested_"+param, string(SourceParam)+param, doc, marks...)
 	c.Key, c.Required = true, true
 	return c
 }
 
 // parent declares the column of the parent record's identifier, which is part of a child row's key.
 func parent(name, member, doc string, marks ...mark) Column {
-	return column(String, name, string(SourceParent)+member, doc, append(marks, key))
+	return str(name, string(SourceParent)+member, doc, append(marks, key)...)
 }
 
 // ordinal declares the position of a child row, which completes its key.

@@ -1,6 +1,8 @@
 package schemas
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -51,4 +53,18 @@ func Positions() (datasets, tables map[string]int) {
 		}
 	}
 	return datasets, tables
+}
+
+// TablesInOrder returns the names of tables in the order of declaration, then those that are not declared.
+func TablesInOrder[T any](tables map[string]T) []string {
+	_, positions := Positions()
+	place := func(name string) int {
+		if at, ok := positions[name]; ok {
+			return at
+		}
+		return len(positions)
+	}
+	return slices.SortedFunc(maps.Keys(tables), func(a, b string) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	})
 }

@@ -163,7 +163,7 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string) string
 // writeCounts writes a line for each table that differs, in the order of declaration, and one for all others.
 func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.TableComparison, columns bool) {
 	var same []string
-	for _, name := range tablesInOrder(tables) {
+	for _, name := range schemas.TablesInOrder(tables) {
 		c := tables[name]
 		if !c.Differs() {
 			same = append(same, name)
@@ -182,12 +182,6 @@ func writeCounts(b *strings.Builder, indent string, tables map[string]*snapshot.
 	if len(same) > 0 {
 		fmt.Fprintf(b, "%sno differences: %s\n", indent, strings.Join(same, ", "))
 	}
-}
-
-// tablesInOrder returns the names of tables in the order of declaration.
-func tablesInOrder[T any](tables map[string]T) []string {
-	_, positions := schemas.Positions()
-	return slices.SortedFunc(maps.Keys(tables), func(x, y string) int { return cmp.Compare(positions[x], positions[y]) })
 }
 
 // tableColumns returns the names of a table's columns in order.

@@ -147,10 +147,7 @@ func historyText(r *history.Report, dest string, failed bool) string {
 
 // writeTableCounts writes a line for each table of which versions began or ended.
 func writeTableCounts(b *strings.Builder, tables map[string]*history.TableCounts) {
-	_, positions := schemas.Positions()
-	for _, name := range slices.SortedFunc(maps.Keys(tables), func(x, y string) int {
-		return cmp.Or(cmp.Compare(positions[x], positions[y]), cmp.Compare(x, y))
-	}) {
+	for _, name := range schemas.TablesInOrder(tables) {
 		c := tables[name]
 		if c.Begun+c.Ended == 0 {
 			continue

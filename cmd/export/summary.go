@@ -13,6 +13,7 @@ import (
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
 )
 
@@ -244,7 +245,7 @@ func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 	}
 	b.WriteByte('\n')
 	differ := false
-	for _, name := range tablesInOrder(c.Tables) {
+	for _, name := range schemas.TablesInOrder(c.Tables) {
 		if counts := c.Tables[name]; counts.Differs() {
 			differ = true
 			fmt.Fprintf(b, "  %s: %s\n", name, history.Describe(name, counts))

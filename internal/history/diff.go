@@ -77,7 +77,7 @@ func (d *differ) dataset(ctx context.Context, dataset *schemas.Dataset) (err err
 			err = errors.Join(err, t.earlier.close(), t.later.close())
 		}
 	}()
-	for _, unit := range d.units(dataset) {
+	for _, unit := range d.later.units(dataset) {
 		bid := unit.School + unit.District
 		if !d.earlier.covers(dataset.Name, bid) || !d.later.covers(dataset.Name, bid) {
 			continue
@@ -99,24 +99,6 @@ func (d *differ) dataset(ctx context.Context, dataset *schemas.Dataset) (err err
 		}
 	}
 	return nil
-}
-
-// units lists the units of a dataset, in the order in which the later snapshot holds them.
-func (d *differ) units(dataset *schemas.Dataset) []Unit {
-	var units []Unit
-	switch {
-	case dataset.Per == schemas.PerDistrict:
-		for _, district := range d.later.plan.Districts {
-			units = append(units, Unit{District: district})
-		}
-	case dataset.IsLookup():
-		units = []Unit{{}}
-	default:
-		for i := range d.later.plan.Schools {
-			units = append(units, Unit{School: d.later.plan.Schools[i].Bid})
-		}
-	}
-	return units
 }
 
 // bucket returns the bucket whose files hold the rows of a unit.

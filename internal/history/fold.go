@@ -104,14 +104,7 @@ func (f *fold) finish(t *tableFold) error {
 	before := f.before.OpenFiles(name)
 	all := f.before.Tables[name].Files
 	ended := all[:len(all)-len(before)]
-	after := snapshot.ManifestTable{Files: slices.Concat(ended, t.ended.made, t.parts.made)}
-	for _, file := range after.Files {
-		after.Rows += file.Rows
-	}
-	if after.Files == nil {
-		after.Files = []sink.File{}
-	}
-	f.after.Tables[name] = after
+	f.after.Tables[name] = snapshot.NewManifestTable(slices.Concat(ended, t.ended.made, t.parts.made)...)
 	switch _, held := f.before.Tables[name]; {
 	case !held:
 		f.after.Previous.Tables[name] = nil

@@ -87,19 +87,7 @@ func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, u
 
 // units lists the units of a dataset that the snapshot covers, in the order of the history's files.
 func (f *fold) units(dataset *schemas.Dataset) []Unit {
-	var units []Unit
-	switch {
-	case dataset.Per == schemas.PerDistrict:
-		for _, district := range f.side.plan.Districts {
-			units = append(units, Unit{District: district})
-		}
-	case dataset.IsLookup():
-		units = []Unit{{}}
-	default:
-		for school := range f.side.buckets {
-			units = append(units, Unit{School: school})
-		}
-	}
+	units := f.side.units(dataset)
 	units = slices.DeleteFunc(units, func(u Unit) bool { return !f.side.covers(dataset.Name, u.School+u.District) })
 	slices.SortFunc(units, func(a, b Unit) int {
 		return cmp.Or(strings.Compare(a.School, b.School), strings.Compare(a.District, b.District))

@@ -213,14 +213,7 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 				return nil, err
 			}
 		}
-		before := snapshot.ManifestTable{Files: slices.Concat(ended, open)}
-		for _, file := range before.Files {
-			before.Rows += file.Rows
-		}
-		if before.Files == nil {
-			before.Files = []sink.File{}
-		}
-		earlier.Tables[name] = before
+		earlier.Tables[name] = snapshot.NewManifestTable(slices.Concat(ended, open)...)
 	}
 	return earlier, nil
 }

@@ -79,6 +79,24 @@ func bucketOf(path string) (int, error) {
 	return bucket, nil
 }
 
+// units lists the units of a dataset, in the order of the snapshot's plan.
+func (s *side) units(dataset *schemas.Dataset) []Unit {
+	var units []Unit
+	switch {
+	case dataset.Per == schemas.PerDistrict:
+		for _, district := range s.plan.Districts {
+			units = append(units, Unit{District: district})
+		}
+	case dataset.IsLookup():
+		units = []Unit{{}}
+	default:
+		for i := range s.plan.Schools {
+			units = append(units, Unit{School: s.plan.Schools[i].Bid})
+		}
+	}
+	return units
+}
+
 // covers reports whether everything of a dataset was read for a school or district.
 func (s *side) covers(dataset, unit string) bool { return s.complete[coverage{dataset, unit}] }
 

@@ -72,11 +72,7 @@ func (v *versions) openNext(ctx context.Context, file sink.File) error {
 	if err != nil || !v.check {
 		return err
 	}
-	hash, err := sink.HashFile(ctx, v.object, file.Bytes)
-	if err == nil && hash != file.SHA256 {
-		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", sink.ErrDamaged)
-	}
-	return err
+	return sink.CheckHash(ctx, v.object, file.SHA256)
 }
 
 // damaged wraps an error of reading the open file.

@@ -77,7 +77,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 			return p.report, err
 		}
 	}
-	if err := p.scan(ctx); err != nil {
+	if err := p.findRows(ctx, nil); err != nil {
 		return nil, err
 	}
 	if err := p.summarize(ctx); err != nil {

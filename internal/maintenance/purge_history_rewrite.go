@@ -80,15 +80,11 @@ func (w *historyWriter) change(ctx context.Context, purge string) (*snapshot.His
 			continue
 		}
 		name := t.table.Name
-		held := snapshot.ManifestTable{Files: []sink.File{}}
-		var err error
-		if held.Files, err = w.table(ctx, t); err != nil {
+		files, err := w.table(ctx, t)
+		if err != nil {
 			return nil, err
 		}
-		for _, file := range held.Files {
-			held.Rows += file.Rows
-		}
-		after.Tables[name] = held
+		after.Tables[name] = snapshot.NewManifestTable(files...)
 		if before.Previous.Tables[name] != nil && !slices.Contains(after.Previous.Purged, name) {
 			after.Previous.Purged = append(after.Previous.Purged, name)
 		}
@@ -115,7 +111,7 @@ func (w *historyWriter) change(ctx context.Context, purge string) (*snapshot.His
 
 // table returns the files of a table after the purge, in the manifest's order.
 func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File, error) {
-	files := []sink.File{}
+	var files []sink.File
 	for i := 0; i < len(t.files); {
 		first := i
 		left := int64(0)
@@ -187,11 +183,7 @@ func (w *historyWriter) copyRows(
 		return err
 	}
 	defer func() { err = errors.Join(err, was.Close()) }()
-	hash, err := sink.HashFile(ctx, was, was.Size())
-	if err == nil && hash != f.SHA256 {
-		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", sink.ErrDamaged)
-	}
-	if err != nil {
+	if err := sink.CheckHash(ctx, was, f.SHA256); err != nil {
 		return err
 	}
 	table, out, err := open(was.table)

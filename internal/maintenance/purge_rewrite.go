@@ -207,11 +207,7 @@ func (p *purger) rewriteFile(
 		return sink.File{}, err
 	}
 	defer func() { err = errors.Join(err, was.Close()) }()
-	hash, err := sink.HashFile(ctx, was, was.Size())
-	if err == nil && hash != old.file.SHA256 {
-		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", sink.ErrDamaged)
-	}
-	if err != nil {
+	if err := sink.CheckHash(ctx, was, old.file.SHA256); err != nil {
 		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
 	}
 	file, err := tables.Create(ctx, path, was.table)

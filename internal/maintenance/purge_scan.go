@@ -14,11 +14,6 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// scan looks for the rows that are to be purged, in every file and ledger of every published run, by the columns that tell.
-func (p *purger) scan(ctx context.Context) error {
-	return p.findRows(ctx, nil)
-}
-
 // verifyPurged looks for them in every text of every file, and in the files that no run names.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	again := &PurgeVerification{RowsMentioning: make(map[string]int64)}

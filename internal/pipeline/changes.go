@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -113,14 +112,12 @@ func addWarnings(g *snapshot.StagedRun) {
 			}
 		}
 	}
-	_, positions := schemas.Positions()
-	byPosition := func(a, b string) int { return cmp.Compare(positions[a], positions[b]) }
 	const most = 3
 	g.Comparison.Warnings = []string{}
-	for _, table := range slices.SortedFunc(maps.Keys(lost), byPosition) {
+	for _, table := range schemas.TablesInOrder(lost) {
 		g.Comparison.Warnings = append(g.Comparison.Warnings, "all rows are gone: "+listExcesses(lost[table], most))
 	}
-	for _, table := range slices.SortedFunc(maps.Keys(shrunk), byPosition) {
+	for _, table := range schemas.TablesInOrder(shrunk) {
 		g.Comparison.Warnings = append(g.Comparison.Warnings, "more than 10% of the rows are gone: "+listExcesses(shrunk[table], most))
 	}
 }

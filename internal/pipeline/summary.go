@@ -154,7 +154,8 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 
 func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[string]snapshot.ManifestDataset) {
 	s.Tables, s.Datasets = nil, nil
-	for name, table := range tables {
+	for _, name := range schemas.TablesInOrder(tables) {
+		table := tables[name]
 		t := TableSummary{Table: name, Rows: table.Rows, Files: len(table.Files)}
 		for _, file := range table.Files {
 			t.Bytes += file.Bytes
@@ -164,9 +165,6 @@ func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[st
 	for name, counts := range datasets {
 		s.Datasets = append(s.Datasets, DatasetSummary{Dataset: name, ManifestDataset: counts})
 	}
-	datasetOrder, tableOrder := schemas.Positions()
-	slices.SortFunc(s.Tables, func(a, b TableSummary) int { return cmp.Compare(tableOrder[a.Table], tableOrder[b.Table]) })
-	slices.SortFunc(s.Datasets, func(a, b DatasetSummary) int {
-		return cmp.Compare(datasetOrder[a.Dataset], datasetOrder[b.Dataset])
-	})
+	order, _ := schemas.Positions()
+	slices.SortFunc(s.Datasets, func(a, b DatasetSummary) int { return cmp.Compare(order[a.Dataset], order[b.Dataset]) })
 }

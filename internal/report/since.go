@@ -9,6 +9,7 @@ import (
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
 // sinceView is the section about what differs from the snapshot before.
@@ -51,7 +52,7 @@ func newSinceView(p *Page) *sinceView {
 	}
 	v := &sinceView{Comparison: p.Manifest.Comparison, Total: sinceLine{Name: "total", Compared: true}}
 	held := slices.Concat(p.Held.Reasons, p.Manifest.Accepted)
-	for _, name := range tableNames(p.Manifest) {
+	for _, name := range schemas.TablesInOrder(p.Manifest.Tables) {
 		line := sinceLine{Name: clip(name, maxName), Rows: p.Manifest.Tables[name].Rows}
 		if counts := v.Tables[name]; counts != nil {
 			line.TableComparison, line.Compared = *counts, true

@@ -2,9 +2,7 @@ package report
 
 import (
 	"cmp"
-	"maps"
 	"slices"
-	"strings"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
@@ -24,18 +22,10 @@ func (l *tableLine) Change() string { return change(l.Was, l.Rows) }
 // Fell reports whether the table has fewer rows than in the baseline.
 func (l *tableLine) Fell() bool { return l.Rows < l.Was }
 
-// tableNames returns the names of the tables in the order of their declaration, then any others.
-func tableNames(m *snapshot.Manifest) []string {
-	_, order := schemas.Positions()
-	return slices.SortedFunc(maps.Keys(m.Tables), func(a, b string) int {
-		return cmp.Or(cmp.Compare(order[a], order[b]), strings.Compare(a, b))
-	})
-}
-
 // tables returns the tables and their total. Baseline may be nil.
 func tables(m, baseline *snapshot.Manifest) (lines []tableLine, total tableLine) {
 	total.Name = "total"
-	for _, name := range tableNames(m) {
+	for _, name := range schemas.TablesInOrder(m.Tables) {
 		table := m.Tables[name]
 		line := tableLine{Name: clip(name, maxName), Rows: table.Rows, Files: len(table.Files)}
 		for i, file := range table.Files {

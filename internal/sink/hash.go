@@ -34,3 +34,12 @@ func HashFile(ctx context.Context, file io.ReaderAt, size int64) (string, error)
 		}
 	}
 }
+
+// CheckHash returns ErrDamaged if the SHA-256 of a file is not the one in the manifest.
+func CheckHash(ctx context.Context, file Object, want string) error {
+	hash, err := HashFile(ctx, file, file.Size())
+	if err == nil && hash != want {
+		err = fmt.Errorf("%w: its SHA-256 is not the manifest's", ErrDamaged)
+	}
+	return err
+}

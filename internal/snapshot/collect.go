@@ -77,7 +77,7 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	for _, d := range plan.datasets() {
 		g.Datasets[d.Name] = ManifestDataset{}
 		for _, table := range d.Tables {
-			g.Tables[table.Name] = ManifestTable{Files: []sink.File{}}
+			g.Tables[table.Name] = NewManifestTable()
 		}
 	}
 	var drift DriftSums

@@ -96,6 +96,15 @@ type ManifestTable struct {
 	Files []sink.File `json:"files"`
 }
 
+// NewManifestTable returns the table of some files.
+func NewManifestTable(files ...sink.File) ManifestTable {
+	t := ManifestTable{Files: append([]sink.File{}, files...)}
+	for _, file := range files {
+		t.Rows += file.Rows
+	}
+	return t
+}
+
 // ManifestDataset counts a dataset's schools, for comparison with the next run. For datasets that are not fetched per
 // school it counts ledger rows.
 type ManifestDataset struct {
