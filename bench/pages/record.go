@@ -63,6 +63,18 @@ func (*World) appendPage(buf []byte, s *School, page int, sum *Totals) []byte {
 	return append(m.buf, `],"pagination":{"hasNextPage":false,"nextPage":""}}`...)
 }
 
+// Totals makes all pages and adds them up.
+func (w *World) Totals() Totals {
+	var sum Totals
+	var buf []byte
+	for i := range w.schools {
+		for page := range w.schools[i].Pages() {
+			buf = w.appendPage(buf[:0], &w.schools[i], page, &sum)
+		}
+	}
+	return sum
+}
+
 // maker appends records to buf and counts them in sum.
 type maker struct {
 	random *rand.Rand
@@ -186,21 +198,4 @@ func (m *maker) time(name string, t time.Time) {
 
 func (m *maker) bid(name string) {
 	m.buf = appendBid(append(m.buf, name...), m.random)
-}
-
-// appendBid appends a random UUID.
-func appendBid(buf []byte, random *rand.Rand) []byte {
-	const digits = "0123456789abcdef"
-	high, low := random.Uint64(), random.Uint64()
-	for i := range 32 {
-		if i == 8 || i == 12 || i == 16 || i == 20 {
-			buf = append(buf, '-')
-		}
-		word := high
-		if i >= 16 {
-			word = low
-		}
-		buf = append(buf, digits[word>>(60-4*(i%16))&15])
-	}
-	return buf
 }

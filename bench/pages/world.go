@@ -100,14 +100,19 @@ type Totals struct {
 	Score      int64 `json:"test_result_instructional_areas.score"` // in tenths
 }
 
-// Totals makes all pages and adds them up.
-func (w *World) Totals() Totals {
-	var sum Totals
-	var buf []byte
-	for i := range w.schools {
-		for page := range w.schools[i].Pages() {
-			buf = w.appendPage(buf[:0], &w.schools[i], page, &sum)
+// appendBid appends a random UUID.
+func appendBid(buf []byte, random *rand.Rand) []byte {
+	const digits = "0123456789abcdef"
+	high, low := random.Uint64(), random.Uint64()
+	for i := range 32 {
+		if i == 8 || i == 12 || i == 16 || i == 20 {
+			buf = append(buf, '-')
 		}
+		word := high
+		if i >= 16 {
+			word = low
+		}
+		buf = append(buf, digits[word>>(60-4*(i%16))&15])
 	}
-	return sum
+	return buf
 }
