@@ -26,13 +26,14 @@ SET VARIABLE growth_manifest = growth_document(getvariable('growth_latest')->>'m
 CREATE OR REPLACE TEMP MACRO growth_files(name) AS
     [growth_path(path) FOR path IN getvariable('growth_manifest')->>('$.tables."' || name || '".files[*].path')];
 
--- The rows of a table. The district (--partition-by district) is text even if it looks like a number or a date.
+-- The rows of a table. The district (--partition-by district) is text even if it looks like a number or a date. The date is cast
+-- because DuckDB 1.5 fails on min and max of a partition column that is read from one file.
 CREATE OR REPLACE TEMP MACRO growth_table(name) AS TABLE FROM query(
     CASE WHEN growth_files(name) = [] THEN
         'SELECT NULL AS not_exported WHERE error(''the latest snapshot has no table ' || name || ': see run --datasets'')'
     ELSE
-        'FROM read_parquet(growth_files(''' || name || '''), hive_partitioning = true,
-            hive_types = {snapshot_date: DATE}, hive_types_autocast = false)'
+        'SELECT * REPLACE (CAST(snapshot_date AS DATE) AS snapshot_date)
+        FROM read_parquet(growth_files(''' || name || '''), hive_partitioning = true, hive_types_autocast = false)'
     END);
 
 -- The outcome of every school and dataset: ok, denied or failed.

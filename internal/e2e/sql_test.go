@@ -117,6 +117,8 @@ func TestQueriesOfAnOddDestination(t *testing.T) {
 	d := newReader(t, dest, "views")
 	rows := d.one("SELECT count(*) FROM test_results")
 	require.Positive(t, rows)
+	const newest = "SELECT max(snapshot_date)::VARCHAR FROM test_results" // of one file
+	date := d.one(newest)
 	query := regexp.MustCompile("(?m)in DuckDB: (.*)$").FindStringSubmatch(printed)
 	require.NotNil(t, query, printed)
 	require.Equal(t, rows, d.one(query[1]))
@@ -125,6 +127,7 @@ func TestQueriesOfAnOddDestination(t *testing.T) {
 	views.db.SetMaxOpenConns(1)
 	views.exec(execute(t, growthExport, "sql", "--dest", dest))
 	require.Equal(t, rows, views.one("SELECT count(*) FROM test_results"))
+	require.Equal(t, date, views.one(newest))
 }
 
 // TestSQLLatestOfKey checks which row of a key is shown.

@@ -34,6 +34,10 @@ func duckDBViews(s *Snapshot) string {
 			var all strings.Builder
 			s.emptyQuery(&all, t, duckDBName, duckDBType)
 			fmt.Fprintf(&b, "%s\nUNION ALL BY NAME\nFROM %s;\n", strings.TrimSuffix(all.String(), ";\n"), s.duckDBFiles(t, "union_by_name = true, "))
+		case len(t.Files) == 1:
+			// DuckDB 1.5 fails on the least or greatest value of a partition column of one file, unless it is computed.
+			fmt.Fprintf(&b, "SELECT * REPLACE (CAST(%s AS %s) AS %[1]s)\nFROM %[3]s;\n",
+				s.partitionColumn(), duckDBType(partitionType), s.duckDBRead(t, ""))
 		default:
 			fmt.Fprintf(&b, "FROM %s;\n", s.duckDBFiles(t, ""))
 		}
@@ -54,13 +58,18 @@ func duckDBDialect() *dialect {
 
 // duckDBFiles returns a table function over exactly the files of a table.
 func (s *Snapshot) duckDBFiles(t *SnapshotTable, options string) string {
+	return s.duckDBRead(t, fmt.Sprintf("%shive_types = {%s: %s}, ", options, s.partitionColumn(), duckDBType(partitionType)))
+}
+
+// duckDBRead works like duckDBFiles, but partition columns are text unless the options say otherwise.
+func (s *Snapshot) duckDBRead(t *SnapshotTable, options string) string {
 	files := make([]string, len(t.Files))
 	for i, file := range t.Files {
 		files[i] = DuckDBPath(s.Root, t.Folder+"/"+file)
 	}
 	// No other autocast: bids are text, even if all of them look like numbers.
-	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types = {%s: %s}, hive_types_autocast = false)",
-		strings.Join(files, ",\n    "), options, s.partitionColumn(), duckDBType(partitionType))
+	return fmt.Sprintf("read_parquet([\n    %s\n], %shive_partitioning = true, hive_types_autocast = false)",
+		strings.Join(files, ",\n    "), options)
 }
 
 // duckDBVersions returns a query of columns and of the run of each row.

@@ -36,16 +36,17 @@ func TestDuckDBViews(t *testing.T) {
 -- these files; regenerate them after the next run.
 
 CREATE OR REPLACE VIEW "one" AS
+SELECT * REPLACE (CAST(snapshot_date AS DATE) AS snapshot_date)
 FROM read_parquet([
     '/a ''b''/[[]c]\{d,e}/one/snapshot_date=2026-11-20/part.parquet'
-], hive_partitioning = true, hive_types = {snapshot_date: DATE}, hive_types_autocast = false);
+], hive_partitioning = true, hive_types_autocast = false);
 COMMENT ON VIEW "one" IS 'Its "own" doc''s.';
 
 CREATE OR REPLACE VIEW "order" AS
 FROM read_parquet([
     '/a ''b''/[[]c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=a%2F/p,1.parquet',
     '/a ''b''/[[]c]\{d,e}/as_of/order/snapshot_date=2026-11-20/district=b/p2.parquet'
-], hive_partitioning = true, hive_types = {snapshot_date: DATE}, hive_types_autocast = false);
+], hive_types = {snapshot_date: DATE}, hive_partitioning = true, hive_types_autocast = false);
 COMMENT ON VIEW "order" IS 'Its "own" doc''s.';
 
 CREATE OR REPLACE VIEW "none" AS
@@ -175,7 +176,7 @@ CREATE OR REPLACE VIEW ~one_versions~ AS
 FROM read_parquet([
     '/d/history/one/valid_to=2026-11-21/part.parquet',
     '/d/history/one/valid_to=9999-12-31/part.parquet'
-], hive_partitioning = true, hive_types = {valid_to: DATE}, hive_types_autocast = false);
+], hive_types = {valid_to: DATE}, hive_partitioning = true, hive_types_autocast = false);
 COMMENT ON VIEW ~one_versions~ IS 'Every version of every row. ';
 
 CREATE OR REPLACE VIEW ~one_current~ AS
