@@ -336,6 +336,28 @@ class DeltaLake(unittest.TestCase):
                     self.spark.sql(statement)
             self.assertEqual(self.spark.table("students").count(), want)
 
+    def test_sql_for_analysts(self):
+        """The views for analysts have the same rows over Delta Lake tables as over the files, in DuckDB and Spark."""
+        to = self.on_disk("sql-for-analysts")
+        for date in dates()[:2]:
+            self.run_night(to, date, "--delta-lake")
+        one = ["--snapshot-date", dates()[0], "--views", "analysis"]
+        self.duck.execute(self.command(to, "sql", "--schema", "files", *one).stdout)
+        self.duck.execute(self.command(to, "sql", "--schema", "lake", "--delta-lake", *one).stdout)
+        for statement in self.command(to, "sql", "--delta-lake", "--dialect", "spark", *one).stdout.split(";\n"):
+            if statement.strip():
+                self.spark.sql(statement)
+        views = self.duck.sql("SELECT view_name FROM duckdb_views() WHERE schema_name = 'lake' AND view_name LIKE 'analysis_%'").fetchall()
+        self.assertEqual(len(views), 8)
+        for (view,) in views:
+            with self.subTest(view=view):
+                for left, right in (("files", "lake"), ("lake", "files")):
+                    query = f"SELECT count(*) FROM (FROM {left}.{view} EXCEPT ALL FROM {right}.{view})"
+                    self.assertEqual(self.duck.sql(query).fetchone()[0], 0, left)
+                count = self.duck.sql(f"SELECT count(*) FROM lake.{view}").fetchone()[0]
+                self.assertGreater(count, 0)
+                self.assertEqual(self.spark.table(view).count(), count)
+
     def test_checkpoint(self):
         """A checkpoint by delta-rs is used by all engines, and growth-export commits after it."""
         to = self.on_disk("checkpoint")

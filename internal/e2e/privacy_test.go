@@ -32,9 +32,45 @@ func TestPrivacyProfiles(t *testing.T) {
 		for _, table := range allTables() {
 			d.exec(fmt.Sprintf("CREATE TABLE %s.%s AS FROM read_parquet(%s)", name, table.Name, literal(dest+"/"+table.Name+"/*/*.parquet")))
 		}
+		if name != "other" {
+			testProfileAnalysis(t, dest, schemas.Profile(profile))
+		}
 	}
 	testProfileColumns(t, d, profiles, keys)
 	testProfileJoins(t, d, profiles)
+}
+
+// testProfileAnalysis queries the views for analysts and runs the ten questions, on a snapshot with its history.
+func testProfileAnalysis(t *testing.T, dest string, profile schemas.Profile) {
+	t.Helper()
+	execute(t, growthExport, "history", "--dest", dest)
+	page, err := os.ReadFile(filepath.Join(repository, "examples", "questions", "README.md"))
+	require.NoError(t, err)
+	for count, args := range map[int][]string{8: nil, 9: {"--history"}} {
+		d := newDuck(t)
+		d.db.SetMaxOpenConns(1)
+		d.exec(execute(t, growthExport, append([]string{"sql", "--dest", dest, "--views", "analysis"}, args...)...))
+		views := d.query("SELECT view_name FROM duckdb_views() WHERE view_name LIKE 'analysis_%'")
+		require.Len(t, views, count)
+		for _, view := range views {
+			d.query(fmt.Sprintf("FROM %s LIMIT 1000", view[0]))
+		}
+		require.NotZero(t, d.one("SELECT count(*) FROM analysis_rosters JOIN analysis_results USING (student_bid)"))
+		names := d.one("SELECT count(first_name) + count(last_name) FROM analysis_students")
+		require.Equal(t, profile == "full", names != int64(0), profile)
+		if args == nil {
+			continue
+		}
+		questions := regexp.MustCompile("(?s)```sql\n(.*?);\n```").FindAllStringSubmatch(string(page), -1)
+		require.Len(t, questions, 10)
+		answered := 0
+		for _, question := range questions {
+			if len(d.query(question[1])) > 0 {
+				answered++
+			}
+		}
+		require.GreaterOrEqual(t, answered, 6, "one snapshot has neither growth nor changes")
+	}
 }
 
 // testProfileColumns compares every column with the full profile's. Rows are compared without the columns that a profile
