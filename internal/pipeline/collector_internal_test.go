@@ -119,3 +119,56 @@ func TestScratchFails(t *testing.T) {
 	require.NoError(t, folder.close(), "it closes what is open")
 	require.Empty(t, folder.open)
 }
+
+// TestLoadedParts reads back parts of several schools into the same memory.
+func TestLoadedParts(t *testing.T) {
+	t.Parallel()
+	tables := []*schemas.Table{
+		{Name: "a", Columns: []schemas.Column{{Name: "c", Type: schemas.String}}},
+		{Name: "b", Columns: []schemas.Column{{Name: "c", Type: schemas.String}}},
+	}
+	folder := &scratchFolder{path: t.TempDir()}
+	s, memory := &scratch{folder: folder}, new(loaded)
+	for parts := 1; parts < 4; parts++ {
+		r := new(result)
+		want := make([][]string, len(tables))
+		for i := range parts {
+			p := part{}
+			for table, of := range tables {
+				b := rows.New(of)
+				text := fmt.Sprintf("table %d, part %d of %d", table, i, parts)
+				b.Cols[0].AppendString(text)
+				b.N = 1
+				want[table] = append(want[table], text)
+				p.tables = append(p.tables, b)
+			}
+			r.parts = append(r.parts, p)
+		}
+		require.NoError(t, r.spill(s))
+		memory.lend(r)
+		for turn := range 2 {
+			for table := range tables {
+				got, err := r.texts(table, "c")
+				require.NoError(t, err)
+				require.Equal(t, want[table], got)
+			}
+			for table := len(tables) - 1; table >= 0; table-- {
+				var got []string
+				require.NoError(t, r.eachOf(table, func(b *rows.Batch) error {
+					got = append(got, string(b.Cols[0].Text(0)))
+					return nil
+				}))
+				require.Equal(t, want[table], got)
+			}
+			if parts > 1 {
+				break
+			}
+			if turn == 0 {
+				require.NoError(t, s.file.Truncate(0), "a single part is read back once")
+			}
+		}
+		r.release()
+		require.Empty(t, folder.open)
+	}
+	require.NoError(t, folder.close())
+}
