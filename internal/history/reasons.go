@@ -91,20 +91,18 @@ func (u *unexplained) resolve(ctx context.Context, later *side, results scan, us
 		roster[pair{c.unit, c.student}] = false
 	}
 	err := results(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
-		if bid, ok := value(b, 0, row); ok {
-			mark(elsewhere, bid)
+		if bid := textOf(b, 0, row); len(bid) > 0 {
+			if _, wanted := elsewhere[string(bid)]; wanted {
+				elsewhere[string(bid)] = true
+			}
 		}
-		student, _ := value(b, 1, row)
-		subject, _ := value(b, 2, row)
-		mark(pairs, pair{student, subject})
+		mark(pairs, textOf(b, 1, row), textOf(b, 2, row))
 	}, "test_result_bid", "student_bid", "subject_area")
 	if err != nil {
 		return err
 	}
 	err = later.scan(ctx, tableOf("students"), func(b *rows.Batch, row int) {
-		school, _ := value(b, 0, row)
-		student, _ := value(b, 1, row)
-		mark(roster, pair{school, student})
+		mark(roster, textOf(b, 0, row), textOf(b, 1, row))
 	}, "requested_school_bid", "student_bid")
 	if err != nil {
 		return err
@@ -139,9 +137,9 @@ func (c *candidate) count(reason string) {
 	}
 }
 
-// mark sets a key that is in the set of those looked for.
-func mark[K comparable](found map[K]bool, key K) {
-	if _, wanted := found[key]; wanted {
-		found[key] = true
+// mark sets a pair that is in the set of those looked for.
+func mark(found map[pair]bool, a, b []byte) {
+	if _, wanted := found[pair{string(a), string(b)}]; wanted { // this allocates nothing
+		found[pair{string(a), string(b)}] = true
 	}
 }

@@ -273,9 +273,14 @@ func (s *side) scan(ctx context.Context, table *schemas.Table, use func(b *rows.
 
 // value returns a text of a row, and whether it has one: neither null nor empty. column is -1 if the table lacks it.
 func value(b *rows.Batch, column, row int) (string, bool) {
+	found := textOf(b, column, row)
+	return string(found), len(found) > 0
+}
+
+// textOf returns a text of a row, nil for a null, which is valid until the batch changes.
+func textOf(b *rows.Batch, column, row int) []byte {
 	if column < 0 || b.Cols[column].Null(row) {
-		return "", false
+		return nil
 	}
-	text := b.Cols[column].Text(row)
-	return string(text), len(text) > 0
+	return b.Cols[column].Text(row)
 }
