@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,7 +153,7 @@ func TestLoadedParts(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want[table], got)
 			}
-			for table := len(tables) - 1; table >= 0; table-- {
+			for table := range slices.Backward(tables) {
 				var got []string
 				require.NoError(t, r.eachOf(table, func(b *rows.Batch) error {
 					got = append(got, string(b.Cols[0].Text(0)))
