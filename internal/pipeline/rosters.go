@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"sync"
 
 	"example.org/growthexport/internal/rows"
@@ -101,4 +103,84 @@ func (s *stagedStudents) release() {
 	if s != nil {
 		s.all = nil
 	}
+}
+
+// crossCheck compares the results of the i-th school of a task with the school's students, and records the enrollment
+// sessions of its academic years. The result must still hold its rows.
+func (r *exportRun) crossCheck(ctx context.Context, t *task, i int, read *result) error {
+	ok := read.ledger.Status == snapshot.StatusOK
+	check := r.fetch.check
+	switch t.dataset.Name {
+	case studentsDataset:
+		if t.rosters == nil {
+			return nil
+		}
+		var students roster
+		if ok {
+			students = roster{} // not nil
+			err := read.each(func(tables []*rows.Batch) error {
+				students.addAll(tables[0], check.seed)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		t.rosters[i] <- students
+	case resultsDataset:
+		if !ok || !check.students {
+			return nil
+		}
+		students, err := r.rosterOf(ctx, t, i)
+		if err != nil && ctx.Err() == nil {
+			// The check is then not made for these schools: what is staged is not requested again for it.
+			read.rosterLost = err
+			return nil
+		}
+		if err != nil || students == nil {
+			return err
+		}
+		read.roster = students
+		var unknown int64
+		known := students.set()
+		err = read.each(func(tables []*rows.Batch) error {
+			unknown += countUnknown(tables[0], known, check.seed)
+			return nil
+		})
+		read.note(snapshot.CheckUnknownStudent, unknown)
+		return err
+	case yearsDataset:
+		if ok && check.terms {
+			sessions := make(map[string]bool)
+			err := read.each(func(tables []*rows.Batch) error {
+				addSessions(sessions, tables[1])
+				return nil
+			})
+			read.sessions = slices.Sorted(maps.Keys(sessions))
+			return err
+		}
+	}
+	return nil
+}
+
+// rosterOf returns the students of a school whose results were read, or nil if the run does not have them. The error is
+// ctx's, or says that staged students cannot be read back, which a store such as S3 does not do.
+func (r *exportRun) rosterOf(ctx context.Context, t *task, i int) (roster, error) {
+	if t.rosters != nil {
+		select {
+		case students := <-t.rosters[i]:
+			return students, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	earlier := r.stagedStudents[t.bucket.Index]
+	if earlier == nil || !earlier.ok[t.schools[i].Bid] {
+		return nil, nil
+	}
+	students, err := earlier.rosters(ctx, r.Catalog, r.plan.RunID, r.fetch.check.seed)
+	if err != nil {
+		return nil, err
+	}
+	return append(roster{}, students[t.schools[i].Bid]...), nil
 }
