@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ func (s refusing) Commit(ctx context.Context, run string, file sink.File) error 
 
 func (s refusing) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	if path == s.document {
-		return errRefused
+		return fmt.Errorf("write %s: %w", path, errRefused) // as stores do
 	}
 	return s.Store.Write(ctx, path, data, when)
 }
