@@ -10,8 +10,10 @@ import (
 // Pool reuses writers of equal options and their memory: a run writes hundreds of files, most of them small. It is safe
 // for concurrent use. The garbage collector may free unused writers.
 type Pool struct {
-	opts    Options
-	writers sync.Pool
+	opts Options
+	// writers holds a sync.Pool for each table: the columns of a writer that wrote another table would get memory of other
+	// sizes than they need, and keep it.
+	writers sync.Map
 }
 
 // NewPool returns a pool of writers with these options.
@@ -19,7 +21,7 @@ func NewPool(opts Options) *Pool { return &Pool{opts: opts} }
 
 // Get returns a writer that starts a file of the table on out.
 func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
-	if w, ok := p.writers.Get().(*Writer); ok {
+	if w, ok := p.of(table).Get().(*Writer); ok {
 		w.Reset(out, table)
 		return w
 	}
@@ -29,5 +31,11 @@ func (p *Pool) Get(out io.Writer, table *schemas.Table) *Writer {
 // Put returns a writer, whose file may be closed or abandoned. The caller must not use it afterwards.
 func (p *Pool) Put(w *Writer) {
 	w.out = nil
-	p.writers.Put(w)
+	p.of(w.table).Put(w)
+}
+
+func (p *Pool) of(table *schemas.Table) *sync.Pool {
+	writers, _ := p.writers.LoadOrStore(table, new(sync.Pool))
+	pool, _ := writers.(*sync.Pool)
+	return pool
 }
