@@ -247,8 +247,8 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	}
 }
 
-// HistoryUnchanged returns ErrConflict if the history is no longer the one with this id, empty for none: another process has
-// changed it, and may have removed files.
+// HistoryUnchanged returns ErrConflict if another process has changed the history, and so may have removed files of it. The id
+// is the history's id when it was read, empty if there was none.
 func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
 	pointer, _, err := readIfThere[HistoryPointer](ctx, c, HistoryPointerPath)
 	if err != nil {

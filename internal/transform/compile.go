@@ -44,7 +44,7 @@ type tablePlan struct {
 	// each bit.
 	filled   uint64
 	columnOf [maxMembers]uint8
-	// slots are the columns that are filled row by row, texts those of them that are text.
+	// slots are the columns that are filled row by row; texts are the text columns among them.
 	slots   []int
 	texts   []int
 	extra   int
