@@ -169,10 +169,11 @@ func (d *differ) total() {
 	}
 }
 
-// compared reports whether every per-school dataset of a school was compared.
+// compared reports whether every per-school dataset that either snapshot holds was compared for a school.
 func (d *differ) compared(school string) bool {
+	held := slices.Concat(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)
 	for _, dataset := range schemas.Datasets() {
-		if dataset.IsLookup() || !slices.Contains(d.later.manifest.Parameters.Datasets, dataset.Name) {
+		if dataset.IsLookup() || !slices.Contains(held, dataset.Name) {
 			continue
 		}
 		if !d.earlier.covers(dataset.Name, school) || !d.later.covers(dataset.Name, school) {
