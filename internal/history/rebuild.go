@@ -193,10 +193,11 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 	for name, table := range m.Tables {
 		open := m.OpenFiles(name)
 		previous, replaced := m.Previous.Tables[name]
-		if replaced && previous == nil {
+		ended := slices.Clone(table.Files[:len(table.Files)-len(open)])
+		// Earlier releases wrote nil for a table without open versions too.
+		if replaced && previous == nil && len(ended) == 0 {
 			continue
 		}
-		ended := slices.Clone(table.Files[:len(table.Files)-len(open)])
 		last := slices.IndexFunc(ended, func(f sink.File) bool { return strings.HasPrefix(f.Path, snapshot.HistoryFolder(name, m.Through())) })
 		var since []sink.File
 		if last >= 0 {

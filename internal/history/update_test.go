@@ -218,6 +218,25 @@ func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Equal(t, "other", current.Manifest.Snapshots[0].RunID)
 }
 
+// TestReplacedSnapshotAfterTableWasEmpty folds a snapshot again that brought rows back to a table without open versions. The
+// versions that had ended before are kept.
+func TestReplacedSnapshotAfterTableWasEmpty(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	other := nightOf(2, []string{"3"}, 0)
+	other.run = "other"
+	for _, n := range []*night{nightOf(0, []string{"1"}, 0), nightOf(1, nil, 0), nightOf(2, []string{"2"}, 0), other} {
+		require.NoError(t, n.publish(t.Context(), store))
+		_, err := update(t.Context(), t, store, false)
+		require.NoError(t, err)
+	}
+	folded := historyFiles(t, root)
+	_, err := update(t.Context(), t, store, true)
+	require.NoError(t, err)
+	require.Equal(t, historyFiles(t, root), folded)
+}
+
 // meddler is a Store on which another process acts once the first file of a history is staged.
 type meddler struct {
 	sink.Store
