@@ -109,7 +109,7 @@ func (f *fold) finish(t *tableFold) error {
 	case !held:
 		f.after.Previous.Tables[name] = nil
 	case !slices.EqualFunc(before, t.parts.made, func(a, b sink.File) bool { return a.Path == b.Path }):
-		f.after.Previous.Tables[name] = append([]sink.File{}, before...) // not nil, though there are none
+		f.after.Previous.Tables[name] = append([]sink.File{}, before...) // nil means a new table
 	}
 	return nil
 }
