@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -85,7 +86,10 @@ func (l *list) add(items []string) (err error) {
 	for _, word := range l.words {
 		known[word] = true
 	}
-	for _, item := range items {
+	for i, item := range items {
+		if !utf8.ValidString(item) { // never equal to what the service sends, and not a Parquet string
+			return fmt.Errorf("item %d of the list is not valid UTF-8", i+1)
+		}
 		if !known[item] {
 			known[item] = true
 			l.words = append(l.words, item)

@@ -49,7 +49,9 @@ func TestList(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
-	for _, text := range []string{"", ",", " ", "@", "@" + writeFile(t, "\n\r\n")} {
+	for _, text := range []string{
+		"", ",", " ", "@", "@" + writeFile(t, "\n\r\n"), "a,\xff", "@" + writeFile(t, "a\nZo\xeb\n"), "@" + writeFile(t, "\xff\xfea\x00\n\x00"),
+	} {
 		require.Error(t, (&list{target: new([]string)}).Set(text), "%q", text)
 	}
 }
