@@ -62,8 +62,9 @@ const (
 
 // Escape returns a value as a path segment, or the end of one. ASCII outside [A-Za-z0-9._-] is percent-encoded, which
 // Hive, Spark and DuckDB decode; other characters are kept, because Spark would decode each of their bytes to a
-// character. The result is never empty, "." or "..". A long value is cut between characters and ends in a tilde and the
-// value's hash, so that different values stay different.
+// character, except two that XML, and so a store's list of its keys, cannot hold. The result is never empty, "." or "..".
+// A long value is cut between characters and ends in a tilde and the value's hash, so that different values stay
+// different.
 func Escape(value string) string {
 	switch value {
 	case "":
@@ -81,10 +82,12 @@ func Escape(value string) string {
 		r, size := utf8.DecodeRuneInString(value[i:])
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-',
-			c >= utf8.RuneSelf && (r != utf8.RuneError || size > 1):
+			c >= utf8.RuneSelf && (r != utf8.RuneError || size > 1) && r != '\ufffe' && r != '\uffff':
 			b.WriteString(value[i : i+size])
 		default:
-			fmt.Fprintf(&b, "%%%02X", c)
+			for _, c := range []byte(value[i : i+size]) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
 		}
 		if b.Len() < maxEscaped-suffix {
 			cut = b.Len()

@@ -21,6 +21,7 @@ func TestEscape(t *testing.T) {
 		"ü~\n\x00":                   "ü%7E%0A%00",
 		"École 小学校 😀":                "École%20小学校%20😀",
 		"a\xffb\xe2\x82":             "a%FFb%E2%82",
+		"\ufffd\ufffe\uffff":         "\ufffd%EF%BF%BE%EF%BF%BF",
 		"__HIVE_DEFAULT_PARTITION__": "%5F_HIVE_DEFAULT_PARTITION__",
 		strings.Repeat("x", 200):     strings.Repeat("x", 200),
 	} {
@@ -32,7 +33,7 @@ func TestEscape(t *testing.T) {
 func TestEscapeLong(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{}
-	for _, repeated := range []string{"x", "%", "ü", "小", "😀", "a/é小😀"} {
+	for _, repeated := range []string{"x", "%", "ü", "小", "😀", "a/é小😀", "\uffff"} {
 		for shift := range 8 {
 			long := strings.Repeat("x", shift) + strings.Repeat(repeated, 300)
 			for _, value := range []string{long, long + "x", long + "y"} {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Scheme starts the URL of a destination on S3.
@@ -90,9 +91,14 @@ func checkPlace(bucket, prefix string) error {
 		return fmt.Errorf("%q is not a valid bucket name: use 3 to 63 letters, digits, dots and dashes", bucket)
 	case prefix != "" && !fs.ValidPath(prefix) || prefix == ".":
 		return fmt.Errorf("%q is not a valid prefix: no segment may be empty or dots", prefix)
+	case strings.ContainsFunc(prefix, unlisted):
+		return fmt.Errorf("%q is not a valid prefix: it contains a control character", prefix)
 	}
 	return nil
 }
+
+// unlisted reports whether a character may be missing from a store's lists of keys, which are XML.
+func unlisted(r rune) bool { return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' }
 
 // check validates the options before any request.
 func (o *Options) check() error {

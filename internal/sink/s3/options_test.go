@@ -29,7 +29,7 @@ func TestParseURL(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "bucket", "s3:bucket", "s3:/bucket", "s3://", "s3:///prefix", "s3://b", "s3://key:secret@bucket/x",
-		"s3://bucket//x", "s3://bucket/a//b", "s3://bucket/a/../b", "s3://bucket/.", "s3://bucket/a//",
+		"s3://bucket//x", "s3://bucket/a//b", "s3://bucket/a/../b", "s3://bucket/.", "s3://bucket/a//", "s3://bucket/a\x01", "s3://bucket/\uffff", "s3://bucket/\xff",
 	} {
 		_, _, err := s3.ParseURL(text)
 		require.Error(t, err, text)
