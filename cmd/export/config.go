@@ -29,7 +29,7 @@ func (a *app) configCommand() *cobra.Command {
 	})
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if !slices.Equal(args, []string{"check"}) {
-			return usagef("write growth-export config check; see growth-export config --help")
+			return usagef("config has one subcommand: growth-export config check; see growth-export config --help")
 		}
 		return nil
 	}

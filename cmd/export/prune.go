@@ -41,7 +41,7 @@ func (a *app) pruneCommand() *cobra.Command {
 	})
 	o.defineWriting(o.destination.define(cmd))
 	g := group{cmd.Flags(), "What to keep"}
-	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "the newest N snapshots of the kind")
+	define(g, &o.keep, "keep", "N", "", between(1, math.MaxInt), "keep the newest N snapshots of the kind")
 	define(g, &o.keepDays, "keep-days", "N", "", between(1, 1000000),
 		"the snapshots of the last N days; as-of ones by the day they were taken")
 	choose(g, &o.kind, "kind", "KIND", string(snapshot.Full),

@@ -115,17 +115,17 @@ func definePrivacy(g group, target *string) {
 // definePartitionBy adds a setting that every run at a destination shares.
 func definePartitionBy(g group, target *string) {
 	choose(g, target, "partition-by", "WHAT", snapshot.NotPartitioned,
-		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: one folder per district below the date's")
+		[]string{snapshot.NotPartitioned, snapshot.ByDistrict}, "none, or district: a folder for each district in the date's folder")
 }
 
 // defineAcceptBaseURL adds the setting that lets a destination change its service.
 func defineAcceptBaseURL(g group, target *bool) {
-	g.toggle(target, "accept-base-url", "allow a destination of another service to move to this one")
+	g.toggle(target, "accept-base-url", "accept that the service of this destination has moved to this base URL")
 }
 
 // defineReplace adds the setting that allows a run to replace any snapshot.
 func defineReplace(g group, target *bool) {
-	g.toggle(target, "replace", "allow replacing a snapshot with another scope or a past date")
+	g.toggle(target, "replace", "allow replacing a snapshot of another scope or of a past date")
 }
 
 // limits are the limits beyond which a run is held; nil for the plan's.
