@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// change formats the difference between two counts in percent.
+// change formats the difference between two counts in percent, or as a count if that would be 0.0%.
 func change(before, now int64) string {
 	switch before {
 	case now:
@@ -20,6 +20,9 @@ func change(before, now int64) string {
 		return "new"
 	}
 	part := (float64(now)/float64(before) - 1) * 100
+	if math.Abs(part) < 0.05 { // -0.0% would say nothing
+		return strings.Replace(fmt.Sprintf("%+d", now-before), "-", "−", 1)
+	}
 	digits := 1
 	if math.Abs(part) >= 100 {
 		digits = 0

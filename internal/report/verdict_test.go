@@ -59,6 +59,12 @@ func TestVerdicts(t *testing.T) {
 			},
 			[]string{"Nothing.", "test_results fell"},
 		},
+		"a fall of less than 0.1%": {
+			quiet(func(p *report.Page) {
+				p.Baseline.Tables = map[string]snapshot.ManifestTable{"students": {Rows: 1_000_000}}
+				p.Manifest.Tables["students"] = snapshot.ManifestTable{Rows: 999_989}
+			}), "good", []string{`<td class="num fell">−11</td>`}, []string{"−0.0%"},
+		},
 		"two falls": {
 			quiet(func(p *report.Page) {
 				p.Baseline.Tables = map[string]snapshot.ManifestTable{"students": {Rows: 3090}, "schools": {Rows: 30}}
