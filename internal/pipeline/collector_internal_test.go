@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +113,18 @@ func TestScratchFails(t *testing.T) {
 
 	folder := &scratchFolder{path: t.TempDir()}
 	s := &scratch{folder: folder}
+	require.NoError(t, s.create())
+	file := s.file
+	if runtime.GOOS == "linux" {
+		full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+		require.NoError(t, err)
+		s.file = full
+		err = (&result{parts: []part{{tables: []*rows.Batch{b}}}}).spill(s)
+		require.EqualError(t, err, "write to the scratch file in "+folder.path+" (see --scratch): no space left on device: free some space there")
+		require.True(t, isScratch(err))
+		require.NoError(t, full.Close())
+	}
+	s.file = file
 	require.NoError(t, r.spill(s))
 	require.NoError(t, s.file.Truncate(3))
 	err = r.each(func([]*rows.Batch) error { return nil })

@@ -2,11 +2,14 @@ package pipeline
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // scratchFolder is where a run's scratch files are.
@@ -60,8 +63,16 @@ func (s *scratch) write(write func(io.Writer) error) (section, error) {
 	}
 	to := io.NewOffsetWriter(s.file, s.end)
 	s.buffer.Reset(to)
-	if err := errors.Join(write(s.buffer), s.buffer.Flush()); err != nil {
-		return section{}, scratchError{fmt.Errorf("write to the scratch file in %s (see --scratch): %w", s.where(), err)}
+	// Flush repeats the error of a failed write.
+	if err := cmp.Or(write(s.buffer), s.buffer.Flush()); err != nil {
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err // The file's name is gone.
+		}
+		remedy := ""
+		if errors.Is(err, syscall.ENOSPC) {
+			remedy = ": free some space there"
+		}
+		return section{}, scratchError{fmt.Errorf("write to the scratch file in %s (see --scratch): %w%s", s.where(), err, remedy)}
 	}
 	written, err := to.Seek(0, io.SeekCurrent)
 	at := section{in: s, offset: s.end, size: written}
