@@ -152,7 +152,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		if unknown, ok := errors.AsType[*maintenance.UnknownBidsError](err); ok {
 			remedy := "or purge the rest with --allow-unknown"
 			if unknown.Students > 0 {
-				remedy = "or drop what unpublished runs have staged with --allow-unknown"
+				remedy = "or add --allow-unknown to delete what unpublished runs have staged"
 			}
 			return usagef("nothing was purged: %w at %s; correct the list, %s", unknown, store, remedy)
 		}
@@ -204,8 +204,12 @@ func purgeText(r *maintenance.PurgeReport) string {
 		fmt.Fprintf(&b, "%s %s, which was not published; the same run command fetches it again\n", dropped, printable(run))
 	}
 	for _, run := range r.Runs {
-		fmt.Fprintf(&b, "%s, run %s: %s of %s, %s of the ledger\n", snapshotName(run.Kind, run.SnapshotDate), run.RunID,
-			wording.Many(len(run.Files), "file"), wording.Many(len(run.RowsRemoved), "table"), wording.Many(run.LedgerRowsRemoved, "row"))
+		fmt.Fprintf(&b, "%s, run %s: %s of %s", snapshotName(run.Kind, run.SnapshotDate), run.RunID,
+			wording.Many(len(run.Files), "file"), wording.Many(len(run.RowsRemoved), "table"))
+		if run.LedgerRowsRemoved > 0 {
+			fmt.Fprintf(&b, ", %s of the ledger", wording.Many(run.LedgerRowsRemoved, "row"))
+		}
+		fmt.Fprintln(&b)
 	}
 	for _, table := range slices.Sorted(maps.Keys(r.RowsRemoved)) {
 		fmt.Fprintf(&b, "%s %s of %s\n", verb, wording.Many(r.RowsRemoved[table], "row"), table)

@@ -239,7 +239,7 @@ func TestPurgeUnknownStudents(t *testing.T) {
 	var unknown *maintenance.UnknownBidsError
 	_, err := maintenance.Purge(t.Context(), snapshot.At(store), studentOptions(nil))
 	require.ErrorAs(t, err, &unknown)
-	require.ErrorContains(t, err, "any of the students on the list (3)")
+	require.ErrorContains(t, err, "no listed student (3 listed)")
 	require.Equal(t, before, snapshottest.Tree(t, root))
 
 	options := studentOptions(nil)

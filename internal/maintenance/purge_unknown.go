@@ -23,7 +23,7 @@ type UnknownBidsError struct {
 
 func (e *UnknownBidsError) Error() string {
 	if e.Students > 0 {
-		return fmt.Sprintf("no row of a published run or the history is about any of the students on the list (%d)", e.Students)
+		return fmt.Sprintf("no listed student (%d listed) has a row in a published run or the history", e.Students)
 	}
 	const maxNamed = 5
 	var named []string

@@ -103,10 +103,10 @@ func (p *purger) bidsOf(run string) bids {
 // notReached returns what the purge does not reach.
 func (p *purger) notReached() []string {
 	places := []string{
-		"versions of removed objects that a bucket with versioning or object lock keeps, and replicas of it",
+		"versions of removed objects in a bucket with versioning or object lock, and its replicas",
 		"snapshots of the file system, backups, and disk blocks that are not overwritten",
 		"copies that readers have made: database tables, files, caches, query results",
-		"scratch folders of runs that were killed, on the machines that they ran on",
+		"scratch folders of killed runs, on the machines where they ran",
 	}
 	if p.report.Asked.Students == nil {
 		places = append(places, "folders named after a district, plans, and the manifests of runs restricted to certain schools, which "+
