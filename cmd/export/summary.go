@@ -287,9 +287,9 @@ func summarizeDrift(b *strings.Builder, drift []snapshot.Drift, kept bool) {
 	switch {
 	case len(drift) == 0:
 	case kept:
-		b.WriteString("          values that do not match the schema; originals kept in _extra\n")
+		b.WriteString("          fields and values that the schema does not expect are kept in _extra; duplicates are dropped\n")
 	default:
-		b.WriteString("          values that do not match the schema; the privacy profile keeps none of them\n")
+		b.WriteString("          the privacy profile keeps no fields and values that the schema does not expect; duplicates are dropped\n")
 	}
 }
 

@@ -55,7 +55,7 @@ requests  1,010, 8 retries, 1 new token (200: 1,001, 500: 9)
 drift     test_results "": unknown_field, 1
           test_results "a: b": unknown_field, 1
           test_results x: unknown_field, 12
-          values that do not match the schema; originals kept in _extra
+          fields and values that the schema does not expect are kept in _extra; duplicates are dropped
 
 next      failures are listed in _runs/r1/ledger.parquet
           in DuckDB: SELECT count(*) FROM read_parquet('it''s here/test_results/snapshot_date=2026-11-20/**/*.parquet', hive_partitioning = true);
