@@ -74,5 +74,5 @@ func retry(m *snapshot.Manifest) string {
 		return "Run the same command again: it publishes a new run beside this one."
 	case snapshot.Full:
 	}
-	return "Run the same command again: on the same day, a new run replaces this one; on a later day, add --snapshot-date " + m.SnapshotDate + " --replace."
+	return "Run the same command again: on the same day, a new run replaces this one; on the next day, add --snapshot-date " + m.SnapshotDate + " --replace."
 }
