@@ -1,8 +1,9 @@
 package history
 
 import (
+	"bufio"
 	"context"
-	"errors"
+	"io"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -20,6 +21,8 @@ type endedRows struct {
 	// then the rows are in a draft.
 	reason func(string) string
 
+	draft   sink.Draft
+	drafted *bufio.Writer // into the draft
 	out     *snapshot.TableFile
 	pending *rows.Batch
 	made    []sink.File
@@ -31,16 +34,13 @@ const (
 	maxPendingText = 8 << 20
 )
 
+// draftBuffer is the size, in bytes, of the buffer before a draft of rows.
+const draftBuffer = 64 << 10
+
 // add adds a version that ends.
-func (e *endedRows) add(ctx context.Context, b *rows.Batch, i int, because string) (err error) {
-	if e.out == nil {
-		if e.out, err = e.files.create(ctx, e.path, e.table); err != nil {
-			return err
-		}
+func (e *endedRows) add(ctx context.Context, b *rows.Batch, i int, because string) error {
+	if e.pending == nil {
 		e.pending = rows.New(e.table)
-	}
-	if e.reason == nil {
-		e.counts.end(because)
 	}
 	row, last := b.Row(i), len(b.Cols)-1
 	for c := range last {
@@ -50,21 +50,45 @@ func (e *endedRows) add(ctx context.Context, b *rows.Batch, i int, because strin
 	if e.pending.N++; e.pending.N < maxPendingRows && e.pending.TextBytes() < maxPendingText {
 		return nil
 	}
-	return e.flush()
+	return e.flush(ctx)
 }
 
-func (e *endedRows) flush() error {
-	err := e.out.Append(e.pending)
-	e.pending.Reset()
+// flush writes the collected rows.
+func (e *endedRows) flush(ctx context.Context) (err error) {
+	defer e.pending.Reset()
+	if e.reason == nil {
+		return e.write(ctx)
+	}
+	if e.draft == nil {
+		if e.draft, err = e.files.catalog.Draft(ctx, e.files.id, snapshot.HistoryFilesPrefix+e.table.Name+"/ended"); err != nil {
+			return err
+		}
+		e.drafted = bufio.NewWriterSize(e.draft, draftBuffer)
+	}
+	_, err = e.pending.WriteTo(e.drafted)
 	return err
+}
+
+// write appends the collected rows to the file.
+func (e *endedRows) write(ctx context.Context) (err error) {
+	if e.out == nil {
+		if e.out, err = e.files.create(ctx, e.path, e.table); err != nil {
+			return err
+		}
+	}
+	because := &e.pending.Cols[len(e.pending.Cols)-1]
+	for i := range e.pending.N {
+		e.counts.end(string(because.Text(i)))
+	}
+	return e.out.Append(e.pending)
 }
 
 // finish stages the file.
 func (e *endedRows) finish(ctx context.Context) error {
-	if e.out == nil {
+	if e.pending == nil {
 		return nil
 	}
-	err := e.flush()
+	err := e.flush(ctx)
 	if err == nil && e.reason != nil {
 		err = e.resolve(ctx)
 	}
@@ -76,21 +100,41 @@ func (e *endedRows) finish(ctx context.Context) error {
 	return err
 }
 
-// resolve writes the file again, with the reasons.
-func (e *endedRows) resolve(ctx context.Context) (err error) {
-	draft, reason := e.out, e.reason
-	defer func() { err = errors.Join(err, e.files.drop(draft)) }()
-	e.out, e.reason = nil, nil
-	err = draft.ReadBack(e.table, func(b *rows.Batch) error {
-		for i := range b.N {
-			if err := e.add(ctx, b, i, reason(string(b.Cols[len(b.Cols)-1].Text(i)))); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	})
+// resolve writes the rows of the draft, with their reasons, to the file.
+func (e *endedRows) resolve(ctx context.Context) error {
+	if err := e.drafted.Flush(); err != nil {
+		return err
+	}
+	size, err := e.draft.Finish()
 	if err != nil {
 		return err
 	}
-	return e.flush()
+	in := bufio.NewReaderSize(io.NewSectionReader(e.draft, 0, size), draftBuffer)
+	last := len(e.pending.Cols) - 1
+	for ctx.Err() == nil {
+		if _, err := in.Peek(1); err != nil {
+			return ignoreEnd(err)
+		}
+		if _, err := e.pending.ReadFrom(in); err != nil {
+			return err
+		}
+		references := e.pending.Cols[last]
+		resolved := rows.Vector{Type: references.Type, Required: references.Required}
+		for i := range e.pending.N {
+			resolved.AppendString(e.reason(string(references.Text(i))))
+		}
+		e.pending.Cols[last] = resolved
+		if err := e.write(ctx); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// close drops the draft.
+func (e *endedRows) close() error {
+	if e.draft == nil {
+		return nil
+	}
+	return e.draft.Abort()
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"strconv"
 	"strings"
@@ -15,10 +16,11 @@ import (
 // other schools have been read; until then a reference to it stands for the reason.
 type endings struct {
 	fold *fold
-	// gone are the reasons of the rows of the dataset's first table that are gone: their children are gone for the same
-	// reason.
-	gone map[record]string
-	unit string // of the next rows
+	// gone are, by unit, the rows of the dataset's first table that are gone: their children are gone for the same reason.
+	// As there may be many, they are lists of keys and reasons, each after its length, of which one at a time is a map.
+	gone map[string][]byte
+	unit string            // of the next rows
+	here map[string]string // the reasons by key in this unit, once one was asked for
 
 	// Of test results.
 	unexplained *unexplained
@@ -26,19 +28,48 @@ type endings struct {
 	allCovered  bool     // the snapshot is known to cover all schools that have versions
 }
 
-// record names a row of a dataset's first table by its unit and the rest of its key.
-type record struct{ unit, key string }
-
 // reference begins a text that stands for the reason of a test result: its number follows.
 const reference = "#"
 
 func (f *fold) newEndings(dataset *schemas.Dataset) (*endings, error) {
-	e := &endings{fold: f, gone: make(map[record]string)}
+	e := &endings{fold: f, gone: make(map[string][]byte)}
 	var err error
 	if dataset.Tables[0].Name == resultsTable {
 		e.unexplained, err = newUnexplained(f.report.Date)
 	}
 	return e, err
+}
+
+// startUnit says of which unit the next rows are.
+func (e *endings) startUnit(unit string) { e.unit, e.here = unit, nil }
+
+// addGone adds a row of the first table that is gone from the unit.
+func (e *endings) addGone(key, reason string) {
+	list := e.gone[e.unit]
+	for _, text := range []string{key, reason} {
+		list = append(binary.AppendUvarint(list, uint64(len(text))), text...)
+	}
+	e.gone[e.unit] = list
+}
+
+// reasonOf returns why a row of the first table is gone from the unit, and whether it is.
+func (e *endings) reasonOf(key string) (reason string, gone bool) {
+	if e.here == nil {
+		e.here = make(map[string]string)
+		list := e.gone[e.unit]
+		cut := func() string {
+			n, size := binary.Uvarint(list)
+			text := list[size:][:n]
+			list = list[size:][n:]
+			return string(text)
+		}
+		for len(list) > 0 {
+			of := cut()
+			e.here[of] = cut()
+		}
+	}
+	reason, gone = e.here[key]
+	return reason, gone
 }
 
 // explain finds out why the test results collected so far are gone.
@@ -91,9 +122,9 @@ func (e *endings) explains(t *tableFold, first bool) {
 	}
 	t.because = func(b *rows.Batch, i int, parentStands bool) (string, error) {
 		row, m := b.Row(i), t.merger
-		complete, key := m.complete(b, row), record{e.unit, m.key(b, row)}
+		complete, key := m.complete(b, row), m.key(b, row)
 		if m.child {
-			switch reason, gone := e.gone[key]; {
+			switch reason, gone := e.reasonOf(key); {
 			case !complete, gone && e.unexplained == nil:
 				return snapshot.Removed, nil
 			case gone && !parentStands:
@@ -109,7 +140,7 @@ func (e *endings) explains(t *tableFold, first bool) {
 			}
 		}
 		if complete {
-			e.gone[key] = reason
+			e.addGone(key, reason)
 		}
 		return reason, nil
 	}

@@ -55,7 +55,7 @@ func (f *fold) dataset(ctx context.Context, dataset *schemas.Dataset) error {
 
 func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, units []Unit, e *endings, first bool) (err error) {
 	t, r := f.table(ctx, table, cuts), f.side.reader(table)
-	defer func() { err = errors.Join(err, t.source.close(), r.close()) }()
+	defer func() { err = errors.Join(err, t.source.close(), t.ended.close(), r.close()) }()
 	e.explains(t, first)
 	if f.side.isScattered(units) {
 		if err := r.gather(ctx, f.files, units); err != nil {
@@ -64,7 +64,7 @@ func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, u
 	}
 	for _, unit := range units {
 		name := unit.School + unit.District
-		e.unit = name
+		e.startUnit(name)
 		to, err := r.unit(ctx, f.side.bucket(unit), name)
 		if err != nil {
 			return err

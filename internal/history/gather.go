@@ -50,14 +50,14 @@ func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) err
 	if err != nil {
 		return err
 	}
-	g := &gathered{draft: draft, units: make(map[string]*extent), in: bufio.NewReaderSize(nil, 64<<10), batch: rows.New(r.table)}
+	g := &gathered{draft: draft, units: make(map[string]*extent), in: bufio.NewReaderSize(nil, draftBuffer), batch: rows.New(r.table)}
 	r.gathered = g // close drops the draft
 	buckets := make(map[int]bool)
 	for _, unit := range units {
 		g.units[unit.School+unit.District] = new(extent)
 		buckets[r.side.bucket(unit)] = true
 	}
-	out, offset := bufio.NewWriterSize(draft, 64<<10), int64(0)
+	out, offset := bufio.NewWriterSize(draft, draftBuffer), int64(0)
 	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
 		file, ok := r.side.files[r.table.Name][bucket]
 		if !ok {

@@ -204,12 +204,6 @@ func (f *fileMaker) create(ctx context.Context, path string, table *schemas.Tabl
 	return file, err
 }
 
-// drop ends a file that is not needed.
-func (f *fileMaker) drop(file *snapshot.TableFile) error {
-	delete(f.open, file)
-	return file.Abort()
-}
-
 // stage stages a file and returns it as the manifest names it.
 func (f *fileMaker) stage(ctx context.Context, draft *snapshot.TableFile) (sink.File, error) {
 	file, err := draft.Stage(ctx)

@@ -123,21 +123,6 @@ func (f *TableFile) stage(ctx context.Context) (sink.File, error) {
 	return sink.File{Path: f.path, Rows: f.rows, Bytes: size, SHA256: hash, Staged: staged}, nil
 }
 
-// ReadBack closes the file and passes its rows to use, page by page. The batch is reused.
-func (f *TableFile) ReadBack(table *schemas.Table, use func(*rows.Batch) error) error {
-	if err := f.Close(); err != nil {
-		return err
-	}
-	size, err := f.draft.Finish()
-	if err == nil {
-		err = ReadRows(f.draft, size, table, use)
-	}
-	if err != nil {
-		return fmt.Errorf("read back %s: %w", f.path, err)
-	}
-	return nil
-}
-
 // release returns the writer's buffers to the pool.
 func (f *TableFile) release() {
 	if f.writer != nil {
