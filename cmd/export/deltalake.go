@@ -203,7 +203,7 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if err != nil {
 		return nil, err
 	}
-	lake := &render.Lake{Title: "Delta Lake tables.", Schema: o.schema, Analysis: analysis}
+	lake := &render.Lake{Title: "Delta Lake tables.", S3: o.reached(), Schema: o.schema, Analysis: analysis}
 	if lake.Root, err = o.root(); err != nil {
 		return nil, err
 	}

@@ -170,10 +170,15 @@ func (o *sqlOptions) root() (string, error) {
 	return root, nil
 }
 
+// reached returns how readers reach the bucket.
+func (o *sqlOptions) reached() render.S3 {
+	return render.S3{Endpoint: o.s3.Endpoint, Region: o.s3.Region, PathStyle: o.s3.PathStyle}
+}
+
 // describeSnapshot describes the runs for SQL.
 func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, root string) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
-	s := &render.Snapshot{Root: root, Schema: o.schema, Analysis: o.views == analysisViews}
+	s := &render.Snapshot{Root: root, S3: o.reached(), Schema: o.schema, Analysis: o.views == analysisViews}
 	switch {
 	case len(manifests) > 1:
 		s.Title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))

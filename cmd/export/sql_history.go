@@ -27,7 +27,7 @@ func (o *sqlOptions) describeHistory(ctx context.Context, store sink.Store, root
 	mixed := history.Mixed(ctx, catalog, m)
 	s := &render.Snapshot{
 		Title: fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot")),
-		Root:  root, Schema: o.schema, History: true, Analysis: o.views == analysisViews,
+		Root:  root, S3: o.reached(), Schema: o.schema, History: true, Analysis: o.views == analysisViews,
 	}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
 		files, ok := m.Tables[table.Name]

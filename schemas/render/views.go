@@ -18,6 +18,8 @@ type Snapshot struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
+	// S3 is how a destination on S3 is reached.
+	S3 S3
 	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
 	// ended_because.
 	History bool

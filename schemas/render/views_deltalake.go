@@ -15,6 +15,8 @@ type Lake struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
+	// S3 is how a destination on S3 is reached.
+	S3 S3
 	// Date restricts the views to one snapshot, and pins them to the versions of the tables; empty for all snapshots in the
 	// newest versions.
 	Date string
@@ -39,7 +41,7 @@ func duckDBLake(l *Lake) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, lakeHeader, l.Title)
 	if strings.HasPrefix(l.Root, "s3:") {
-		b.WriteString(s3Header)
+		b.WriteString(l.S3.header())
 	}
 	b.WriteString("-- The session needs the extension: INSTALL delta; LOAD delta;\n")
 	if l.Schema != "" {

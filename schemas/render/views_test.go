@@ -58,7 +58,10 @@ WHERE false;
 COMMENT ON VIEW "none" IS 'Its "own" doc''s.';
 `
 	require.Empty(t, cmp.Diff(want, duckDBViews(someSnapshot())))
-	require.Contains(t, duckDBViews(&Snapshot{Title: "S.", Root: "s3://bucket/prefix"}), "CREATE SECRET (TYPE s3")
+	require.Contains(t, duckDBViews(&Snapshot{Title: "S.", Root: "s3://bucket/prefix"}), "CREATE SECRET (TYPE s3, PROVIDER credential_chain);\n")
+	require.Contains(t, duckDBViews(&Snapshot{
+		Title: "S.", Root: "s3://bucket/prefix", S3: S3{Endpoint: "http://127.0.0.1:7070/", Region: "eu\n'1", PathStyle: true},
+	}), "(TYPE s3, PROVIDER credential_chain, REGION 'eu ''1', ENDPOINT '127.0.0.1:7070', USE_SSL false, URL_STYLE 'path');\n")
 }
 
 func TestSparkViews(t *testing.T) {
