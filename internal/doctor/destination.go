@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -351,8 +350,12 @@ func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 				size += table.Files[i].Bytes
 			}
 		}
-		c.ok(Snapshot, "the latest is of %s: %s tables, %s files, %s, partitioned by %s", manifest.SnapshotDate,
-			wording.Count(len(manifest.Tables)), wording.Count(files), wording.Size(size), cmp.Or(manifest.Parameters.PartitionBy, snapshot.NotPartitioned))
+		partitioned := ""
+		if by := manifest.Parameters.PartitionBy; by != "" && by != snapshot.NotPartitioned {
+			partitioned = ", partitioned by " + by
+		}
+		c.ok(Snapshot, "the latest is of %s: %s tables, %s files, %s%s", manifest.SnapshotDate,
+			wording.Count(len(manifest.Tables)), wording.Count(files), wording.Size(size), partitioned)
 	}
 	return size
 }

@@ -167,6 +167,5 @@ func samePartitioning(run, current, wanted string) error {
 		return nil
 	}
 	return &RefusedError{Reason: fmt.Sprintf(
-		"this destination is partitioned by %s (run %s), not by %s; choose another destination",
-		current, run, wanted)}
+		"this destination has --partition-by %s (run %s), not %s; choose another destination", current, run, wanted)}
 }
