@@ -145,14 +145,14 @@ func historyText(r *history.Report, dest string, failed bool) string {
 	return b.String()
 }
 
-// writeTableCounts writes a line for each table of which versions began or ended.
+// writeTableCounts writes a line for each table with new or ended versions.
 func writeTableCounts(b *strings.Builder, tables map[string]*history.TableCounts) {
 	for _, name := range schemas.TablesInOrder(tables) {
 		c := tables[name]
 		if c.Begun+c.Ended == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "  %s: %s begun, %s ended", name, wording.Count(c.Begun), wording.Count(c.Ended))
+		fmt.Fprintf(b, "  %s: %s new, %s ended", name, wording.Count(c.Begun), wording.Count(c.Ended))
 		var reasons []string
 		for _, reason := range slices.Sorted(maps.Keys(c.Because)) {
 			reasons = append(reasons, reason+" "+wording.Count(c.Because[reason]))
