@@ -64,10 +64,13 @@ func (c *Call) query() string {
 	return strings.Join(encoded, "&")
 }
 
-// sends reports whether text is a value the call sends, which may be a student's identifier.
-func (c *Call) sends(text string) bool {
-	return c.cursor == text || slices.Contains(slices.Collect(maps.Values(c.Path)), text) ||
-		slices.ContainsFunc(c.Query, func(p Param) bool { return p.Value == text })
+// values returns what the call sends, which may hold a student's identifier.
+func (c *Call) values() []string {
+	values := slices.AppendSeq([]string{c.cursor}, maps.Values(c.Path))
+	for _, p := range c.Query {
+		values = append(values, p.Value)
+	}
+	return values
 }
 
 // expand replaces the placeholders of a template. Its errors contain names, never values.

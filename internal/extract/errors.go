@@ -143,9 +143,9 @@ func failureOf(err error) *failure {
 
 // statusFailure returns the failure of an attempt with a status other than 200. Only here a status gets its meaning
 // (specification, Errors).
-func statusFailure(status int, body []byte, call *Call, hideCode bool) *failure {
+func statusFailure(status int, body []byte, req *request, hideCode bool) *failure {
 	f := &failure{status: status, code: errorCode(body), retry: retryable(status)}
-	if hideCode || call.sends(f.code) {
+	if hideCode || req.sends(f.code) {
 		f.code = ""
 	}
 	text := "the service rejected the request; check --base-url and the version of this tool"
@@ -157,7 +157,7 @@ func statusFailure(status int, body []byte, call *Call, hideCode bool) *failure 
 		// New tokens were rejected for this request, but others may succeed with them.
 		f.retry = true
 		text = "new access tokens are rejected for this request; check the app's permissions"
-	case status == http.StatusNotFound && call.School == "" && call.District == "":
+	case status == http.StatusNotFound && req.call.School == "" && req.call.District == "":
 		// No earlier call has shown that the base URL is right.
 		text = "not found; check --base-url, or run again later"
 	case status == http.StatusNotFound:

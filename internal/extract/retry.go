@@ -82,7 +82,7 @@ func (c *Client) attempt(ctx context.Context, req *request) *failure {
 		return failureOf(err)
 	}
 	if res.status != http.StatusOK {
-		return statusFailure(res.status, res.body, req.call, c.hideCodes)
+		return statusFailure(res.status, res.body, req, c.hideCodes)
 	}
 	if err = res.rejected; err == nil {
 		return nil

@@ -116,6 +116,9 @@ func TestErrorCodes(t *testing.T) {
 		`{"code": "12345678"}`:                             "",
 		`{"code": "0b6d4a5e-9a3c-4c47-8f5e-7a1d2c3b4a59"}`: "",
 		`{"code": "s1"}`:                                   "", // sent by the call itself
+		`{"code": "NotFound.s1"}`:                          "",
+		`{"code": "` + apiKey + `"}`:                       "",
+		`{"errorCode": "invalid.TOKEN-1"}`:                 "",
 		`{"message": "Secret"}`:                            "",
 		`Secret`:                                           "",
 		``:                                                 "",

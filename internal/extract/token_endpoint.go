@@ -125,7 +125,7 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if res.status != http.StatusOK {
-		t.failure = statusFailure(res.status, res.body, t.request.call, t.endpoint.hideCodes)
+		t.failure = statusFailure(res.status, res.body, t.request, t.endpoint.hideCodes)
 	}
 	return &http.Response{
 		StatusCode: res.status,

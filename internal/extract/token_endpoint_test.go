@@ -121,6 +121,19 @@ func TestTokenEndpointRejectsCredentials(t *testing.T) {
 	}
 }
 
+func TestTokenEndpointRepeatsSecrets(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{"invalid_client": "invalid_client", "key": "", "invalid.secret": ""} {
+		c := dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(400, `{"code": "`+sent+`"}`), nil }), func(o *extract.Options) {
+			o.Credentials = extract.Credentials{APIKey: "key", APISecret: "secret"}
+			o.Retries = 0
+		})
+		_, err := c.Get(t.Context(), schools(), discard)
+		require.ErrorIs(t, err, extract.ErrTokenEndpoint)
+		require.Equal(t, want, asError(t, err).Code)
+	}
+}
+
 func TestTokenEndpointDown(t *testing.T) {
 	t.Parallel()
 	for name, response := range map[string]bare{
