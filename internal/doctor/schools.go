@@ -82,7 +82,7 @@ type schoolPage struct {
 // schools tried are.
 func firstPage(ctx context.Context, client *extract.Client, dataset string, schools []string) (schoolPage, error) {
 	var found schoolPage
-	err := errors.New("every school of the school list is without a bid")
+	err := errors.New("no school on the school list has a bid")
 	for _, school := range schools[:min(maxDenied, len(schools))] {
 		var d *schemas.Dataset
 		var decoder *transform.Decoder

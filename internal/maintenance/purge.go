@@ -313,12 +313,12 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 		}
 	}
 	if orphans := p.report.Orphans; len(orphans) > 0 {
-		return fmt.Errorf("purge: %d files that no published run names hold rows of them, such as %s: remove them and purge again",
+		return fmt.Errorf("purge: rows remain in %d files that no published run names, such as %s: remove these files and purge again",
 			len(orphans), orphans[0])
 	}
 	// The runs of these may hold rows too, and are not looked into before they are through.
 	if busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
-		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they are", len(busy)))
+		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they have been", len(busy)))
 	}
 	if err := p.catalog.Check(ctx); err != nil { // removes what killed processes have left
 		return err

@@ -229,7 +229,7 @@ func (w *historyWriter) copyRows(
 		return errors.Join(ctx.Err(), out.Append(batch))
 	})
 	if err == nil && (now.removed != f.removed || now.trimmed != f.trimmed || now.cleared != f.cleared || now.merged != f.merged) {
-		err = fmt.Errorf("%d rows were found to be purged, then %d", f.removed, now.removed)
+		err = fmt.Errorf("%d rows to purge were found, then %d", f.removed, now.removed)
 	}
 	return err
 }

@@ -239,7 +239,7 @@ func (p *purger) rewriteFile(
 		return errors.Join(ctx.Err(), file.Append(batch))
 	})
 	if err == nil && (removed != old.removed || cleared != old.cleared) {
-		err = fmt.Errorf("%d rows were found to be purged, then %d", old.removed+old.cleared, removed+cleared)
+		err = fmt.Errorf("%d rows to purge were found, then %d", old.removed+old.cleared, removed+cleared)
 	}
 	if err != nil {
 		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)

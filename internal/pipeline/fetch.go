@@ -123,7 +123,7 @@ func (f *fetcher) list(
 			empty = 0
 		}
 		if empty > maxEmptyPages {
-			return "", fmt.Errorf("%d pages in a row hold no record and name another: the list has no end", empty)
+			return "", fmt.Errorf("%d pages in a row are empty and have a next page: the list has no end", empty)
 		}
 		if page.Next != "" && page.Records != resultsPerPage {
 			read.oddPages++
@@ -177,10 +177,10 @@ func (f *fetcher) beyond(d *dataset, err error) error {
 		return fmt.Errorf("more than %d rows of %s, which is %d times --max-school-records: %s",
 			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, remedy)
 	case errors.Is(err, transform.ErrTooManyInRecord):
-		return fmt.Errorf("a record has more than %d rows of %s: no real one does, so the answer is not taken",
+		return fmt.Errorf("a record has more than %d rows of %s: no real record does, so the answer is rejected",
 			transform.MaxRecordChildRows, strings.Join(children, " and "))
 	case errors.Is(err, transform.ErrNearlyEmpty):
-		return fmt.Errorf("%w: no real list has them, so the answer is not taken", transform.ErrNearlyEmpty)
+		return fmt.Errorf("%w: no real list has them, so the answer is rejected", transform.ErrNearlyEmpty)
 	}
 	return err
 }

@@ -107,7 +107,7 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
 		if err := deps.Catalog.RemoveStaging(ctx, run); err != nil && ctx.Err() == nil {
-			deps.Logger.WarnContext(ctx, "what is left of the staging of a published run cannot be dropped", "run", run, "error", err)
+			deps.Logger.WarnContext(ctx, "cannot remove staged files of a published run", "run", run, "error", err)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestAnswersThatInflate(t *testing.T) {
 	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
 	require.Equal(t, map[string]string{
 		students + " students":    "more than 2000000 records: raise --max-school-records if the school really has that many",
-		results + " test_results": "a record has more than 10000 rows of test_result_norms and test_result_instructional_areas: no real one does, so the answer is not taken",
+		results + " test_results": "a record has more than 10000 rows of test_result_norms and test_result_instructional_areas: no real record does, so the answer is rejected",
 	}, s.errors())
 }
 

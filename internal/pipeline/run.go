@@ -41,7 +41,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	deps.Progress.runID.Store(found.id)
 	r.summary = &Summary{RunID: found.id, Kind: s.kind(), Destination: deps.Catalog.String()}
 	if _, r.summary.LeftOut = s.split(); len(r.summary.LeftOut) > 0 {
-		deps.Logger.DebugContext(ctx, "datasets left out: the service tells them as of today alone, and whole",
+		deps.Logger.DebugContext(ctx, "datasets left out: the service has only their present state",
 			"kind", string(s.kind()), "datasets", strings.Join(r.summary.LeftOut, ","))
 	}
 	defer func() { r.summary.Duration = deps.Now().Sub(started) }()
@@ -123,7 +123,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	r.Progress.setSchoolNames(r.plan)
 	if found.plan != nil {
 		if err := r.Catalog.Release(ctx, r.plan.RunID); err != nil {
-			return fmt.Errorf("take back that run %s is held: %w", r.plan.RunID, err)
+			return fmt.Errorf("remove the hold of run %s: %w", r.plan.RunID, err)
 		}
 	}
 	if err := r.warnOfPurged(ctx); err != nil {

@@ -139,7 +139,7 @@ func (d *Dir) tryLock(root FileSystem, path string, mode LockMode) (func() error
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s was another file each time after it had been locked: the file system cannot hold locks reliably", path)
+	return nil, fmt.Errorf("%s was replaced each time it was locked: locks do not work on this file system", path)
 }
 
 func sameFile(root FileSystem, name string, f FileHandle) bool {
