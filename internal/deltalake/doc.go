@@ -18,7 +18,6 @@
 // Table properties ask other writers to do the same.
 //
 // A commit without this program's transaction identifier was written by another one. Reconcile undoes what it did to
-// the live files, and [Verify] names it. It writes no checkpoints, and ignores those that other
-// writers made, because the commits say everything. If another program has removed commits, the log has to be written
-// again.
+// the live files, and [Verify] names it. This package writes no checkpoints and ignores checkpoints of other
+// writers, because the commits say everything. If another program has removed commits, the log has to be written again.
 package deltalake

@@ -4,7 +4,7 @@
 // # Comparing
 //
 // Snapshots are sorted, so two of them are compared in one pass, unit by unit (a [Unit] is a school, a district or a whole
-// lookup table). A cursor reads the rows of one side, a merger finds out what became of each row and passes it to a visitor.
+// lookup table). A cursor reads the rows of one side; a merger pairs the rows of both and passes each outcome to a visitor.
 // Rows of child tables, which have an ordinal, and rows without a complete key have no identity: they are compared as a
 // multiset. Only schools whose dataset is complete on both sides are compared, because a school that could not be read
 // says nothing about its rows.

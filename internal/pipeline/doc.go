@@ -18,8 +18,8 @@
 // budget. Beyond it a school is spilled to a scratch file while its task waits for another school, so that requests never wait
 // for the order of rows; while its task is being written, it is held, so that a slow disk slows down fetching.
 //
-// Scanning and delivering take a processor, which the school that began first gets first (processors.go): otherwise all schools
-// being fetched would hold half their rows.
+// Scanning a page and delivering rows need a processor slot. The school that began first gets it first (processors.go):
+// otherwise all schools being fetched would hold half their rows.
 //
 // The rows of a school that outgrow a limit, which is lower while all schools being fetched take too much memory, are written
 // to a scratch file in sorted runs, which are merged when the school is complete (collector.go). Files, counts and checks are

@@ -10,6 +10,6 @@
 //     declared column that the world does not send gets made-up values.
 //   - [Quirks] change records before renderer and oracle read them; package odd has them.
 //
-// A [Fault] selects requests by operation, school, number of the try, or a share of all requests that a hash decides,
+// A [Fault] selects requests by operation, school, attempt, or a share of all requests that a hash decides,
 // not the order of arrival.
 package simulator
