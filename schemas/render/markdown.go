@@ -67,9 +67,9 @@ func markdown(datasets []*schemas.Dataset) string {
 const privacyHeader = `
 ## Privacy profiles
 
-What an export contains of each class under each ` + "`--privacy`" + ` profile. A pseudonym is made with the recipient's key and is the same in
+What each ` + "`--privacy`" + ` profile does with the columns of each class. A pseudonym is made with the recipient's key and is the same in
 every table, run and year under that key: half of the HMAC-SHA-256 over the kind of the identifier and its value. Smarter Balanced, a
-consortium of states for assessments, recommends a keyed hash of the state student id in the same way, with HMAC-SHA1
+state assessment consortium, recommends the same method for the state student id, with HMAC-SHA1
 ([Student ID Cryptographic Hash Algorithm](http://www.smarterapp.org/documents/HashStudentIdSample.html)). Pseudonymised data are
 still education records.
 
