@@ -120,6 +120,12 @@ type published struct {
 	hash     string
 }
 
+// is reports whether the snapshot is the folded one, which a purge may have rewritten. A run that was pruned and then
+// published again has the same id.
+func (p *published) is(f snapshot.FoldedSnapshot) bool {
+	return p.manifest.RunID == f.RunID && (p.hash == f.ManifestSHA256 || len(p.manifest.Purges) > 0)
+}
+
 // folded returns what the history's manifest says of the snapshot.
 func (p *published) folded() snapshot.FoldedSnapshot {
 	return snapshot.FoldedSnapshot{Date: p.manifest.SnapshotDate, RunID: p.manifest.RunID, ManifestSHA256: p.hash}

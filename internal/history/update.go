@@ -289,7 +289,7 @@ func checkFolded(before *snapshot.HistoryManifest, all []*published) (*published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
 	for _, f := range before.Snapshots {
 		i := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date })
-		if i < 0 || all[i].manifest.RunID == f.RunID || all[i].manifest.OutsideHistory(before.BaseURL, before.Scope) != "" {
+		if i < 0 || all[i].is(f) || all[i].manifest.OutsideHistory(before.BaseURL, before.Scope) != "" {
 			continue
 		}
 		if f.Date == before.Through() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,6 +236,27 @@ func TestReplacedSnapshotAfterTableWasEmpty(t *testing.T) {
 	_, err := update(t.Context(), t, store, true)
 	require.NoError(t, err)
 	require.Equal(t, historyFiles(t, root), folded)
+}
+
+// TestPrunedSnapshotIsPublishedAgain notices that the rows of a folded date differ although its run has the same id.
+func TestPrunedSnapshotIsPublishedAgain(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	for i := range 2 {
+		require.NoError(t, nightOf(i, []string{"1"}, 0).publish(t.Context(), store))
+	}
+	_, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+
+	n := nightOf(0, []string{"2"}, 0)
+	require.NoError(t, os.Remove(filepath.Join(root, snapshot.PointerPath(snapshot.Full, n.date))))
+	require.NoError(t, os.RemoveAll(filepath.Join(root, "_runs", n.run)))
+	require.NoError(t, n.publish(t.Context(), store))
+	_, err = update(t.Context(), t, store, false)
+	var rebuild *history.NeedsRebuildError
+	require.ErrorAs(t, err, &rebuild)
+	require.Equal(t, []string{n.date}, rebuild.Dates)
 }
 
 // meddler is a Store on which another process acts once the first file of a history is staged.
