@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,8 +85,13 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	var mismatch error
 	if !report.OK() {
 		what, remedy := "snapshot", "export it again"
-		if which == "history" {
+		switch {
+		case which == "history":
 			what, remedy = "history", "growth-export history --rebuild makes it again"
+		case which == "effective-date", report.Kind == snapshot.AsOf, report.Kind == snapshot.Delta:
+		case report.SnapshotDate != a.now().UTC().Format(time.DateOnly):
+			// The service returns only its present state: exporting again would store today's data under an earlier date.
+			remedy = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
 		}
 		mismatch = fmt.Errorf("the %s at %s differs from what was published: %s (problem 1 of %d): %s",
 			what, store, report.Problems[0], len(report.Problems), remedy)
