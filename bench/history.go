@@ -69,6 +69,11 @@ func compareHistories(ctx context.Context, args, env []string, stdout, stderr io
 				return err
 			}
 		}
+		if one.results == 0 {
+			if err := s.besideExport(ctx, b, stderr); err != nil {
+				return err
+			}
+		}
 		all := s.historians(&scenarios[0])
 		contestants := make([]contestant, len(all))
 		for i, h := range all {
@@ -110,7 +115,7 @@ func (s *settings) playNights(ctx context.Context, n *nights, b *strings.Builder
 	if err := s.compareKept(ctx, all, stderr); err != nil {
 		return err
 	}
-	return n.write(b, all, outcomes)
+	return n.write(b, all, outcomes, s.dest("history-"+all[0].name))
 }
 
 func millis(c cost) float64 { return float64(c.cpu.Microseconds()) / 1000 }
@@ -177,7 +182,7 @@ func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, err
 		return kept{}, err
 	}
 	if !h.python {
-		if err := linkFiles(n.folder, dest); err != nil {
+		if err := linkFiles(n.folder, dest, "_snapshots", "_latest"); err != nil { // one pointer is linked each night
 			return kept{}, err
 		}
 	}
@@ -199,14 +204,14 @@ func (s *settings) keep(ctx context.Context, n *nights, h *historian) (kept, err
 	return k, err
 }
 
-// linkFiles links the data files and manifests of a destination to another one, but no pointer to a snapshot.
-func linkFiles(from, to string) error {
+// linkFiles links the files of a destination to another one, but those whose names begin with one of omit.
+func linkFiles(from, to string, omit ...string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		name, err := filepath.Rel(from, path)
-		if err != nil || strings.HasPrefix(name, "_snapshots") || strings.HasPrefix(name, "_latest") {
+		if err != nil || slices.ContainsFunc(omit, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			return err
 		}
 		return linkFile(from, to, name)
@@ -245,8 +250,8 @@ func (s *settings) compareKept(ctx context.Context, all []historian, stderr io.W
 	return nil
 }
 
-// write writes a table of the historians. Ratios of CPU are to the first.
-func (n *nights) write(b *strings.Builder, all []historian, turns [][]kept) error {
+// write writes a table of the historians. Ratios of CPU are to the first, whose history is in dest.
+func (n *nights) write(b *strings.Builder, all []historian, turns [][]kept, dest string) error {
 	one, err := snapshotBytes(n.folder, n.dates[len(n.dates)-1])
 	if err != nil {
 		return err
@@ -275,6 +280,9 @@ func (n *nights) write(b *strings.Builder, all []historian, turns [][]kept) erro
 			over(later, cost.peakMB).greatest, size/1e6, size/float64(one), len(turns[i]))
 	}
 	b.WriteString("\n")
+	if n.alone {
+		return writeYear(b, dest, one)
+	}
 	return nil
 }
 

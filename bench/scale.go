@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -36,7 +32,7 @@ type nation struct {
 	latency time.Duration
 	shards  int
 	rate    int // requests per second of all shards together
-	address string
+	service simulated
 	steps   []step
 }
 
@@ -59,6 +55,12 @@ type exported struct {
 			SHA256 string `json:"sha256"`
 		} `json:"files"`
 	} `json:"tables"`
+	Comparison struct {
+		Tables map[string]struct {
+			Changed int64 `json:"changed"`
+			Removed int64 `json:"removed"`
+		} `json:"tables"`
+	} `json:"comparison"`
 }
 
 // measureScale exports two nights of a large service, the first one also with several processes, and prints what each step
@@ -82,7 +84,7 @@ func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Wri
 		return err
 	}
 	var err error
-	if n.address, err = freeAddress(ctx); err != nil {
+	if n.service, err = n.simulated(ctx, nationSchools/n.part, nationResults/n.part, n.latency); err != nil {
 		return err
 	}
 	return n.report(ctx, "scale", stdout, func(b *strings.Builder) error {
@@ -95,15 +97,6 @@ func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Wri
 	})
 }
 
-// freeAddress returns a loopback address. All nights use the same one, because a history belongs to one service.
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
 // nights runs all steps and returns what the two snapshots hold.
 func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writer) (first, second *exported, err error) {
 	if err := errors.Join(emptyFolder(one), emptyFolder(sharded)); err != nil {
@@ -114,7 +107,8 @@ func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writ
 	}
 	days := []time.Time{firstNight.AddDate(0, 0, 14), firstNight.AddDate(0, 0, 15)}
 	fold := []string{"history", "--dest", one}
-	err = n.serve(ctx, days[0], func(ctx context.Context) error {
+	err = n.service.serve(ctx, days[0], func(ctx context.Context, env []string) error {
+		n.env = env
 		if err := n.measureStep(ctx, stderr, "first night", export(one, days[0], "--concurrency", "16", "--delta-lake")); err != nil {
 			return err
 		}
@@ -136,7 +130,8 @@ func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writ
 	if err := n.measureStep(ctx, stderr, "history of the first night", fold); err != nil {
 		return nil, nil, err
 	}
-	err = n.serve(ctx, days[1], func(ctx context.Context) error {
+	err = n.service.serve(ctx, days[1], func(ctx context.Context, env []string) error {
+		n.env = env
 		return n.measureStep(ctx, stderr, "second night, compared with the first", export(one, days[1], "--concurrency", "16", "--delta-lake"))
 	})
 	if err != nil {
@@ -150,33 +145,6 @@ func (n *nation) nights(ctx context.Context, one, sharded string, stderr io.Writ
 	}
 	second, err = newestSnapshot(one)
 	return first, second, err
-}
-
-// serve runs the service, on the given day, while use runs.
-func (n *nation) serve(ctx context.Context, day time.Time, use func(context.Context) error) error {
-	cmd := exec.CommandContext(ctx, n.build, "simulate", "--addr", n.address, "--simulate-date", day.Format(time.DateOnly),
-		"--schools", strconv.Itoa(nationSchools/n.part), "--results", strconv.Itoa(nationResults/n.part), "--latency", n.latency.String())
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	before := n.env
-	defer func() { n.env = before }()
-	lines := bufio.NewScanner(out)
-	for found := 0; found < 3 && lines.Scan(); {
-		if variable, ok := strings.CutPrefix(lines.Text(), "export "); ok {
-			n.env = append(slices.Clone(n.env), variable)
-			found++
-		}
-	}
-	err = use(ctx)
-	_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports a process that has ended
-	_ = cmd.Wait()                          // the signal makes it fail
-	return err
 }
 
 // measureStep runs the commands of a step at the same time.
