@@ -121,6 +121,13 @@ func TestTokenEndpointRejectsCredentials(t *testing.T) {
 	}
 }
 
+func TestTokenEndpointSendsTooMuch(t *testing.T) {
+	t.Parallel()
+	c := dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(200, strings.Repeat(" ", 2<<20)), nil }), noRetries)
+	_, err := c.Get(t.Context(), schools(), discard)
+	require.ErrorContains(t, err, "larger than 1048576 bytes; check --base-url")
+}
+
 func TestTokenEndpointRepeatsSecrets(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{"invalid_client": "invalid_client", "key": "", "invalid.secret": ""} {

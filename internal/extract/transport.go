@@ -132,9 +132,13 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	case err == nil || res.status != http.StatusOK: // whatever was read of an error's body is enough
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
+		advice := "raise --max-body"
+		if req.tally == nil { // a token request, which has its own limit
+			advice = "check --base-url"
+		}
 		return nil, &attemptError{
 			status: res.status, final: true,
-			cause: fmt.Sprintf("the response body is larger than %d bytes", body.limit), advice: "raise --max-body",
+			cause: fmt.Sprintf("the response body is larger than %d bytes", body.limit), advice: advice,
 		}
 	default:
 		return nil, explain(ctx, attempt, timeout, res.status, err)

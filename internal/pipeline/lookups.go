@@ -28,7 +28,7 @@ type lookups struct {
 
 // ErrNoSchools says that the service answered with an empty school list.
 var ErrNoSchools = errors.New("the school list is empty: no school has a data sharing agreement with this app," +
-	" or the service is not itself; nothing was published")
+	" or the service is malfunctioning; nothing was published")
 
 // neededLookups reports which lookups the run has to fetch besides the school list.
 func neededLookups(s *Settings) (districts, districtSchools bool) {

@@ -169,7 +169,7 @@ func (d *Decoder) finishList() (Page, error) {
 		others--
 	}
 	if !byName && (arrays != 1 || others != 1) {
-		met := "an object of " + strconv.Itoa(count) + " members, " + strconv.Itoa(arrays) + " of them arrays"
+		met := "an object (members: " + strconv.Itoa(count) + ", arrays: " + strconv.Itoa(arrays) + ")"
 		if op.Records != "" {
 			met += ", without an array " + op.Records
 		}
@@ -285,7 +285,7 @@ func kindName(first byte) string {
 	case '[':
 		return "an array"
 	case '"':
-		return "a text"
+		return "a string"
 	case 'n':
 		return "null"
 	case 't', 'f':
