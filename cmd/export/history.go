@@ -110,8 +110,7 @@ func (a *app) finishHistory(ctx context.Context, deps *pipeline.Deps, scratch st
 	report, err := updateHistory(ctx, deps.Catalog, scratch, false)
 	if err != nil {
 		text := "the history was not updated: " + oneLine(err)
-		var rebuild *history.NeedsRebuildError // it says what to do
-		if !errors.As(err, &rebuild) {
+		if _, says := errors.AsType[*history.NeedsRebuildError](err); !says {
 			text += "; the same command or growth-export history repairs it"
 		}
 		if summary.Unfinished != "" {
