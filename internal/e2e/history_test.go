@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -81,6 +82,9 @@ func handmadeVersions() map[string][]version {
 			// Equal start times are ordered by bid.
 			result("s1", "equal-b", "p4", "winter", "2026-08-20", 205).of(day1, never, ""),
 			result("s1", "equal-a", "p4", "fall", "2026-08-20", 200).of(day1, never, ""),
+			// The growth between odd scores does not fit an INTEGER.
+			result("s1", "least", "p12", "fall", "2026-08-20", math.MinInt32).of(day1, never, ""),
+			result("s1", "greatest", "p12", "winter", "2026-12-01", math.MaxInt32).of(day1, never, ""),
 			// Neighbours of one term are not a pair.
 			result("s1", "one", "p5", "fall", "2026-08-20", 200).of(day1, day2, "superseded"),
 			result("s1", "two", "p5", "fall", "2026-08-27", 207).of(day2, day3, "superseded"),
@@ -358,7 +362,7 @@ func TestSQLOfHistory(t *testing.T) {
 		{"to_rit", "INTEGER"},
 		{"from_administration_start_date_time", "TIMESTAMP WITH TIME ZONE"},
 		{"to_administration_start_date_time", "TIMESTAMP WITH TIME ZONE"},
-		{"growth", "INTEGER"},
+		{"growth", "BIGINT"},
 	}, d.describe("growth_pairs"))
 }
 

@@ -201,7 +201,7 @@ const growthPairs = `SELECT
     to_rit,
     from_administration_start_date_time,
     to_administration_start_date_time,
-    to_rit - from_rit AS growth
+    CAST(to_rit AS BIGINT) - from_rit AS growth
 FROM (
     SELECT
         student_bid,
