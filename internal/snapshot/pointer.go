@@ -117,10 +117,12 @@ func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error
 }
 
 // FullBefore returns the published full snapshot of the last date before the run's, of equal service and scope, or nil.
+// A damaged document of a snapshot in between is an error: that snapshot may be the one.
 func (c Catalog) FullBefore(ctx context.Context, run *Manifest) (*Manifest, error) {
-	return c.newestFull(ctx, func(m *Manifest) bool {
+	own := PointerPath(Full, run.SnapshotDate)
+	return c.newestUndamaged(ctx, Full, func(m *Manifest) bool {
 		return m.SnapshotDate < run.SnapshotDate && m.Covers(run.BaseURL, run.Parameters.Scope)
-	})
+	}, func(pointer string) bool { return pointer > own })
 }
 
 // FindEqual returns the published run of that kind, date, service and scope, or nil. Of several delta runs it returns
@@ -211,6 +213,13 @@ func (c Catalog) newestFull(ctx context.Context, match func(*Manifest) bool) (*M
 // newest returns the published run of a kind, of the newest date, that matches, or nil. Delta runs have no pointers and
 // are never found. Unreadable pointers and manifests are skipped.
 func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
+	return c.newestUndamaged(ctx, kind, match, func(string) bool { return true })
+}
+
+// newestUndamaged does the same, but a damaged document is an error unless skip accepts its pointer.
+func (c Catalog) newestUndamaged(
+	ctx context.Context, kind Kind, match func(*Manifest) bool, skip func(pointer string) bool,
+) (*Manifest, error) {
 	folder, _, found := strings.Cut(PointerPath(kind, ""), "/")
 	if !found {
 		return nil, nil
@@ -228,7 +237,7 @@ func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bo
 				return manifest, nil
 			}
 		}
-		if err != nil && !Unreadable(err) {
+		if err != nil && !errors.Is(err, sink.ErrNotFound) && (!errors.Is(err, sink.ErrDamaged) || !skip(entry.Path)) {
 			return nil, err
 		}
 	}
