@@ -125,7 +125,7 @@ func (b *breaker) succeeded(ctx context.Context, p permit, canary *Call) {
 	b.mu.Unlock()
 	if o != nil {
 		close(o.over)
-		b.log.LogAttrs(ctx, slog.LevelInfo, "service answering again: resuming", slog.Duration("after", time.Since(o.began)))
+		b.log.LogAttrs(ctx, slog.LevelInfo, "service answering again: resuming", slog.Duration("after", time.Since(o.began).Round(time.Millisecond)))
 	}
 }
 
