@@ -229,11 +229,11 @@ func summarizeRequests(b *strings.Builder, r snapshot.Requests) {
 	b.WriteByte('\n')
 }
 
-// summarizeComparison describes how the run differs from the snapshot before it: first the test results, then the other
+// summarizeComparison describes how the run differs from the previous snapshot: first the test results, then the other
 // tables that differ.
 func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 	if s.NotCompared != "" {
-		fmt.Fprintf(b, "  warning  not compared with the snapshot before: %s\n", s.NotCompared)
+		fmt.Fprintf(b, "  warning  not compared with the previous snapshot: %s\n", s.NotCompared)
 	}
 	c := s.Comparison
 	if c == nil {

@@ -125,11 +125,11 @@ func addWarnings(g *snapshot.StagedRun) {
 // logComparison logs the warnings of a run's comparison, or why there is none.
 func (d *Deps) logComparison(ctx context.Context, g *snapshot.StagedRun) {
 	if g.NotCompared != "" {
-		d.Logger.WarnContext(ctx, "the run is not compared with the snapshot before it", "reason", g.NotCompared)
+		d.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", g.NotCompared)
 	}
 	if g.Comparison != nil {
 		for _, warning := range g.Comparison.Warnings {
-			d.Logger.WarnContext(ctx, "much has changed since the snapshot before", "with", g.Comparison.SnapshotDate, "warning", warning)
+			d.Logger.WarnContext(ctx, "much has changed since the previous snapshot", "with", g.Comparison.SnapshotDate, "warning", warning)
 		}
 	}
 }

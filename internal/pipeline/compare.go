@@ -46,7 +46,7 @@ func (c *comparison) fail(ctx context.Context, err error) error {
 	problem := fmt.Sprintf("the snapshot of %s cannot be read: %v; check it with growth-export verify --run-id %s",
 		pinned.SnapshotDate, err, pinned.RunID)
 	if c.problem.CompareAndSwap(nil, &problem) {
-		c.run.Logger.WarnContext(ctx, "the run is not compared with the snapshot before it", "reason", problem)
+		c.run.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", problem)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Stag
 	return held, nil
 }
 
-// shrunk compares a run with the snapshot before it, and returns one reason that covers everything that shrank too
+// shrunk compares a run with the previous snapshot, and returns one reason that covers everything that shrank too
 // much; "" if nothing did.
 func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Share) string {
 	type fall struct {

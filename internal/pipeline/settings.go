@@ -67,7 +67,7 @@ type Settings struct {
 	SchoolsPerFile   int
 	MaxFailedSchools int // more failed schools hold the snapshot back
 	MaxShrink        Share
-	Compare          bool // compare a full run with the snapshot before it
+	Compare          bool // compare a full run with the previous snapshot
 	Changes          ChangeLimits
 	StrictChecks     bool // hold the snapshot back if a check of the service's own rules counts anything
 	Replace          bool
@@ -82,7 +82,7 @@ type Settings struct {
 	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
 
-// ChangeLimits are the limits on what may change in the schools of a district from the snapshot before.
+// ChangeLimits are the limits on what may change in the schools of a district since the previous snapshot.
 type ChangeLimits struct {
 	MaxRemoved Share // of the test results that were compared: those that are gone without an explanation
 	MaxChanged Share // of a table's rows in both snapshots: those that changed in a column other than modified_date_time

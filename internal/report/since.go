@@ -12,7 +12,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// sinceView is the section about what differs from the snapshot before.
+// sinceView is the section about what differs from the previous snapshot.
 type sinceView struct {
 	*snapshot.Comparison
 

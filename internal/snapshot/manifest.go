@@ -41,7 +41,7 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []Check `json:"checks"`
-	// Comparison is what differs from the snapshot before; nil if the run was not compared. NotCompared is then why not, if it
+	// Comparison is what differs from the previous snapshot; nil if the run was not compared. NotCompared is then why not, if it
 	// should have been.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
