@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// stillValid is the date in the folder of the versions that stand.
+// stillValid is the date in the folder of the open versions.
 const stillValid = "9999-12-31"
 
 // endedNights are nights of a history whose versions ended.
@@ -38,7 +38,7 @@ func writeYear(b *strings.Builder, dest string, snapshot int64) error {
 			quiet.add(night)
 		}
 	}
-	fmt.Fprintf(b, "On these nights %d results end, %.1f times as many as stand at the end. The open versions take %.2f snapshots and the "+
+	fmt.Fprintf(b, "On these nights %d results end, %.1f times as many as are open at the end. The open versions take %.2f snapshots and the "+
 		"ended ones %.2f.\n\n| results that end in a night | nights | results a night | kB a night |\n|---|---|---|---|\n",
 		all.results, float64(all.results)/float64(standing.results), float64(standing.bytes)/float64(snapshot),
 		float64(all.bytes)/float64(snapshot))
@@ -54,7 +54,7 @@ func writeYear(b *strings.Builder, dest string, snapshot int64) error {
 	return nil
 }
 
-// readEndedNights returns the ended results of each day, with the bytes of the day's files in all tables. Those that stand
+// readEndedNights returns the ended results of each day, with the bytes of the day's files in all tables. Open results
 // are under stillValid.
 func readEndedNights(dest string) (map[string]endedNights, error) {
 	var pointer struct {
