@@ -114,11 +114,11 @@ func verifyText(r *maintenance.VerifyReport) string {
 	switch {
 	case !r.OK():
 	case r.HistoryID != "":
-		fmt.Fprintf(&b, "OK: history through %s: %s files, %s rows, %s\n",
-			r.SnapshotDate, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
+		fmt.Fprintf(&b, "OK: history through %s: %s, %s, %s\n",
+			r.SnapshotDate, wording.Many(r.Files, "file"), wording.Many(r.Rows, "row"), wording.Size(r.Bytes))
 	default:
-		fmt.Fprintf(&b, "OK: %s, run %s: %s files, %s rows, %s, and the ledger\n",
-			snapshotName(r.Kind, r.SnapshotDate), r.RunID, wording.Count(r.Files), wording.Count(r.Rows), wording.Size(r.Bytes))
+		fmt.Fprintf(&b, "OK: %s, run %s: %s, %s, %s, and the ledger\n",
+			snapshotName(r.Kind, r.SnapshotDate), r.RunID, wording.Many(r.Files, "file"), wording.Many(r.Rows, "row"), wording.Size(r.Bytes))
 	}
 	return b.String()
 }
