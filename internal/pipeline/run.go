@@ -173,7 +173,10 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 		return err
 	}
 	if r.settings.Compare {
-		if plan.Baseline, err = r.Catalog.FindBaseline(ctx, plan); err != nil {
+		plan.Baseline, err = r.Catalog.FindBaseline(ctx, plan, func(pointer string) {
+			r.Logger.WarnContext(ctx, "a damaged snapshot is skipped; the run is compared with an earlier one, if there is one", "file", pointer)
+		})
+		if err != nil {
 			return fmt.Errorf("look for the snapshot to compare with: %w", err)
 		}
 	}

@@ -20,13 +20,20 @@ type Baseline struct {
 }
 
 // FindBaseline returns the baseline of a plan: the published full snapshot of the last date before the run's, of equal
-// service and scope. It returns nil if there is none, or the run is not full.
-func (c Catalog) FindBaseline(ctx context.Context, plan *Plan) (*Baseline, error) {
+// service and scope. It returns nil if there is none, or the run is not full. Damaged snapshots of dates before the run's
+// are skipped, and skipped is called with the path of their pointer.
+func (c Catalog) FindBaseline(ctx context.Context, plan *Plan, skipped func(pointer string)) (*Baseline, error) {
 	if plan.Kind != Full {
 		return nil, nil
 	}
-	before, err := c.newestFull(ctx, func(m *Manifest) bool {
+	own := PointerPath(Full, plan.SnapshotDate)
+	before, err := c.newestUndamaged(ctx, Full, func(m *Manifest) bool {
 		return m.SnapshotDate < plan.SnapshotDate && m.Covers(plan.BaseURL, plan.Scope)
+	}, func(pointer string) bool {
+		if pointer < own {
+			skipped(pointer)
+		}
+		return true
 	})
 	if before == nil || err != nil {
 		return nil, err
