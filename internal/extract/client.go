@@ -63,6 +63,7 @@ type Client struct {
 	observer    Observer
 	retrying    *retryList
 	tokens      *tokenSource
+	secret      string // the API secret
 }
 
 // New returns a client. It sends nothing, but reads the access token file if there is one. Its errors are configuration
@@ -78,6 +79,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: o.BaseURL, retries: o.Retries, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
+		secret:   o.Credentials.APISecret,
 		maxBody:  min(o.MaxBody, math.MaxInt64-1),
 		counters: &counters{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(noObserver{})),

@@ -145,7 +145,7 @@ func failureOf(err error) *failure {
 // (specification, Errors).
 func statusFailure(status int, body []byte, req *request, hideCode bool) *failure {
 	f := &failure{status: status, code: errorCode(body), retry: retryable(status)}
-	if hideCode || req.sends(f.code) {
+	if hideCode || req.mustHide(f.code) {
 		f.code = ""
 	}
 	text := "the service rejected the request; check --base-url and the version of this tool"

@@ -130,6 +130,15 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
+// TestErrorCodeThatRepeatsTheSecret: reads do not send the secret, which is hidden all the same.
+func TestErrorCodeThatRepeatsTheSecret(t *testing.T) {
+	t.Parallel()
+	c := dial(t, fake(func(*http.Request) (*http.Response, error) { return reply(400, `{"code": "bad.open-sesame"}`), nil }),
+		func(o *extract.Options) { o.Credentials.APISecret = "open-sesame" })
+	_, err := c.Get(t.Context(), results("s1"), discard)
+	require.Empty(t, asError(t, err).Code)
+}
+
 // TestErrorCodesOfCompressedBodies: reads accept gzip, so errors may be compressed too.
 func TestErrorCodesOfCompressedBodies(t *testing.T) {
 	t.Parallel()

@@ -75,7 +75,7 @@ func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, bu
 	defer cancel()
 	transport := &tokenTransport{endpoint: e, request: &request{
 		call: call, url: e.url, method: http.MethodPost, maxBody: maxTokenBody, attempt: attempt,
-		permit: permit{exempt: true}, budget: budget,
+		permit: permit{exempt: true}, budget: budget, secret: e.credentials.APISecret,
 	}}
 	config := clientcredentials.Config{
 		ClientID: e.credentials.APIKey, ClientSecret: e.credentials.APISecret,
