@@ -21,9 +21,18 @@ type cursor struct {
 	batch *rows.Batch
 	at    int // the first unread row, in the batch's order
 	ended bool
-	loads int // how often the batch was replaced
+	loads int   // how often the batch was replaced
+	found found // by end
 	// own is the batch that is read into, and unread keeps the unread rows until they are in it again.
 	own, unread *rows.Batch
+}
+
+// found is where the rows of a unit end in what was loaded.
+type found struct {
+	unit     []byte
+	loads    int
+	end      int
+	complete bool
 }
 
 func newCursor(table *schemas.Table, next source) *cursor {
@@ -90,6 +99,14 @@ func (c *cursor) seek(unit []byte) error {
 
 // end returns the end of the available rows of the unit, and whether these are all that remain of it.
 func (c *cursor) end(unit []byte) (end int, complete bool) {
+	if c.found.loads != c.loads || !bytes.Equal(c.found.unit, unit) {
+		c.found.unit, c.found.loads = append(c.found.unit[:0], unit...), c.loads
+		c.found.end, c.found.complete = c.findEnd(unit)
+	}
+	return c.found.end, c.found.complete
+}
+
+func (c *cursor) findEnd(unit []byte) (end int, complete bool) {
 	n := c.batch.Len()
 	if c.unit < 0 || c.at == n || bytes.Equal(c.unitOf(n-1), unit) {
 		return n, c.ended
