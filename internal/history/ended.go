@@ -1,9 +1,7 @@
 package history
 
 import (
-	"bufio"
 	"context"
-	"io"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -21,8 +19,7 @@ type endedRows struct {
 	// then the rows are in a draft.
 	reason func(string) string
 
-	draft   sink.Draft
-	drafted *bufio.Writer // into the draft
+	draft   *rowDraft
 	out     *snapshot.TableFile
 	pending *rows.Batch
 	made    []sink.File
@@ -33,9 +30,6 @@ const (
 	maxPendingRows = 4096
 	maxPendingText = 8 << 20
 )
-
-// draftBuffer is the size, in bytes, of the buffer before a draft of rows.
-const draftBuffer = 64 << 10
 
 // add adds a version that ends.
 func (e *endedRows) add(ctx context.Context, b *rows.Batch, i int, because string) error {
@@ -60,13 +54,11 @@ func (e *endedRows) flush(ctx context.Context) (err error) {
 		return e.write(ctx)
 	}
 	if e.draft == nil {
-		if e.draft, err = e.files.catalog.Draft(ctx, e.files.id, snapshot.HistoryFilesPrefix+e.table.Name+"/ended"); err != nil {
+		if e.draft, err = e.files.draft(ctx, snapshot.HistoryFilesPrefix+e.table.Name+"/ended"); err != nil {
 			return err
 		}
-		e.drafted = bufio.NewWriterSize(e.draft, draftBuffer)
 	}
-	_, err = e.pending.WriteTo(e.drafted)
-	return err
+	return e.draft.write(e.pending)
 }
 
 // write appends the collected rows to the file.
@@ -102,21 +94,14 @@ func (e *endedRows) finish(ctx context.Context) error {
 
 // resolve writes the rows of the draft, with their reasons, to the file.
 func (e *endedRows) resolve(ctx context.Context) error {
-	if err := e.drafted.Flush(); err != nil {
+	if err := e.draft.finish(); err != nil {
 		return err
 	}
-	size, err := e.draft.Finish()
-	if err != nil {
-		return err
-	}
-	in := bufio.NewReaderSize(io.NewSectionReader(e.draft, 0, size), draftBuffer)
+	e.draft.seek(0, e.draft.size)
 	last := len(e.pending.Cols) - 1
 	for ctx.Err() == nil {
-		if _, err := in.Peek(1); err != nil {
+		if err := e.draft.read(e.pending); err != nil {
 			return ignoreEnd(err)
-		}
-		if _, err := e.pending.ReadFrom(in); err != nil {
-			return err
 		}
 		references := e.pending.Cols[last]
 		resolved := rows.Vector{Type: references.Type, Required: references.Required}
@@ -136,5 +121,5 @@ func (e *endedRows) close() error {
 	if e.draft == nil {
 		return nil
 	}
-	return e.draft.Abort()
+	return e.draft.draft.Abort()
 }

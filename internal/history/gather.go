@@ -1,11 +1,9 @@
 package history
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"sort"
@@ -19,9 +17,9 @@ import (
 // the schools in the order of the history, so that reading them school by school would open and decode a file for nearly
 // every school.
 type gathered struct {
-	draft sink.Draft
+	*rowDraft
+
 	units map[string]*extent
-	in    *bufio.Reader
 	batch *rows.Batch
 }
 
@@ -46,45 +44,40 @@ func (s *side) isScattered(units []Unit) bool {
 
 // gather copies the rows of the units to a draft of a fold. It reads every file once.
 func (r *reader) gather(ctx context.Context, files *fileMaker, units []Unit) error {
-	draft, err := files.catalog.Draft(ctx, files.id, snapshot.HistoryFilesPrefix+r.table.Name+"/rows")
+	draft, err := files.draft(ctx, snapshot.HistoryFilesPrefix+r.table.Name+"/rows")
 	if err != nil {
 		return err
 	}
-	g := &gathered{draft: draft, units: make(map[string]*extent), in: bufio.NewReaderSize(nil, draftBuffer), batch: rows.New(r.table)}
+	g := &gathered{rowDraft: draft, units: make(map[string]*extent), batch: rows.New(r.table)}
 	r.gathered = g // close drops the draft
 	buckets := make(map[int]bool)
 	for _, unit := range units {
 		g.units[unit.School+unit.District] = new(extent)
 		buckets[r.side.bucket(unit)] = true
 	}
-	out, offset := bufio.NewWriterSize(draft, draftBuffer), int64(0)
 	for _, bucket := range slices.Sorted(maps.Keys(buckets)) {
 		file, ok := r.side.files[r.table.Name][bucket]
 		if !ok {
 			continue
 		}
-		if offset, err = r.gatherFile(ctx, file, out, offset); err != nil {
+		if err := r.gatherFile(ctx, file); err != nil {
 			return fmt.Errorf("read %s: %w", file.Path, err)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	_, err = draft.Finish()
-	return err
+	return draft.finish()
 }
 
-// gatherFile appends the rows of one file to out, starting at the offset, and returns the offset after them.
-func (r *reader) gatherFile(ctx context.Context, file sink.File, out io.Writer, offset int64) (_ int64, err error) {
+// gatherFile appends the rows of one file to the draft.
+func (r *reader) gatherFile(ctx context.Context, file sink.File) (err error) {
 	if err := r.open(ctx, file); err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = errors.Join(err, r.fileReader.close()) }()
 	page, part, column := rows.New(r.table), r.gathered.batch, unitColumn(r.table)
 	for {
 		page.Reset()
 		if err := r.read(page); err != nil {
-			return offset, ignoreEnd(err)
+			return ignoreEnd(err)
 		}
 		for first := 0; first < page.N; {
 			unit := string(page.Cols[column].Text(first))
@@ -92,31 +85,27 @@ func (r *reader) gatherFile(ctx context.Context, file sink.File, out io.Writer, 
 			if at := r.gathered.units[unit]; at != nil {
 				part.Reset()
 				part.AppendRows(page, first, end)
-				n, err := part.WriteTo(out)
-				if err != nil {
-					return 0, err
-				}
 				if at.bytes == 0 {
-					at.offset, at.lacking = offset, slices.Clone(r.lacking)
+					at.offset, at.lacking = r.gathered.size, slices.Clone(r.lacking)
 				}
-				at.bytes, offset = at.bytes+n, offset+n
+				if err := r.gathered.write(part); err != nil {
+					return err
+				}
+				at.bytes = r.gathered.size - at.offset
 			}
 			first = end
 		}
 		if ctx.Err() != nil {
-			return 0, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
 
 // source returns the rows of a unit.
 func (g *gathered) source(ctx context.Context, of *extent) source {
-	g.in.Reset(io.NewSectionReader(g.draft, of.offset, of.bytes))
+	g.seek(of.offset, of.bytes)
 	return func(to *rows.Batch) (*rows.Batch, error) {
-		if _, err := g.in.Peek(1); err != nil {
-			return nil, err
-		}
-		if _, err := g.batch.ReadFrom(g.in); err != nil {
+		if err := g.read(g.batch); err != nil {
 			return nil, err
 		}
 		if to.Len() == 0 {
