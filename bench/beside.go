@@ -76,21 +76,21 @@ func (s *settings) measureSecondNight(ctx context.Context, n *secondNight, b *st
 			*costs = append(*costs, c)
 			return err
 		}
+		restore := func() error { return errors.Join(emptyFolder(after), linkFiles(before, after)) }
 		for range s.turns {
-			err := emptyFolder(after)
-			for _, step := range []func() error{
-				func() error { return linkFiles(before, after) },
-				func() error { return measure(&exports, export(second, after, "off")) },
-				func() error { return emptyFolder(after) },
-				func() error { return linkFiles(before, after) },
-				func() error { return measure(&compared, export(second, after, "on")) },
-				func() error { return measure(&folds, fold(after)) },
-			} {
-				if err == nil {
-					err = step()
-				}
+			if err := restore(); err != nil {
+				return err
 			}
-			if err != nil {
+			if err := measure(&exports, export(second, after, "off")); err != nil {
+				return err
+			}
+			if err := restore(); err != nil {
+				return err
+			}
+			if err := measure(&compared, export(second, after, "on")); err != nil {
+				return err
+			}
+			if err := measure(&folds, fold(after)); err != nil {
 				return err
 			}
 		}

@@ -199,14 +199,19 @@ func newestSnapshot(dest string) (*exported, error) {
 	if len(pointers) == 0 {
 		return nil, fmt.Errorf("%s holds no snapshot", dest)
 	}
-	var pointer struct {
+	e := new(exported)
+	return e, readManifest(dest, slices.Max(pointers), e)
+}
+
+// readManifest reads the manifest that a pointer of a destination names.
+func readManifest(dest, pointer string, to any) error {
+	var named struct {
 		Manifest string `json:"manifest"`
 	}
-	if err := readJSON(slices.Max(pointers), &pointer); err != nil {
-		return nil, err
+	if err := readJSON(pointer, &named); err != nil {
+		return err
 	}
-	e := new(exported)
-	return e, readJSON(filepath.Join(dest, filepath.FromSlash(pointer.Manifest)), e)
+	return readJSON(filepath.Join(dest, filepath.FromSlash(named.Manifest)), to)
 }
 
 func readJSON(path string, to any) error {

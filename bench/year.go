@@ -57,12 +57,6 @@ func writeYear(b *strings.Builder, dest string, snapshot int64) error {
 // readEndedNights returns the ended results of each day, with the bytes of the day's files in all tables. Open results
 // are under stillValid.
 func readEndedNights(dest string) (map[string]endedNights, error) {
-	var pointer struct {
-		Manifest string `json:"manifest"`
-	}
-	if err := readJSON(filepath.Join(dest, "_history.json"), &pointer); err != nil {
-		return nil, err
-	}
 	var history struct {
 		Tables map[string]struct {
 			Files []struct {
@@ -72,7 +66,7 @@ func readEndedNights(dest string) (map[string]endedNights, error) {
 			} `json:"files"`
 		} `json:"tables"`
 	}
-	if err := readJSON(filepath.Join(dest, filepath.FromSlash(pointer.Manifest)), &history); err != nil {
+	if err := readManifest(dest, filepath.Join(dest, "_history.json"), &history); err != nil {
 		return nil, err
 	}
 	byDay := make(map[string]endedNights)
