@@ -90,6 +90,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	if err != nil {
 		return err
 	}
+	found.Warnings = pipeline.Warnings(found.ByDistrict())
 	value := struct {
 		*snapshot.Comparison
 		By map[string]map[string]*snapshot.TableComparison `json:"by,omitempty"`
@@ -142,6 +143,9 @@ func diffText(d *history.Difference, later *snapshot.Manifest, by string) string
 	fmt.Fprintf(&b, "%s (run %s), compared with %s (run %s): %s compared, %s not\n", snapshotName(later.Kind, later.SnapshotDate),
 		later.RunID, d.SnapshotDate, d.With, wording.Many(d.SchoolsCompared, "school"), wording.Count(d.SchoolsNotCompared))
 	writeCounts(&b, "", d.Tables, by == byColumn)
+	for _, warning := range d.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", warning)
+	}
 	if by == bySchool || by == byDistrict {
 		counts := countsBy(d, by)
 		same := 0

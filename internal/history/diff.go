@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,6 +17,17 @@ type Difference struct {
 	Units map[Unit]map[string]*snapshot.TableComparison
 	// Districts are the districts of the schools, as the later snapshot has them.
 	Districts map[string]string
+}
+
+// ByDistrict adds up the counts by district. The district of the lookup tables districts and schools is empty.
+func (d *Difference) ByDistrict() snapshot.DistrictComparisons {
+	sums := make(snapshot.DistrictComparisons)
+	for unit, tables := range d.Units {
+		for table, counts := range tables {
+			sums.Of(cmp.Or(unit.District, d.Districts[unit.School]), table).Add(counts)
+		}
+	}
+	return sums
 }
 
 // Unit is a school, or a district in the table district_schools. The lookup tables districts and schools have neither.

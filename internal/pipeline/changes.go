@@ -90,15 +90,12 @@ func (l ChangeLimits) exceeded(g *snapshot.StagedRun) []string {
 	return reasons
 }
 
-// addWarnings adds the warnings to a run's comparison: large removals that do not hold the run back. Unexplained removals of
-// test results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
-func addWarnings(g *snapshot.StagedRun) {
-	if g.Comparison == nil {
-		return
-	}
+// Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of test
+// results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
+func Warnings(districts snapshot.DistrictComparisons) []string {
 	quiet := Share{Part: 0.1}
 	lost, shrunk := make(map[string][]excess), make(map[string][]excess)
-	for district, tables := range g.Districts {
+	for district, tables := range districts {
 		for table, counts := range tables {
 			rows, gone := counts.Before(), counts.Removed-min(counts.Because[snapshot.ElementsChanged], counts.Added)
 			if table == resultsDataset {
@@ -113,12 +110,20 @@ func addWarnings(g *snapshot.StagedRun) {
 		}
 	}
 	const most = 3
-	g.Comparison.Warnings = []string{}
+	warnings := []string{}
 	for _, table := range schemas.TablesInOrder(lost) {
-		g.Comparison.Warnings = append(g.Comparison.Warnings, "all rows are gone: "+listExcesses(lost[table], most))
+		warnings = append(warnings, "all rows are gone: "+listExcesses(lost[table], most))
 	}
 	for _, table := range schemas.TablesInOrder(shrunk) {
-		g.Comparison.Warnings = append(g.Comparison.Warnings, "more than 10% of the rows are gone: "+listExcesses(shrunk[table], most))
+		warnings = append(warnings, "more than 10% of the rows are gone: "+listExcesses(shrunk[table], most))
+	}
+	return warnings
+}
+
+// addWarnings adds the warnings to a run's comparison.
+func addWarnings(g *snapshot.StagedRun) {
+	if g.Comparison != nil {
+		g.Comparison.Warnings = Warnings(g.Districts)
 	}
 }
 
