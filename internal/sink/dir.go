@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -194,6 +195,8 @@ func (d *Dir) failed(verb, name string, err error) error {
 		remedy = ": free some space there"
 	case errors.Is(err, fs.ErrPermission):
 		remedy = ": give this user access, or run as the user that exports"
+	case strings.HasSuffix(err.Error(), "path escapes from parent"): // os.Root exports no such error.
+		remedy = ": a symbolic link leads out of the destination, replace it with what it leads to"
 	}
 	return fmt.Errorf("%s %s in %s: %w%s", verb, name, d.name, cause(err), remedy)
 }

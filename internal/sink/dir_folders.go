@@ -98,10 +98,14 @@ func setMode(f FileHandle, mode fs.FileMode) error {
 	return err
 }
 
-// prune removes the folder and those above it as long as they are empty.
+// prune removes the folder and those above it as long as they are empty. It stops at a link to a folder, which Remove
+// would remove even if the folder is not empty.
 func (d *Dir) prune(root FileSystem, folder string) {
-	for folder != "." && root.Remove(folder) == nil {
-		folder = path.Dir(folder)
+	for ; folder != "."; folder = path.Dir(folder) {
+		info, err := root.Lstat(folder)
+		if err != nil || !info.IsDir() || root.Remove(folder) != nil {
+			return
+		}
 	}
 }
 

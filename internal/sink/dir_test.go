@@ -151,7 +151,7 @@ func TestDirStaysInside(t *testing.T) {
 	dir := storetest.NewDir(t, root, nil)
 	ctx := t.Context()
 	_, _, err := dir.Read(ctx, "file")
-	require.Error(t, err)
+	require.ErrorContains(t, err, "a symbolic link leads out of the destination")
 	_, err = dir.Open(ctx, "table/secret")
 	require.Error(t, err)
 	require.Error(t, dir.Write(ctx, "table/new", []byte("x"), sink.Condition{}))
@@ -173,6 +173,22 @@ func TestDirStaysInside(t *testing.T) {
 		_, err := dir.Holds(ctx, "r", sink.File{Path: "x", Staged: []byte(`{"name": "` + name + `"}`)})
 		require.ErrorIs(t, err, sink.ErrDamaged, "%q", name)
 	}
+}
+
+// TestDirKeepsLinks removes one of two files of a table whose folder is a link to another folder of the root.
+func TestDirKeepsLinks(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(root, "disk", "table"), 0o700))
+	require.NoError(t, os.Symlink(filepath.Join("disk", "table"), filepath.Join(root, "table")))
+	dir := storetest.NewDir(t, root, nil)
+	for _, path := range []string{"table/old/x", "table/new/x"} {
+		require.NoError(t, dir.Write(t.Context(), path, []byte("x"), sink.Condition{}))
+	}
+	require.NoError(t, dir.Remove(t.Context(), "table/old/x"))
+	_, _, err := dir.Read(t.Context(), "table/new/x")
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Join(root, "disk", "table", "old"))
 }
 
 func TestDirWithAFileInTheWay(t *testing.T) {
