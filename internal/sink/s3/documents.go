@@ -2,6 +2,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -18,6 +19,10 @@ import (
 
 	"example.org/growthexport/internal/sink"
 )
+
+// noETag is the version of a document that comes without an ETag, as behind some proxies. No object has it, so writes
+// under it are refused; without a version they would be unconditional.
+const noETag = `"none"`
 
 // Read returns a document; its version is the ETag.
 func (s *Store) Read(ctx context.Context, path string) ([]byte, string, error) {
@@ -47,7 +52,7 @@ func (s *Store) read(ctx context.Context, path string) ([]byte, string, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err == nil {
-			return data, aws.ToString(out.ETag), nil
+			return data, cmp.Or(aws.ToString(out.ETag), noETag), nil
 		}
 		if err := s.pauseRead(ctx, attempt, err); err != nil {
 			return nil, "", err

@@ -44,6 +44,26 @@ func TestConditionsOnTheWire(t *testing.T) {
 	}
 }
 
+// TestDocumentWithoutETag reads a document through a proxy that removes ETags. Writing it under the version read must
+// not overwrite the document unconditionally.
+func TestDocumentWithoutETag(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	w.answer = func(rw http.ResponseWriter, r sent) bool {
+		if r.is(http.MethodGet, "") {
+			fmt.Fprint(rw, "abc")
+			return true
+		}
+		return false
+	}
+	store := w.store(t, nil)
+	data, version, err := store.Read(t.Context(), "document")
+	require.NoError(t, err)
+	require.Equal(t, "abc", string(data))
+	require.NoError(t, store.Write(t.Context(), "document", []byte("new"), sink.Condition{Version: version}))
+	require.NotEmpty(t, w.of(http.MethodPut, "")[0].header.Get("If-Match"))
+}
+
 func TestChecksumsOnlyWhenRequired(t *testing.T) {
 	t.Parallel()
 	w := newWire(t)
