@@ -68,11 +68,20 @@ func (d *Dir) checkFolder(folder string) error {
 	return nil
 }
 
-// CheckCommit moves an empty staged file into the folder of each path, or the nearest existing folder above it.
+// CheckCommit checks that the root is still at its path, and moves an empty staged file into the folder of each path, or
+// the nearest existing folder above it.
 func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) error {
 	root, err := d.open(true)
 	if err != nil {
 		return err
+	}
+	mine, err := root.Stat(".")
+	if err != nil {
+		return fmt.Errorf("publish to %s: %w", d.name, cause(err))
+	}
+	if there, err := os.Stat(d.path); err != nil || !os.SameFile(mine, there) {
+		return fmt.Errorf("publish to %s: the folder was moved, removed or hidden by a mount while this command ran: "+
+			"put it back, then run the command again", d.name)
 	}
 	folders := make(map[string]bool)
 	for _, name := range paths {

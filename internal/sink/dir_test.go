@@ -142,6 +142,22 @@ func TestDirCheckClearsAway(t *testing.T) {
 	require.Equal(t, []string{".growth-export"}, storetest.Paths(t, root))
 }
 
+// TestDirChecksItsPath replaces the root by another folder, as a file system that is mounted late does. Files that are
+// committed then would not be at the path that the user named.
+func TestDirChecksItsPath(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "root")
+	dir := storetest.NewDir(t, root, nil)
+	require.NoError(t, dir.CheckCommit(t.Context(), "r", []string{"table/x"}))
+	require.NoError(t, os.Rename(root, root+"-moved"))
+	require.ErrorContains(t, dir.CheckCommit(t.Context(), "r", []string{"table/x"}), "moved, removed or hidden by a mount")
+	require.NoError(t, os.Mkdir(root, 0o700))
+	require.ErrorContains(t, dir.CheckCommit(t.Context(), "r", []string{"table/x"}), "moved, removed or hidden by a mount")
+	require.NoError(t, os.Remove(root))
+	require.NoError(t, os.Rename(root+"-moved", root))
+	require.NoError(t, dir.CheckCommit(t.Context(), "r", []string{"table/x"}))
+}
+
 func TestDirStaysInside(t *testing.T) {
 	t.Parallel()
 	root, outside := t.TempDir(), t.TempDir()
