@@ -40,7 +40,7 @@ func (o *destination) define(cmd *cobra.Command) group {
 	g := group{cmd.Flags(), destinationGroup}
 	define(g, &o.place, "dest", "DEST", "./growth-data", parseDest, "folder, or s3://bucket/prefix")
 	const sdkDefault = "AWS SDK configuration"
-	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", parseText, "root of an S3-compatible store, such as https://host:9000")
+	define(g, &o.s3.Endpoint, "s3-endpoint", "URL", "", s3.ParseEndpoint, "root of an S3-compatible store, such as https://host:9000")
 	g.shownDefault("s3-endpoint", sdkDefault)
 	define(g, &o.s3.Region, "s3-region", "REGION", "", parseText, "region of the bucket")
 	g.shownDefault("s3-region", sdkDefault)

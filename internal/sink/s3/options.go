@@ -100,15 +100,23 @@ func checkPlace(bucket, prefix string) error {
 // unlisted reports whether a character may be missing from a store's lists of keys, which are XML.
 func unlisted(r rune) bool { return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' }
 
+// ParseEndpoint checks the root of a store. Its error does not repeat the text, which may hold a password.
+func ParseEndpoint(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
+		return "", errors.New("not a URL such as https://host:9000")
+	}
+	return text, nil
+}
+
 // check validates the options before any request.
 func (o *Options) check() error {
 	if err := checkPlace(o.Bucket, o.Prefix); err != nil {
 		return err
 	}
 	if o.Endpoint != "" {
-		u, err := url.Parse(o.Endpoint)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || u.RawQuery != "" {
-			return errors.New("the S3 endpoint is not a URL such as https://host:9000")
+		if _, err := ParseEndpoint(o.Endpoint); err != nil {
+			return fmt.Errorf("S3 endpoint: %w", err)
 		}
 	}
 	switch o.Checksums {
