@@ -222,7 +222,7 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 		f.skip("no school to request", Results)
 		return
 	}
-	text := fmt.Sprintf("%s schools in %s districts", wording.Count(len(list.bids)), wording.Count(list.districts))
+	text := wording.Many(len(list.bids), "school") + " in " + wording.Many(list.districts, "district")
 	if list.withoutBid > 0 {
 		f.warn(Schools, text+", and "+wording.Count(list.withoutBid)+" without a bid",
 			"they fail in every run: see --max-failed-schools, and report them to the operator of the service")
