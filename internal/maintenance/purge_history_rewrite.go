@@ -74,6 +74,7 @@ func (w *historyWriter) change(ctx context.Context, purge string) (*snapshot.His
 	before := w.history.manifest
 	after := *before
 	after.HistoryID, after.Snapshots, after.Tables = w.id, w.history.rehashed, maps.Clone(before.Tables)
+	after.Previous.Tables = maps.Clone(before.Previous.Tables)
 	after.Previous.Purged = slices.Clone(before.Previous.Purged)
 	for _, t := range w.history.tables {
 		if !slices.ContainsFunc(t.files, func(f historyFile) bool { return f.changes() }) {
@@ -85,7 +86,12 @@ func (w *historyWriter) change(ctx context.Context, purge string) (*snapshot.His
 			return nil, err
 		}
 		after.Tables[name] = snapshot.NewManifestTable(files...)
-		if before.Previous.Tables[name] != nil && !slices.Contains(after.Previous.Purged, name) {
+		previous, replaced := before.Previous.Tables[name]
+		if !replaced { // what the last fold kept may now begin or end on its day
+			previous = []sink.File{}
+			after.Previous.Tables[name] = previous
+		}
+		if previous != nil && !slices.Contains(after.Previous.Purged, name) {
 			after.Previous.Purged = append(after.Previous.Purged, name)
 		}
 	}

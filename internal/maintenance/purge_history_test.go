@@ -221,3 +221,34 @@ func TestPruneUnfolded(t *testing.T) {
 	require.Equal(t, []string{"full-16"}, removedRuns(report))
 	require.NotEmpty(t, versions(t, store))
 }
+
+// TestReplacedAfterPurge purges the district that a school left on the newest night, and replaces that night. Rows that the
+// night had left as they were begin on it after the purge; its replacement does not end them on the same day.
+func TestReplacedAfterPurge(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	fold := func(run, date string, edit ...func(*snapshot.Plan)) {
+		world := snapshottest.PurgeWorld()
+		switch run {
+		case "in-district":
+			world["schools"][1]["district_bid"] = snapshottest.GoneDistrict
+			edit = append(edit, func(p *snapshot.Plan) { p.Schools[1].District = snapshottest.GoneDistrict })
+		case "replacement":
+			for _, r := range world["students"] {
+				r["last_name"] = "changed"
+			}
+			edit = append(edit, func(p *snapshot.Plan) { p.Replace = true })
+		}
+		snapshottest.StageWorld(t, store, run, world, append(edit, snapshottest.OnDate(date))...)
+		snapshottest.PublishRun(t, store, run)
+		require.NoError(t, foldHistory(t, false)(t.Context(), store))
+	}
+	fold("in-district", "2026-11-19")
+	fold("left-it", "2026-11-20")
+	_, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions(nil, []string{snapshottest.GoneDistrict}))
+	require.NoError(t, err)
+	fold("replacement", "2026-11-20")
+	got := versions(t, store)
+	require.NoError(t, foldHistory(t, true)(t.Context(), store))
+	require.Equal(t, versions(t, store), got)
+}
