@@ -64,18 +64,28 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return err
 	}
+	problems, err := await(ctx, func() ([]string, error) { return snapshot.At(store).DamagedPointers(ctx) })
+	if err != nil {
+		return err
+	}
 	value := struct {
 		Destination string              `json:"destination"`
 		Runs        []snapshot.RunState `json:"runs"`
 		Cleaned     []string            `json:"cleaned,omitempty"`
+		// Problems are of documents that belong to no run.
+		Problems []string `json:"problems,omitempty"`
 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
-	}{store.String(), notNil(runs), cleaned, history}
-	text := statusText(store.String(), runs, cleaned, a.now())
+	}{store.String(), notNil(runs), cleaned, problems, history}
+	var text strings.Builder
+	text.WriteString(statusText(store.String(), runs, cleaned, a.now()))
 	if history != nil {
-		text += fmt.Sprintf("history through %s\n", history.Through)
+		fmt.Fprintf(&text, "history through %s\n", history.Through)
 	}
-	if err := writeOutput(a.stdout, o.output, value, text); err != nil || o.maxAge == nil {
+	for _, problem := range problems {
+		fmt.Fprintf(&text, "problem: %s\n", printable(problem))
+	}
+	if err := writeOutput(a.stdout, o.output, value, text.String()); err != nil || o.maxAge == nil {
 		return err
 	}
 	return checkAge(store.String(), runs, a.now(), *o.maxAge)

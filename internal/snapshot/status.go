@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,29 @@ func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState
 		}
 	}
 	return runs, nil
+}
+
+// DamagedPointers returns what is wrong with the pointers of dates, of the latest run and of the history.
+func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
+	entries := []sink.Entry{{Path: LatestPath}, {Path: HistoryPointerPath}}
+	for _, folder := range []string{snapshotPrefix, asOfPrefix} {
+		listed, err := sink.ListAll(ctx, c, folder)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, listed...)
+	}
+	problems, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (string, error) {
+		pointer, _, err := readIfThere[Pointer](ctx, c, entry.Path) // each kind names a manifest
+		if err == nil && pointer != nil && pointer.Manifest == "" {
+			err = fmt.Errorf("read %s: %w: it names no manifest", entry.Path, sink.ErrDamaged)
+		}
+		if errors.Is(err, sink.ErrDamaged) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
+	return slices.DeleteFunc(problems, func(problem string) bool { return problem == "" }), err
 }
 
 // maxRunsRead bounds the runs read at once: a manifest or plan may have megabytes.
