@@ -26,13 +26,8 @@ func (c Catalog) FindBaseline(ctx context.Context, plan *Plan, skipped func(poin
 	if plan.Kind != Full {
 		return nil, nil
 	}
-	own := PointerPath(Full, plan.SnapshotDate)
-	before, err := c.newestUndamaged(ctx, Full, func(m *Manifest) bool {
-		return m.SnapshotDate < plan.SnapshotDate && m.Covers(plan.BaseURL, plan.Scope)
-	}, func(pointer string) bool {
-		if pointer < own {
-			skipped(pointer)
-		}
+	before, err := c.fullBefore(ctx, plan.SnapshotDate, plan.BaseURL, plan.Scope, func(pointer string) bool {
+		skipped(pointer)
 		return true
 	})
 	if before == nil || err != nil {

@@ -119,10 +119,16 @@ func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error
 // FullBefore returns the published full snapshot of the last date before the run's, of equal service and scope, or nil.
 // A damaged document of a snapshot in between is an error: that snapshot may be the one.
 func (c Catalog) FullBefore(ctx context.Context, run *Manifest) (*Manifest, error) {
-	own := PointerPath(Full, run.SnapshotDate)
+	return c.fullBefore(ctx, run.SnapshotDate, run.BaseURL, run.Parameters.Scope, func(string) bool { return false })
+}
+
+// fullBefore does the same for a date. A damaged document of a snapshot in between is an error unless skip accepts its
+// pointer.
+func (c Catalog) fullBefore(ctx context.Context, date, baseURL string, scope Scope, skip func(pointer string) bool) (*Manifest, error) {
+	own := PointerPath(Full, date)
 	return c.newestUndamaged(ctx, Full, func(m *Manifest) bool {
-		return m.SnapshotDate < run.SnapshotDate && m.Covers(run.BaseURL, run.Parameters.Scope)
-	}, func(pointer string) bool { return pointer > own })
+		return m.SnapshotDate < date && m.Covers(baseURL, scope)
+	}, func(pointer string) bool { return pointer >= own || skip(pointer) })
 }
 
 // FindEqual returns the published run of that kind, date, service and scope, or nil. Of several delta runs it returns
