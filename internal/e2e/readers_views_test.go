@@ -70,7 +70,7 @@ func TestViewsKeepDistrictsText(t *testing.T) {
 	}{
 		"numbers": {[]string{"007", "12"}, []any{"007", "12"}},
 		"dates":   {[]string{"2026-01-01", "2026-01-02"}, []any{"2026-01-01", "2026-01-02"}},
-		"escaped": {[]string{"a%2Fb%20c", "%25", "École%20小😀", none}, []any{"a/b c", "%", "École 小😀", nil}},
+		"escaped": {[]string{"a%2Fb%20c", "%25", "École%20小😀", none, "%6Eull"}, []any{"a/b c", "%", "École 小😀", nil, "null"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

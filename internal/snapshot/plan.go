@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -173,9 +174,18 @@ func (p *Plan) DataPath(table string, bucket int) string {
 				district = p.Buckets[i].District
 			}
 		}
-		folder += "district=" + sink.Escape(district) + "/"
+		folder += "district=" + escapeDistrict(district) + "/"
 	}
 	return fmt.Sprintf("%spart-%04d-%s.parquet", folder, max(bucket, 0), sink.Escape(p.RunID))
+}
+
+// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 takes an unescaped null, in any case, for
+// SQL's NULL.
+func escapeDistrict(district string) string {
+	if strings.EqualFold(district, "null") {
+		return fmt.Sprintf("%%%X", district[0]) + district[1:]
+	}
+	return sink.Escape(district)
 }
 
 // CreatePlan writes the plan of a new run, or returns the existing plan: all processes of a run follow the first one's.

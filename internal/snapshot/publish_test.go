@@ -215,7 +215,7 @@ func TestPartitionedByDistrict(t *testing.T) {
 		p.Scope.PartitionBy = snapshot.ByDistrict
 		p.Buckets = []snapshot.Bucket{
 			{Index: 0, First: 0, End: 2, District: "d 1/ü"},
-			{Index: 1, First: 2, End: 3, District: "d2"},
+			{Index: 1, First: 2, End: 3, District: "NULL"},
 			{Index: 2, First: 3, End: 4},
 		}
 	})
@@ -224,7 +224,7 @@ func TestPartitionedByDistrict(t *testing.T) {
 	for _, path := range []string{
 		"schools/snapshot_date=2026-11-20/part-0000-p.parquet",
 		"test_results/snapshot_date=2026-11-20/district=d%201%2Fü/part-0000-p.parquet",
-		"test_results/snapshot_date=2026-11-20/district=d2/part-0001-p.parquet",
+		"test_results/snapshot_date=2026-11-20/district=%4EULL/part-0001-p.parquet",
 		"test_results/snapshot_date=2026-11-20/district=__HIVE_DEFAULT_PARTITION__/part-0002-p.parquet",
 	} {
 		require.Contains(t, found, path)
