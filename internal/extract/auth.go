@@ -71,6 +71,7 @@ type tokenSource struct {
 	endpoint *tokenEndpoint // nil without an API secret
 	counters *counters
 	log      *slog.Logger
+	secrets  *secrets
 	fetching *semaphore.Weighted // of 1: one request fetches a token, others wait
 
 	fromFile string // the file's content when it was last read; guarded by fetching
@@ -92,6 +93,7 @@ func (s *tokenSource) start(c Credentials) error {
 		}
 	}
 	s.fromFile = text
+	s.secrets.add(text)
 	if text != "" {
 		s.current, s.refresh = newToken(&oauth2.Token{AccessToken: text}), true
 		s.current.unused = false
@@ -115,6 +117,9 @@ func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	t, err := s.fetch(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
+	}
+	if t != nil {
+		s.secrets.add(t.AccessToken)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,7 @@ type Client struct {
 	observer    Observer
 	retrying    *retryList
 	tokens      *tokenSource
-	secret      string // the API secret
+	secrets     *secrets
 }
 
 // New returns a client. It sends nothing, but reads the access token file if there is one. Its errors are configuration
@@ -79,7 +79,7 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: o.BaseURL, retries: o.Retries, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
-		secret:   o.Credentials.APISecret,
+		secrets:  new(secrets),
 		maxBody:  min(o.MaxBody, math.MaxInt64-1),
 		counters: &counters{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(noObserver{})),
@@ -89,6 +89,7 @@ func New(o Options) (*Client, error) {
 			failing: make(map[string]struct{}), canaries: make(map[string][]*Call),
 		},
 	}
+	c.secrets.add(o.Credentials.APIKey, o.Credentials.APISecret)
 	base := o.Transport
 	if base == nil {
 		base = newHTTPTransport(o.Concurrency)
@@ -99,7 +100,7 @@ func New(o Options) (*Client, error) {
 	layer = &recorder{next: layer, counters: c.counters, observer: c.observer, log: log}
 	layer = &pacer{next: layer, rate: rate.NewLimiter(limit, 1), giveUpAfter: o.GiveUpAfter, breaker: c.breaker, log: log}
 	c.tokens = &tokenSource{
-		file: o.Credentials.AccessTokenFile, counters: c.counters, log: log, fetching: semaphore.NewWeighted(1),
+		file: o.Credentials.AccessTokenFile, counters: c.counters, log: log, secrets: c.secrets, fetching: semaphore.NewWeighted(1),
 	}
 	if o.Credentials.APISecret != "" {
 		target, err := tokenCall().url(c.base)
@@ -108,7 +109,7 @@ func New(o Options) (*Client, error) {
 		}
 		c.tokens.endpoint = &tokenEndpoint{
 			next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries,
-			retrying: c.retrying, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
+			retrying: c.retrying, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes, secrets: c.secrets,
 		}
 	}
 	if err := c.tokens.start(o.Credentials); err != nil {

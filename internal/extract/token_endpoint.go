@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -27,6 +28,7 @@ type tokenEndpoint struct {
 	retrying    *retryList
 	giveUpAfter time.Duration
 	hideCodes   bool
+	secrets     *secrets
 }
 
 // tokenCall returns the call under which token requests are logged and reported.
@@ -75,7 +77,7 @@ func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, bu
 	defer cancel()
 	transport := &tokenTransport{endpoint: e, request: &request{
 		call: call, url: e.url, method: http.MethodPost, maxBody: maxTokenBody, attempt: attempt,
-		permit: permit{exempt: true}, budget: budget, secret: e.credentials.APISecret,
+		permit: permit{exempt: true}, budget: budget, secrets: e.secrets,
 	}}
 	config := clientcredentials.Config{
 		ClientID: e.credentials.APIKey, ClientSecret: e.credentials.APISecret,
@@ -114,6 +116,7 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	c := t.endpoint.credentials
 	header := out.Header.Clone()
 	(&http.Request{Header: header}).SetBasicAuth(c.APIKey, c.APISecret)
+	t.endpoint.secrets.add(strings.TrimPrefix(header.Get("Authorization"), "Basic "))
 	header.Set("apikey", c.APIKey)
 	header.Set("grant_type", "client_credentials")
 	header.Set("Accept", "application/json")

@@ -130,9 +130,21 @@ func TestTokenEndpointSendsTooMuch(t *testing.T) {
 
 func TestTokenEndpointRepeatsSecrets(t *testing.T) {
 	t.Parallel()
-	for sent, want := range map[string]string{"invalid_client": "invalid_client", "key": "", "invalid.secret": ""} {
-		c := dial(t, bare(func(*http.Request) (*http.Response, error) { return reply(400, `{"code": "`+sent+`"}`), nil }), func(o *extract.Options) {
-			o.Credentials = extract.Credentials{APIKey: "key", APISecret: "secret"}
+	for sent, want := range map[string]string{
+		"invalid_client": "invalid_client", "key": "", "invalid.secret": "",
+		"expired.first-token": "", "second-token": "", "second-t": "", "second": "second",
+	} {
+		var issued atomic.Bool
+		c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case !strings.HasSuffix(r.URL.Path, tokenPath):
+				return reply(401, ""), nil
+			case issued.CompareAndSwap(false, true):
+				return reply(200, tokenBody("second-token")), nil
+			}
+			return reply(400, `{"code": "`+sent+`"}`), nil
+		}), func(o *extract.Options) {
+			o.Credentials = extract.Credentials{APIKey: "key", APISecret: "secret", AccessToken: "first-token"}
 			o.Retries = 0
 		})
 		_, err := c.Get(t.Context(), schools(), discard)

@@ -50,14 +50,13 @@ type request struct {
 	tally   *Tally  // nil for token requests
 	budget  *budget // nil for calls that only the circuit breaker bounds
 	status  string  // of the last attempt, as in Stats.ByStatus
-	secret  string  // the API secret, which a read does not send
+	secrets *secrets
 }
 
 // mustHide reports whether text contains a credential, or a value of the call.
 func (r *request) mustHide(text string) bool {
-	authorization := r.header.Get("Authorization")
-	hidden := append(r.call.values(), r.header.Get("apikey"), r.secret, authorization[strings.IndexByte(authorization, ' ')+1:])
-	return slices.ContainsFunc(hidden, func(value string) bool { return value != "" && strings.Contains(text, value) })
+	return r.secrets.in(text) ||
+		slices.ContainsFunc(r.call.values(), func(value string) bool { return value != "" && strings.Contains(text, value) })
 }
 
 // response is a response whose body was read. Only for status 200 it is sure to be complete.
