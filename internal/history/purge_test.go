@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -152,6 +153,81 @@ func TestPurgedParts(t *testing.T) {
 			require.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
 			require.Equal(t, want["students"], got["students"])
 			require.Equal(t, want["coverage"], got["coverage"])
+		})
+	}
+}
+
+// changeOwners gives every result a school and a student, some others than the night before.
+func changeOwners(random *rand.Rand, nights []*night) {
+	schools, owners := schoolNames(), make(map[string]record)
+	for _, n := range nights {
+		for i, r := range n.world["test_results"] {
+			result := cmp.Or(r["test_result_bid"], "nameless "+strconv.Itoa(i%4))
+			if owners[result] == nil || random.IntN(3) == 0 {
+				owners[result] = record{
+					"school_bid":  schools[random.IntN(len(schools))],
+					"student_bid": "student " + strconv.Itoa(random.IntN(3)),
+				}
+			}
+			maps.Copy(r, owners[result])
+		}
+	}
+}
+
+// TestPurgedOwners purges a school, or a student, that owned results on some nights only. A rebuild gives the same versions,
+// so nothing of other owners' nights is lost. It does so too if the newest night is replaced before.
+func TestPurgedOwners(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 5))
+			nights := randomNights(random, 6)
+			if seed%3 == 0 { // only owners change
+				nights[4].schools, nights[4].status, nights[4].datasets = nights[3].schools, nights[3].status, nights[3].datasets
+				for name, list := range nights[3].world {
+					nights[4].world[name] = nil
+					for _, r := range list {
+						nights[4].world[name] = append(nights[4].world[name], maps.Clone(r))
+					}
+				}
+			}
+			changeOwners(random, nights)
+			options := maintenance.PurgeOptions{Schools: schoolNames()[:1], ToolVersion: "1.0.0", Now: snapshottest.PublishedAt}
+			if seed%2 == 1 {
+				options.Schools, options.Students = nil, []string{"student 1"}
+			}
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			fold := func(rebuild bool) {
+				_, err := update(t.Context(), t, store, rebuild)
+				require.NoError(t, err)
+			}
+			for _, n := range nights[:5] {
+				require.NoError(t, n.publish(t.Context(), store))
+				fold(false)
+			}
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			require.NoError(t, err)
+			require.Positive(t, report.History.RowsRemoved["test_results"])
+			replaced := snapshottest.NewDir(t, snapshottest.CopyTree(t, root))
+			for _, store = range []*sink.Dir{store, replaced} {
+				if store == replaced {
+					again := *nights[5]
+					again.date = nights[4].date
+					require.NoError(t, again.publish(t.Context(), store))
+					fold(false)
+				}
+				checked, err := maintenance.VerifyHistory(t.Context(), snapshot.At(store))
+				require.NoError(t, err)
+				require.Empty(t, checked.Problems)
+				got := rowsOf(t, store)
+				for _, v := range got {
+					require.Less(t, v.validFrom, v.validTo, "%+v", v)
+				}
+				fold(true)
+				require.ElementsMatch(t, rowsOf(t, store), got)
+			}
 		})
 	}
 }

@@ -27,6 +27,8 @@ type purgedHistory struct {
 // span is a range of days since 1970, the last one excluded.
 type span struct{ from, to int32 }
 
+func (s span) empty() bool { return s.from >= s.to }
+
 // historyTable is a table of the history.
 type historyTable struct {
 	table   *schemas.Table // as it is declared, without the columns of versions
@@ -47,6 +49,9 @@ type historyFile struct {
 	to      int32 // valid_to
 	removed int64
 	trimmed int64 // rows that begin on another day
+	moved   int64 // rows that leave nothing but endings
+	endings int64 // versions that end earlier, which belong in the files of other days
+	gained  int64 // endings of other files that belong in this one
 	cleared int64 // rows that lose _extra
 	merged  int64 // rows of these that are part of a later one
 	// firstGone is set if the first school of the file has no rows left, or the file no row.
@@ -63,7 +68,12 @@ type merge struct {
 	from int32
 }
 
-func (f *historyFile) changes() bool { return f.removed+f.trimmed+f.cleared+f.merged > 0 }
+func (f *historyFile) changes() bool {
+	return f.removed+f.trimmed+f.moved+f.gained+f.cleared+f.merged > 0
+}
+
+// left returns how many rows the file has after the purge.
+func (f *historyFile) left() int64 { return f.Rows + f.gained - f.removed - f.moved - f.merged }
 
 // clearsExtra reports whether rows of a table may lose _extra.
 func (h *purgedHistory) clearsExtra(t *historyTable) bool {

@@ -1,12 +1,14 @@
 package maintenance
 
 import (
+	"slices"
+
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
 
-// historyMatch decides which versions of a table are purged. A version of a school that was purged on some days only,
-// because it has changed districts, begins on the first day that is left.
+// historyMatch decides which versions of a table are purged, and what is left of those that are purged on some days only:
+// because a school has changed districts, or because the record of a child row has changed its school or student.
 type historyMatch struct {
 	*match
 
@@ -17,8 +19,8 @@ type historyMatch struct {
 	to      int32             // the day of valid_to
 	unit    int               // the column of the school or district that was requested, or -1
 	// identity are the key columns of a table whose rows may lose _extra.
-	identity []int
-	spans    []span
+	identity    []int
+	spans, left []span
 }
 
 // match returns the match of the rows of a file that ended on a day and are read in these columns.
@@ -46,12 +48,15 @@ func (m *historyMatch) unitOf(batch *rows.Batch, i int) string {
 	return string(batch.Cols[m.unit].Text(i))
 }
 
-// row returns the first day of what is left of a version, and whether nothing is.
-func (m *historyMatch) row(batch *rows.Batch, i int) (from int32, goes bool) {
+// row returns what is left of a version: the day on which it begins if it stays, and the days of other versions, valid
+// until the next call, that end earlier. A school that is purged on later days is not covered then, which ends no version.
+// A record of another school that is purged on some days is missing there: its version ends before them, and another
+// begins after them.
+func (m *historyMatch) row(batch *rows.Batch, i int) (from int32, stays bool, endings []span) {
 	began := batch.Cols[m.from].I32[i]
 	requested, told := m.among(batch, i, m.districtAt, m.districts)
 	if requested {
-		return began, true
+		return began, false, nil
 	}
 	requestedSpans, toldSpans := m.spansOf(batch, i)
 	if told || m.ofStudent(batch, i) {
@@ -60,34 +65,34 @@ func (m *historyMatch) row(batch *rows.Batch, i int) (from int32, goes bool) {
 	if !m.first && len(m.records) > 0 {
 		toldSpans = append(toldSpans, m.records[string(m.recordOf(batch, i))]...)
 	}
-	from = began
-	for again := true; again && from < m.to; {
-		again = false
-		for _, spans := range [][]span{requestedSpans, toldSpans} {
-			for _, s := range spans {
-				if s.from <= from && from < s.to {
-					from, again = s.to, true
-				}
+	m.left = append(m.left[:0], span{began, m.to})
+	for _, s := range toldSpans {
+		n := len(m.left)
+		for _, l := range m.left[:n] {
+			m.left = append(m.left, span{l.from, min(l.to, s.from)}, span{max(l.from, s.to), l.to})
+		}
+		m.left = slices.DeleteFunc(slices.Delete(m.left, 0, n), span.empty)
+	}
+	for _, s := range requestedSpans {
+		for k, l := range m.left {
+			if s.from <= l.from {
+				m.left[k].from = max(l.from, s.to)
 			}
 		}
 	}
-	goes = from >= m.to
-	// A school that is purged on later days is not covered then, which ends no version. Another school's record would
-	// have ended: nothing of it is kept.
-	for _, s := range toldSpans {
-		goes = goes || s.from < m.to && from < s.to
-	}
+	m.left = slices.DeleteFunc(m.left, span.empty)
 	if m.first && len(m.key) > 0 && len(toldSpans) > 0 {
-		end := from
-		if goes {
-			end = m.to
-		}
-		if began < end {
-			key := string(m.recordOf(batch, i))
-			m.found[key] = append(m.found[key], span{began, end})
+		key := string(m.recordOf(batch, i))
+		for _, s := range toldSpans {
+			if s = (span{max(began, s.from), min(m.to, s.to)}); !s.empty() {
+				m.found[key] = append(m.found[key], s)
+			}
 		}
 	}
-	return from, goes
+	if last := len(m.left) - 1; last >= 0 && m.left[last].to == m.to {
+		return m.left[last].from, true, m.left[:last]
+	}
+	return began, false, m.left
 }
 
 // spansOf returns the days on which a row is purged because of a school: the one that it was requested for, or one that

@@ -117,12 +117,16 @@ func (w *historyWriter) change(ctx context.Context, purge string) (*snapshot.His
 
 // table returns the files of a table after the purge, in the manifest's order.
 func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File, error) {
+	endings, err := w.endings(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	var files []sink.File
 	for i := 0; i < len(t.files); {
 		first := i
 		left := int64(0)
 		for i++; ; i++ {
-			left += t.files[i-1].Rows - t.files[i-1].removed - t.files[i-1].merged
+			left += t.files[i-1].left()
 			if i == len(t.files) || !t.files[first].open || left > 0 && !t.files[i].firstGone {
 				break
 			}
@@ -135,12 +139,12 @@ func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File
 			files = append(files, part[0].File)
 			continue
 		}
-		validTo := snapshot.Open
+		validTo, ending := snapshot.Open, (*rows.Batch)(nil)
 		if !part[0].open {
-			validTo = dateOf(part[0].to)
+			validTo, ending = dateOf(part[0].to), endings[part[0].to]
 		}
 		path := fmt.Sprintf("%spart-%04d-%s.parquet", snapshot.HistoryFolder(t.table.Name, validTo), first, w.id)
-		file, err := w.part(ctx, t, path, part)
+		file, err := w.part(ctx, t, path, part, ending)
 		if err != nil {
 			return nil, err
 		}
@@ -149,26 +153,45 @@ func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File
 	return files, nil
 }
 
-// part stages one file with what is left of some files.
-func (w *historyWriter) part(ctx context.Context, t *historyTable, path string, from []historyFile) (_ sink.File, err error) {
-	var out *snapshot.TableFile
+// part stages one file with what is left of some files, and with the versions that now end on the file's day, if any.
+func (w *historyWriter) part(
+	ctx context.Context, t *historyTable, path string, from []historyFile, endings *rows.Batch,
+) (_ sink.File, err error) {
+	out := &endingsWriter{endings: endings}
+	create := func(table *schemas.Table) (err error) {
+		out.TableFile, err = w.tables.Create(ctx, path, table)
+		return err
+	}
 	defer func() {
-		if out != nil {
+		if out.TableFile != nil {
 			err = errors.Join(err, out.Abort())
 		}
 	}()
-	var table *schemas.Table
+	if endings != nil {
+		if err := create(endings.Table); err != nil {
+			return sink.File{}, err
+		}
+	}
+	var table *schemas.Table // of the rows that are copied
 	for i := range from {
-		err := w.copyRows(ctx, t, &from[i], func(own *schemas.Table) (*schemas.Table, *snapshot.TableFile, error) {
-			if out == nil {
+		if from[i].Path == "" {
+			continue
+		}
+		err := w.copyRows(ctx, t, &from[i], func(own *schemas.Table) (*schemas.Table, *endingsWriter, error) {
+			if table == nil {
 				table = own
-				out, err = w.tables.Create(ctx, path, table)
+			}
+			if out.TableFile == nil {
+				err = create(table)
 			}
 			return table, out, err
 		})
 		if err != nil {
 			return sink.File{}, fmt.Errorf("rewrite %s: %w", from[i].Path, err)
 		}
+	}
+	if err := out.finish(); err != nil {
+		return sink.File{}, err
 	}
 	file, err := out.Stage(ctx)
 	if err != nil {
@@ -182,7 +205,7 @@ func (w *historyWriter) part(ctx context.Context, t *historyTable, path string, 
 // copyRows appends what is left of a file to the one that open returns.
 func (w *historyWriter) copyRows(
 	ctx context.Context, t *historyTable, f *historyFile,
-	open func(*schemas.Table) (*schemas.Table, *snapshot.TableFile, error),
+	open func(*schemas.Table) (*schemas.Table, *endingsWriter, error),
 ) (err error) {
 	was, err := openDataFile(ctx, w.catalog, f.Path, t.table)
 	if err != nil {
@@ -203,8 +226,12 @@ func (w *historyWriter) copyRows(
 		began := batch.Cols[match.from].I32
 		var cleared []int
 		for i := range batch.N {
-			from, goes := match.row(batch, i)
-			if goes {
+			from, stays, endings := match.row(batch, i)
+			switch {
+			case !stays && len(endings) > 0:
+				now.moved++
+				continue
+			case !stays:
 				now.removed++
 				continue
 			}
@@ -231,10 +258,9 @@ func (w *historyWriter) copyRows(
 		if len(cleared) > 0 {
 			clearTexts(&batch.Cols[match.extraAt], cleared)
 		}
-		batch.Order = kept
-		return errors.Join(ctx.Err(), out.Append(batch))
+		return errors.Join(ctx.Err(), out.append(batch, kept))
 	})
-	if err == nil && (now.removed != f.removed || now.trimmed != f.trimmed || now.cleared != f.cleared || now.merged != f.merged) {
+	if err == nil && (now.removed != f.removed || now.moved != f.moved || now.trimmed != f.trimmed || now.cleared != f.cleared || now.merged != f.merged) {
 		err = fmt.Errorf("%d rows to purge were found, then %d", f.removed, now.removed)
 	}
 	return err

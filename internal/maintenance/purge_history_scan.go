@@ -36,7 +36,7 @@ func (p *purger) scanHistory(ctx context.Context, again *PurgeVerification) erro
 	}
 	for _, t := range h.tables {
 		found, err := sink.Map(ctx, verifyConcurrency, t.files, func(ctx context.Context, f historyFile) (*historyScanner, error) {
-			s := &historyScanner{history: h, table: t, file: f, whole: again != nil, seen: make(set), spans: make(map[string][]span)}
+			s := &historyScanner{history: h, table: t, file: f, whole: again != nil, seen: make(set), spans: make(map[string][]span), endings: make(map[int32]int64)}
 			return s, s.scan(ctx, p.catalog)
 		})
 		if err != nil {
@@ -55,6 +55,11 @@ func (p *purger) scanHistory(ctx context.Context, again *PurgeVerification) erro
 			}
 		}
 		t.mergeBare(bare)
+		for _, s := range found {
+			for day, n := range s.endings {
+				t.addEnding(day, n)
+			}
+		}
 		for i := range t.files {
 			if again != nil {
 				again.addHistory(t.table.Name, &t.files[i])
@@ -69,7 +74,7 @@ func (r *PurgeVerification) addHistory(table string, f *historyFile) {
 	r.Files++
 	r.Rows += f.Rows
 	r.Bytes += f.Bytes
-	r.RowsFound += f.removed + f.trimmed + f.cleared + f.merged
+	r.RowsFound += f.removed + f.moved + f.trimmed + f.cleared + f.merged
 	if f.mentioning > 0 {
 		r.RowsMentioning[table] += f.mentioning
 	}
@@ -83,6 +88,7 @@ type historyScanner struct {
 	whole   bool
 	seen    set
 	spans   map[string][]span // to be added to the table's
+	endings map[int32]int64   // by day
 	bare    []bareVersion
 }
 
@@ -114,9 +120,16 @@ func (s *historyScanner) scan(ctx context.Context, catalog snapshot.Catalog) err
 			if row++; row == 1 {
 				first = unit
 			}
-			from, goes := match.row(batch, i)
+			from, stays, endings := match.row(batch, i)
+			for _, e := range endings {
+				s.endings[e.to]++
+				s.file.endings++
+			}
 			switch {
-			case goes:
+			case !stays && len(endings) > 0:
+				s.file.moved++
+				continue
+			case !stays:
 				s.file.removed++
 				continue
 			case match.extraAt >= 0 && (batch.Cols[match.extraAt].Null(i) || match.losesExtra(batch, i)):
