@@ -1,7 +1,9 @@
 package main
 
 import (
+	"math"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 
@@ -18,7 +20,15 @@ func TestSlackPercent(t *testing.T) {
 	}
 }
 
-// TestKeepHeapSlack: the percentage follows the live heap up and down again.
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ live, want uint64 }{{0, 28}, {4, 28}, {16, 41}, {64, 92}, {128, 151}, {1024, 1106}} {
+		live := test.live << 20
+		require.Equal(t, test.want, memoryLimit(live, slackPercent(16<<20, live))>>20, "%d MiB live", test.live)
+	}
+}
+
+// TestKeepHeapSlack: the percentage and the limit follow the live heap up and down again.
 func TestKeepHeapSlack(t *testing.T) {
 	t.Parallel()
 	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
@@ -30,9 +40,12 @@ func TestKeepHeapSlack(t *testing.T) {
 			}
 		}
 	}
+	debug.SetMemoryLimit(math.MaxInt64)
 	keepHeapSlack(heapSlack)
 	held := make([]byte, 800<<20) // never touched, so it takes no memory
 	collectUntil(func(percent uint64) bool { return percent <= 2 })
+	require.Greater(t, debug.SetMemoryLimit(-1), int64(800<<20))
 	runtime.KeepAlive(held)
 	collectUntil(func(percent uint64) bool { return percent > 2 })
+	require.Less(t, debug.SetMemoryLimit(-1), int64(800<<20))
 }
