@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -89,19 +90,28 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlockHistory()) }()
-	recovered, unlock, err := catalog.RecoverAndLock(ctx)
-	if err != nil {
-		if recovered == nil || len(recovered.Pruned) == 0 {
-			return nil, err
+	for attempt := 1; ; attempt++ {
+		recovered, unlock, err := catalog.RecoverAndLock(ctx)
+		if err != nil {
+			if recovered != nil {
+				for _, change := range recovered.Pruned {
+					p.report.Removed = append(p.report.Removed, prunedRun(change, nil))
+				}
+			}
+			if len(p.report.Removed) == 0 {
+				return nil, err
+			}
+			return p.report, err
 		}
-		for _, change := range recovered.Pruned {
-			p.report.Removed = append(p.report.Removed, prunedRun(change, nil))
+		err = errors.Join(p.run(ctx, recovered.Pruned), unlock())
+		if !errors.Is(err, sink.ErrConflict) || attempt == maxPruneAttempts {
+			return p.report, err
 		}
-		return p.report, err
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return p.report, p.run(ctx, recovered.Pruned)
 }
+
+// maxPruneAttempts bounds how often a prune starts again because another process, such as a purge, was changing a run.
+const maxPruneAttempts = 5
 
 type pruner struct {
 	catalog snapshot.Catalog
@@ -113,6 +123,7 @@ type pruner struct {
 // run removes what has expired. Removals that had begun earlier, which recovery has finished or a dry run leaves, are
 // reported too.
 func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
+	p.report.Kept, p.report.Unfolded = 0, nil // of an earlier attempt
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err

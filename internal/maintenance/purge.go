@@ -118,7 +118,7 @@ func (p *purger) survey(ctx context.Context) error {
 			p.index.addPlan(plan)
 		}
 		for _, run := range slices.Sorted(maps.Keys(runs)) {
-			if err := p.index.addTables(ctx, p.catalog, runs[run]); err != nil {
+			if err := p.index.addTables(ctx, p.catalog, runs[run]); err != nil && !p.isPruned(ctx, run, err) {
 				return fmt.Errorf("purge run %s: %w", run, err)
 			}
 		}
@@ -275,7 +275,7 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 			switch {
 			case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
 				disturbed = errors.Join(disturbed, err)
-			case err != nil:
+			case err != nil && !p.isPruned(ctx, run, err):
 				return err
 			}
 		}

@@ -234,3 +234,87 @@ func TestPurgeAlive(t *testing.T) {
 		})
 	}
 }
+
+// whileReading is a Store without locks on which another process acts before a file of a run is first opened.
+type whileReading struct {
+	snapshottest.Lockless
+
+	run  string
+	once sync.Once
+	act  func()
+}
+
+func (w *whileReading) Open(ctx context.Context, path string) (sink.Object, error) {
+	if sink.Owner(path) == w.run && strings.HasSuffix(path, ".parquet") {
+		w.once.Do(w.act)
+	}
+	return w.Lockless.Open(ctx, path)
+}
+
+// TestPurgeWhilePruning purges while another process prunes: before the first file of a run is read, and before the run is
+// rewritten.
+func TestPurgeWhilePruning(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"before reading", "before rewriting"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			store := snapshottest.NewDir(t, root)
+			historySite(t, store)
+			acted := false
+			prune := func() {
+				acted = true
+				require.NoError(t, pruneTo(1)(t.Context(), snapshottest.Lockless{Store: store}))
+			}
+			options := purgeOptions([]string{snapshottest.Gone}, nil)
+			proof := maintenance.PurgePath(snapshottest.PublishedAt().Format("20060102T150405Z") + "-" + maintenance.PurgeAsked{Schools: options.Schools}.ID())
+			var disturbed sink.Store = &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: proof, Act: prune}
+			if when == "before reading" {
+				disturbed = &whileReading{Lockless: snapshottest.Lockless{Store: store}, run: "night-0", act: prune}
+			}
+			report, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), options)
+			require.NoError(t, err)
+			require.True(t, acted)
+			require.Equal(t, maintenance.PurgeDone, report.State)
+			requireNoBytes(t, root, snapshottest.Gone)
+			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: "night-2"})
+		})
+	}
+}
+
+// stopped is a Store that fails the writes of a document.
+type stopped struct {
+	sink.Store
+
+	path string
+}
+
+func (s stopped) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == s.path {
+		return snapshottest.ErrKilled
+	}
+	return s.Store.Write(ctx, path, data, when)
+}
+
+// TestPruneWhilePurging prunes a run while another process has begun to purge it.
+func TestPruneWhilePurging(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	historySite(t, store)
+	acted := false
+	disturbed := &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: snapshot.ChangePath("night-1"), Act: func() {
+		acted = true
+		other := stopped{snapshottest.Lockless{Store: store}, snapshot.ManifestPath("night-1")}
+		_, err := maintenance.Purge(t.Context(), snapshot.At(other), purgeOptions([]string{snapshottest.Gone}, nil))
+		require.ErrorIs(t, err, snapshottest.ErrKilled)
+	}}
+	report, err := maintenance.Prune(t.Context(), snapshot.At(disturbed), maintenance.PruneOptions{Keep: 1, Now: snapshottest.PublishedAt})
+	require.NoError(t, err)
+	require.True(t, acted)
+	require.Equal(t, []string{"night-0", "night-1"}, removedRuns(report))
+	require.Equal(t, 1, report.Kept)
+	for path := range snapshottest.Tree(t, root) {
+		require.NotContains(t, path, "night-1")
+	}
+}

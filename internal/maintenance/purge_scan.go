@@ -24,38 +24,64 @@ func (p *purger) verifyPurged(ctx context.Context) error {
 	return p.findOrphans(ctx)
 }
 
-// findRows finds the rows; again counts what was read, and has all texts read.
+// findRows finds the rows; again counts what was read, and has all texts read. Runs that are being pruned are left out.
 func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
 	p.found = make(map[string]foundRun)
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
-		units, ledger, err := p.holdingsOf(ctx, run, again)
-		if err != nil {
+		err := p.findRowsOf(ctx, run, again)
+		switch {
+		case p.isPruned(ctx, run, err):
+			delete(p.all, run)
+			delete(p.runs, run)
+		case err != nil:
 			return fmt.Errorf("look for rows in run %s: %w", run, err)
-		}
-		for i := range units {
-			if units[i].dataset == nil {
-				p.undeclared[units[i].files[0].table.Name] = true
-			}
-		}
-		of := p.bidsOf(run)
-		scanners, err := sink.Map(ctx, verifyConcurrency, units, func(ctx context.Context, unit purgeUnit) (*scanner, error) {
-			l := &scanner{bids: of, records: make(records), whole: again != nil, seen: make(set)}
-			return l, l.unit(ctx, p.catalog, unit.files, unit.dataset)
-		})
-		if err != nil {
-			return fmt.Errorf("look for rows in run %s: %w", run, err)
-		}
-		for i, l := range scanners {
-			maps.Copy(p.seen, l.seen)
-			if again != nil {
-				again.add(&units[i], l)
-			}
-		}
-		if ledger != nil || slices.ContainsFunc(units, func(u purgeUnit) bool { return u.changes() }) {
-			p.found[run] = foundRun{units, ledger}
 		}
 	}
 	return p.scanHistory(ctx, again)
+}
+
+// findRowsOf finds the rows of a run.
+func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerification) error {
+	units, ledger, err := p.holdingsOf(ctx, run, again)
+	if err != nil {
+		return err
+	}
+	for i := range units {
+		if units[i].dataset == nil {
+			p.undeclared[units[i].files[0].table.Name] = true
+		}
+	}
+	of := p.bidsOf(run)
+	scanners, err := sink.Map(ctx, verifyConcurrency, units, func(ctx context.Context, unit purgeUnit) (*scanner, error) {
+		l := &scanner{bids: of, records: make(records), whole: again != nil, seen: make(set)}
+		return l, l.unit(ctx, p.catalog, unit.files, unit.dataset)
+	})
+	if err != nil {
+		return err
+	}
+	for i, l := range scanners {
+		maps.Copy(p.seen, l.seen)
+		if again != nil {
+			again.add(&units[i], l)
+		}
+	}
+	if ledger != nil || slices.ContainsFunc(units, func(u purgeUnit) bool { return u.changes() }) {
+		p.found[run] = foundRun{units, ledger}
+	}
+	return nil
+}
+
+// isPruned reports whether something of a run was not found because another process has pruned the run or is at it.
+func (p *purger) isPruned(ctx context.Context, run string, err error) bool {
+	if !errors.Is(err, sink.ErrNotFound) {
+		return false
+	}
+	going, err := p.catalog.Changes(ctx, (*snapshot.Change).Prunes)
+	if err != nil || going[sink.Escape(run)] != nil {
+		return err == nil
+	}
+	_, _, err = p.catalog.Read(ctx, snapshot.ManifestPath(run))
+	return errors.Is(err, sink.ErrNotFound)
 }
 
 // holdingsOf returns the files of a run, and its ledger if that loses rows. A replaced run has no files.
