@@ -109,8 +109,8 @@ func (p *purger) notReached() []string {
 		"scratch folders of killed runs, on the machines where they ran",
 	}
 	if p.report.Asked.Students == nil {
-		places = append(places, "folders named after a district, plans, and the manifests of runs restricted to certain schools, which "+
-			"name schools and districts and hold nothing of students")
+		places = append(places, "folders named after a district, plans, earlier versions of Delta logs, and the manifests of runs "+
+			"restricted to certain schools, which name schools and districts and hold nothing of students")
 	} else {
 		places = append(places, "the service itself: while it lists these students, the next run exports them again")
 		if v := p.report.Verification; v != nil && len(v.RowsMentioning) > 0 {
