@@ -179,6 +179,30 @@ func TestPurgeIntruded(t *testing.T) {
 	}
 }
 
+// TestPurgePublishedSince has a staged run published after the purge has found it, where no lock prevents that: the run
+// stays published, and is purged.
+func TestPurgePublishedSince(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.Lockless{Store: snapshottest.NewDir(t, root)}
+	snapshottest.PublishWorld(t, store, snapshottest.LatestRun)
+	snapshottest.StageWorld(t, store, "late", snapshottest.PurgeWorld(), snapshottest.OnDate("2026-11-21"))
+	options := purgeOptions([]string{snapshottest.Gone}, nil)
+	id := snapshottest.PublishedAt().Format("20060102T150405Z") + "-" + maintenance.PurgeAsked{Schools: options.Schools}.ID()
+	acted := false
+	disturbed := &intruded{Store: store, path: maintenance.PurgePath(id), act: func() {
+		acted = true
+		snapshottest.PublishRun(t, store, "late")
+	}}
+	_, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), options)
+	require.NoError(t, err)
+	require.True(t, acted)
+	for _, run := range []string{snapshottest.LatestRun, "late"} {
+		snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
+	}
+	requireNoBytes(t, root, snapshottest.Gone)
+}
+
 // TestPurgeHoldsPublished does not rewrite a published run while a process that does not know that it is published
 // works on it.
 func TestPurgeHoldsPublished(t *testing.T) {

@@ -16,19 +16,18 @@ import (
 // signs of life of runs and excludes no process; see notReached.
 func (p *purger) lockRuns(ctx context.Context, runs []string) error {
 	for _, run := range runs {
-		if p.held[run] != nil {
-			continue
+		if p.held[run] == nil {
+			release, err := p.catalog.HoldRunExclusive(ctx, run)
+			if locked, held := errors.AsType[*sink.LockedError](err); held {
+				err = &snapshot.RefusedError{Reason: fmt.Sprintf(
+					"run %s is %v: wait for that process to end or stop it, then purge again", run, locked)}
+			}
+			if err != nil {
+				return err
+			}
+			p.held[run] = release
 		}
-		release, err := p.catalog.HoldRunExclusive(ctx, run)
-		if locked, held := errors.AsType[*sink.LockedError](err); held {
-			err = &snapshot.RefusedError{Reason: fmt.Sprintf(
-				"run %s is %v: wait for that process to end or stop it, then purge again", run, locked)}
-		}
-		if err != nil {
-			return err
-		}
-		p.held[run] = release
-		if !p.locks {
+		if !p.locks { // Then holding the run before has not kept a process from it.
 			if err := p.refuseActive(ctx, run); err != nil {
 				return err
 			}
@@ -130,6 +129,11 @@ func (p *purger) sweepLeftovers(ctx context.Context) error {
 
 func (p *purger) dropRun(ctx context.Context, folder, run string) error {
 	if err := p.catalog.DropCheckpoints(ctx, run); err != nil {
+		return err
+	}
+	// Without locks, a process may have published the run since it was found. The next look treats it as published. One
+	// that starts to publish it now no longer finds what it has staged.
+	if started, err := p.catalog.PublishingStarted(ctx, run); started || err != nil {
 		return err
 	}
 	return p.catalog.RemoveDocuments(ctx, run, snapshot.DocumentPath(folder, ""), snapshot.DocumentPath(folder, snapshot.PlanName))
