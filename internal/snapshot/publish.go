@@ -101,6 +101,12 @@ func (c Catalog) beginPublishing(
 ) (*Change, string, error) {
 	plan := g.Plan
 	run := plan.RunID
+	// Without locks, a purge or Abandon may have removed the run while it was being staged.
+	if _, err := c.ReadPlan(ctx, run); errors.Is(err, sink.ErrNotFound) {
+		return nil, "", errors.New("growth-export purge or publish --abandon has removed the run: run it again")
+	} else if err != nil {
+		return nil, "", err
+	}
 	manifest, files := g.manifest()
 	claim := &Claim{
 		PlannedAt: plan.PlannedAt.UTC(),

@@ -91,6 +91,19 @@ func TestPublish(t *testing.T) {
 	require.Equal(t, &snapshot.Recovered{}, recovered)
 }
 
+// TestPublishRemoved has a purge or Abandon remove a run after it was collected, where no lock prevents that.
+func TestPublishRemoved(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	snapshottest.StageRun(t, store, snapshottest.NewPlan("r1"), nil)
+	staged := snapshottest.Collect(t, store, "r1")
+	require.NoError(t, store.Remove(t.Context(), snapshot.PlanPath("r1")))
+	_, err := snapshot.At(store).Publish(t.Context(), staged, snapshottest.Options())
+	require.ErrorContains(t, err, "has removed the run: run it again")
+	require.NotContains(t, strings.Join(snapshottest.Names(snapshottest.Tree(t, root)), "\n"), ".parquet")
+}
+
 func TestManifestListsAreNeverNull(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
