@@ -78,6 +78,7 @@ func handmadeVersions() map[string][]version {
 			back.of(day1, day2, "unexplained"), back.of(day3, never, ""),
 			moved.of(day1, day2, "moved"), moved.of(day2, never, "", "requested_school_bid", "s2"),
 			gone.of(day1, day2, "unexplained"), gone.of(day3, day4, "aged_out", "rit", 181),
+			result("s1", "next is purged", "p13", "fall", "2026-08-20", 200).of(day1, day2, "changed"),
 			both.of(day1, never, ""), both.of(day1, never, "", "requested_school_bid", "s2"),
 			// Equal start times are ordered by bid.
 			result("s1", "equal-b", "p4", "winter", "2026-08-20", 205).of(day1, never, ""),

@@ -111,9 +111,9 @@ func changes(t *schemas.Table, versions string, d *dialect) string {
 		fields = append(fields, fmt.Sprintf(d.field, d.text(t.Columns[i].Name), "before."+name))
 	}
 	begun, ended, updated := updates(t, versions, d)
-	deleted := validTo + " < " + never
+	deleted := versions + " AS after\nWHERE " + validTo + " < " + never
 	if updated != "false" {
-		deleted += " AND " + endedBecause + " <> '" + changed + "'"
+		deleted = "(\n" + deletedVersions(t, versions, d) + "\n) AS after"
 	}
 	return fmt.Sprintf(`SELECT
     after.%[1]s AS day,
@@ -129,10 +129,25 @@ SELECT
     %[3]s,
     %[4]s,
     NULL
-FROM %[9]s AS after
-WHERE %[10]s`,
+FROM %[9]s`,
 		validFrom, validTo, endedBecause, strings.Join(after, ",\n    "),
-		fmt.Sprintf(d.structOf, strings.Join(fields, ",\n        ")), begun, ended, updated, versions, deleted)
+		fmt.Sprintf(d.structOf, strings.Join(fields, ",\n        ")), begun, ended, updated, deleted)
+}
+
+// deletedVersions returns the query of the versions that ended without an update. A version that has changed is one of them
+// if a purge has removed the next one.
+func deletedVersions(t *schemas.Table, versions string, d *dialect) string {
+	same := []string{"next." + validFrom + " = ended." + validTo}
+	for i := range t.Columns {
+		if name := d.name(t.Columns[i].Name); t.Columns[i].Key {
+			same = append(same, "next."+name+" = ended."+name)
+		}
+	}
+	return fmt.Sprintf(`    SELECT * FROM %[1]s WHERE %[2]s < %[3]s AND %[4]s <> '%[5]s'
+    UNION ALL
+    SELECT * FROM %[1]s AS ended WHERE %[4]s = '%[5]s' AND NOT EXISTS (
+        SELECT 1 FROM %[1]s AS next WHERE %[6]s
+    )`, versions, validTo, never, endedBecause, changed, strings.Join(same, " AND "))
 }
 
 // changed is the reason of a version that gave way to another one with the same key.
