@@ -297,6 +297,13 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 		changes := append(p.toChange(), newlyPublished...)
+		pruning, err := p.catalog.Changes(ctx, (*snapshot.Change).Prunes)
+		if err != nil {
+			return err
+		}
+		for _, change := range pruning {
+			changes = append(changes, change.RunID)
+		}
 		if len(changes) == 0 && !p.history.pending() {
 			break
 		}
@@ -307,6 +314,12 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 			}
 			return errors.Join(disturbed, fmt.Errorf(
 				"purge: other processes keep writing here, and rows remain, as in %s: stop them and purge again", where))
+		}
+		if !p.locks { // the process of a change may be slow, or killed
+			recovered, err := p.catalog.Recover(ctx)
+			if err := errors.Join(err, recovered.Err()); err != nil {
+				return err
+			}
 		}
 		if err := p.lockRuns(ctx, changes); err != nil {
 			return err

@@ -275,11 +275,21 @@ func (w *whileReading) Open(ctx context.Context, path string) (sink.Object, erro
 	return w.Lockless.Open(ctx, path)
 }
 
+// unremovable is a Store that removes no data file.
+type unremovable struct{ sink.Store }
+
+func (u unremovable) Remove(ctx context.Context, path string) error {
+	if strings.HasSuffix(path, ".parquet") {
+		return snapshottest.ErrKilled
+	}
+	return u.Store.Remove(ctx, path)
+}
+
 // TestPurgeWhilePruning purges while another process prunes: before the first file of a run is read, and before the run is
-// rewritten.
+// rewritten. A prune that does not come to its end is finished.
 func TestPurgeWhilePruning(t *testing.T) {
 	t.Parallel()
-	for _, when := range []string{"before reading", "before rewriting"} {
+	for _, when := range []string{"before reading", "before rewriting", "killed", "killed, of students"} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
@@ -288,19 +298,29 @@ func TestPurgeWhilePruning(t *testing.T) {
 			acted := false
 			prune := func() {
 				acted = true
-				require.NoError(t, pruneTo(1)(t.Context(), snapshottest.Lockless{Store: store}))
+				other := snapshottest.Lockless{Store: store}
+				if strings.HasPrefix(when, "killed") {
+					other.Store = unremovable{store}
+					require.ErrorIs(t, pruneTo(1)(t.Context(), other), snapshottest.ErrKilled)
+					return
+				}
+				require.NoError(t, pruneTo(1)(t.Context(), other))
 			}
-			options := purgeOptions([]string{snapshottest.Gone}, nil)
+			options, gone := purgeOptions([]string{snapshottest.Gone}, nil), snapshottest.Gone
 			proof := maintenance.PurgePath(snapshottest.PublishedAt().Format("20060102T150405Z") + "-" + maintenance.PurgeAsked{Schools: options.Schools}.ID())
 			var disturbed sink.Store = &snapshottest.Interloper{Lockless: snapshottest.Lockless{Store: store}, Path: proof, Act: prune}
-			if when == "before reading" {
+			if when == "killed, of students" {
+				gone = "a of " + snapshottest.Gone
+				options.Schools, options.Students = nil, []string{gone}
+			}
+			if when == "before reading" || options.Students != nil {
 				disturbed = &whileReading{Lockless: snapshottest.Lockless{Store: store}, run: "night-0", act: prune}
 			}
 			report, err := maintenance.Purge(t.Context(), snapshot.At(disturbed), options)
 			require.NoError(t, err)
 			require.True(t, acted)
 			require.Equal(t, maintenance.PurgeDone, report.State)
-			requireNoBytes(t, root, snapshottest.Gone)
+			requireNoBytes(t, root, gone)
 			snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: "night-2"})
 		})
 	}
