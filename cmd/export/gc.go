@@ -11,22 +11,29 @@ import (
 // the heap, as with GOGC, small runs would collect all the time or large ones hold twice the memory they need.
 const heapSlack = 16 << 20
 
-// runtimeOverhead is the memory that the runtime may use beside the heap.
-const runtimeOverhead = 8 << 20
-
 // keepHeapSlack makes each collection set the percentage for the next one, so that it begins after slack bytes were
 // allocated, whatever the size of the heap. It also sets the memory limit just above that, unless GOMEMLIMIT is lower, so
 // that the runtime returns free memory to the system at once. Otherwise it keeps more and more of it in a long run,
 // because the next buffers have other sizes.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	memory := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+	}
 	var collected func(*sentinel)
 	collected = func(s *sentinel) {
-		metrics.Read(live)
-		bytes := live[0].Value.Uint64()
-		percent := slackPercent(slack, bytes)
-		debug.SetMemoryLimit(int64(min(given, memoryLimit(bytes, percent))))
+		metrics.Read(memory)
+		live, other := memory[0].Value.Uint64(), memory[1].Value.Uint64()
+		for _, heap := range memory[2:] {
+			other -= heap.Value.Uint64()
+		}
+		percent := slackPercent(slack, live)
+		debug.SetMemoryLimit(int64(min(given, memoryLimit(live, other, percent))))
 		debug.SetGCPercent(percent)
 		runtime.SetFinalizer(s, collected)
 	}
@@ -39,6 +46,9 @@ type sentinel struct{ _ *sentinel }
 // minHeap is the heap below which the runtime does not collect, in proportion to the percentage.
 const minHeap = 4 << 20
 
+// minGaps is the room for gaps in a small heap.
+const minGaps = 1 << 20
+
 // slackPercent returns the percentage of live that is about slack.
 func slackPercent(slack, live uint64) int {
 	if live > 4*slack {
@@ -47,8 +57,9 @@ func slackPercent(slack, live uint64) int {
 	return int(max(1, 100*slack/max(live, minHeap)))
 }
 
-// memoryLimit returns what the process needs until the next collection. The runtime's overhead grows with the heap.
-func memoryLimit(live uint64, percent int) uint64 {
+// memoryLimit returns what the process needs until the next collection: the heap, with some room for the gaps between
+// objects, and other memory such as stacks.
+func memoryLimit(live, other uint64, percent int) uint64 {
 	live = max(live, minHeap)
-	return live + live*uint64(percent)/100 + live/16 + runtimeOverhead
+	return live + live*uint64(percent)/100 + live/16 + minGaps + other
 }

@@ -22,9 +22,9 @@ func TestSlackPercent(t *testing.T) {
 
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ live, want uint64 }{{0, 28}, {4, 28}, {16, 41}, {64, 92}, {128, 151}, {1024, 1106}} {
+	for _, test := range []struct{ live, want uint64 }{{0, 26}, {4, 26}, {16, 39}, {64, 90}, {128, 149}, {1024, 1104}} {
 		live := test.live << 20
-		require.Equal(t, test.want, memoryLimit(live, slackPercent(16<<20, live))>>20, "%d MiB live", test.live)
+		require.Equal(t, test.want, memoryLimit(live, 5<<20, slackPercent(16<<20, live))>>20, "%d MiB live", test.live)
 	}
 }
 
