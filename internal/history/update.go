@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -21,8 +22,12 @@ type Options struct {
 	Workspace func() (sink.Store, func() error, error)
 }
 
-// maxAttempts bounds how often a fold starts again because another process has changed the history.
-const maxAttempts = 6
+const (
+	// maxAttempts bounds how often a fold starts again because another process has changed the history.
+	maxAttempts = 10
+	// firstPause is the limit of the pause before the second attempt. It grows by as much with every attempt.
+	firstPause = 500 * time.Millisecond
+)
 
 // Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is done.
 // With an error, readers find the history as it was after the last fold that the report names.
@@ -43,13 +48,15 @@ func Update(ctx context.Context, catalog snapshot.Catalog, opts Options) (_ *Rep
 	}
 	for attempt := 1; ; attempt++ {
 		err := u.update(ctx)
-		if isOvertaken(err) && attempt < maxAttempts {
-			continue
+		switch {
+		case !isOvertaken(err):
+			return report, err
+		case attempt == maxAttempts:
+			return report, fmt.Errorf("another process is changing the history: run the command again when it has ended: %w", err)
 		}
-		if isOvertaken(err) {
-			err = fmt.Errorf("another process is changing the history: run the command again when it has ended: %w", err)
+		if err := sink.Pause(ctx, time.Duration(attempt)*firstPause); err != nil {
+			return report, err
 		}
-		return report, err
 	}
 }
 

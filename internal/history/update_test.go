@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -141,6 +143,36 @@ func foldTwice(t *testing.T, open func() sink.Store) {
 	staged, err := store.Staged(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, staged)
+}
+
+// TestWaitsForAnotherFold folds while another process takes most of a second to publish its fold.
+func TestWaitsForAnotherFold(t *testing.T) {
+	t.Parallel()
+	store := &busyHistory{Store: snapshottest.NewDir(t, t.TempDir())}
+	require.NoError(t, nightOf(0, []string{"1"}, 0).publish(t.Context(), store))
+	report, err := update(t.Context(), t, store, false)
+	require.NoError(t, err)
+	require.Len(t, report.Folded, 1)
+}
+
+// busyHistory is a Store at which another process changes the history.
+type busyHistory struct {
+	sink.Store
+
+	since time.Time
+}
+
+// Write writes a document.
+func (b *busyHistory) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if path == "_history/change.json" {
+		if b.since.IsZero() {
+			b.since = time.Now()
+		}
+		if time.Since(b.since) < 700*time.Millisecond {
+			return fmt.Errorf("write %s: %w", path, sink.ErrConflict)
+		}
+	}
+	return b.Store.Write(ctx, path, data, when)
 }
 
 // TestDamagedHistory names what is damaged and what to do.

@@ -33,13 +33,22 @@ func Swap(ctx context.Context, path string, attempt func() error) error {
 		if n == maxSwaps {
 			return fmt.Errorf("replace %s: %w (%d attempts)", path, ErrVersionRefused, n)
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait/2))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return context.Cause(ctx)
-		case <-timer.C:
+		if err := Pause(ctx, wait); err != nil {
+			return err
 		}
 		wait = min(2*wait, maxSwapWait)
+	}
+}
+
+// Pause waits for half of the given time to all of it, at random: processes that have overtaken each other would do so
+// again if they started again together.
+func Pause(ctx context.Context, limit time.Duration) error {
+	timer := time.NewTimer(limit/2 + rand.N(limit/2))
+	select {
+	case <-ctx.Done():
+		timer.Stop()
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
 	}
 }
