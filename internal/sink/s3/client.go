@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -123,7 +124,7 @@ func newRetryer(attempts int, maxBackoff time.Duration) *retry.Standard {
 				if _, bad := errors.AsType[*tls.CertificateVerificationError](err); bad {
 					return aws.FalseTernary // Trying again does not help.
 				}
-				if _, cut := errors.AsType[*smithy.DeserializationError](err); cut {
+				if _, bad := errors.AsType[*smithy.DeserializationError](err); bad || errors.Is(err, io.ErrUnexpectedEOF) {
 					return aws.TrueTernary // The response was cut short.
 				}
 				return aws.UnknownTernary

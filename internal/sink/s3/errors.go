@@ -136,6 +136,8 @@ func reason(err error) string {
 		return "the store closed the connection"
 	case isSend:
 		return send.Err.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Sprintf("the response was cut short (status %d)", status)
 	case isBody:
 		return fmt.Sprintf("cannot decode the response (status %d): %v", status, body.Err)
 	case status != 0:

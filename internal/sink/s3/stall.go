@@ -16,7 +16,8 @@ import (
 var errStalled = errors.New("timeout: no data transferred")
 
 // stallClient cancels an attempt that transfers nothing in either direction for too long. The SDK, which has no such
-// limit for S3, then tries again. It also removes URLs, which contain the ids of uploads, from errors.
+// limit for S3, then tries again. It also removes URLs, which contain the ids of uploads, from errors, and reports an
+// empty body where a document belongs: the SDK takes it for a list of nothing.
 type stallClient struct {
 	next    s3.HTTPClient
 	timeout time.Duration
@@ -55,9 +56,14 @@ func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	timer.Reset(c.timeout)
+	empty := resp.StatusCode == http.StatusOK && answersDocument(req)
 	resp.Body = &watchedBody{ReadCloser: resp.Body, closed: end, read: func(n int, err error) error {
 		if n > 0 {
 			timer.Reset(c.timeout)
+			empty = false
+		}
+		if empty && errors.Is(err, io.EOF) {
+			return io.ErrUnexpectedEOF
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			err = explain(err)
@@ -65,6 +71,13 @@ func (c *stallClient) Do(req *http.Request) (*http.Response, error) {
 		return err
 	}}
 	return resp, nil
+}
+
+// answersDocument reports whether the answer to a request is an XML document: a list, or the start or end of an upload.
+func answersDocument(req *http.Request) bool {
+	query := req.URL.Query()
+	return req.Method == http.MethodPost ||
+		req.Method == http.MethodGet && (query.Has("list-type") || query.Has("uploads") || query.Has("uploadId"))
 }
 
 // watchedBody calls read after each Read, which may replace its error, and closed after Close.

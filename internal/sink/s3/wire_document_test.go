@@ -189,6 +189,52 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// TestCutResponses cuts the first response to every request short, after the status or before a document begins. The SDK
+// retries neither, and takes the latter for a list of nothing or an upload without an id.
+func TestCutResponses(t *testing.T) {
+	t.Parallel()
+	for _, length := range []string{"0", "7"} {
+		w := newWire(t)
+		seen := make(map[string]bool)
+		w.answer = func(rw http.ResponseWriter, r sent) bool {
+			list := r.is(http.MethodGet, "list-type")
+			if length == "0" && !list && r.method != http.MethodPost {
+				return false // no document is missing
+			}
+			w.mu.Lock()
+			first := !seen[r.method+r.query]
+			seen[r.method+r.query] = true
+			w.mu.Unlock()
+			switch {
+			case first:
+				rw.Header().Set("Content-Length", length)
+				rw.WriteHeader(http.StatusOK)
+				if err := http.NewResponseController(rw).Flush(); err != nil || length != "0" {
+					cut()
+				}
+			case list:
+				fmt.Fprint(rw, "<ListBucketResult><Contents><Key>pre/document</Key></Contents></ListBucketResult>")
+			}
+			return first || list
+		}
+		store := w.store(t, nil)
+		require.NoError(t, store.Write(t.Context(), "document", []byte("abc"), sink.Condition{}))
+		file := stage(t, store, "run", "file", []byte("abc"))
+		require.Contains(t, string(file.Staged), "upload-")
+		require.NoError(t, store.Commit(t.Context(), "run", file))
+		entries, err := sink.ListAll(t.Context(), store, "")
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "the list is not empty")
+	}
+	w := newWire(t)
+	w.answer = func(rw http.ResponseWriter, _ sent) bool {
+		rw.WriteHeader(http.StatusOK)
+		return true
+	}
+	_, err := sink.ListAll(t.Context(), w.store(t, func(o *s3.Options) { o.Attempts = 2 }), "")
+	require.ErrorContains(t, err, "the response was cut short (status 200) (2 attempts)")
+}
+
 // TestErrorsAreShort expects one line without secrets, upload ids and request ids.
 func TestErrorsAreShort(t *testing.T) {
 	t.Parallel()
