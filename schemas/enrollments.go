@@ -62,6 +62,7 @@ func studentSchoolAssociations() *Dataset {
 		Operation: Operation{
 			Section: "4.8", Path: "/enrollments/v1/student-school-associations",
 			Query: []string{"perspective-bid", "school-bid"}, Filters: enrollmentFilters(), PinsDate: true,
+			Records: "studentSchoolAssociations",
 		},
 		Tables: []*Table{{
 			Name: "student_school_associations",
@@ -165,6 +166,7 @@ func studentSchoolClasses() *Dataset {
 			Section: "4.11", Path: "/enrollments/v1/student-school-classes",
 			Query: []string{"perspective-bid", "school-bid", "student-bid"}, Filters: enrollmentFilters(),
 			PinsDate: true,
+			Records:  "studentSchoolClasses",
 		},
 		WholeRecordDuplicates: true,
 		Tables: []*Table{{
@@ -199,6 +201,7 @@ func educatorSchoolClasses() *Dataset {
 			Section: "4.12", Path: "/enrollments/v1/educator-school-classes",
 			Query: []string{"perspective-bid", "school-bid", "educator-bid"}, Filters: enrollmentFilters(),
 			PinsDate: true,
+			Records:  "educatorSchoolClasses",
 		},
 		WholeRecordDuplicates: true,
 		Tables: []*Table{{
@@ -231,6 +234,7 @@ func educatorSchoolAssociations() *Dataset {
 		Operation: Operation{
 			Section: "4.13", Path: "/enrollments/v1/educator-school-associations",
 			Query: []string{"perspective-bid", "school-bid"}, Filters: enrollmentFilters(), PinsDate: true,
+			Records: "educatorSchoolAssociations",
 		},
 		Tables: []*Table{{
 			Name: "educator_school_associations",

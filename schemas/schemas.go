@@ -158,8 +158,8 @@ type Operation struct {
 	// PinsDate operations filter by the current date unless effective-date is sent. A run sends the date of its plan,
 	// so that all of its answers are for one day.
 	PinsDate bool
-	// Records is the member that holds the records in the documented wrapper; empty if the container is a bare array or
-	// not documented.
+	// Records is the member that holds the records in the wrapper, documented or observed; empty if the container is a bare
+	// array.
 	Records string
 	// Paged operations are documented to answer with a pagination object. A page without a readable hasNextPage is an
 	// error.

@@ -63,12 +63,12 @@ func TestOperations(t *testing.T) {
 		"student_details":                     {"4.5", "/students/v2/{student_bid}", "", "", "student", "students", false, false, false, true},
 		"test_results":                        {"4.6", "/test-results/v1/growth", "school-bid", "testResults", "school", "", true, false, true, false},
 		"academic_years":                      {"4.7", "/enrollments/v1/academic-years", "perspective-bid school-bid", "academicYears", "school", "", true, true, true, false},
-		"student_school_associations":         {"4.8", "/enrollments/v1/student-school-associations", "perspective-bid school-bid", "", "school", "", true, true, false, false},
+		"student_school_associations":         {"4.8", "/enrollments/v1/student-school-associations", "perspective-bid school-bid", "studentSchoolAssociations", "school", "", true, true, false, false},
 		"school_classes":                      {"4.9", "/enrollments/v1/school-classes", "perspective-bid school-bid", "schoolClasses", "school", "", true, true, true, false},
 		"school_class_details":                {"4.10", "/enrollments/v1/school-classes/{school_class_bid}", "perspective-bid", "", "record", "school_classes", false, false, false, true},
-		"student_school_classes":              {"4.11", "/enrollments/v1/student-school-classes", "perspective-bid school-bid student-bid", "", "student", "students", false, true, false, false},
-		"educator_school_classes":             {"4.12", "/enrollments/v1/educator-school-classes", "perspective-bid school-bid educator-bid", "", "educator", "educator_school_associations school_class_educators", false, true, false, false},
-		"educator_school_associations":        {"4.13", "/enrollments/v1/educator-school-associations", "perspective-bid school-bid", "", "school", "", true, true, false, false},
+		"student_school_classes":              {"4.11", "/enrollments/v1/student-school-classes", "perspective-bid school-bid student-bid", "studentSchoolClasses", "student", "students", false, true, false, false},
+		"educator_school_classes":             {"4.12", "/enrollments/v1/educator-school-classes", "perspective-bid school-bid educator-bid", "educatorSchoolClasses", "educator", "educator_school_associations school_class_educators", false, true, false, false},
+		"educator_school_associations":        {"4.13", "/enrollments/v1/educator-school-associations", "perspective-bid school-bid", "educatorSchoolAssociations", "school", "", true, true, false, false},
 		"educator_school_association_details": {"4.14", "/enrollments/v1/educator-school-associations/{educator_school_association_bid}", "perspective-bid", "", "record", "educator_school_associations", false, false, false, true},
 	}
 	got := map[string]row{}
