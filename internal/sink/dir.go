@@ -191,7 +191,7 @@ func isFolder(name string) bool {
 func (d *Dir) failed(verb, name string, err error) error {
 	remedy := ""
 	switch {
-	case errors.Is(err, syscall.ENOSPC):
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		remedy = ": free some space there"
 	case errors.Is(err, fs.ErrPermission):
 		remedy = ": give this user access, or run as the user that exports"

@@ -245,6 +245,10 @@ func TestDirErrorsKeepTheirReason(t *testing.T) {
 	require.NotContains(t, err.Error(), "SECRETNAME")
 	require.NoError(t, draft.Abort())
 	require.Equal(t, []string{"./"}, storetest.Paths(t, root), "failed writes leave nothing behind")
+
+	dir = storetest.NewDir(t, root, func(sink.FileHandle) error { return syscall.EDQUOT })
+	err = dir.Write(t.Context(), "document", []byte("x"), sink.Condition{})
+	require.ErrorContains(t, err, "quota exceeded: free some space there")
 }
 
 // TestDirMakesDurableFirst expects that a staged file is durable before its name, and committed names are before the
