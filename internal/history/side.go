@@ -117,6 +117,7 @@ type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
 	lacking []int // columns that the open file lacks
+	check   bool  // whether the hash of a file is compared with the manifest before its rows are used
 
 	object sink.Object
 	file   *parquetfile.Reader
@@ -175,6 +176,11 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	}
 	if r.object.Size() != file.Bytes {
 		return fmt.Errorf("it has %d bytes, its manifest says %d: run verify", r.object.Size(), file.Bytes)
+	}
+	if r.check {
+		if err := sink.CheckHash(ctx, r.object, file.SHA256); err != nil {
+			return err
+		}
 	}
 	stored, err := parquetfile.TableOf(r.object, file.Bytes)
 	if err != nil {

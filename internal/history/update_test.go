@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -202,6 +203,33 @@ func TestDamagedHistory(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, dateOf(1), report.Through)
 	readHistory(t, store)
+}
+
+// TestDamagedSnapshot does not add a snapshot to the history if the bytes of one of its files have changed, even if the file
+// can still be read.
+func TestDamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	require.NoError(t, nightOf(0, []string{"1"}, 0).publish(t.Context(), store))
+	manifest, err := snapshot.At(store).Current(t.Context(), snapshot.Full, dateOf(0))
+	require.NoError(t, err)
+	for _, table := range manifest.Tables {
+		for _, file := range table.Files {
+			path := filepath.Join(root, file.Path)
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			changed := bytes.Replace(content, []byte("growth-export"), []byte("Growth-export"), 1) // created_by
+			require.NotEqual(t, content, changed, file.Path)
+			require.NoError(t, os.WriteFile(path, changed, 0o600))
+			_, err = update(t.Context(), t, store, false)
+			require.ErrorIs(t, err, sink.ErrDamaged, file.Path)
+			require.ErrorContains(t, err, file.Path)
+			require.NoError(t, os.WriteFile(path, content, 0o600))
+		}
+	}
+	_, err = update(t.Context(), t, store, false)
+	require.NoError(t, err)
 }
 
 func manifestPath(t *testing.T, store sink.Store) string {

@@ -20,12 +20,10 @@ type versions struct {
 	name  string      // the open file
 	// lacks lists the columns that each file read so far lacks, by the file's path.
 	lacks map[string][]int
-	// check compares each file's hash with the manifest before its rows are used.
-	check bool
 }
 
 func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, check bool) *versions {
-	return &versions{fileReader: fileReader{catalog: catalog, table: table}, files: files, lacks: make(map[string][]int), check: check}
+	return &versions{fileReader: fileReader{catalog: catalog, table: table, check: check}, files: files, lacks: make(map[string][]int)}
 }
 
 // cursor returns a cursor on the rows.
@@ -69,10 +67,7 @@ func (v *versions) next(ctx context.Context, to *rows.Batch) error {
 func (v *versions) openNext(ctx context.Context, file sink.File) error {
 	err := v.open(ctx, file)
 	v.lacks[file.Path] = v.lacking
-	if err != nil || !v.check {
-		return err
-	}
-	return sink.CheckHash(ctx, v.object, file.SHA256)
+	return err
 }
 
 // damaged wraps an error of reading the open file.
