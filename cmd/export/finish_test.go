@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/snapshot"
 )
 
 // TestFinishInterrupted: a run that is interrupted tells its command so.
@@ -37,9 +39,11 @@ func TestFinishInterrupted(t *testing.T) {
 		ExitCode int    `json:"exit_code"`
 		RunID    string `json:"run_id"`
 		Error    string `json:"error"`
+		Requests snapshot.Requests
 	}
 	require.NoError(t, json.Unmarshal(data, &end))
 	require.Equal(t, exitInterrupted, end.ExitCode)
+	require.Positive(t, end.Requests.Total)
 	require.Contains(t, end.Error, "interrupted")
 }
 

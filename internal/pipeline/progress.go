@@ -44,14 +44,19 @@ type counts struct {
 func (m *Progress) takeCounts() counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stats := m.client.Load().Stats()
-	total := snapshot.Requests{
-		Total: stats.Requests, Retries: stats.Retries, TokenRefreshes: stats.TokenRefreshes, ByStatus: stats.ByStatus,
-	}
+	total := m.requests()
 	fresh := requestsSince(total, m.taken)
 	fresh.Add(m.returned)
 	m.taken, m.returned = total, snapshot.Requests{}
 	return counts{requests: fresh, activity: *m.activity.Take()}
+}
+
+// requests returns what this process has requested.
+func (m *Progress) requests() snapshot.Requests {
+	stats := m.client.Load().Stats()
+	return snapshot.Requests{
+		Total: stats.Requests, Retries: stats.Retries, TokenRefreshes: stats.TokenRefreshes, ByStatus: stats.ByStatus,
+	}
 }
 
 // returnCounts makes the next takeCounts return counts that could not be stored.

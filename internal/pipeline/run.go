@@ -66,6 +66,9 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err = r.checkFolders(ctx, found.id, found.date(r.date)); err == nil {
 		err = r.runToEnd(ctx, found)
 	}
+	if err != nil && r.summary.Outcome == "" {
+		r.summary.Requests = deps.Progress.requests()
+	}
 	r.summary.Report = deps.writeReports(ctx, found.id, ending{failure: err, counts: deps.Progress.takeCounts()})
 	unlocked := unlock()
 	if err == nil && unlocked != nil && r.summary.Outcome == Published {

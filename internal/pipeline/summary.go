@@ -51,9 +51,10 @@ type Summary struct {
 	Schools          snapshot.ManifestSchools `json:"schools"`
 	// Denials are the schools to which the service denied access. Only the command that staged or published the run knows
 	// them; later they are in the ledger alone.
-	Denials    []Denial          `json:"denials,omitempty"`
-	MoreDenied *PreviousDenials  `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
-	Requests   snapshot.Requests `json:"requests"`
+	Denials    []Denial         `json:"denials,omitempty"`
+	MoreDenied *PreviousDenials `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
+	// Requests counts what all commands of the run have requested or, if there was an error, what this command has.
+	Requests snapshot.Requests `json:"requests"`
 	// Comparison is how a full run differs from the snapshot before it; nil if it was not compared. NotCompared is why not,
 	// if it should have been.
 	Comparison   *snapshot.Comparison `json:"comparison,omitempty"`

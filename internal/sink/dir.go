@@ -196,7 +196,7 @@ func (d *Dir) failed(verb, name string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		remedy = ": give this user access, or run as the user that exports"
 	case strings.HasSuffix(err.Error(), "path escapes from parent"): // os.Root exports no such error.
-		remedy = ": a symbolic link leads out of the destination, replace it with what it leads to"
+		remedy = ": a symbolic link leads out of the destination: replace it with what it points to"
 	}
 	return fmt.Errorf("%s %s in %s: %w%s", verb, name, d.name, cause(err), remedy)
 }
