@@ -47,3 +47,13 @@ func (s sources) pick(names ...string) (string, error) {
 	}
 	return chosen, nil
 }
+
+// ignoreUnlessFlags forgets settings that a command takes as flags alone: in the environment or a file that commands
+// share, the same names are settings of run.
+func (s sources) ignoreUnlessFlags(names ...string) {
+	for _, name := range names {
+		if s[name].rank != byFlag {
+			delete(s, name)
+		}
+	}
+}

@@ -39,7 +39,8 @@ func (a *app) sqlCommand() *cobra.Command {
 	}
 	o := &sqlOptions{}
 	work := func(ctx context.Context, o *sqlOptions, from sources) error {
-		if from["delta-lake"].rank == byFlag {
+		from.ignoreUnlessFlags("history", "delta-lake")
+		if from.given("delta-lake") {
 			lake, err := a.describeLake(ctx, o, from)
 			if err != nil {
 				return err
@@ -104,9 +105,6 @@ func parseSchema(text string) (string, error) {
 
 // describeViews describes the selected runs, or the history, for SQL.
 func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*render.Snapshot, error) {
-	if from["history"].rank != byFlag {
-		delete(from, "history") // the setting of run, whose environment or file this command may share
-	}
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
 	if err != nil {
 		return nil, err

@@ -45,11 +45,7 @@ func (a *app) verifyCommand() *cobra.Command {
 
 func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	for _, name := range []string{"history", "delta-lake"} {
-		if from[name].rank != byFlag {
-			delete(from, name) // the setting of run, whose environment or file this command may share
-		}
-	}
+	from.ignoreUnlessFlags("history", "delta-lake")
 	which, err := from.pick("snapshot-date", "effective-date", "run-id", "history", "delta-lake")
 	if err != nil {
 		return err
