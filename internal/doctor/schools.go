@@ -131,7 +131,7 @@ func request(d *schemas.Dataset, school string) extract.Call {
 
 // readPage reads a page. As in a run, a body that is not JSON is requested again.
 func readPage(decoder *transform.Decoder, body io.Reader) (transform.Page, error) {
-	page, err := decoder.ReadPageFrom(body)
+	page, err := decoder.ReadPage(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
 		err = extract.Unreadable(err)
 	}

@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"iter"
@@ -110,7 +111,7 @@ func newOurs(b *testing.B) func([]schoolPages) (int, error) {
 		for _, school := range schools {
 			chain.Reset(transform.Params{"school_bid": school.bid})
 			for _, page := range school.pages {
-				if _, err := chain.ReadPage(page); err != nil {
+				if _, err := chain.ReadPage(bytes.NewReader(page)); err != nil {
 					return 0, err
 				}
 			}

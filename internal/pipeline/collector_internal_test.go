@@ -33,7 +33,7 @@ func TestCopiedRowsAreLimited(t *testing.T) {
 		c.acquireDecoder()
 		for i := range records {
 			bid := fmt.Sprintf("%02d-%02d", call, (i*7)%records)
-			_, err := c.ReadPage(fmt.Appendf(nil, `{"testResults":[{"testResultBid":%q}],"pagination":{"hasNextPage":false}}`, bid))
+			_, err := c.ReadPage(strings.NewReader(fmt.Sprintf(`{"testResults":[{"testResultBid":%q}],"pagination":{"hasNextPage":false}}`, bid)))
 			require.NoError(t, err)
 			require.NoError(t, c.limitMemory())
 		}
@@ -67,8 +67,8 @@ func TestListsShareMemory(t *testing.T) {
 	r := &result{}
 	read := func(c *collector, name string) {
 		c.acquireDecoder()
-		page := fmt.Appendf(nil, `{"testResults":[{"testResultBid":"%s %s"}],"pagination":{"hasNextPage":false}}`, name, strings.Repeat("x", minRunBytes))
-		_, err := c.ReadPage(page)
+		page := fmt.Sprintf(`{"testResults":[{"testResultBid":"%s %s"}],"pagination":{"hasNextPage":false}}`, name, strings.Repeat("x", minRunBytes))
+		_, err := c.ReadPage(strings.NewReader(page))
 		require.NoError(t, err)
 		require.NoError(t, c.limitMemory())
 	}
@@ -80,7 +80,7 @@ func TestListsShareMemory(t *testing.T) {
 	f.heldTogether.Add(maxHeldTogether)
 	small := f.newCollector(d, transform.Params{"school_bid": "small"}, r)
 	small.acquireDecoder()
-	_, err = small.ReadPage([]byte(`{"testResults":[{"testResultBid":"s"}],"pagination":{"hasNextPage":false}}`))
+	_, err = small.ReadPage(strings.NewReader(`{"testResults":[{"testResultBid":"s"}],"pagination":{"hasNextPage":false}}`))
 	require.NoError(t, err)
 	require.NoError(t, small.limitMemory())
 	require.Empty(t, small.runs, "so little makes no room")

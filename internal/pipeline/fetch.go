@@ -136,7 +136,7 @@ func (f *fetcher) list(
 
 // readPage reads a page into c. A body that is not JSON is retried, an odd answer is not.
 func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
-	page, err := c.ReadPageFrom(body)
+	page, err := c.ReadPage(body)
 	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
 		err = extract.Unreadable(err)
 	}

@@ -3,6 +3,7 @@
 package transform_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -114,7 +115,7 @@ func BenchmarkPage(b *testing.B) {
 			for b.Loop() {
 				decoder.Reset(params)
 				for _, page := range pages {
-					if _, err := decoder.ReadPage(page); err != nil {
+					if _, err := decoder.ReadPage(bytes.NewReader(page)); err != nil {
 						b.Fatal(err)
 					}
 				}

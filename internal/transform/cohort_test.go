@@ -65,7 +65,7 @@ func TestCohort(t *testing.T) {
 					decoder.Reset(params())
 					var scratch []*bytes.Buffer
 					for _, text := range pages {
-						page, err := decoder.ReadPageFrom(strings.NewReader(text))
+						page, err := decoder.ReadPage(strings.NewReader(text))
 						require.NoError(t, err)
 						if name == "test_results" {
 							require.Equal(t, 200, page.Records, "pages are counted whole")
@@ -125,7 +125,7 @@ func TestCohortKeepsPositions(t *testing.T) {
 		plan.Restrict(transform.NewCohort([]string{"s-in-1", "s-in-2"}))
 		decoder := plan.NewDecoder()
 		decoder.Reset(params())
-		_, err := decoder.ReadPage([]byte(cohortAnswers()[name][0]))
+		_, err := readPage(decoder, []byte(cohortAnswers()[name][0]))
 		require.NoError(t, err)
 		return decoder.Finish().Tables
 	}

@@ -82,7 +82,7 @@ func requireSame(tb testing.TB, ds *schemas.Dataset, decoder *transform.Decoder,
 	reference := newReference(tb, ds, params)
 	for i, body := range pages {
 		before := bytes.Clone(body)
-		got, err := decoder.ReadPage(body)
+		got, err := readPage(decoder, body)
 		want, wantErr := reference.page(body)
 		require.Equal(tb, errorClass(wantErr), errorClass(err), "page %d of %s: %s", i, ds.Name, body)
 		require.Equal(tb, want, got, "page %d of %s: %s", i, ds.Name, body)
@@ -124,7 +124,7 @@ func requireSameInRuns(
 			files = append(files, file)
 		}
 		for i, body := range pages {
-			_, _ = decoder.ReadPage(body)
+			_, _ = readPage(decoder, body)
 			if i%3 != 2 {
 				writeRun()
 			}
@@ -219,7 +219,7 @@ func TestAllCuts(t *testing.T) {
 	for i := range page {
 		cut := page[:i:i]
 		decoder.Reset(params())
-		_, err := decoder.ReadPage(cut)
+		_, err := readPage(decoder, cut)
 		require.ErrorIs(t, err, transform.ErrNotJSON)
 
 		if i%16 != 0 {

@@ -145,17 +145,6 @@ func (d *Decoder) Bytes() int {
 	return n
 }
 
-// ReadPage reads one page. After an error the decoder holds nothing of the page, so that it can be requested again.
-// That makes sense after ErrNotJSON and ErrEmptyString, not after a *ShapeError, ErrTooLarge or an exceeded limit.
-func (d *Decoder) ReadPage(body []byte) (Page, error) {
-	d.body, d.source = body, nil
-	d.received += int64(len(body))
-	d.sourceErr = d.prepare()
-	page, err := d.finishPage()
-	d.body = nil
-	return page, err
-}
-
 // prepare makes the room of all tables accessible for what the window holds.
 func (d *Decoder) prepare() error {
 	for _, t := range d.tables {

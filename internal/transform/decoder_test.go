@@ -25,6 +25,12 @@ func everything(t testing.TB, result transform.Result) string {
 	return out.String()
 }
 
+// readPage reads a page in a window that holds all of it.
+func readPage(d *transform.Decoder, body []byte) (transform.Page, error) {
+	d.SetWindow(len(body) + 1)
+	return d.ReadPage(bytes.NewReader(body))
+}
+
 // TestAFailedPageLeavesNothing reads a page again after it was broken in various ways: the result equals the result of
 // a decoder without errors.
 func TestAFailedPageLeavesNothing(t *testing.T) {
@@ -41,7 +47,7 @@ func TestAFailedPageLeavesNothing(t *testing.T) {
 		quiet.Reset(params())
 		for range 3 {
 			page := g.page()
-			want, wantErr := quiet.ReadPage(page)
+			want, wantErr := readPage(quiet, page)
 			for range 5 {
 				broken := bytes.Clone(page[:rnd.IntN(len(page)+1)])
 				if rnd.IntN(3) == 0 {
@@ -50,10 +56,10 @@ func TestAFailedPageLeavesNothing(t *testing.T) {
 				if json.Valid(broken) {
 					continue // white space was cut off
 				}
-				_, err := decoder.ReadPage(broken)
+				_, err := readPage(decoder, broken)
 				require.ErrorIs(t, err, transform.ErrNotJSON)
 			}
-			got, err := decoder.ReadPage(page)
+			got, err := readPage(decoder, page)
 			require.Equal(t, wantErr, err)
 			require.Equal(t, want, got)
 			require.Equal(t, quiet.Records(), decoder.Records())
@@ -68,7 +74,7 @@ func TestParametersFillTheirColumns(t *testing.T) {
 	for _, school := range []string{"one", "another school", "3"} {
 		decoder.Reset(transform.Params{"school_bid": school, "perspective_bid": "p-" + school, "unused": "x"})
 		for range 2 {
-			_, err := decoder.ReadPage([]byte(`{"academicYears":[{"enrollmentSessions":[{},{}]},{}],"pagination":{"hasNextPage":true,"nextPage":"n"}}`))
+			_, err := readPage(decoder, []byte(`{"academicYears":[{"enrollmentSessions":[{},{}]},{}],"pagination":{"hasNextPage":true,"nextPage":"n"}}`))
 			require.NoError(t, err)
 		}
 		result := decoder.Finish()
@@ -103,7 +109,7 @@ func TestMemoryIsReused(t *testing.T) {
 	run := func() {
 		decoder.Reset(with)
 		for range 2 {
-			if _, err := decoder.ReadPage(page); err != nil {
+			if _, err := readPage(decoder, page); err != nil {
 				panic(err)
 			}
 		}
@@ -131,7 +137,7 @@ func TestRolledBackDataIsFreed(t *testing.T) {
 		decoder := plan.NewDecoder()
 		for range 500 {
 			decoder.Reset(nil)
-			_, _ = decoder.ReadPage([]byte(body))
+			_, _ = readPage(decoder, []byte(body))
 		}
 		require.Less(t, decoder.Bytes(), 100*len(long), body[:10])
 	}
@@ -144,10 +150,10 @@ func TestTooMuchRepeatedText(t *testing.T) {
 	decoder := plan.NewDecoder()
 	decoder.Reset(transform.Params{"school_bid": "s1"})
 	body := `[{"id":"` + strings.Repeat("long", 1<<18) + `","parts":[` + strings.Repeat("{},", 300) + `{}]}]`
-	_, err = decoder.ReadPage([]byte(body))
+	_, err = readPage(decoder, []byte(body))
 	require.ErrorIs(t, err, transform.ErrTooLarge)
 	require.Less(t, decoder.Bytes(), 16<<20)
-	_, err = decoder.ReadPage([]byte(`[{"id":"a"}]`))
+	_, err = readPage(decoder, []byte(`[{"id":"a"}]`))
 	require.NoError(t, err)
 	require.Equal(t, []string{`"a"`}, cells(t, decoder.Finish(), "things", "id"))
 }
@@ -166,7 +172,7 @@ func TestVariedTexts(t *testing.T) {
 	requireSame(t, ds, decoder, params(), pages[:1])
 
 	decoder.Reset(params())
-	_, err := decoder.ReadPage(pages[0])
+	_, err := readPage(decoder, pages[0])
 	require.NoError(t, err)
 	records := decoder.Finish().Tables[0]
 	require.True(t, records.Cols[records.Table.Column("subject_area")].Coded)
@@ -184,7 +190,7 @@ func TestPlansAreShared(t *testing.T) {
 		group.Go(func() {
 			decoder := plan.NewDecoder()
 			decoder.Reset(params())
-			if _, err := decoder.ReadPage(page); err != nil {
+			if _, err := readPage(decoder, page); err != nil {
 				return
 			}
 			results[i] = strings.Join(rowsAsText(t, decoder.Finish().Tables[0]), "\n")

@@ -12,9 +12,13 @@
 //	Compile                     compile.go     the plan of a dataset's tables
 //	                            names.go       finds a member by its name
 //	                            protect.go     what a privacy profile withholds
-//	ReadPage ... ReadPage       body.go        finds the records in a body
+//	ReadPage ... ReadPage       window.go      the part of a body that is held
+//	                            body.go        finds the records in a body
 //	                            object.go      members to columns, the fast path
-//	                            value.go       values, on the fast path and off it
+//	                            value.go       values, on the fast path and off it; scan.go, text.go and parse.go read
+//	                                           the bytes of JSON, of texts and of the other types
+//	                            intern.go      holds a text that repeats once
+//	                            cohort.go      drops the rows of students who are not listed
 //	                            leftovers.go   members for _extra
 //	                            duplicates.go  records that have a member twice
 //	                            limits.go      bounds on what a decoder accepts

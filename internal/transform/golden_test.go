@@ -32,7 +32,7 @@ func TestGolden(t *testing.T) {
 			require.NoError(t, err)
 			decoder := compile(t, name).NewDecoder()
 			decoder.Reset(params())
-			page, err := decoder.ReadPage(body)
+			page, err := readPage(decoder, body)
 			require.NoError(t, err)
 			result := decoder.Finish()
 

@@ -56,11 +56,11 @@ func TestLimits(t *testing.T) {
 			decoder := decoderWith(t, limits)
 			last := len(test.pages) - 1
 			for _, page := range test.pages[:last] {
-				_, err := decoder.ReadPage([]byte(page))
+				_, err := readPage(decoder, []byte(page))
 				require.NoError(t, err)
 			}
 			records, childRows := decoder.Records(), decoder.ChildRows()
-			_, err := decoder.ReadPage([]byte(test.pages[last]))
+			_, err := readPage(decoder, []byte(test.pages[last]))
 			require.ErrorIs(t, err, test.err)
 			if test.err != nil {
 				require.Equal(t, records, decoder.Records())
@@ -68,7 +68,7 @@ func TestLimits(t *testing.T) {
 			}
 			decoder.Finish()
 			decoder.Reset(nil)
-			_, err = decoder.ReadPage([]byte(array("{}", 5)))
+			_, err = readPage(decoder, []byte(array("{}", 5)))
 			require.NoError(t, err, "limits last until Reset")
 		})
 	}
@@ -97,7 +97,7 @@ func TestBombs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			decoder := decoderWith(t, transform.Limits{Records: 100_000, ChildRows: math.MaxInt64})
-			_, err := decoder.ReadPage([]byte(test.body))
+			_, err := readPage(decoder, []byte(test.body))
 			require.ErrorIs(t, err, test.err)
 			require.Less(t, float64(decoder.Bytes()), test.maxTimes*float64(len(test.body)))
 		})
@@ -127,7 +127,7 @@ func TestNearlyEmptyRecords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			decoder := decoderWith(t, transform.Limits{Records: n, ChildRows: math.MaxInt64})
-			_, err := decoder.ReadPageFrom(strings.NewReader(test.body))
+			_, err := decoder.ReadPage(strings.NewReader(test.body))
 			require.ErrorIs(t, err, test.err)
 			if test.err != nil {
 				require.Less(t, decoder.Bytes(), 16<<20)
@@ -150,14 +150,14 @@ func TestDriftNamesAreCapped(t *testing.T) {
 	decoder := decoderWith(t, transform.Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64})
 	// Names from an earlier use of the decoder, from a page that is requested again and from a record that is read
 	// again leave no trace.
-	_, err := decoder.ReadPage([]byte("[" + record(5000, 5900) + "]"))
+	_, err := readPage(decoder, []byte("["+record(5000, 5900)+"]"))
 	require.NoError(t, err)
 	decoder.Reset(nil)
-	_, err = decoder.ReadPage([]byte("[" + record(6000, 6900) + ", {"))
+	_, err = readPage(decoder, []byte("["+record(6000, 6900)+", {"))
 	require.ErrorIs(t, err, transform.ErrNotJSON)
-	_, err = decoder.ReadPage([]byte(`[{"u":1,` + record(0, 900)[1:len(record(0, 900))-1] + `,"u":2}]`))
+	_, err = readPage(decoder, []byte(`[{"u":1,`+record(0, 900)[1:len(record(0, 900))-1]+`,"u":2}]`))
 	require.NoError(t, err)
-	_, err = decoder.ReadPage([]byte(`[` + record(890, 1300) + `,{"s":[],"parts":[` + record(0, 3) + `]}]`))
+	_, err = readPage(decoder, []byte(`[`+record(890, 1300)+`,{"s":[],"parts":[`+record(0, 3)+`]}]`))
 	require.NoError(t, err)
 	named := map[string]int64{}
 	for _, d := range decoder.Finish().Drift {

@@ -95,9 +95,9 @@ func TestProfiles(t *testing.T) {
 					var runs []io.Reader
 					for range 3 {
 						body := g.page()
-						_, wantErr := full.ReadPage(body)
+						_, wantErr := readPage(full, body)
 						for _, d := range decoders[1:] {
-							_, err := d.ReadPage(body)
+							_, err := readPage(d, body)
 							require.Equal(t, errorClass(wantErr), errorClass(err), "%s", body)
 						}
 						run := &bytes.Buffer{}
@@ -181,7 +181,7 @@ func TestNothingIsCollected(t *testing.T) {
 		require.NoError(t, err)
 		d := plan.NewDecoder()
 		d.Reset(params())
-		_, err = d.ReadPage([]byte(page))
+		_, err = readPage(d, []byte(page))
 		require.NoError(t, err)
 		run := &bytes.Buffer{}
 		require.NoError(t, d.WriteRun(run))
@@ -190,7 +190,7 @@ func TestNothingIsCollected(t *testing.T) {
 		require.Contains(t, run.String(), testKey(t).Pseudonym("student", "987650077"))
 		result := d.Finish()
 		require.NotContains(t, strings.ToLower(fmt.Sprint(driftAsText(result.Drift))), "zelda")
-		_, err = d.ReadPage([]byte(strings.Replace(page, "hasNextPage", "Zelda", 1)))
+		_, err = readPage(d, []byte(strings.Replace(page, "hasNextPage", "Zelda", 1)))
 		require.ErrorContains(t, err, "without a readable hasNextPage")
 		require.NotContains(t, strings.ToLower(err.Error()), "zelda")
 	}
@@ -205,7 +205,7 @@ func TestFeedsKeepIdentifiers(t *testing.T) {
 	require.NoError(t, err)
 	d := plan.NewDecoder()
 	d.Reset(params())
-	_, err = d.ReadPage([]byte(`[{"studentBid":"b1","studentId":"007","firstName":"Zelda","x":"Zelda"}]`))
+	_, err = readPage(d, []byte(`[{"studentBid":"b1","studentId":"007","firstName":"Zelda","x":"Zelda"}]`))
 	require.NoError(t, err)
 	require.Equal(t, []string{`"school-1" | "b1" | "007" | null | null | null`}, rowsAsText(t, d.Finish().Tables[0]))
 	require.Equal(t, "b1", plan.Written("student_bid", "b1"))
@@ -225,7 +225,7 @@ func TestAColumnWithoutClassIsWithheld(t *testing.T) {
 	require.NoError(t, err)
 	d := plan.NewDecoder()
 	d.Reset(params())
-	_, err = d.ReadPage([]byte(`[{"id":"a","s":"secret","i":12,"n":{"x":1,"y":2},"day":"2012-03-04"}]`))
+	_, err = readPage(d, []byte(`[{"id":"a","s":"secret","i":12,"n":{"x":1,"y":2},"day":"2012-03-04"}]`))
 	require.NoError(t, err)
 	require.Equal(t, []string{`"school-1"` + strings.Repeat(" | null", 10)}, rowsAsText(t, d.Finish().Tables[0]))
 }

@@ -55,7 +55,7 @@ func readAs(t *testing.T, ds *schemas.Dataset, pages ...string) transform.Result
 	decoder := plan.NewDecoder()
 	decoder.Reset(transform.Params{"school_bid": "s1"})
 	for _, page := range pages {
-		_, err := decoder.ReadPage([]byte(page))
+		_, err := readPage(decoder, []byte(page))
 		require.NoError(t, err, page)
 	}
 	return decoder.Finish()
@@ -346,7 +346,7 @@ func TestAnEmptyParameterLeavesNoKeyComplete(t *testing.T) {
 	require.NoError(t, err)
 	decoder := plan.NewDecoder()
 	decoder.Reset(nil)
-	_, err = decoder.ReadPage([]byte(`[{"id":"a"},{"id":"a"}]`))
+	_, err = readPage(decoder, []byte(`[{"id":"a"},{"id":"a"}]`))
 	require.NoError(t, err)
 	require.Equal(t, 2, decoder.Finish().Tables[0].Len())
 }

@@ -16,9 +16,6 @@ import (
 // sizeInterval is the number of records after which the size of a part is checked.
 const sizeInterval = 8
 
-// Runs returns the number of runs written since the last Reset.
-func (d *Decoder) Runs() int { return len(d.runs) }
-
 // WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns then takes the place of Finish.
 func (d *Decoder) WriteRun(w io.Writer) error {
 	d.completeRows()

@@ -145,7 +145,7 @@ func TestShapes(t *testing.T) {
 		name := test.body[:min(60, len(test.body))]
 		decoder := decoders[test.dataset]
 		decoder.Reset(transform.Params{"school_bid": "s1"})
-		got, err := decoder.ReadPage([]byte(test.body))
+		got, err := readPage(decoder, []byte(test.body))
 		switch test.want {
 		case notJSON:
 			require.ErrorIs(t, err, transform.ErrNotJSON, name)

@@ -10,9 +10,13 @@ const (
 	maxKeptWindow = 1 << 20
 )
 
-// ReadPageFrom does what ReadPage does, but reads the body from source to its end, and holds only a part of it: what
-// follows a record that was scanned takes its place. After an error of source it drops the page and returns that error.
-func (d *Decoder) ReadPageFrom(source io.Reader) (Page, error) {
+// ReadPage reads one page, whose body it reads to its end. It holds only a part of the body: what follows a record that
+// was scanned takes its place.
+//
+// After an error the decoder holds nothing of the page, so that it can be requested again. That makes sense after
+// ErrNotJSON and ErrEmptyString, not after a *ShapeError, ErrTooLarge or an exceeded limit. An error of source is
+// returned too.
+func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	if d.body = d.window[:0]; cap(d.body) == 0 {
 		d.body = make([]byte, 0, windowSize)
 	}

@@ -22,9 +22,9 @@ func requireSameFromSource(tb testing.TB, whole, windowed *transform.Decoder, pa
 	whole.Reset(params)
 	windowed.Reset(params)
 	for _, body := range pages {
-		want, wantErr := whole.ReadPage(body)
+		want, wantErr := readPage(whole, body)
 		windowed.SetWindow(window)
-		got, err := windowed.ReadPageFrom(iotest.HalfReader(bytes.NewReader(body)))
+		got, err := windowed.ReadPage(iotest.HalfReader(bytes.NewReader(body)))
 		require.Equal(tb, wantErr, err, "windows of %d bytes: %s", window, body)
 		require.Equal(tb, want, got, "windows of %d bytes: %s", window, body)
 		require.Equal(tb, whole.Records(), windowed.Records())
@@ -87,14 +87,14 @@ func TestBrokenSources(t *testing.T) {
 	decoder.Reset(params())
 	for i := 0; i <= len(page); i += 7 {
 		decoder.SetWindow(1500)
-		_, err := decoder.ReadPageFrom(io.MultiReader(bytes.NewReader(page[:i]), iotest.ErrReader(errBroken)))
+		_, err := decoder.ReadPage(io.MultiReader(bytes.NewReader(page[:i]), iotest.ErrReader(errBroken)))
 		require.ErrorIs(t, err, errBroken)
 		require.Zero(t, decoder.Records())
 	}
-	_, err := decoder.ReadPageFrom(bytes.NewReader(page))
+	_, err := decoder.ReadPage(bytes.NewReader(page))
 	require.NoError(t, err)
 	quiet.Reset(params())
-	_, err = quiet.ReadPage(page)
+	_, err = readPage(quiet, page)
 	require.NoError(t, err)
 	require.Equal(t, everything(t, quiet.Finish()), everything(t, decoder.Finish()))
 }
@@ -109,7 +109,7 @@ func TestWindowsBoundMemory(t *testing.T) {
 	decoder.Reset(params())
 	empty := decoder.Bytes()
 	record := `{"accepted":"` + strings.Repeat("long ", 1<<10) + `"},`
-	_, err = decoder.ReadPageFrom(strings.NewReader("[" + strings.Repeat(record, 1<<10) + "{}]"))
+	_, err = decoder.ReadPage(strings.NewReader("[" + strings.Repeat(record, 1<<10) + "{}]"))
 	require.NoError(t, err)
 	require.Less(t, decoder.Bytes()-empty, 8<<20)
 }
