@@ -48,15 +48,23 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 	return pointer, manifest, err
 }
 
+// pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
+func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) {
+	folder, _, found := strings.Cut(PointerPath(kind, "any"), "/")
+	if !found {
+		return nil, nil
+	}
+	entries, err := sink.ListAll(ctx, c, folder+"/")
+	return slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") }), err
+}
+
 // CurrentRuns passes the manifests of the runs that are the snapshots of their dates to use, one at a time and in any
 // order. A pointer or manifest that cannot be read is an error.
 func (c Catalog) CurrentRuns(ctx context.Context, kind Kind, use func(*Manifest)) error {
-	folder, _, _ := strings.Cut(PointerPath(kind, "any"), "/")
-	entries, err := sink.ListAll(ctx, c, folder+"/")
+	entries, err := c.pointers(ctx, kind)
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") })
 	var mu sync.Mutex
 	return sink.ForEach(ctx, entries, func(ctx context.Context, entry sink.Entry) error {
 		pointer, _, err := readIfThere[Pointer](ctx, c, entry.Path)
@@ -180,7 +188,7 @@ func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error)
 // NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.
 // It reads no more than most of them, and skips unreadable snapshots and those with other settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
-	entries, err := sink.ListAll(ctx, c, snapshotPrefix)
+	entries, err := c.pointers(ctx, Full)
 	if err != nil {
 		return nil, err
 	}
@@ -226,11 +234,7 @@ func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bo
 func (c Catalog) newestUndamaged(
 	ctx context.Context, kind Kind, match func(*Manifest) bool, skip func(pointer string) bool,
 ) (*Manifest, error) {
-	folder, _, found := strings.Cut(PointerPath(kind, ""), "/")
-	if !found {
-		return nil, nil
-	}
-	entries, err := sink.ListAll(ctx, c, folder+"/")
+	entries, err := c.pointers(ctx, kind)
 	if err != nil {
 		return nil, err
 	}

@@ -345,3 +345,19 @@ func TestFollowingAnotherFinisher(t *testing.T) {
 	require.Equal(t, snapshot.Published, m.Status)
 	requireOneWinner(t, root, []string{"begun", "other"})
 }
+
+// TestStrayFilesBesidePointers ignores files beside the pointers that are not pointers.
+func TestStrayFilesBesidePointers(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	night := snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("night", snapshottest.Few))
+	for _, path := range []string{"_snapshots/.DS_Store", "_as_of/.growth-export-check-"} {
+		require.NoError(t, store.Write(t.Context(), path, nil, sink.Condition{}))
+	}
+	problems, err := snapshot.At(store).DamagedPointers(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	before, err := snapshot.At(store).FullBefore(t.Context(), night)
+	require.NoError(t, err)
+	require.Nil(t, before)
+}

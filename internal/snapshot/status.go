@@ -121,8 +121,8 @@ func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState
 // DamagedPointers returns what is wrong with the pointers of dates, of the latest run and of the history.
 func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 	entries := []sink.Entry{{Path: LatestPath}, {Path: HistoryPointerPath}}
-	for _, folder := range []string{snapshotPrefix, asOfPrefix} {
-		listed, err := sink.ListAll(ctx, c, folder)
+	for _, kind := range []Kind{Full, AsOf} {
+		listed, err := c.pointers(ctx, kind)
 		if err != nil {
 			return nil, err
 		}
