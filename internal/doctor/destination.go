@@ -204,8 +204,9 @@ func (c *destinationCheck) checkStage(ctx context.Context, path string) bool {
 
 func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 	var paths []string
-	for _, table := range schemas.Tables() {
-		for _, kind := range []snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta} {
+	for _, kind := range []snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta} {
+		paths = append(paths, snapshot.PointerPath(kind, "any"))
+		for _, table := range schemas.Tables() {
 			paths = append(paths, snapshot.DatePath(kind, table.Name, "any")+c.run)
 		}
 	}

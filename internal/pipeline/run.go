@@ -77,9 +77,9 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	return r.summary, errors.Join(err, unlocked)
 }
 
-// checkFolders checks before any request that the files of the run can be made visible where they belong.
+// checkFolders checks before any request that the files of the run and its pointer can be made visible where they belong.
 func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
-	var paths []string
+	paths := []string{snapshot.PointerPath(r.settings.kind(), date)}
 	for _, name := range r.scope.Datasets {
 		for _, table := range r.datasets[name].Tables {
 			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")

@@ -167,6 +167,34 @@ func TestObstacleIsFoundBeforeAnyRequest(t *testing.T) {
 	}
 }
 
+// mountedPointers is a file system on which the folder of the pointers is a
+// mount.
+type mountedPointers struct{ sink.FileSystem }
+
+func (m mountedPointers) Rename(from, to string) error {
+	if strings.HasPrefix(to, "_snapshots/") {
+		return errRefused
+	}
+	return m.FileSystem.Rename(from, to)
+}
+
+// TestMountedPointersAreFoundBeforeAnyRequest notices before any request that
+// no pointer can be written.
+func TestMountedPointersAreFoundBeforeAnyRequest(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
+	require.NoError(t, os.MkdirAll(filepath.Join(s.dest, "_snapshots"), 0o700))
+	store, err := sink.NewDir(s.dest, sink.DirOptions{
+		WrapFileSystem: func(system sink.FileSystem) sink.FileSystem { return mountedPointers{system} },
+	})
+	require.NoError(t, err)
+	deps := s.deps(nil)
+	deps.Catalog = snapshot.At(store)
+	_, err = pipeline.Run(t.Context(), deps, defaults())
+	require.ErrorContains(t, err, "cannot move files to _snapshots")
+	require.Empty(t, s.server.Log())
+}
+
 // TestPublishPassesOverAStuckPurge says that nothing is staged where all that
 // cannot be finished is the purge of a published run.
 func TestPublishPassesOverAStuckPurge(t *testing.T) {

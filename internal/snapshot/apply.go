@@ -12,7 +12,7 @@ import (
 
 // Apply writes a change and applies it. After ErrConflict or ErrStagedLost the run is unchanged.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
-	err := c.beginChange(ctx, change, "")
+	err := c.beginChange(ctx, change, "", change.files())
 	if errors.Is(err, sink.ErrConflict) {
 		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
 	}
@@ -23,10 +23,28 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	return err
 }
 
-// beginChange writes the change, replacing a damaged one of the given version if there is one. It returns ErrConflict
-// if another change of the run has begun.
-func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string) error {
-	return c.WriteDocument(ctx, ChangePath(change.RunID), change, sink.Condition{Absent: damaged == "", Version: damaged})
+// beginChange checks that the change can be made visible and writes it, replacing a damaged one of the given version if
+// there is one. It returns ErrConflict if another change of the run has begun. After any other error it drops the files
+// staged for the change.
+func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string, staged []sink.File) error {
+	paths := []string{PointerPath(change.Kind, change.SnapshotDate)}
+	for _, file := range change.files() {
+		paths = append(paths, file.Path)
+	}
+	path := ChangePath(change.RunID)
+	err := c.CheckCommit(ctx, change.RunID, paths)
+	if err == nil {
+		err = c.WriteDocument(ctx, path, change, sink.Condition{Absent: damaged == "", Version: damaged})
+	}
+	if err == nil || errors.Is(err, sink.ErrConflict) {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	// The change may have been written despite the error, and then it needs the files.
+	if _, _, readErr := c.Read(ctx, path); errors.Is(readErr, sink.ErrNotFound) {
+		err = errors.Join(err, c.AbortAll(ctx, change.RunID, staged))
+	}
+	return err
 }
 
 // applyChange does the remaining steps of a change and returns the manifest of its run.

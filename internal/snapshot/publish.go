@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -129,9 +127,6 @@ func (c Catalog) beginPublishing(
 	if err != nil {
 		return nil, "", err
 	}
-	if err := c.CheckCommit(ctx, run, slices.Collect(maps.Keys(files))); err != nil {
-		return nil, "", err
-	}
 	ledger, err := c.stageLedger(ctx, run, g.Ledger)
 	if errors.Is(err, sink.ErrStagedLost) {
 		if swept, readErr := c.PublishingStarted(ctx, run); swept && readErr == nil {
@@ -155,12 +150,8 @@ func (c Catalog) beginPublishing(
 			change.Staged[path] = file.Staged
 		}
 	}
-	err = c.beginChange(ctx, change, damaged)
+	err = c.beginChange(ctx, change, damaged, []sink.File{ledger})
 	if err != nil && !errors.Is(err, sink.ErrConflict) {
-		// The change may have been written despite the error, and then it needs the ledger.
-		if _, _, readErr := c.Read(ctx, ChangePath(run)); errors.Is(readErr, sink.ErrNotFound) {
-			err = errors.Join(err, c.Abort(ctx, run, ledger))
-		}
 		return nil, "", err
 	}
 	current, version, err := c.CurrentChange(ctx, run)

@@ -3,9 +3,7 @@ package snapshot_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,26 +95,21 @@ func TestObstacles(t *testing.T) {
 	}
 }
 
-// otherDevice is a file system on which the folder of schools is a mount.
-type otherDevice struct{ sink.FileSystem }
-
-func (o otherDevice) Rename(from, to string) error {
-	if strings.HasPrefix(to, "schools/") {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: syscall.EXDEV}
-	}
-	return o.FileSystem.Rename(from, to)
-}
-
-// TestMountInTheWay expects an error before anything is visible if files cannot be moved to the folder of a table.
+// TestMountInTheWay expects an error before anything is visible if files cannot be moved to the folder of a table or of
+// the pointers.
 func TestMountInTheWay(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	store := snapshottest.NewDirOn(t, root, func(r sink.FileSystem) sink.FileSystem { return otherDevice{r} })
-	snapshottest.StageRun(t, store, snapshottest.NewPlan("night", snapshottest.Few), nil)
-	require.NoError(t, os.Mkdir(filepath.Join(root, "schools"), 0o700))
-	before := snapshottest.Below(t, root)
-	_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "night"), snapshottest.Options())
-	require.ErrorContains(t, err, "cannot move files to schools")
-	require.ErrorContains(t, err, "keep the whole destination on one file system")
-	require.Equal(t, before, snapshottest.Below(t, root))
+	for _, folder := range []string{"schools", "_snapshots"} {
+		root := t.TempDir()
+		store := snapshottest.NewDirOn(t, root, func(r sink.FileSystem) sink.FileSystem {
+			return snapshottest.Mounted{FileSystem: r, Below: folder + "/"}
+		})
+		snapshottest.StageRun(t, store, snapshottest.NewPlan("night", snapshottest.Few), nil)
+		require.NoError(t, os.Mkdir(filepath.Join(root, folder), 0o700))
+		before := snapshottest.Below(t, root)
+		_, err := snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "night"), snapshottest.Options())
+		require.ErrorContains(t, err, "cannot move files to "+folder)
+		require.ErrorContains(t, err, "keep the whole destination on one file system")
+		require.Equal(t, before, snapshottest.Below(t, root))
+	}
 }

@@ -3,6 +3,8 @@ package snapshottest
 import (
 	"io/fs"
 	"os"
+	"strings"
+	"syscall"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -142,4 +144,24 @@ func (f tapFile) Close() error {
 		return err
 	}
 	return failed
+}
+
+// Mounted is a FileSystem on which paths with the prefix Below are on another device, so nothing can be moved there.
+type Mounted struct {
+	sink.FileSystem
+
+	Below string
+}
+
+// Rename fails if the file would go to the other device.
+func (m Mounted) Rename(from, to string) error { return m.move(from, to, m.FileSystem.Rename) }
+
+// Link fails if the file would go to the other device.
+func (m Mounted) Link(from, to string) error { return m.move(from, to, m.FileSystem.Link) }
+
+func (m Mounted) move(from, to string, system func(from, to string) error) error {
+	if strings.HasPrefix(to, m.Below) {
+		return &os.LinkError{Op: "move", Old: from, New: to, Err: syscall.EXDEV}
+	}
+	return system(from, to)
 }
