@@ -64,7 +64,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	a.who.setProgress(progress)
 	deps := pipeline.Deps{Catalog: snapshot.At(store), Logger: o.log, Progress: progress, Tracer: a.tracer(), Now: a.now}
 	if o.place.folder == "" {
-		a.warnOfConditions(ctx, store, deps.Logger)
+		a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	}
 	if o.abandon {
 		summary, err := await(ctx, func() (*pipeline.Summary, error) {
