@@ -46,7 +46,27 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 	if !r.settings.Deadline.IsZero() {
 		resultsFirst(todo)
 	}
+	tasks := r.newTasks(todo, comparison)
+	ctx, watched := r.watchDeadline(ctx, tasks)
+	defer watched()
+	err = r.fetchTasks(ctx, w, tasks)
+	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(cause, ErrDeadline)) {
+		err = cause // nothing may have begun that could fail
+	}
+	if err == nil {
+		err = r.forecast.cutShort()
+	}
+	if err == nil {
+		return nil
+	}
+	for _, t := range tasks {
+		err = errors.Join(err, t.abort())
+	}
+	return err
+}
 
+// newTasks returns the tasks of todo that are fetched by school. Those of a dataset open their files in turn.
+func (r *exportRun) newTasks(todo []snapshot.Task, c *comparison) []*task {
 	var tasks []*task
 	last := make(map[*dataset]*task)
 	for _, u := range todo {
@@ -55,7 +75,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		}
 		bucket := r.plan.Buckets[u.Bucket]
 		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
-		t.comparison = comparison
+		t.comparison = c
 		if before := last[t.dataset]; before != nil {
 			t.turn = before.closed
 		}
@@ -63,8 +83,12 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		tasks = append(tasks, t)
 		r.Progress.schoolsTotal.Add(int64(len(t.schools)))
 	}
-	ctx, watched := r.watchDeadline(ctx, tasks)
-	defer watched()
+	return tasks
+}
+
+// fetchTasks fetches the schools of all tasks in order, several at a time, and writes each task in a goroutine of its
+// own.
+func (r *exportRun) fetchTasks(ctx context.Context, w *writer, tasks []*task) error {
 	group, working := errgroup.WithContext(ctx)
 	type school struct {
 		task  *task
@@ -102,20 +126,7 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 		}
 	})
 	close(schools)
-	err = group.Wait()
-	if cause := context.Cause(ctx); cause != nil && (err == nil || errors.Is(cause, ErrDeadline)) {
-		err = cause // nothing may have begun that could fail
-	}
-	if err == nil {
-		err = r.forecast.cutShort()
-	}
-	if err == nil {
-		return nil
-	}
-	for _, t := range tasks {
-		err = errors.Join(err, t.abort())
-	}
-	return err
+	return group.Wait()
 }
 
 // fetchSchool fetches one school's dataset and delivers it to its task.
