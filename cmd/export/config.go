@@ -54,9 +54,9 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 			return err
 		}
 	}
-	open := a.openStore
+	open := a.openCatalog
 	if o.place.folder == "" {
-		open = a.newStore // opening a bucket sends requests
+		open = a.newCatalog // opening a bucket sends requests
 	}
 	_, settings, disconnect, err := a.connect(ctx, o, from, open)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"example.org/growthexport/internal/deltalake"
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas/render"
@@ -45,23 +44,23 @@ func defineDeltaLake(g group, target *bool) {
 
 func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from, true)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, true)
 	if err != nil {
 		return err
 	}
 	report, err := await(ctx, func() (*deltalake.Report, error) {
-		recovered, err := snapshot.At(store).Recover(ctx)
+		recovered, err := catalog.Recover(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("finish an interrupted command: %w", err)
 		}
-		report, err := a.updateDeltaLake(ctx, store, true)
+		report, err := a.updateDeltaLake(ctx, catalog, true)
 		return report, errors.Join(err, recovered.Err())
 	})
 	if report == nil {
 		return err
 	}
 	if err == nil && len(report.Tables) == 0 {
-		return fmt.Errorf("no full snapshot is published at %s: %w", store, errNothingPublished)
+		return fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
 	}
 	unwritten := writeOutput(a.stdout, o.output, struct {
 		*deltalake.Report
@@ -74,8 +73,8 @@ func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) 
 }
 
 // updateDeltaLake brings the Delta logs of a destination up to date; with create, it creates missing ones.
-func (a *app) updateDeltaLake(ctx context.Context, store sink.Store, create bool) (*deltalake.Report, error) {
-	return deltalake.Reconcile(ctx, snapshot.At(store), deltalake.Options{
+func (a *app) updateDeltaLake(ctx context.Context, catalog snapshot.Catalog, create bool) (*deltalake.Report, error) {
+	return deltalake.Reconcile(ctx, catalog, deltalake.Options{
 		Create: create, Now: a.now, ToolVersion: thisBuild().Version,
 	})
 }
@@ -110,8 +109,8 @@ func (a *app) finishDeltaLake(ctx context.Context, deps *pipeline.Deps, create b
 }
 
 // keepDeltaLake brings existing Delta logs up to date after prune or purge.
-func (a *app) keepDeltaLake(ctx context.Context, store sink.Store) error {
-	_, err := a.updateDeltaLake(ctx, store, false)
+func (a *app) keepDeltaLake(ctx context.Context, catalog snapshot.Catalog) error {
+	_, err := a.updateDeltaLake(ctx, catalog, false)
 	return err
 }
 
@@ -141,18 +140,18 @@ func deltaLakeText(r *deltalake.Report) string {
 }
 
 // verifyDeltaLake compares the Delta logs with manifests and files.
-func (a *app) verifyDeltaLake(ctx context.Context, o *verifyOptions, store sink.Store) error {
-	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, snapshot.At(store)) })
+func (a *app) verifyDeltaLake(ctx context.Context, o *verifyOptions, catalog snapshot.Catalog) error {
+	report, err := await(ctx, func() (*deltalake.VerifyReport, error) { return deltalake.Verify(ctx, catalog) })
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return usagef("%w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("verify the Delta logs at %s: %w", store, err)
+		return fmt.Errorf("verify the Delta logs at %s: %w", catalog, err)
 	}
 	var mismatch error
 	if len(report.Problems) > 0 {
 		mismatch = fmt.Errorf("the Delta logs at %s differ from what is published: %s (problem 1 of %d)",
-			store, report.Problems[0], len(report.Problems))
+			catalog, report.Problems[0], len(report.Problems))
 	}
 	unwritten := writeOutput(a.stdout, o.output, struct {
 		*deltalake.VerifyReport
@@ -199,7 +198,7 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if analysis && which == "" {
 		return nil, usagef("--views analysis needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id")
 	}
-	store, err := a.existingStore(ctx, &o.destination, from, false)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return nil, err
 	}
@@ -209,9 +208,9 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	}
 	found, err := await(ctx, func() ([]deltalake.Table, error) {
 		if which == "" {
-			return deltalake.Tables(ctx, snapshot.At(store))
+			return deltalake.Tables(ctx, catalog)
 		}
-		runs, err := o.runsToRead(ctx, store, which)
+		runs, err := o.runsToRead(ctx, catalog, which)
 		if err != nil {
 			return nil, err
 		}
@@ -220,13 +219,13 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 		if runs[0].Kind != snapshot.Full {
 			return nil, usagef("run %s is not a full snapshot, and only these have Delta Lake tables", runs[0].RunID)
 		}
-		return deltalake.Versions(ctx, snapshot.At(store), runs[0])
+		return deltalake.Versions(ctx, catalog, runs[0])
 	})
 	if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
 		err = usagef("%w", refused)
 	}
 	if err == nil && len(found) == 0 {
-		err = usagef("there are no Delta logs at %s: growth-export delta-lake writes them", store)
+		err = usagef("there are no Delta logs at %s: growth-export delta-lake writes them", catalog)
 	}
 	for _, t := range found {
 		view := t.Name

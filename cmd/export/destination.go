@@ -62,20 +62,23 @@ func (o *destination) defineWriting(g group) {
 	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 }
 
-// openStore opens a destination and checks that it can be written, without changing it.
-func (a *app) openStore(ctx context.Context, o *destination, from sources) (sink.Store, error) {
-	store, err := a.newStore(ctx, o, from)
+// openCatalog opens a destination and checks that it can be written, without changing it.
+func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
+	catalog, err := a.newCatalog(ctx, o, from)
 	if err == nil {
-		err = checkWritable(ctx, store, from)
+		err = checkWritable(ctx, catalog, from)
+	}
+	if err == nil {
+		err = checkFormat(ctx, catalog)
 	}
 	if err != nil {
-		return nil, err
+		return snapshot.Catalog{}, err
 	}
-	return knownFormat(ctx, store)
+	return catalog, nil
 }
 
-func checkWritable(ctx context.Context, store sink.Store, from sources) error {
-	err := store.Check(ctx)
+func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) error {
+	err := catalog.Check(ctx)
 	switch {
 	case err == nil:
 		return nil
@@ -85,41 +88,41 @@ func checkWritable(ctx context.Context, store sink.Store, from sources) error {
 	return usagef("%s: %w", destName(from), err)
 }
 
-// knownFormat returns the store, or an error if a later release has written to it. Other errors are left to the
-// command to report.
-func knownFormat(ctx context.Context, store sink.Store) (sink.Store, error) {
-	if tooNew, ok := errors.AsType[*snapshot.FormatError](snapshot.At(store).CheckFormat(ctx)); ok {
-		return nil, fmt.Errorf("destination %s: %w", store, tooNew)
+// checkFormat returns an error if a later release has written to the destination. Other errors are left to the command
+// to report.
+func checkFormat(ctx context.Context, catalog snapshot.Catalog) error {
+	if tooNew, ok := errors.AsType[*snapshot.FormatError](catalog.CheckFormat(ctx)); ok {
+		return fmt.Errorf("destination %s: %w", catalog, tooNew)
 	}
-	return store, nil
+	return nil
 }
 
-// existingStore opens a destination to read it or, with change, to change what is there. A missing folder or bucket is an
+// existingCatalog opens a destination to read it or, with change, to change what is there. A missing folder or bucket is an
 // error, not an empty destination.
-func (a *app) existingStore(ctx context.Context, o *destination, from sources, change bool) (sink.Store, error) {
+func (a *app) existingCatalog(ctx context.Context, o *destination, from sources, change bool) (snapshot.Catalog, error) {
 	if folder := o.place.folder; folder != "" {
 		if err := checkFolder(folder); err != nil {
-			return nil, usagef("%s: %w", destName(from), err)
+			return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
 		}
 	}
-	store, err := a.newStore(ctx, o, from)
+	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil {
-		return nil, err
+		return snapshot.Catalog{}, err
 	}
-	if remote, ok := store.(interface{ CheckReading(context.Context) error }); ok {
+	if remote, ok := catalog.Store.(interface{ CheckReading(context.Context) error }); ok {
 		if err := remote.CheckReading(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return snapshot.Catalog{}, context.Cause(ctx)
 			}
-			return nil, usagef("%s: %w", destName(from), err)
+			return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
 		}
 	}
 	if change {
-		if err := checkWritable(ctx, store, from); err != nil {
-			return nil, err
+		if err := checkWritable(ctx, catalog, from); err != nil {
+			return snapshot.Catalog{}, err
 		}
 	}
-	return knownFormat(ctx, store)
+	return catalog, checkFormat(ctx, catalog)
 }
 
 // checkFolder checks that a destination can be read.
@@ -138,8 +141,10 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-// newStore returns the store of a destination, which the log lines name from now on.
-func (a *app) newStore(ctx context.Context, o *destination, from sources) (store sink.Store, err error) {
+// newCatalog returns the catalog of a destination, which the log lines name from now on.
+func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
+	var store sink.Store
+	var err error
 	if o.place.folder != "" {
 		store, err = sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
 	} else {
@@ -147,10 +152,10 @@ func (a *app) newStore(ctx context.Context, o *destination, from sources) (store
 		store, err = s3.New(ctx, o.s3)
 	}
 	if err != nil {
-		return nil, usagef("%s: %w", destName(from), err)
+		return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
 	}
 	a.who.setDestination(store.String())
-	return store, nil
+	return snapshot.At(store), nil
 }
 
 // destName names the setting of the destination, for errors.

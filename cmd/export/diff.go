@@ -13,7 +13,6 @@ import (
 
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -70,22 +69,22 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	if (o.runID == "") != (o.with == "") || which == "run-id" && o.from != "" {
 		return usagef("name two dates (--from and --to) or two runs (--run-id and --with)")
 	}
-	store, err := a.existingStore(ctx, &o.destination, from, false)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return err
 	}
 	var earlier, later *snapshot.Manifest
 	found, err := await(ctx, func() (*history.Difference, error) {
-		if earlier, later, err = snapshotsToCompare(ctx, store, o); err != nil {
+		if earlier, later, err = snapshotsToCompare(ctx, catalog, o); err != nil {
 			return nil, err
 		}
 		if err := checkComparable(earlier, later); err != nil {
 			return nil, err
 		}
-		return history.Diff(ctx, snapshot.At(store), earlier, later)
+		return history.Diff(ctx, catalog, earlier, later)
 	})
 	if err != nil && !errors.Is(err, pipeline.ErrUsage) {
-		return fmt.Errorf("compare snapshots at %s: %w", store, err)
+		return fmt.Errorf("compare snapshots at %s: %w", catalog, err)
 	}
 	if err != nil {
 		return err
@@ -102,13 +101,13 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 }
 
 // snapshotsToCompare returns the manifests of the two selected snapshots.
-func snapshotsToCompare(ctx context.Context, store sink.Store, o *diffOptions) (earlier, later *snapshot.Manifest, err error) {
+func snapshotsToCompare(ctx context.Context, catalog snapshot.Catalog, o *diffOptions) (earlier, later *snapshot.Manifest, err error) {
 	if o.runID != "" {
 		for _, run := range []struct {
 			manifest **snapshot.Manifest
 			id       string
 		}{{&earlier, o.with}, {&later, o.runID}} {
-			found, err := runsByID(ctx, store, []string{run.id})
+			found, err := runsByID(ctx, catalog, []string{run.id})
 			if err != nil {
 				return nil, nil, err
 			}
@@ -116,14 +115,14 @@ func snapshotsToCompare(ctx context.Context, store sink.Store, o *diffOptions) (
 		}
 		return earlier, later, nil
 	}
-	if later, err = publishedRun(ctx, store, o.to, ""); err != nil {
+	if later, err = publishedRun(ctx, catalog, o.to, ""); err != nil {
 		return nil, nil, err
 	}
 	if o.from != "" {
-		earlier, err = publishedRun(ctx, store, o.from, "")
-	} else if earlier, err = snapshot.At(store).FullBefore(ctx, later); err == nil && earlier == nil {
+		earlier, err = publishedRun(ctx, catalog, o.from, "")
+	} else if earlier, err = catalog.FullBefore(ctx, later); err == nil && earlier == nil {
 		err = usagef("there is no snapshot before %s with the same settings at %s: name the one to compare with, --from DATE",
-			later.SnapshotDate, store)
+			later.SnapshotDate, catalog)
 	}
 	return earlier, later, err
 }

@@ -119,7 +119,8 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	if d.KeyErr = err; key != nil {
 		d.Fingerprint = key.Fingerprint()
 	}
-	d.Store, d.Err = a.openStore(ctx, &o.destination, from)
+	catalog, err := a.openCatalog(ctx, &o.destination, from)
+	d.Store, d.Err = catalog.Store, err
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -54,23 +54,23 @@ func defineHistory(g group, target *bool) {
 
 func (a *app) history(ctx context.Context, o *historyOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from, true)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, true)
 	if err != nil {
 		return err
 	}
 	report, err := await(ctx, func() (*history.Report, error) {
-		recovered, err := snapshot.At(store).Recover(ctx)
+		recovered, err := catalog.Recover(ctx)
 		if err = errors.Join(err, recovered.Err()); err != nil {
 			return nil, fmt.Errorf("finish an interrupted command: %w", err)
 		}
-		report, err := updateHistory(ctx, store, o.scratch, o.rebuild)
-		return report, errors.Join(err, a.keepDeltaLake(ctx, store))
+		report, err := updateHistory(ctx, catalog, o.scratch, o.rebuild)
+		return report, errors.Join(err, a.keepDeltaLake(ctx, catalog))
 	})
 	if err == nil && report.HistoryID == "" && len(report.LeftOut) == 0 {
-		return fmt.Errorf("no full snapshot is published at %s: %w", store, errNothingPublished)
+		return fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
 	}
 	if err != nil {
-		err = fmt.Errorf("update the history at %s: %w", store, err)
+		err = fmt.Errorf("update the history at %s: %w", catalog, err)
 	}
 	if report == nil {
 		return err
@@ -79,13 +79,13 @@ func (a *app) history(ctx context.Context, o *historyOptions, from sources) erro
 	unwritten := writeOutput(a.stdout, o.output, struct {
 		*history.Report
 		ExitCode int `json:"exit_code"`
-	}{report, exitCode(err)}, historyText(report, store.String(), err != nil))
+	}{report, exitCode(err)}, historyText(report, catalog.String(), err != nil))
 	return cmp.Or(err, unwritten)
 }
 
 // updateHistory folds the snapshots that are newer than the history.
-func updateHistory(ctx context.Context, store sink.Store, scratch string, rebuild bool) (*history.Report, error) {
-	return history.Update(ctx, snapshot.At(store), history.Options{
+func updateHistory(ctx context.Context, catalog snapshot.Catalog, scratch string, rebuild bool) (*history.Report, error) {
+	return history.Update(ctx, catalog, history.Options{
 		Rebuild: rebuild,
 		Workspace: func() (sink.Store, func() error, error) {
 			folder, err := os.MkdirTemp(scratch, "growth-export-history-")

@@ -12,17 +12,18 @@ import (
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
 // writeNotice writes the notice of a purge. If there was nothing left to do, it is of the earlier purge that did it.
-func (a *app) writeNotice(ctx context.Context, o *purgeOptions, store sink.Store, done *maintenance.PurgeReport) error {
+func (a *app) writeNotice(ctx context.Context, o *purgeOptions, catalog snapshot.Catalog, done *maintenance.PurgeReport) error {
 	if done.Nothing() {
 		if done = done.Earlier; done == nil {
 			return errors.New("nothing was purged, so there is no notice")
 		}
 	}
-	n, err := noticeOf(ctx, store, done)
+	n, err := noticeOf(ctx, catalog, done)
 	if err != nil {
 		return fmt.Errorf("write the notice: %w; the purge is done, and the same command writes its notice", err)
 	}
@@ -58,14 +59,14 @@ func replaceFile(path string, data []byte) (err error) {
 }
 
 // noticeOf returns what a purge has done, without the names of students.
-func noticeOf(ctx context.Context, store sink.Store, done *maintenance.PurgeReport) (*report.Notice, error) {
+func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.PurgeReport) (*report.Notice, error) {
 	proof := maintenance.PurgePath(done.ID)
-	data, _, err := store.Read(ctx, proof)
+	data, _, err := catalog.Read(ctx, proof)
 	if err != nil {
 		return nil, fmt.Errorf("read the proof: %w", err)
 	}
 	n := &report.Notice{
-		Destination: absolute(store.String()), ToolVersion: done.ToolVersion, BegunAt: done.BegunAt, FinishedAt: done.FinishedAt,
+		Destination: absolute(catalog.String()), ToolVersion: done.ToolVersion, BegunAt: done.BegunAt, FinishedAt: done.FinishedAt,
 		Schools: done.Asked.Schools, Districts: done.Asked.Districts, LedgerRows: done.LedgerRowsRemoved, DroppedRuns: done.DroppedRuns,
 		NotReached: done.NotReached, Proof: proof, ProofSHA256: sink.Hash(data),
 	}

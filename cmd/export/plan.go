@@ -34,7 +34,7 @@ func (a *app) planCommand() *cobra.Command {
 }
 
 func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
-	deps, settings, disconnect, err := a.connect(ctx, &o.runOptions, from, a.openStore)
+	deps, settings, disconnect, err := a.connect(ctx, &o.runOptions, from, a.openCatalog)
 	if err != nil {
 		return err
 	}

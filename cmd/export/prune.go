@@ -70,14 +70,14 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 		return usagef("set what to keep: --keep N (the newest N snapshots) or --keep-days N (from the last N days)")
 	}
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from, !o.dryRun)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, !o.dryRun)
 	if err != nil {
 		return err
 	}
 	report, err := await(ctx, func() (*maintenance.PruneReport, error) {
-		report, err := maintenance.Prune(ctx, snapshot.At(store), options)
+		report, err := maintenance.Prune(ctx, catalog, options)
 		if !o.dryRun {
-			err = errors.Join(err, a.keepDeltaLake(ctx, store))
+			err = errors.Join(err, a.keepDeltaLake(ctx, catalog))
 		}
 		return report, err
 	})
@@ -85,12 +85,12 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 		return err
 	}
 	if !o.dryRun && len(report.Removed) > 0 {
-		a.rewriteIndex(ctx, store)
+		a.rewriteIndex(ctx, catalog)
 	}
 	// An interrupted prune reports what it has removed.
 	unwritten := writeOutput(a.stdout, o.output, report, pruneText(report, err != nil))
 	if err != nil {
-		return fmt.Errorf("prune %s: %w", store, err)
+		return fmt.Errorf("prune %s: %w", catalog, err)
 	}
 	return unwritten
 }

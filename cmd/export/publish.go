@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/snapshot"
 )
 
 // publishOptions holds the settings of publish.
@@ -56,13 +55,13 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	o.log = a.newLogger(&o.general)
-	store, err := a.openStore(ctx, &o.destination, from)
+	catalog, err := a.openCatalog(ctx, &o.destination, from)
 	if err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	progress := &pipeline.Progress{}
 	a.who.setProgress(progress)
-	deps := pipeline.Deps{Catalog: snapshot.At(store), Logger: o.log, Progress: progress, Tracer: a.tracer(), Now: a.now}
+	deps := pipeline.Deps{Catalog: catalog, Logger: o.log, Progress: progress, Tracer: a.tracer(), Now: a.now}
 	if o.place.folder == "" {
 		a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	}

@@ -130,7 +130,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		return err
 	}
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from, !o.dryRun)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, !o.dryRun)
 	if err != nil {
 		return err
 	}
@@ -139,9 +139,9 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		AllowUnknown: o.allowUnknown, DryRun: o.dryRun, Now: a.now, ToolVersion: thisBuild().Version,
 	}
 	report, err := await(ctx, func() (*maintenance.PurgeReport, error) {
-		report, err := maintenance.Purge(ctx, snapshot.At(store), options)
+		report, err := maintenance.Purge(ctx, catalog, options)
 		if !o.dryRun && err == nil {
-			err = a.keepDeltaLake(ctx, store)
+			err = a.keepDeltaLake(ctx, catalog)
 		}
 		return report, err
 	})
@@ -154,7 +154,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 			if unknown.Students > 0 {
 				remedy = "or add --allow-unknown to delete what unpublished runs have staged"
 			}
-			return usagef("nothing was purged: %w at %s; correct the list, %s", unknown, store, remedy)
+			return usagef("nothing was purged: %w at %s; correct the list, %s", unknown, catalog, remedy)
 		}
 		if needed, ok := errors.AsType[*maintenance.KeyNeededError](err); ok {
 			return usagef("nothing was purged: %w: set %s or %s%s to that key", needed, privacyKeyVariable, privacyKeyVariable, fileSuffix)
@@ -165,27 +165,27 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		return fmt.Errorf("%w; run the same command again once this is fixed", err)
 	}
 	if !o.dryRun {
-		a.rewriteReports(ctx, store, report.Runs)
+		a.rewriteReports(ctx, catalog, report.Runs)
 	}
 	if err := writeOutput(a.stdout, o.output, report, purgeText(report)); err != nil || o.notice == "" {
 		return err
 	}
-	return a.writeNotice(ctx, o, store, report)
+	return a.writeNotice(ctx, o, catalog, report)
 }
 
 // rewriteReports writes the reports of purged runs again, and the page of all runs.
-func (a *app) rewriteReports(ctx context.Context, store sink.Store, runs []maintenance.PurgedRun) {
+func (a *app) rewriteReports(ctx context.Context, catalog snapshot.Catalog, runs []maintenance.PurgedRun) {
 	for i := range runs {
-		if _, err := pipeline.WriteReport(ctx, snapshot.At(store), runs[i].RunID); err != nil {
+		if _, err := pipeline.WriteReport(ctx, catalog, runs[i].RunID); err != nil {
 			a.warn("cannot rewrite the report of a run", err)
 		}
 	}
-	a.rewriteIndex(ctx, store)
+	a.rewriteIndex(ctx, catalog)
 }
 
 // rewriteIndex writes the page of all runs again.
-func (a *app) rewriteIndex(ctx context.Context, store sink.Store) {
-	if err := pipeline.WriteIndex(ctx, snapshot.At(store)); err != nil && ctx.Err() == nil {
+func (a *app) rewriteIndex(ctx context.Context, catalog snapshot.Catalog) {
+	if err := pipeline.WriteIndex(ctx, catalog); err != nil && ctx.Err() == nil {
 		a.warn("cannot rewrite the page of all runs", err)
 	}
 }

@@ -48,30 +48,30 @@ func (a *app) reportCommand() *cobra.Command {
 
 func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from, o.to == "")
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, o.to == "")
 	if err != nil {
 		return err
 	}
 	run := o.runID
 	if run == "" {
-		if run, err = snapshot.At(store).NewestRun(ctx); err != nil {
+		if run, err = catalog.NewestRun(ctx); err != nil {
 			return err
 		}
 		if run == "" {
-			return usagef("there are no runs at %s", store)
+			return usagef("there are no runs at %s", catalog)
 		}
 	}
-	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o.to, store, run) })
+	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o.to, catalog, run) })
 	switch {
-	case errors.Is(err, sink.ErrNotFound) && runIsMissing(ctx, store, run):
-		return usagef("run %s not found at %s: see growth-export status", run, store)
+	case errors.Is(err, sink.ErrNotFound) && runIsMissing(ctx, catalog, run):
+		return usagef("run %s not found at %s: see growth-export status", run, catalog)
 	case errors.Is(err, sink.ErrNotFound):
 		return fmt.Errorf("report on run %s at %s: %w: restore the file from a backup; growth-export verify --run-id %s "+
-			"lists all files that are missing", run, store, err, run)
+			"lists all files that are missing", run, catalog, err, run)
 	case errors.Is(err, pipeline.ErrUsage):
 		return err
 	case err != nil:
-		return fmt.Errorf("report on run %s at %s: %w", run, store, err)
+		return fmt.Errorf("report on run %s at %s: %w", run, catalog, err)
 	case path == toStdout:
 		return nil
 	}
@@ -83,22 +83,22 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 }
 
 // runIsMissing reports whether a run has neither a plan nor a manifest.
-func runIsMissing(ctx context.Context, store sink.Store, run string) bool {
-	_, planErr := snapshot.At(store).ReadPlan(ctx, run)
-	_, err := snapshot.At(store).ReadManifest(ctx, run)
+func runIsMissing(ctx context.Context, catalog snapshot.Catalog, run string) bool {
+	_, planErr := catalog.ReadPlan(ctx, run)
+	_, err := catalog.ReadManifest(ctx, run)
 	return errors.Is(planErr, sink.ErrNotFound) && errors.Is(err, sink.ErrNotFound)
 }
 
 // writeReport writes the report of a run to the file to, or to the destination if that is empty, and returns its path.
-func (a *app) writeReport(ctx context.Context, to string, store sink.Store, run string) (string, error) {
+func (a *app) writeReport(ctx context.Context, to string, catalog snapshot.Catalog, run string) (string, error) {
 	if to == "" {
-		path, err := pipeline.WriteReport(ctx, snapshot.At(store), run)
+		path, err := pipeline.WriteReport(ctx, catalog, run)
 		if err == nil {
-			a.rewriteIndex(ctx, store)
+			a.rewriteIndex(ctx, catalog)
 		}
-		return joinPath(store.String(), path), err
+		return joinPath(catalog.String(), path), err
 	}
-	page, err := pipeline.Report(ctx, snapshot.At(store), run)
+	page, err := pipeline.Report(ctx, catalog, run)
 	if err != nil {
 		return "", err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -78,7 +77,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 
 // run takes a snapshot.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
-	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openStore)
+	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openCatalog)
 	if err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
@@ -105,8 +104,8 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 	return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 }
 
-// opener opens the store of a destination.
-type opener func(ctx context.Context, o *destination, from sources) (sink.Store, error)
+// opener opens a destination.
+type opener func(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error)
 
 // connect checks everything that can be checked without a request to the service, and returns what a run or its plan
 // works with. disconnect stops the simulated service, if the settings ask for one.
@@ -119,7 +118,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 	}
 	logger := a.newLogger(&o.general)
 	o.log, o.s3.Log = logger, logger
-	store, err := open(ctx, &o.destination, from)
+	catalog, err := open(ctx, &o.destination, from)
 	if err != nil {
 		return deps, settings, nil, err
 	}
@@ -143,7 +142,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 		return deps, settings, nil, usagef("%w", err)
 	}
 	a.sample(baseURL, client)
-	deps = pipeline.Deps{Client: client, Catalog: snapshot.At(store), Logger: logger, Progress: progress, Tracer: a.tracer(), Now: a.now}
+	deps = pipeline.Deps{Client: client, Catalog: catalog, Logger: logger, Progress: progress, Tracer: a.tracer(), Now: a.now}
 	return deps, settings, disconnect, nil
 }
 

@@ -109,7 +109,7 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.existingStore(ctx, &o.destination, from, false)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +119,9 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 	}
 	return await(ctx, func() (*render.Snapshot, error) {
 		if which == "history" {
-			return o.describeHistory(ctx, store, root)
+			return o.describeHistory(ctx, catalog, root)
 		}
-		manifests, err := o.runsToRead(ctx, store, which)
+		manifests, err := o.runsToRead(ctx, catalog, which)
 		if err != nil {
 			return nil, err
 		}
@@ -134,14 +134,14 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 }
 
 // runsToRead returns the manifests of the selected runs: one, or several delta runs, oldest first.
-func (o *sqlOptions) runsToRead(ctx context.Context, store sink.Store, which string) ([]*snapshot.Manifest, error) {
+func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, which string) ([]*snapshot.Manifest, error) {
 	switch which {
 	case "run-id":
-		return runsByID(ctx, store, o.runIDs)
+		return runsByID(ctx, catalog, o.runIDs)
 	case "changes":
-		runs, err := snapshot.At(store).DeltaRuns(ctx)
+		runs, err := catalog.DeltaRuns(ctx)
 		if err == nil && len(runs) == 0 {
-			err = fmt.Errorf("no delta run is published at %s: %w", store, errNothingPublished)
+			err = fmt.Errorf("no delta run is published at %s: %w", catalog, errNothingPublished)
 		}
 		return runs, err
 	}
@@ -151,7 +151,7 @@ func (o *sqlOptions) runsToRead(ctx context.Context, store sink.Store, which str
 	if which != "effective-date" {
 		o.effectiveDate = ""
 	}
-	manifest, err := publishedRun(ctx, store, o.snapshotDate, o.effectiveDate)
+	manifest, err := publishedRun(ctx, catalog, o.snapshotDate, o.effectiveDate)
 	return []*snapshot.Manifest{manifest}, err
 }
 
@@ -217,17 +217,17 @@ func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, root strin
 var errNothingPublished = usagef("see growth-export status for what is there")
 
 // runsByID returns the manifests of published runs, oldest first. Several runs must all be delta runs.
-func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*snapshot.Manifest, error) {
+func runsByID(ctx context.Context, catalog snapshot.Catalog, ids []string) ([]*snapshot.Manifest, error) {
 	var runs []*snapshot.Manifest
 	for _, id := range ids {
-		manifest, err := snapshot.At(store).ReadManifest(ctx, id)
+		manifest, err := catalog.ReadManifest(ctx, id)
 		switch {
 		case errors.Is(err, sink.ErrNotFound):
-			return nil, fmt.Errorf("no run %s is published at %s: %w", id, store, errNothingPublished)
+			return nil, fmt.Errorf("no run %s is published at %s: %w", id, catalog, errNothingPublished)
 		case err != nil:
 			return nil, fmt.Errorf("read run %s: %w", id, err)
 		case manifest.Status != snapshot.Published:
-			return nil, usagef("run %s at %s was replaced, its files are gone: name the run that replaced it, see growth-export status", id, store)
+			return nil, usagef("run %s at %s was replaced, its files are gone: name the run that replaced it, see growth-export status", id, catalog)
 		case len(ids) > 1 && manifest.Kind != snapshot.Delta:
 			return nil, usagef("--run-id: run %s is not a delta run, and only delta runs can be combined: name it alone", id)
 		}
@@ -239,19 +239,19 @@ func runsByID(ctx context.Context, store sink.Store, ids []string) ([]*snapshot.
 
 // publishedRun returns the manifest of the snapshot of a date, of the enrollment
 // as of a date, or of the latest snapshot if both dates are empty.
-func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
+func publishedRun(ctx context.Context, catalog snapshot.Catalog, snapshotDate, effectiveDate string) (*snapshot.Manifest, error) {
 	var manifest *snapshot.Manifest
 	var err error
 	what, missing := "latest snapshot", "no snapshot of all schools is published"
 	switch {
 	case snapshotDate != "":
 		what = "snapshot of " + snapshotDate
-		manifest, err = snapshot.At(store).Current(ctx, snapshot.Full, snapshotDate)
+		manifest, err = catalog.Current(ctx, snapshot.Full, snapshotDate)
 	case effectiveDate != "":
 		what = "enrollment as of " + effectiveDate
-		manifest, err = snapshot.At(store).Current(ctx, snapshot.AsOf, effectiveDate)
+		manifest, err = catalog.Current(ctx, snapshot.AsOf, effectiveDate)
 	default:
-		manifest, err = snapshot.At(store).LatestRun(ctx)
+		manifest, err = catalog.LatestRun(ctx)
 	}
 	if snapshotDate != "" || effectiveDate != "" {
 		missing = "there is no " + what
@@ -260,7 +260,7 @@ func publishedRun(ctx context.Context, store sink.Store, snapshotDate, effective
 	case err != nil && !errors.Is(err, sink.ErrNotFound):
 		return nil, fmt.Errorf("read the %s: %w", what, err)
 	case manifest == nil:
-		return nil, fmt.Errorf("%s at %s: %w", missing, store, errNothingPublished)
+		return nil, fmt.Errorf("%s at %s: %w", missing, catalog, errNothingPublished)
 	}
 	return manifest, nil
 }

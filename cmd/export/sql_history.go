@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/history"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -14,8 +13,7 @@ import (
 )
 
 // describeHistory describes the files of the history for SQL.
-func (o *sqlOptions) describeHistory(ctx context.Context, store sink.Store, root string) (*render.Snapshot, error) {
-	catalog := snapshot.At(store)
+func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catalog, root string) (*render.Snapshot, error) {
 	held, err := catalog.ReadHistory(ctx)
 	if err != nil {
 		return nil, err

@@ -45,26 +45,26 @@ func (a *app) statusCommand() *cobra.Command {
 
 func (a *app) status(ctx context.Context, o *statusOptions, from sources) error {
 	o.log = a.newLogger(&o.general)
-	store, err := a.existingStore(ctx, &o.destination, from, o.clean)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, o.clean)
 	if err != nil {
 		return err
 	}
 	var cleaned []string
 	if o.clean {
-		cleaned, err = await(ctx, func() ([]string, error) { return maintenance.Clean(ctx, snapshot.At(store), a.now(), o.cleanAfter) })
+		cleaned, err = await(ctx, func() ([]string, error) { return maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter) })
 		if err != nil {
 			return err
 		}
 	}
-	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return snapshot.At(store).Runs(ctx) })
+	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.Runs(ctx) })
 	if err != nil {
-		return fmt.Errorf("list the runs at %s: %w", store, err)
+		return fmt.Errorf("list the runs at %s: %w", catalog, err)
 	}
-	history, err := snapshot.ReadIfSound[snapshot.HistoryPointer](ctx, store, snapshot.HistoryPointerPath)
+	history, err := snapshot.ReadIfSound[snapshot.HistoryPointer](ctx, catalog, snapshot.HistoryPointerPath)
 	if err != nil {
 		return err
 	}
-	problems, err := await(ctx, func() ([]string, error) { return snapshot.At(store).DamagedPointers(ctx) })
+	problems, err := await(ctx, func() ([]string, error) { return catalog.DamagedPointers(ctx) })
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		Problems []string `json:"problems,omitempty"`
 
 		History *snapshot.HistoryPointer `json:"history,omitempty"`
-	}{store.String(), notNil(runs), cleaned, problems, history}
+	}{catalog.String(), notNil(runs), cleaned, problems, history}
 	var text strings.Builder
-	text.WriteString(statusText(store.String(), runs, cleaned, a.now()))
+	text.WriteString(statusText(catalog.String(), runs, cleaned, a.now()))
 	if history != nil {
 		fmt.Fprintf(&text, "history through %s\n", history.Through)
 	}
@@ -88,7 +88,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err := writeOutput(a.stdout, o.output, value, text.String()); err != nil || o.maxAge == nil {
 		return err
 	}
-	return checkAge(store.String(), runs, a.now(), *o.maxAge)
+	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)
 }
 
 // checkAge returns an error if the newest snapshot was published longer ago than maxAge.

@@ -59,24 +59,24 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 	case "run-id":
 		target.RunID = o.runID
 	}
-	store, err := a.existingStore(ctx, &o.destination, from, false)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
 	if err != nil {
 		return err
 	}
 	if which == "delta-lake" {
-		return a.verifyDeltaLake(ctx, o, store)
+		return a.verifyDeltaLake(ctx, o, catalog)
 	}
 	report, err := await(ctx, func() (*maintenance.VerifyReport, error) {
 		if which == "history" {
-			return maintenance.VerifyHistory(ctx, snapshot.At(store))
+			return maintenance.VerifyHistory(ctx, catalog)
 		}
-		return maintenance.Verify(ctx, snapshot.At(store), target)
+		return maintenance.Verify(ctx, catalog, target)
 	})
 	if _, none := errors.AsType[*snapshot.RefusedError](err); none {
 		return usagef("%w", err)
 	}
 	if err != nil {
-		return fmt.Errorf("verify %s: %w", store, err)
+		return fmt.Errorf("verify %s: %w", catalog, err)
 	}
 	var mismatch error
 	if !report.OK() {
@@ -90,7 +90,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 			remedy = `restore the file from a backup, or see "Damaged documents" in docs/operations.md`
 		}
 		mismatch = fmt.Errorf("the %s at %s differs from what was published: %s (problem 1 of %d): %s",
-			what, store, report.Problems[0], len(report.Problems), remedy)
+			what, catalog, report.Problems[0], len(report.Problems), remedy)
 	}
 	value := struct {
 		*maintenance.VerifyReport
