@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas/render"
+)
+
+// describeLake describes the Delta Lake tables for SQL: all, or the tables of the selected run.
+func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*render.Lake, error) {
+	which, err := from.pick("snapshot-date", "effective-date", "run-id", "changes", "history")
+	if err != nil {
+		return nil, err
+	}
+	if which != "" && which != "snapshot-date" && which != "run-id" || len(o.runIDs) > 1 {
+		return nil, usagef("--delta-lake can be used with one --snapshot-date or --run-id, but not with %s", from[which].name)
+	}
+	analysis := o.views == analysisViews
+	if analysis && which == "" {
+		return nil, usagef("--views analysis needs one snapshot of the Delta Lake tables: give --snapshot-date or --run-id")
+	}
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, false)
+	if err != nil {
+		return nil, err
+	}
+	lake := &render.Lake{Title: "Delta Lake tables.", S3: o.reached(), Schema: o.schema, Analysis: analysis}
+	if lake.Root, err = o.root(); err != nil {
+		return nil, err
+	}
+	found, err := await(ctx, func() ([]deltalake.Table, error) {
+		if which == "" {
+			return deltalake.Tables(ctx, catalog)
+		}
+		runs, err := o.runsToRead(ctx, catalog, which)
+		if err != nil {
+			return nil, err
+		}
+		lake.Date = runs[0].SnapshotDate
+		lake.Title = "Delta Lake tables, snapshot of " + lake.Date + ", run " + runs[0].RunID + "."
+		if runs[0].Kind != snapshot.Full {
+			return nil, usagef("run %s is not a full snapshot, and only these have Delta Lake tables", runs[0].RunID)
+		}
+		return deltalake.Versions(ctx, catalog, runs[0])
+	})
+	if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
+		err = usagef("%w", refused)
+	}
+	if err == nil && len(found) == 0 {
+		err = usagef("there are no Delta logs at %s: growth-export delta-lake writes them", catalog)
+	}
+	for _, t := range found {
+		view := t.Name
+		if t.History {
+			view = "history_" + t.Name
+		}
+		lake.Tables = append(lake.Tables, render.LakeTable{Table: t.Table, View: view, Folder: t.Folder, Version: t.Version})
+	}
+	return lake, err
+}
