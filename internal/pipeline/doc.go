@@ -8,7 +8,7 @@
 //	            association if another list feeds the dataset: fanout.go)
 //	          results in the order of the schools (reorder.go) -> one file per table
 //	          files staged, checkpoint written: the task is done
-//	check     checkpoints collected; failed schools or shrunken tables hold the run back
+//	check     checkpoints collected; failed schools or shrunken tables hold the run back (publisher.go, limits.go)
 //	publish   every file, ledger, manifest, pointer (snapshot.Publish)
 //	report    the page of the run, whatever its outcome (report.go)
 //

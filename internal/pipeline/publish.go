@@ -3,14 +3,11 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/wording"
 )
 
 // PublishSettings are the settings of the command publish.
@@ -74,7 +71,7 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 	if err := l.setShares(found.plan, &s); err != nil {
 		return summary, err
 	}
-	err = publishRun(ctx, deps, found.plan, l, summary)
+	err = (&publisher{Deps: deps, plan: found.plan, limits: l, summary: summary}).run(ctx)
 	summary.Report = deps.writeReports(ctx, id, ending{failure: err})
 	return summary, err
 }
@@ -131,109 +128,6 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 		return "", Usagef("several runs at %s are staged: choose one with --run-id: %s",
 			catalog, strings.Join(ready, ", "))
 	}
-}
-
-// publishRun checks a run whose tasks should all be staged, and publishes it or holds it back.
-func publishRun(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLimits, summary *Summary) error {
-	return deps.runPhase(ctx, SpanPublish, plan.RunID, func(ctx context.Context) error {
-		return judgeAndPublish(ctx, deps, plan, l, summary)
-	})
-}
-
-func judgeAndPublish(ctx context.Context, deps Deps, plan *snapshot.Plan, l publishLimits, summary *Summary) error {
-	var staged *snapshot.StagedRun
-	err := deps.keepAlive(ctx, plan.RunID, func(ctx context.Context) (err error) {
-		staged, err = deps.Catalog.CollectIntact(ctx, plan)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("collect what run %s has staged: %w", plan.RunID, err)
-	}
-	if !l.compare {
-		staged.DropComparison()
-	}
-	addWarnings(staged)
-	summary.fromStaged(staged)
-	if len(staged.Missing) > 0 {
-		return adoptPublished(ctx, &deps, plan.RunID, summary, incomplete(staged))
-	}
-	if allDenied(staged) {
-		return errors.Join(
-			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
-			deps.Catalog.DropCheckpoints(ctx, plan.RunID))
-	}
-	for _, check := range snapshot.FailedChecks(staged.Checks) {
-		deps.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
-			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
-	}
-	deps.logComparison(ctx, staged)
-	if summary.MoreDenied, err = moreDenied(ctx, deps.Catalog, staged); err != nil {
-		return err
-	}
-	held, err := checkLimits(ctx, deps.Catalog, staged, l)
-	if err != nil {
-		return err
-	}
-	if len(held.Reasons) > 0 && !l.acceptHeld {
-		summary.Outcome, summary.Held = HeldBack, held.Reasons
-		summary.Next = wording.Held{
-			Destination: deps.Catalog.String(), RunID: plan.RunID, FixedDate: plan.Kind == snapshot.AsOf,
-			FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
-			Report: strings.TrimSuffix(deps.Catalog.String(), "/") + "/" + snapshot.ReportPath(plan.RunID),
-		}.Advice()
-		return deps.Catalog.Hold(ctx, plan.RunID, held)
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	// Publishing is short and best not left half done: an interrupt that comes now is too late, though the command may end
-	// before we do.
-	files := int64(1) // the ledger
-	for _, table := range staged.Tables {
-		files += int64(len(table.Files))
-	}
-	store := deps.Progress.publishing(files, deps.Catalog)
-	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
-		Now: deps.Now, Replace: l.replace, AcceptBaseURL: l.acceptBaseURL, Accepted: held.Reasons,
-	})
-	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {
-		summary.Unfinished = u.Err.Error()
-	} else if err != nil {
-		return usageIfRefused(err)
-	}
-	summary.fromManifest(manifest)
-	deps.Progress.setPhase("done")
-	return nil
-}
-
-// incomplete returns which tasks are missing, and which of them because their staged files have changed.
-func incomplete(g *snapshot.StagedRun) error {
-	why := ""
-	if n := len(g.Damaged); n > 0 {
-		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeTasks(g.Damaged))
-		if n == len(g.Missing) {
-			why = "; their staged files are damaged or gone"
-		}
-	}
-	what := "run it again"
-	if g.Plan.Shards > 1 {
-		what = "run its shards again"
-	}
-	return fmt.Errorf("%w: %d of its %d tasks are not staged (%s)%s: %s",
-		ErrIncomplete, len(g.Missing), len(g.Plan.Tasks()), describeTasks(g.Missing), why, what)
-}
-
-func describeTasks(tasks []snapshot.Task) string {
-	const most = 5
-	var names []string
-	for i, t := range tasks {
-		if i == most {
-			names = append(names, "...")
-			break
-		}
-		names = append(names, t.String())
-	}
-	return strings.Join(names, ", ")
 }
 
 // Abandon gives up a run that is not published, and removes what it has staged or committed. It fails with ErrUsage if

@@ -146,7 +146,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 		compare: r.settings.Compare, changes: r.settings.Changes,
 		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL,
 	}
-	return publishRun(ctx, r.Deps, r.plan, limits, r.summary)
+	return (&publisher{Deps: r.Deps, plan: r.plan, limits: limits, summary: r.summary}).run(ctx)
 }
 
 // warnOfPurged notes schools that were purged from the destination and that the service still lists. The plan has been

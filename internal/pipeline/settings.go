@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -81,46 +80,6 @@ type Settings struct {
 	Scratch          string // folder for finished schools that do not fit in memory; empty for the system's temporary one
 	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
-
-// ChangeLimits are the limits on what may change in the schools of a district since the previous snapshot.
-type ChangeLimits struct {
-	MaxRemoved Share // of the test results that were compared: those that are gone without an explanation
-	MaxChanged Share // of a table's rows in both snapshots: those that changed in a column other than modified_date_time
-	MaxEmptied Share // of a table's rows in both that had a value in a column: those that have none now
-}
-
-// Share is a share of something, from 0 to 1, beyond which a run is held back.
-type Share struct {
-	Part float64
-	Off  bool
-}
-
-// ParseShare reads a percentage such as 20% or 12.5%, or the word off.
-func ParseShare(text string) (Share, error) {
-	if text == "off" {
-		return Share{Off: true}, nil
-	}
-	number, ok := strings.CutSuffix(text, "%")
-	percent, err := strconv.ParseFloat(number, 64)
-	if !ok && err == nil && percent >= 0 && percent <= 100 {
-		return Share{}, fmt.Errorf("%q has no unit: write %s%%, or off", text, text)
-	}
-	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
-		return Share{}, fmt.Errorf("%q is neither a percentage from 0%% to 100%% nor off", text)
-	}
-	return Share{Part: percent / 100}, nil
-}
-
-// String returns the share as ParseShare reads it.
-func (s Share) String() string {
-	if s.Off {
-		return "off"
-	}
-	return strconv.FormatFloat(s.Part*100, 'f', -1, 64) + "%"
-}
-
-// exceeded reports whether n of a whole is more than the share.
-func (s Share) exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }
 
 // The optional parameters of the enrollment operations (specification, rules common to all endpoints, 4).
 const (

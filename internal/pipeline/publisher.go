@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
+)
+
+// publisher checks a run whose tasks should all be staged, and publishes it or holds it back.
+type publisher struct {
+	Deps
+
+	plan    *snapshot.Plan
+	limits  publishLimits
+	summary *Summary
+}
+
+func (p *publisher) run(ctx context.Context) error {
+	return p.runPhase(ctx, SpanPublish, p.plan.RunID, p.checkAndPublish)
+}
+
+func (p *publisher) checkAndPublish(ctx context.Context) error {
+	staged, err := p.collect(ctx)
+	if err != nil {
+		return fmt.Errorf("collect what run %s has staged: %w", p.plan.RunID, err)
+	}
+	p.summary.fromStaged(staged)
+	if len(staged.Missing) > 0 {
+		return adoptPublished(ctx, &p.Deps, p.plan.RunID, p.summary, incomplete(staged))
+	}
+	if allDenied(staged) {
+		return errors.Join(
+			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
+			p.Catalog.DropCheckpoints(ctx, p.plan.RunID))
+	}
+	held, err := p.check(ctx, staged)
+	switch {
+	case err != nil:
+		return err
+	case len(held.Reasons) > 0 && !p.limits.acceptHeld:
+		return p.hold(ctx, held)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return p.publish(ctx, staged, held.Reasons)
+}
+
+// collect adds up what the run has staged.
+func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, err error) {
+	err = p.keepAlive(ctx, p.plan.RunID, func(ctx context.Context) (err error) {
+		staged, err = p.Catalog.CollectIntact(ctx, p.plan)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !p.limits.compare {
+		staged.DropComparison()
+	}
+	addWarnings(staged)
+	return staged, nil
+}
+
+// check logs what is wrong with a complete run, and returns the reasons to hold it back.
+func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) (held snapshot.Held, err error) {
+	for _, check := range snapshot.FailedChecks(staged.Checks) {
+		p.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
+			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
+	}
+	p.logComparison(ctx, staged)
+	if p.summary.MoreDenied, err = moreDenied(ctx, p.Catalog, staged); err != nil {
+		return held, err
+	}
+	return checkLimits(ctx, p.Catalog, staged, p.limits)
+}
+
+// hold records why the run is not published, and what to do about it.
+func (p *publisher) hold(ctx context.Context, held snapshot.Held) error {
+	p.summary.Outcome, p.summary.Held = HeldBack, held.Reasons
+	p.summary.Next = wording.Held{
+		Destination: p.Catalog.String(), RunID: p.plan.RunID, FixedDate: p.plan.Kind == snapshot.AsOf,
+		FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
+		Report: strings.TrimSuffix(p.Catalog.String(), "/") + "/" + snapshot.ReportPath(p.plan.RunID),
+	}.Advice()
+	return p.Catalog.Hold(ctx, p.plan.RunID, held)
+}
+
+// publish makes the run visible. Publishing is short and best not left half done: an interrupt that comes now is too
+// late, though the command may end before we do.
+func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, accepted []string) error {
+	files := int64(1) // the ledger
+	for _, table := range staged.Tables {
+		files += int64(len(table.Files))
+	}
+	store := p.Progress.publishing(files, p.Catalog)
+	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
+		Now: p.Now, Replace: p.limits.replace, AcceptBaseURL: p.limits.acceptBaseURL, Accepted: accepted,
+	})
+	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {
+		p.summary.Unfinished = u.Err.Error()
+	} else if err != nil {
+		return usageIfRefused(err)
+	}
+	p.summary.fromManifest(manifest)
+	p.Progress.setPhase("done")
+	return nil
+}
+
+// incomplete returns which tasks are missing, and which of them because their staged files have changed.
+func incomplete(g *snapshot.StagedRun) error {
+	why := ""
+	if n := len(g.Damaged); n > 0 {
+		why = fmt.Sprintf("; the staged files of %d of them are damaged or gone (%s)", n, describeTasks(g.Damaged))
+		if n == len(g.Missing) {
+			why = "; their staged files are damaged or gone"
+		}
+	}
+	what := "run it again"
+	if g.Plan.Shards > 1 {
+		what = "run its shards again"
+	}
+	return fmt.Errorf("%w: %d of its %d tasks are not staged (%s)%s: %s",
+		ErrIncomplete, len(g.Missing), len(g.Plan.Tasks()), describeTasks(g.Missing), why, what)
+}
+
+func describeTasks(tasks []snapshot.Task) string {
+	const most = 5
+	var names []string
+	for i, t := range tasks {
+		if i == most {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, t.String())
+	}
+	return strings.Join(names, ", ")
+}
