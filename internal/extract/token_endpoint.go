@@ -3,11 +3,14 @@ package extract
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,6 +139,27 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		Request:    out,
 		// Whatever the service declares: oauth2 would read text/plain as a form.
 		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(bytes.NewReader(res.body)),
+		Body:   io.NopCloser(bytes.NewReader(readableToken(res.body))),
 	}, nil
+}
+
+// readableToken returns a response without what oauth2 would reject a usable token for: a type, which is ignored, and a
+// lifetime that is not a number of seconds. A token of unknown lifetime is used until it is rejected.
+func readableToken(body []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
+		return body
+	}
+	var lifetime json.Number // also in quotes
+	_ = json.Unmarshal(members["expires_in"], &lifetime)
+	delete(members, "token_type")
+	delete(members, "expires_in")
+	if seconds, err := lifetime.Float64(); err == nil && seconds > 0 && seconds <= math.MaxInt32 {
+		members["expires_in"] = strconv.AppendInt(nil, int64(seconds), 10)
+	}
+	readable, err := json.Marshal(members)
+	if err != nil {
+		return body
+	}
+	return readable
 }

@@ -111,6 +111,7 @@ func TestTokensAreRenewedBeforeExpiry(t *testing.T) {
 	}{
 		"an hour":     {`"3599"`, 3599*time.Second - time.Minute},
 		"ten seconds": {`10`, 8 * time.Second},
+		"a fraction":  {`"10.5"`, 8 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
