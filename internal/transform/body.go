@@ -175,6 +175,10 @@ func (d *Decoder) finishList() (Page, error) {
 		}
 		return Page{}, d.shapeError(met)
 	}
+	if pagination == nil && others > 1 {
+		// The other members may say under another name that there are more pages.
+		return Page{}, d.shapeError("an object of " + strconv.Itoa(count) + " members without a " + paginationMember)
+	}
 	if !list.read {
 		d.rollBack()
 		if end := d.readRecords(list.value + 1); end < 0 {

@@ -158,7 +158,7 @@ func (r *refDecoder) wrapper(whole json.RawMessage) (transform.Page, error) {
 			list = &present[i]
 		}
 	}
-	if list == nil {
+	if list == nil || pagination == nil && len(present) > 1 {
 		return transform.Page{}, errRefShape
 	}
 	lastOnes(outer, func(m refMember) {

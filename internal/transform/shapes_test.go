@@ -20,7 +20,9 @@ func TestShapes(t *testing.T) {
 	documented.Operation = schemas.Operation{Records: "things", Paged: true}
 	single := small()
 	single.Operation = schemas.Operation{Single: true}
-	datasets := map[string]*schemas.Dataset{"list": small(), "paged": documented, "single": single}
+	observed := small()
+	observed.Operation = schemas.Operation{Records: "things"}
+	datasets := map[string]*schemas.Dataset{"list": small(), "observed": observed, "paged": documented, "single": single}
 
 	const notJSON, emptyString = "not JSON", "empty string"
 	page := func(records int, next string) string { return fmt.Sprintf("%d records, next %q", records, next) }
@@ -99,6 +101,13 @@ func TestShapes(t *testing.T) {
 		{"list", `[{"parts":[` + deep(9_998) + `]}]`, shape("nested deeper than 10000")},
 		{"list", `[{"parts":[{"u":` + deep(9_997) + `}]}]`, shape("nested deeper than 10000")},
 		{"list", `[{"id":"a","id":"b","u":` + deep(9_999) + `}]`, shape("nested deeper than 10000")},
+
+		{"observed", `[{}]`, page(1, "")},
+		{"observed", `{"things":[{}]}`, page(1, "")},
+		{"observed", `{"things":[{}],"pagination":null,"other":null}`, page(1, "")},
+		{"observed", `{"total":1,"rows":[],"things":[{}],"pagination":{"hasNextPage":false}}`, page(1, "")},
+		{"observed", `{"things":[{}],"hasNextPage":true,"nextPage":"n"}`, shape("an object of 3 members without a pagination")},
+		{"observed", `{"things":[{}],"pagination":null,"Pagination":{}}`, shape("an object of 2 members without a pagination")},
 
 		{"paged", `{"things":[{}],"pagination":{"hasNextPage":false,"nextPage":"left over"}}`, page(1, "")},
 		{"paged", `{"total":1,"rows":[],"things":[{}],"pagination":{"hasNextPage":"true","nextPage":"a\u003db"}}`, page(1, "a=b")},
