@@ -55,7 +55,7 @@ const maxChecks = 3
 // that the manifests of the current snapshots and of the history name.
 //
 // A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a snapshot
-// are missing, the log keeps its entries of that snapshot. In both cases the error and the report name the problem.
+// are missing, the log keeps its entries of that snapshot. The report names each problem, the error the first one.
 //
 // The report is nil if the destination has no log and opts does not ask to create one.
 func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {
@@ -96,15 +96,21 @@ func (r *reconciler) reconcileAll(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Tables: []TableReport{}}
-	var problems []error
+	var problems []string
 	for _, t := range all {
 		found := r.reports[t.folder]
 		report.Tables = append(report.Tables, *found)
 		if found.Problem != "" {
-			problems = append(problems, fmt.Errorf("the Delta log of %s is not up to date: %s", t.folder, found.Problem))
+			problems = append(problems, fmt.Sprintf("the Delta log of %s is not up to date: %s", t.folder, found.Problem))
 		}
 	}
-	return report, errors.Join(problems...)
+	switch len(problems) {
+	case 0:
+		return report, nil
+	case 1:
+		return report, errors.New(problems[0])
+	}
+	return report, fmt.Errorf("%s (problem 1 of %d)", problems[0], len(problems))
 }
 
 // reconcile commits the difference between a log and its table, if there is one. It returns conflict if another process

@@ -150,7 +150,7 @@ func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, pu
 		switch {
 		case !t.history:
 		case damaged:
-			t.problem = err.Error()
+			t.problem = err.Error() + ": run growth-export history --rebuild"
 		default:
 			folded := history.Manifest.Snapshots
 			t.created = publishedAt(folded[0], published)

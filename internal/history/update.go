@@ -74,9 +74,10 @@ type updater struct {
 func (u *updater) update(ctx context.Context) error {
 	current, err := u.catalog.ReadHistory(ctx)
 	if errors.Is(err, sink.ErrDamaged) {
-		if err = nil; !u.opts.Rebuild {
-			return &DamagedError{Path: snapshot.HistoryPointerPath, Err: sink.ErrDamaged}
+		if !u.opts.Rebuild {
+			return &DamagedError{Path: snapshot.HistoryPointerPath, Err: err}
 		}
+		err = nil
 	}
 	if err != nil {
 		return err

@@ -191,6 +191,7 @@ func TestDamagedHistory(t *testing.T) {
 		_, err = update(t.Context(), t, store, false)
 		damaged := new(history.DamagedError)
 		require.ErrorAs(t, err, &damaged, path)
+		require.ErrorContains(t, err, path+": the document is damaged")
 		require.ErrorContains(t, err, "history --rebuild")
 		require.NoError(t, store.Write(t.Context(), path, before, sink.Condition{}))
 	}
