@@ -40,6 +40,9 @@ func (a *app) runDates(
 		a.complain(unwritten)
 	}
 	a.runOnFinish(ctx, onFinish, all)
+	for _, s := range summaries {
+		a.warnOfOutcome(s)
+	}
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // endRun writes the summary to stdout, sets the exit code and runs the command onFinish. The summary may be nil only
@@ -38,12 +40,33 @@ func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *
 	if err != nil {
 		return err
 	}
+	a.warnOfOutcome(summary)
 	if unwritten != nil {
 		// The run is published all the same, and the exit code is about the run.
 		a.complain(unwritten)
 	}
 	a.code = code
 	return nil
+}
+
+// warnOfOutcome writes why a run that ended without an error does not exit with 0 to stderr: users may redirect stdout.
+func (a *app) warnOfOutcome(s *pipeline.Summary) {
+	switch outcomeCode(s) {
+	case exitHeld:
+		a.warn("the run is held back", fmt.Errorf("%s: %s", s.RunID, strings.Join(s.Held, "; ")))
+	case exitPartial:
+		var causes []string
+		if s.Schools.Failed > 0 {
+			causes = append(causes, wording.Many(s.Schools.Failed, "school")+" failed")
+		}
+		for _, reason := range s.Accepted {
+			causes = append(causes, "accepted by hand although "+reason)
+		}
+		if s.Unfinished != "" {
+			causes = append(causes, "not finished: "+s.Unfinished)
+		}
+		a.warn("the run is published, but not all is well", fmt.Errorf("%s: %s", s.RunID, strings.Join(causes, "; ")))
+	}
 }
 
 // endBeforeRun runs the command onFinish for a run that could not begin, and returns the error of the command.
