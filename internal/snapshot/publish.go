@@ -105,23 +105,9 @@ func (c Catalog) beginPublishing(
 	} else if err != nil {
 		return nil, "", err
 	}
-	manifest, files := g.manifest()
-	claim := &Claim{
-		PlannedAt: plan.PlannedAt.UTC(),
-		Today:     plan.PlannedAt.UTC().Format(time.DateOnly) == plan.SnapshotDate,
-		Replace:   plan.Replace || opts.Replace,
-		Replaces:  []string{},
-	}
-	replaced, err := c.CheckReplace(ctx, Candidate{
-		Run: run, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
-		Today: claim.Today, Replace: claim.Replace,
-	})
+	claim, err := c.claimDate(ctx, plan, opts)
 	if err != nil {
 		return nil, "", err
-	}
-	if replaced != nil {
-		claim.Replaces = append(claim.Replaces, replaced.RunID)
-		manifest.Replaces = claim.Replaces
 	}
 	err = c.claimDestination(ctx, plan.BaseURL, plan.Scope.PartitionBy, plan.AcceptBaseURL || opts.AcceptBaseURL)
 	if err != nil {
@@ -136,20 +122,7 @@ func (c Catalog) beginPublishing(
 	if err != nil {
 		return nil, "", err
 	}
-	files[ledger.Path] = ledger
-	manifest.Ledger = ledger
-	manifest.Ledger.Staged = nil
-	manifest.Accepted = opts.Accepted
-	manifest.PublishedAt = opts.Now().UTC().Truncate(time.Second)
-	change := &Change{
-		FormatVersion: FormatVersion, RunID: run, Kind: plan.Kind, SnapshotDate: plan.SnapshotDate,
-		After: manifest, Staged: make(map[string]json.RawMessage), Claim: claim,
-	}
-	for path, file := range files {
-		if file.Staged != nil {
-			change.Staged[path] = file.Staged
-		}
-	}
+	change := g.change(claim, ledger, opts)
 	err = c.beginChange(ctx, change, damaged, []sink.File{ledger})
 	if err != nil && !errors.Is(err, sink.ErrConflict) {
 		return nil, "", err
@@ -164,4 +137,45 @@ func (c Catalog) beginPublishing(
 		}
 	}
 	return current, version, nil
+}
+
+// claimDate checks that the run may replace the current one of its date, and returns its claim to the date.
+func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions) (*Claim, error) {
+	claim := &Claim{
+		PlannedAt: plan.PlannedAt.UTC(),
+		Today:     plan.PlannedAt.UTC().Format(time.DateOnly) == plan.SnapshotDate,
+		Replace:   plan.Replace || opts.Replace,
+		Replaces:  []string{},
+	}
+	replaced, err := c.CheckReplace(ctx, Candidate{
+		Run: plan.RunID, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
+		Today: claim.Today, Replace: claim.Replace,
+	})
+	if replaced != nil {
+		claim.Replaces = append(claim.Replaces, replaced.RunID)
+	}
+	return claim, err
+}
+
+// change returns the change that publishes the run with its staged ledger.
+func (g *StagedRun) change(claim *Claim, ledger sink.File, opts PublishOptions) *Change {
+	manifest, files := g.manifest()
+	files[ledger.Path] = ledger
+	manifest.Ledger = ledger
+	manifest.Ledger.Staged = nil
+	if len(claim.Replaces) > 0 {
+		manifest.Replaces = claim.Replaces
+	}
+	manifest.Accepted = opts.Accepted
+	manifest.PublishedAt = opts.Now().UTC().Truncate(time.Second)
+	change := &Change{
+		FormatVersion: FormatVersion, RunID: g.Plan.RunID, Kind: g.Plan.Kind, SnapshotDate: g.Plan.SnapshotDate,
+		After: manifest, Staged: make(map[string]json.RawMessage), Claim: claim,
+	}
+	for path, file := range files {
+		if file.Staged != nil {
+			change.Staged[path] = file.Staged
+		}
+	}
+	return change
 }
