@@ -55,7 +55,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	o.log = a.newLogger(&o.general)
-	catalog, err := a.openCatalog(ctx, &o.destination, from)
+	catalog, err := a.existingCatalog(ctx, &o.destination, from, true)
 	if err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
