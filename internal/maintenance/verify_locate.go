@@ -105,7 +105,7 @@ func (v *verification) locateUnpublished(ctx context.Context, run string) (locat
 		return located{run: run}, err
 	}
 	return located{}, &snapshot.RefusedError{Reason: fmt.Sprintf("run %s at %s is not published, so there is nothing to verify: "+
-		"growth-export status says how far it has come, and growth-export publish --run-id %[1]s publishes it once it is staged",
+		"growth-export status shows its progress, and growth-export publish --run-id %[1]s publishes it once it is staged",
 		run, v.catalog)}
 }
 
@@ -183,8 +183,12 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 		if err != nil {
 			return located{}, err
 		}
-		if !follows {
-			v.problem(snapshot.LatestPath, "names run %s, the snapshot of %s is run %q", latest.RunID, latest.SnapshotDate, found.run)
+		switch {
+		case follows:
+		case found.run == "":
+			v.problem(snapshot.LatestPath, "names run %s, but there is no snapshot of %s", latest.RunID, latest.SnapshotDate)
+		default:
+			v.problem(snapshot.LatestPath, "names run %s, but the snapshot of %s is run %s", latest.RunID, latest.SnapshotDate, found.run)
 		}
 	}
 	if found.run == "" && newest != nil {

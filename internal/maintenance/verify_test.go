@@ -370,4 +370,15 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, report.Problems, 1)
 	require.Equal(t, "_snapshots/2026-11-20.json", report.Problems[0].Path)
+
+	t.Log("_latest.json names a run that was given up")
+	alone := snapshottest.NewDir(t, t.TempDir())
+	snapshottest.TakeSnapshot(t, alone, snapshottest.NewPlan("c", snapshottest.Few))
+	require.NoError(t, alone.Remove(t.Context(), snapshot.PointerPath(snapshot.Full, snapshottest.Today)))
+	require.NoError(t, alone.Remove(t.Context(), snapshot.ManifestPath("c")))
+	report, err = maintenance.Verify(t.Context(), snapshot.At(alone), maintenance.VerifyTarget{})
+	require.NoError(t, err)
+	require.Contains(t, report.Problems, maintenance.Problem{
+		Path: snapshot.LatestPath, Problem: "names run c, but there is no snapshot of 2026-11-20",
+	})
 }
