@@ -308,7 +308,7 @@ func nextSteps(s *pipeline.Summary) string {
 	case pipeline.Published:
 		label = ""
 		if s.Schools.Failed > 0 {
-			steps = append(steps, "failures are listed in _runs/"+s.RunID+"/ledger.parquet")
+			steps = append(steps, "failures are listed in "+joinPath(s.Destination, snapshot.LedgerPath(s.RunID)))
 		}
 		if table := tableToShow(s.Tables); table != "" {
 			steps = append(steps, "in DuckDB: "+countQuery(s, table))

@@ -57,7 +57,7 @@ drift     test_results "": unknown_field, 1
           test_results x: unknown_field, 12
           fields and values that the schema does not expect are kept in _extra; duplicates are dropped
 
-next      failures are listed in _runs/r1/ledger.parquet
+next      failures are listed in it's here/_runs/r1/ledger.parquet
           in DuckDB: SELECT count(*) FROM read_parquet('it''s here/test_results/snapshot_date=2026-11-20/**/*.parquet', hive_partitioning = true);
 `, summaryText(s))
 
