@@ -34,11 +34,11 @@ func (a *app) statusCommand() *cobra.Command {
 	})
 	g := o.destination.define(cmd)
 	define(g, &o.maxAge, "max-age", "TIME", "", optional(parseDuration),
-		"exit with 1 if the newest snapshot was published longer ago: for a monitor")
+		"exit with 1 if the newest snapshot was published longer ago; for monitoring")
 	cleaning := group{cmd.Flags(), "Cleaning"}
-	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on, without a sign of life for --clean-after")
+	cleaning.toggle(&o.clean, "clean", "remove what dead runs have staged: runs that no process works on and that gave no sign of life for --clean-after")
 	define(cleaning, &o.cleanAfter, "clean-after", "TIME", "24h", parseDuration,
-		"how long without a sign of life until a run counts as dead; a live run gives one every few minutes")
+		"time without a sign of life after which a run counts as dead; a live run gives one every few minutes")
 	o.general.define(cmd)
 	return cmd
 }
