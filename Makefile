@@ -46,7 +46,7 @@ TONIGHT := 2026-02-13
 demo: build ## export three nights of a simulated service to DEST, print growth and what changed; needs only Go
 	@for night in $(FALL) $(WINTER) $(TONIGHT); do \
 		echo "Exporting the simulated service of $$night to $(DEST)"; \
-		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest $(DEST) --progress none --log-level warn >/dev/null || exit 1; \
+		$(BIN) run --simulate --snapshot-date $$night --backdate --if-missing --dest $(DEST) --progress none --log-level error >/dev/null || exit 1; \
 	done
 	@echo
 	@CGO_ENABLED=0 $(GO) run ./examples/growthbygrade $(DEST) $(FALL) $(WINTER)
