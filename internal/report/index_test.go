@@ -60,7 +60,7 @@ func TestIndex(t *testing.T) {
 	)
 	figures := `<td class="num none">0</td><td class="num none">0</td><td class="num">25m4s</td>`
 	inOrder(
-		t, text, `<h1 class="bad"><span class="word">Last run: held back.</span> The newest full snapshot is of 19 November 2026.</h1>`, `<span class="n">8</span>`,
+		t, text, `<h1 class="bad"><span class="word">Last run: held back.</span> The newest full snapshot is from 19 November 2026.</h1>`, `<span class="n">8</span>`,
 		`<a href="held/report.html">2026-11-20</a></th><td>full</td><td class="bad">held back</td><td class="num"></td><td class="num bad">7</td>`,
 		`<a href="night/report.html">2026-11-19</a></th><td>full</td><td class="good">published</td><td class="num">1,234,567</td>`+figures+
 			`<td class="num">23.5 MB</td><td><code>night</code>`,
