@@ -50,7 +50,7 @@ func (t Treatment) InWords() string {
 		return "the year, as 1 January"
 	case Withhold:
 	}
-	return "nothing: the column is empty"
+	return "nothing; the column is empty"
 }
 
 // ClassPrivacy is a row of the privacy matrix.
@@ -64,9 +64,9 @@ type ClassPrivacy struct {
 // PrivacyMatrix returns what every class holds and what becomes of it.
 func PrivacyMatrix() []ClassPrivacy {
 	return []ClassPrivacy{
-		{None, "nothing about a person", Keep, Keep},
+		{None, "data that is not about a person", Keep, Keep},
 		{ID, "identifiers of students and educators", Pseudonymize, Pseudonymize},
-		{Record, "identifiers of records about one person: test results, associations", Pseudonymize, Pseudonymize},
+		{Record, "identifiers of records about one person (test results, associations)", Pseudonymize, Pseudonymize},
 		{Direct, "names", Withhold, Withhold},
 		{Birth, "dates of birth", YearOnly, Withhold},
 		{Grade, "grade", Keep, Keep},
