@@ -126,10 +126,11 @@ func statusText(dest string, runs []snapshot.RunState, cleaned []string, now tim
 	for i := range runs {
 		r := &runs[i]
 		rows, size, took := "-", "-", "-"
-		if r.State == snapshot.StatePublished || r.State == snapshot.StateReplaced {
-			rows, took = wording.Count(r.Rows), wording.Duration(r.Duration)
+		readable := r.Bytes > 0 || len(r.Problems) == 0 // the manifest, which has these figures
+		if readable && (r.State == snapshot.StatePublished || r.State == snapshot.StateReplaced) {
+			rows, took = wording.Count(r.Rows), wording.Duration(max(r.Duration, time.Second)) // its times are in seconds
 		}
-		if r.State == snapshot.StatePublished {
+		if readable && r.State == snapshot.StatePublished {
 			size = wording.Size(r.Bytes)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.RunID, r.Kind, r.SnapshotDate, stateText(r),
