@@ -89,7 +89,7 @@ func (c Catalog) runs(ctx context.Context, plans bool, known map[string]RunState
 		}
 		stamp := folder.stamp()
 		if state, ok := known[stamp]; ok && stamp != "" {
-			state.Report, state.Stamp = folder.has(reportName), stamp
+			state.Report, state.Stamp, state.planWritten = folder.has(reportName), stamp, folder.modified[PlanName]
 			return &state, nil
 		}
 		state, err := c.runState(ctx, folder, time.Time{}, false)

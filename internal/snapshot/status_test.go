@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -134,4 +135,35 @@ func TestRuns(t *testing.T) {
 	require.Equal(t, "4-held", runs[4].RunID)
 	require.Equal(t, "9-since", runs[4].SupersededBy)
 	require.Empty(t, runs[4].Reasons)
+}
+
+// TestOutcomesKeepTheirOrder reads runs that were planned in the same second, some of them from an earlier result, which
+// is stored as JSON.
+func TestOutcomesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	names := []string{"c", "a", "b"}
+	for i, run := range names {
+		kind := func(p *snapshot.Plan) { p.Kind = snapshot.Delta } // they do not replace one another
+		snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan(run, snapshottest.Few, kind))
+		written := snapshottest.Morning().Add(time.Duration(i) * time.Second)
+		require.NoError(t, os.Chtimes(filepath.Join(root, filepath.FromSlash(snapshot.PlanPath(run))), written, written))
+	}
+	read := func(known map[string]snapshot.RunState) []snapshot.RunState {
+		runs, err := snapshot.At(store).Outcomes(t.Context(), known)
+		require.NoError(t, err)
+		return runs
+	}
+	want := read(nil)
+	known := make(map[string]snapshot.RunState)
+	for i, run := range want {
+		require.Equal(t, names[len(names)-1-i], run.RunID, "those planned last first")
+		text, err := json.Marshal(run)
+		require.NoError(t, err)
+		var stored snapshot.RunState
+		require.NoError(t, json.Unmarshal(text, &stored))
+		known[run.Stamp] = stored
+	}
+	require.Equal(t, want, read(known))
 }
