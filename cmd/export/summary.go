@@ -136,8 +136,8 @@ func reportLine(s *pipeline.Summary) string {
 func headline(s *pipeline.Summary) string {
 	at := fmt.Sprintf("%s, run %s, at %s", snapshotName(s.Kind, s.SnapshotDate), s.RunID, s.Destination)
 	took := " (" + wording.Duration(s.Duration) + ")"
-	if s.UnitsResumed > 0 {
-		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", wording.Duration(s.Duration), s.UnitsResumed, s.UnitsTotal)
+	if s.TasksResumed > 0 {
+		took = fmt.Sprintf(" (%s; %d of %d tasks were already staged)", wording.Duration(s.Duration), s.TasksResumed, s.TasksTotal)
 	}
 	switch {
 	case s.AlreadyPublished:

@@ -64,7 +64,7 @@ func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bo
 	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
 }
 
-// cleanRun drops what a run has staged, and its journals if it was staging, unless a process holds the run.
+// cleanRun drops what a run has staged, and its checkpoints if it was staging, unless a process holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, staging bool) (done bool, err error) {
 	release, err := catalog.HoldRunExclusive(ctx, run)
 	if errors.Is(err, sink.ErrLocked) {

@@ -113,7 +113,7 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 			}
 		}
 		n.requireEqualsDiff(summary)
-		require.Positive(t, summary.UnitsResumed)
+		require.Positive(t, summary.TasksResumed)
 		require.Equal(t, whole.Comparison, summary.Comparison, run)
 	}
 }

@@ -75,7 +75,7 @@ func TestDeadlineMissed(t *testing.T) {
 		resumed := s.run(settings)
 		require.Equal(t, pipeline.Published, resumed.Outcome)
 		require.Equal(t, summary.RunID, resumed.RunID)
-		require.Positive(t, resumed.UnitsResumed)
+		require.Positive(t, resumed.TasksResumed)
 		require.Less(t, len(s.asked()), 2*before)
 		require.Equal(t, quiet.hashes(), s.hashes())
 		return true

@@ -63,8 +63,8 @@ type Summary struct {
 	Drift        []snapshot.Drift     `json:"drift"`
 	Checks       []snapshot.Check     `json:"checks"`
 	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
-	UnitsTotal   int                  `json:"units_total"`        // tasks of this process
-	UnitsResumed int                  `json:"units_resumed"`      // those that an earlier process had staged
+	TasksTotal   int                  `json:"units_total"`        // tasks of this process
+	TasksResumed int                  `json:"units_resumed"`      // those that an earlier process had staged
 	Duration     time.Duration        `json:"duration_ns"`
 }
 

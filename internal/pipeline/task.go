@@ -177,13 +177,13 @@ type writer struct {
 }
 
 // writeCheckpoint makes a staged task part of the run.
-func (w *writer) writeCheckpoint(ctx context.Context, j *snapshot.Checkpoint) error {
+func (w *writer) writeCheckpoint(ctx context.Context, checkpoint *snapshot.Checkpoint) error {
 	counts := w.progress.takeCounts()
-	j.Requests, j.Activity = counts.requests, counts.activity
-	j.StagedAt = w.now().UTC()
-	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, j); err != nil {
+	checkpoint.Requests, checkpoint.Activity = counts.requests, counts.activity
+	checkpoint.StagedAt = w.now().UTC()
+	if err := w.catalog.WriteCheckpoint(ctx, w.plan.RunID, checkpoint); err != nil {
 		w.progress.returnCounts(counts)
-		return fmt.Errorf("write the checkpoint of %s, bucket %d: %w", j.Dataset, j.Bucket, err)
+		return fmt.Errorf("write the checkpoint of %s, bucket %d: %w", checkpoint.Dataset, checkpoint.Bucket, err)
 	}
 	return nil
 }

@@ -69,12 +69,12 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 func (r *exportRun) newTasks(todo []snapshot.Task, c *comparison) []*task {
 	var tasks []*task
 	last := make(map[*dataset]*task)
-	for _, u := range todo {
-		if u.Bucket == snapshot.LookupBucket {
+	for _, id := range todo {
+		if id.Bucket == snapshot.LookupBucket {
 			continue
 		}
-		bucket := r.plan.Buckets[u.Bucket]
-		t := newTask(r.datasets[u.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
+		bucket := r.plan.Buckets[id.Bucket]
+		t := newTask(r.datasets[id.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
 		t.comparison = c
 		if before := last[t.dataset]; before != nil {
 			t.turn = before.closed
@@ -191,45 +191,45 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what run %s has staged: %w", r.plan.RunID, err)
 	}
-	for _, u := range damaged {
-		r.Logger.WarnContext(ctx, "staged files are damaged or gone: their task is fetched again", "task", u.String())
+	for _, task := range damaged {
+		r.Logger.WarnContext(ctx, "staged files are damaged or gone: their task is fetched again", "task", task.String())
 	}
 	var todo []snapshot.Task
-	for _, u := range r.plan.Tasks() {
+	for _, id := range r.plan.Tasks() {
 		// The number of shards is this command's: another number than the plan was made with divides what is left in another
 		// way.
-		if u.Shard(r.settings.Shards) != r.settings.Shard {
+		if id.Shard(r.settings.Shards) != r.settings.Shard {
 			continue
 		}
-		r.summary.UnitsTotal++
-		if j := staged[u]; j != nil && !j.Failed() && !r.needsStudentsAgain(u, staged) {
-			r.summary.UnitsResumed++
-			r.noteStaged(u, j)
+		r.summary.TasksTotal++
+		if done := staged[id]; done != nil && !done.Failed() && !r.needsStudentsAgain(id, staged) {
+			r.summary.TasksResumed++
+			r.noteStaged(id, done)
 			continue
 		}
-		todo = append(todo, u)
+		todo = append(todo, id)
 	}
 	return todo, nil
 }
 
 // needsStudentsAgain reports whether a staged task is to be done again because the test results of its bucket, which are
 // not staged, are compared with the baseline: that takes the students, and the store cannot read them back.
-func (r *exportRun) needsStudentsAgain(u snapshot.Task, staged map[snapshot.Task]*snapshot.Checkpoint) bool {
-	if u.Dataset != studentsDataset || r.plan.Baseline == nil || !r.settings.Compare || !slices.Contains(r.plan.Scope.Datasets, resultsDataset) {
+func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Task]*snapshot.Checkpoint) bool {
+	if id.Dataset != studentsDataset || r.plan.Baseline == nil || !r.settings.Compare || !slices.Contains(r.plan.Scope.Datasets, resultsDataset) {
 		return false
 	}
 	if _, readable := r.Catalog.Store.(sink.StagedReader); readable {
 		return false
 	}
-	results := staged[snapshot.Task{Bucket: u.Bucket, Dataset: resultsDataset}]
+	results := staged[snapshot.Task{Bucket: id.Bucket, Dataset: resultsDataset}]
 	return results == nil || results.Failed()
 }
 
 // stageLookups stages the lookup datasets of todo, and fetches them unless planning has just done so. If one of them is
 // missing in a resumed run, all that feed it are fetched again; the plan's schools do not change.
 func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot.Task, c *comparison) error {
-	for _, u := range todo {
-		if u.Bucket != snapshot.LookupBucket {
+	for _, id := range todo {
+		if id.Bucket != snapshot.LookupBucket {
 			continue
 		}
 		if r.looked == nil {
@@ -239,7 +239,7 @@ func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot
 			}
 			r.looked = looked
 		}
-		if err := r.stageLookup(ctx, w, r.datasets[u.Dataset], c); err != nil {
+		if err := r.stageLookup(ctx, w, r.datasets[id.Dataset], c); err != nil {
 			return err
 		}
 	}
@@ -308,8 +308,8 @@ func unfiltered(filters map[string]string) map[string]string {
 }
 
 // noteStaged records the students that an earlier process has staged.
-func (r *exportRun) noteStaged(u snapshot.Task, checkpoint *snapshot.Checkpoint) {
-	if u.Dataset != studentsDataset {
+func (r *exportRun) noteStaged(id snapshot.Task, checkpoint *snapshot.Checkpoint) {
+	if id.Dataset != studentsDataset {
 		return
 	}
 	s := &stagedStudents{file: checkpoint.Files[studentsDataset], ok: make(map[string]bool)}
@@ -321,7 +321,7 @@ func (r *exportRun) noteStaged(u snapshot.Task, checkpoint *snapshot.Checkpoint)
 	if r.stagedStudents == nil {
 		r.stagedStudents = make(map[int]*stagedStudents)
 	}
-	r.stagedStudents[u.Bucket] = s
+	r.stagedStudents[id.Bucket] = s
 }
 
 // inOrder calls do for every school of every task in the order in which they are to be fetched: task by task, except

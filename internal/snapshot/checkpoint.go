@@ -39,9 +39,9 @@ type Checkpoint struct {
 }
 
 // Failed reports whether a school of the checkpoint failed. Rerunning the run repeats the task.
-func (j *Checkpoint) Failed() bool {
-	for i := range j.Ledger {
-		if j.Ledger[i].Status == StatusFailed {
+func (c *Checkpoint) Failed() bool {
+	for i := range c.Ledger {
+		if c.Ledger[i].Status == StatusFailed {
 			return true
 		}
 	}
@@ -50,12 +50,12 @@ func (j *Checkpoint) Failed() bool {
 
 // covers reports whether the checkpoint has a file for every table of its dataset and a ledger row for every school of
 // its bucket, and no others.
-func (j *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
-	if len(j.Files) != len(dataset.Tables) {
+func (c *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
+	if len(c.Files) != len(dataset.Tables) {
 		return false
 	}
 	for _, table := range dataset.Tables {
-		if _, ok := j.Files[table.Name]; !ok {
+		if _, ok := c.Files[table.Name]; !ok {
 			return false
 		}
 	}
@@ -63,10 +63,10 @@ func (j *Checkpoint) covers(plan *Plan, dataset *schemas.Dataset) bool {
 		return true
 	}
 	var listed, wanted []string
-	for i := range j.Ledger {
-		listed = append(listed, j.Ledger[i].SchoolBid)
+	for i := range c.Ledger {
+		listed = append(listed, c.Ledger[i].SchoolBid)
 	}
-	for _, school := range plan.schoolsOf(j.Bucket) {
+	for _, school := range plan.schoolsOf(c.Bucket) {
 		wanted = append(wanted, school.Bid)
 	}
 	slices.Sort(listed)
@@ -137,7 +137,7 @@ func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint
 	if err != nil {
 		return nil, err
 	}
-	checkpoints = slices.DeleteFunc(checkpoints, func(j *Checkpoint) bool { return j == nil })
+	checkpoints = slices.DeleteFunc(checkpoints, func(c *Checkpoint) bool { return c == nil })
 	order, _ := schemas.Positions()
 	slices.SortFunc(checkpoints, func(a, b *Checkpoint) int {
 		return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(order[a.Dataset], order[b.Dataset]))

@@ -93,20 +93,20 @@ type Task struct {
 }
 
 // String names the task for messages.
-func (u Task) String() string {
-	if u.Bucket == LookupBucket {
-		return u.Dataset
+func (t Task) String() string {
+	if t.Bucket == LookupBucket {
+		return t.Dataset
 	}
-	return fmt.Sprintf("%s of bucket %d", u.Dataset, u.Bucket)
+	return fmt.Sprintf("%s of bucket %d", t.Dataset, t.Bucket)
 }
 
 // Shard returns the index of the process that does the task. Buckets are dealt out in turn; the first process does the
 // lookups.
-func (u Task) Shard(shards int) int {
-	if u.Bucket == LookupBucket {
+func (t Task) Shard(shards int) int {
+	if t.Bucket == LookupBucket {
 		return 0
 	}
-	return u.Bucket % max(shards, 1)
+	return t.Bucket % max(shards, 1)
 }
 
 // Tasks returns the tasks of the run: the lookups, which have their own bucket, then the other datasets bucket by

@@ -27,13 +27,13 @@ func (c Catalog) stagedTasks(ctx context.Context, plan *Plan, check fileCheck) (
 	}
 	staged := make(map[Task]*Checkpoint, len(checkpoints))
 	var damaged []Task
-	for i, j := range checkpoints {
-		task := Task{Bucket: j.Bucket, Dataset: j.Dataset}
-		dataset, known := schemas.Find(j.Dataset)
+	for i, checkpoint := range checkpoints {
+		task := Task{Bucket: checkpoint.Bucket, Dataset: checkpoint.Dataset}
+		dataset, known := schemas.Find(checkpoint.Dataset)
 		switch {
-		case !known || !j.covers(plan, dataset):
+		case !known || !checkpoint.covers(plan, dataset):
 		case held[i]:
-			staged[task] = j
+			staged[task] = checkpoint
 		default:
 			damaged = append(damaged, task)
 		}
@@ -87,9 +87,9 @@ func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 	}
 	var paths []string
 	var files []sink.File
-	for _, j := range checkpoints {
-		paths = append(paths, CheckpointPath(run, j.Bucket, j.Dataset))
-		files = slices.AppendSeq(files, maps.Values(j.Files))
+	for _, checkpoint := range checkpoints {
+		paths = append(paths, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset))
+		files = slices.AppendSeq(files, maps.Values(checkpoint.Files))
 	}
 	if err := c.AbortAll(ctx, run, files); err != nil {
 		return err
