@@ -129,7 +129,7 @@ type fileReader struct {
 const noBucket = -1
 
 func (s *side) reader(table *schemas.Table) *reader {
-	return &reader{fileReader: fileReader{catalog: s.catalog, table: table}, side: s, bucket: noBucket}
+	return &reader{fileReader: fileReader{catalog: s.catalog, table: table, check: true}, side: s, bucket: noBucket}
 }
 
 // unit returns a cursor on the rows of a unit of a bucket.

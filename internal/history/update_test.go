@@ -206,8 +206,8 @@ func TestDamagedHistory(t *testing.T) {
 	readHistory(t, store)
 }
 
-// TestDamagedSnapshot does not add a snapshot to the history if the bytes of one of its files have changed, even if the file
-// can still be read.
+// TestDamagedSnapshot neither adds a snapshot to the history nor compares it if the bytes of one of its files have changed,
+// even if the file can still be read.
 func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -224,6 +224,9 @@ func TestDamagedSnapshot(t *testing.T) {
 			require.NotEqual(t, content, changed, file.Path)
 			require.NoError(t, os.WriteFile(path, changed, 0o600))
 			_, err = update(t.Context(), t, store, false)
+			require.ErrorIs(t, err, sink.ErrDamaged, file.Path)
+			require.ErrorContains(t, err, file.Path)
+			_, err = history.Diff(t.Context(), snapshot.At(store), manifest, manifest)
 			require.ErrorIs(t, err, sink.ErrDamaged, file.Path)
 			require.ErrorContains(t, err, file.Path)
 			require.NoError(t, os.WriteFile(path, content, 0o600))
