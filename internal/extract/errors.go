@@ -116,7 +116,7 @@ type attemptError struct {
 
 func (e *attemptError) Error() string { return e.cause + "; " + e.advice }
 
-// Classes of Stats.ByStatus beside status codes.
+// Classes of Stats.ByStatus besides status codes.
 const (
 	classTimeout    = "timeout"    // no complete response within RequestTimeout
 	classNetwork    = "network"    // not connected, reset, or the body cut short

@@ -109,7 +109,7 @@ type tokenTransport struct {
 
 var _ http.RoundTripper = (*tokenTransport)(nil)
 
-// RoundTrip sends everything in headers beside the form. Key and secret go unescaped into Basic, where oauth2 would
+// RoundTrip sends everything in headers besides the form. Key and secret go unescaped into Basic, where oauth2 would
 // escape them.
 func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	form, err := io.ReadAll(out.Body)

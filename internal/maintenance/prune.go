@@ -51,7 +51,7 @@ type UnfoldedRun struct {
 	Command string `json:"command"`
 }
 
-// PrunedRun is a run that was removed. A replaced one has no files any more.
+// PrunedRun is a run that was removed. A replaced one no longer has files.
 type PrunedRun struct {
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`

@@ -155,8 +155,8 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	return newlyPublished, p.findUnfinished(ctx, entries)
 }
 
-// findUnfinished finds the runs that are neither published nor being so and have something staged, or a plan that names
-// a purged bid, and what runs that are dead have left staged.
+// findUnfinished finds the runs that are neither published nor being published and have something staged, or a plan that
+// names a purged bid, and what dead runs have left staged.
 func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error {
 	staged, err := p.catalog.Staged(ctx)
 	if err != nil {

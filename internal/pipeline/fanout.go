@@ -19,8 +19,8 @@ import (
 // come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
 // failure fails the school's dataset.
 //
-// The lists are asked for here even if they were, or will be, for their own sake: a few requests beside hundreds, for
-// which no school's identifiers have to be kept until their turn comes.
+// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, and the
+// identifiers of other schools need not be kept until the fan-out reaches them.
 func (f *fetcher) fanOut(ctx context.Context, d *dataset, r *result, school snapshot.School) error {
 	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
 		r.fail(errNoPerspective)

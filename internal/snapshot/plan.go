@@ -179,8 +179,8 @@ func (p *Plan) DataPath(table string, bucket int) string {
 	return fmt.Sprintf("%spart-%04d-%s.parquet", folder, max(bucket, 0), sink.Escape(p.RunID))
 }
 
-// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 takes an unescaped null, in any case, for
-// SQL's NULL.
+// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 takes an unescaped null, in upper or lower
+// case, for SQL's NULL.
 func escapeDistrict(district string) string {
 	if strings.EqualFold(district, "null") {
 		return fmt.Sprintf("%%%X", district[0]) + district[1:]

@@ -75,7 +75,7 @@ func newJoin(from, to *schemas.Table, column, toColumn string) join {
 	return j
 }
 
-// home returns the table of the records that a column identifies, or nil: the first whose key it is, beside parameters
+// home returns the table of the records that a column identifies, or nil: the first whose key it is, besides parameters
 // of the call.
 func home(column string, datasets []*schemas.Dataset) *schemas.Table {
 	for _, d := range datasets {
