@@ -60,13 +60,13 @@ func (a *app) credentials() (extract.Credentials, error) {
 
 // privacyKey returns the key for pseudonyms, or nil if it is not set.
 func (a *app) privacyKey() (*privacy.Key, error) {
-	text, _, err := a.secret(privacyKeyVariable)
+	text, file, err := a.secret(privacyKeyVariable)
 	if text == "" || err != nil {
 		return nil, err
 	}
 	key, err := privacy.ParseKey(text)
 	if err != nil {
-		return nil, badPrivacyKey(err)
+		return nil, badPrivacyKey(variableOf(privacyKeyVariable, file), err)
 	}
 	return key, nil
 }
@@ -78,14 +78,14 @@ func (a *app) keyOf(profile schemas.Profile) (*privacy.Key, error) {
 	}
 	key, err := a.privacyKey()
 	if key == nil && err == nil {
-		err = badPrivacyKey(fmt.Errorf("not set, and --privacy %s needs it", profile))
+		err = badPrivacyKey(privacyKeyVariable, fmt.Errorf("not set, and --privacy %s needs it", profile))
 	}
 	return key, err
 }
 
-func badPrivacyKey(err error) error {
+func badPrivacyKey(variable string, err error) error {
 	return usagef("%s: %w; a key has at least %d bytes in hexadecimal or base64: make one with openssl rand -hex 32, keep it in a file, "+
-		"and set %s%s to its path", privacyKeyVariable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
+		"and set %s%s to its path", variable, err, privacy.MinKeyBytes, privacyKeyVariable, fileSuffix)
 }
 
 // secret reads a secret and, if it is in a file, the file's path; empty if it is not set.
@@ -116,12 +116,17 @@ func (a *app) credential(variable string) (value, file string, err error) {
 		return "", "", err
 	}
 	if err := checkSecret(value); err != nil {
-		if file != "" {
-			variable += fileSuffix
-		}
-		return "", "", usagef("%s: %w", variable, err)
+		return "", "", usagef("%s: %w", variableOf(variable, file), err)
 	}
 	return value, file, nil
+}
+
+// variableOf returns the name of the variable that is set: the one of a secret or of its file.
+func variableOf(variable, file string) string {
+	if file != "" {
+		return variable + fileSuffix
+	}
+	return variable
 }
 
 // checkSecret refuses characters that are not valid in a header.
