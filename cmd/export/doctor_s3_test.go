@@ -57,7 +57,7 @@ func TestDoctorS3(t *testing.T) {
 		require.Regexp(t, `(?m)^ok +delete `, out)
 		require.Regexp(t, `(?m)^ok +snapshot +none yet`, out)
 		require.NotContains(t, out, " lock ")
-		require.NotContains(t, out, " room ")
+		require.NotContains(t, out, " free space ")
 		untouched(t, bucket)
 	})
 	t.Run("no bucket", func(t *testing.T) {

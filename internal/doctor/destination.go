@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// minRoom is how many bytes a disk should have free in any case.
-const minRoom = 1e9
+// minFreeBytes is how many bytes a disk should have free in any case.
+const minFreeBytes = 1e9
 
 // Destination is the destination to check.
 type Destination struct {
@@ -59,13 +59,13 @@ func CheckDestination(ctx context.Context, d Destination) []Finding {
 	if c.Privacy.NeedsKey() {
 		c.checkKey(ctx)
 	}
-	need := int64(minRoom)
+	need := int64(minFreeBytes)
 	if d.Folder != "" {
-		c.checkRoom(Room, d.Folder, max(size, need))
+		c.checkFreeSpace(FreeSpace, d.Folder, max(size, need))
 	} else {
 		need = max(size, need) // files are built there before their upload
 	}
-	c.checkRoom(Scratch, d.Scratch, need)
+	c.checkFreeSpace(Scratch, d.Scratch, need)
 	return c.findings
 }
 
@@ -361,8 +361,8 @@ func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 	return size
 }
 
-// checkRoom checks the free space at a folder, which need not exist yet.
-func (c *destinationCheck) checkRoom(check, folder string, need int64) {
+// checkFreeSpace checks the free space at a folder, which need not exist yet.
+func (c *destinationCheck) checkFreeSpace(check, folder string, need int64) {
 	existing, err := filepath.Abs(folder)
 	for err == nil && filepath.Dir(existing) != existing {
 		if _, missing := os.Stat(existing); missing == nil {

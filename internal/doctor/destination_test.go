@@ -212,12 +212,12 @@ func TestRemovesStaleUploads(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// TestRoom compares the free space with the size of the latest snapshot.
-func TestRoom(t *testing.T) {
+// TestFreeSpace compares the free space with the size of the latest snapshot.
+func TestFreeSpace(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t, t.TempDir())
 	d.Folder = filepath.Join(t.TempDir(), "not", "there", "yet")
-	finding(t, doctor.CheckDestination(t.Context(), d), doctor.Room, doctor.OK)
+	finding(t, doctor.CheckDestination(t.Context(), d), doctor.FreeSpace, doctor.OK)
 	require.NoDirExists(t, d.Folder)
 
 	d = onDisk(t, t.TempDir())
@@ -228,7 +228,7 @@ func TestRoom(t *testing.T) {
 	require.NoError(t, d.Store.Write(ctx, "_latest.json", []byte(`{"format_version": 1, "run_id": "huge"}`), sink.Condition{}))
 	findings := doctor.CheckDestination(ctx, d)
 	finding(t, findings, doctor.Snapshot, doctor.OK)
-	_, text := finding(t, findings, doctor.Room, doctor.Warn)
+	_, text := finding(t, findings, doctor.FreeSpace, doctor.Warn)
 	require.Contains(t, text, "a run may need")
 }
 

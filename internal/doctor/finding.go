@@ -37,7 +37,7 @@ const (
 	Delete            = "delete"
 	Snapshot          = "snapshot"
 	PrivacyKey        = "privacy key" // present only with --privacy other than full
-	Room              = "room"        // on disk only
+	FreeSpace         = "free space"  // on disk only
 	Scratch           = "scratch"
 )
 
