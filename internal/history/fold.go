@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -29,12 +28,12 @@ type fold struct {
 
 // newFold prepares a fold of a snapshot into the history before, which has no snapshots if it is new.
 func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *snapshot.HistoryManifest, of *published) (*fold, error) {
-	day, err := time.Parse(time.DateOnly, of.manifest.SnapshotDate)
+	day, err := snapshot.DayOf(of.manifest.SnapshotDate)
 	if err != nil {
-		return nil, fmt.Errorf("read the snapshot date: %w", err)
+		return nil, fmt.Errorf("read the manifest of run %s: %w", of.manifest.RunID, err)
 	}
 	f := &fold{
-		catalog: catalog, before: before, status: make(map[coverage]snapshot.Status), day: int32(day.Unix() / (24 * 60 * 60)),
+		catalog: catalog, before: before, status: make(map[coverage]snapshot.Status), day: day,
 		report: &Folded{Date: of.manifest.SnapshotDate, RunID: of.manifest.RunID, Tables: make(map[string]*TableCounts)},
 	}
 	if f.side, err = openSide(ctx, snapshots, of.manifest); err != nil {
@@ -69,28 +68,21 @@ func newFold(ctx context.Context, catalog, snapshots snapshot.Catalog, before *s
 
 // table begins the fold of a table. Tables of schools are cut into parts.
 func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tableFold {
-	before := f.before.OpenFiles(table.Name)
+	before, withSpan := f.before.OpenFiles(table.Name), snapshot.HistoryTable(table)
 	counts := &TableCounts{Because: make(map[string]int64)}
 	f.report.Tables[table.Name] = counts
-	return openTable(ctx, f.files, table, before, cuts, f.report.Date, f.day, counts)
-}
-
-func openTable(
-	ctx context.Context, files *fileMaker, table *schemas.Table, before []sink.File, cuts bool, date string, day int32, counts *TableCounts,
-) *tableFold {
-	withSpan := snapshot.HistoryTable(table)
 	t := &tableFold{
-		ctx: ctx, table: table, versions: withSpan, order: newFileOrder(table, day), counts: counts,
-		source: newVersions(files.catalog, withSpan, before, true),
+		ctx: ctx, table: table, versions: withSpan, order: newFileOrder(table, f.day), counts: counts,
+		source: newVersions(f.catalog, withSpan, before, true),
 		parts: &parts{
-			files: files, table: withSpan, folder: snapshot.HistoryFolder(table.Name, snapshot.Open), before: before, cuts: cuts, day: day,
+			files: f.files, table: withSpan, folder: snapshot.HistoryFolder(table.Name, snapshot.Open), before: before, cuts: cuts, day: f.day,
 		},
 		ended: &endedRows{
-			files: files, table: withSpan, counts: counts,
-			path: fmt.Sprintf("%spart-0000-%s.parquet", snapshot.HistoryFolder(table.Name, date), files.id),
+			files: f.files, table: withSpan, counts: counts,
+			path: fmt.Sprintf("%spart-0000-%s.parquet", snapshot.HistoryFolder(table.Name, f.report.Date), f.files.id),
 		},
+		adopted: rows.New(withSpan),
 	}
-	t.adopted = rows.New(withSpan)
 	t.from = t.source.cursor(ctx)
 	return t
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -30,9 +29,9 @@ func restore(
 		return nil, err
 	}
 	table = withColumns(table, held)
-	day, err := time.Parse(time.DateOnly, date)
+	began, err := snapshot.DayOf(date)
 	if err != nil {
-		return nil, fmt.Errorf("read the date of the newest snapshot in the history: %w", err)
+		return nil, fmt.Errorf("read the newest snapshot in the history: %w", err)
 	}
 	_, dataset, _ := schemas.FindTable(name)
 	r := &restoring{
@@ -42,7 +41,6 @@ func restore(
 	for _, file := range wanted {
 		r.missing[file.Path] = !slices.ContainsFunc(open, func(f sink.File) bool { return f.Path == file.Path })
 	}
-	began := int32(day.Unix() / (24 * 60 * 60))
 	sources := []*versions{
 		newVersions(snapshot.At(w), r.table, open, true), newVersions(snapshot.At(w), r.table, ended, true),
 	}

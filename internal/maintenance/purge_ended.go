@@ -117,7 +117,7 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 		}
 		for i := range t.files {
 			// the number of nights before the coverage ended
-			to, _ := slices.BinarySearch(nights, dateOf(t.files[i].to))
+			to, _ := slices.BinarySearch(nights, snapshot.DateOf(t.files[i].to))
 			if to == 0 {
 				continue
 			}
@@ -142,7 +142,7 @@ func (e *evidence) ended(days int) ([]EndedSchool, error) {
 	if len(nights) == 0 {
 		return nil, nil
 	}
-	newest, err := dayOf(nights[len(nights)-1])
+	newest, err := snapshot.DayOf(nights[len(nights)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (e *evidence) ended(days int) ([]EndedSchool, error) {
 		if since < 0 || e.lastFailed[school] > lastOK {
 			continue
 		}
-		day, err := dayOf(nights[since])
+		day, err := snapshot.DayOf(nights[since])
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -112,7 +111,7 @@ func (h *purgedHistory) addTables() error {
 		t := &historyTable{table: table, dataset: dataset, spans: spans}
 		for _, file := range h.manifest.Tables[table.Name].Files {
 			folder, _, _ := strings.Cut(strings.TrimPrefix(file.Path, snapshot.HistoryFilesPrefix+table.Name+"/valid_to="), "/")
-			day, err := dayOf(folder)
+			day, err := snapshot.DayOf(folder)
 			if err != nil {
 				return fmt.Errorf("read the name of %s: %w", file.Path, err)
 			}
@@ -148,12 +147,3 @@ func (h *purgedHistory) addTables() error {
 
 // validFrom is the column of a version's first day.
 const validFrom = "valid_from"
-
-// dayOf returns the day of a date.
-func dayOf(date string) (int32, error) {
-	t, err := time.Parse(time.DateOnly, date)
-	return int32(t.Unix() / (24 * 60 * 60)), err
-}
-
-// dateOf returns the date of a day.
-func dateOf(day int32) string { return time.Unix(int64(day)*24*60*60, 0).UTC().Format(time.DateOnly) }

@@ -141,7 +141,7 @@ func (w *historyWriter) table(ctx context.Context, t *historyTable) ([]sink.File
 		}
 		validTo, ending := snapshot.Open, (*rows.Batch)(nil)
 		if !part[0].open {
-			validTo, ending = dateOf(part[0].to), endings[part[0].to]
+			validTo, ending = snapshot.DateOf(part[0].to), endings[part[0].to]
 		}
 		path := fmt.Sprintf("%spart-%04d-%s.parquet", snapshot.HistoryFolder(t.table.Name, validTo), first, w.id)
 		file, err := w.part(ctx, t, path, part, ending)

@@ -173,13 +173,13 @@ func (h *purgedHistory) addDays(p *purger) error {
 		to := int32(math.MaxInt32)
 		if i+1 < len(h.manifest.Snapshots) {
 			var err error
-			if to, err = dayOf(h.manifest.Snapshots[i+1].Date); err != nil {
+			if to, err = snapshot.DayOf(h.manifest.Snapshots[i+1].Date); err != nil {
 				return err
 			}
 		}
 		schools := p.index.schoolsOf(folded.RunID, h.districts)
 		if p.runs[folded.RunID] == nil {
-			day, err := dayOf(folded.Date)
+			day, err := snapshot.DayOf(folded.Date)
 			if err != nil {
 				return err
 			}

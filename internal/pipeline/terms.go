@@ -83,16 +83,11 @@ func (r *exportRun) termEnds(ctx context.Context, school snapshot.School, today 
 			if cols[0].Null(row) || cols[1].Null(row) {
 				continue
 			}
-			if begin, end := dateOf(cols[0], row), dateOf(cols[1], row); begin <= today {
+			if begin, end := snapshot.DateOf(cols[0].I32[row]), snapshot.DateOf(cols[1].I32[row]); begin <= today {
 				ends = append(ends, min(end, today))
 			}
 		}
 		return nil
 	})
 	return ends, err
-}
-
-// dateOf returns the date in a row as YYYY-MM-DD.
-func dateOf(v *rows.Vector, row int) string {
-	return time.Unix(int64(v.I32[row])*24*60*60, 0).UTC().Format(time.DateOnly)
 }

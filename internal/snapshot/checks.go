@@ -3,7 +3,6 @@ package snapshot
 import (
 	"fmt"
 	"slices"
-	"time"
 )
 
 // The checks of the service's own rules. All of them concern test results.
@@ -107,18 +106,4 @@ func (c TermCounts) Merge(other TermCounts) {
 // FailedChecks returns the checks whose count is not zero.
 func FailedChecks(checks []Check) []Check {
 	return slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.Count == 0 })
-}
-
-// YearBefore returns 00:00 UTC of the same day one year before a date, in microseconds since 1970. Of 29 February that
-// day is 28 February.
-func YearBefore(date string) (int64, error) {
-	day, err := time.Parse(time.DateOnly, date)
-	if err != nil {
-		return 0, fmt.Errorf("read the snapshot date: %w", err)
-	}
-	before := day.AddDate(-1, 0, 0)
-	if before.Day() != day.Day() {
-		before = before.AddDate(0, 0, -1) // 29 February became 1 March
-	}
-	return before.UnixMicro(), nil
 }
