@@ -42,7 +42,7 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 		if !dead(state, staged[name], now, age) {
 			continue
 		}
-		done, err := cleanRun(ctx, catalog, run, state != nil && state.State == snapshot.StateStaging)
+		done, err := cleanRun(ctx, catalog, run, state)
 		if err != nil {
 			return cleaned, fmt.Errorf("clean run %s: %w", run, err)
 		}
@@ -64,9 +64,17 @@ func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bo
 	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
 }
 
+// hold locks out the processes that may still need what was staged. Without a state it may be staged for the history.
+func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (release func() error, err error) {
+	if state == nil && snapshot.IsHistoryID(run) {
+		return catalog.Lock(ctx, snapshot.HistoryLock, sink.Exclusive, 0)
+	}
+	return catalog.HoldRunExclusive(ctx, run)
+}
+
 // cleanRun drops what a run has staged, and its checkpoints if it was staging, unless a process holds the run.
-func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, staging bool) (done bool, err error) {
-	release, err := catalog.HoldRunExclusive(ctx, run)
+func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
+	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {
 		return false, nil
 	}
@@ -74,7 +82,7 @@ func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, staging
 		return false, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if staging {
+	if state != nil && state.State == snapshot.StateStaging {
 		if err := errors.Join(catalog.DropCheckpoints(ctx, run), catalog.Remove(ctx, snapshot.AlivePath(run))); err != nil {
 			return false, err
 		}

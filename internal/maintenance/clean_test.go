@@ -114,6 +114,25 @@ func TestCleanLeavesLiveRunsAlone(t *testing.T) {
 	}
 }
 
+// TestCleanLeavesLiveHistoryAlone has a process that works on the history and has staged nothing for days.
+func TestCleanLeavesLiveHistoryAlone(t *testing.T) {
+	t.Parallel()
+	const id = "0123456789abcdef"
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	stagedFile(t, store, id)
+	release, err := snapshot.At(snapshottest.NewDir(t, root)).LockHistory(t.Context())
+	require.NoError(t, err)
+	clean := func() []string {
+		cleaned, err := maintenance.Clean(t.Context(), snapshot.At(store), time.Now().Add(25*time.Hour), 24*time.Hour)
+		require.NoError(t, err)
+		return cleaned
+	}
+	require.Empty(t, clean())
+	require.NoError(t, release())
+	require.Equal(t, []string{id}, clean())
+}
+
 // TestKeepAlive writes a sign of life every few minutes, and takes it back.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
