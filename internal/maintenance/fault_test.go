@@ -99,7 +99,8 @@ func settled(t *testing.T, root string) map[string]string {
 }
 
 // TestFailingCall has a call of the file system fail, one after the other over a run and a purge, and expects an error
-// that says where, complete snapshots at any time, and exactly the same result once the command is run again.
+// that says where or none if nothing is missing, complete snapshots at any time, and exactly the same result once the
+// command is run again.
 func TestFailingCall(t *testing.T) {
 	t.Parallel()
 	start := yesterday(t)
@@ -125,21 +126,27 @@ func TestFailingCall(t *testing.T) {
 	}
 }
 
-// requireRepaired fails the n-th call of a command, and runs it and those after it again.
+// requireRepaired fails the n-th call of a command, runs it again if it reports an error, and then those after it.
 func requireRepaired(t *testing.T, root string, want map[string]string, failing int, n int64) {
 	t.Helper()
 	when := fmt.Sprintf("command %d, call %d", failing, n)
+	reported := false
 	for i, do := range commands() {
 		if i == failing {
 			store, _ := faulty(t, root, n)
-			if err := do(t.Context(), store); err != nil {
-				require.ErrorIs(t, err, syscall.EIO, when)
-			}
+			err := do(t.Context(), store)
 			requireSoundPointers(t, root, when)
+			if reported = err != nil; !reported {
+				continue
+			}
+			require.ErrorIs(t, err, syscall.EIO, when)
 		}
 		require.NoError(t, do(t.Context(), snapshottest.NewDir(t, root)), when)
 	}
 	got := settled(t, root)
+	if !reported { // It may leave an empty folder.
+		maps.DeleteFunc(got, func(name, _ string) bool { return strings.HasSuffix(name, "/") })
+	}
 	require.ElementsMatch(t, snapshottest.Names(want), snapshottest.Names(got), when)
 	require.Equal(t, want, got, when)
 }

@@ -26,8 +26,20 @@ type Mortal struct {
 	sink.Store
 
 	Left atomic.Int64 // number of operations before it is killed
+	// Survives makes an operation that only reads fail, instead of killing the process: killed there, it leaves the same
+	// files as killed before the next write.
+	Survives bool
 	// Wait is called before each operation, if it is set.
 	Wait func()
+}
+
+// read does an operation that changes nothing, unless the process is dead.
+func (m *Mortal) read(do func() error) error {
+	err := m.step(do)
+	if m.Survives {
+		m.Left.CompareAndSwap(-1, 1<<40)
+	}
+	return err
 }
 
 // step does an operation, unless the process is dead.
@@ -39,6 +51,15 @@ func (m *Mortal) step(do func() error) error {
 		return ErrKilled
 	}
 	return do()
+}
+
+// readTo does an operation that changes nothing and has a result, unless the process is dead.
+func readTo[T any](m *Mortal, do func() (T, error)) (result T, err error) {
+	err = m.read(func() error {
+		result, err = do()
+		return err
+	})
+	return result, err
 }
 
 // stepTo does an operation that has a result, unless the process is dead.
@@ -76,12 +97,12 @@ func (d *mortalDraft) Abort() error { return d.of.step(d.Draft.Abort) }
 
 // Holds calls Holds of the store, unless the process is dead.
 func (m *Mortal) Holds(ctx context.Context, run string, file sink.File) (bool, error) {
-	return stepTo(m, func() (bool, error) { return m.Store.Holds(ctx, run, file) })
+	return readTo(m, func() (bool, error) { return m.Store.Holds(ctx, run, file) })
 }
 
 // Intact calls Intact of the store, unless the process is dead.
 func (m *Mortal) Intact(ctx context.Context, run string, file sink.File) (bool, error) {
-	return stepTo(m, func() (bool, error) { return m.Store.Intact(ctx, run, file) })
+	return readTo(m, func() (bool, error) { return m.Store.Intact(ctx, run, file) })
 }
 
 // Commit calls Commit of the store, unless the process is dead.
@@ -101,7 +122,7 @@ func (m *Mortal) Sweep(ctx context.Context, run string) error {
 
 // Read calls Read of the store, unless the process is dead.
 func (m *Mortal) Read(ctx context.Context, path string) (data []byte, version string, err error) {
-	err = m.step(func() error {
+	err = m.read(func() error {
 		data, version, err = m.Store.Read(ctx, path)
 		return err
 	})
@@ -115,7 +136,7 @@ func (m *Mortal) Write(ctx context.Context, path string, data []byte, when sink.
 
 // List calls List of the store, unless the process is dead.
 func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, error] {
-	if err := m.step(func() error { return nil }); err != nil {
+	if err := m.read(func() error { return nil }); err != nil {
 		return func(yield func(sink.Entry, error) bool) { yield(sink.Entry{}, err) }
 	}
 	return m.Store.List(ctx, prefix)
@@ -123,7 +144,7 @@ func (m *Mortal) List(ctx context.Context, prefix string) iter.Seq2[sink.Entry, 
 
 // Open calls Open of the store, unless the process is dead.
 func (m *Mortal) Open(ctx context.Context, path string) (sink.Object, error) {
-	return stepTo(m, func() (sink.Object, error) { return m.Store.Open(ctx, path) })
+	return readTo(m, func() (sink.Object, error) { return m.Store.Open(ctx, path) })
 }
 
 // Remove calls Remove of the store, unless the process is dead.
