@@ -77,6 +77,32 @@ func (c Catalog) applyChange(ctx context.Context, change *Change, version string
 	return a.manifest, nil
 }
 
+// applying is a change being applied. Every step may already have been done, by this process or a killed one, and two
+// processes may do it at once on a store without locks.
+type applying struct {
+	catalog Catalog
+	change  *Change
+	version string // of the change's document
+	// manifest is the run's manifest and hash its SHA-256; nil once the run is pruned.
+	manifest *Manifest
+	hash     string
+}
+
+// readManifest reads the manifest of the run and returns its version.
+func (a *applying) readManifest(ctx context.Context) (version string, err error) {
+	path := ManifestPath(a.change.RunID)
+	data, version, err := a.catalog.Read(ctx, path)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	manifest := new(Manifest)
+	if err := DecodeDocument(path, data, manifest); err != nil {
+		return "", err
+	}
+	a.manifest, a.hash = manifest, sink.Hash(data)
+	return version, nil
+}
+
 // run does the steps: files, manifest, pointer, then the removal of what readers no longer find, the change last.
 func (a *applying) run(ctx context.Context) error {
 	if !a.change.Prunes() {
@@ -276,4 +302,19 @@ func (a *applying) undo(ctx context.Context) error {
 		return err
 	}
 	return a.end(ctx)
+}
+
+// end removes the change, unless another process has done so and a later change of the run has begun.
+func (a *applying) end(ctx context.Context) error {
+	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
+	switch {
+	case Unreadable(err):
+	case err != nil:
+		return err
+	default:
+		if same, err := current.equal(a.change); err != nil || !same {
+			return err
+		}
+	}
+	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
 }

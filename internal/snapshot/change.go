@@ -2,13 +2,11 @@ package snapshot
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -37,22 +35,6 @@ type Change struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Claim decides which of two runs gets the date. Only publishing has one.
 	Claim *Claim `json:"claim,omitempty"`
-}
-
-// Claim is a published run's claim to be the snapshot of its date.
-type Claim struct {
-	// PlannedAt orders the runs of a date.
-	PlannedAt time.Time `json:"planned_at"`
-	// Today and Replace are as in the run's Candidate.
-	Today   bool `json:"today"`
-	Replace bool `json:"replace"`
-	// Replaces are the runs that lose the date to this one.
-	Replaces []string `json:"replaces"`
-}
-
-// compare orders runs by when they were planned.
-func (c *Claim) compare(run string, otherPlannedAt time.Time, other string) int {
-	return cmp.Or(c.PlannedAt.Compare(otherPlannedAt), cmp.Compare(run, other))
 }
 
 // Publishes reports whether the change publishes its run.

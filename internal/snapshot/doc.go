@@ -29,4 +29,10 @@
 // Two publishers cannot both win a date. On disk a lock keeps the second waiting. On a store without locks the
 // conditional write fails, the publisher looks again, and of two runs that may replace each other the one planned later
 // wins, whatever the order in which they publish.
+//
+// # Where to begin
+//
+// layout.go and plan.go say what is where; checkpoint.go, staging.go and collect.go what a run has staged; publish.go,
+// change.go, apply.go and claim.go how it becomes visible, and recover.go how a killed command's change is finished.
+// pointer.go, runs.go and status.go find runs, history.go and history_change.go hold the history's documents.
 package snapshot

@@ -139,24 +139,6 @@ func (c Catalog) beginPublishing(
 	return current, version, nil
 }
 
-// claimDate checks that the run may replace the current one of its date, and returns its claim to the date.
-func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions) (*Claim, error) {
-	claim := &Claim{
-		PlannedAt: plan.PlannedAt.UTC(),
-		Today:     plan.PlannedAt.UTC().Format(time.DateOnly) == plan.SnapshotDate,
-		Replace:   plan.Replace || opts.Replace,
-		Replaces:  []string{},
-	}
-	replaced, err := c.CheckReplace(ctx, Candidate{
-		Run: plan.RunID, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
-		Today: claim.Today, Replace: claim.Replace,
-	})
-	if replaced != nil {
-		claim.Replaces = append(claim.Replaces, replaced.RunID)
-	}
-	return claim, err
-}
-
 // change returns the change that publishes the run with its staged ledger.
 func (g *StagedRun) change(claim *Claim, ledger sink.File, opts PublishOptions) *Change {
 	manifest, files := g.manifest()

@@ -1,53 +1,47 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"time"
 
 	"example.org/growthexport/internal/sink"
 )
 
-// applying is a change being applied. Every step may already have been done, by this process or a killed one, and two
-// processes may do it at once on a store without locks.
-type applying struct {
-	catalog Catalog
-	change  *Change
-	version string // of the change's document
-	// manifest is the run's manifest and hash its SHA-256; nil once the run is pruned.
-	manifest *Manifest
-	hash     string
+// Claim is a published run's claim to be the snapshot of its date.
+type Claim struct {
+	// PlannedAt orders the runs of a date.
+	PlannedAt time.Time `json:"planned_at"`
+	// Today and Replace are as in the run's Candidate.
+	Today   bool `json:"today"`
+	Replace bool `json:"replace"`
+	// Replaces are the runs that lose the date to this one.
+	Replaces []string `json:"replaces"`
 }
 
-// readManifest reads the manifest of the run and returns its version.
-func (a *applying) readManifest(ctx context.Context) (version string, err error) {
-	path := ManifestPath(a.change.RunID)
-	data, version, err := a.catalog.Read(ctx, path)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
-	}
-	manifest := new(Manifest)
-	if err := DecodeDocument(path, data, manifest); err != nil {
-		return "", err
-	}
-	a.manifest, a.hash = manifest, sink.Hash(data)
-	return version, nil
+// compare orders runs by when they were planned.
+func (c *Claim) compare(run string, otherPlannedAt time.Time, other string) int {
+	return cmp.Or(c.PlannedAt.Compare(otherPlannedAt), cmp.Compare(run, other))
 }
 
-// end removes the change, unless another process has done so and a later change of the run has begun.
-func (a *applying) end(ctx context.Context) error {
-	current, _, err := a.catalog.readChange(ctx, a.change.RunID)
-	switch {
-	case Unreadable(err):
-	case err != nil:
-		return err
-	default:
-		if same, err := current.equal(a.change); err != nil || !same {
-			return err
-		}
+// claimDate checks that the run may replace the current one of its date, and returns its claim to the date.
+func (c Catalog) claimDate(ctx context.Context, plan *Plan, opts PublishOptions) (*Claim, error) {
+	claim := &Claim{
+		PlannedAt: plan.PlannedAt.UTC(),
+		Today:     plan.PlannedAt.UTC().Format(time.DateOnly) == plan.SnapshotDate,
+		Replace:   plan.Replace || opts.Replace,
+		Replaces:  []string{},
 	}
-	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
+	replaced, err := c.CheckReplace(ctx, Candidate{
+		Run: plan.RunID, Kind: plan.Kind, Date: plan.SnapshotDate, BaseURL: plan.BaseURL, Scope: plan.Scope,
+		Today: claim.Today, Replace: claim.Replace,
+	})
+	if replaced != nil {
+		claim.Replaces = append(claim.Replaces, replaced.RunID)
+	}
+	return claim, err
 }
 
 // losesTo reports whether another run keeps the date. done is true if another process has made the same change, so that
