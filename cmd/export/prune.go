@@ -107,7 +107,7 @@ func pruneText(r *maintenance.PruneReport, failed bool) string {
 	for _, run := range r.Unfolded {
 		fmt.Fprintf(&b, "kept snapshot %s, run %s: the history does not hold it yet; %s adds it\n", run.SnapshotDate, run.RunID, run.Command)
 	}
-	if failed && len(r.Removed) == 0 {
+	if failed { // what is kept may not have been counted
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s %s; %s kept\n", verb, wording.Many(len(r.Removed), "run"), wording.Many(r.Kept, "snapshot"))

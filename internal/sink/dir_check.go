@@ -77,17 +77,17 @@ func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) err
 	}
 	mine, err := root.Stat(".")
 	if err != nil {
-		return fmt.Errorf("publish to %s: %w", d.name, cause(err))
+		return fmt.Errorf("write to %s: %w", d.name, cause(err))
 	}
 	if there, err := os.Stat(d.path); err != nil || !os.SameFile(mine, there) {
-		return fmt.Errorf("publish to %s: the folder was moved, removed or hidden by a mount while this command ran: "+
+		return fmt.Errorf("write to %s: the folder was moved, removed or hidden by a mount while this command ran: "+
 			"put it back, then run the command again", d.name)
 	}
 	folders := make(map[string]bool)
 	for _, name := range paths {
 		folder, err := nearestFolder(root, path.Dir(name))
 		if err != nil {
-			return fmt.Errorf("publish to %s: %w", d.name, err)
+			return fmt.Errorf("write to %s: %w", d.name, err)
 		}
 		folders[folder] = true
 	}
@@ -105,7 +105,7 @@ func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) err
 			}
 		}
 		if err := d.tryMove(root, staging, folder); err != nil {
-			return fmt.Errorf("publish to %s: %w", d.name, err)
+			return fmt.Errorf("write to %s: %w", d.name, err)
 		}
 	}
 	return nil
