@@ -7,8 +7,9 @@ import (
 )
 
 // heapSlack is how much may be allocated between two collections, or half as much if the heap is large. Nearly all of the
-// heap is reused columns and buffers without pointers, which makes a collection cheap, but not free: in proportion to
-// the heap, as with GOGC, small runs would collect all the time or large ones hold twice the memory they need.
+// heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack were
+// proportional to the heap, as with GOGC, small runs would collect all the time, or large ones hold twice the memory they
+// need.
 const heapSlack = 16 << 20
 
 // keepHeapSlack makes each collection set the percentage for the next one, so that it begins after slack bytes were

@@ -9,8 +9,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// What doctor writes at a destination belongs to a probe run, whose name holds when it began: what a killed doctor leaves
-// behind is removed by a later one.
+// Everything that doctor writes at a destination belongs to a probe run, whose name contains its start, so that a later
+// doctor can remove what a killed one left behind.
 const (
 	folder     = "_doctor/" // not the folder of a table; removed when it is empty
 	runPrefix  = "doctor-"

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// endings knows why the versions of a dataset's tables end. Of a test result that is gone this is known only once the
-// other schools have been read; until then a reference to it stands for the reason.
+// endings knows why the versions of a dataset's tables end. Why a test result is gone is known only once the other
+// schools have been read; until then a reference takes the place of the reason.
 type endings struct {
 	fold *fold
 	// gone are, by unit, the rows of the dataset's first table that are gone: their children are gone for the same reason.
@@ -22,7 +22,7 @@ type endings struct {
 	unit string            // of the next rows
 	here map[string]string // the reasons by key in this unit, once one was asked for
 
-	// Of test results.
+	// For test results only.
 	unexplained *unexplained
 	reasons     []string // by number
 	allCovered  bool     // the snapshot is known to cover all schools that have versions

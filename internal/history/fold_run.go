@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// run stages the files of the history after the fold. With an error nothing stays staged.
+// run stages the files of the history after the fold. If it fails, nothing stays staged.
 func (f *fold) run(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {

@@ -163,7 +163,7 @@ func span(i, j int) []int {
 	return numbers
 }
 
-// match pairs the equal rows of two groups with the same key. Of the others it pairs those that have an identity.
+// match pairs the equal rows of two groups with the same key, then the others if they have an identity.
 func (m *merger) match(from *rows.Batch, old []int, to *rows.Batch, current []int) error {
 	identified := !m.child && m.complete(from, from.Row(old[0]))
 	if len(old) > 1 || len(current) > 1 {

@@ -69,7 +69,7 @@ type School struct {
 	OnRoster func(student []byte) bool
 }
 
-// School compares the rows of a school. Of an error of s.Rows it returns that error.
+// School compares the rows of a school. An error of s.Rows is returned as it is.
 func (c *Comparer) School(ctx context.Context, s School) error {
 	if !s.Complete || !c.baseline.side.covers(c.dataset.Name, s.Bid) {
 		c.notCovered = append(c.notCovered, s.Bid)

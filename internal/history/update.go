@@ -30,7 +30,7 @@ const (
 )
 
 // Update folds the snapshots that the history does not hold yet, oldest first. Each fold is published when it is done.
-// With an error, readers find the history as it was after the last fold that the report names.
+// If it fails, readers find the history as it was after the last fold that the report names.
 //
 // A *NeedsRebuildError means that a snapshot was replaced that later ones have been folded on, a *DamagedError that an
 // object of the history cannot be read.

@@ -91,7 +91,7 @@ type AskedStudents struct {
 	Key string `json:"key,omitempty"`
 }
 
-// PurgedRun is a run that a purge has removed rows from. Of a replaced run only the ledger is left.
+// PurgedRun is a run that a purge has removed rows from. A replaced run has only its ledger left.
 type PurgedRun struct {
 	RunID        string                `json:"run_id"`
 	Kind         snapshot.Kind         `json:"kind"`

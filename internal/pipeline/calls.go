@@ -107,10 +107,10 @@ func (p *pool) put(d *dataset, c *transform.Decoder) {
 	}
 }
 
-// call makes the dataset's operation with these parameters a request. Filters
-// are the optional parameters of this run; what the operation does not accept
-// is never sent to it, and the day of the run only to those that would take
-// the service's own day otherwise, unless it is the date of an as-of run.
+// call returns the request for the dataset's operation with these parameters.
+// Filters are the optional parameters of this run. Those that the operation does
+// not accept are left out. The date of a run that is not an as-of run is sent only
+// to operations that would otherwise use the service's own date.
 func (d *dataset) call(params transform.Params, filters map[string]string, asOf bool) extract.Call {
 	op := &d.Operation
 	call := extract.Call{

@@ -186,7 +186,7 @@ func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (le
 	case d.Per == schemas.PerDistrict:
 		return len(looked.districts), true
 	case d.Per != schemas.PerSchool:
-		// What feeds the calls is certain, how many it names is not.
+		// The requests for the lists that feed the calls are known, but not how many calls these lists lead to.
 		for _, name := range d.Feeds {
 			_, feed, _ := schemas.FindTable(name)
 			calls, _ := countRequests(feed, plan, looked)

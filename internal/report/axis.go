@@ -15,7 +15,7 @@ type mark struct {
 	Minor bool
 }
 
-// percent is a place from the left or top of a chart. What is outside is moved to the edge.
+// percent is a place from the left or top of a chart. Places outside are moved to the edge.
 type percent float64
 
 // String returns the number as CSS and SVG write it. NaN becomes 0.

@@ -11,8 +11,8 @@ import (
 // quarterDays is the length of the periods in which agreements end. One of them begins on the first of September 2026.
 const quarterDays = 91
 
-// listSchools decides how many schools 4.1 lists on the world's day. Of more than a few schools, the last one is listed
-// since the winter before; further ones are listed from December 2026 on.
+// listSchools decides how many schools 4.1 lists on the world's day. If there are more than a few, the last one has
+// been listed since the previous winter; others are listed from December 2026 on.
 func (w *World) listSchools(counts []int) {
 	if w.listed-w.steady < 6 {
 		return

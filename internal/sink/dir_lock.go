@@ -166,8 +166,8 @@ func (d *Dir) unlock(root FileSystem, path string, f FileHandle, last bool) erro
 	return nil
 }
 
-// sweepKilled removes the files of locks that no process holds, and the documents that no process is writing. What cannot
-// be removed is left to the next sweep.
+// sweepKilled removes the files of locks that no process holds, and the documents that no process is writing. Files
+// that cannot be removed are left to the next sweep.
 func (d *Dir) sweepKilled(root FileSystem) {
 	if _, err := root.Lstat(documentsFolder); err == nil {
 		if unlock, err := d.tryLock(root, lockPath(documentsLock), Exclusive); err == nil {

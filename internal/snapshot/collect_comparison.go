@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// addComparison adds up the comparisons of the tasks with the plan's baseline. What was compared with a snapshot that
-// has changed since is worth nothing: some tasks may have read it before, some after.
+// addComparison adds up the comparisons of the tasks with the plan's baseline. If that snapshot has changed since, they
+// are void: some tasks may have read it before the change, some after.
 func (g *StagedRun) addComparison(ctx context.Context, c Catalog, checkpoints map[Task]*Checkpoint) error {
 	baseline := g.Plan.Baseline
 	if baseline == nil || len(g.Missing) > 0 {

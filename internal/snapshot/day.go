@@ -21,8 +21,8 @@ func DateOf(day int32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// YearBefore returns 00:00 UTC of the same day one year before a date, in microseconds since 1970. Of 29 February that
-// day is 28 February.
+// YearBefore returns 00:00 UTC of the same day one year before a date, in microseconds since 1970. For 29 February
+// that is 28 February.
 func YearBefore(date string) (int64, error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {

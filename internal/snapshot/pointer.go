@@ -139,8 +139,8 @@ func (c Catalog) fullBefore(ctx context.Context, date, baseURL string, scope Sco
 	}, func(pointer string) bool { return pointer >= own || skip(pointer) })
 }
 
-// FindEqual returns the published run of that kind, date, service and scope, or nil. Of several delta runs it returns
-// the one published last.
+// FindEqual returns the published run of that kind, date, service and scope, or nil. If there are several delta
+// runs, it returns the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
 	if kind != Delta {
 		current, err := c.Current(ctx, kind, date)

@@ -15,6 +15,6 @@
 // cursor or error text. Requests to the service have no trace headers.
 //
 // OpenTelemetry's SDK reads endpoints, headers, certificates, compression, intervals, resource attributes and the
-// sampler from the environment. What cannot be sent is dropped. A collector that is down delays the end of a command by
+// sampler from the environment. Data that cannot be sent is dropped. A collector that is down delays the end of a command by
 // the timeout of [Telemetry.End], and has no other effect.
 package telemetry

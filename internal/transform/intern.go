@@ -7,7 +7,7 @@ import (
 )
 
 // Text columns are coded until their texts prove to be varied: a text that repeats is held once, and sorting and
-// writing the rows moves its code. What is varied stays so for the decoder's next lists.
+// writing the rows moves its code. A column that is varied stays so for the decoder's next lists.
 
 // textIndex finds the codes of the texts of a coded column.
 type textIndex struct {
