@@ -43,9 +43,10 @@ func planningFailures() map[string]bare {
 		return func(*http.Request) (*http.Response, error) { return nil, err }
 	}
 	return map[string]bare{
-		"host not found":     fails(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}}),
-		"connection refused": fails(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
-		"connection reset":   fails(syscall.ECONNRESET),
+		"host not found":              fails(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "h", IsNotFound: true}}),
+		"connection refused":          fails(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}),
+		"the proxy cannot be reached": fails(&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}),
+		"connection reset":            fails(syscall.ECONNRESET),
 		"timeout: no complete response within 5s (--request-timeout)": func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()

@@ -24,6 +24,8 @@ const (
 	maxErrorBody = 64 << 10
 	// maxIdleGzips bounds the gzip readers kept for reuse, of about 50 kB each.
 	maxIdleGzips = 16
+
+	proxyAdvice = "check HTTPS_PROXY"
 )
 
 var errBodyTooLong = errors.New("body over the limit")
@@ -85,6 +87,7 @@ var _ roundTripper = (*transport)(nil)
 func newHTTPTransport(concurrency int) *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: acceptProxy,
 		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    15 * time.Second,
 		MaxIdleConns:           concurrency,
@@ -96,6 +99,16 @@ func newHTTPTransport(concurrency int) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		// Without pings every request would try a dead HTTP/2 connection until the operating system gives it up.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+	}
+}
+
+// acceptProxy rejects a proxy's response to CONNECT unless it is 200. The error of net/http has no type.
+func acceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	return &attemptError{
+		class: classNetwork, cause: fmt.Sprintf("the proxy rejected the connection (status %d)", res.StatusCode), advice: proxyAdvice,
 	}
 }
 
@@ -235,6 +248,7 @@ func explain(ctx, attempt context.Context, timeout time.Duration, status int, er
 		lookup    *net.DNSError
 		untrusted *tls.CertificateVerificationError
 		notTLS    tls.RecordHeaderError
+		operation *net.OpError
 	)
 	switch {
 	case attempt.Err() != nil, errors.As(err, &timedOut) && timedOut.Timeout():
@@ -244,6 +258,8 @@ func explain(ctx, attempt context.Context, timeout time.Duration, status int, er
 		e.cause, e.advice, e.final = "TLS: certificate not trusted", "check --base-url and the system's certificates", true
 	case errors.As(err, &notTLS):
 		e.cause, e.advice, e.final = "TLS: the server does not speak TLS", "check --base-url", true
+	case errors.As(err, &operation) && operation.Op == "proxyconnect":
+		e.cause, e.advice = "the proxy cannot be reached", proxyAdvice
 	case errors.As(err, &lookup):
 		e.cause, e.advice = "host not found", "check --base-url"
 	case errors.Is(err, syscall.ECONNREFUSED):
