@@ -289,6 +289,39 @@ func TestDirMakesDurableFirst(t *testing.T) {
 	}
 }
 
+// TestDirReportsWhatIsNotDurable has each sync fail, one after the other.
+func TestDirReportsWhatIsNotDurable(t *testing.T) {
+	t.Parallel()
+	for _, when := range []sink.Condition{{}, {Absent: true}} {
+		for n, reached := 0, true; reached; n++ {
+			syncs := 0
+			dir := storetest.NewDir(t, t.TempDir(), func(sink.FileHandle) error {
+				if syncs++; syncs == n+1 {
+					return syscall.EIO
+				}
+				return nil
+			})
+			file, err := storetest.Stage(t.Context(), dir, "r", "table/date/x", []byte("x"))
+			for _, step := range []func() error{
+				func() error { return dir.Commit(t.Context(), "r", file) },
+				func() error { return dir.Write(t.Context(), "_runs/r/change.json", []byte("{}"), when) },
+				func() error { return dir.Remove(t.Context(), "table/date/x") },
+				func() error { return dir.Remove(t.Context(), "_runs/r/change.json") },
+			} {
+				if err == nil {
+					err = step()
+				}
+			}
+			if reached = syncs > n; reached {
+				require.ErrorIs(t, err, syscall.EIO, "sync %d", n)
+			} else {
+				require.NoError(t, err)
+				require.Greater(t, n, 8)
+			}
+		}
+	}
+}
+
 func indexOf(list []string, wanted string) int {
 	for i, s := range list {
 		if s == wanted {

@@ -126,6 +126,10 @@ func TestChangeThatIsNotOne(t *testing.T) {
 		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "claim": {}}`,
 		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "before": "abc"}`,
 		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "after": {"run_id": "run"}}`,
+		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "after": {"run_id": "other"}, "claim": {}}`,
+		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "after": {"run_id": "other"}, "before": "abc"}`,
+		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "ledger": "AAAA"}`,
+		`{"format_version": 1, "run_id": "run", "kind": "full", "snapshot_date": "2026-11-20", "after": {"run_id": "run"}, "claim": {}, "ledger": "AAAA"}`,
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -74,6 +74,31 @@ func TestLedger(t *testing.T) {
 	require.NoError(t, object.Close())
 }
 
+// TestWorstStatusOfASchool counts each school once, whatever the order of its datasets.
+func TestWorstStatusOfASchool(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	statuses := []snapshot.Status{snapshot.StatusOK, snapshot.StatusDenied, snapshot.StatusFailed}
+	var ledger []snapshot.LedgerRow
+	for _, first := range statuses {
+		for _, second := range statuses {
+			for dataset, status := range map[string]snapshot.Status{"students": first, "test_results": second} {
+				ledger = append(ledger, snapshot.LedgerRow{Dataset: dataset, SchoolBid: string(first + second), Status: status})
+			}
+		}
+	}
+	file, err := snapshot.StageLedger(snapshot.At(store), t.Context(), "r", ledger)
+	require.NoError(t, err)
+	require.NoError(t, store.Commit(t.Context(), "r", file))
+	object, err := store.Open(t.Context(), snapshot.LedgerPath("r"))
+	require.NoError(t, err)
+	totals, err := snapshot.ReadLedgerTotals(object, object.Size())
+	require.NoError(t, err)
+	require.NoError(t, object.Close())
+	ok, denied, failed, _ := totals.Schools()
+	require.Equal(t, []int64{1, 3, 5}, []int64{ok, denied, failed})
+}
+
 // TestReadLedger reads what a run has staged.
 func TestReadLedger(t *testing.T) {
 	t.Parallel()

@@ -219,7 +219,12 @@ func TestCompletions(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(w *wire, rw http.ResponseWriter, r sent) bool
 		lost   bool
+		fails  string // the file is still staged
 	}{
+		"it is denied": {fails: "AccessDenied", answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
+			refuse(rw, http.StatusForbidden, "AccessDenied")
+			return true
+		}},
 		"the answer is lost": {answer: func(w *wire, _ http.ResponseWriter, r sent) bool {
 			if len(w.of(http.MethodPost, "uploadId=")) > 1 {
 				return false // the upload no longer exists
@@ -273,6 +278,11 @@ func TestCompletions(t *testing.T) {
 			err := store.Commit(t.Context(), "run", file)
 			if test.lost {
 				require.ErrorIs(t, err, sink.ErrStagedLost)
+				return
+			}
+			if test.fails != "" {
+				require.ErrorContains(t, err, test.fails)
+				require.NotErrorIs(t, err, sink.ErrStagedLost)
 				return
 			}
 			require.NoError(t, err)
