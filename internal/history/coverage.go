@@ -65,7 +65,7 @@ func (f *fold) coverage(ctx context.Context) (err error) {
 // openCoverage passes the dataset and school of every open version to use.
 func (f *fold) openCoverage(ctx context.Context, use func(coverage)) (err error) {
 	table := snapshot.SelectColumns(snapshot.CoverageTable(), "dataset", "requested_school_bid")
-	source := newVersions(f.catalog, table, f.before.OpenFiles(snapshot.CoverageTable().Name), false)
+	source := newVersions(f.catalog, table, f.before.OpenFiles(snapshot.CoverageTable().Name), nil)
 	defer func() { err = errors.Join(err, source.close()) }()
 	for batch := rows.New(table); ; {
 		batch.Reset()

@@ -89,7 +89,7 @@ func (e *endings) scan(
 		return err
 	}
 	some := snapshot.SelectColumns(results, append(columns, "requested_school_bid")...)
-	source := newVersions(f.catalog, some, f.before.OpenFiles(resultsTable), false)
+	source := newVersions(f.catalog, some, f.before.OpenFiles(resultsTable), nil)
 	defer func() { err = errors.Join(err, source.close()) }()
 	for batch := rows.New(some); ; {
 		batch.Reset()

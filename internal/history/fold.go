@@ -73,7 +73,7 @@ func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tabl
 	f.report.Tables[table.Name] = counts
 	t := &tableFold{
 		ctx: ctx, table: table, versions: withSpan, order: newFileOrder(table, f.day), counts: counts,
-		source: newVersions(f.catalog, withSpan, before, true),
+		source: newVersions(f.catalog, withSpan, before, new(checkedFiles)),
 		parts: &parts{
 			files: f.files, table: withSpan, folder: snapshot.HistoryFolder(table.Name, snapshot.Open), before: before, cuts: cuts, day: f.day,
 		},

@@ -138,7 +138,7 @@ func (p *parts) materialize(ctx context.Context) (err error) {
 	if p.count == 0 {
 		return nil
 	}
-	source := newVersions(p.files.catalog, p.table, p.before[p.from:p.from+1], false)
+	source := newVersions(p.files.catalog, p.table, p.before[p.from:p.from+1], nil)
 	defer func() { err = errors.Join(err, source.close()) }()
 	batch := rows.New(p.table)
 	for left := p.count; left > 0; {

@@ -42,7 +42,7 @@ func restore(
 		r.missing[file.Path] = !slices.ContainsFunc(open, func(f sink.File) bool { return f.Path == file.Path })
 	}
 	sources := []*versions{
-		newVersions(snapshot.At(w), r.table, open, true), newVersions(snapshot.At(w), r.table, ended, true),
+		newVersions(snapshot.At(w), r.table, open, new(checkedFiles)), newVersions(snapshot.At(w), r.table, ended, new(checkedFiles)),
 	}
 	defer func() { err = errors.Join(err, sources[0].close(), sources[1].close(), r.abort()) }()
 	left, right := &rowReader{source: sources[0], skip: began}, &rowReader{source: sources[1], skip: began}

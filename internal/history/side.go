@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/rows"
@@ -25,6 +26,7 @@ type side struct {
 	// complete holds what the ledger calls ok: a dataset of a school or district, or a whole lookup dataset.
 	complete map[coverage]bool
 	files    map[string]map[int]sink.File // by table and bucket
+	checked  *checkedFiles
 }
 
 // coverage is a dataset and the school or district it was asked for.
@@ -37,7 +39,7 @@ func openSide(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.
 	}
 	s := &side{
 		catalog: catalog, manifest: manifest, plan: plan, buckets: make(map[string]int), complete: make(map[coverage]bool),
-		files: make(map[string]map[int]sink.File),
+		files: make(map[string]map[int]sink.File), checked: new(checkedFiles),
 	}
 	for _, bucket := range plan.Buckets {
 		for _, school := range plan.Schools[bucket.First:bucket.End] {
@@ -117,7 +119,8 @@ type fileReader struct {
 	catalog snapshot.Catalog
 	table   *schemas.Table
 	lacking []int // columns that the open file lacks
-	check   bool  // whether the hash of a file is compared with the manifest before its rows are used
+	// checked, unless nil, compares the hashes of files with the manifest before their rows are used.
+	checked *checkedFiles
 
 	object sink.Object
 	file   *parquetfile.Reader
@@ -125,11 +128,26 @@ type fileReader struct {
 	narrow *rows.Batch
 }
 
+// checkedFiles are files with the hashes that their manifest says. Each is hashed when it is first opened, not again when
+// other units of it are read. It is safe for concurrent use.
+type checkedFiles struct{ paths sync.Map }
+
+func (c *checkedFiles) check(ctx context.Context, object sink.Object, file sink.File) error {
+	if _, done := c.paths.Load(file.Path); done {
+		return nil
+	}
+	if err := sink.CheckHash(ctx, object, file.SHA256); err != nil {
+		return err
+	}
+	c.paths.Store(file.Path, true)
+	return nil
+}
+
 // noBucket is the bucket of a reader that has no file open.
 const noBucket = -1
 
 func (s *side) reader(table *schemas.Table) *reader {
-	return &reader{fileReader: fileReader{catalog: s.catalog, table: table, check: true}, side: s, bucket: noBucket}
+	return &reader{fileReader: fileReader{catalog: s.catalog, table: table, checked: s.checked}, side: s, bucket: noBucket}
 }
 
 // unit returns a cursor on the rows of a unit of a bucket.
@@ -177,8 +195,8 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	if r.object.Size() != file.Bytes {
 		return fmt.Errorf("it has %d bytes, its manifest says %d: run verify", r.object.Size(), file.Bytes)
 	}
-	if r.check {
-		if err := sink.CheckHash(ctx, r.object, file.SHA256); err != nil {
+	if r.checked != nil {
+		if err := r.checked.check(ctx, r.object, file); err != nil {
 			return err
 		}
 	}

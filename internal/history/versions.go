@@ -22,8 +22,8 @@ type versions struct {
 	lacks map[string][]int
 }
 
-func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, check bool) *versions {
-	return &versions{fileReader: fileReader{catalog: catalog, table: table, check: check}, files: files, lacks: make(map[string][]int)}
+func newVersions(catalog snapshot.Catalog, table *schemas.Table, files []sink.File, checked *checkedFiles) *versions {
+	return &versions{fileReader: fileReader{catalog: catalog, table: table, checked: checked}, files: files, lacks: make(map[string][]int)}
 }
 
 // cursor returns a cursor on the rows.
