@@ -17,12 +17,12 @@ const (
 	DefaultSecret = "simulated-pass"
 )
 
-// DefaultBasePath makes sure that clients do not assume that the service is at the root of its host.
-const DefaultBasePath = "/sim"
+// defaultBasePath makes sure that clients do not assume that the service is at the root of its host.
+const defaultBasePath = "/sim"
 
 // ServerOptions are all optional.
 type ServerOptions struct {
-	// BasePath is the path above all operations, default DefaultBasePath; "/" is the root.
+	// BasePath is the path above all operations, default defaultBasePath; "/" is the root.
 	BasePath string
 	// Key and Secret are the consumer key and secret, default DefaultKey and DefaultSecret.
 	Key, Secret string
@@ -69,7 +69,7 @@ type pageBuffer struct {
 
 // New returns a server of the world.
 func New(world *World, options ServerOptions) *Server {
-	options.BasePath = strings.TrimRight(cmp.Or(options.BasePath, DefaultBasePath), "/")
+	options.BasePath = strings.TrimRight(cmp.Or(options.BasePath, defaultBasePath), "/")
 	options.Key, options.Secret = cmp.Or(options.Key, DefaultKey), cmp.Or(options.Secret, DefaultSecret)
 	options.TokenLifetime = cmp.Or(options.TokenLifetime, time.Hour)
 	options.PageSize, options.ListPageSize = cmp.Or(options.PageSize, 1000), cmp.Or(options.ListPageSize, 500)

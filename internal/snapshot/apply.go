@@ -241,7 +241,7 @@ func (a *applying) finish(ctx context.Context) error {
 	remove := slices.Clone(c.Remove)
 	if c.Prunes() {
 		// A purge may have written more files before the change was.
-		files, err := a.catalog.FilesOfDate(ctx, c.Kind, c.SnapshotDate)
+		files, err := a.catalog.filesOfDate(ctx, c.Kind, c.SnapshotDate)
 		if err != nil {
 			return err
 		}

@@ -60,15 +60,15 @@ func (c Catalog) FindBaseline(ctx context.Context, plan *Plan, skipped func(poin
 	return baseline, nil
 }
 
-// ErrBaselineChanged says that the baseline of a run is no longer what the run's plan has pinned.
-var ErrBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
+// errBaselineChanged says that the baseline of a run is no longer what the run's plan has pinned.
+var errBaselineChanged = errors.New("it was replaced, purged or pruned after this run had begun")
 
-// ReadBaseline returns the manifest of a baseline. The error wraps ErrBaselineChanged if it is not the pinned one.
+// ReadBaseline returns the manifest of a baseline. It fails if that is not the pinned one.
 func (c Catalog) ReadBaseline(ctx context.Context, baseline *Baseline) (*Manifest, error) {
 	path := ManifestPath(baseline.RunID)
 	data, _, err := c.Read(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) || err == nil && sink.Hash(data) != baseline.ManifestSHA256 {
-		return nil, fmt.Errorf("read %s: %w", path, ErrBaselineChanged)
+		return nil, fmt.Errorf("read %s: %w", path, errBaselineChanged)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)

@@ -153,7 +153,7 @@ func (a *applying) withdraw(ctx context.Context) error {
 func (a *applying) removeOthers(ctx context.Context) error {
 	m := a.manifest
 	named := m.Paths()
-	others, err := a.catalog.FilesOfDate(ctx, m.Kind, m.SnapshotDate)
+	others, err := a.catalog.filesOfDate(ctx, m.Kind, m.SnapshotDate)
 	others = slices.DeleteFunc(others, func(path string) bool { return named[path] })
 	if err != nil || len(others) == 0 {
 		return err

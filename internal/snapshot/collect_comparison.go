@@ -18,7 +18,7 @@ func (g *StagedRun) addComparison(ctx context.Context, c Catalog, checkpoints ma
 		return nil
 	}
 	manifest, err := c.ReadBaseline(ctx, baseline)
-	if errors.Is(err, ErrBaselineChanged) {
+	if errors.Is(err, errBaselineChanged) {
 		g.NotCompared = err.Error()
 		return nil
 	}

@@ -92,8 +92,8 @@ func (c Catalog) NewestRun(ctx context.Context) (string, error) {
 	return plan.RunID, nil
 }
 
-// FilesOfDate lists the data files of a date, of all runs.
-func (c Catalog) FilesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
+// filesOfDate lists the data files of a date, of all runs.
+func (c Catalog) filesOfDate(ctx context.Context, kind Kind, date string) ([]string, error) {
 	found, err := sink.Map(ctx, sink.MaxConcurrency, schemas.Tables(), func(ctx context.Context, table *schemas.Table) ([]sink.Entry, error) {
 		return sink.ListAll(ctx, c, DatePath(kind, table.Name, date))
 	})
