@@ -250,62 +250,21 @@ func (p *purger) summarize(ctx context.Context) error {
 
 // carryOut makes the changes that are needed, and repeats the search until it finds no more. Files that a process has
 // staged since, for a new run or because no lock excluded it, are found and dropped as well.
-func (p *purger) carryOut(ctx context.Context) (err error) {
-	if err := p.lockRuns(ctx, p.toChange()); err != nil {
+func (p *purger) carryOut(ctx context.Context) error {
+	if err := p.lockAndRecord(ctx); err != nil {
 		return err
-	}
-	if p.listed, err = p.catalog.ListsStaged(ctx); err != nil {
-		return err
-	}
-	path := PurgePath(p.report.ID)
-	if !p.report.resumed {
-		begun := *p.report
-		begun.reset()
-		if err := p.catalog.WriteDocument(ctx, path, begun, sink.Condition{Absent: true}); err != nil {
-			return err
-		}
 	}
 	for round := 0; ; round++ {
-		if err := p.dropUnfinished(ctx); err != nil {
-			return err
-		}
-		var disturbed error // what was taken back, to be found again
-		for _, run := range slices.Sorted(maps.Keys(p.found)) {
-			err := p.purgeRun(ctx, run)
-			switch {
-			case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
-				disturbed = errors.Join(disturbed, err)
-			case err != nil && !p.isPruned(ctx, run, err):
-				return err
-			}
-		}
-		if err := p.survey(ctx); err != nil {
-			return err
-		}
-		// The history is changed last: it knows the new manifests of the snapshots.
-		switch err := p.purgeHistory(ctx); {
-		case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
-			disturbed = errors.Join(disturbed, err)
-		case err != nil:
-			return err
-		}
-		if err := p.verifyPurged(ctx); err != nil {
-			return err
-		}
-		newlyPublished, err := p.surveyAgain(ctx)
+		disturbed, err := p.changeAndVerify(ctx)
 		if err != nil {
 			return err
 		}
-		changes := append(p.toChange(), newlyPublished...)
-		pruning, err := p.catalog.Changes(ctx, (*snapshot.Change).Prunes)
+		changes, err := p.changesLeft(ctx)
 		if err != nil {
 			return err
-		}
-		for _, change := range pruning {
-			changes = append(changes, change.RunID)
 		}
 		if len(changes) == 0 && !p.history.pending() {
-			break
+			return p.writeProof(ctx)
 		}
 		if round == purgeRounds {
 			where := "the history"
@@ -325,19 +284,83 @@ func (p *purger) carryOut(ctx context.Context) (err error) {
 			return err
 		}
 	}
+}
+
+// lockAndRecord locks the runs that are to be changed and writes the report, so that the purge can be continued.
+func (p *purger) lockAndRecord(ctx context.Context) error {
+	if err := p.lockRuns(ctx, p.toChange()); err != nil {
+		return err
+	}
+	var err error
+	if p.listed, err = p.catalog.ListsStaged(ctx); err != nil || p.report.resumed {
+		return err
+	}
+	begun := *p.report
+	begun.reset()
+	return p.catalog.WriteDocument(ctx, PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
+}
+
+// changeAndVerify makes the changes that were found and reads everything again. disturbed says what another process has
+// prevented, which is then found again.
+func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
+	if err := p.dropUnfinished(ctx); err != nil {
+		return nil, err
+	}
+	for _, run := range slices.Sorted(maps.Keys(p.found)) {
+		err := p.purgeRun(ctx, run)
+		switch {
+		case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
+			disturbed = errors.Join(disturbed, err)
+		case err != nil && !p.isPruned(ctx, run, err):
+			return disturbed, err
+		}
+	}
+	if err := p.survey(ctx); err != nil {
+		return disturbed, err
+	}
+	// The history is changed last: it knows the new manifests of the snapshots.
+	switch err := p.purgeHistory(ctx); {
+	case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
+		disturbed = errors.Join(disturbed, err)
+	case err != nil:
+		return disturbed, err
+	}
+	return disturbed, p.verifyPurged(ctx)
+}
+
+// changesLeft returns the runs that another round has to change or wait for.
+func (p *purger) changesLeft(ctx context.Context) ([]string, error) {
+	newlyPublished, err := p.surveyAgain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes := append(p.toChange(), newlyPublished...)
+	pruning, err := p.catalog.Changes(ctx, (*snapshot.Change).Prunes)
+	for _, change := range pruning {
+		changes = append(changes, change.RunID)
+	}
+	return changes, err
+}
+
+// writeProof checks that nothing remains and stores the report as the proof.
+func (p *purger) writeProof(ctx context.Context) error {
 	if orphans := p.report.Orphans; len(orphans) > 0 {
 		return fmt.Errorf("purge: rows remain in %d files that no published run names, such as %s: remove these files and purge again",
 			len(orphans), orphans[0])
 	}
 	// The runs of these may hold rows too, and are not looked into before they are through.
-	if busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes); err != nil || len(busy) > 0 {
-		return errors.Join(err, fmt.Errorf("purge: %d runs are being published: purge again when they have been", len(busy)))
+	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
+	if err != nil {
+		return err
+	}
+	if len(busy) > 0 {
+		return fmt.Errorf("purge: %d runs are being published: purge again when they have been", len(busy))
 	}
 	if err := p.catalog.Check(ctx); err != nil { // removes what killed processes have left
 		return err
 	}
 	p.completeReport()
-	return p.catalog.WriteDocument(ctx, path, p.report, sink.Condition{})
+	return p.catalog.WriteDocument(ctx, PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
 // completeReport completes the report from the manifests: they tell what this purge has removed, before it was killed
