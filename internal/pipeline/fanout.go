@@ -17,7 +17,7 @@ import (
 
 // fanOut fetches a dataset of one call per student, class, educator or association of the school, whose identifiers
 // come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
-// failure fails the school's dataset.
+// failure, a 404 of a later page too, fails the school's dataset.
 //
 // The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, and the
 // identifiers of other schools need not be kept until the fan-out reaches them.
@@ -69,7 +69,7 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 			a := &answers[i]
 			a.rows = f.newCollector(d, params, r)
 			a.tally, a.err = f.list(groupCtx, a.rows, params, f.filters)
-			if unavailable(a.err) {
+			if unavailable(a.err, a.tally.Pages) {
 				return nil
 			}
 			return a.err
@@ -113,9 +113,9 @@ func (f *fetcher) calls(ctx context.Context, d *dataset, r *result, window []tra
 }
 
 // unavailable reports whether the service denied access to a record or does not have it: records can disappear between
-// two calls.
-func unavailable(err error) bool {
-	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err)
+// two calls. A list whose first pages were there exists, so a 404 of a later page only means that it was not read whole.
+func unavailable(err error, pages int64) bool {
+	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
 }
 
 // feed fetches the lists that name what the dataset is to be called for, and returns the calls in the order of their
