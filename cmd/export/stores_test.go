@@ -129,7 +129,7 @@ func TestOtherStores(t *testing.T) {
 func countConditions(n *atomic.Int64, mode s3test.Mode) s3test.Mode {
 	return func(next http.RoundTripper) http.RoundTripper {
 		next = mode(next)
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return s3test.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if strings.HasSuffix(r.URL.Path, "/"+snapshot.PlanName) && r.Header.Get("If-None-Match") != "" {
 				n.Add(1)
 			}
@@ -137,11 +137,6 @@ func countConditions(n *atomic.Int64, mode s3test.Mode) s3test.Mode {
 		})
 	}
 }
-
-// roundTrip is a function as an http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // isProof reports whether the document of a purge has the state done.
 func (s *testDest) isProof(t *testing.T, path string) bool {

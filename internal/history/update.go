@@ -215,12 +215,10 @@ func (u *updater) sweep(ctx context.Context) error {
 
 // snapshots reads the published full snapshots, oldest first.
 func (u *updater) snapshots(ctx context.Context) ([]*published, error) {
-	folder, _, _ := strings.Cut(snapshot.PointerPath(snapshot.Full, ""), "/")
-	entries, err := sink.ListAll(ctx, u.catalog, folder+"/")
+	entries, err := u.catalog.Pointers(ctx, snapshot.Full)
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e sink.Entry) bool { return !strings.HasSuffix(e.Path, ".json") })
 	found, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (*published, error) {
 		pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, u.catalog, entry.Path)
 		if errors.Is(err, sink.ErrNotFound) {

@@ -48,8 +48,8 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 	return pointer, manifest, err
 }
 
-// pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
-func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) {
+// Pointers lists the pointers of a kind, the oldest date first. Delta runs have none.
+func (c Catalog) Pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) {
 	folder, _, found := strings.Cut(PointerPath(kind, "any"), "/")
 	if !found {
 		return nil, nil
@@ -61,7 +61,7 @@ func (c Catalog) pointers(ctx context.Context, kind Kind) ([]sink.Entry, error) 
 // CurrentRuns passes the manifests of the runs that are the snapshots of their dates to use, one at a time and in any
 // order. A pointer or manifest that cannot be read is an error.
 func (c Catalog) CurrentRuns(ctx context.Context, kind Kind, use func(*Manifest)) error {
-	entries, err := c.pointers(ctx, kind)
+	entries, err := c.Pointers(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error)
 // NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.
 // It reads no more than most of them, and skips unreadable snapshots and those with other settings.
 func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]RunState, error) {
-	entries, err := c.pointers(ctx, Full)
+	entries, err := c.Pointers(ctx, Full)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bo
 func (c Catalog) newestUndamaged(
 	ctx context.Context, kind Kind, match func(*Manifest) bool, skip func(pointer string) bool,
 ) (*Manifest, error) {
-	entries, err := c.pointers(ctx, kind)
+	entries, err := c.Pointers(ctx, kind)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func TestBaseline(t *testing.T) {
 		"first":     "old",   // not the run of the day before, which has another scope
 		"second":    "first", // which it replaced
 		"third":     "other", // what it replaced is of another scope
-		"later":     "old",   // the day before has no longer a snapshot of this scope
+		"later":     "old",   // the day before no longer has a snapshot of this scope
 		"september": "", "october": "september",
 		"changes": "", "more-changes": "",
 	} {

@@ -30,7 +30,7 @@ func (d *Decoder) ReadPage(source io.Reader) (Page, error) {
 	return page, err
 }
 
-// readOn fills the rest of the window. At the end of the body there is no longer a source.
+// readOn fills the rest of the window. At the end of the body it drops the source.
 func (d *Decoder) readOn() {
 	for d.source != nil && len(d.body) < cap(d.body) {
 		n, err := d.source.Read(d.body[len(d.body):cap(d.body)])

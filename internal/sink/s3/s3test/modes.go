@@ -13,10 +13,11 @@ import (
 // modes combine. A mode may change responses, but not the parts of a request that its signature covers.
 type Mode func(next http.RoundTripper) http.RoundTripper
 
-// roundTrip is a function as an http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
+// RoundTrip is a function as an http.RoundTripper.
+type RoundTrip func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// RoundTrip calls the function.
+func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 var (
 	uploadElement = regexp.MustCompile(`(?s)<Upload>.*?</Upload>`)
@@ -25,7 +26,7 @@ var (
 
 // ExactListing behaves like MinIO: a list of multipart uploads by prefix contains only uploads whose key is the prefix.
 func ExactListing(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		query := r.URL.Query()
 		prefix := query.Get("prefix")
@@ -45,7 +46,7 @@ func ExactListing(next http.RoundTripper) http.RoundTripper {
 
 // IgnoredAborts behaves like a store that confirms the abort of an upload and keeps it.
 func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodDelete || !r.URL.Query().Has("uploadId") {
 			return next.RoundTrip(r)
 		}

@@ -13,7 +13,7 @@ import (
 // WeakETags behaves like compressing proxies that weaken the ETags of objects: a condition on such a version never
 // holds.
 func WeakETags(next http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
 		if err != nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			return resp, err
@@ -30,7 +30,7 @@ func WeakETags(next http.RoundTripper) http.RoundTripper {
 func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
 	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
 	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead ||
 			r.Header.Get("If-Match") == "" && r.Header.Get("If-None-Match") == "" {
 			return next.RoundTrip(r)
