@@ -20,7 +20,7 @@ GOVULNCHECK := .tools/govulncheck
 VERSITYGW   := .tools/versitygw
 GOTESTSUM   := .tools/gotestsum
 
-# For slow machines: the race detector, kills and the S3 server are expensive.
+# For slow machines.
 TIMEOUT := -timeout 40m
 
 # Packages of the main module that have tests of the given kind.
@@ -53,26 +53,58 @@ demo: build ## export three nights of a simulated service to DEST, print growth 
 	@echo
 	@$(BIN) diff --dest $(DEST)
 
-# Runs go test in folder $(1) and prints each package when it ends, then the failures and the ten slowest tests.
-gotest = cd $(1) || exit; status=0; $(CURDIR)/$(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile $(CURDIR)/.tools/$(2).json -- $(3) ./... || status=$$?; \
-	echo "The slowest tests:"; $(CURDIR)/$(GOTESTSUM) tool slowest --num 10 --jsonfile $(CURDIR)/.tools/$(2).json; exit $$status
+# Tests sync many small files, which a disk makes slow. They use a folder in memory if it has 2 GB and programs can run there.
+IN_MEMORY := $(shell dir=/dev/shm; [ "$$(df -Pk $$dir 2>/dev/null | awk 'END {print $$4}')" -gt 2000000 ] 2>/dev/null && \
+	file=$$(mktemp -p $$dir) && echo 'exit 0' >$$file && chmod +x $$file && $$file && echo $$dir; rm -f "$$file")
+
+# Runs a test command with the folder in memory, if there is one.
+in_memory = $(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY) )$(1)
+
+# The packages that start goroutines or share memory.
+CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '^\s+go |"sync(/atomic)?"|golang.org/x/sync' cmd internal schemas \
+	| grep -v '^$(E2E)/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 .PHONY: test
-test: $(VERSITYGW) $(GOTESTSUM) ## run all tests, with race detector, shuffled, including DuckDB; needs a C compiler; half an hour
-	$(call gotest,.,test,-race -shuffle=on $(TIMEOUT))
-	$(call gotest,$(E2E),test-e2e,-race -shuffle=on $(TIMEOUT))
-	$(call gotest,$(PEERS),test-bench,-shuffle=on)
-	$(call gotest,$(TOOLS),test-tools,-shuffle=on)
+test: ## run the tests of all packages, except S3 and long tests, in at most four minutes; needs only Go
+	$(call in_memory,CGO_ENABLED=0 $(GO) test -short ./...)
+	@# The go command does not see that this test reads other packages.
+	CGO_ENABLED=0 $(GO) test -count=1 ./internal/architecture
 
-test: export CGO_ENABLED = 1
-test: export VERSITYGW = $(CURDIR)/.tools/versitygw
+# Runs go test in folder $(1), prints each package when it ends, then the failures and the ten slowest tests. $(2) is the
+# name of the report, $(3) are flags and packages.
+gotest = cd $(1) || exit; status=0; \
+	$(call in_memory,$(CURDIR)/$(GOTESTSUM)) --format pkgname --hide-summary skipped --jsonfile $(CURDIR)/.tools/$(2).json \
+		-- -shuffle=on $(TIMEOUT) $(3) || status=$$?; \
+	echo "The slowest tests:"; $(CURDIR)/$(GOTESTSUM) tool slowest --num 10 --jsonfile $(CURDIR)/.tools/$(2).json; exit $$status
 
-# Tests that take long: kills, attacks, whole exports over and over, and everything that needs the S3 server.
-LONG := Kill|Torture|Hostile|Purge|Leak|Telemetry|Shards|Processes|TwoRuns|Busy|Store|S3|Doctor|Interrupt|Night|Prose|Conformance
+# Output of examples that run at the same time is printed example by example, if this make can.
+EXAMPLES_AT_ONCE = -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: test-short
-test-short: $(GOTESTSUM) ## run the tests that take little time, without race detector, S3 and DuckDB
-	$(call gotest,.,test-short,-short -shuffle=on -skip '$(LONG)')
+.PHONY: check
+check: ## all checks of a change, as .ci/run runs them: all tests, race detector, S3, DuckDB, Spark, examples, linters; needs a C compiler, Python and Java
+	$(MAKE) test-all
+	$(MAKE) lint
+	$(MAKE) test-race
+	$(MAKE) test-modules
+	$(MAKE) $(EXAMPLES_AT_ONCE) test-spark test-airflow test-dbt test-examples
+
+.PHONY: test-all
+test-all: $(VERSITYGW) $(GOTESTSUM) ## run all tests of the main module, shuffled, also on a real S3 server
+	$(call gotest,.,test,./...)
+
+.PHONY: test-race
+test-race: $(VERSITYGW) $(GOTESTSUM) ## run the tests of packages with goroutines with the race detector; needs a C compiler
+	$(call gotest,.,test-race,-race -short $(CONCURRENT))
+
+.PHONY: test-modules
+test-modules: $(VERSITYGW) $(GOTESTSUM) ## test the other modules: end to end with DuckDB and the race detector, bench and tools; needs a C compiler
+	$(call gotest,$(E2E),test-e2e,-race ./...)
+	$(call gotest,$(PEERS),test-bench,./...)
+	$(call gotest,$(TOOLS),test-tools,./...)
+
+test-all: export CGO_ENABLED = 0
+test-race test-modules: export CGO_ENABLED = 1
+test-all test-race test-modules: export VERSITYGW = $(CURDIR)/.tools/versitygw
 
 # The number of nights in the history that Spark and DuckDB read.
 test-spark: NIGHTS ?= 3
@@ -81,17 +113,22 @@ test-spark: NIGHTS ?= 3
 test-spark: .tools/spark-venv ## compare Spark and DuckDB on every table, and on a history (NIGHTS); needs Python and Java
 	NIGHTS=$(NIGHTS) .tools/spark-venv/bin/python examples/spark/test_spark.py
 
+EXAMPLES := config cron kubernetes monitoring notify questions readers systemd walkthrough
+
 .PHONY: test-examples
-test-examples: build $(VERSITYGW) .tools/kubernetes-venv .tools/monitoring-venv .tools/questions-venv .tools/readers-venv .tools/walkthrough-venv ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough; needs Python
+test-examples: $(EXAMPLES:%=test-example-%) ## test the examples: configuration, cron, systemd, notifications, monitoring, Kubernetes, questions, readers, walkthrough; needs Python
+
+.PHONY: $(EXAMPLES:%=test-example-%)
+test-example-config: build $(VERSITYGW)
 	examples/config/test.sh $(BIN) $(VERSITYGW)
-	examples/cron/test.sh $(BIN)
-	examples/systemd/test.sh $(BIN)
+test-example-cron test-example-systemd: test-example-%: build
+	examples/$*/test.sh $(BIN)
+test-example-kubernetes test-example-monitoring test-example-readers test-example-walkthrough: test-example-%: build .tools/%-venv
+	.tools/$*-venv/bin/python -B examples/$*/test_$*.py $(BIN)
+test-example-notify: build .tools/kubernetes-venv
 	.tools/kubernetes-venv/bin/python -B examples/notify/test_notify.py $(BIN)
-	.tools/monitoring-venv/bin/python -B examples/monitoring/test_monitoring.py $(BIN)
-	.tools/kubernetes-venv/bin/python -B examples/kubernetes/test_kubernetes.py $(BIN)
+test-example-questions: .tools/questions-venv
 	.tools/questions-venv/bin/python -B examples/questions/test_questions.py
-	.tools/readers-venv/bin/python -B examples/readers/test_readers.py $(BIN)
-	.tools/walkthrough-venv/bin/python -B examples/walkthrough/test_walkthrough.py $(BIN)
 
 # Number of nights that the readers of Delta Lake tables are tested with.
 test-delta-lake: NIGHTS ?= 8
@@ -99,6 +136,10 @@ test-delta-lake: NIGHTS ?= 8
 .PHONY: test-delta-lake
 test-delta-lake: build $(VERSITYGW) .tools/delta-lake-venv .tools/delta-lake-jars ## read Delta Lake tables with DuckDB, delta-rs, polars and Spark (NIGHTS); needs Python, Java and Maven
 	NIGHTS=$(NIGHTS) .tools/delta-lake-venv/bin/python -B examples/delta-lake/test_delta_lake.py $(BIN) .tools/delta-lake-jars $(VERSITYGW)
+
+.PHONY: measure-linkage
+measure-linkage: ## measure how many students two recipients with different keys can match; needs a C compiler
+	cd $(E2E) && CGO_ENABLED=1 $(GO) test -count=1 -v -run '^TestLinkage$$' -linkage-results 20000 .
 
 .PHONY: test-dbt
 test-dbt: build .tools/dbt-venv ## build and test the dbt package on a snapshot; needs Python
@@ -115,15 +156,17 @@ TORTURE = VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v
 
 .PHONY: torture
 torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILLS, SEED), until stopped
-	$(TORTURE) -run 'TestKilledAnywhere$$' ./internal/maintenance -kills $(KILLS)
+	$(TORTURE) -run '^TestKilled' ./internal/maintenance ./internal/deltalake -kills $(if $(filter 0,$(KILLS)),-1,$(KILLS))
 	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
-# How many nights in a row `make test-nights` exports and folds.
+# How many nights in a row `make test-nights` exports and folds, and every how many nights of two school years it exports.
 test-nights: NIGHTS ?= 400
+test-nights: YEAR_STEP ?= 1
 
 .PHONY: test-nights
-test-nights: ## compare the history of many simulated nights (NIGHTS) with what the simulated world knows
+test-nights: ## compare the history of many nights (NIGHTS) with the simulated world, and export two school years (YEAR_STEP)
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -count=1 -timeout 0 -v -run '^TestHistoryIsTrue$$' . -nights $(NIGHTS)
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 0 -v -run '^TestSchoolYears$$' ./internal/pipeline -year-step $(YEAR_STEP)
 
 .PHONY: test-kubernetes
 test-kubernetes: build .tools/kubernetes .tools/airflow-venv $(GOLANGCI) ## run the Kubernetes and Airflow examples on a real control plane, which takes long to build the first time; needs Python
@@ -136,9 +179,8 @@ test-slurm: build ## test the Slurm example on a real Slurm; needs slurm-wlm and
 # In the rehearsal only formatting is checked: compiling the packages that its linters need takes four minutes of CPU time.
 # test-kubernetes, which compiles them anyway, runs the linters.
 .PHONY: lint
-lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules, prose, tidy modules, known vulnerabilities
-	$(GO) test ./internal/prose
-	$(GOLANGCI) run ./...
+lint: $(GOLANGCI) tidy-check vuln ## run linters, check formatting, import rules, tidy modules, known vulnerabilities
+	CGO_ENABLED=0 $(GOLANGCI) run ./...
 	cd $(E2E) && $(CURDIR)/$(GOLANGCI) run ./...
 	cd $(PEERS) && $(CURDIR)/$(GOLANGCI) run ./...
 	cd $(TOOLS) && $(CURDIR)/$(GOLANGCI) run ./...
@@ -159,7 +201,7 @@ tidy-check: ## fail if a go.mod or go.sum is not tidy
 # The vulnerability database is neither source nor module: if it cannot be reached, the check says so and passes.
 .PHONY: vuln
 vuln: $(GOVULNCHECK) ## check called code for known vulnerabilities; skipped, with a message, if the database is unreachable
-	@status=0; out=$$($(GOVULNCHECK) ./... 2>&1) || status=$$?; \
+	@status=0; out=$$(CGO_ENABLED=0 $(GOVULNCHECK) ./... 2>&1) || status=$$?; \
 	case "$$status $$out" in \
 	0*) echo "govulncheck: no known vulnerabilities" ;; \
 	*"fetching vulnerabilities"*) echo "govulncheck: SKIPPED, the vulnerability database is unreachable" ;; \

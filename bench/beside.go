@@ -25,8 +25,8 @@ var documentedSecondNights = []secondNight{
 	{"in a testing window", time.Date(2025, time.September, 10, 0, 0, 0, 0, time.UTC), 460, 1_400_000},
 }
 
-// besideExport measures, in turns, the export of a night without and with the comparison, and the fold of that night. It
-// writes a row for each scenario.
+// besideExport measures, in turns, the export of a night without and with the comparison, and the fold of that night.
+// It writes a row for each scenario.
 func (s *settings) besideExport(ctx context.Context, b *strings.Builder, stderr io.Writer) error {
 	b.WriteString("### Beside the export\n\nCPU in microseconds a result, medians. The service is simulated, by another process. " +
 		"All take `students` and `test_results`.\n\n" +

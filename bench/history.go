@@ -42,8 +42,8 @@ type kept struct {
 	bytes  int64
 }
 
-// compareHistories folds the same nights with all historians in turns, checks that their histories are equal, and prints a
-// table.
+// compareHistories folds the same nights with all historians in turns, checks that their histories are equal, and
+// prints a table.
 func compareHistories(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	s := settings{env: env}
 	one := nights{}

@@ -29,8 +29,8 @@ func (c cost) peakMB() float64 {
 
 // measure runs a command and returns its cost. The files that it writes below dest count; dest is emptied before.
 //
-// Linux counts the peak of the process that starts another into the other's. So this program stays small: pages are made
-// and served by another process.
+// Linux counts the peak of the process that starts another into the other's. So this program stays small: pages are
+// made and served by another process.
 func measure(ctx context.Context, command, env []string, dest string) (cost, error) {
 	if err := emptyFolder(dest); err != nil {
 		return cost{}, err

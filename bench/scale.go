@@ -63,8 +63,8 @@ type exported struct {
 	} `json:"comparison"`
 }
 
-// measureScale exports two nights of a large service, the first one also with several processes, and prints what each step
-// took and what it would take for the nation.
+// measureScale exports two nights of a large service, the first one also with several processes, and prints what each
+// step took and what it would take for the nation.
 func measureScale(ctx context.Context, args, env []string, stdout, stderr io.Writer) error {
 	n := nation{settings: settings{env: env}}
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
@@ -172,7 +172,8 @@ func (n *nation) measureStep(ctx context.Context, stderr io.Writer, title string
 	return nil
 }
 
-// equalSnapshots checks that the newest snapshots of two destinations have equal files, and returns what the first holds.
+// equalSnapshots checks that the newest snapshots of two destinations have equal files, and returns what the first
+// holds.
 func equalSnapshots(one, other string) (*exported, error) {
 	a, err := newestSnapshot(one)
 	if err != nil {

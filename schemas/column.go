@@ -27,6 +27,8 @@ var (
 	freeText = class(Text)
 	trait    = class(Trait)
 	score    = class(Score)
+	moment   = class(Moment)
+	measure  = class(Measure)
 )
 
 // of returns a function that declares columns of a type.

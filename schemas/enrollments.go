@@ -4,12 +4,12 @@ package schemas
 
 // enrollmentFilters returns the optional parameters of every enrollment list.
 func enrollmentFilters() []string {
-	return []string{"effective-date", "modified-since", "include-removed"}
+	return []string{EffectiveDate, ModifiedSince, IncludeRemoved}
 }
 
 func academicYears() *Dataset {
 	return &Dataset{
-		Name:    "academic_years",
+		Name:    AcademicYears,
 		Doc:     "The academic years of each school in each perspective, with their enrollment sessions.",
 		Default: true, Per: PerSchool,
 		Operation: Operation{
@@ -19,7 +19,7 @@ func academicYears() *Dataset {
 		},
 		Tables: []*Table{
 			{
-				Name: "academic_years",
+				Name: AcademicYears,
 				Doc:  "One row per perspective, school and academic year.",
 				Columns: []Column{
 					requested("perspective_bid", "Requested perspective. Specification 4.7.", none),
@@ -81,9 +81,9 @@ func studentSchoolAssociations() *Dataset {
 				str("middle_name", "middleName", "Middle name of the student. Observed.", direct),
 				str("last_name", "lastName", "Last name of the student. Observed.", direct),
 				date("date_of_birth", "dateOfBirth", "Date of birth of the student. Observed.", birth),
-				date("begin_date", "beginDate", "First day of the association. Observed.", none),
-				date("end_date", "endDate", "Last day of the association. Observed.", none),
-				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Observed.", none),
+				date("begin_date", "beginDate", "First day of the association. Observed.", moment),
+				date("end_date", "endDate", "Last day of the association. Observed.", moment),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Observed.", moment),
 				extra(),
 			},
 		}},
@@ -184,7 +184,7 @@ func studentSchoolClasses() *Dataset {
 				str("school_bid", "schoolBid", "School of the class. Presumed.", none),
 				date("begin_date", "beginDate", "First day of the student in the class. Presumed.", none),
 				date("end_date", "endDate", "Last day of the student in the class. Presumed.", none),
-				timestamp("modified_date_time", "modifiedDateTime", "When the record was last modified, UTC. Presumed.", none),
+				timestamp("modified_date_time", "modifiedDateTime", "When the record was last modified, UTC. Presumed.", moment),
 				extra(),
 			},
 		}},
@@ -219,7 +219,7 @@ func educatorSchoolClasses() *Dataset {
 				str("school_bid", "schoolBid", "School of the class. Presumed.", none),
 				date("begin_date", "beginDate", "First day of the educator in the class. Presumed.", none),
 				date("end_date", "endDate", "Last day of the educator in the class. Presumed.", none),
-				timestamp("modified_date_time", "modifiedDateTime", "When the record was last modified, UTC. Presumed.", none),
+				timestamp("modified_date_time", "modifiedDateTime", "When the record was last modified, UTC. Presumed.", moment),
 				extra(),
 			},
 		}},
@@ -249,9 +249,9 @@ func educatorSchoolAssociations() *Dataset {
 				str("first_name", "firstName", "First name of the educator. Presumed.", direct),
 				str("middle_name", "middleName", "Middle name of the educator. Presumed.", direct),
 				str("last_name", "lastName", "Last name of the educator. Presumed.", direct),
-				date("begin_date", "beginDate", "First day of the association. Presumed.", none),
-				date("end_date", "endDate", "Last day of the association. Presumed.", none),
-				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Presumed.", none),
+				date("begin_date", "beginDate", "First day of the association. Presumed.", moment),
+				date("end_date", "endDate", "Last day of the association. Presumed.", moment),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Presumed.", moment),
 				extra(),
 			},
 		}},
@@ -314,9 +314,9 @@ func educatorSchoolAssociationDetails() *Dataset {
 				str("first_name", "firstName", "First name of the educator. Presumed.", direct),
 				str("middle_name", "middleName", "Middle name of the educator. Presumed.", direct),
 				str("last_name", "lastName", "Last name of the educator. Presumed.", direct),
-				date("begin_date", "beginDate", "First day of the association. Presumed.", none),
-				date("end_date", "endDate", "Last day of the association. Presumed.", none),
-				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Presumed.", none),
+				date("begin_date", "beginDate", "First day of the association. Presumed.", moment),
+				date("end_date", "endDate", "Last day of the association. Presumed.", moment),
+				timestamp("modified_date_time", "modifiedDateTime", "When the association was last modified, UTC. Presumed.", moment),
 				extra(),
 			},
 		}},

@@ -4,14 +4,14 @@ package schemas
 
 func districts() *Dataset {
 	return &Dataset{
-		Name:    "districts",
+		Name:    Districts,
 		Doc:     "The districts that the app may access.",
 		Default: true, Per: Once,
 		Operation: Operation{
 			Section: "4.2", Path: "/organizations/v1/districts/",
 		},
 		Tables: []*Table{{
-			Name: "districts",
+			Name: Districts,
 			Doc:  "One row per district.",
 			Columns: []Column{
 				str("district_bid", "districtBid", "Identifier of the district, which is also its perspective-bid. Specification 4.2.", key, none),
@@ -24,14 +24,14 @@ func districts() *Dataset {
 
 func schools() *Dataset {
 	return &Dataset{
-		Name:    "schools",
+		Name:    Schools,
 		Doc:     "The schools that the app may access through data sharing agreements; they may include the vendor's sample district.",
 		Default: true, Per: Once,
 		Operation: Operation{
 			Section: "4.1", Path: "/organizations/v1/schools",
 		},
 		Tables: []*Table{{
-			Name: "schools",
+			Name: Schools,
 			Doc:  "One row per school, including schools without an identifier.",
 			Columns: []Column{
 				str("school_bid", "schoolBid", "Identifier of the school. Specification 4.1.", key, none),
@@ -45,14 +45,14 @@ func schools() *Dataset {
 
 func districtSchools() *Dataset {
 	return &Dataset{
-		Name:    "district_schools",
+		Name:    DistrictSchools,
 		Doc:     "The schools of each district: which perspectives name a school.",
 		Default: true, Per: PerDistrict,
 		Operation: Operation{
 			Section: "4.3", Path: "/organizations/v1/districts/{district_bid}/schools",
 		},
 		Tables: []*Table{{
-			Name: "district_schools",
+			Name: DistrictSchools,
 			Doc:  "One row per district and school of its list.",
 			Columns: []Column{
 				requested("district_bid", "Requested district. Specification 4.3.", none),
@@ -67,14 +67,14 @@ func districtSchools() *Dataset {
 
 func students() *Dataset {
 	return &Dataset{
-		Name:    "students",
+		Name:    Students,
 		Doc:     "The students of each school.",
 		Default: true, Per: PerSchool,
 		Operation: Operation{
 			Section: "4.4", Path: "/organizations/v1/schools/{school_bid}/students",
 		},
 		Tables: []*Table{{
-			Name: "students",
+			Name: Students,
 			Doc:  "One row per school and student; a student of several schools has several rows.",
 			Columns: []Column{
 				requested("school_bid", "Requested school. Specification 4.4.", none),

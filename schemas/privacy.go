@@ -30,10 +30,13 @@ const (
 	Keep                          // as the service sends it
 	Pseudonymize                  // a keyed pseudonym of PseudonymKind
 	YearOnly                      // 1 January of the year
+	MonthOnly                     // the first day of the month, at 00:00 UTC
+	DayOnly                       // the day, at 00:00 UTC
 )
 
 var treatmentNames = [...]string{
 	Withhold: "null", Keep: "as sent", Pseudonymize: "keyed pseudonym", YearOnly: "1 January of the year",
+	MonthOnly: "first day of the month", DayOnly: "the day, at 00:00 UTC",
 }
 
 // String returns the treatment's name in the data dictionary.
@@ -48,6 +51,10 @@ func (t Treatment) InWords() string {
 		return "a pseudonym, made with the key"
 	case YearOnly:
 		return "the year, as 1 January"
+	case MonthOnly:
+		return "the month, as its first day"
+	case DayOnly:
+		return "the day, without the time"
 	case Withhold:
 	}
 	return "nothing; the column is empty"
@@ -61,7 +68,7 @@ type ClassPrivacy struct {
 	pseudonymous, minimal Treatment
 }
 
-// PrivacyMatrix returns what every class holds and what becomes of it.
+// PrivacyMatrix returns the content of every class and its treatment.
 func PrivacyMatrix() []ClassPrivacy {
 	return []ClassPrivacy{
 		{None, "data that is not about a person", Keep, Keep},
@@ -72,12 +79,14 @@ func PrivacyMatrix() []ClassPrivacy {
 		{Grade, "grade", Keep, Keep},
 		{Text, "class names, which often contain a teacher's name", Withhold, Withhold},
 		{Trait, "gender, ethnicity", Keep, Withhold},
-		{Score, "scores", Keep, Keep},
+		{Score, "scores and their standard errors", Keep, Keep},
+		{Moment, "start, end and last change of records about one person", DayOnly, MonthOnly},
+		{Measure, "duration of a test and its numbers of items", Keep, Withhold},
 		{Extra, "`_extra`, which may hold anything", Withhold, Withhold},
 	}
 }
 
-// Under returns what becomes of the class.
+// Under returns the treatment of the class.
 func (c ClassPrivacy) Under(p Profile) Treatment {
 	switch p {
 	case Pseudonymous:
@@ -88,7 +97,7 @@ func (c ClassPrivacy) Under(p Profile) Treatment {
 	return Keep
 }
 
-// Under returns what becomes of the column.
+// Under returns the treatment of the column.
 func (c *Column) Under(p Profile) Treatment {
 	if !p.NeedsKey() {
 		return Keep
@@ -101,8 +110,8 @@ func (c *Column) Under(p Profile) Treatment {
 	return Withhold
 }
 
-// PseudonymKind returns the kind under which the column's values become pseudonyms: columns of one kind join. It is empty
-// for other columns.
+// PseudonymKind returns the kind under which the column's values become pseudonyms: columns of one kind join. It is
+// empty for other columns.
 //
 // The numbers that a state or district gives a student are one kind, because the same number may be in all of these
 // columns (specification, What the service does, 7).

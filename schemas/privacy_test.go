@@ -38,6 +38,8 @@ func TestPrivacyMatrix(t *testing.T) {
 		"text; as sent; null; null",
 		"trait; as sent; as sent; null",
 		"score; as sent; as sent; as sent",
+		"moment; as sent; the day, at 00:00 UTC; first day of the month",
+		"measure; as sent; as sent; null",
 		"extra; as sent; null; null",
 	}, got)
 	for _, unknown := range []Class{"", "other"} {
@@ -66,6 +68,8 @@ func TestPseudonymKinds(t *testing.T) {
 					require.False(t, c.Required || c.Key, "%s is null under %s", name, p)
 				case YearOnly:
 					require.Equal(t, Date, c.Type, name)
+				case MonthOnly, DayOnly:
+					require.Contains(t, []Type{Date, Timestamp}, c.Type, name)
 				case Pseudonymize:
 					require.Equal(t, String, c.Type, name)
 				case Keep:

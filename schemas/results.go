@@ -4,7 +4,7 @@ package schemas
 
 func testResults() *Dataset {
 	return &Dataset{
-		Name: "test_results",
+		Name: TestResults,
 		Doc: "The test results of each school, with their norms and instructional areas: " +
 			"the service returns at most one result per student and subject, the most relevant of the last year.",
 		Default: true, Per: PerSchool,
@@ -15,7 +15,7 @@ func testResults() *Dataset {
 		Known: []string{"accommodations"},
 		Tables: []*Table{
 			{
-				Name: "test_results",
+				Name: TestResults,
 				Doc:  "One row per test result. The service leaves out members without a value; here they are null.",
 				Columns: []Column{
 					requested("school_bid", "Requested school. Specification 4.6.", none),
@@ -30,20 +30,20 @@ func testResults() *Dataset {
 					str("test_key", "testKey", "Key of the test. Specification 4.6.", none),
 					str("test_type", "testType", "Type of the test; the values are not documented. Specification 4.6.", none),
 					boolean("growth_event_yn", "growthEventYn", "Whether the result counts as the growth event; it may change after a retest. Specification 4.6.", none),
-					i64("duration", "duration", "How long the test took. Specification 4.6, without a unit. Observed: most likely milliseconds.", none),
+					i64("duration", "duration", "How long the test took. Specification 4.6, without a unit. Observed: most likely milliseconds.", measure),
 					str("status", "status", "Status of the result, such as COMPLETED. Specification 4.6.", none),
 					i32("rit", "rit", "Score of the test, in RIT. Specification 4.6.", score),
-					double("standard_error", "standardError", "Standard error of the score, in RIT. Specification 4.6.", none),
+					double("standard_error", "standardError", "Standard error of the score, in RIT. Specification 4.6.", score),
 					i32("rit_score_high", "ritScoreHigh", "Upper end of the score's range, in RIT. Specification 4.6. Observed: score plus one standard error.", score),
 					i32("rit_score_low", "ritScoreLow", "Lower end of the score's range, in RIT. Specification 4.6. Observed: score minus one standard error.", score),
-					i32("items_shown", "items.shown", "Number of items shown. Specification 4.6.", none),
-					i32("items_correct", "items.correct", "Number of items answered correctly. Specification 4.6.", none),
-					i32("items_total", "items.total", "Number of items in total. Specification 4.6.", none),
+					i32("items_shown", "items.shown", "Number of items shown. Specification 4.6.", measure),
+					i32("items_correct", "items.correct", "Number of items answered correctly. Specification 4.6.", measure),
+					i32("items_total", "items.total", "Number of items in total. Specification 4.6.", measure),
 					double("response_disengaged_percentage", "responseDisengagedPercentage", "Share of responses given while disengaged, in percent. Specification 4.6.", score),
 					double("impact_of_disengagement", "impactOfDisengagement", "Estimated impact of disengagement on the score; the unit is not documented. Specification 4.6.", score),
-					timestamp("administration_start_date_time", "administrationStartDateTime", "When the test began, UTC. Specification 4.6.", none),
-					timestamp("administration_end_date_time", "administrationEndDateTime", "When the test ended, UTC. Specification 4.6.", none),
-					timestamp("modified_date_time", "modifiedDateTime", "When the result was last modified, UTC. Specification 4.6.", none),
+					timestamp("administration_start_date_time", "administrationStartDateTime", "When the test began, UTC. Specification 4.6.", moment),
+					timestamp("administration_end_date_time", "administrationEndDateTime", "When the test ended, UTC. Specification 4.6.", moment),
+					timestamp("modified_date_time", "modifiedDateTime", "When the result was last modified, UTC. Specification 4.6.", moment),
 					str("lexile_score", "lexile.score", "Lexile measure, as text such as 690L. Observed.", score),
 					str("lexile_range", "lexile.range", "Lexile range, as text. Observed.", score),
 					str("lexile_min", "lexile.min", "Lower end of the Lexile range, as text. Observed.", score),
@@ -81,7 +81,7 @@ func testResults() *Dataset {
 					str("instructional_area_bid", "instructionalAreaBid", "Identifier of the instructional area. Specification 4.6.", none),
 					str("instructional_area_name", "instructionalAreaName", "Name of the instructional area. Specification 4.6.", none),
 					double("score", "score", "Score within the area; the unit is not documented. Specification 4.6.", score),
-					double("standard_error", "standardError", "Standard error of the area's score, in its unit. Specification 4.6.", none),
+					double("standard_error", "standardError", "Standard error of the area's score, in its unit. Specification 4.6.", score),
 					double("score_low", "scoreLow", "Lower end of the area score's range, in its unit. Specification 4.6.", score),
 					double("score_high", "scoreHigh", "Upper end of the area score's range, in its unit. Specification 4.6.", score),
 					extra(),

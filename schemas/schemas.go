@@ -8,7 +8,7 @@ import (
 
 // Version is the version of the declared tables. The second number rises when tables or columns are added or described
 // otherwise, the first when a change can break a reader.
-const Version = "1.0"
+const Version = "1.1"
 
 // Type is the type of a column.
 type Type uint8
@@ -45,16 +45,18 @@ type Class string
 
 // The classes of columns.
 const (
-	None   Class = "none"   // nothing
-	ID     Class = "id"     // identifies a student or an educator
-	Record Class = "record" // identifies a record about one person
-	Direct Class = "direct" // a person's name
-	Birth  Class = "birth"  // date of birth
-	Grade  Class = "grade"
-	Text   Class = "text"  // free text that may name a person
-	Trait  Class = "trait" // gender, ethnicity
-	Score  Class = "score"
-	Extra  Class = "extra" // _extra, which may hold anything
+	None    Class = "none"   // nothing
+	ID      Class = "id"     // identifies a student or an educator
+	Record  Class = "record" // identifies a record about one person
+	Direct  Class = "direct" // a person's name
+	Birth   Class = "birth"  // date of birth
+	Grade   Class = "grade"
+	Text    Class = "text"  // free text that may name a person
+	Trait   Class = "trait" // gender, ethnicity
+	Score   Class = "score"
+	Moment  Class = "moment"  // when a record about one person began, ended or changed
+	Measure Class = "measure" // how a test went: its duration, its numbers of items
+	Extra   Class = "extra"   // _extra, which may hold anything
 )
 
 // The sources of a column that are not a path in the record.
@@ -89,8 +91,8 @@ type Column struct {
 	Refers string
 }
 
-// HasBloomFilter reports whether files have a Bloom filter of the column, for queries about one person. Files are sorted
-// by school first, so the bounds of such a column exclude few rows.
+// HasBloomFilter reports whether files have a Bloom filter of the column, for queries about one person. Files are
+// sorted by school first, so the bounds of such a column exclude few rows.
 func (c *Column) HasBloomFilter() bool { return c.Class == ID && c.Type == String }
 
 // Table is one Parquet table.
@@ -158,8 +160,8 @@ type Operation struct {
 	// PinsDate operations filter by the current date unless effective-date is sent. A run sends the date of its plan,
 	// so that all of its answers are for one day.
 	PinsDate bool
-	// Records is the member that holds the records in the wrapper, documented or observed; empty if the container is a bare
-	// array.
+	// Records is the member that holds the records in the wrapper, documented or observed; empty if the container is a
+	// bare array.
 	Records string
 	// Paged operations are documented to answer with a pagination object. A page without a readable hasNextPage is an
 	// error.
@@ -196,6 +198,14 @@ func (d *Dataset) TakesPerspective() bool {
 
 // IsLookup reports whether the dataset is fetched before all schools, once for the run or for each district.
 func (d *Dataset) IsLookup() bool { return d.Per == Once || d.Per == PerDistrict }
+
+// SharedBySchool returns the names of the datasets in both lists that are fetched per school.
+func SharedBySchool(one, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(one), func(name string) bool {
+		dataset, ok := Find(name)
+		return !ok || dataset.IsLookup() || !slices.Contains(other, name)
+	})
+}
 
 // StudentColumns returns the names of the columns that hold a student's bid, in whatever table has them.
 func StudentColumns() []string { return []string{"student_bid", "requested_student_bid"} }

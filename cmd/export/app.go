@@ -30,6 +30,8 @@ type app struct {
 	telemetry *telemetry.Telemetry
 	// code is the exit code of a command that ended without an error.
 	code int
+	// result is the JSON form of the command's output, if the user asked for it.
+	result any
 }
 
 // conclude returns the error that a command ends with.

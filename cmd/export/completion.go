@@ -48,8 +48,8 @@ func (a *app) completionCommand() *cobra.Command {
 	}
 }
 
-// bashWords replaces the two functions of the package bash-completion that cobra's script needs. Bash itself also splits words
-// at = and :.
+// bashWords replaces the two functions of the package bash-completion that cobra's script needs. Bash itself also
+// splits words at = and :.
 const bashWords = `
 __growth-export_words()
 {

@@ -54,11 +54,7 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 			return err
 		}
 	}
-	open := a.openCatalog
-	if o.place.folder == "" {
-		open = a.newCatalog // opening a bucket sends requests
-	}
-	_, settings, disconnect, err := a.connect(ctx, o, from, open)
+	_, settings, disconnect, err := a.connect(ctx, o, from, a.openOffline)
 	if err != nil {
 		return err
 	}
@@ -83,7 +79,7 @@ func (a *app) checkConfig(ctx context.Context, cmd *cobra.Command, o *runOptions
 		}
 		value.Settings = append(value.Settings, s)
 	}
-	return writeOutput(a.stdout, o.output, value, configText(value.Settings, value.Credentials))
+	return a.writeOutput(o.output, value, configText(value.Settings, value.Credentials))
 }
 
 // maxShownValue bounds a value in the list of settings: a list may be long.

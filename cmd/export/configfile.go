@@ -11,7 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every command.
+// readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every
+// command.
 func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -70,8 +71,8 @@ func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) err
 	return nil
 }
 
-// setFromYAML sets a flag to a value of the file. A scalar is parsed as a flag's text is, quoted or not; its YAML type matters
-// only for switches. Only a list flag takes a list, whose items are not split.
+// setFromYAML sets a flag to a value of the file. A scalar is parsed as a flag's text is, quoted or not; its YAML type
+// matters only for switches. Only a list flag takes a list, whose items are not split.
 func setFromYAML(f *pflag.Flag, value *yaml.Node) error {
 	isSwitch := f.NoOptDefVal == "true"
 	tag := value.ShortTag()

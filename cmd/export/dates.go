@@ -5,18 +5,18 @@ import (
 	"errors"
 	"strings"
 
+	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/pipeline"
 )
 
 // runDates takes an as-of snapshot for each date and reports all of them. The exit code is the most serious one.
-func (a *app) runDates(
-	ctx context.Context, o *general, onFinish string, dates []string, deps pipeline.Deps, settings pipeline.Settings, stop func(),
-) error {
+func (a *app) runDates(ctx context.Context, o *runOptions, deps pipeline.Deps, settings pipeline.Settings, stop func()) error {
 	summaries, err := await(ctx, func() ([]*pipeline.Summary, error) {
-		var all []*pipeline.Summary
-		err := pipeline.RunDates(ctx, deps, settings, dates, func(s *pipeline.Summary) { all = append(all, s) })
-		a.finishDeltaLake(ctx, &deps, false, nil)
-		return all, err
+		s, err := work.Open(ctx, deps.Catalog, a.sessionOptions(&o.destination))
+		if err != nil {
+			return nil, err
+		}
+		return s.RunDates(ctx, deps, settings, o.effectiveDates)
 	})
 	stop()
 	if err != nil && ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) {
@@ -36,10 +36,10 @@ func (a *app) runDates(
 		}
 	}
 	all := newJSONSummaries(summaries, code, err)
-	if unwritten := writeOutput(a.stdout, o.output, all, text.String()); unwritten != nil {
+	if unwritten := a.writeOutput(o.output, all, text.String()); unwritten != nil {
 		a.complain(unwritten)
 	}
-	a.runOnFinish(ctx, onFinish, all)
+	a.runOnFinish(ctx, o.onFinish, all)
 	for _, s := range summaries {
 		a.warnOfOutcome(s)
 	}
@@ -64,7 +64,11 @@ func newJSONSummaries(summaries []*pipeline.Summary, code int, err error) jsonSu
 		if i == len(summaries)-1 {
 			failed = err
 		}
-		all.Runs = append(all.Runs, newJSONSummary(s, worse(exitCode(failed), outcomeCode(s)), failed))
+		run := newJSONSummary(s, worse(exitCode(failed), outcomeCode(s)), failed)
+		all.Runs = append(all.Runs, run)
+		if run.Error != "" && all.Error == "" {
+			all.Error = run.Error
+		}
 	}
 	if err != nil {
 		all.Error = oneLine(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/deltalake"
-	"example.org/growthexport/internal/pipeline"
+	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -48,12 +48,11 @@ func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) 
 		return err
 	}
 	report, err := await(ctx, func() (*deltalake.Report, error) {
-		recovered, err := catalog.Recover(ctx)
+		s, err := work.Open(ctx, catalog, a.sessionOptions(&o.destination))
 		if err != nil {
-			return nil, fmt.Errorf("finish an interrupted command: %w", err)
+			return nil, err
 		}
-		report, err := a.updateDeltaLake(ctx, catalog, true)
-		return report, errors.Join(err, recovered.Err())
+		return s.UpdateDeltaLake(ctx)
 	})
 	if report == nil {
 		return err
@@ -61,56 +60,11 @@ func (a *app) deltaLake(ctx context.Context, o *deltaLakeOptions, from sources) 
 	if err == nil && len(report.Tables) == 0 {
 		return fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
 	}
-	unwritten := writeOutput(a.stdout, o.output, struct {
-		*deltalake.Report
-		ExitCode int `json:"exit_code"`
-	}{report, exitCode(err)}, deltaLakeText(report))
+	unwritten := a.writeOutput(o.output, report, deltaLakeText(report))
 	if err != nil {
 		return err
 	}
 	return unwritten
-}
-
-// updateDeltaLake brings the Delta logs of a destination up to date; with create, it creates missing ones.
-func (a *app) updateDeltaLake(ctx context.Context, catalog snapshot.Catalog, create bool) (*deltalake.Report, error) {
-	return deltalake.Reconcile(ctx, catalog, deltalake.Options{
-		Create: create, Now: a.now, ToolVersion: thisBuild().Version,
-	})
-}
-
-// finishDeltaLake brings the Delta logs up to date after a run or publish. If that fails, the summary of a published run
-// says so, and the next command tries again.
-func (a *app) finishDeltaLake(ctx context.Context, deps *pipeline.Deps, create bool, summary *pipeline.Summary) {
-	published := summary != nil && summary.Outcome == pipeline.Published
-	if ctx.Err() != nil && !published {
-		return
-	}
-	report, err := a.updateDeltaLake(context.WithoutCancel(ctx), deps.Catalog, create && published)
-	if report != nil {
-		for i := range report.Tables {
-			for _, f := range report.Tables[i].Foreign {
-				deps.Logger.WarnContext(ctx, "another program has written to a Delta log", "table", report.Tables[i].Table,
-					"version", f.Version, "operation", f.Operation, "engine", f.Engine)
-			}
-		}
-	}
-	switch {
-	case err == nil:
-	case !published:
-		// The command has a failure or a held run to report, and has changed nothing that readers see. Whatever an
-		// earlier command left undone, the next one finishes.
-		deps.Logger.DebugContext(ctx, "cannot bring the Delta logs up to date", "error", err)
-	case summary.Unfinished == "":
-		summary.Unfinished = oneLine(err)
-	default:
-		summary.Unfinished += "; " + oneLine(err)
-	}
-}
-
-// keepDeltaLake brings existing Delta logs up to date after prune or purge.
-func (a *app) keepDeltaLake(ctx context.Context, catalog snapshot.Catalog) error {
-	_, err := a.updateDeltaLake(ctx, catalog, false)
-	return err
 }
 
 func deltaLakeText(r *deltalake.Report) string {
@@ -152,10 +106,7 @@ func (a *app) verifyDeltaLake(ctx context.Context, o *verifyOptions, catalog sna
 		mismatch = fmt.Errorf("the Delta logs at %s differ from what is published: %s (problem 1 of %d)",
 			catalog, report.Problems[0], len(report.Problems))
 	}
-	unwritten := writeOutput(a.stdout, o.output, struct {
-		*deltalake.VerifyReport
-		ExitCode int `json:"exit_code"`
-	}{report, exitCode(mismatch)}, verifiedDeltaLake(report))
+	unwritten := a.writeOutput(o.output, report, verifiedDeltaLake(report))
 	if mismatch != nil {
 		return mismatch
 	}

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/sink/s3"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -27,12 +21,6 @@ type destination struct {
 	// command is the name of the running command; log gets the store's warnings.
 	command string
 	log     *slog.Logger
-}
-
-// place is a folder, or a bucket and a prefix in it.
-type place struct {
-	folder         string
-	bucket, prefix string
 }
 
 func (o *destination) define(cmd *cobra.Command) group {
@@ -50,7 +38,6 @@ func (o *destination) define(cmd *cobra.Command) group {
 
 // defineWriting adds the settings of commands that write.
 func (o *destination) defineWriting(g group) {
-	g.toggle(&o.groupReadable, "group-readable", "readable by the group: files 0640 and folders 0750, not 0600 and 0700; later commands keep it")
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
 		"folder for files being built for S3 and for data that does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
@@ -66,15 +53,29 @@ func (o *destination) defineWriting(g group) {
 func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err == nil {
-		err = checkWritable(ctx, catalog, from)
-	}
-	if err == nil {
-		err = checkFormat(ctx, catalog)
+		err = checkForWriting(ctx, catalog, from)
 	}
 	if err != nil {
 		return snapshot.Catalog{}, err
 	}
 	return catalog, nil
+}
+
+// openOffline opens a destination as openCatalog does, but checks it only if that takes no request.
+func (a *app) openOffline(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
+	catalog, err := a.newCatalog(ctx, o, from)
+	if err != nil || catalog.Info().Folder == "" {
+		return catalog, err
+	}
+	return catalog, checkForWriting(ctx, catalog, from)
+}
+
+// checkForWriting checks that a destination can be written, and was not written by a later release.
+func checkForWriting(ctx context.Context, catalog snapshot.Catalog, from sources) error {
+	if err := checkWritable(ctx, catalog, from); err != nil {
+		return err
+	}
+	return checkFormat(ctx, catalog)
 }
 
 func checkWritable(ctx context.Context, catalog snapshot.Catalog, from sources) error {
@@ -100,22 +101,15 @@ func checkFormat(ctx context.Context, catalog snapshot.Catalog) error {
 // existingCatalog opens a destination to read it or, with change, to change what is there. A missing folder or bucket is an
 // error, not an empty destination.
 func (a *app) existingCatalog(ctx context.Context, o *destination, from sources, change bool) (snapshot.Catalog, error) {
-	if folder := o.place.folder; folder != "" {
-		if err := checkFolder(folder); err != nil {
-			return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
-		}
-	}
 	catalog, err := a.newCatalog(ctx, o, from)
 	if err != nil {
 		return snapshot.Catalog{}, err
 	}
-	if remote, ok := catalog.Store.(interface{ CheckReading(context.Context) error }); ok {
-		if err := remote.CheckReading(ctx); err != nil {
-			if ctx.Err() != nil {
-				return snapshot.Catalog{}, context.Cause(ctx)
-			}
-			return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
+	if err := catalog.CheckReading(ctx); err != nil {
+		if ctx.Err() != nil {
+			return snapshot.Catalog{}, context.Cause(ctx)
 		}
+		return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
 	}
 	if change {
 		if err := checkWritable(ctx, catalog, from); err != nil {
@@ -125,32 +119,9 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 	return catalog, checkFormat(ctx, catalog)
 }
 
-// checkFolder checks that a destination can be read.
-func checkFolder(folder string) error {
-	f, err := os.Open(folder)
-	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("folder %s: permission denied: give this user access, or run as the user that exports", quoted(folder))
-	}
-	if err != nil {
-		return fmt.Errorf("folder %s does not exist: nothing has been exported there", quoted(folder))
-	}
-	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is a file, not a folder", quoted(folder))
-	}
-	return nil
-}
-
 // newCatalog returns the catalog of a destination, which the log lines name from now on.
 func (a *app) newCatalog(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
-	var store sink.Store
-	var err error
-	if o.place.folder != "" {
-		store, err = sink.NewDir(o.place.folder, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
-	} else {
-		o.s3.Bucket, o.s3.Prefix, o.s3.Scratch = o.place.bucket, o.place.prefix, o.scratch
-		store, err = s3.New(ctx, o.s3)
-	}
+	store, err := storeKinds()[o.place.scheme].open(ctx, o)
 	if err != nil {
 		return snapshot.Catalog{}, usagef("%s: %w", destName(from), err)
 	}
@@ -164,42 +135,4 @@ func destName(from sources) string {
 		return from["dest"].name
 	}
 	return "--dest"
-}
-
-// parseDest parses a destination.
-func parseDest(text string) (place, error) {
-	scheme, rest, hasScheme := strings.Cut(text, "://")
-	switch {
-	case text == "":
-		return place{}, errors.New("the value is empty: name a folder")
-	case strings.HasPrefix(strings.ToLower(text), "file:"):
-		return parseFileURL(text)
-	case strings.EqualFold(scheme, "s3") && hasScheme:
-		bucket, prefix, err := s3.ParseURL(s3.Scheme + rest)
-		return place{bucket: bucket, prefix: prefix}, err
-	case strings.HasPrefix(strings.ToLower(text), "s3:"):
-		return place{}, errors.New("a bucket is written s3://bucket/prefix")
-	case hasScheme:
-		return place{}, fmt.Errorf("%s destinations are not supported: name a folder, file:///path, or s3://bucket/prefix", quoted(scheme))
-	case strings.ContainsRune(text, 0):
-		return place{}, errors.New("the path contains a zero byte")
-	}
-	folder, err := expandHome(text)
-	if err != nil {
-		return place{}, err
-	}
-	return place{folder: filepath.Clean(folder)}, nil
-}
-
-func parseFileURL(text string) (place, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil, u.Opaque != "", u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
-		return place{}, errors.New("a file URL is written file:///path")
-	case u.RawQuery != "" || u.Fragment != "":
-		return place{}, errors.New("a file URL contains only a path: write ? as %3F and # as %23")
-	case strings.ContainsRune(u.Path, 0):
-		return place{}, errors.New("the path contains a zero byte")
-	}
-	return place{folder: filepath.Clean(filepath.FromSlash(u.Path))}, nil
 }

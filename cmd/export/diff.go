@@ -97,7 +97,7 @@ func (a *app) diff(ctx context.Context, o *diffOptions, from sources) error {
 	if o.by == bySchool || o.by == byDistrict {
 		value.By = countsBy(found, o.by)
 	}
-	return writeOutput(a.stdout, o.output, value, diffText(found, later, o.by))
+	return a.writeOutput(o.output, value, diffText(found, later, o.by))
 }
 
 // snapshotsToCompare returns the manifests of the two selected snapshots.
@@ -120,7 +120,7 @@ func snapshotsToCompare(ctx context.Context, catalog snapshot.Catalog, o *diffOp
 	}
 	if o.from != "" {
 		earlier, err = publishedRun(ctx, catalog, o.from, "")
-	} else if earlier, err = catalog.FullBefore(ctx, later); err == nil && earlier == nil {
+	} else if earlier, err = catalog.Previous(ctx, later); err == nil && earlier == nil {
 		err = usagef("there is no snapshot before %s with the same settings at %s: name the one to compare with, --from DATE",
 			later.SnapshotDate, catalog)
 	}

@@ -72,10 +72,9 @@ func (a *app) checkAll(ctx context.Context, o *doctorOptions, from sources) erro
 		return err
 	}
 	failure := firstFailure(findings)
-	err = writeOutput(a.stdout, o.output, struct {
-		Checks   []doctor.Finding `json:"checks"`
-		ExitCode int              `json:"exit_code"`
-	}{findings, exitCode(failure)}, findingsText(findings))
+	err = a.writeOutput(o.output, struct {
+		Checks []doctor.Finding `json:"checks"`
+	}{findings}, findingsText(findings))
 	if failure != nil {
 		return failure
 	}
@@ -111,7 +110,7 @@ func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, 
 
 func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sources) []doctor.Finding {
 	d := doctor.Destination{
-		Folder: o.place.folder, Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
+		Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
 		Service: o.serviceName(from), PartitionBy: o.partitionBy, Privacy: schemas.Profile(o.privacy), Log: &doctor.StoreLog{}, Now: a.now,
 	}
 	o.s3.Attempts, o.s3.Log = doctorAttempts, slog.New(slog.NewTextHandler(d.Log, nil))
@@ -119,8 +118,15 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 	if d.KeyErr = err; key != nil {
 		d.Fingerprint = key.Fingerprint()
 	}
-	catalog, err := a.openCatalog(ctx, &o.destination, from)
-	d.Store, d.Err = catalog.Store, err
+	catalog, err := a.newCatalog(ctx, &o.destination, from)
+	d.Store = catalog.Store
+	if err == nil {
+		err = checkWritable(ctx, catalog, from)
+	}
+	if err == nil {
+		err = checkFormat(ctx, catalog)
+	}
+	d.Err = err
 	if ctx.Err() != nil {
 		return nil
 	}

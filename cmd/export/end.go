@@ -35,7 +35,7 @@ func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *
 	case summary != nil:
 		text = reportLine(summary)
 	}
-	unwritten := writeOutput(a.stdout, o.output, end, text)
+	unwritten := a.writeOutput(o.output, end, text)
 	a.runOnFinish(ctx, onFinish, end)
 	if err != nil {
 		return err
@@ -51,9 +51,16 @@ func (a *app) endRun(ctx context.Context, o *general, onFinish string, summary *
 
 // warnOfOutcome writes why a run that ended without an error does not exit with 0 to stderr: users may redirect stdout.
 func (a *app) warnOfOutcome(s *pipeline.Summary) {
+	if what, err := outcomeError(s); err != nil {
+		a.warn(what, err)
+	}
+}
+
+// outcomeError returns why a run that ended without an error does not exit with 0; nil if it does.
+func outcomeError(s *pipeline.Summary) (what string, err error) {
 	switch outcomeCode(s) {
 	case exitHeld:
-		a.warn("the run is held back", fmt.Errorf("%s: %s", s.RunID, strings.Join(s.Held, "; ")))
+		return "the run is held back", fmt.Errorf("%s: %s", s.RunID, strings.Join(s.Held, "; "))
 	case exitPartial:
 		var causes []string
 		if s.Schools.Failed > 0 {
@@ -65,8 +72,9 @@ func (a *app) warnOfOutcome(s *pipeline.Summary) {
 		if s.Unfinished != "" {
 			causes = append(causes, "not finished: "+s.Unfinished)
 		}
-		a.warn("the run is published, but not all is well", fmt.Errorf("%s: %s", s.RunID, strings.Join(causes, "; ")))
+		return "the run is published, but not all is well", fmt.Errorf("%s: %s", s.RunID, strings.Join(causes, "; "))
 	}
+	return "", nil
 }
 
 // endBeforeRun runs the command onFinish for a run that could not begin, and returns the error of the command.

@@ -6,15 +6,15 @@ import (
 	"runtime/metrics"
 )
 
-// heapSlack is how much may be allocated between two collections, or half as much if the heap is large. Nearly all of the
-// heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack were
-// proportional to the heap, as with GOGC, small runs would collect all the time, or large ones hold twice the memory they
-// need.
+// heapSlack is how much may be allocated between two collections, or half as much if the heap is large. Nearly all of
+// the heap is reused columns and buffers without pointers, so a collection is cheap, but not free. If the slack were
+// proportional to the heap, as with GOGC, small runs would collect all the time, or large ones hold twice the memory
+// they need.
 const heapSlack = 16 << 20
 
 // keepHeapSlack makes each collection set the percentage for the next one, so that it begins after slack bytes were
-// allocated, whatever the size of the heap. It also sets the memory limit just above that, unless GOMEMLIMIT is lower, so
-// that the runtime returns free memory to the system at once. Otherwise it keeps more and more of it in a long run,
+// allocated, whatever the size of the heap. It also sets the memory limit just above that, unless GOMEMLIMIT is lower,
+// so that the runtime returns free memory to the system at once. Otherwise it keeps more and more of it in a long run,
 // because the next buffers have other sizes.
 func keepHeapSlack(slack uint64) {
 	given := uint64(debug.SetMemoryLimit(-1))
@@ -58,8 +58,8 @@ func slackPercent(slack, live uint64) int {
 	return int(max(1, 100*slack/max(live, minHeap)))
 }
 
-// memoryLimit returns what the process needs until the next collection: the heap, with some room for the gaps between
-// objects, and other memory such as stacks.
+// memoryLimit returns the memory that the process needs until the next collection: the heap, with some room for the
+// gaps between objects, and other memory such as stacks.
 func memoryLimit(live, other uint64, percent int) uint64 {
 	live = max(live, minHeap)
 	return live + live*uint64(percent)/100 + live/16 + minGaps + other

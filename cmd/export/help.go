@@ -16,7 +16,8 @@ const (
 	shortWidth = 80
 )
 
-// writeHelp writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24 lines.
+// writeHelp writes the help of a command to stdout: every setting, or, if short, the most common ones on a screen of 24
+// lines.
 func (a *app) writeHelp(cmd *cobra.Command, sections []section, short bool) {
 	h := helpText{width: min(max(a.stderr.width(), minWidth), maxWidth)}
 	switch {
@@ -102,7 +103,7 @@ func (h *helpText) writeLong(cmd *cobra.Command) {
 	}
 }
 
-// writeIntro writes what a command does and how it is called.
+// writeIntro writes the purpose of a command and its usage.
 func (h *helpText) writeIntro(cmd *cobra.Command) {
 	text := cmd.Long
 	if text == "" {

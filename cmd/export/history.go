@@ -3,19 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/history"
-	"example.org/growthexport/internal/pipeline"
-	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -58,13 +53,11 @@ func (a *app) history(ctx context.Context, o *historyOptions, from sources) erro
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*history.Report, error) {
-		recovered, err := catalog.Recover(ctx)
-		if err = errors.Join(err, recovered.Err()); err != nil {
+	report, err := changing(ctx, a, &o.destination, catalog, false, func(s *session) (*history.Report, error) {
+		if err := s.Recovered.Err(); err != nil {
 			return nil, fmt.Errorf("finish an interrupted command: %w", err)
 		}
-		report, err := updateHistory(ctx, catalog, o.scratch, o.rebuild)
-		return report, errors.Join(err, a.keepDeltaLake(ctx, catalog))
+		return s.UpdateHistory(ctx, o.rebuild)
 	})
 	if err == nil && report.HistoryID == "" && len(report.LeftOut) == 0 {
 		return fmt.Errorf("no full snapshot is published at %s: %w", catalog, errNothingPublished)
@@ -76,55 +69,8 @@ func (a *app) history(ctx context.Context, o *historyOptions, from sources) erro
 		return err
 	}
 	// A failed update reports what was added before.
-	unwritten := writeOutput(a.stdout, o.output, struct {
-		*history.Report
-		ExitCode int `json:"exit_code"`
-	}{report, exitCode(err)}, historyText(report, catalog.String(), err != nil))
+	unwritten := a.writeOutput(o.output, report, historyText(report, catalog.String(), err != nil))
 	return cmp.Or(err, unwritten)
-}
-
-// updateHistory folds the snapshots that are newer than the history.
-func updateHistory(ctx context.Context, catalog snapshot.Catalog, scratch string, rebuild bool) (*history.Report, error) {
-	return history.Update(ctx, catalog, history.Options{
-		Rebuild: rebuild,
-		Workspace: func() (sink.Store, func() error, error) {
-			folder, err := os.MkdirTemp(scratch, "growth-export-history-")
-			if err != nil {
-				return nil, nil, err
-			}
-			remove := func() error { return os.RemoveAll(folder) }
-			workspace, err := sink.NewDir(folder, sink.DirOptions{})
-			if err != nil {
-				return nil, nil, errors.Join(err, remove())
-			}
-			return workspace, remove, nil
-		},
-	})
-}
-
-// finishHistory updates the history after a run or publish. If that fails, the summary says so.
-func (a *app) finishHistory(ctx context.Context, deps *pipeline.Deps, scratch string, wanted bool, summary *pipeline.Summary) {
-	if !wanted || summary == nil || summary.Outcome != pipeline.Published || summary.Kind != snapshot.Full {
-		return
-	}
-	report, err := updateHistory(ctx, deps.Catalog, scratch, false)
-	if err != nil {
-		text := "the history was not updated: " + oneLine(err)
-		if _, says := errors.AsType[*history.NeedsRebuildError](err); !says {
-			text += "; the same command or growth-export history repairs it"
-		}
-		if summary.Unfinished != "" {
-			text = summary.Unfinished + "; " + text
-		}
-		summary.Unfinished = text
-		return
-	}
-	for _, left := range report.LeftOut {
-		if left.RunID == summary.RunID {
-			deps.Logger.WarnContext(ctx, "the snapshot is not part of the history", "snapshot_date", left.Date, "reason", left.Reason)
-		}
-	}
-	deps.Logger.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
 }
 
 func historyText(r *history.Report, dest string, failed bool) string {

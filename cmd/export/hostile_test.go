@@ -34,6 +34,7 @@ import (
 // memory.
 func TestHostileService(t *testing.T) {
 	t.Parallel()
+	long(t)
 	program := filepath.Join(t.TempDir(), "growth-export")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	out, err := build.CombinedOutput()

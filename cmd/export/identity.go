@@ -64,9 +64,9 @@ func (h identified) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return identified{h.Handler.WithAttrs(attrs), h.who}
 }
 
-// absolute makes the path of a folder absolute; a bucket is returned as it is.
+// absolute makes the path of a folder absolute; a URL is returned as it is.
 func absolute(destination string) string {
-	if strings.HasPrefix(destination, "s3://") {
+	if strings.Contains(destination, "://") {
 		return destination
 	}
 	path, err := filepath.Abs(destination)

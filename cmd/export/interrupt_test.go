@@ -34,11 +34,11 @@ func TestInterrupt(t *testing.T) {
 			require.Eventually(t, func() bool {
 				plans, _ := filepath.Glob(filepath.Join(dest, "_runs", "*", "plan.json"))
 				return len(plans) == 1
-			}, 20*time.Second, 10*time.Millisecond, "the run never began: %s", stderr)
+			}, time.Minute, 10*time.Millisecond, "the run never began: %s", stderr)
 			require.NoError(t, cmd.Process.Signal(signal))
 			asked := time.Now()
 			require.Error(t, cmd.Wait())
-			require.Less(t, time.Since(asked), 2*time.Second)
+			require.Less(t, time.Since(asked), 30*time.Second)
 			require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
 			require.Contains(t, stderr.String(), "interrupted: run r1 is not published; the same command resumes it")
 			require.NoDirExists(t, filepath.Join(dest, "test_results"))

@@ -21,9 +21,9 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestKillPurgeAndPrune kills purge and prune with SIGKILL at random moments, with other commands in between, and repeats
-// them until they succeed. Every pointer leads to a complete snapshot at any time, no other data files are visible unless
-// a change is unfinished, and the files at the end equal those of undisturbed commands.
+// TestKillPurgeAndPrune kills purge and prune with SIGKILL at random moments, with other commands in between, and
+// repeats them until they succeed. Every pointer leads to a complete snapshot at any time, no other data files are
+// visible unless a change is unfinished, and the files at the end equal those of undisturbed commands.
 func TestKillPurgeAndPrune(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{
@@ -136,8 +136,8 @@ func (s *testDest) requireNothingStaged(t *testing.T) {
 	require.Empty(t, s.staged(t))
 }
 
-// settledFiles returns the data files of each run by hash, and the paths of everything else, except the proofs and reports
-// of purges: these contain the time or are missing if the purge was killed at its end.
+// settledFiles returns the data files of each run by hash, and the paths of everything else, except the proofs and
+// reports of purges: these contain the time or are missing if the purge was killed at its end.
 func (s *testDest) settledFiles(t *testing.T) map[string]string {
 	t.Helper()
 	s.command(t, "verify").runOK()

@@ -29,6 +29,7 @@ import (
 // run says and writes, data files apart, for secrets and for students.
 func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
+	long(t)
 	world := simulator.NewWorld(simulator.Options{Seed: 13, SchoolSizes: []int{30, 45, 12, 50}, Quirks: odd.New()})
 	server := simulator.New(world, simulator.ServerOptions{
 		Key: "key-4f1c9d", Secret: "secret-77aa21", PageSize: 10, ListPageSize: 10, Latency: 3 * time.Millisecond,

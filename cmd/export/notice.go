@@ -25,17 +25,17 @@ func (a *app) writeNotice(ctx context.Context, o *purgeOptions, catalog snapshot
 	}
 	n, err := noticeOf(ctx, catalog, done)
 	if err != nil {
-		return fmt.Errorf("write the notice: %w; the purge is done, and the same command writes its notice", err)
+		return fmt.Errorf("write the notice: %w; the purge itself has ended, and its proof is %s", err, maintenance.PurgePath(done.ID))
 	}
 	if o.noticeNames {
-		n.Students = slices.Compact(slices.Sorted(slices.Values(o.students)))
+		n.Students = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.students, o.studentNumbers))))
 	}
 	var page bytes.Buffer
 	if err := report.WriteNotice(&page, n); err != nil {
 		return err
 	}
 	if err := replaceFile(o.notice, page.Bytes()); err != nil {
-		return fmt.Errorf("write the notice: %w; the purge is done, and the same command writes its notice", err)
+		return fmt.Errorf("write the notice: %w; the purge itself has ended, and its proof is %s", err, maintenance.PurgePath(done.ID))
 	}
 	return nil
 }
@@ -74,7 +74,11 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 	case done.Asked.Students != nil:
 		asked := done.Asked.Students
 		n.Rule = wording.Many(asked.Listed, "student")
-		n.ListedStudents, n.Digest, n.DigestKey = asked.Listed, asked.Digest, asked.Key
+		n.Found = foundText(done)
+		n.ListedStudents = asked.Listed
+		if asked.Key == "" {
+			n.Digest = asked.Digest
+		}
 		if asked.Matched != nil {
 			n.MatchedStudents = *asked.Matched
 		}
@@ -106,6 +110,10 @@ func noticeOf(ctx context.Context, catalog snapshot.Catalog, done *maintenance.P
 		for _, rows := range v.RowsMentioning {
 			n.Mentioning += rows
 		}
+		if n.Mentioning > 0 {
+			n.Mentions = mentionText(done)
+		}
+		n.Incomplete = done.Left() > 0
 	}
 	return n, nil
 }

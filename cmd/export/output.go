@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/snapshot"
 )
@@ -17,12 +20,56 @@ const (
 	outputJSON = "json"
 )
 
-// writeOutput writes value as JSON or, if format is text, the text.
-func writeOutput(w io.Writer, format string, value any, text string) error {
+// writeOutput prints the text or, if format is JSON, keeps the value until the exit code is known.
+func (a *app) writeOutput(format string, value any, text string) error {
 	if format == outputJSON {
-		return writeJSON(w, value)
+		a.result = value
+		return nil
 	}
-	return writeText(w, text)
+	return writeText(a.stdout, text)
+}
+
+// wantsJSON reports whether the user asked for JSON, also in a command line that is not valid.
+func (a *app) wantsJSON(cmd *cobra.Command, args []string) bool {
+	for i, arg := range args {
+		if arg == "--output="+outputJSON || arg == "--output" && i+1 < len(args) && args[i+1] == outputJSON {
+			return true
+		}
+	}
+	flag := cmd.Flags().Lookup("output")
+	return flag != nil && (flag.Value.String() == outputJSON || !flag.Changed && a.env[envName("output")] == outputJSON)
+}
+
+// writeResult writes the one JSON object of a command. It always has the exit code and, unless that is 0, an error.
+func (a *app) writeResult(code int, err error) error {
+	object := []byte("{}")
+	if a.result != nil {
+		var encoded bytes.Buffer
+		if err := writeJSON(&encoded, a.result); err != nil {
+			return err
+		}
+		object = bytes.TrimSpace(encoded.Bytes())
+	}
+	var has map[string]json.RawMessage
+	if err := json.Unmarshal(object, &has); err != nil {
+		return fmt.Errorf("write the output: %w", err)
+	}
+	end := []string{}
+	if has["exit_code"] == nil {
+		end = append(end, fmt.Sprintf("  %q: %d", "exit_code", code))
+	}
+	if err != nil && has["error"] == nil {
+		text, err := json.Marshal(oneLine(err))
+		if err != nil {
+			return err
+		}
+		end = append(end, fmt.Sprintf("  %q: %s", "error", text))
+	}
+	body := strings.TrimRight(strings.TrimSuffix(string(object), "}"), "\n")
+	if len(has) > 0 && len(end) > 0 {
+		body += ","
+	}
+	return writeText(a.stdout, strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n")+"\n}\n")
 }
 
 func writeText(w io.Writer, text string) error {

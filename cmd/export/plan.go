@@ -61,7 +61,7 @@ func (a *app) plan(ctx context.Context, o *planOptions, from sources) error {
 		value.Privacy = newPrivacyPlan(&settings, exported(estimate))
 		text += value.Privacy.text()
 	}
-	return writeOutput(a.stdout, o.output, value, text)
+	return a.writeOutput(o.output, value, text)
 }
 
 // planDates estimates the as-of runs of several dates.
@@ -82,7 +82,7 @@ func (a *app) planDates(ctx context.Context, o *planOptions, from sources, deps 
 		value.Privacy = newPrivacyPlan(&settings, exported(all.Runs...))
 		text += value.Privacy.text()
 	}
-	return writeOutput(a.stdout, o.output, value, text)
+	return a.writeOutput(o.output, value, text)
 }
 
 // datesText formats the estimate of several dates: the first run in full, and the totals.

@@ -294,9 +294,9 @@ func isBirth(day simulator.Day) bool {
 
 var birthText = regexp.MustCompile(`18\d\d` + odd.PlantedBirthday)
 
-// leaksIn returns what is planted in the data: as it is in any case, in hexadecimal, in base64 at any offset, and all of
-// it in zstd frames too, where dates of birth may also be 32-bit numbers of days. The mark has no character that URLs
-// escape.
+// leaksIn returns what is planted in the data: as it is in any case, in hexadecimal, in base64 at any offset, and all
+// of it in zstd frames too, where dates of birth may also be 32-bit numbers of days. The mark has no character that
+// URLs escape.
 func leaksIn(data []byte) []string {
 	found := leaksInPlain(data)
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))

@@ -137,8 +137,8 @@ func (c *pace) add(p pipeline.Reading) {
 	}
 }
 
-// figures returns the parts of a progress line, the most important first: a narrow terminal shows as many as fit. A school
-// counts once per dataset.
+// figures returns the parts of a progress line, the most important first: a narrow terminal shows as many as fit. A
+// school counts once per dataset.
 func figures(p pipeline.Reading, c pace) []string {
 	if p.Phase == "publish" && p.FilesTotal > 0 {
 		return []string{fmt.Sprintf("%s of %s files", wording.Count(p.FilesDone), wording.Count(p.FilesTotal))}
@@ -173,12 +173,13 @@ func figures(p pipeline.Reading, c pace) []string {
 }
 
 const (
-	// minRetryShown is how long a call must have been failing to be shown: in a large run some call is always being retried.
+	// minRetryShown is how long a call must have been failing to be shown: in a large run some call is always being
+	// retried.
 	minRetryShown = 5 * time.Second
 	maxNamed      = 3
 )
 
-// troubles returns what keeps a run from making progress; empty if nothing does.
+// troubles returns the reasons why a run makes no progress, or nothing if it makes progress.
 func troubles(p pipeline.Reading) string {
 	if p.Paused != "" {
 		return fmt.Sprintf("paused: service failing (%s), giving up in %s", p.Paused, wording.Duration(max(0, p.GivesUpIn)))
@@ -248,8 +249,8 @@ func plainLine(p pipeline.Reading, c pace) string {
 	return line + ", " + strings.Join(append(figures(p, c), "after "+wording.Duration(p.Elapsed)), ", ")
 }
 
-// barLine returns the bar, at least one column narrower than the terminal. On a narrow terminal the bar is shorter, and the
-// least important figures are dropped.
+// barLine returns the bar, at least one column narrower than the terminal. On a narrow terminal the bar is shorter, and
+// the least important figures are dropped.
 func barLine(p pipeline.Reading, c pace, width int) string {
 	width = max(width-1, 0)
 	line := fmt.Sprintf("%-7s", p.Phase)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -74,21 +73,15 @@ func (a *app) prune(ctx context.Context, o *pruneOptions, from sources) error {
 	if err != nil {
 		return err
 	}
-	report, err := await(ctx, func() (*maintenance.PruneReport, error) {
-		report, err := maintenance.Prune(ctx, catalog, options)
-		if !o.dryRun {
-			err = errors.Join(err, a.keepDeltaLake(ctx, catalog))
-		}
-		return report, err
+	report, err := changing(ctx, a, &o.destination, catalog, o.dryRun, func(s *session) (*maintenance.PruneReport, error) {
+		options.Begun = s.Recovered.Pruned
+		return maintenance.Prune(ctx, catalog, options)
 	})
 	if report == nil {
 		return err
 	}
-	if !o.dryRun && len(report.Removed) > 0 {
-		a.rewriteIndex(ctx, catalog)
-	}
 	// An interrupted prune reports what it has removed.
-	unwritten := writeOutput(a.stdout, o.output, report, pruneText(report, err != nil))
+	unwritten := a.writeOutput(o.output, report, pruneText(report, err != nil))
 	if err != nil {
 		return fmt.Errorf("prune %s: %w", catalog, err)
 	}

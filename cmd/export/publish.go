@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/pipeline"
 )
 
@@ -62,14 +63,12 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	progress := &pipeline.Progress{}
 	a.who.setProgress(progress)
 	deps := pipeline.Deps{Catalog: catalog, Logger: o.log, Progress: progress, Tracer: a.tracer(), Now: a.now}
-	if o.place.folder == "" {
-		a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
-	}
+	a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
+	options := a.sessionOptions(&o.destination)
+	options.History, options.DeltaLake = o.history, o.deltaLake
 	if o.abandon {
 		summary, err := await(ctx, func() (*pipeline.Summary, error) {
-			summary, err := pipeline.Abandon(ctx, deps, o.runID)
-			a.finishDeltaLake(ctx, &deps, false, summary)
-			return summary, err
+			return work.New(catalog, options).Abandon(ctx, deps, o.runID)
 		})
 		return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 	}
@@ -79,10 +78,11 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		AcceptBaseURL: o.acceptBaseURL,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) {
-		summary, err := pipeline.Publish(ctx, deps, settings)
-		a.finishHistory(ctx, &deps, o.scratch, o.history, summary)
-		a.finishDeltaLake(ctx, &deps, o.deltaLake, summary)
-		return summary, err
+		s, err := work.Open(ctx, catalog, options)
+		if err != nil {
+			return nil, err
+		}
+		return s.Publish(ctx, deps, settings)
 	})
 	return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 }

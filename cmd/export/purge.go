@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/maintenance"
-	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -26,6 +25,7 @@ type purgeOptions struct {
 	destination
 	schools, districts []string
 	students           []string
+	studentNumbers     []string
 	endedForDays       int
 	allowUnknown       bool
 	dryRun             bool
@@ -53,6 +53,7 @@ func (a *app) purgeCommand() *cobra.Command {
 	g.list(&o.schools, "schools", nil, "rows of these schools: bids as a comma list, or @FILE")
 	g.list(&o.districts, "districts", nil, "rows of these districts and their schools: bids as above")
 	g.list(&o.students, "students", nil, "rows about these students: bids as above, @FILE is safer")
+	g.list(&o.studentNumbers, "student-numbers", nil, "rows of students without a bid: their numbers, as above")
 	define(g, &o.endedForDays, "ended-for", "DAYS", "", parseDays,
 		"rows of schools denied or missing for this long, such as 60d")
 	g.toggle(&o.allowUnknown, "allow-unknown", "purge the other bids even if some occur nowhere at the destination")
@@ -66,9 +67,9 @@ func (a *app) purgeCommand() *cobra.Command {
 // checkTarget checks what to purge. It must be given as flags: in the environment or a file the same names restrict runs,
 // and purging exactly the exported schools would be disastrous.
 func (o *purgeOptions) checkTarget(from sources) error {
-	const choices = "--schools LIST, --districts LIST, --students LIST or --ended-for DAYS"
+	const choices = "--schools LIST, --districts LIST, --students LIST, --student-numbers LIST or --ended-for DAYS"
 	var chosen []string
-	for _, name := range []string{"schools", "districts", "students", "ended-for"} {
+	for _, name := range []string{"schools", "districts", "students", "student-numbers", "ended-for"} {
 		if from[name].rank == byFlag {
 			chosen = append(chosen, "--"+name)
 		}
@@ -85,7 +86,10 @@ func (o *purgeOptions) checkTarget(from sources) error {
 	default:
 		return usagef("%s cannot be used together: purge one, then the other", strings.Join(chosen, " and "))
 	}
-	for name, target := range map[string]*[]string{"--schools": &o.schools, "--districts": &o.districts, "--students": &o.students} {
+	targets := map[string]*[]string{
+		"--schools": &o.schools, "--districts": &o.districts, "--students": &o.students, "--student-numbers": &o.studentNumbers,
+	}
+	for name, target := range targets {
 		if name != chosen[0] {
 			*target = nil
 			continue
@@ -135,15 +139,12 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		return err
 	}
 	options := maintenance.PurgeOptions{
-		Schools: o.schools, Districts: o.districts, Students: o.students, EndedForDays: o.endedForDays, Key: key,
+		Schools: o.schools, Districts: o.districts, Students: o.students, StudentNumbers: o.studentNumbers, EndedForDays: o.endedForDays,
+		Key: key, Workspace: func() (sink.Store, func() error, error) { return sink.NewWorkspace("") },
 		AllowUnknown: o.allowUnknown, DryRun: o.dryRun, Now: a.now, ToolVersion: thisBuild().Version,
 	}
-	report, err := await(ctx, func() (*maintenance.PurgeReport, error) {
-		report, err := maintenance.Purge(ctx, catalog, options)
-		if !o.dryRun && err == nil {
-			err = a.keepDeltaLake(ctx, catalog)
-		}
-		return report, err
+	report, err := changing(ctx, a, &o.destination, catalog, o.dryRun, func(*session) (*maintenance.PurgeReport, error) {
+		return maintenance.Purge(ctx, catalog, options)
 	})
 	if err != nil {
 		if refused, ok := errors.AsType[*snapshot.RefusedError](err); ok {
@@ -164,30 +165,27 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 		}
 		return fmt.Errorf("%w; run the same command again once this is fixed", err)
 	}
-	if !o.dryRun {
-		a.rewriteReports(ctx, catalog, report.Runs)
+	if asked := report.Asked.Students; asked != nil && asked.Matched != nil && *asked.Matched < asked.Listed && !o.allowUnknown {
+		a.code = exitPartial
 	}
-	if err := writeOutput(a.stdout, o.output, report, purgeText(report)); err != nil || o.notice == "" {
-		return err
+	err = a.writeOutput(o.output, report, purgeText(report))
+	if err == nil && o.notice != "" {
+		err = a.writeNotice(ctx, o, catalog, report)
 	}
-	return a.writeNotice(ctx, o, catalog, report)
+	if left := report.Left(); err == nil && left > 0 {
+		err = fmt.Errorf("the purge is incomplete: %s of others still mention a listed student in columns that a purge does not change: %s; "+
+			"correct these at the source, or purge the schools", wording.Many(left, "row"), mentionText(report))
+	}
+	return err
 }
 
-// rewriteReports writes the reports of purged runs again, and the page of all runs.
-func (a *app) rewriteReports(ctx context.Context, catalog snapshot.Catalog, runs []maintenance.PurgedRun) {
-	for i := range runs {
-		if _, err := pipeline.WriteReport(ctx, catalog, runs[i].RunID); err != nil {
-			a.warn("cannot rewrite the report of a run", err)
-		}
+// mentionText names the columns in which rows of others mention what was purged.
+func mentionText(r *maintenance.PurgeReport) string {
+	var columns []string
+	for _, column := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
+		columns = append(columns, fmt.Sprintf("%s (%s)", column, wording.Many(r.Verification.RowsMentioning[column], "row")))
 	}
-	a.rewriteIndex(ctx, catalog)
-}
-
-// rewriteIndex writes the page of all runs again.
-func (a *app) rewriteIndex(ctx context.Context, catalog snapshot.Catalog) {
-	if err := pipeline.WriteIndex(ctx, catalog); err != nil && ctx.Err() == nil {
-		a.warn("cannot rewrite the page of all runs", err)
-	}
+	return strings.Join(columns, ", ")
 }
 
 func purgeText(r *maintenance.PurgeReport) string {
@@ -236,7 +234,7 @@ func purgeText(r *maintenance.PurgeReport) string {
 // writeAsked writes whose rows are purged where the command line does not say it. It names no student.
 func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if asked := r.Asked.Students; asked != nil && asked.Matched != nil {
-		fmt.Fprintf(b, "%s; digest of the list %s\n", listedText(&asked.Students), asked.Digest)
+		fmt.Fprintln(b, foundText(r))
 	}
 	for i := range r.Ended {
 		school := &r.Ended[i]
@@ -245,6 +243,18 @@ func writeAsked(b *strings.Builder, r *maintenance.PurgeReport) {
 	if r.Asked.EndedFor != "" && len(r.Ended) == 0 {
 		fmt.Fprintf(b, "no previously exported school has been denied or missing for %s\n", r.Asked.EndedFor)
 	}
+}
+
+// foundText says how many of the listed students were found.
+func foundText(r *maintenance.PurgeReport) string {
+	asked, end := r.Asked.Students, "found and erased"
+	switch {
+	case r.DryRun:
+		end = "found"
+	case r.Left() > 0:
+		end = "found, and are not erased everywhere"
+	}
+	return fmt.Sprintf("%s of %s were %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), end)
 }
 
 // writeCleared writes which rows lose _extra.
@@ -262,9 +272,9 @@ func writeCleared(b *strings.Builder, r *maintenance.PurgeReport, cleared map[st
 func writeProof(b *strings.Builder, r *maintenance.PurgeReport) {
 	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Verification.Files, "file"),
 		wording.Many(r.Verification.Rows, "row"), wording.Size(r.Verification.Bytes))
-	for _, table := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
-		fmt.Fprintf(b, "kept %s of %s that belong to others and only mention a purged bid\n",
-			wording.Many(r.Verification.RowsMentioning[table], "row"), table)
+	for _, column := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
+		fmt.Fprintf(b, "left: %s of others whose column %s mentions what was purged\n",
+			wording.Many(r.Verification.RowsMentioning[column], "row"), column)
 	}
 	fmt.Fprintf(b, "proof: %s\n", maintenance.PurgePath(r.ID))
 	fmt.Fprintln(b, "not reached:")

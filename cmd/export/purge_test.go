@@ -165,8 +165,8 @@ func textValues(t *testing.T, data []byte) []byte {
 	return texts
 }
 
-// eachValue passes all values of a Parquet file and of its dictionaries to use. It does not read them with the command's
-// library.
+// eachValue passes all values of a Parquet file and of its dictionaries to use. It does not read them with the
+// command's library.
 func eachValue(t *testing.T, file *parquet.File, use func(parquet.Value)) {
 	t.Helper()
 	for _, group := range file.RowGroups() {
@@ -308,8 +308,14 @@ func TestPurgeThenRun(t *testing.T) {
 	t.Cleanup(front.Close)
 	root := filepath.Join(t.TempDir(), "out")
 	s := &purgeDest{t: t, world: world, url: front.URL + service.Load().BasePath(), dest: []string{"--dest", root}, root: root}
-	run := []string{"run", "--base-url", s.url, "--progress", "none", "--log-level", "error"}
-	s.command(run...)
+	today := time.Now().UTC()
+	run := func(date time.Time) []string {
+		return []string{
+			"run", "--base-url", s.url, "--progress", "none", "--log-level", "error",
+			"--snapshot-date", date.Format(time.DateOnly), "--backdate",
+		}
+	}
+	s.command(run(today.AddDate(0, 0, -1))...)
 
 	fewer := simulator.NewWorld(simulator.Options{Seed: 3, SchoolSizes: sizes[:6]})
 	service.Store(simulator.New(fewer, simulator.ServerOptions{}))
@@ -317,14 +323,14 @@ func TestPurgeThenRun(t *testing.T) {
 	for _, school := range world.Schools()[6:] {
 		ended = append(ended, school.Bid)
 	}
-	held := s.prepare(run...)
+	held := s.prepare(run(today)...)
 	require.Error(t, held.Run())
 	require.Equal(t, exitHeld, held.ProcessState.ExitCode(), held.Stderr)
 
 	report := s.purge("--schools", strings.Join(ended, ","))
 	require.Len(t, report.Runs, 1)
 	s.command("verify")
-	s.command(run...)
+	s.command(run(today)...)
 	s.command("verify")
 }
 

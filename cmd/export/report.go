@@ -28,7 +28,7 @@ func (a *app) reportCommand() *cobra.Command {
 	o := &reportOptions{}
 	cmd := newCommand(a, o, a.reportOn, "dest run-id to config output", &cobra.Command{
 		Use:   "report",
-		Short: "Writes the HTML report of a run again",
+		Short: "Rewrites a run's HTML report",
 		Long: "Writes _runs/<run>/report.html again, from the run's manifest and ledger, or from\n" +
 			"its checkpoints if it is not published, and _runs/index.html, which links to the\n" +
 			"reports of all runs. Each is one HTML file that needs no network. Every run and\n" +
@@ -61,7 +61,13 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 			return usagef("there are no runs at %s", catalog)
 		}
 	}
-	path, err := await(ctx, func() (string, error) { return a.writeReport(ctx, o.to, catalog, run) })
+	path, err := changing(ctx, a, &o.destination, catalog, o.to != "", func(s *session) (string, error) {
+		if o.to == "" {
+			path, err := s.WriteReport(ctx, run)
+			return joinPath(catalog.String(), path), err
+		}
+		return o.to, a.writeReportTo(ctx, o.to, catalog, run)
+	})
 	switch {
 	case errors.Is(err, sink.ErrNotFound) && runIsMissing(ctx, catalog, run):
 		return usagef("run %s not found at %s: see growth-export status", run, catalog)
@@ -79,7 +85,7 @@ func (a *app) reportOn(ctx context.Context, o *reportOptions, from sources) erro
 		RunID  string `json:"run_id"`
 		Report string `json:"report"`
 	}{run, path}
-	return writeOutput(a.stdout, o.output, value, path+"\n")
+	return a.writeOutput(o.output, value, path+"\n")
 }
 
 // runIsMissing reports whether a run has neither a plan nor a manifest.
@@ -89,25 +95,18 @@ func runIsMissing(ctx context.Context, catalog snapshot.Catalog, run string) boo
 	return errors.Is(planErr, sink.ErrNotFound) && errors.Is(err, sink.ErrNotFound)
 }
 
-// writeReport writes the report of a run to the file to, or to the destination if that is empty, and returns its path.
-func (a *app) writeReport(ctx context.Context, to string, catalog snapshot.Catalog, run string) (string, error) {
-	if to == "" {
-		path, err := pipeline.WriteReport(ctx, catalog, run)
-		if err == nil {
-			a.rewriteIndex(ctx, catalog)
-		}
-		return joinPath(catalog.String(), path), err
-	}
+// writeReportTo writes the report of a run to a file or to stdout.
+func (a *app) writeReportTo(ctx context.Context, to string, catalog snapshot.Catalog, run string) error {
 	page, err := pipeline.Report(ctx, catalog, run)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if to == toStdout {
 		_, err = a.stdout.Write(page)
-		return to, err
+		return err
 	}
 	if err := os.WriteFile(to, page, 0o600); err != nil {
-		return "", usagef("--to: write the report: %w", err)
+		return usagef("--to: write the report: %w", err)
 	}
-	return to, nil
+	return nil
 }

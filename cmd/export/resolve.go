@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty variable
-// counts as not set.
+// resolve sets the flags that were not given from the environment, and the rest from the configuration file. An empty
+// variable counts as not set.
 func (a *app) resolve(cmd *cobra.Command) (sources, error) {
 	if err := a.checkVariables(cmd.Root()); err != nil {
 		return nil, err
@@ -64,11 +64,12 @@ func resolveFile(cmd *cobra.Command, found sources) error {
 	return nil
 }
 
-// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod beside a service named growth-export.
+// ofKubernetes matches the variables, without envPrefix, that Kubernetes sets in every pod beside a service named
+// growth-export.
 var ofKubernetes = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// checkVariables refuses a variable with our prefix that is not a setting of any command: it is probably misspelled, and
-// ignoring it would silently drop a setting. Its value, which may be a secret, is not repeated.
+// checkVariables refuses a variable with our prefix that is not a setting of any command: it is probably misspelled,
+// and ignoring it would silently drop a setting. Its value, which may be a secret, is not repeated.
 func (a *app) checkVariables(root *cobra.Command) error {
 	var known []string
 	for _, name := range allFlags(root) {

@@ -25,16 +25,28 @@ func execute(ctx context.Context, args, environ []string, stdin io.Reader, stdou
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(a.stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	for _, warning := range a.pending {
 		fmt.Fprintf(a.stderr, "growth-export: warning: %s\n", warning)
 	}
+	code := a.code
 	if err != nil {
 		err = conclude(ctx, err)
 		a.complain(err)
-		return exitCode(err)
+		code = exitCode(err)
 	}
-	return a.code
+	if a.result == nil && (code == exitOK || !a.wantsJSON(cmd, args)) {
+		return code
+	}
+	if unwritten := a.writeResult(code, err); unwritten != nil {
+		a.complain(unwritten)
+		switch a.result.(type) {
+		case jsonSummary, jsonSummaries: // the exit code is about the run
+		default:
+			code = max(code, exitFailed)
+		}
+	}
+	return code
 }
 
 func (a *app) rootCommand(args []string) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	work "example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/snapshot"
@@ -50,7 +51,10 @@ func (a *app) runCommand() *cobra.Command {
 
 func (o *runOptions) define(cmd *cobra.Command) {
 	o.service.define(cmd)
-	o.defineWriting(o.destination.define(cmd))
+	at := o.destination.define(cmd)
+	at.toggle(&o.groupReadable, "group-readable",
+		"readable by the group: files 0640 and folders 0750, not 0600 and 0700; the first run at a destination decides for all")
+	o.defineWriting(at)
 	o.selection.define(cmd)
 	o.enrollment.define(cmd)
 	publishing := group{cmd.Flags(), publishingGroup}
@@ -63,8 +67,8 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	define(publishing, &o.runID, "run-id", "ID", "", parseRunID, "id of the run to start or resume; by default, the same command resumes")
 	publishing.shownDefault("run-id", "derived from date and settings")
 	define(publishing, &o.deadline, "deadline", "HH:MM[Z]", "", optional(parseTimeOfDay),
-		"local time (UTC with Z) at which to stop fetching: the run fails, and can be resumed, or is published if --max-failed-schools"+
-			" allows what is missing. Test results are fetched first")
+		"local time (UTC with Z) at which to stop fetching: then the run is published if --max-failed-schools allows; otherwise it fails"+
+			" and can be resumed. Test results are fetched first")
 	defineDeltaLake(publishing, &o.deltaLake)
 	defineHistory(publishing, &o.history)
 	publishing.toggle(&o.restart, "restart", "drop what an unfinished or held run with this id has staged, and start over")
@@ -82,9 +86,7 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	defer disconnect()
-	if o.place.folder == "" {
-		a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
-	}
+	a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	stop := a.showProgress(&o.general, deps.Progress)
 	defer stop()
 	if err := o.findTerms(ctx, deps, &settings); err != nil {
@@ -92,13 +94,16 @@ func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
 		return a.endRun(ctx, &o.general, o.onFinish, nil, err)
 	}
 	if len(o.effectiveDates) > 1 {
-		return a.runDates(ctx, &o.general, o.onFinish, o.effectiveDates, deps, settings, stop)
+		return a.runDates(ctx, o, deps, settings, stop)
 	}
+	options := a.sessionOptions(&o.destination)
+	options.History, options.DeltaLake = o.history, o.deltaLake
 	summary, err := await(ctx, func() (*pipeline.Summary, error) {
-		summary, err := pipeline.Run(ctx, deps, settings)
-		a.finishHistory(ctx, &deps, o.scratch, o.history, summary)
-		a.finishDeltaLake(ctx, &deps, o.deltaLake, summary)
-		return summary, err
+		s, err := work.Open(ctx, deps.Catalog, options)
+		if err != nil {
+			return nil, err
+		}
+		return s.Run(ctx, deps, settings)
 	})
 	stop()
 	return a.endRun(ctx, &o.general, o.onFinish, summary, err)

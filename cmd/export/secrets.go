@@ -13,7 +13,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// The environment variables of secrets, the only way to set them. A variable with fileSuffix holds the path of a file instead.
+// The environment variables of secrets, the only way to set them. A variable with fileSuffix holds the path of a file
+// instead.
 const (
 	apiKeyVariable      = envPrefix + "API_KEY"
 	apiSecretVariable   = envPrefix + "API_SECRET"

@@ -20,8 +20,8 @@ const (
 	commonAnnotation = "common" // of a command: the flags that most people need, in the order of help
 )
 
-// setting is a flag of any type. Environment variables and configuration files set it as flags do, so that a value is parsed,
-// and refused, in one way.
+// setting is a flag of any type. Environment variables and configuration files set it as flags do, so that a value is
+// parsed, and refused, in one way.
 type setting[T any] struct {
 	target *T
 	text   string
@@ -44,8 +44,8 @@ func (s *setting[T]) String() string { return s.text }
 // Type returns the placeholder of the value in help.
 func (s *setting[T]) Type() string { return s.arg }
 
-// list is a flag that holds several texts: a comma list, or @file with one per line, which is not split further. Repeating the
-// flag adds to the list.
+// list is a flag that holds several texts: a comma list, or @file with one per line, which is not split further.
+// Repeating the flag adds to the list.
 type list struct {
 	target *[]string
 	words  []string
@@ -170,7 +170,7 @@ func (g group) add(value pflag.Value, name, doc string) *pflag.Flag {
 	return f
 }
 
-// shownDefault sets what help shows as the default of a flag.
+// shownDefault sets the default of a flag that help shows.
 func (g group) shownDefault(name, text string) { g.flags.Lookup(name).DefValue = text }
 
 // flagsOf returns the flags of a command in the order of their definition.

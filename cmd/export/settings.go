@@ -148,7 +148,7 @@ func (o *limits) define(g group, defaults bool) {
 		target          **pipeline.Share
 		name, def, text string
 	}{
-		{&o.maxShrink, "max-shrink", "20%", "do not publish if a table or dataset shrank by more since the last run; or off"},
+		{&o.maxShrink, "max-shrink", "20%", "do not publish if a table or dataset shrank by more since the previous snapshot; or off"},
 		{&o.maxRemoved, "max-removed", "10%", "do not publish if more of a district's test results are gone for no known reason; or off"},
 		{&o.maxChanged, "max-changed", "75%", "do not publish if more of a district's rows in a table changed; or off"},
 		{&o.maxEmptied, "max-emptied", "50%", "do not publish if more of a district's values in a column are gone; or off"},

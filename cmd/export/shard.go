@@ -19,7 +19,8 @@ type sharding struct {
 	rateTotal float64
 }
 
-// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run number the processes of an array.
+// indexVariables returns the variables in which Kubernetes, Slurm, AWS Batch and Cloud Run number the processes of an
+// array.
 func indexVariables() []string {
 	return []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID", "AWS_BATCH_JOB_ARRAY_INDEX", "CLOUD_RUN_TASK_INDEX"}
 }
@@ -76,8 +77,8 @@ func (o *sharding) chooseShard(a *app, from sources) (shard, error) {
 	return shard{index, o.shards}, nil
 }
 
-// rateOf returns the maximum requests per second of one of several shards: the lower of rate and its share of --rate-total; 0 means
-// unlimited.
+// rateOf returns the maximum requests per second of one of several shards: the lower of rate and its share of
+// --rate-total; 0 means unlimited.
 func (o *sharding) rateOf(rate float64, shards int) float64 {
 	share := o.rateTotal / float64(shards)
 	if rate == 0 || share == 0 {

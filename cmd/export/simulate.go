@@ -131,7 +131,8 @@ func (o *simulation) day(otherwise time.Time) time.Time {
 	return o.date
 }
 
-// serve serves the simulated service until stop is called, as it is on the date of the settings, or else on the given day.
+// serve serves the simulated service until stop is called, as it is on the date of the settings, or else on the given
+// day.
 func (o *simulation) serve(ctx context.Context, addr string, day time.Time) (baseURL string, stop func(), err error) {
 	o.world.Seed, o.world.AsOf, o.world.Break = uint64(o.seed), o.day(day).UTC(), o.breaks
 	o.world.Schools = max(o.world.Schools, len(o.world.SchoolSizes))

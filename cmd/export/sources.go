@@ -32,8 +32,8 @@ type sources map[string]source
 // given reports whether the flag was set.
 func (s sources) given(flag string) bool { return s[flag].rank != byDefault }
 
-// pick returns which of several settings that cannot be used together takes effect: the one from the strongest source, so that a flag
-// overrides a file; empty if none was given. Two from sources of equal strength are an error.
+// pick returns which of several settings that cannot be used together takes effect: the one from the strongest source,
+// so that a flag overrides a file; empty if none was given. Two from sources of equal strength are an error.
 func (s sources) pick(names ...string) (string, error) {
 	chosen := ""
 	for _, name := range names {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 	"example.org/growthexport/schemas/render"
@@ -111,19 +111,16 @@ func (a *app) describeViews(ctx context.Context, o *sqlOptions, from sources) (*
 	if err != nil {
 		return nil, err
 	}
-	root, err := o.root()
-	if err != nil {
-		return nil, err
-	}
+	place := catalog.Info()
 	return await(ctx, func() (*render.Snapshot, error) {
 		if which == "history" {
-			return o.describeHistory(ctx, catalog, root)
+			return o.describeHistory(ctx, catalog)
 		}
 		manifests, err := o.runsToRead(ctx, catalog, which)
 		if err != nil {
 			return nil, err
 		}
-		s := o.describeSnapshot(manifests, root)
+		s := o.describeSnapshot(manifests, place)
 		if s.Analysis && len(s.Deltas) > 0 {
 			return nil, usagef("--views analysis needs whole tables, and a delta run has only what changed: use a snapshot or --history")
 		}
@@ -153,28 +150,12 @@ func (o *sqlOptions) runsToRead(ctx context.Context, catalog snapshot.Catalog, w
 	return []*snapshot.Manifest{manifest}, err
 }
 
-// root returns the URL of the destination, or its absolute path, so that the SQL works in any directory.
-func (o *sqlOptions) root() (string, error) {
-	root := "s3://" + strings.TrimSuffix(o.place.bucket+"/"+o.place.prefix, "/")
-	if o.place.folder != "" {
-		absolute, err := filepath.Abs(o.place.folder)
-		if err != nil {
-			return "", fmt.Errorf("resolve the destination: %w", err)
-		}
-		root = strings.TrimSuffix(filepath.ToSlash(absolute), "/")
-	}
-	return root, nil
-}
-
-// reached returns how readers reach the bucket.
-func (o *sqlOptions) reached() render.S3 {
-	return render.S3{Endpoint: o.s3.Endpoint, Region: o.s3.Region, PathStyle: o.s3.PathStyle}
-}
-
 // describeSnapshot describes the runs for SQL.
-func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, root string) *render.Snapshot {
+func (o *sqlOptions) describeSnapshot(manifests []*snapshot.Manifest, place sink.Info) *render.Snapshot {
 	first, last := manifests[0], manifests[len(manifests)-1]
-	s := &render.Snapshot{Root: root, S3: o.reached(), Schema: o.schema, Analysis: o.views == analysisViews}
+	s := &render.Snapshot{
+		Root: place.URL, HadoopRoot: place.HadoopURL, Session: place.Session, Schema: o.schema, Analysis: o.views == analysisViews,
+	}
 	switch {
 	case len(manifests) > 1:
 		s.Title = fmt.Sprintf("Changes of %s to %s, %d delta runs.", first.SnapshotDate, last.SnapshotDate, len(manifests))

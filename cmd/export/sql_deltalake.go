@@ -26,9 +26,9 @@ func (a *app) describeLake(ctx context.Context, o *sqlOptions, from sources) (*r
 	if err != nil {
 		return nil, err
 	}
-	lake := &render.Lake{Title: "Delta Lake tables.", S3: o.reached(), Schema: o.schema, Analysis: analysis}
-	if lake.Root, err = o.root(); err != nil {
-		return nil, err
+	place := catalog.Info()
+	lake := &render.Lake{
+		Title: "Delta Lake tables.", Root: place.URL, HadoopRoot: place.HadoopURL, Session: place.Session, Schema: o.schema, Analysis: analysis,
 	}
 	found, err := await(ctx, func() ([]deltalake.Table, error) {
 		if which == "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // describeHistory describes the files of the history for SQL.
-func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catalog, root string) (*render.Snapshot, error) {
+func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catalog) (*render.Snapshot, error) {
 	held, err := catalog.ReadHistory(ctx)
 	if err != nil {
 		return nil, err
@@ -21,11 +21,11 @@ func (o *sqlOptions) describeHistory(ctx context.Context, catalog snapshot.Catal
 	if held == nil {
 		return nil, usagef("%w", catalog.NoHistory())
 	}
-	m := held.Manifest
+	m, place := held.Manifest, catalog.Info()
 	mixed := history.Mixed(ctx, catalog, m)
 	s := &render.Snapshot{
 		Title: fmt.Sprintf("History through %s, %s.", m.Through(), wording.Many(len(m.Snapshots), "snapshot")),
-		Root:  root, S3: o.reached(), Schema: o.schema, History: true, Analysis: o.views == analysisViews,
+		Root:  place.URL, HadoopRoot: place.HadoopURL, Session: place.Session, Schema: o.schema, History: true, Analysis: o.views == analysisViews,
 	}
 	for _, table := range append(schemas.Tables(), snapshot.CoverageTable()) {
 		files, ok := m.Tables[table.Name]

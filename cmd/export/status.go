@@ -49,12 +49,17 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	if err != nil {
 		return err
 	}
-	var cleaned []string
-	if o.clean {
-		cleaned, err = await(ctx, func() ([]string, error) { return maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter) })
-		if err != nil {
-			return err
+	cleaned, err := changing(ctx, a, &o.destination, catalog, !o.clean, func(*session) ([]string, error) {
+		if !o.clean {
+			return nil, nil
 		}
+		if !catalog.Info().Locks && o.cleanAfter < maintenance.MinCleanAge {
+			o.log.WarnContext(ctx, "a store without locks cannot tell a slow run from a dead one: --clean-after counts as 15m", "destination", catalog.String())
+		}
+		return maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter)
+	})
+	if err != nil {
+		return err
 	}
 	runs, err := await(ctx, func() ([]snapshot.RunState, error) { return catalog.Runs(ctx) })
 	if err != nil {
@@ -85,7 +90,7 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 	for _, problem := range problems {
 		fmt.Fprintf(&text, "problem: %s\n", printable(problem))
 	}
-	if err := writeOutput(a.stdout, o.output, value, text.String()); err != nil || o.maxAge == nil {
+	if err := a.writeOutput(o.output, value, text.String()); err != nil || o.maxAge == nil {
 		return err
 	}
 	return checkAge(catalog.String(), runs, a.now(), *o.maxAge)

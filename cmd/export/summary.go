@@ -46,6 +46,11 @@ func newJSONSummary(summary *pipeline.Summary, code int, err error) jsonSummary 
 		}
 		r.Summary, r.DurationSeconds = &s, s.Duration.Seconds()
 	}
+	if err == nil && summary != nil {
+		if what, cause := outcomeError(summary); cause != nil {
+			err = fmt.Errorf("%s: %w", what, cause)
+		}
+	}
 	if err != nil {
 		r.Error = oneLine(err)
 	}
@@ -233,7 +238,7 @@ func summarizeRequests(b *strings.Builder, r snapshot.Requests) {
 // tables that differ.
 func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 	if s.NotCompared != "" {
-		fmt.Fprintf(b, "  warning  not compared with the previous snapshot: %s\n", s.NotCompared)
+		fmt.Fprintf(b, "changes   not compared with a previous snapshot: %s\n", s.NotCompared)
 	}
 	c := s.Comparison
 	if c == nil {

@@ -28,13 +28,13 @@ import (
 func smallRunProcess(t *testing.T, environ ...string) (cmd *exec.Cmd, stderr *bytes.Buffer) {
 	t.Helper()
 	cmd, stderr = commandProcess(t, "run", "--simulate", "--dest", filepath.Join(t.TempDir(), "out"), "--datasets", "schools,students",
-		"--simulate-schools", "3", "--progress", "none")
+		"--simulate-schools", "3", "--progress", "none", "--log-level", "warn")
 	cmd.Env = append(cmd.Env, environ...)
 	return cmd, stderr
 }
 
-// TestCollectorInTrouble expects a run to succeed, with a warning and after a bounded wait, beyond what the machine takes
-// for the run itself.
+// TestCollectorInTrouble expects a run to succeed, with a warning and after a bounded wait, beyond what the machine
+// takes for the run itself.
 func TestCollectorInTrouble(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(nil)
@@ -241,11 +241,11 @@ func TestTelemetryOfAnInterruptedRun(t *testing.T) {
 			require.Eventually(t, func() bool {
 				plans, _ := filepath.Glob(filepath.Join(dest, "_runs", "*", "plan.json"))
 				return len(plans) == 1
-			}, 20*time.Second, 10*time.Millisecond, "the run never began: %s", stderr)
+			}, time.Minute, 10*time.Millisecond, "the run never began: %s", stderr)
 			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 			asked := time.Now()
 			require.Error(t, cmd.Wait())
-			require.Less(t, time.Since(asked), 5*time.Second)
+			require.Less(t, time.Since(asked), 30*time.Second, "the whole run takes a minute")
 			require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
 			if answer != nil {
 				require.Contains(t, stderr.String(), "the collector took more than 2s")

@@ -26,6 +26,7 @@ import (
 // failed and denied schools against the run's manifest.
 func TestTelemetryOfARun(t *testing.T) {
 	t.Parallel()
+	long(t)
 	world := simulator.NewWorld(simulator.Options{Seed: 21, SchoolSizes: []int{30, 45, 12, 50, 0}, Quirks: odd.New()})
 	server := simulator.New(world, simulator.ServerOptions{Key: "key-4f1c9d", Secret: "secret-77aa21", PageSize: 10, ListPageSize: 10})
 	schools := world.Schools()

@@ -22,7 +22,8 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// didYouMean returns a clause that suggests the candidate nearest to word, both without their prefix; empty if none is near.
+// didYouMean returns a clause that suggests the candidate nearest to word, both without their prefix; empty if none is
+// near.
 func didYouMean(prefix, word string, candidates []string) string {
 	var all cobra.Command // SuggestionsFor knows commands only
 	for _, candidate := range candidates {

@@ -229,8 +229,8 @@ func parseScratch(text string) (string, error) {
 	return text, nil
 }
 
-// expandDatasets replaces the words default and all by names, checks the others, and returns the names in the order of their
-// declaration.
+// expandDatasets replaces the words default and all by names, checks the others, and returns the names in the order of
+// their declaration.
 func expandDatasets(words []string) ([]string, error) {
 	selected := make(map[string]bool)
 	names := datasetNames()

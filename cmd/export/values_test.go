@@ -133,11 +133,11 @@ func TestParseDest(t *testing.T) {
 	for text, want := range good {
 		got, err := parseDest(text)
 		require.NoError(t, err, text)
-		require.Equal(t, place{folder: filepath.FromSlash(want)}, got)
+		require.Equal(t, filepath.FromSlash(want), got.path)
 	}
 	got, err := parseDest("S3://some-bucket/a/b/")
 	require.NoError(t, err)
-	require.Equal(t, place{bucket: "some-bucket", prefix: "a/b"}, got)
+	require.Equal(t, place{"s3", "some-bucket/a/b"}, got)
 	for _, text := range []string{
 		"", "s3://", "s3://b", "s3:/bucket/a", "S3:bucket", "s3://bucket/a//b", "s3://bucket/../b", "gs://b", "http://h/p", "file:x", "file://host/x", "file:///a?b", "file:///a#b", "file://", "file:///a%00", "a\x00b",
 	} {

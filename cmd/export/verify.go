@@ -92,11 +92,7 @@ func (a *app) verify(ctx context.Context, o *verifyOptions, from sources) error 
 		mismatch = fmt.Errorf("the %s at %s differs from what was published: %s (problem 1 of %d): %s",
 			what, catalog, report.Problems[0], len(report.Problems), remedy)
 	}
-	value := struct {
-		*maintenance.VerifyReport
-		ExitCode int `json:"exit_code"`
-	}{report, exitCode(mismatch)}
-	if err := writeOutput(a.stdout, o.output, value, verifyText(report)); mismatch == nil {
+	if err := a.writeOutput(o.output, report, verifyText(report)); mismatch == nil {
 		return err
 	}
 	return mismatch

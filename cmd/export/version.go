@@ -9,7 +9,7 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	var output string
 	work := func(context.Context, *string, sources) error {
-		return writeOutput(a.stdout, output, thisBuild(), thisBuild().String())
+		return a.writeOutput(output, thisBuild(), thisBuild().String())
 	}
 	cmd := newCommand(a, &output, work, "", &cobra.Command{
 		Use:   "version",

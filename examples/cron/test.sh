@@ -56,7 +56,7 @@ small 0 1 --dest partial --simulate-failing 1 --max-failed-schools 1
 grep -q '^night.sh: warning: .* is published with problems' err.txt || fail "a night without a school has no warning: $(cat err.txt)"
 small 5 3 --dest held --simulate-failing 1
 [ "$(find held/_runs -name plan.json | wc -l)" -eq 1 ] || fail "the tries of a night were runs of their own"
-night 0 1 --dest shrunk --simulate --simulate-results 9000
+night 0 1 --dest shrunk --simulate --simulate-results 9000 --snapshot-date 2025-11-20 --backdate
 night 5 1 --dest shrunk --simulate --simulate-results 900
 
 growth-export simulate --schools 4 --sizes 1000x4 --latency 200ms >service.env 2>service.log &

@@ -25,6 +25,7 @@ import duckdb_extension_delta
 import duckdb_extension_httpfs
 import polars
 import pyarrow
+import pyarrow.compute
 from pyspark.sql import SparkSession
 
 NIGHTS = int(os.environ.get("NIGHTS", "8"))
@@ -268,12 +269,30 @@ class DeltaLake(unittest.TestCase):
         self.check(to, whole=True)
         self.command(to, "verify", "--delta-lake")
         self.search_values(to)
+        self.check_filters(to)
         read_now, refused_now = self.check_versions(to, seen, spark=False)
         print(
             f"{to.dest.rpartition('/')[2]}: {NIGHTS} nights in {took:.0f} s, {len(to.tables())} tables; {read} versions read before prune"
             f" and purge and {read_now} after, {refused} and {refused_now} refused because files are gone; {time.monotonic() - begin:.0f} s",
             file=sys.stderr,
         )
+
+    def check_filters(self, to: Destination) -> None:
+        """A filter by any column through delta-rs and polars finds every row, with or without bounds in the log."""
+        for name in to.tables():
+            path, options = f"{to.dest}/{name}", to.options or None
+            table = deltalake.DeltaTable(path, storage_options=options)
+            rows = table.to_pyarrow_table()
+            for column in rows.column_names:
+                values = [value for value in rows[column].to_pylist() if value is not None]
+                if values:
+                    with self.subTest(table=name, column=column):
+                        count = values.count(values[0])
+                        self.assertEqual(table.to_pyarrow_table(filters=[(column, "=", values[0])]).num_rows, count)
+                        found = polars.scan_delta(path, storage_options=options).filter(polars.col(column) == values[0])
+                        self.assertEqual(found.select(polars.len()).collect().item(), count)
+                        found = table.to_pyarrow_dataset().to_table(filter=pyarrow.compute.field(column).is_null())
+                        self.assertEqual(found.num_rows, rows.num_rows - len(values))
 
     def search_values(self, to: Destination) -> None:
         """No value of a student is in any byte of a log."""

@@ -90,8 +90,8 @@ type result struct {
 	RIT           int32  `parquet:"rit,optional"`
 }
 
-// test is what the results of two snapshots are joined by. The service has one result per student and subject; the grade
-// tells the school years apart.
+// test is what the results of two snapshots are joined by. The service has one result per student and subject; the
+// grade tells the school years apart.
 type test struct{ studentBid, subjectArea, grade string }
 
 func (r *result) test() test { return test{r.StudentBid, r.SubjectArea, r.Grade} }

@@ -10,8 +10,8 @@ import (
 // perOctave is the number of buckets per doubling of time. Percentiles are accurate to 5 %.
 const perOctave = 8
 
-// Histogram counts durations by their logarithm. The key of a bucket is the logarithm of its lower bound in milliseconds, to
-// the base of the 8th root of 2. Durations below a millisecond count as one.
+// Histogram counts durations by their logarithm. The key of a bucket is the logarithm of its lower bound in
+// milliseconds, to the base of the 8th root of 2. Durations below a millisecond count as one.
 type Histogram map[int]int64
 
 func (h *Histogram) observe(d time.Duration) {
@@ -42,7 +42,8 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Percentile returns the duration not exceeded by this percentage, as exact as the buckets, or 0 if the histogram is empty.
+// Percentile returns the duration not exceeded by this percentage, as exact as the buckets, or 0 if the histogram is
+// empty.
 func (h Histogram) Percentile(percentage float64) time.Duration {
 	rank := int64(math.Ceil(float64(h.Count()) * percentage / 100))
 	for _, bucket := range slices.Sorted(maps.Keys(h)) {

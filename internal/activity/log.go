@@ -104,7 +104,7 @@ func (l *Log) Sound() bool {
 	return true
 }
 
-// step returns the step that includes a time, and inserts it if necessary. Most come in order.
+// step returns the step that includes a time, and inserts it if necessary. Times usually arrive in order.
 func (l *Log) step(at int64) *Step {
 	at -= at % l.StepSeconds
 	i, found := slices.BinarySearchFunc(l.Steps, at, func(s Step, at int64) int { return cmp.Compare(s.At, at) })
@@ -157,7 +157,8 @@ func (l *Log) operation(name string, change func(*Operation)) {
 	l.Operations[name] = o
 }
 
-// slow records a school's dataset if it is among the slowest. A dataset fetched several times counts with its longest time.
+// slow records a school's dataset if it is among the slowest. A dataset fetched several times counts with its longest
+// time.
 func (l *Log) slow(school SchoolTime) {
 	same := func(s SchoolTime) bool { return s.School == school.School && s.Dataset == school.Dataset }
 	if i := slices.IndexFunc(l.Slowest, same); i >= 0 {

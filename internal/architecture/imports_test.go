@@ -56,8 +56,8 @@ func list(t *testing.T, flags ...string) map[string]*listed {
 	return packages
 }
 
-// split divides imports into packages of this module, other modules, and the standard library. Paths missing in packages
-// (imports of tests are not listed) count as modules.
+// split divides imports into packages of this module, other modules, and the standard library. Paths missing in
+// packages (imports of tests are not listed) count as modules.
 func split(packages map[string]*listed, imports []string) (ours, modules, std []string) {
 	for _, path := range imports {
 		p := packages[path]

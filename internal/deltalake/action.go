@@ -26,8 +26,8 @@ type action struct {
 	Add        *add        `json:"add,omitempty"`
 }
 
-// commitInfo describes a commit for people, such as in DESCRIBE HISTORY. In other programs' commits, the members that are
-// not read may have any type.
+// commitInfo describes a commit for people, such as in DESCRIBE HISTORY. In other programs' commits, the members that
+// are not read may have any type.
 type commitInfo struct {
 	Timestamp  any    `json:"timestamp"` // in milliseconds
 	Operation  string `json:"operation"`

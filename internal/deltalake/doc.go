@@ -13,8 +13,8 @@
 // # The log
 //
 // <table>/_delta_log/<version>.json, of the protocol's reader version 1 and writer version 2, which every engine reads.
-// Paths are relative to the table. A file's statistics are the number of rows, the nulls of every column, and the minimum
-// and maximum of columns that reveal nothing about a person (class none): no student's value is ever in a log.
+// Paths are relative to the table. A file's statistics are the number of rows, the nulls of every column, and the
+// minimum and maximum of columns that reveal nothing about a person (class none): no student's value is ever in a log.
 // Table properties ask other writers to do the same.
 //
 // A commit without this program's transaction identifier was written by another one. Reconcile undoes what it did to

@@ -92,8 +92,8 @@ func (t *table) listLog(ctx context.Context, store sink.Store) error {
 	return nil
 }
 
-// replay reads the log up to the listed version. committed, unless nil, is called after each commit. If no commit may be
-// added, the table's problem says why.
+// replay reads the log up to the listed version. committed, unless nil, is called after each commit. If no commit may
+// be added, the table's problem says why.
 func (t *table) replay(ctx context.Context, store sink.Store, committed func(*state)) (*state, error) {
 	s := &state{version: -1, own: -1, live: make(map[string]liveFile)}
 	for s.version < t.version && t.problem == "" {

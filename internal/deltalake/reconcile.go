@@ -54,8 +54,9 @@ const maxChecks = 3
 // Reconcile brings the Delta logs up to date with the destination. Afterwards the live files of each log are the files
 // that the manifests of the current snapshots and of the history name.
 //
-// A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a snapshot
-// are missing, the log keeps its entries of that snapshot. The report names each problem, the error the first one.
+// A problem with one log does not stop the others. If a log cannot be updated, it stays as it is. If files of a
+// snapshot are missing, the log keeps its entries of that snapshot. The report names each problem, the error the first
+// one.
 //
 // The report is nil if the destination has no log and opts does not ask to create one.
 func Reconcile(ctx context.Context, catalog snapshot.Catalog, opts Options) (report *Report, err error) {

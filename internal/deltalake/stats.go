@@ -5,18 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"time"
 
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
 
-// statistics are the statistics of a file.
+// statistics are the statistics of a file. Either every bounded column that has values has its least and greatest one
+// in MinValues and MaxValues, or both are absent: delta-rs (1.6) finds no row by a column that it expects bounds of, if
+// others have them. A null count without bounds does no harm.
 type statistics struct {
 	NumRecords int64            `json:"numRecords"`
-	MinValues  map[string]any   `json:"minValues"`
-	MaxValues  map[string]any   `json:"maxValues"`
+	MinValues  map[string]any   `json:"minValues,omitzero"`
+	MaxValues  map[string]any   `json:"maxValues,omitzero"`
 	NullCount  map[string]int64 `json:"nullCount"`
 }
 
@@ -50,44 +51,26 @@ func addOf(ctx context.Context, store sink.Store, t *table, path string) (_ *add
 // statisticsOf returns the statistics of a file as a log has them.
 func statisticsOf(found parquetfile.Statistics, table *schemas.Table) statistics {
 	s := statistics{found.Rows, make(map[string]any), make(map[string]any), make(map[string]int64)}
+	unbounded := false
 	for i := range found.Columns {
 		c := &found.Columns[i]
-		at := table.Column(c.Name)
-		if at < 0 {
+		if table.Column(c.Name) < 0 {
 			continue
 		}
 		s.NullCount[c.Name] = c.Nulls
-		// Another type than declared would be another program's file.
-		if declared := &table.Columns[at]; c.Least != nil && hasBounds(declared) && declared.Type == c.Type {
-			if least, greatest := bounds(c); least != nil {
-				s.MinValues[c.Name], s.MaxValues[c.Name] = least, greatest
-			}
+		switch {
+		case !hasBounds(c.Name):
+		case c.Least != nil && c.Type == schemas.String:
+			s.MinValues[c.Name], s.MaxValues[c.Name] = c.Least, c.Greatest
+		case c.Nulls < found.Rows:
+			unbounded = true
 		}
+	}
+	if unbounded {
+		s.MinValues, s.MaxValues = nil, nil
 	}
 	return s
 }
-
-// bounds returns the bounds of a column as a log has them, or nil if no text that every engine reads can express them.
-// Those of timestamps are whole milliseconds, the unit that all engines agree on.
-func bounds(c *parquetfile.ColumnStatistics) (least, greatest any) {
-	lower, whole := c.Least.(int64)
-	upper, _ := c.Greatest.(int64)
-	if !whole || c.Type != schemas.Date && c.Type != schemas.Timestamp {
-		return c.Least, c.Greatest
-	}
-	from, to, layout := time.UnixMicro(lower).UTC(), time.UnixMicro(upper).UTC(), "2006-01-02T15:04:05.000Z"
-	if c.Type == schemas.Date {
-		from, to, layout = time.Unix(lower*secondsPerDay, 0).UTC(), time.Unix(upper*secondsPerDay, 0).UTC(), time.DateOnly
-	} else if cut := to.Truncate(time.Millisecond); cut != to {
-		to = cut.Add(time.Millisecond)
-	}
-	if from.Year() < 1 || to.Year() > 9999 {
-		return nil, nil
-	}
-	return from.Format(layout), to.Format(layout)
-}
-
-const secondsPerDay = 24 * 60 * 60
 
 // watchedReader keeps the error of a failed read, to tell it from a damaged file.
 type watchedReader struct {

@@ -25,7 +25,8 @@ type table struct {
 	created time.Time
 	// files are the files that manifests name, by path relative to the folder.
 	files map[string]wantedFile
-	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder holds anything.
+	// version is the last commit in the folder of the log; -1 if there is none. hasLog is set if the folder holds
+	// anything.
 	version int64
 	hasLog  bool
 	// problem is why the log cannot be brought up to date; empty if it can.
@@ -91,7 +92,7 @@ func (t *table) addFiles(files []sink.File, published time.Time) {
 	}
 }
 
-// group returns what a file belongs to: its partition, such as snapshot_date=2026-11-20, or all of the history. Either
+// group returns the group of a file: its partition, such as snapshot_date=2026-11-20, or all of the history. Either
 // all files of a group are made live, or none.
 func (t *table) group(path string) string {
 	if t.history {
@@ -122,7 +123,7 @@ func readWanted(ctx context.Context, catalog snapshot.Catalog, all []*table) err
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("read which files the tables have: %w", err)
+		return fmt.Errorf("list the files of the tables: %w", err)
 	}
 	for _, t := range all {
 		if last == nil || t.history {

@@ -14,8 +14,8 @@ const OnePublisher = "let only one run or publish at a time work at this destina
 // cleanupTimeout bounds the removal of the probe files.
 const cleanupTimeout = 15 * time.Second
 
-// ConditionsIgnored reports whether a store ignores the conditions of conditional writes, by writing a document, which it
-// removes again. The error is sink.ErrVersionRefused if the store refuses the version that it has just returned.
+// ConditionsIgnored reports whether a store ignores the conditions of conditional writes, by writing a document, which
+// it removes again. The error is sink.ErrVersionRefused if the store refuses the version that it has just returned.
 func ConditionsIgnored(ctx context.Context, store sink.Store, now time.Time) (bool, error) {
 	_, path := probePaths(newRun(now))
 	ignored, err := tryConditions(ctx, store, path)

@@ -22,11 +22,9 @@ const minFreeBytes = 1e9
 
 // Destination is the destination to check.
 type Destination struct {
-	// Store is nil if it could not be opened; Err is why.
-	Store sink.Store
-	Err   error
-	// Folder is a destination on disk; empty for S3.
-	Folder  string
+	// Store is nil if there is none. Err is why it cannot be used.
+	Store   sink.Store
+	Err     error
 	Scratch string
 	// SSE is the encryption that uploads ask for; empty for the bucket's own.
 	SSE string
@@ -55,13 +53,16 @@ func (l *StoreLog) Write(line []byte) (int, error) {
 // CheckDestination checks everything that a run needs of the destination. It ends early once ctx is done.
 func CheckDestination(ctx context.Context, d Destination) []Finding {
 	c := &destinationCheck{Destination: d, run: newRun(d.Now())}
+	if d.Store != nil {
+		c.info = d.Store.Info()
+	}
 	size := c.checkStore(ctx)
 	if c.Privacy.NeedsKey() {
 		c.checkKey(ctx)
 	}
 	need := int64(minFreeBytes)
-	if d.Folder != "" {
-		c.checkFreeSpace(FreeSpace, d.Folder, max(size, need))
+	if c.info.Folder != "" {
+		c.checkFreeSpace(FreeSpace, c.info.Folder, max(size, need))
 	} else {
 		need = max(size, need) // files are built there before their upload
 	}
@@ -74,7 +75,8 @@ type destinationCheck struct {
 	findings
 	Destination
 
-	run string
+	info sink.Info
+	run  string
 }
 
 // checkStore tries every kind of write and returns the size of the latest snapshot in bytes.
@@ -84,11 +86,7 @@ func (c *destinationCheck) checkStore(ctx context.Context) int64 {
 		c.skip("the destination is not writable", List, Stage, Commit, Conditions, Delete, Snapshot)
 		return 0
 	}
-	if c.Folder != "" {
-		c.ok(DestinationAccess, "files can be created in %s", c.Store)
-	} else {
-		c.ok(DestinationAccess, "%s exists, and uploads can be started and aborted", c.Store)
-	}
+	c.ok(DestinationAccess, "files can be staged in %s", c.Store)
 	c.checkWrites(ctx)
 	if ctx.Err() != nil {
 		return 0
@@ -119,18 +117,17 @@ func (c *destinationCheck) checkWrites(ctx context.Context) {
 		c.skip("nothing can be staged", Commit)
 	}
 	c.checkConditions(ctx, document)
-	if c.Folder != "" {
+	if c.info.Locks {
 		c.checkLock(ctx)
 	}
 	c.checkDelete(ctx, file, document)
 }
 
-// failed adds a failed check, and on S3 the permissions that may be missing.
+// failed adds a failed check and the permissions that may be missing.
 func (c *destinationCheck) failed(check string, err error) {
 	advice := ""
-	if c.Folder == "" {
-		advice = "allow s3:ListBucket, s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:GetObject, " +
-			"s3:PutObject, s3:AbortMultipartUpload and s3:DeleteObject"
+	if c.info.Permissions != "" {
+		advice = "allow " + c.info.Permissions
 	}
 	c.fail(check, err, advice)
 }
@@ -188,18 +185,15 @@ func (c *destinationCheck) checkStage(ctx context.Context, path string) bool {
 	}
 	if err == nil {
 		if held, err = c.Store.Holds(ctx, c.run, file); err == nil && held {
-			err = errors.New("a dropped file is still there")
+			err = errors.New("an aborted file still exists")
 		}
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		c.failed(Stage, err)
-	case c.Folder != "":
-		c.ok(Stage, "a file was staged and dropped")
-	default:
-		c.ok(Stage, "a file was staged as a multipart upload, which was aborted")
+		return false
 	}
-	return err == nil
+	c.ok(Stage, "a file was staged and dropped")
+	return true
 }
 
 func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
@@ -225,22 +219,17 @@ func (c *destinationCheck) checkCommit(ctx context.Context, path string) {
 	if err == nil && !bytes.Equal(content, probeContent()) {
 		err = errors.New("a file read back differs from what was written")
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		c.failed(Commit, err)
-	case c.Folder != "":
-		c.ok(Commit, "a staged file was renamed into place and read back")
-	default:
-		c.ok(Commit, "a multipart upload was completed and read back")
+		return
 	}
+	c.ok(Commit, "a staged file was committed and read back")
 }
 
-// checkEncryption reads how the store has encrypted the committed file. A store that does not report it may have ignored the
-// request.
+// checkEncryption reads how the store has encrypted the committed file. A store that does not report it may have
+// ignored the request.
 func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
-	store, ok := c.Store.(interface {
-		Encryption(ctx context.Context, path string) (string, error)
-	})
+	store, ok := c.Store.(sink.Encrypter)
 	if !ok {
 		return
 	}
@@ -295,7 +284,7 @@ func (c *destinationCheck) checkLock(ctx context.Context) {
 	}
 }
 
-// checkDelete removes what the other checks have written.
+// checkDelete removes the objects that the other checks have written.
 func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
 	for _, path := range paths {
 		err := c.Store.Remove(ctx, path)
@@ -321,8 +310,8 @@ func (c *destinationCheck) removeRoot(ctx context.Context) {
 	}
 }
 
-// checkSnapshot checks that the destination accepts runs of this service and partitioning, and returns the size of the latest
-// snapshot in bytes.
+// checkSnapshot checks that the destination accepts runs of this service and partitioning, and returns the size of the
+// latest snapshot in bytes.
 func (c *destinationCheck) checkSnapshot(ctx context.Context) (size int64) {
 	err := snapshot.At(c.Store).CheckDestination(ctx, c.Service, c.PartitionBy, c.Service == "")
 	if ctx.Err() != nil {

@@ -19,8 +19,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// stopping is a store that stops before the n-th request: it calls stop or, if stop is nil, fails from then on, as if the
-// process had been killed.
+// stopping is a store that stops before the n-th request: it calls stop or, if stop is nil, fails from then on, as if
+// the process had been killed.
 type stopping struct {
 	sink.Store
 
@@ -115,7 +115,7 @@ func onDisk(t *testing.T, folder string) doctor.Destination {
 	t.Helper()
 	store, err := sink.NewDir(folder, sink.DirOptions{})
 	require.NoError(t, err)
-	return doctor.Destination{Store: store, Folder: folder, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now}
+	return doctor.Destination{Store: store, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now}
 }
 
 // filesBelow lists everything in a folder.
@@ -139,7 +139,7 @@ func TestInterrupted(t *testing.T) {
 		d := onDisk(t, t.TempDir())
 		d.Store = &stopping{Store: d.Store, left: n, stop: cancel}
 		doctor.CheckDestination(ctx, d)
-		require.Empty(t, filesBelow(t, d.Folder), "interrupted before request %d", n)
+		require.Empty(t, filesBelow(t, d.Store.Info().Folder), "interrupted before request %d", n)
 		done := ctx.Err() == nil
 		cancel()
 		if done {
@@ -160,12 +160,12 @@ func TestRemovesStale(t *testing.T) {
 		dying := &stopping{Store: d.Store, left: n}
 		killed.Store = dying
 		doctor.CheckDestination(t.Context(), killed)
-		most = max(most, len(filesBelow(t, d.Folder)))
+		most = max(most, len(filesBelow(t, d.Store.Info().Folder)))
 
 		for _, f := range doctor.CheckDestination(t.Context(), d) {
 			require.NotEqual(t, doctor.Fail, f.State, "%v", f)
 		}
-		require.Empty(t, filesBelow(t, d.Folder), "killed before request %d", n)
+		require.Empty(t, filesBelow(t, d.Store.Info().Folder), "killed before request %d", n)
 		if dying.left > 0 {
 			break
 		}
@@ -177,10 +177,10 @@ func TestRemovesStale(t *testing.T) {
 	working.Store = &stopping{Store: d.Store, left: 8} // a file is staged
 	doctor.CheckDestination(t.Context(), working)
 	require.NoError(t, d.Store.Write(t.Context(), "_doctor/notes.json", []byte("{}"), sink.Condition{}))
-	before := filesBelow(t, d.Folder)
+	before := filesBelow(t, d.Store.Info().Folder)
 	require.Greater(t, len(before), 2)
 	doctor.CheckDestination(t.Context(), d)
-	require.Equal(t, before, filesBelow(t, d.Folder))
+	require.Equal(t, before, filesBelow(t, d.Store.Info().Folder))
 }
 
 // TestRemovesStaleUploads does the same on S3, where what a killed doctor leaves is an upload.
@@ -215,10 +215,9 @@ func TestRemovesStaleUploads(t *testing.T) {
 // TestFreeSpace compares the free space with the size of the latest snapshot.
 func TestFreeSpace(t *testing.T) {
 	t.Parallel()
-	d := onDisk(t, t.TempDir())
-	d.Folder = filepath.Join(t.TempDir(), "not", "there", "yet")
+	d := onDisk(t, filepath.Join(t.TempDir(), "not", "there", "yet"))
 	finding(t, doctor.CheckDestination(t.Context(), d), doctor.FreeSpace, doctor.OK)
-	require.NoDirExists(t, d.Folder)
+	require.NoDirExists(t, d.Store.Info().Folder)
 
 	d = onDisk(t, t.TempDir())
 	ctx := t.Context()
@@ -236,8 +235,8 @@ func TestFreeSpace(t *testing.T) {
 func TestDamagedDestination(t *testing.T) {
 	t.Parallel()
 	d := onDisk(t, t.TempDir())
-	require.NoError(t, os.WriteFile(filepath.Join(d.Folder, "_latest.json"), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(d.Store.Info().Folder, "_latest.json"), []byte("{"), 0o600))
 	_, text := finding(t, doctor.CheckDestination(t.Context(), d), doctor.Snapshot, doctor.Fail)
 	require.Contains(t, text, "growth-export verify")
-	require.Len(t, filesBelow(t, d.Folder), 1)
+	require.Len(t, filesBelow(t, d.Store.Info().Folder), 1)
 }

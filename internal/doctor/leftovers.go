@@ -23,10 +23,10 @@ func newRun(now time.Time) string {
 	return runPrefix + now.UTC().Format(timeFormat) + "-" + rand.Text()
 }
 
-// probePaths returns the paths of the data file and of the document of a probe run. The form of the file's name tells the
-// store its run.
+// probePaths returns the paths of the data file and of the document of a probe run. The form of the file's name tells
+// the store its run.
 func probePaths(run string) (file, document string) {
-	return folder + "part-0000-" + run + ".parquet", folder + run + ".json"
+	return folder + sink.PartName(0, run), folder + run + ".json"
 }
 
 // isStale reports whether a name holds a probe run that no process works on.
@@ -37,7 +37,7 @@ func isStale(name string, now time.Time) bool {
 	return found && cut && err == nil && now.Sub(began) > maxAge
 }
 
-// removeStale removes what killed doctors have left. Errors are ignored: the next doctor tries again.
+// removeStale removes the leftovers of killed doctors. Errors are ignored: the next doctor tries again.
 func removeStale(ctx context.Context, store sink.Store, now time.Time) {
 	var stale []string
 	for entry, err := range store.List(ctx, folder) {

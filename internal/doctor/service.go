@@ -65,7 +65,8 @@ func CheckService(ctx context.Context, s Service) ([]Finding, error) {
 	return f, context.Cause(ctx)
 }
 
-// checkConnection requests the base URL itself, without credentials; any answer will do. It reports whether there was one.
+// checkConnection requests the base URL itself, without credentials; any answer will do. It reports whether there was
+// one.
 func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
@@ -232,8 +233,8 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 	f.checkResults(ctx, client, list.bids)
 }
 
-// checkResults requests a page of test results, and of students if results are denied: only if both are denied has a run
-// nothing to fetch.
+// checkResults requests a page of test results, and of students if results are denied: only if both are denied has a
+// run nothing to fetch.
 func (f *findings) checkResults(ctx context.Context, client *extract.Client, schools []string) {
 	page, err := firstPage(ctx, client, "test_results", schools)
 	if !errors.Is(err, extract.ErrDenied) {

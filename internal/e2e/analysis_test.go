@@ -114,8 +114,8 @@ func analysisOf(t *testing.T, s *snapshot) string {
 	return "-- " + statements
 }
 
-// TestAnalysisOfOddTables checks which rows the views have, and which values, where tables repeat rows, lack identifiers or
-// have odd values.
+// TestAnalysisOfOddTables checks which rows the views have, and which values, where tables repeat rows, lack
+// identifiers or have odd values.
 func TestAnalysisOfOddTables(t *testing.T) {
 	t.Parallel()
 	s := runExport(t, export{args: []string{"--simulate-schools", "1", "--simulate-results", "10"}})

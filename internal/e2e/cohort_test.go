@@ -100,11 +100,12 @@ func TestCohort(t *testing.T) {
 			c := s.runCohort(t, args)
 			kept := 0
 			for _, table := range allTables() {
-				columns := "* EXCLUDE (_extra), _extra"
+				// No member of the simulated service has a text with these characters in it.
+				extra := "CASE WHEN regexp_matches(_extra, ':[[{]') THEN NULL ELSE _extra END AS _extra"
 				if table.Name == "school_class_details" {
-					columns = "* EXCLUDE (_extra), NULL::VARCHAR AS _extra"
+					extra = "NULL::VARCHAR AS _extra"
 				}
-				want := fmt.Sprintf("SELECT %s FROM before_%s AS b", columns, table.Name)
+				want := fmt.Sprintf("SELECT * EXCLUDE (_extra), %s FROM before_%s AS b", extra, table.Name)
 				if about := s.about(table); about != "" {
 					want += " WHERE " + about
 					kept++
@@ -173,8 +174,8 @@ func TestPurgeStudents(t *testing.T) {
 	execute(t, growthExport, "history", "--dest", s.dest)
 	execute(t, growthExport, "delta-lake", "--dest", s.dest)
 	notice := filepath.Join(t.TempDir(), "notice.html")
-	out := execute(t, growthExport, "purge", "--dest", s.dest, "--students", "@"+s.list, "--notice", notice)
-	require.Contains(t, out, fmt.Sprintf("%d students listed, %d with rows", len(s.listed)+1, len(s.listed)))
+	out := execute(t, growthExport, "purge", "--dest", s.dest, "--students", "@"+s.list, "--allow-unknown", "--notice", notice)
+	require.Contains(t, out, fmt.Sprintf("%d of %d listed students were found and erased", len(s.listed), len(s.listed)+1))
 	execute(t, growthExport, "verify", "--dest", s.dest)
 	execute(t, growthExport, "verify", "--dest", s.dest, "--history")
 	execute(t, growthExport, "verify", "--dest", s.dest, "--delta-lake")

@@ -384,8 +384,8 @@ func TestTimeDocument(t *testing.T) {
 	}
 }
 
-// TestHistoryOfNights exports and folds nights of the simulated service, and compares the views with the snapshots and with
-// the true history.
+// TestHistoryOfNights exports and folds nights of the simulated service, and compares the views with the snapshots and
+// with the true history.
 func TestHistoryOfNights(t *testing.T) {
 	t.Parallel()
 	dest := filepath.ToSlash(t.TempDir())

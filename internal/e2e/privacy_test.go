@@ -20,7 +20,7 @@ import (
 func TestPrivacyProfiles(t *testing.T) {
 	t.Parallel()
 	keys := map[string]string{
-		"pseudonymous": strings.Repeat("0123456789abcdef", 4), "minimal": strings.Repeat("0123456789abcdef", 4), "other": strings.Repeat("fedcba9876543210", 4),
+		"pseudonymous": strings.Repeat("00112233445566778899aabbccddeeff", 2), "minimal": strings.Repeat("00112233445566778899aabbccddeeff", 2), "other": strings.Repeat("ffeeddccbbaa99887766554433221100", 2),
 	}
 	profiles := map[string]string{"clear": "full", "pseudonymous": "pseudonymous", "minimal": "minimal", "other": "pseudonymous"}
 	d := newDuck(t)
@@ -98,6 +98,11 @@ func testProfileColumns(t *testing.T, d *duck, profiles, keys map[string]string)
 					count := "SELECT year(%[1]s), count(*) FROM %[2]s GROUP BY ALL ORDER BY ALL"
 					require.Equal(t, d.query(fmt.Sprintf(count, c.Name, in("clear"))), d.query(fmt.Sprintf(count, c.Name, in(name))))
 					require.EqualValues(t, 0, d.one(fmt.Sprintf("SELECT count(*) FROM %s WHERE strftime(%s, '%%m-%%d') <> '01-01'", in(name), c.Name)))
+				case schemas.MonthOnly, schemas.DayOnly:
+					part := map[schemas.Treatment]string{schemas.MonthOnly: "month", schemas.DayOnly: "day"}[c.Under(schemas.Profile(profile))]
+					count := "SELECT %[1]s, count(*) FROM %[2]s GROUP BY ALL ORDER BY ALL"
+					truncated := fmt.Sprintf("date_trunc('%s', %s)", part, inUTC(c))
+					require.Equal(t, d.query(fmt.Sprintf(count, truncated, in("clear"))), d.query(fmt.Sprintf(count, inUTC(c), in(name))))
 				case schemas.Pseudonymize:
 					values := "SELECT DISTINCT %[1]s FROM %[2]s WHERE %[1]s IS NOT NULL"
 					want, got := make(map[string]bool), make(map[string]bool)
@@ -124,6 +129,14 @@ func testProfileColumns(t *testing.T, d *duck, profiles, keys map[string]string)
 		}
 	}
 	require.Greater(t, len(pseudonyms), 5000)
+}
+
+// inUTC returns a date or timestamp as a timestamp without a zone.
+func inUTC(c *schemas.Column) string {
+	if c.Type == schemas.Date {
+		return c.Name + "::TIMESTAMP"
+	}
+	return "(" + c.Name + " AT TIME ZONE 'UTC')"
 }
 
 // testProfileJoins counts the rows of every join that the data dictionary lists, and of the numbers of students, which

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestPurge purges a school and looks for it with DuckDB: it occurs in no row and no column bound, and all other rows are
-// unchanged.
+// TestPurge purges a school and looks for it with DuckDB: it occurs in no row and no column bound, and all other rows
+// are unchanged.
 func TestPurge(t *testing.T) {
 	t.Parallel()
 	s := runExport(t, export{args: []string{"--schools-per-file", "4"}})

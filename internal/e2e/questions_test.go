@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "rewrite the results in examples/questio
 // shownRows is how many rows of a result the page shows.
 const shownRows = 5
 
-// testQuestions runs the queries of examples/questions/README.md on the nights of `make demo`: each must have the result
-// that the page shows.
+// testQuestions runs the queries of examples/questions/README.md on the nights of `make demo`: each must have the
+// result that the page shows.
 func testQuestions(t *testing.T, dest string) {
 	t.Helper()
 	path := filepath.Join(repository, "examples", "questions", "README.md")

@@ -110,8 +110,8 @@ func sorted(rows [][]any) [][]any {
 	return result
 }
 
-// TestAssessmentExportOfOddTables checks that every row of test_results is one row of the export, with nulls for unknown
-// values.
+// TestAssessmentExportOfOddTables checks that every row of test_results is one row of the export, with nulls for
+// unknown values.
 func TestAssessmentExportOfOddTables(t *testing.T) {
 	t.Parallel()
 	d := newReader(t, "")

@@ -76,8 +76,8 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// testViews checks that there is a view for each declared table, with the generated columns and the rows of its files, or
-// with an error if the table was not exported.
+// testViews checks that there is a view for each declared table, with the generated columns and the rows of its files,
+// or with an error if the table was not exported.
 func testViews(t *testing.T, s *snapshot) {
 	t.Helper()
 	d := newReader(t, s.dest)

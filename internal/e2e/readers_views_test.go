@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// handmade writes a snapshot of table students with one row per file and returns its destination, whose name looks like a
-// glob. The student_id of the n-th file is n zeros. The last file is not in the manifest.
+// handmade writes a snapshot of table students with one row per file and returns its destination, whose name looks like
+// a glob. The student_id of the n-th file is n zeros. The last file is not in the manifest.
 func handmade(t *testing.T, paths ...string) string {
 	t.Helper()
 	dest := filepath.ToSlash(filepath.Join(t.TempDir(), "growth [data]?"))

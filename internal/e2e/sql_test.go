@@ -15,8 +15,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestSQL runs the output of `sql` unchanged: a view of each table of a snapshot, with the generated columns and the rows
-// of its files.
+// TestSQL runs the output of `sql` unchanged: a view of each table of a snapshot, with the generated columns and the
+// rows of its files.
 func TestSQL(t *testing.T) {
 	t.Parallel()
 	for _, e := range []export{
@@ -105,8 +105,8 @@ func TestSQLOfDeltas(t *testing.T) {
 	require.Equal(t, 7, tables)
 }
 
-// TestQueriesOfAnOddDestination runs all queries that are printed for a destination whose name is a pattern, beside another one
-// that the pattern matches.
+// TestQueriesOfAnOddDestination runs all queries that are printed for a destination whose name is a pattern, beside
+// another one that the pattern matches.
 func TestQueriesOfAnOddDestination(t *testing.T) {
 	t.Parallel()
 	folder := filepath.ToSlash(t.TempDir())

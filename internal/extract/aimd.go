@@ -30,8 +30,8 @@ const (
 //
 // The first request sent at a concurrency, since the limit was last lower, is a probe. Backoff follows from probes: it
 // doubles the successes per increase when a probe above the proven concurrency is rejected, and halves them when one
-// succeeds there. A service with a fixed capacity is therefore probed less and less often, while rejections unrelated to
-// concurrency, such as errors of one broken school, lower the limit only briefly.
+// succeeds there. A service with a fixed capacity is therefore probed less and less often, while rejections unrelated
+// to concurrency, such as errors of one broken school, lower the limit only briefly.
 type aimd struct {
 	max         int // --concurrency
 	limit       int

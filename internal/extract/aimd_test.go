@@ -25,8 +25,8 @@ const (
 	mean       = 0.035 // seconds
 )
 
-// TestLimitSettlesAtCapacity runs with --concurrency 32 against services with less capacity, and compares the time with a
-// run at exactly their capacity.
+// TestLimitSettlesAtCapacity runs with --concurrency 32 against services with less capacity, and compares the time with
+// a run at exactly their capacity.
 func TestLimitSettlesAtCapacity(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -117,8 +117,8 @@ func TestLimitDoublesPerRoundTripAtFirst(t *testing.T) {
 	})
 }
 
-// TestLimitWithABrokenSchool has one school that always fails beside 300 healthy ones, which must take hardly longer than
-// without it.
+// TestLimitWithABrokenSchool has one school that always fails beside 300 healthy ones, which must take hardly longer
+// than without it.
 func TestLimitWithABrokenSchool(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ failure, calls int }{

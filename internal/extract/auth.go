@@ -16,8 +16,8 @@ import (
 // if others do, the attempt fails.
 const maxRejectedTokens = 3
 
-// authenticator adds API key and token to reads, and replaces a rejected token. Sending a request again with a new token
-// does not count as an attempt.
+// authenticator adds API key and token to reads, and replaces a rejected token. Sending a request again with a new
+// token does not count as an attempt.
 type authenticator struct {
 	next   roundTripper
 	tokens *tokenSource
@@ -71,7 +71,6 @@ type tokenSource struct {
 	endpoint *tokenEndpoint // nil without an API secret
 	counters *counters
 	log      *slog.Logger
-	secrets  *secrets
 	fetching *semaphore.Weighted // of 1: one request fetches a token, others wait
 
 	fromFile string // the file's content when it was last read; guarded by fetching
@@ -93,7 +92,6 @@ func (s *tokenSource) start(c Credentials) error {
 		}
 	}
 	s.fromFile = text
-	s.secrets.add(text)
 	if text != "" {
 		s.current, s.refresh = newToken(&oauth2.Token{AccessToken: text}), true
 		s.current.unused = false
@@ -117,9 +115,6 @@ func (s *tokenSource) get(ctx context.Context) (*token, error) {
 	t, err := s.fetch(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
-	}
-	if t != nil {
-		s.secrets.add(t.AccessToken)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

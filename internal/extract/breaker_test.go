@@ -168,8 +168,8 @@ func TestLastingOutageIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAttemptsInAnOutageDoNotCount has eight requests in flight when the service goes down, and no retries: only the two
-// that fail before the breaker opens are lost.
+// TestAttemptsInAnOutageDoNotCount has eight requests in flight when the service goes down, and no retries: only the
+// two that fail before the breaker opens are lost.
 func TestAttemptsInAnOutageDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

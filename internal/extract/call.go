@@ -2,7 +2,6 @@ package extract
 
 import (
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -62,15 +61,6 @@ func (c *Call) query() string {
 		encoded[i] = escapeQuery(p.Name) + "=" + escapeQuery(p.Value)
 	}
 	return strings.Join(encoded, "&")
-}
-
-// values returns what the call sends, which may hold a student's identifier.
-func (c *Call) values() []string {
-	values := slices.AppendSeq([]string{c.cursor}, maps.Values(c.Path))
-	for _, p := range c.Query {
-		values = append(values, p.Value)
-	}
-	return values
 }
 
 // expand replaces the placeholders of a template. Its errors contain names, never values.

@@ -44,7 +44,7 @@ type Options struct {
 	GiveUpAfter    time.Duration // bounds an outage, a pause the service asks for, and the time for a lookup or a token
 	MaxBody        int64         // maximum size of a response in bytes, decompressed
 	UserAgent      string
-	HideErrorCodes bool              // leave the service's error codes out of errors: a code can be any word, a name too
+	HideErrorCodes bool              // leave the service's error codes out of errors
 	Logger         *slog.Logger      // gets a line per request at debug level, and what affects all requests; may be nil
 	Observer       Observer          // receives every request; may be nil
 	Transport      http.RoundTripper // nil for one with bounded waits and sizes; must not follow redirects
@@ -63,7 +63,6 @@ type Client struct {
 	observer    Observer
 	retrying    *retryList
 	tokens      *tokenSource
-	secrets     *secrets
 }
 
 // New returns a client. It sends nothing, but reads the access token file if there is one. Its errors are configuration
@@ -79,7 +78,6 @@ func New(o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: o.BaseURL, retries: o.Retries, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
-		secrets:  new(secrets),
 		maxBody:  min(o.MaxBody, math.MaxInt64-1),
 		counters: &counters{totals: Stats{ByStatus: make(map[string]int64)}},
 		observer: cmp.Or(o.Observer, Observer(noObserver{})),
@@ -89,7 +87,6 @@ func New(o Options) (*Client, error) {
 			failing: make(map[string]struct{}), canaries: make(map[string][]*Call),
 		},
 	}
-	c.secrets.add(o.Credentials.APIKey, o.Credentials.APISecret)
 	base := o.Transport
 	if base == nil {
 		base = newHTTPTransport(o.Concurrency)
@@ -100,7 +97,7 @@ func New(o Options) (*Client, error) {
 	layer = &recorder{next: layer, counters: c.counters, observer: c.observer, log: log}
 	layer = &pacer{next: layer, rate: rate.NewLimiter(limit, 1), giveUpAfter: o.GiveUpAfter, breaker: c.breaker, log: log}
 	c.tokens = &tokenSource{
-		file: o.Credentials.AccessTokenFile, counters: c.counters, log: log, secrets: c.secrets, fetching: semaphore.NewWeighted(1),
+		file: o.Credentials.AccessTokenFile, counters: c.counters, log: log, fetching: semaphore.NewWeighted(1),
 	}
 	if o.Credentials.APISecret != "" {
 		target, err := tokenCall().url(c.base)
@@ -109,7 +106,7 @@ func New(o Options) (*Client, error) {
 		}
 		c.tokens.endpoint = &tokenEndpoint{
 			next: layer, credentials: o.Credentials, url: target, userAgent: o.UserAgent, retries: o.Retries,
-			retrying: c.retrying, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes, secrets: c.secrets,
+			retrying: c.retrying, giveUpAfter: o.GiveUpAfter, hideCodes: o.HideErrorCodes,
 		}
 	}
 	if err := c.tokens.start(o.Credentials); err != nil {
@@ -178,9 +175,9 @@ func (c *Client) Health() Health {
 	return h
 }
 
-// Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use what it has read
-// before it has met io.EOF: the body may be cut short, and then the call is attempted again. It is attempted again too if
-// accept returns an error marked with [Unreadable]; any other error ends it.
+// Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use what it has
+// read before it has met io.EOF: the body may be cut short, and then the call is attempted again. It is attempted again
+// too if accept returns an error marked with [Unreadable]; any other error ends it.
 //
 // accept runs while the request is in flight, and within its time.
 //

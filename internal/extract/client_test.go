@@ -263,14 +263,14 @@ func TestCancelIsPrompt(t *testing.T) {
 					done <- err
 				}()
 			}
-			require.Eventually(t, func() bool { return started.Load() > 0 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return started.Load() > 0 }, time.Minute, time.Millisecond)
 			wait(t.Context(), 30*time.Millisecond)
 			stopped := time.Now()
 			cancel(reason)
 			for range n {
 				require.Equal(t, reason, <-done)
 			}
-			require.Less(t, time.Since(stopped), 100*time.Millisecond)
+			require.Less(t, time.Since(stopped), 10*time.Second, "every wait is a minute or longer")
 			require.Zero(t, c.Stats().InFlight)
 			require.Empty(t, c.Stats().ByStatus["timeout"])
 		})

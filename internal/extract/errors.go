@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -43,7 +42,7 @@ type Error struct {
 	School    string // bid, empty unless the call was for a school
 	District  string // bid, empty unless the call was for a district
 	Status    int    // of the last response, 0 if there was none
-	Code      string // the service's own error code, if it sent one that is safe to repeat
+	Code      string // the service's own error code, or that it sent one that is not known
 	Attempts  int    // requests sent for the call, those made while the circuit breaker was open included
 	Err       error  // what happened, never nil
 }
@@ -66,7 +65,11 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		details = append(details, "status "+strconv.Itoa(e.Status))
 	}
-	if e.Code != "" {
+	switch e.Code {
+	case "":
+	case unlistedCode:
+		details = append(details, e.Code)
+	default:
 		details = append(details, "code "+e.Code)
 	}
 	if e.Attempts > 1 {
@@ -78,7 +81,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // printable quotes a bid, which is opaque text, if it would break the line.
@@ -144,9 +147,9 @@ func failureOf(err error) *failure {
 // statusFailure returns the failure of an attempt with a status other than 200. Only here a status gets its meaning
 // (specification, Errors).
 func statusFailure(status int, body []byte, req *request, hideCode bool) *failure {
-	f := &failure{status: status, code: errorCode(body), retry: retryable(status)}
-	if hideCode || req.mustHide(f.code) {
-		f.code = ""
+	f := &failure{status: status, retry: retryable(status)}
+	if !hideCode {
+		f.code = errorCode(body)
 	}
 	text := "the service rejected the request; check --base-url and the version of this tool"
 	switch {
@@ -225,32 +228,4 @@ func shortDuration(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// errorCode returns the code of an error body, in one of the observed shapes (fault.detail.errorcode, or flat objects).
-// Nothing else of the body is repeated, because it may contain anything.
-func errorCode(body []byte) string {
-	var shape struct {
-		Fault struct {
-			Detail struct {
-				ErrorCode string `json:"errorcode"`
-			} `json:"detail"`
-		} `json:"fault"`
-		ErrorCode string `json:"errorCode"`
-		Code      string `json:"code"`
-	}
-	_ = json.Unmarshal(body, &shape) // a member of another type leaves the others readable
-	for _, code := range []string{shape.Fault.Detail.ErrorCode, shape.ErrorCode, shape.Code} {
-		if isCode(code) {
-			return code
-		}
-	}
-	return ""
-}
-
-// isCode reports whether text is short, plain, and not an identifier: a number, or a UUID with its four hyphens.
-func isCode(text string) bool {
-	letter := func(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
-	odd := func(r rune) bool { return !letter(r) && !strings.ContainsRune("0123456789._-", r) }
-	return len(text) <= 64 && strings.ContainsFunc(text, letter) && !strings.ContainsFunc(text, odd) && strings.Count(text, "-") < 4
 }

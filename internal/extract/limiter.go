@@ -93,6 +93,7 @@ func (l *limiter) admit() {
 // release ends a request and adjusts the limit to its outcome. Most failures have nothing to do with concurrency.
 func (l *limiter) release(ctx context.Context, school string, s sample, res *response, err error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	switch {
 	case res != nil && res.status == http.StatusOK:
 		l.outlier.succeeded(school)
@@ -107,9 +108,8 @@ func (l *limiter) release(ctx context.Context, school string, s sample, res *res
 	l.inFlight--
 	l.admit()
 	before := l.logged
-	limit, changed := l.aimd.limit, l.shouldLog()
-	l.mu.Unlock()
-	if changed {
+	limit := l.aimd.limit
+	if l.shouldLog() { // while mu is held, so that the lines are in the order of the changes; they are rare
 		message := fmt.Sprintf("throttled by the service: concurrency %d → %d", before, limit)
 		if limit > before {
 			message = fmt.Sprintf("no longer throttled by the service: concurrency %d → %d", before, limit)

@@ -68,7 +68,6 @@ func (c *Client) newRequest(call *Call, tally *Tally, accept func(body io.Reader
 	}
 	return &request{
 		call: call, url: target, method: http.MethodGet, maxBody: c.maxBody, accept: accept, attempt: 1, tally: tally,
-		secrets: c.secrets,
 	}, nil
 }
 

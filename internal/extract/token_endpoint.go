@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -31,7 +30,6 @@ type tokenEndpoint struct {
 	retrying    *retryList
 	giveUpAfter time.Duration
 	hideCodes   bool
-	secrets     *secrets
 }
 
 // tokenCall returns the call under which token requests are logged and reported.
@@ -73,14 +71,14 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 	}
 }
 
-// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so a failure
-// is taken from what passed through the transport.
+// request requests a token once. oauth2 writes the form and reads the token. Its errors quote the response, so a
+// failure is taken from what passed through the transport.
 func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, budget *budget) (*token, *failure) {
 	ctx, cancel := budget.bound(ctx)
 	defer cancel()
 	transport := &tokenTransport{endpoint: e, request: &request{
 		call: call, url: e.url, method: http.MethodPost, maxBody: maxTokenBody, attempt: attempt,
-		permit: permit{exempt: true}, budget: budget, secrets: e.secrets,
+		permit: permit{exempt: true}, budget: budget,
 	}}
 	config := clientcredentials.Config{
 		ClientID: e.credentials.APIKey, ClientSecret: e.credentials.APISecret,
@@ -119,7 +117,6 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	c := t.endpoint.credentials
 	header := out.Header.Clone()
 	(&http.Request{Header: header}).SetBasicAuth(c.APIKey, c.APISecret)
-	t.endpoint.secrets.add(strings.TrimPrefix(header.Get("Authorization"), "Basic "))
 	header.Set("apikey", c.APIKey)
 	header.Set("grant_type", "client_credentials")
 	header.Set("Accept", "application/json")

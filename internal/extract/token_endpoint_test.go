@@ -120,7 +120,7 @@ func TestTokenEndpointRejectsCredentials(t *testing.T) {
 			_, err := c.Get(t.Context(), schools(), discard)
 			require.ErrorIs(t, err, extract.ErrRefused)
 			require.EqualError(t, err, fmt.Sprintf(
-				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both (status %d)", status))
+				"token (/auth/v1/token): credentials rejected by the service: no access token for this API key and secret; check both (status %d, code invalid_client)", status))
 		}
 		require.EqualValues(t, 1, calls.Load(), "it is asked only once")
 	}
@@ -136,8 +136,7 @@ func TestTokenEndpointSendsTooMuch(t *testing.T) {
 func TestTokenEndpointRepeatsSecrets(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]string{
-		"invalid_client": "invalid_client", "key": "", "invalid.secret": "",
-		"expired.first-token": "", "second-token": "", "second-t": "", "second": "second",
+		"invalid_client": "invalid_client", "key": "unlisted code", "invalid.secret": "unlisted code", "second-token": "unlisted code",
 	} {
 		var issued atomic.Bool
 		c := dial(t, bare(func(r *http.Request) (*http.Response, error) {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,13 +51,6 @@ type request struct {
 	tally   *Tally  // nil for token requests
 	budget  *budget // nil for calls that only the circuit breaker bounds
 	status  string  // of the last attempt, as in Stats.ByStatus
-	secrets *secrets
-}
-
-// mustHide reports whether text contains a credential, or a value of the call.
-func (r *request) mustHide(text string) bool {
-	return r.secrets.in(text) ||
-		slices.ContainsFunc(r.call.values(), func(value string) bool { return value != "" && strings.Contains(text, value) })
 }
 
 // response is a response whose body was read. Only for status 200 it is sure to be complete.
@@ -221,7 +213,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads the body to its end, by accept if the status is 200. The error is the body's own, whatever accept makes of it.
+// read reads the body to its end, by accept if the status is 200. The error is the body's own, whatever accept makes of
+// it.
 func (b *body) read(accept func(io.Reader) error, res *response) error {
 	if res.status != http.StatusOK || accept == nil {
 		res.body, _ = io.ReadAll(b)

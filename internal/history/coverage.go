@@ -55,7 +55,7 @@ func (f *fold) coverage(ctx context.Context) (err error) {
 		if i > 0 && pairs[i-1].unit == of.unit {
 			continue
 		}
-		if err := t.unit(of.unit, to, nil); err != nil {
+		if err := t.unit(of.unit, to); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,8 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 	d := &differ{earlier: earlier, later: later, found: &Difference{
 		Units: make(map[Unit]map[string]*snapshot.TableComparison), Districts: make(map[string]string),
 	}}
-	if d.unexplained, err = newUnexplained(to.SnapshotDate); err != nil {
+	results, _ := schemas.Find(resultsTable)
+	if d.lost, err = newLostResults(to.SnapshotDate, len(results.Tables)); err != nil {
 		return nil, err
 	}
 	for _, dataset := range schemas.Datasets() {
@@ -57,7 +58,7 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 			return nil, err
 		}
 	}
-	if err := d.unexplained.explain(ctx, d.later); err != nil {
+	if err := d.explain(ctx); err != nil {
 		return nil, err
 	}
 	d.total()
@@ -67,7 +68,7 @@ func Diff(ctx context.Context, catalog snapshot.Catalog, from, to *snapshot.Mani
 // differ compares two snapshots.
 type differ struct {
 	earlier, later *side
-	unexplained    *unexplained
+	lost           *lostResults
 	found          *Difference
 }
 
@@ -82,32 +83,64 @@ type tableDiff struct {
 func (d *differ) dataset(ctx context.Context, dataset *schemas.Dataset) (err error) {
 	tables := make([]*tableDiff, len(dataset.Tables))
 	for i, table := range dataset.Tables {
-		tables[i] = &tableDiff{earlier: d.earlier.reader(table), later: d.later.reader(table)}
+		t := &tableDiff{earlier: d.earlier.reader(table), later: d.later.reader(table)}
+		t.merger = newMerger(table, &t.tally)
+		tables[i] = t
 	}
 	defer func() {
 		for _, t := range tables {
 			err = errors.Join(err, t.earlier.close(), t.later.close())
 		}
 	}()
+	gone := newDepartures(nil)
+	if dataset.Tables[0].Name == resultsTable {
+		gone.lost = d.lost
+	}
 	for _, unit := range d.later.units(dataset) {
 		bid := unit.School + unit.District
 		if !d.earlier.covers(dataset.Name, bid) || !d.later.covers(dataset.Name, bid) {
 			continue
 		}
-		gone := &removals{byKey: make(map[string]*candidate)}
-		if dataset.Tables[0].Name == resultsTable {
-			gone.unexplained = d.unexplained
-		}
-		for _, t := range tables {
-			t.tally = tally{counts: d.counts(unit, t.later.table.Name), unit: bid, gone: gone}
+		gone.start(bid, "")
+		for i, t := range tables {
+			t.tally = tally{counts: d.counts(unit, t.later.table.Name), table: i, gone: gone}
 			if err := t.unit(ctx, d.earlier.bucket(unit), d.later.bucket(unit), bid); err != nil {
 				return err
 			}
 		}
-		if len(d.unexplained.list) >= maxUnexplained {
-			if err := d.unexplained.explain(ctx, d.later); err != nil {
+		gone.forget()
+		if len(d.lost.list) >= maxLost {
+			if err := d.explain(ctx); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// explain adds the reasons of the test results collected so far.
+func (d *differ) explain(ctx context.Context) error {
+	today := &day{results: d.results, students: d.later}
+	dataset, _ := schemas.Find(resultsTable)
+	return today.explain(ctx, d.lost.drain(), func(lost *lostResult, reason string) {
+		for i, n := range lost.rows {
+			if n > 0 {
+				d.counts(Unit{School: lost.school}, dataset.Tables[i].Name).Because[reason] += n
+			}
+		}
+	})
+}
+
+// results passes all results of the later day to use. Results of schools that the later snapshot does not cover have not
+// ended, so the earlier snapshot has them.
+func (d *differ) results(ctx context.Context, use useResult) error {
+	if err := d.later.results(ctx, nil, use); err != nil {
+		return err
+	}
+	uncovered := func(school string) bool { return !d.later.covers(resultsTable, school) }
+	for of := range d.earlier.complete {
+		if of.dataset == resultsTable && uncovered(of.unit) {
+			return d.earlier.results(ctx, uncovered, use)
 		}
 	}
 	return nil
@@ -128,8 +161,6 @@ func (t *tableDiff) unit(ctx context.Context, fromBucket, toBucket int, bid stri
 	if err != nil {
 		return err
 	}
-	lacking := slices.Concat(t.earlier.lacking, t.later.lacking)
-	t.merger = t.merger.lackingColumns(t.later.table, lacking, &t.tally)
 	t.tally.merger = t.merger
 	return t.merger.unit(from, to, []byte(bid))
 }
@@ -181,16 +212,13 @@ func (d *differ) total() {
 	}
 }
 
-// compared reports whether every per-school dataset that either snapshot holds was compared for a school.
+// compared reports whether every per-school dataset that both snapshots hold was compared for a school.
 func (d *differ) compared(school string) bool {
-	held := slices.Concat(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)
-	for _, dataset := range schemas.Datasets() {
-		if dataset.IsLookup() || !slices.Contains(held, dataset.Name) {
-			continue
-		}
-		if !d.earlier.covers(dataset.Name, school) || !d.later.covers(dataset.Name, school) {
+	both := schemas.SharedBySchool(d.earlier.manifest.Parameters.Datasets, d.later.manifest.Parameters.Datasets)
+	for _, name := range both {
+		if !d.earlier.covers(name, school) || !d.later.covers(name, school) {
 			return false
 		}
 	}
-	return true
+	return len(both) > 0
 }

@@ -17,8 +17,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestFullDisk fills the disk at every write of a fold. The fold reports it in one line and loses nothing, and with more
-// space the next one makes the files of an undisturbed fold.
+// TestFullDisk fills the disk at every write of a fold. The fold reports it in one line and loses nothing, and with
+// more space the next one makes the files of an undisturbed fold.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	start := t.TempDir()

@@ -79,11 +79,13 @@ func (f *fold) table(ctx context.Context, table *schemas.Table, cuts bool) *tabl
 		},
 		ended: &endedRows{
 			files: f.files, table: withSpan, counts: counts,
-			path: fmt.Sprintf("%spart-0000-%s.parquet", snapshot.HistoryFolder(table.Name, f.report.Date), f.files.id),
+			path: snapshot.HistoryFolder(table.Name, f.report.Date) + sink.PartName(0, f.files.id),
 		},
 		adopted: rows.New(withSpan),
 	}
 	t.from = t.source.cursor(ctx)
+	t.merger = newMerger(table, t)
+	t.merger.began, t.merger.groupDone = len(table.Columns), t.groupDone
 	return t
 }
 

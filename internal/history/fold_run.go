@@ -64,12 +64,12 @@ func (f *fold) foldTable(ctx context.Context, table *schemas.Table, cuts bool, u
 	}
 	for _, unit := range units {
 		name := unit.School + unit.District
-		e.startUnit(name)
+		e.start(name, "")
 		to, err := r.unit(ctx, f.side.bucket(unit), name)
 		if err != nil {
 			return err
 		}
-		if err := t.unit(name, to, r.lacking); err != nil {
+		if err := t.unit(name, to); err != nil {
 			return err
 		}
 	}

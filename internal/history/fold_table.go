@@ -23,14 +23,14 @@ type tableFold struct {
 	parts    *parts
 	ended    *endedRows
 	counts   *TableCounts
-	// because returns why a version ends of which the snapshot has no other version, as ended takes it.
+	// because returns why a version without a successor ends; see endedRows.add.
 	because func(b *rows.Batch, i int, parentStands bool) (string, error)
 	order   fileOrder
 	// passedOver reports whether versions were kept of units that the snapshot does not cover.
 	passedOver bool
 
 	// adopts are the columns that versions of the unit take from equal rows of the snapshot: the columns that the versions'
-	// file lacks, and _extra, which may hold their values. adopted holds the versions with these columns.
+	// file lacks, and _extra, which held their values. adopted holds the versions with these columns.
 	adopts  []int
 	adopted *rows.Batch
 
@@ -148,7 +148,7 @@ func (t *tableFold) writeGroup(kept int) error {
 }
 
 // unit merges the versions of a unit with the snapshot's rows.
-func (t *tableFold) unit(name string, to *cursor, lacking []int) error {
+func (t *tableFold) unit(name string, to *cursor) error {
 	if err := t.passOver(name, false); err != nil {
 		return err
 	}
@@ -164,10 +164,6 @@ func (t *tableFold) unit(name string, to *cursor, lacking []int) error {
 	t.adopts = nil
 	if before := t.source.lacks[t.parts.file()]; len(before) > 0 {
 		t.adopts = append(slices.Clone(before), t.table.Column("_extra"))
-		lacking = append(slices.Clone(before), lacking...)
-	}
-	if t.merger = t.merger.lackingColumns(t.table, lacking, t); t.merger.groupDone == nil {
-		t.merger.began, t.merger.groupDone = len(t.table.Columns), t.groupDone
 	}
 	return t.merger.unit(t.from, to, []byte(name))
 }

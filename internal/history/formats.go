@@ -12,9 +12,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// heldTable returns a table without the columns that neither the snapshot nor the open versions have, because an earlier
-// release wrote both. The history gets a column with the first snapshot that has it. Until then its files lack it, because
-// a null would say that the service had no value.
+// heldTable returns a table without the columns that neither the snapshot nor the open versions have, because an
+// earlier release wrote both. The history gets a column with the first snapshot that has it. Until then its files lack
+// it, because a null would say that the service had no value.
 func (f *fold) heldTable(ctx context.Context, table *schemas.Table) (*schemas.Table, error) {
 	held := make(map[string]bool)
 	err := markHeld(ctx, f.side.catalog, table, f.side.manifest.Tables[table.Name].Files, held)
@@ -64,8 +64,8 @@ func markHeld(ctx context.Context, catalog snapshot.Catalog, table *schemas.Tabl
 	return nil
 }
 
-// Mixed returns the tables of a history in which some files lack columns, because an earlier release wrote these files or
-// the snapshots folded into them. A file that cannot be read counts as complete.
+// Mixed returns the tables of a history in which some files lack columns, because an earlier release wrote these files
+// or the snapshots folded into them. A file that cannot be read counts as complete.
 func Mixed(ctx context.Context, catalog snapshot.Catalog, m *snapshot.HistoryManifest) map[string]bool {
 	var names []string
 	for name := range m.Tables {

@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// TestEarlierFormats folds snapshots whose files lack columns, as an earlier release wrote them, between others. Only rows
-// that differ in other columns end. Versions have a value from the first snapshot that has the column.
+// TestEarlierFormats folds snapshots whose files lack columns, as an earlier release wrote them, between others. A value
+// that only moves from _extra to its column begins no version.
 func TestEarlierFormats(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -23,20 +23,22 @@ func TestEarlierFormats(t *testing.T) {
 		maps.Copy(r, more)
 		return r
 	}
-	old, current := record{"_extra": `{"rit":200}`}, record{"rit": "200", "administration_end_date_time": "1"}
+	old := record{"_extra": `{"administrationEndDateTime":"1970-01-01T00:00:00.000001Z","rit":200}`}
+	current := record{"rit": "200", "administration_end_date_time": "1"}
+	lower := record{"_extra": `{"rit":190}`}
 	worlds := [][]record{
-		{result("kept", "math", old), result("edited", "math", old), result("odd", "math", record{"_extra": `{"x":1}`})},
-		{result("kept", "math", old), result("edited", "math", old), result("odd", "math", record{"_extra": `{"x":1}`})},
-		{result("kept", "math", current), result("edited", "reading", current), result("odd", "math", record{"_extra": `{"x":2}`})},
-		{result("kept", "math", old), result("edited", "reading", old), result("odd", "math", record{"_extra": `{"x":2}`})},
-		{result("kept", "math", record{"rit": "201", "administration_end_date_time": "1"}), result("edited", "reading", current), result("odd", "math", record{"_extra": `{"x":2}`})},
+		{result("kept", "math", old), result("edited", "math", old), result("odd", "math", record{"_extra": `{"x":1}`}), result("raised", "math", lower)},
+		{result("kept", "math", old), result("edited", "math", old), result("odd", "math", record{"_extra": `{"x":1}`}), result("raised", "math", lower)},
+		{result("kept", "math", current), result("edited", "reading", current), result("odd", "math", record{"_extra": `{"x":2}`}), result("raised", "math", current)},
+		{result("kept", "math", old), result("edited", "reading", old), result("odd", "math", record{"_extra": `{"x":2}`}), result("raised", "math", old)},
+		{result("kept", "math", record{"rit": "201", "administration_end_date_time": "1"}), result("edited", "reading", current), result("odd", "math", record{"_extra": `{"x":2}`}), result("raised", "math", current)},
 	}
 	want := [][]string{ // bids of the versions that have ended
 		nil,
 		nil,
-		{"edited", "odd"},
-		{"edited", "odd"},
-		{"edited", "odd", "kept"},
+		{"edited", "odd", "raised"},
+		{"edited", "odd", "raised"},
+		{"edited", "odd", "raised", "kept"},
 	}
 	var nights []*night
 	for i, world := range worlds {
@@ -58,6 +60,10 @@ func TestEarlierFormats(t *testing.T) {
 			if v.validTo != snapshot.Open && v.table != "coverage" {
 				require.Equal(t, "changed", v.because)
 				ended = append(ended, v.bid)
+				if v.bid == "raised" {
+					require.Contains(t, v.row, "190", "the version has the value that _extra held")
+					require.NotContains(t, v.row, "{")
+				}
 			}
 		}
 		require.ElementsMatch(t, want[i], ended, "night %d", i)
@@ -93,6 +99,6 @@ func TestEarlierFormats(t *testing.T) {
 	found, err := history.Diff(t.Context(), snapshot.At(store), manifests[0], manifests[1])
 	require.NoError(t, err)
 	require.EqualValues(t, 1, found.Tables["test_results"].Same)
-	require.EqualValues(t, 2, found.Tables["test_results"].Changed)
+	require.EqualValues(t, 3, found.Tables["test_results"].Changed)
 	require.EqualValues(t, 1, found.Tables["test_result_norms"].Same)
 }

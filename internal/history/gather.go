@@ -26,7 +26,6 @@ type gathered struct {
 // extent is where a draft holds the rows of a unit.
 type extent struct {
 	offset, bytes int64
-	lacking       []int // columns that the unit's file lacks
 }
 
 // isScattered reports whether reading the units in the listed order would return to files already read.
@@ -86,7 +85,7 @@ func (r *reader) gatherFile(ctx context.Context, file sink.File) (err error) {
 				part.Reset()
 				part.AppendRows(page, first, end)
 				if at.bytes == 0 {
-					at.offset, at.lacking = r.gathered.size, slices.Clone(r.lacking)
+					at.offset = r.gathered.size
 				}
 				if err := r.gathered.write(part); err != nil {
 					return err

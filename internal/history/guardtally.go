@@ -2,6 +2,10 @@ package history
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"slices"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
@@ -13,6 +17,18 @@ type guardTally struct {
 	tally
 
 	district *districtCounts
+	group    guardGroup
+	// gone and came are the identified rows that only one side has in this unit, as hashes of their values without the key:
+	// a row that went while an equal one came under another key has changed. Two rows with equal hashes are taken for equal,
+	// which a count can bear.
+	gone, came []uint64
+}
+
+// guardGroup is what the rows of a group became: for child rows, a group is the rows of one parent.
+type guardGroup struct {
+	blocks, same, parents int
+	parentGone            bool
+	gone, came            []uint64
 }
 
 // districtCounts are the counts of a table in a district while they are added up.
@@ -20,33 +36,61 @@ type districtCounts struct {
 	snapshot.DistrictComparison
 
 	table *schemas.Table
-	// watched are the columns of an identified row that can lose their values; values and emptied count them by column.
-	watched         []int
-	values, emptied []int64
-	modified        int // the column modified_date_time, or -1
+	child bool
+	// columns are those that can lack a value. The slices count by column: had and has the rows with a value on either side,
+	// values the identified rows in both that had one, and emptied the ones that have none now.
+	columns                   []int
+	had, has, values, emptied []int64
+	// quiet reports by column whether the limits ignore a change in it alone; content are the other columns outside the key.
+	quiet   []bool
+	content []int
+	// people are the columns of content that identify a person.
+	people []int
+	seed   maphash.Seed
 }
 
+// quietColumns change in every row without harm: with a school year, with a new member of the service, with any edit.
+var quietColumns = []string{"grade", "_extra", "modified_date_time"}
+
+// personColumns identify a person. A row without a value in one of them says too little to be recognized under another
+// key: two classes may well have the same name.
+var personColumns = []string{"student_bid", "student_id", "educator_bid"}
+
 func newDistrictCounts(table *schemas.Table) *districtCounts {
+	n := len(table.Columns)
 	d := &districtCounts{
 		DistrictComparison: snapshot.DistrictComparison{TableComparison: *snapshot.NewTableComparison()},
-		table:              table, modified: table.Column("modified_date_time"),
-		values: make([]int64, len(table.Columns)), emptied: make([]int64, len(table.Columns)),
-	}
-	if ordinalColumn(table) >= 0 {
-		return d // its rows have no identity
+		table:              table, child: ordinalColumn(table) >= 0, seed: maphash.MakeSeed(),
+		had: make([]int64, n), has: make([]int64, n), values: make([]int64, n), emptied: make([]int64, n), quiet: make([]bool, n),
 	}
 	for i := range table.Columns {
-		if column := &table.Columns[i]; !column.Key && !column.Required {
-			d.watched = append(d.watched, i)
+		column := &table.Columns[i]
+		d.quiet[i] = slices.Contains(quietColumns, column.Name)
+		if !column.Required {
+			d.columns = append(d.columns, i)
+		}
+		if !column.Required && !column.Key && !d.quiet[i] {
+			d.content = append(d.content, i)
+			if slices.Contains(personColumns, column.Name) {
+				d.people = append(d.people, i)
+			}
 		}
 	}
 	return d
 }
 
 func (t *guardTally) same(from *rows.Batch, i int, to *rows.Batch, j, n int) error {
-	for _, column := range t.district.watched {
-		t.district.values[column] += countValues(from, column, i, n)
+	d, g := t.district, &t.group
+	for _, column := range d.columns {
+		count := countValues(from, column, i, n)
+		d.had[column] += count
+		d.has[column] += count
+		d.values[column] += count
 	}
+	if g.blocks++; g.blocks == 1 && d.child {
+		g.parents = t.merger.groupsIn(from, i, n)
+	}
+	g.same += n
 	return t.tally.same(from, i, to, j, n)
 }
 
@@ -55,21 +99,165 @@ func (t *guardTally) changed(from *rows.Batch, i int, to *rows.Batch, j int) err
 	row, now := from.Row(i), to.Row(j)
 	altered := false
 	for column := range from.Cols {
-		v, w := &from.Cols[column], &to.Cols[column]
-		altered = altered || column != d.modified && rows.Compare(v, row, w, now) != 0
+		altered = altered || !d.quiet[column] && rows.Compare(&from.Cols[column], row, &to.Cols[column], now) != 0
 	}
 	if altered {
 		d.Altered++
 	}
-	for _, column := range d.watched {
-		if hasValue(&from.Cols[column], row) {
+	for _, column := range d.columns {
+		had, has := hasValue(&from.Cols[column], row), hasValue(&to.Cols[column], now)
+		switch {
+		case had && has:
+			d.had[column]++
+			d.has[column]++
 			d.values[column]++
-			if !hasValue(&to.Cols[column], now) {
-				d.emptied[column]++
-			}
+		case had:
+			d.had[column]++
+			d.values[column]++
+			d.emptied[column]++
+		case has:
+			d.has[column]++
 		}
 	}
 	return t.tally.changed(from, i, to, j)
+}
+
+func (t *guardTally) removed(from *rows.Batch, i int, parentStands bool) error {
+	d, row := t.district, from.Row(i)
+	for _, column := range d.columns {
+		if hasValue(&from.Cols[column], row) {
+			d.had[column]++
+		}
+	}
+	t.group.gone = append(t.group.gone, d.hash(from, row))
+	standing := t.counts.Because[snapshot.ElementsChanged]
+	err := t.tally.removed(from, i, parentStands)
+	t.group.parentGone = t.counts.Because[snapshot.ElementsChanged] == standing
+	return err
+}
+
+func (t *guardTally) added(to *rows.Batch, j int) error {
+	d, row := t.district, to.Row(j)
+	for _, column := range d.columns {
+		if hasValue(&to.Cols[column], row) {
+			d.has[column]++
+		}
+	}
+	t.group.came = append(t.group.came, d.hash(to, row))
+	return t.tally.added(to, j)
+}
+
+// endGroup counts what became of a group.
+func (t *guardTally) endGroup() error {
+	d, g := t.district, &t.group
+	if d.child && (g.same > 0 || len(g.gone) > 0) && !g.parentGone {
+		parents := 1
+		if g.blocks == 1 && len(g.gone) == 0 && len(g.came) == 0 {
+			parents = g.parents
+		}
+		d.Parents += int64(parents)
+		if g.same == 0 && len(g.came) == 0 {
+			d.Childless++
+		}
+	}
+	if len(g.gone) > 0 && len(g.came) > 0 {
+		d.Paired += pairEqual(&g.gone, &g.came)
+		if d.child {
+			replaced := int64(min(len(g.gone), len(g.came)))
+			d.Paired += replaced
+			d.Altered += replaced
+		}
+	}
+	if !d.child {
+		t.gone, t.came = append(t.gone, g.gone...), append(t.came, g.came...)
+	}
+	*g = guardGroup{gone: g.gone[:0], came: g.came[:0]}
+	return nil
+}
+
+// endUnit counts the rows that went while equal ones came under other keys.
+func (t *guardTally) endUnit() {
+	unknown := func(hash uint64) bool { return hash&1 == 0 }
+	t.gone, t.came = slices.DeleteFunc(t.gone, unknown), slices.DeleteFunc(t.came, unknown)
+	moved := pairEqual(&t.gone, &t.came)
+	t.district.Paired += moved
+	t.district.Altered += moved
+	t.gone, t.came = t.gone[:0], t.came[:0]
+}
+
+// pairEqual removes equal pairs from two lists, which it sorts, and returns their number.
+func pairEqual(a, b *[]uint64) (pairs int64) {
+	slices.Sort(*a)
+	slices.Sort(*b)
+	x, y := (*a)[:0], (*b)[:0]
+	i, j := 0, 0
+	for i < len(*a) && j < len(*b) {
+		switch p, q := (*a)[i], (*b)[j]; {
+		case p == q:
+			pairs, i, j = pairs+1, i+1, j+1
+		case p < q:
+			x, i = append(x, p), i+1
+		default:
+			y, j = append(y, q), j+1
+		}
+	}
+	x, y = append(x, (*a)[i:]...), append(y, (*b)[j:]...)
+	*a, *b = x, y
+	return pairs
+}
+
+// hash returns a hash of a row's content. It is odd if the row identifies a person.
+func (d *districtCounts) hash(b *rows.Batch, row int) uint64 {
+	var h maphash.Hash
+	h.SetSeed(d.seed)
+	var word [8]byte
+	for _, column := range d.content {
+		v := &b.Cols[column]
+		if v.Null(row) {
+			_ = h.WriteByte(0)
+			continue
+		}
+		_ = h.WriteByte(1)
+		switch {
+		case v.IsText():
+			text := v.Text(row)
+			binary.LittleEndian.PutUint64(word[:], uint64(len(text)))
+			_, _ = h.Write(word[:])
+			_, _ = h.Write(text)
+		default:
+			binary.LittleEndian.PutUint64(word[:], bitsOf(v, row))
+			_, _ = h.Write(word[:])
+		}
+	}
+	person := slices.ContainsFunc(d.people, func(column int) bool { return hasValue(&b.Cols[column], row) })
+	if person {
+		return h.Sum64() | 1
+	}
+	return h.Sum64() &^ 1
+}
+
+// bitsOf returns the bits of a value of another type than text.
+func bitsOf(v *rows.Vector, row int) uint64 {
+	switch v.Type { //nolint:exhaustive // the others are 64 bits wide
+	case schemas.Int32, schemas.Date:
+		return uint64(v.I32[row])
+	case schemas.Double:
+		return math.Float64bits(v.F64[row])
+	case schemas.Boolean:
+		return uint64(v.Bool[row])
+	}
+	return uint64(v.I64[row])
+}
+
+// groupsIn counts the groups in n rows from the i-th on.
+func (m *merger) groupsIn(b *rows.Batch, i, n int) int {
+	groups := 1
+	for k := i + 1; k < i+n; k++ {
+		if m.compare(m.group, b, b.Row(k-1), b, b.Row(k)) != 0 {
+			groups++
+		}
+	}
+	return groups
 }
 
 // hasValue reports whether a row has a value that is neither null nor an empty text.
@@ -103,14 +291,19 @@ func countValues(b *rows.Batch, column, i, n int) int64 {
 // finish returns the counts as a checkpoint holds them.
 func (d *districtCounts) finish() snapshot.DistrictComparison {
 	counts := d.DistrictComparison
+	counts.Had, counts.Has = make(map[string]int64), make(map[string]int64)
 	counts.Values, counts.Emptied = make(map[string]int64), make(map[string]int64)
-	for _, column := range d.watched {
-		name := d.table.Columns[column].Name
-		if n := d.values[column]; n > 0 {
-			counts.Values[name] = n
+	for _, column := range d.columns {
+		add := func(to map[string]int64, n int64) {
+			if n > 0 {
+				to[d.table.Columns[column].Name] = n
+			}
 		}
-		if n := d.emptied[column]; n > 0 {
-			counts.Emptied[name] = n
+		add(counts.Had, d.had[column])
+		add(counts.Has, d.has[column])
+		if !d.child && !d.table.Columns[column].Key {
+			add(counts.Values, d.values[column])
+			add(counts.Emptied, d.emptied[column])
 		}
 	}
 	return counts

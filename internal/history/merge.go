@@ -25,15 +25,11 @@ type merger struct {
 	table *schemas.Table
 	// group are the columns whose values a group of rows shares: the key without the unit and the ordinal.
 	group []int
-	// values are the columns that are compared: all but the unit, the ordinal and those that one side lacks.
+	// values are the columns that are compared: all but the unit and the ordinal.
 	values []int
-	// lacking are the columns that one side lacks. Where the other side has a value in one of them, _extra is not
-	// compared, because the older side may hold that value there.
-	lacking []int
-	extra   int
-	child   bool
-	block   int // rows to compare at once
-	visit   visitor
+	child  bool
+	block  int // rows to compare at once
+	visit  visitor
 	// began is the column of the first side that orders equal rows, or -1: of several the last have ended.
 	began int
 	// groupDone, unless nil, is called when all rows of one or more groups of both sides have been visited.
@@ -49,9 +45,8 @@ type loaded struct {
 	times int
 }
 
-// newMerger returns a merger of a table. One of the sides may lack some columns, which are null there.
-func newMerger(table *schemas.Table, lacking []int, visit visitor) *merger {
-	m := &merger{table: table, lacking: lacking, extra: table.Column("_extra"), block: minBlock, visit: visit, began: -1}
+func newMerger(table *schemas.Table, visit visitor) *merger {
+	m := &merger{table: table, block: minBlock, visit: visit, began: -1}
 	unit, ordinal := unitColumn(table), ordinalColumn(table)
 	m.child = ordinal >= 0
 	for _, column := range table.KeyColumns() {
@@ -60,19 +55,11 @@ func newMerger(table *schemas.Table, lacking []int, visit visitor) *merger {
 		}
 	}
 	for column := range table.Columns {
-		if column != ordinal && column != unit && !slices.Contains(lacking, column) && (len(lacking) == 0 || column != m.extra) {
+		if column != ordinal && column != unit {
 			m.values = append(m.values, column)
 		}
 	}
 	return m
-}
-
-// lackingColumns returns the merger if one of its sides lacks just these columns, or else a new one. The merger may be nil.
-func (m *merger) lackingColumns(table *schemas.Table, lacking []int, visit visitor) *merger {
-	if m != nil && slices.Equal(m.lacking, lacking) {
-		return m
-	}
-	return newMerger(table, lacking, visit)
 }
 
 // ordinalColumn returns the position of the column that counts the elements of a record's array, or -1.
@@ -177,9 +164,6 @@ func (m *merger) match(from *rows.Batch, old []int, to *rows.Batch, current []in
 			ended, old = append(ended, old[0]), old[1:]
 		case order > 0:
 			begun, current = append(begun, current[0]), current[1:]
-		case len(m.lacking) > 0 && m.extraDiffers(from, from.Row(old[0]), to, to.Row(current[0])):
-			ended, old = append(ended, old[0]), old[1:]
-			begun, current = append(begun, current[0]), current[1:]
 		default:
 			if err := m.visit.same(from, old[0], to, current[0], 1); err != nil {
 				return err
@@ -253,9 +237,6 @@ const (
 
 // equalGroups returns how many of the next rows are equal on both sides and form whole groups.
 func (m *merger) equalGroups(from, to *cursor, name []byte) int {
-	if len(m.lacking) > 0 {
-		return 0
-	}
 	if now := [2]loaded{{from, from.loads}, {to, to.loads}}; now != m.seen {
 		m.matcher.Reset()
 		m.seen = now
@@ -292,14 +273,4 @@ func (m *merger) groupEnds(c *cursor, i, end int, whole bool) bool {
 		return whole
 	}
 	return !c.sameGroup(i-1, m.group)
-}
-
-// extraDiffers compares the values without a column, unless one side has a value in a column that the other side lacks.
-func (m *merger) extraDiffers(a *rows.Batch, i int, b *rows.Batch, j int) bool {
-	for _, column := range m.lacking {
-		if !a.Cols[column].Null(i) || !b.Cols[column].Null(j) {
-			return false
-		}
-	}
-	return m.extra >= 0 && rows.Compare(&a.Cols[m.extra], i, &b.Cols[m.extra], j) != 0
 }

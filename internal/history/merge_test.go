@@ -149,7 +149,7 @@ func TestMergeIsTheDifferenceOfMultisets(t *testing.T) {
 			to = from
 		}
 		var got visits
-		merger := newMerger(table, nil, &got)
+		merger := newMerger(table, &got)
 		a, b := newCursor(table, inBatches(random, from)), newCursor(table, inBatches(random, to))
 		covered := func(string) bool { return true }
 		if table.Name == "lookup" {

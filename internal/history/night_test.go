@@ -32,6 +32,7 @@ type night struct {
 	status    map[[2]string]snapshot.Status // by dataset and school, where not ok
 	world     map[string][]record
 	lacks     []string // columns that its files lack
+	only      []string // the schools of --schools
 }
 
 func (n *night) covers(dataset, school string) bool {
@@ -56,6 +57,7 @@ func (n *night) publish(ctx context.Context, store sink.Store) error {
 	catalog := snapshot.At(store)
 	plan := snapshottest.NewPlan(n.run, snapshottest.Datasets(n.datasets...), snapshottest.OnDate(n.date), func(p *snapshot.Plan) {
 		p.Schools, p.Buckets, p.Replace = nil, nil, true
+		p.Scope.Schools = n.only
 		for i, bid := range n.schools {
 			p.Schools = append(p.Schools, snapshot.School{Bid: bid, District: "d"})
 			if i%3 == 0 {

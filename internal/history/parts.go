@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"io"
 
@@ -13,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// parts makes the files of a table's open versions. A file whose rows stay as they are is kept; it is read again if that
-// turns out not to be so.
+// parts makes the files of a table's open versions. A file whose rows stay as they are is kept; it is read again if
+// that turns out not to be so.
 type parts struct {
 	files  *fileMaker
 	table  *schemas.Table // with the columns of versions
@@ -51,7 +50,7 @@ func beginsPart(school string) bool {
 	return (sum^sum>>16)%schoolsPerPart == 0
 }
 
-// startUnit says of which unit the next rows are.
+// startUnit sets the unit of the rows that follow.
 func (p *parts) startUnit(unit string) {
 	if unit != p.unit {
 		p.unit, p.begun = unit, false
@@ -131,7 +130,7 @@ func (p *parts) materialize(ctx context.Context) (err error) {
 	if p.out != nil {
 		return nil
 	}
-	path := fmt.Sprintf("%spart-%04d-%s.parquet", p.folder, p.number, p.files.id)
+	path := p.folder + sink.PartName(p.number, p.files.id)
 	if p.out, err = p.files.create(ctx, path, p.table); err != nil {
 		return err
 	}

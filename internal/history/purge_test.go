@@ -193,7 +193,10 @@ func TestPurgedOwners(t *testing.T) {
 				}
 			}
 			changeOwners(random, nights)
-			options := maintenance.PurgeOptions{Schools: schoolNames()[:1], ToolVersion: "1.0.0", Now: snapshottest.PublishedAt}
+			options := maintenance.PurgeOptions{
+				Schools: schoolNames()[:1], ToolVersion: "1.0.0", Now: snapshottest.PublishedAt,
+				Workspace: func() (sink.Store, func() error, error) { return sink.NewWorkspace(t.TempDir()) },
+			}
 			if seed%2 == 1 {
 				options.Schools, options.Students = nil, []string{"student 1"}
 			}

@@ -8,25 +8,66 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// unexplained collects removed test results until the later rows can tell why they are gone.
-type unexplained struct {
-	resultColumns
+// resultsTable is the table whose removed rows are explained.
+const resultsTable = "test_results"
 
-	list []*candidate
+// lostResult is a test result that is gone from its school, with everything that the reason depends on.
+type lostResult struct {
+	school, district      string
+	bid, student, subject string // empty if the row has none
+	agedOut               bool
+	// left is set if the student is known to have left the roster; see day.
+	left bool
+	// rows counts the rows of each of the dataset's tables that are gone with the result, its own included. It is empty
+	// in a fold, which counts versions instead.
+	rows []int64
 }
 
-// maxUnexplained is how many removed results are explained at once: about 25 MB.
-const maxUnexplained = 50_000
+// lostResults collects removed test results until it is known why they are gone.
+type lostResults struct {
+	resultColumns
 
-// newUnexplained returns a collection of results that are gone on a date.
-func newUnexplained(date string) (*unexplained, error) {
+	tables int           // length of lostResult.rows
+	first  int           // number of the first result of list; earlier ones are explained
+	list   []*lostResult // in the order in which they were found
+}
+
+// maxLost is how many removed results are explained at once: about 25 MB.
+const maxLost = 50_000
+
+// newLostResults returns a collection of results that are gone on a date.
+func newLostResults(date string, tables int) (*lostResults, error) {
 	aged, err := snapshot.YearBefore(date)
 	if err != nil {
 		return nil, err
 	}
-	u := &unexplained{resultColumns: resultColumns{aged: aged}}
-	u.setTable(tableOf(resultsTable))
-	return u, nil
+	l := &lostResults{resultColumns: resultColumns{aged: aged}, tables: tables}
+	l.setTable(tableOf(resultsTable))
+	return l, nil
+}
+
+// add collects a removed row and returns its number.
+func (l *lostResults) add(school, district string, b *rows.Batch, row int) int {
+	r := &lostResult{school: school, district: district, rows: make([]int64, l.tables)}
+	r.bid, r.student, r.subject = l.texts(b, row)
+	for _, column := range []int{l.end, l.start} {
+		if column >= 0 && !b.Cols[column].Null(row) {
+			r.agedOut = b.Cols[column].I64[row] < l.aged
+			break
+		}
+	}
+	l.list = append(l.list, r)
+	return l.first + len(l.list) - 1
+}
+
+// at returns the result of a number.
+func (l *lostResults) at(number int) *lostResult { return l.list[number-l.first] }
+
+// drain empties the list and returns what it held.
+func (l *lostResults) drain() []*lostResult {
+	list := l.list
+	l.first, l.list = l.first+len(list), nil
+	return list
 }
 
 // resultColumns are the columns of test_results on which a reason depends.
@@ -37,109 +78,114 @@ type resultColumns struct {
 }
 
 // setTable finds the columns in a table of results, which may lack some.
-func (u *resultColumns) setTable(results *schemas.Table) {
-	u.bid, u.student, u.subject = results.Column("test_result_bid"), results.Column("student_bid"), results.Column("subject_area")
-	u.start, u.end = results.Column("administration_start_date_time"), results.Column("administration_end_date_time")
+func (c *resultColumns) setTable(results *schemas.Table) {
+	c.bid, c.student, c.subject = results.Column("test_result_bid"), results.Column("student_bid"), results.Column("subject_area")
+	c.start, c.end = results.Column("administration_start_date_time"), results.Column("administration_end_date_time")
 }
 
-// add collects a removed result.
-func (u *unexplained) add(c *candidate, b *rows.Batch, row int) {
-	u.describe(&c.removedResult, b, row)
-	u.list = append(u.list, c)
-}
-
-// describe fills in what the reason of a removed result depends on.
-func (u *resultColumns) describe(c *removedResult, b *rows.Batch, row int) {
-	c.bid, c.hasBid = value(b, u.bid, row)
-	var student, subject bool
-	c.student, student = value(b, u.student, row)
-	c.subject, subject = value(b, u.subject, row)
-	c.hasPair = student && subject
-	for _, column := range []int{u.end, u.start} {
-		if column >= 0 && !b.Cols[column].Null(row) {
-			c.agedOut = b.Cols[column].I64[row] < u.aged
-			break
-		}
-	}
+// texts returns the texts by which the other results of a day are looked up.
+func (c *resultColumns) texts(b *rows.Batch, row int) (bid, student, subject string) {
+	return string(textOf(b, c.bid, row)), string(textOf(b, c.student, row)), string(textOf(b, c.subject, row))
 }
 
 // pair is a student and a subject, or a school and a student.
 type pair [2]string
 
-// scan passes some columns of all rows of a table to use.
-type scan func(ctx context.Context, table *schemas.Table, use func(b *rows.Batch, row int), columns ...string) error
-
-// explain adds the reason of every collected result to its counts.
-func (u *unexplained) explain(ctx context.Context, later *side) error {
-	return u.resolve(ctx, later, later.scan, func(c *candidate, reason string) { c.count(reason) })
+// pair returns the student and the subject of a result, and whether it has both.
+func (r *lostResult) pair() (pair, bool) {
+	return pair{r.student, r.subject}, r.student != "" && r.subject != ""
 }
 
-// resolve passes every collected result and its reason to use. The scan of the results finds all of that day, under any
-// school.
-func (u *unexplained) resolve(ctx context.Context, later *side, results scan, use func(c *candidate, reason string)) error {
-	if len(u.list) == 0 {
+// useResult is called with some texts of n results. A negative n takes back results that were passed before or will be.
+type useResult func(bid, student, subject []byte, n int)
+
+// day knows the test results and the students of the day for which removed results are explained.
+type day struct {
+	// results passes all results of that day, of all schools, to use.
+	results func(ctx context.Context, use useResult) error
+	// students is the snapshot that says who is on the rosters. If it is nil, lostResult.left says who has left.
+	students *side
+}
+
+// explain passes each of the removed results to use, in order, with the reason why it is gone.
+func (d *day) explain(ctx context.Context, list []*lostResult, use func(lost *lostResult, reason string)) error {
+	if len(list) == 0 {
 		return nil
 	}
-	elsewhere, pairs, roster := make(map[string]bool), make(map[pair]bool), make(map[pair]bool)
-	for _, c := range u.list {
-		if c.hasBid {
-			elsewhere[c.bid] = false
+	byBid, byPair := make(map[string]int), make(map[pair]int) // how many results that day has
+	for _, r := range list {
+		if r.bid != "" {
+			byBid[r.bid] = 0
 		}
-		if c.hasPair {
-			pairs[pair{c.student, c.subject}] = false
+		if p, ok := r.pair(); ok {
+			byPair[p] = 0
 		}
-		roster[pair{c.unit, c.student}] = false
 	}
-	err := results(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
-		if bid := textOf(b, 0, row); len(bid) > 0 {
-			if _, wanted := elsewhere[string(bid)]; wanted {
-				elsewhere[string(bid)] = true
-			}
+	err := d.results(ctx, func(bid, student, subject []byte, n int) {
+		if found, wanted := byBid[string(bid)]; wanted { // this allocates nothing
+			byBid[string(bid)] = found + n
 		}
-		mark(pairs, textOf(b, 1, row), textOf(b, 2, row))
-	}, "test_result_bid", "student_bid", "subject_area")
+		if found, wanted := byPair[pair{string(student), string(subject)}]; wanted {
+			byPair[pair{string(student), string(subject)}] = found + n
+		}
+	})
+	if err == nil {
+		err = d.findLeavers(ctx, list)
+	}
 	if err != nil {
 		return err
 	}
-	err = later.scan(ctx, tableOf("students"), func(b *rows.Batch, row int) {
-		mark(roster, textOf(b, 0, row), textOf(b, 1, row))
-	}, "requested_school_bid", "student_bid")
-	if err != nil {
-		return err
+	for _, r := range list {
+		p, whole := r.pair()
+		use(r, r.reason(r.bid != "" && byBid[r.bid] > 0, whole && byPair[p] > 0))
 	}
-	for _, c := range u.list {
-		left := c.student != "" && later.covers("students", c.unit) && !roster[pair{c.unit, c.student}]
-		use(c, c.reason(c.hasBid && elsewhere[c.bid], c.hasPair && pairs[pair{c.student, c.subject}], left))
-	}
-	u.list = nil
 	return nil
 }
 
+// findLeavers marks the results of students who are no longer on the roster of their school.
+func (d *day) findLeavers(ctx context.Context, list []*lostResult) error {
+	if d.students == nil {
+		return nil
+	}
+	there := make(map[pair]bool)
+	for _, r := range list {
+		there[pair{r.school, r.student}] = false
+	}
+	err := d.students.scan(ctx, tableOf("students"), func(b *rows.Batch, row int) {
+		school, student := textOf(b, 0, row), textOf(b, 1, row)
+		if _, wanted := there[pair{string(school), string(student)}]; wanted {
+			there[pair{string(school), string(student)}] = true
+		}
+	}, "requested_school_bid", "student_bid")
+	for _, r := range list {
+		r.left = r.student != "" && d.students.covers("students", r.school) && !there[pair{r.school, r.student}]
+	}
+	return err
+}
+
 // reason returns why a result is gone.
-func (c *removedResult) reason(moved, superseded, left bool) string {
+func (r *lostResult) reason(moved, superseded bool) string {
 	switch {
 	case moved:
 		return snapshot.Moved
 	case superseded:
 		return snapshot.Superseded
-	case c.agedOut:
+	case r.agedOut:
 		return snapshot.AgedOut
-	case left:
+	case r.left:
 		return snapshot.LeftRoster
 	}
 	return snapshot.Unexplained
 }
 
-// count adds the reason to the counts of a removed result and its children.
-func (c *candidate) count(reason string) {
-	for counts, n := range c.rows {
-		counts.Because[reason] += n
-	}
+// results passes the results of a snapshot to use. If only is not nil, the results of other schools are left out.
+func (s *side) results(ctx context.Context, only func(school string) bool, use useResult) error {
+	return s.scan(ctx, tableOf(resultsTable), func(b *rows.Batch, row int) {
+		if only == nil || only(string(textOf(b, 3, row))) {
+			use(textOf(b, 0, row), textOf(b, 1, row), textOf(b, 2, row), 1)
+		}
+	}, lookUpColumns...)
 }
 
-// mark sets a pair that is in the set of those looked for.
-func mark(found map[pair]bool, a, b []byte) {
-	if _, wanted := found[pair{string(a), string(b)}]; wanted { // this allocates nothing
-		found[pair{string(a), string(b)}] = true
-	}
-}
+// lookUpColumns are the columns of test_results that useResult takes, and the school.
+var lookUpColumns = []string{"test_result_bid", "student_bid", "subject_area", "requested_school_bid"}

@@ -17,7 +17,7 @@ import (
 )
 
 // rebuild folds all snapshots in a workspace, and replaces the history when that is done.
-func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) (err error) {
+func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if gone := pruned(before, all); len(gone) > 0 {
 		return &NeedsRebuildError{Pruned: gone}
 	}
@@ -25,6 +25,13 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 	if len(chosen) == 0 {
 		return nil
 	}
+	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
+}
+
+// makeAnew folds some snapshots in a workspace, and replaces the history when that is done and its manifest is edited.
+func (u *updater) makeAnew(
+	ctx context.Context, before *snapshot.HistoryManifest, chosen []*published, edit func(*snapshot.HistoryManifest),
+) (err error) {
 	w, remove, err := u.workspace()
 	if err != nil {
 		return err
@@ -47,6 +54,7 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 		f.files, f.side = nil, nil // no longer needed
 		folds = append(folds, f)
 	}
+	edit(after)
 	unnamed, err := u.catalog.UnnamedHistory(ctx, after)
 	if err != nil {
 		return err
@@ -57,6 +65,18 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 	u.report.Rebuilt, u.report.Folded = true, []*Folded{}
 	for _, f := range folds {
 		u.folded(f)
+	}
+	return nil
+}
+
+// dropLast makes the history again without its last date, whose snapshot was replaced by one that does not belong to it.
+func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
+	if len(before.Snapshots) == 1 {
+		return fmt.Errorf("the only snapshot of the history, of %s, was replaced by one that does not belong to it: publish one that does, "+
+			"or move %s away", before.Through(), snapshot.HistoryPointerPath)
+	}
+	if err := u.rebuild(ctx, before, all); err != nil {
+		return fmt.Errorf("remove the snapshot of %s, which was replaced, from the history: %w", before.Through(), err)
 	}
 	return nil
 }

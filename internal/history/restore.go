@@ -12,8 +12,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// restore makes the files of a table's open versions before the fold of a date again: the versions that are open without
-// those that began then, and those that ended then. Parts are cut by school, so the files are the same.
+// restore makes the files of a table's open versions before the fold of a date again: the versions that are open
+// without those that began then, and those that ended then. Parts are cut by school, so the files are the same.
 //
 // After a purge of the table, which has removed rows from these files, they are not known: id is the owner of what is
 // made then, and otherwise empty.
@@ -156,7 +156,7 @@ func (r *restoring) nextPart() (err error) {
 		return err
 	}
 	r.part++
-	path := fmt.Sprintf("%spart-%04d-%s.parquet", snapshot.HistoryFolder(r.table.Name, snapshot.Open), r.part, r.owner)
+	path := snapshot.HistoryFolder(r.table.Name, snapshot.Open) + sink.PartName(r.part, r.owner)
 	if r.owner == "" {
 		if r.part >= len(r.wanted) {
 			return r.unlike()

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"sync"
 
 	"example.org/growthexport/internal/parquetfile"
@@ -57,28 +55,14 @@ func openSide(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.
 	for name, table := range manifest.Tables {
 		s.files[name] = make(map[int]sink.File, len(table.Files))
 		for _, file := range table.Files {
-			bucket, err := bucketOf(file.Path)
-			if err != nil {
-				return nil, err
+			part, ok := sink.ParsePart(file.Path)
+			if !ok {
+				return nil, fmt.Errorf("%s is not named as a data file", file.Path)
 			}
-			s.files[name][bucket] = file
+			s.files[name][part.Number] = file
 		}
 	}
 	return s, nil
-}
-
-// bucketOf returns the bucket that a data file's name starts with: part-0012-...
-func bucketOf(path string) (int, error) {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	number, _, _ := strings.Cut(strings.TrimPrefix(name, "part-"), "-")
-	if len(number) >= 8 {
-		number = number[:len(number)-4] // a purge has appended how often the file was rewritten
-	}
-	bucket, err := strconv.Atoi(number)
-	if err != nil {
-		return 0, fmt.Errorf("the name of %s does not start with part- and a bucket", path)
-	}
-	return bucket, nil
 }
 
 // units lists the units of a dataset, in the order of the snapshot's plan.
@@ -124,8 +108,9 @@ type fileReader struct {
 
 	object sink.Object
 	file   *parquetfile.Reader
-	// narrow holds rows of a file that lacks columns.
+	// narrow holds rows of a file that lacks columns, which older, unless nil, finds in _extra.
 	narrow *rows.Batch
+	older  *older
 }
 
 // checkedFiles are files with the hashes that their manifest says. Each is hashed when it is first opened, not again when
@@ -154,7 +139,6 @@ func (s *side) reader(table *schemas.Table) *reader {
 func (r *reader) unit(ctx context.Context, bucket int, unit string) (*cursor, error) {
 	if r.gathered != nil {
 		of := r.gathered.units[unit]
-		r.lacking = of.lacking
 		if r.cursor == nil {
 			r.cursor = newCursor(r.table, nil)
 		}
@@ -218,6 +202,9 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	if len(r.lacking) > 0 {
 		wanted = snapshot.SelectColumns(r.table, held...)
 		r.narrow = rows.New(wanted)
+		if r.older, err = newOlder(r.table, wanted, r.lacking); err != nil {
+			return err
+		}
 	}
 	if r.file, err = parquetfile.NewReader(r.object, file.Bytes, wanted); err == nil && len(r.lacking) == 0 {
 		r.file.CodeTexts()
@@ -225,7 +212,7 @@ func (r *fileReader) open(ctx context.Context, file sink.File) (err error) {
 	return err
 }
 
-// read appends the rows of the next page. Columns that the file lacks are null.
+// read appends the rows of the next page. Columns that the file lacks have the values of their members in _extra.
 func (r *fileReader) read(to *rows.Batch) error {
 	if len(r.lacking) == 0 {
 		return r.file.Read(to)
@@ -234,13 +221,26 @@ func (r *fileReader) read(to *rows.Batch) error {
 	if err := r.file.Read(r.narrow); err != nil {
 		return err
 	}
+	var found *rows.Batch
+	if r.older != nil {
+		var err error
+		if found, err = r.older.read(r.narrow); err != nil {
+			return err
+		}
+	}
 	for i := range to.Cols {
-		from := r.narrow.Table.Column(r.table.Columns[i].Name)
+		name, source := r.table.Columns[i].Name, r.narrow
+		from := source.Table.Column(name)
+		if found != nil {
+			if at := found.Table.Column(name); at >= 0 {
+				source, from = found, at
+			}
+		}
 		for row := range r.narrow.N {
 			if from < 0 {
 				to.Cols[i].AppendNull()
 			} else {
-				to.Cols[i].AppendRow(&r.narrow.Cols[from], row)
+				to.Cols[i].AppendRow(&source.Cols[from], source.Row(row))
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func (r *fileReader) close() error {
 	if r.object != nil {
 		errs = append(errs, r.object.Close())
 	}
-	r.file, r.object, r.lacking = nil, nil, nil
+	r.file, r.object, r.lacking, r.older = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
 

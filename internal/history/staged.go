@@ -3,9 +3,9 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
+	"slices"
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
@@ -15,24 +15,26 @@ import (
 // Baseline is a published snapshot that a run is compared with while it is staged. It is safe for concurrent use.
 type Baseline struct {
 	side *side
-	date string // of the run
+	plan *snapshot.Plan // of the run
 }
 
-// OpenBaseline reads what the snapshot of a manifest covers. The date is the run's.
-func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest, date string) (*Baseline, error) {
+// OpenBaseline reads what the snapshot of a manifest covers. The plan is the run's.
+func OpenBaseline(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest, plan *snapshot.Plan) (*Baseline, error) {
 	side, err := openSide(ctx, catalog, manifest)
-	return &Baseline{side: side, date: date}, err
+	return &Baseline{side: side, plan: plan}, err
 }
 
 // Comparer compares the rows of a task with the baseline, school by school, in the order of files. It is used by
 // one goroutine at a time, and Close ends it. After an error it is not used again.
 type Comparer struct {
-	baseline    *Baseline
-	dataset     *schemas.Dataset
-	unexplained *unexplained // nil unless the dataset is that of test results
-	tables      []*stagedTable
-	districts   map[string][]*districtCounts // by table, nil for those that the baseline lacks
-	notCovered  []string
+	baseline   *Baseline
+	dataset    *schemas.Dataset
+	bucket     int
+	gone       *departures
+	turnover   *turnover // nil unless the dataset is that of test results
+	tables     []*stagedTable
+	districts  map[string][]*districtCounts // by table, nil for those that the baseline lacks
+	notCovered []string
 }
 
 // stagedTable compares one table.
@@ -43,15 +45,20 @@ type stagedTable struct {
 	tally   guardTally
 }
 
-// Comparer returns a comparer for a task of a dataset.
-func (b *Baseline) Comparer(dataset *schemas.Dataset) (*Comparer, error) {
-	c := &Comparer{baseline: b, dataset: dataset, districts: make(map[string][]*districtCounts)}
+// Comparer returns a comparer for the task of a dataset and a bucket.
+func (b *Baseline) Comparer(dataset *schemas.Dataset, bucket int) (*Comparer, error) {
+	c := &Comparer{
+		baseline: b, dataset: dataset, bucket: bucket, gone: newDepartures(nil), districts: make(map[string][]*districtCounts),
+	}
 	for _, table := range dataset.Tables {
-		c.tables = append(c.tables, &stagedTable{earlier: b.side.reader(table), later: newCursor(table, nil)})
+		t := &stagedTable{earlier: b.side.reader(table), later: newCursor(table, nil)}
+		t.merger = newMerger(table, &t.tally)
+		c.tables = append(c.tables, t)
 	}
 	var err error
-	if dataset.Tables[0].Name == resultsTable {
-		c.unexplained, err = newUnexplained(b.date)
+	if _, both := b.side.manifest.Tables[resultsTable]; both && dataset.Tables[0].Name == resultsTable {
+		c.turnover = newTurnover(dataset)
+		c.gone.lost, err = newLostResults(b.plan.SnapshotDate, len(dataset.Tables))
 	}
 	return c, err
 }
@@ -71,23 +78,53 @@ type School struct {
 
 // School compares the rows of a school. An error of s.Rows is returned as it is.
 func (c *Comparer) School(ctx context.Context, s School) error {
-	if !s.Complete || !c.baseline.side.covers(c.dataset.Name, s.Bid) {
-		c.notCovered = append(c.notCovered, s.Bid)
+	if !slices.Contains(c.baseline.side.manifest.Parameters.Datasets, c.dataset.Name) {
 		return nil
 	}
-	gone := c.newRemovals()
+	if !s.Complete || !c.baseline.side.covers(c.dataset.Name, s.Bid) {
+		c.notCovered = append(c.notCovered, s.Bid)
+		return c.addArrivals(s)
+	}
 	for i := range c.tables {
 		stop := c.start(i, s.Rows)
-		err := c.unit(ctx, i, Unit{School: s.Bid}, s.District, gone)
+		err := c.unit(ctx, i, Unit{School: s.Bid}, s.District)
 		stop()
 		if err != nil {
 			return err
 		}
 	}
-	if c.unexplained == nil {
+	c.gone.forget()
+	if c.turnover == nil {
 		return nil
 	}
-	return c.unexplained.explainWithin(s.Rows, s.OnRoster)
+	for _, lost := range c.gone.lost.drain() {
+		lost.left = lost.student != "" && s.OnRoster != nil && !s.OnRoster([]byte(lost.student))
+		c.turnover.addLost(lost)
+	}
+	return nil
+}
+
+// addArrivals adds to the turnover all results of a school of which the baseline has none.
+func (c *Comparer) addArrivals(s School) error {
+	if c.turnover == nil || !s.Complete {
+		return nil
+	}
+	return s.Rows(0, func(b *rows.Batch) error {
+		for i := range b.Len() {
+			c.turnover.add(b, b.Row(i), 1)
+		}
+		return nil
+	})
+}
+
+// Save writes to the destination what Explain needs to know of the task, which may be much. It is called after each
+// school, and once more at the end, with last set.
+func (c *Comparer) Save(ctx context.Context, last bool) error {
+	if c.turnover == nil || !last && c.turnover.batch.Bytes() < maxTurnover {
+		return nil
+	}
+	task := snapshot.Task{Bucket: c.bucket, Dataset: c.dataset.Name}
+	return c.turnover.save(ctx, c.baseline.side.catalog, task, c.baseline.plan.RunID)
 }
 
 // Lookup compares the rows of a lookup dataset, as far as its ledger says that they were read.
@@ -100,16 +137,12 @@ func (c *Comparer) Lookup(ctx context.Context, ledger []snapshot.LedgerRow, all 
 			if ledger[j].Status != snapshot.StatusOK || !c.baseline.side.covers(c.dataset.Name, district) {
 				continue
 			}
-			if err := c.unit(ctx, i, Unit{District: district}, district, c.newRemovals()); err != nil {
+			if err := c.unit(ctx, i, Unit{District: district}, district); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-func (c *Comparer) newRemovals() *removals {
-	return &removals{unexplained: c.unexplained, byKey: make(map[string]*candidate)}
 }
 
 // start lets a table's cursor read the rows, until stop is called.
@@ -140,7 +173,7 @@ func (c *Comparer) start(table int, all Rows) (stop func()) {
 }
 
 // unit compares the rows of a table in one unit.
-func (c *Comparer) unit(ctx context.Context, table int, unit Unit, district string, gone *removals) error {
+func (c *Comparer) unit(ctx context.Context, table int, unit Unit, district string) error {
 	t := c.tables[table]
 	if _, ok := c.baseline.side.files[t.earlier.table.Name]; !ok {
 		return nil // a table that the baseline's format did not have
@@ -150,10 +183,18 @@ func (c *Comparer) unit(ctx context.Context, table int, unit Unit, district stri
 	if err != nil {
 		return err
 	}
-	t.merger = t.merger.lackingColumns(t.earlier.table, t.earlier.lacking, &t.tally)
 	counts := c.countsOf(district, table)
-	t.tally = guardTally{tally: tally{merger: t.merger, counts: &counts.TableComparison, unit: bid, gone: gone}, district: counts}
-	return t.merger.unit(from, t.later, []byte(bid))
+	c.gone.start(bid, district)
+	t.tally.tally = tally{merger: t.merger, counts: &counts.TableComparison, table: table, gone: c.gone}
+	if table == 0 {
+		t.tally.turnover = c.turnover
+	}
+	t.tally.district, t.merger.groupDone = counts, t.tally.endGroup
+	if err := t.merger.unit(from, t.later, []byte(bid)); err != nil {
+		return err
+	}
+	t.tally.endUnit()
+	return nil
 }
 
 func (c *Comparer) countsOf(district string, table int) *districtCounts {
@@ -171,6 +212,9 @@ func (c *Comparer) countsOf(district string, table int) *districtCounts {
 // Counts returns the counts of everything that was compared.
 func (c *Comparer) Counts() *snapshot.TaskComparison {
 	found := &snapshot.TaskComparison{Districts: make(snapshot.DistrictComparisons), NotCovered: c.notCovered}
+	if c.turnover != nil {
+		found.Turnover = c.turnover.files
+	}
 	for district, tables := range c.districts {
 		for _, counts := range tables {
 			if counts != nil {
@@ -188,39 +232,4 @@ func (c *Comparer) Close() error {
 		errs = append(errs, t.earlier.close())
 	}
 	return errors.Join(errs...)
-}
-
-// explainWithin adds the reason of every collected result of a school to its counts, as far as the school's own rows and
-// roster show it.
-func (u *unexplained) explainWithin(results Rows, onRoster func(student []byte) bool) error {
-	byStudent := make(map[string][]*candidate)
-	for _, c := range u.list {
-		if c.hasPair {
-			byStudent[c.student] = append(byStudent[c.student], c)
-		}
-	}
-	superseded := make(map[*candidate]bool)
-	if len(byStudent) > 0 {
-		err := results(0, func(b *rows.Batch) error {
-			students, subjects := &b.Cols[u.student], &b.Cols[u.subject]
-			for i := range b.Len() {
-				row := b.Row(i)
-				for _, c := range byStudent[string(students.Text(row))] {
-					if string(subjects.Text(row)) == c.subject {
-						superseded[c] = true
-					}
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("look for later results: %w", err)
-		}
-	}
-	for _, c := range u.list {
-		left := c.student != "" && onRoster != nil && !onRoster([]byte(c.student))
-		c.count(c.reason(false, superseded[c], left))
-	}
-	u.list = u.list[:0]
-	return nil
 }

@@ -98,6 +98,9 @@ func (u *updater) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if replaced != nil && replaced.manifest.OutsideHistory(before.BaseURL, before.Scope) != "" {
+		return u.dropLast(ctx, before, all)
+	}
 	if replaced != nil {
 		if err := u.refold(ctx, before, replaced); err != nil {
 			return err
@@ -142,8 +145,8 @@ func (u *updater) folded(f *fold) {
 	u.report.HistoryID, u.report.Through = f.after.HistoryID, f.after.Through()
 }
 
-// publish applies a change of the history before. The snapshots folded must still be the published ones: a purge may have
-// rewritten them since.
+// publish applies a change of the history before. The snapshots folded must still be the published ones: a purge may
+// have rewritten them since.
 func (u *updater) publish(ctx context.Context, before *snapshot.HistoryManifest, change *snapshot.HistoryChange, folded ...*published) error {
 	for _, p := range folded {
 		if err := u.unchanged(ctx, p); err != nil {
@@ -174,7 +177,7 @@ func (u *updater) unchanged(ctx context.Context, p *published) error {
 	return err
 }
 
-// replacedObjects returns what after no longer names.
+// replacedObjects returns the objects that after no longer names.
 func replacedObjects(before, after *snapshot.HistoryManifest) []string {
 	named := make(map[string]bool)
 	for _, file := range after.Files() {
@@ -192,7 +195,7 @@ func replacedObjects(before, after *snapshot.HistoryManifest) []string {
 	return remove
 }
 
-// sweep drops what killed folds have staged. Its owners are ids of histories, which no run has.
+// sweep drops the staged files of killed folds. Its owners are ids of histories, which no run has.
 func (u *updater) sweep(ctx context.Context) error {
 	staged, err := u.catalog.Staged(ctx)
 	if err != nil {
@@ -288,14 +291,14 @@ func (e *NeedsRebuildError) Error() string {
 		"move %s away and run growth-export history", strings.Join(e.Pruned, ", "), snapshot.HistoryPointerPath)
 }
 
-// checkFolded compares what is folded with what is published. It returns the snapshot that has replaced the last one
-// folded, or nil.
+// checkFolded compares the folded snapshots with the published ones. It returns the snapshot that has replaced the last
+// one folded, or nil.
 func checkFolded(before *snapshot.HistoryManifest, all []*published) (*published, error) {
 	var last *published
 	rebuild := &NeedsRebuildError{Pruned: pruned(before, all)}
 	for _, f := range before.Snapshots {
 		i := slices.IndexFunc(all, func(p *published) bool { return p.manifest.SnapshotDate == f.Date })
-		if i < 0 || all[i].is(f) || all[i].manifest.OutsideHistory(before.BaseURL, before.Scope) != "" {
+		if i < 0 || all[i].is(f) {
 			continue
 		}
 		if f.Date == before.Through() {

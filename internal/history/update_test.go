@@ -3,6 +3,7 @@ package history_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -206,8 +207,8 @@ func TestDamagedHistory(t *testing.T) {
 	readHistory(t, store)
 }
 
-// TestDamagedSnapshot neither adds a snapshot to the history nor compares it if the bytes of one of its files have changed,
-// even if the file can still be read.
+// TestDamagedSnapshot neither adds a snapshot to the history nor compares it if the bytes of one of its files have
+// changed, even if the file can still be read.
 func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -283,8 +284,53 @@ func TestReplacedSnapshotIsFoldedAgain(t *testing.T) {
 	require.Equal(t, "other", current.Manifest.Snapshots[0].RunID)
 }
 
-// TestReplacedSnapshotAfterTableWasEmpty folds a snapshot again that brought rows back to a table without open versions. The
-// versions that had ended before are kept.
+// TestReplacedByOneThatIsLeftOut replaces a snapshot that is folded by one of some schools only. The newest date leaves the
+// history; for an older one, nothing changes and the error names it.
+func TestReplacedByOneThatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, date := range []int{0, 1, 2} {
+		root := t.TempDir()
+		store := snapshottest.NewDir(t, root)
+		last := max(1, date)
+		want := map[string]string{}
+		for i := range last + 1 {
+			require.NoError(t, nightOf(i, []string{strconv.Itoa(i)}, i).publish(t.Context(), store))
+			_, err := update(t.Context(), t, store, false)
+			require.NoError(t, err)
+			if i < last || date < last {
+				want = historyFiles(t, root)
+			}
+		}
+		other := nightOf(date, []string{"9"}, 0)
+		other.run, other.only = "other", other.schools
+		require.NoError(t, other.publish(t.Context(), store))
+		report, err := update(t.Context(), t, store, false)
+		if date < last {
+			needs, ok := errors.AsType[*history.NeedsRebuildError](err)
+			require.True(t, ok, err)
+			require.Equal(t, []string{other.date}, needs.Dates)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, "other", report.LeftOut[0].RunID)
+		}
+		require.Equal(t, want, historyFiles(t, root))
+		if date < last {
+			continue
+		}
+		again := nightOf(date, []string{"1"}, 0)
+		again.run = "again"
+		require.NoError(t, again.publish(t.Context(), store))
+		_, err = update(t.Context(), t, store, false)
+		require.NoError(t, err)
+		folded := historyFiles(t, root)
+		_, err = update(t.Context(), t, store, true)
+		require.NoError(t, err)
+		require.Equal(t, folded, historyFiles(t, root))
+	}
+}
+
+// TestReplacedSnapshotAfterTableWasEmpty folds a snapshot again that brought rows back to a table without open
+// versions. The versions that had ended before are kept.
 func TestReplacedSnapshotAfterTableWasEmpty(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -341,8 +387,8 @@ func (m *meddler) Draft(ctx context.Context, owner, path string) (sink.Draft, er
 	return m.Store.Draft(ctx, owner, path)
 }
 
-// TestScatteredSchools folds snapshots whose files hold the schools in another order than the history. It opens each file
-// at most twice: for its columns and for its rows.
+// TestScatteredSchools folds snapshots whose files hold the schools in another order than the history. It opens each
+// file at most twice: for its columns and for its rows.
 func TestScatteredSchools(t *testing.T) {
 	t.Parallel()
 	schools := []string{"a", "c", "e", "b", "d", "f", "g"} // three in a file

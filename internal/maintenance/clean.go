@@ -12,13 +12,20 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// Clean drops what dead runs and other killed processes have left, and returns these runs by their names in paths. A run is dead if no
-// process holds it and it is published or replaced, or has given no sign of life for longer than age while it was
-// staging or had no plan: it can be started over but not resumed. Runs that are staged, held or being published are
-// never touched.
+// MinCleanAge is the lowest age of a dead run on a store without locks, where only a missing sign of life shows that no
+// process works on it.
+const MinCleanAge = 15 * time.Minute
+
+// Clean removes the leftovers of dead runs and other killed processes, and returns these runs by their names in paths. A
+// run is dead if no process holds it and it is published or replaced, or if it has no plan or is staging and made no
+// progress for longer than age. It can be started over but not resumed. Clean never touches runs that are staged, held or
+// being published.
 func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age time.Duration) ([]string, error) {
 	if err := catalog.Check(ctx); err != nil {
 		return nil, err
+	}
+	if !catalog.Info().Locks {
+		age = max(age, MinCleanAge)
 	}
 	// List staged files first, so that runs that begin later are not among them.
 	staged, err := catalog.Staged(ctx)
@@ -53,18 +60,19 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 	return cleaned, nil
 }
 
-// dead reports whether a run is dead, judging by its documents and staged files. It has no state if it has no plan.
+// dead reports whether a run is dead, from its documents and staged files. A run without a plan has no state.
 func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bool {
 	switch {
 	case state == nil:
-		return now.Sub(staged) > age // its plan may be on its way
+		return now.Sub(staged) > age // its plan may not be written yet
 	case state.State == snapshot.StatePublished, state.State == snapshot.StateReplaced:
 		return true
 	}
 	return state.State == snapshot.StateStaging && now.Sub(state.LastProgress) > age
 }
 
-// hold locks out the processes that may still need what was staged. Without a state it may be staged for the history.
+// hold locks out the processes that may still need the staged files. Files of a run without a state may belong to the
+// history.
 func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (release func() error, err error) {
 	if state == nil && snapshot.IsHistoryID(run) {
 		return catalog.Lock(ctx, snapshot.HistoryLock, sink.Exclusive, 0)
@@ -72,7 +80,7 @@ func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snap
 	return catalog.HoldRunExclusive(ctx, run)
 }
 
-// cleanRun drops what a run has staged, and its checkpoints if it was staging, unless a process holds the run.
+// cleanRun removes the staged files of a run, and its checkpoints if it was staging, unless a process holds the run.
 func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (done bool, err error) {
 	release, err := hold(ctx, catalog, run, state)
 	if errors.Is(err, sink.ErrLocked) {

@@ -222,3 +222,23 @@ func TestDocumentsOfPublishedRunsAreSwept(t *testing.T) {
 	snapshottest.TakeSnapshot(t, snapshottest.NewDir(t, root), snapshottest.NewPlan("next", snapshottest.Few, snapshottest.OnDate("2026-11-21")))
 	require.NoDirExists(t, filepath.Join(root, "_staging"))
 }
+
+// TestCleanWithoutLocks: on a store without locks, a run that was silent for a few minutes may only be slow, however short
+// the age that the user gives.
+func TestCleanWithoutLocks(t *testing.T) {
+	t.Parallel()
+	dir := snapshottest.NewDir(t, t.TempDir())
+	store := snapshottest.Lockless{Store: dir}
+	plan, err := snapshot.At(store).CreatePlan(t.Context(), snapshottest.NewPlan("slow", snapshottest.Few))
+	require.NoError(t, err)
+	snapshottest.StageTask(t, store, plan, snapshot.Task{Bucket: 0, Dataset: "students"}, nil)
+	runs, err := snapshot.At(store).Runs(t.Context())
+	require.NoError(t, err)
+	alive := runs[0].LastProgress
+	cleaned, err := maintenance.Clean(t.Context(), snapshot.At(store), alive.Add(14*time.Minute), time.Second)
+	require.NoError(t, err)
+	require.Empty(t, cleaned)
+	cleaned, err = maintenance.Clean(t.Context(), snapshot.At(store), alive.Add(maintenance.MinCleanAge+time.Second), time.Second)
+	require.NoError(t, err)
+	require.Equal(t, []string{"slow"}, cleaned)
+}

@@ -5,8 +5,7 @@
 // A purge rewrites the files that hold such rows, run by run, and ends by reading every file again. It is recorded in
 // the manifests, whose counts then differ from the ledger's, and in its proof, _purges/<id>.json.
 //
-// Purge begins in purge.go. purge_match.go decides whose a row is, with purge_districts.go for the schools of districts
-// and purge_ended.go for schools whose agreement has ended; purge_scan.go finds the rows, purge_rewrite.go writes files
-// without them, purge_drop.go drops what unfinished runs have staged, purge_history*.go do the same for the history, and
-// purge_report.go is the proof.
+// Purge begins in purge.go. Package erase decides whose a row is, and purge_ended.go which schools' agreements have ended;
+// purge_scan.go finds the rows, purge_rewrite.go writes files without them, purge_drop.go drops what unfinished runs have
+// staged, package history rewrites the history, and purge_report.go is the proof.
 package maintenance

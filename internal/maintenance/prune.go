@@ -26,6 +26,8 @@ type PruneOptions struct {
 	Now func() time.Time
 	// DryRun reports what would be removed and removes nothing.
 	DryRun bool
+	// Begun are removals that an earlier prune began and this command has finished. They are reported.
+	Begun []*snapshot.Change
 }
 
 // prunes reports whether snapshots of a kind are pruned.
@@ -37,9 +39,9 @@ func (o *PruneOptions) prunes(kind snapshot.Kind) bool {
 type PruneReport struct {
 	DryRun  bool        `json:"dry_run"`
 	Removed []PrunedRun `json:"removed"`
-	// Kept counts the published snapshots of the pruned kinds that stay.
+	// Kept counts the remaining published snapshots of the pruned kinds.
 	Kept int `json:"kept"`
-	// Unfolded are those that stay only because the history needs them.
+	// Unfolded are the snapshots that are kept only because the history needs them.
 	Unfolded []UnfoldedRun `json:"unfolded,omitempty"`
 }
 
@@ -61,16 +63,15 @@ type PrunedRun struct {
 	Bytes        int64         `json:"bytes"`
 }
 
-// Prune removes whole published snapshots of some kinds, each kind on its own, and what is left of replaced runs that
-// are older than everything that is kept. The run that _latest.json names is never removed, nor the newest that it
-// should name, nor a snapshot that an existing history does not hold yet. The history itself stays.
+// Prune removes whole published snapshots of some kinds, each kind on its own, and the documents of replaced runs that
+// are older than all snapshots kept. It never removes the run that _latest.json names, the newest run that it should
+// name, or a snapshot that an existing history does not hold yet. It does not change the history.
 //
-// Of a run the pointer goes first, so that no reader by pointer finds a manifest whose files are missing, and the
-// manifest last. A removal that was killed is finished by the next command that changes the destination (Recover). A
-// manifest that cannot be read keeps its run and is an error, once everything else is done.
+// A run's pointer is removed first, so that readers who follow pointers never find a manifest whose files are missing;
+// the manifest is removed last. The next command that changes the destination finishes an interrupted removal
+// (Recover). A run whose manifest cannot be read is kept, and Prune returns an error after removing the others.
 //
-// On a store without locks no run of a date that is about to go should be published at the same time: pointers are not
-// removed under a condition.
+// On a store without locks, do not publish a run of a date that is being pruned: pointers are removed unconditionally.
 func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ *PruneReport, err error) {
 	if (opts.Keep > 0) == (opts.KeepDays > 0) {
 		return nil, errors.New("prune: say either how many snapshots to keep or of how many days")
@@ -94,7 +95,7 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 		recovered, unlock, err := catalog.RecoverAndLock(ctx)
 		if err != nil {
 			if recovered != nil {
-				for _, change := range recovered.Pruned {
+				for _, change := range append(opts.Begun, recovered.Pruned...) {
 					p.report.Removed = append(p.report.Removed, prunedRun(change, nil))
 				}
 			}
@@ -103,7 +104,8 @@ func Prune(ctx context.Context, catalog snapshot.Catalog, opts PruneOptions) (_ 
 			}
 			return p.report, err
 		}
-		err = errors.Join(p.run(ctx, recovered.Pruned), unlock())
+		err = errors.Join(p.run(ctx, append(opts.Begun, recovered.Pruned...)), unlock())
+		opts.Begun = nil // they are reported
 		if !errors.Is(err, sink.ErrConflict) || attempt == maxPruneAttempts {
 			return p.report, err
 		}
@@ -120,15 +122,15 @@ type pruner struct {
 	report  *PruneReport
 }
 
-// run removes what has expired. Removals that had begun earlier, which recovery has finished or a dry run leaves, are
-// reported too.
+// run removes expired snapshots. It also reports removals that an earlier command began and recovery has finished, or
+// that a dry run leaves unfinished.
 func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	p.report.Kept, p.report.Unfolded = 0, nil // of an earlier attempt
 	runs, unreadable, err := p.catalog.PublishedRuns(ctx)
 	if err != nil {
 		return err
 	}
-	spared, err := p.spared(ctx)
+	protected, err := p.protected(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 		delete(runs, change.RunID)
 	}
 	for _, kind := range slices.DeleteFunc([]snapshot.Kind{snapshot.Full, snapshot.AsOf, snapshot.Delta}, func(k snapshot.Kind) bool { return !p.opts.prunes(k) }) {
-		for _, manifest := range p.expired(kind, runs, spared) {
+		for _, manifest := range p.expired(kind, runs, protected) {
 			if history != nil && history.Manifest.Misses(manifest) {
 				p.keepUnfolded(manifest, history.Manifest.Through())
 				continue
@@ -173,28 +175,28 @@ func (p *pruner) keepUnfolded(m *snapshot.Manifest, through string) {
 	p.report.Unfolded = append(p.report.Unfolded, UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Command: command})
 }
 
-// spared returns the runs that are never removed.
-func (p *pruner) spared(ctx context.Context) (map[string]bool, error) {
-	spared := make(map[string]bool)
+// protected returns the runs that are never removed.
+func (p *pruner) protected(ctx context.Context) (map[string]bool, error) {
+	protected := make(map[string]bool)
 	latest, err := snapshot.ReadIfSound[snapshot.Latest](ctx, p.catalog, snapshot.LatestPath)
 	if err != nil {
 		return nil, err
 	}
 	if latest != nil {
-		spared[latest.RunID] = true
+		protected[latest.RunID] = true
 	}
 	newest, err := p.catalog.NewestUnfiltered(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if newest != nil {
-		spared[newest.RunID] = true
+		protected[newest.RunID] = true
 	}
-	return spared, nil
+	return protected, nil
 }
 
 // expired returns the runs of a kind that are to be removed, the oldest first.
-func (p *pruner) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest, spared map[string]bool) []*snapshot.Manifest {
+func (p *pruner) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest, protected map[string]bool) []*snapshot.Manifest {
 	all := slices.Collect(maps.Values(runs))
 	all = slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return m.Kind != kind })
 	slices.SortFunc(all, func(a, b *snapshot.Manifest) int {
@@ -204,7 +206,7 @@ func (p *pruner) expired(kind snapshot.Kind, runs map[string]*snapshot.Manifest,
 	if p.opts.Keep > 0 {
 		expired = p.expiredByCount(all)
 	}
-	return slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return !expired(m) || spared[m.RunID] })
+	return slices.DeleteFunc(all, func(m *snapshot.Manifest) bool { return !expired(m) || protected[m.RunID] })
 }
 
 func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
@@ -215,8 +217,8 @@ func (p *pruner) expiredByAge(m *snapshot.Manifest) bool {
 	return day < p.today.AddDate(0, 0, -p.opts.KeepDays).Format(time.DateOnly)
 }
 
-// expiredByCount judges by the number of newer published snapshots among all, which are sorted. A replaced run has
-// expired where it is older than all that are kept.
+// expiredByCount expires a published snapshot if enough newer ones are in all, which is sorted, and a replaced run if
+// it is older than all snapshots kept.
 func (p *pruner) expiredByCount(all []*snapshot.Manifest) func(*snapshot.Manifest) bool {
 	kept := make(map[*snapshot.Manifest]bool)
 	oldest := "" // of the dates that are kept; nothing is older than none
@@ -243,8 +245,8 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	return pruned
 }
 
-// removal returns the change that removes a run. It removes the files of the run's date that carry its name too, even if
-// the manifest does not name them.
+// removal returns the change that removes a run. It also removes files of the run's date that have the run in their
+// name but are not in the manifest.
 func removal(m *snapshot.Manifest) *snapshot.Change {
 	change := &snapshot.Change{FormatVersion: snapshot.FormatVersion, RunID: m.RunID, Kind: m.Kind, SnapshotDate: m.SnapshotDate}
 	if m.Status == snapshot.Published {

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // purgeRounds is how often a purge starts over because its last look has found something again: a run was started or
@@ -20,26 +22,20 @@ const purgeRounds = 3
 // Purge removes all rows of some schools, of some districts and their schools, or of some students, from every published
 // run at a destination and from the history. It drops what unfinished runs have staged, which cannot be read: their next command
 // plans and fetches again. Ledgers lose the rows of these schools and manifests their failures, so that a history made
-// from them again does not know the schools; plans stay. See bids for the rows, districtIndex for the schools of a
-// district, endedSchools for schools whose agreement has ended. No document that a purge writes names a student.
+// from them again does not know the schools; plans stay. See erase.Target for the rows, erase.DistrictIndex for the
+// schools of a district, endedSchools for schools whose agreement has ended. No document that a purge writes names a student.
 //
 // Only files that hold such rows are rewritten, run by run: the new files are staged and a Change puts them in the
-// place of the old ones. A purge that was killed is finished by the same purge, asked again; the change of a run that
-// has begun, by any command (Recover). At last every file is read again, and the report, now a proof, is stored as
-// _purges/<id>.json.
+// place of the old ones. The same call finishes a purge that was killed, and any command finishes a change of a run that has
+// begun (Recover). At last every file is read again, and the report, now a proof, is stored as _purges/<id>.json. It
+// says done, or incomplete if rows that are not of the students still mention them.
 //
 // Purge looks at what the destination shows: versions that the store keeps of removed objects, backups and copies are
 // out of its reach (NotReached). It fails with a *RefusedError if a process works on a run or something else blocks the
 // purge, with an *UnknownBidsError if a bid occurs nowhere, and with a *KeyNeededError if students cannot be found
 // without a key; nothing was changed then.
 func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ *PurgeReport, err error) {
-	kinds := 0
-	for _, given := range []bool{len(opts.Schools) > 0, len(opts.Districts) > 0, len(opts.Students) > 0, opts.EndedForDays > 0} {
-		if given {
-			kinds++
-		}
-	}
-	if kinds != 1 {
+	if opts.kinds() != 1 {
 		return nil, errors.New("purge: say either which schools, districts or students, or for how long schools have ended")
 	}
 	if !opts.DryRun {
@@ -115,14 +111,14 @@ func (p *purger) survey(ctx context.Context) error {
 	}
 	if len(p.opts.Districts) > 0 {
 		for _, plan := range p.plans {
-			p.index.addPlan(plan)
+			p.index.AddPlan(plan)
 		}
 		for _, run := range slices.Sorted(maps.Keys(runs)) {
-			if err := p.index.addTables(ctx, p.catalog, runs[run]); err != nil && !p.isPruned(ctx, run, err) {
+			if err := p.index.AddTables(ctx, p.catalog, runs[run]); err != nil && !p.isPruned(ctx, run, err) {
 				return fmt.Errorf("purge run %s: %w", run, err)
 			}
 		}
-		if err := p.index.addHistory(ctx, p.catalog); err != nil {
+		if err := p.index.AddHistory(ctx, p.catalog); err != nil {
 			return fmt.Errorf("purge the history: %w", err)
 		}
 	}
@@ -139,7 +135,7 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 	if p.plans, err = readPlans(ctx, p.catalog, entries); err != nil {
 		return nil, err
 	}
-	known := make(set)
+	known := make(erase.Set)
 	for run := range p.all {
 		known[sink.Escape(run)] = true
 	}
@@ -163,14 +159,14 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 		return err
 	}
 	p.unfinished = make(map[string]string)
-	has := make(map[string]set) // what is in the folders of runs
+	has := make(map[string]erase.Set) // what is in the folders of runs
 	for _, entry := range entries {
 		folder, name, inside := strings.Cut(strings.TrimPrefix(entry.Path, snapshot.RunsPrefix), "/")
 		if inside { // unlike the page of all runs
-			put(has, folder, name)
+			erase.Put(has, folder, name)
 		}
 	}
-	p.leftovers, p.alive = nil, make(set)
+	p.leftovers, p.alive = nil, make(erase.Set)
 	for folder, names := range has {
 		p.alive[folder] = names[snapshot.AliveName]
 	}
@@ -190,9 +186,9 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 		case len(names) > 1 || plan == nil:
 			p.unfinished[folder] = folder
 		default:
-			b := p.bidsOf(plan.RunID)
+			b := p.targetOf(plan.RunID)
 			dropping := p.report.resumed && slices.Contains(p.report.DroppedRuns, plan.RunID) // the plan goes last
-			if dropping || b.named(plan) {
+			if dropping || b.NamesPlan(plan) {
 				p.unfinished[folder] = folder
 			}
 		}
@@ -209,25 +205,25 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 // occur nowhere.
 func (p *purger) summarize(ctx context.Context) error {
 	r := p.report
-	schools := make(set)
+	schools := make(erase.Set)
 	for _, school := range r.Schools {
 		schools[school] = true
 	}
 	for run := range p.runs {
-		maps.Copy(schools, p.bidsOf(run).schools)
+		maps.Copy(schools, p.targetOf(run).Schools)
 	}
 	for _, plan := range p.plans {
-		maps.Copy(schools, p.bidsOf(plan.RunID).schools)
+		maps.Copy(schools, p.targetOf(plan.RunID).Schools)
 	}
-	r.Schools = schools.sorted()
+	r.Schools = schools.Sorted()
 	r.reset()
 	for _, run := range slices.Sorted(maps.Keys(p.found)) {
 		r.add(p.all[run], p.found[run])
 	}
-	r.History = p.history.report(r.ID)
+	r.History = p.history.Report(r.ID)
 	if p.history != nil {
-		maps.Copy(schools, p.history.schools)
-		r.Schools = schools.sorted()
+		maps.Copy(schools, p.history.Schools)
+		r.Schools = schools.Sorted()
 	}
 	if r.resumed {
 		return nil
@@ -263,7 +259,11 @@ func (p *purger) carryOut(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(changes) == 0 && !p.history.pending() {
+		pending, err := p.history.Pending()
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 && !pending {
 			return p.writeProof(ctx)
 		}
 		if round == purgeRounds {
@@ -306,7 +306,7 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if err := p.dropUnfinished(ctx); err != nil {
 		return nil, err
 	}
-	for _, run := range slices.Sorted(maps.Keys(p.found)) {
+	for _, run := range p.inOrder() {
 		err := p.purgeRun(ctx, run)
 		switch {
 		case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
@@ -318,8 +318,11 @@ func (p *purger) changeAndVerify(ctx context.Context) (disturbed, err error) {
 	if err := p.survey(ctx); err != nil {
 		return disturbed, err
 	}
+	if p.history != nil && !p.history.Anew {
+		p.moved = max(p.moved, len(p.history.Moved))
+	}
 	// The history is changed last: it knows the new manifests of the snapshots.
-	switch err := p.purgeHistory(ctx); {
+	switch err := p.history.Erase(ctx, p.catalog, p.report.ID, p.runs); {
 	case errors.Is(err, sink.ErrConflict), errors.Is(err, sink.ErrStagedLost):
 		disturbed = errors.Join(disturbed, err)
 	case err != nil:
@@ -348,7 +351,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 		return fmt.Errorf("purge: rows remain in %d files that no published run names, such as %s: remove these files and purge again",
 			len(orphans), orphans[0])
 	}
-	// The runs of these may hold rows too, and are not looked into before they are through.
+	// These runs may hold rows too; they are only searched once they are published.
 	busy, err := p.catalog.Changes(ctx, (*snapshot.Change).Publishes)
 	if err != nil {
 		return err
@@ -376,9 +379,18 @@ func (p *purger) completeReport() {
 			}
 		}
 	}
-	if p.history != nil && p.history.manifest.Purge != nil && p.history.manifest.Purge.ID == r.ID {
-		r.History = p.history.manifest.Purge
+	if p.history != nil && p.history.Manifest.Purge != nil && p.history.Manifest.Purge.ID == r.ID {
+		r.History = p.history.Manifest.Purge
 	}
 	r.State = purgeDone
+	if r.Left() > 0 {
+		r.State = purgeIncomplete
+	} else if asked := r.Asked.Students; asked != nil && asked.Key != "" {
+		asked.Digest, asked.Key = "", "" // with a digest beside its own key, a roster shows who was listed
+	}
+	if p.moved > 0 {
+		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed their district, and "+
+			"snapshots that the history was made from are pruned, so it is no longer known", wording.Many(p.moved, "school")))
+	}
 	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
 }

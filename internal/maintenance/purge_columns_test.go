@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -102,10 +103,10 @@ func TestPurgeOtherColumns(t *testing.T) {
 	requireNoBytes(t, root, snapshottest.Gone)
 	m := requireManifest(t, store, snapshottest.LatestRun)
 	for name, table := range edited {
-		file, err := maintenance.OpenDataFile(t.Context(), snapshot.At(store), m.Tables[name].Files[0].Path, &schemas.Table{})
+		file, err := erase.OpenFile(t.Context(), snapshot.At(store), m.Tables[name].Files[0].Path, &schemas.Table{})
 		require.NoError(t, err)
 		require.NoError(t, file.Close())
-		require.Equal(t, columnNames(table), columnNames(file.Table()), name)
+		require.Equal(t, columnNames(table), columnNames(file.Table), name)
 	}
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{})
 

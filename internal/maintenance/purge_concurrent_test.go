@@ -71,8 +71,8 @@ func TestPurgeDisturbed(t *testing.T) {
 	}
 }
 
-// TestPurgeHistoryDisturbed adds a snapshot to the history while that is purged: the purge looks again, and the history keeps
-// the snapshot.
+// TestPurgeHistoryDisturbed adds a snapshot to the history while that is purged: the purge looks again, and the history
+// keeps the snapshot.
 func TestPurgeHistoryDisturbed(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -285,8 +285,8 @@ func (u unremovable) Remove(ctx context.Context, path string) error {
 	return u.Store.Remove(ctx, path)
 }
 
-// TestPurgeWhilePruning purges while another process prunes: before the first file of a run is read, and before the run is
-// rewritten. A prune that does not come to its end is finished.
+// TestPurgeWhilePruning purges while another process prunes: before the first file of a run is read, and before the run
+// is rewritten. A prune that does not come to its end is finished.
 func TestPurgeWhilePruning(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"before reading", "before rewriting", "killed", "killed, of students"} {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -85,7 +86,7 @@ func (p *purger) unlockRuns() error {
 
 // toChange returns the runs that the purge is about to drop or rewrite.
 func (p *purger) toChange() []string {
-	runs := make(set)
+	runs := make(erase.Set)
 	for _, run := range p.unfinished {
 		runs[run] = true
 	}
@@ -95,7 +96,7 @@ func (p *purger) toChange() []string {
 	for run := range p.found {
 		runs[run] = true
 	}
-	return runs.sorted()
+	return runs.Sorted()
 }
 
 // dropUnfinished drops the runs that are not published, each one's plan last: the same command then plans again. What

@@ -9,15 +9,20 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // evidence collects the outcomes of schools from ledgers and, for pruned snapshots, from the history's coverage.
 type evidence struct {
-	// nights are the dates of the full snapshots that cover all schools.
-	nights set
+	// nights are the datasets that each full snapshot of all schools asked for, by its date.
+	nights map[string]erase.Set
 	lastOK map[string]string
+	// exported are the datasets in which a school was ok on any night. A night without one of them says nothing of the
+	// school.
+	exported map[string]erase.Set
 	// lastFailed is the last night on which a dataset failed, so that it is unknown whether the school had ended.
 	lastFailed map[string]string
 }
@@ -25,24 +30,28 @@ type evidence struct {
 func latest(of map[string]string, school, night string) { of[school] = max(of[school], night) }
 
 // note records the outcome of a dataset of a school.
-func (e *evidence) note(school, night, status string) {
+func (e *evidence) note(school, dataset, night, status string) {
 	switch snapshot.Status(status) {
 	case snapshot.StatusOK:
 		latest(e.lastOK, school, night)
+		erase.Put(e.exported, school, dataset)
 	case snapshot.StatusFailed:
 		latest(e.lastFailed, school, night)
 	case snapshot.StatusDenied:
 	}
 }
 
-// endedSchools returns the schools that ended at least that many days before the newest snapshot, sorted by bid. The
-// snapshots without the school must span that time. A school that was never exported has no rows and is left out.
+// endedSchools returns the schools that ended at least that many days ago, sorted by bid: at least two snapshots that asked
+// for every dataset of the school, and did not get it, span that time. A school that was never exported has no rows and
+// is left out.
 func endedSchools(ctx context.Context, catalog snapshot.Catalog, days int) ([]EndedSchool, error) {
 	runs, unreadable, err := catalog.PublishedRuns(ctx)
 	if err = errors.Join(err, unreadable); err != nil {
 		return nil, fmt.Errorf("purge: cannot read which schools have ended: %w", err)
 	}
-	e := &evidence{nights: make(set), lastOK: make(map[string]string), lastFailed: make(map[string]string)}
+	e := &evidence{
+		nights: make(map[string]erase.Set), lastOK: make(map[string]string), exported: make(map[string]erase.Set), lastFailed: make(map[string]string),
+	}
 	newest, err := catalog.NewestUnfiltered(ctx)
 	if newest == nil || err != nil {
 		return nil, err
@@ -80,20 +89,20 @@ func (e *evidence) addLedger(ctx context.Context, catalog snapshot.Catalog, m *s
 	if m.Kind == snapshot.AsOf {
 		night = m.StartedAt.UTC().Format(time.DateOnly)
 	}
-	perSchool := false
-	err := readFile(ctx, catalog, m.Ledger.Path, snapshot.LedgerTable(), selectText([]string{"requested_school_bid", "status"}), func(batch *rows.Batch) error {
+	if m.Kind == snapshot.Full && !m.Parameters.Filtered() {
+		for _, dataset := range m.Parameters.Datasets {
+			erase.Put(e.nights, night, dataset)
+		}
+	}
+	columns := erase.SelectText("dataset", "requested_school_bid", "status")
+	return erase.ReadFile(ctx, catalog, m.Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
 		for i := range batch.N {
-			if school := textOf(batch, i, "requested_school_bid"); school != "" {
-				perSchool = true
-				e.note(school, night, textOf(batch, i, "status"))
+			if school := erase.TextOf(batch, i, "requested_school_bid"); school != "" {
+				e.note(school, erase.TextOf(batch, i, "dataset"), night, erase.TextOf(batch, i, "status"))
 			}
 		}
 		return nil
 	})
-	if perSchool && m.Kind == snapshot.Full && !m.Parameters.Filtered() {
-		e.nights[night] = true
-	}
-	return err
 }
 
 // addHistory adds the outcomes in the history's coverage.
@@ -102,62 +111,71 @@ func (e *evidence) addHistory(ctx context.Context, catalog snapshot.Catalog, bas
 	if current == nil || err != nil || !snapshot.SameService(current.Manifest.BaseURL, baseURL) {
 		return err
 	}
-	h := &purgedHistory{manifest: current.Manifest}
-	if err := h.addTables(); err != nil {
-		return err
-	}
 	var nights []string
-	for _, folded := range h.manifest.Snapshots {
-		e.nights[folded.Date] = true
+	for _, folded := range current.Manifest.Snapshots {
 		nights = append(nights, folded.Date)
 	}
-	for _, t := range h.tables {
-		if t.table.Name != snapshot.CoverageTable().Name {
-			continue
+	table := snapshot.CoverageTable()
+	for _, file := range current.Manifest.Tables[table.Name].Files {
+		ended, err := snapshot.ValidTo(file.Path)
+		if err != nil {
+			return err
 		}
-		for i := range t.files {
-			// the number of nights before the coverage ended
-			to, _ := slices.BinarySearch(nights, snapshot.DateOf(t.files[i].to))
-			if to == 0 {
-				continue
+		to, _ := slices.BinarySearch(nights, snapshot.DateOf(ended)) // the number of nights before
+		whole := func(own *schemas.Table) *schemas.Table { return own }
+		err = erase.ReadFile(ctx, catalog, file.Path, table, whole, func(batch *rows.Batch) error {
+			from := batch.Cols[batch.Table.Column("valid_from")].I32
+			for r := range batch.N {
+				first, _ := slices.BinarySearch(nights, snapshot.DateOf(from[r]))
+				e.noteCoverage(batch, r, nights[min(first, to):to])
 			}
-			night := nights[to-1]
-			err := readFile(ctx, catalog, t.files[i].Path, t.table, textColumns, func(batch *rows.Batch) error {
-				for r := range batch.N {
-					e.note(textOf(batch, r, "requested_school_bid"), night, textOf(batch, r, "status"))
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// noteCoverage records what the coverage says of a dataset of a school on some nights.
+func (e *evidence) noteCoverage(batch *rows.Batch, i int, nights []string) {
+	dataset, status := erase.TextOf(batch, i, "dataset"), erase.TextOf(batch, i, "status")
+	if len(nights) == 0 {
+		return
+	}
+	e.note(erase.TextOf(batch, i, "requested_school_bid"), dataset, nights[len(nights)-1], status)
+	if status == "absent" {
+		return // from the list, or the snapshot had no such dataset
+	}
+	for _, night := range nights {
+		erase.Put(e.nights, night, dataset)
+	}
+}
+
 // ended returns the schools of endedSchools.
 func (e *evidence) ended(days int) ([]EndedSchool, error) {
-	nights := e.nights.sorted()
-	if len(nights) == 0 {
-		return nil, nil
-	}
-	newest, err := snapshot.DayOf(nights[len(nights)-1])
-	if err != nil {
-		return nil, err
-	}
 	var ended []EndedSchool
 	for school, lastOK := range e.lastOK {
-		since := slices.IndexFunc(nights, func(night string) bool { return night > lastOK })
-		if since < 0 || e.lastFailed[school] > lastOK {
+		var without []string
+		for _, night := range slices.Sorted(maps.Keys(e.nights)) {
+			if night > lastOK && e.exported[school].Within(e.nights[night]) {
+				without = append(without, night)
+			}
+		}
+		if len(without) < 2 || e.lastFailed[school] > lastOK {
 			continue
 		}
-		day, err := snapshot.DayOf(nights[since])
+		since, err := snapshot.DayOf(without[0])
 		if err != nil {
 			return nil, err
 		}
-		if newest-day >= int32(days) {
-			ended = append(ended, EndedSchool{Bid: school, LastOK: lastOK, Since: nights[since]})
+		newest, err := snapshot.DayOf(without[len(without)-1])
+		if err != nil {
+			return nil, err
+		}
+		if newest-since >= int32(days) {
+			ended = append(ended, EndedSchool{Bid: school, LastOK: lastOK, Since: without[0]})
 		}
 	}
 	slices.SortFunc(ended, func(a, b EndedSchool) int { return cmp.Compare(a.Bid, b.Bid) })

@@ -181,3 +181,58 @@ func TestPurgeEndedKilled(t *testing.T) {
 		require.NoError(t, os.RemoveAll(root))
 	}
 }
+
+// TestPurgeEndedNeedsEveryDataset does not count nights that left out a dataset which the school once had, whether
+// their ledgers or the history say so, and wants two of the others.
+func TestPurgeEndedNeedsEveryDataset(t *testing.T) {
+	t.Parallel()
+	all, one := []string{"schools", "students", "test_results"}, []string{"schools", "students"}
+	dates := []string{"2026-01-01", "2026-01-02", "2026-02-01", "2026-03-05", "2026-03-06"}
+	for name, test := range map[string]struct {
+		nights [][]string // nil: there is none
+		want   []string   // the first night that counts
+	}{
+		"every night":          {[][]string{all, all, all, all, all}, []string{"2026-01-02"}},
+		"only of one dataset":  {[][]string{all, one, one, one, one}, nil},
+		"one night of both":    {[][]string{all, one, one, all, one}, nil},
+		"two nights of both":   {[][]string{all, all, one, all, one}, []string{"2026-01-02"}},
+		"too short a time":     {[][]string{all, one, all, all, one}, nil},
+		"only the last of all": {[][]string{all, nil, nil, all, nil}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := snapshottest.NewDir(t, t.TempDir())
+			for i, datasets := range test.nights {
+				if datasets == nil {
+					continue
+				}
+				plan := snapshottest.NewPlan("night-"+dates[i], snapshottest.Datasets(datasets...), snapshottest.OnDate(dates[i]))
+				plan.Schools = []snapshot.School{{Bid: "denied", District: "d1"}, {Bid: "stays", District: "d1"}}
+				plan.Buckets = []snapshot.Bucket{{Index: 0, First: 0, End: 2, District: "d1"}}
+				plan.MaxFailedSchools = 10
+				status := snapshottest.StatusOf{}
+				if i > 0 {
+					status["denied"] = snapshot.StatusDenied
+				}
+				snapshottest.StageRun(t, store, plan, status)
+				snapshottest.PublishRun(t, store, plan.RunID)
+				require.NoError(t, foldHistory(t, false)(t.Context(), store))
+			}
+			options := endedOptions(60)
+			options.DryRun = true
+			for _, pruned := range []bool{false, true} {
+				if pruned {
+					require.NoError(t, pruneTo(1)(t.Context(), store))
+				}
+				report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+				require.NoError(t, err)
+				var since []string
+				for _, school := range report.Ended {
+					require.Equal(t, "denied", school.Bid)
+					since = append(since, school.Since)
+				}
+				require.Equal(t, test.want, since, "pruned: %t", pruned)
+			}
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -60,8 +61,8 @@ func versions(t *testing.T, store sink.Store) []string {
 	var all []string
 	for _, file := range h.Manifest.Files() {
 		folder, _, _ := strings.Cut(file.Path, "/part-")
-		require.NoError(t, maintenance.ReadFile(t.Context(), snapshot.At(store), file.Path, &schemas.Table{}, func(own *schemas.Table) *schemas.Table {
-			texts := maintenance.TextColumns(own)
+		require.NoError(t, erase.ReadFile(t.Context(), snapshot.At(store), file.Path, &schemas.Table{}, func(own *schemas.Table) *schemas.Table {
+			texts := erase.TextColumns(own)
 			texts.Columns = append(texts.Columns[:len(texts.Columns)-1], own.Columns[own.Column("valid_from")])
 			return texts
 		}, func(b *rows.Batch) error {
@@ -113,8 +114,10 @@ func TestPurgeHistory(t *testing.T) {
 			require.Equal(t, before, snapshottest.Tree(t, root), "a dry run changes nothing")
 			report, err := maintenance.Purge(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
-			require.Equal(t, would.History.RowsRemoved, report.History.RowsRemoved)
-			require.Equal(t, would.History.FilesRewritten, report.History.FilesRewritten)
+			if len(test.options.Districts) == 0 { // Otherwise the history is made again, and what it loses is not known before.
+				require.Equal(t, would.History.RowsRemoved, report.History.RowsRemoved)
+				require.Equal(t, would.History.FilesRewritten, report.History.FilesRewritten)
+			}
 			require.Zero(t, report.Verification.RowsFound)
 			requireNoBytes(t, root, test.gone...)
 			got := versions(t, store)
@@ -123,7 +126,11 @@ func TestPurgeHistory(t *testing.T) {
 			for _, n := range report.History.RowsRemoved {
 				removed += n
 			}
-			require.EqualValues(t, len(full)-len(got), removed)
+			if test.name == "a district that a school has joined" { // some versions now end, and so are split
+				require.Greater(t, removed, int64(len(full)-len(got)))
+			} else {
+				require.EqualValues(t, len(full)-len(got), removed)
+			}
 			after := snapshottest.Tree(t, root)
 			again, err := maintenance.Purge(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
@@ -133,18 +140,20 @@ func TestPurgeHistory(t *testing.T) {
 			require.NoError(t, foldHistory(t, false)(t.Context(), store), "no snapshot counts as replaced")
 			require.Equal(t, after, snapshottest.Tree(t, root))
 			require.NoError(t, foldHistory(t, true)(t.Context(), store))
-			if test.name != "a district that a school has joined" { // its rows end later: see historyMatch
-				require.Equal(t, versions(t, store), got)
-			}
+			require.Equal(t, versions(t, store), got)
 			requireNoBytes(t, root, test.gone...)
 
 			pruned := snapshottest.CopyTree(t, start)
 			store = snapshottest.NewDir(t, pruned)
 			require.NoError(t, pruneTo(1)(t.Context(), store))
 			require.Equal(t, full, versions(t, store), "the history stays")
-			_, err = maintenance.Purge(t.Context(), snapshot.At(store), test.options)
+			report, err = maintenance.Purge(t.Context(), snapshot.At(store), test.options)
 			require.NoError(t, err)
-			require.Equal(t, got, versions(t, store))
+			cannotTell := strings.Contains(strings.Join(report.NotReached, "\n"), "the coverage of 1 school in the history")
+			require.Equal(t, len(test.options.Districts) > 0, cannotTell, report.NotReached)
+			if !cannotTell {
+				require.Equal(t, got, versions(t, store))
+			}
 			requireNoBytes(t, pruned, test.gone...)
 		})
 	}

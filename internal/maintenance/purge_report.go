@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -16,7 +17,9 @@ type PurgeOptions struct {
 	Schools, Districts []string
 	// Students are bids in clear, also where runs hold pseudonyms of them. Key is then needed: the key of these runs.
 	Students []string
-	Key      *privacy.Key
+	// StudentNumbers identify students to whom the service gives no bid. They are in clear as well.
+	StudentNumbers []string
+	Key            *privacy.Key
 	// EndedForDays selects the schools whose agreement has ended for that many days; see EndedSchool.
 	EndedForDays int
 	// AllowUnknown purges the others where some of the bids occur nowhere, and makes it no error if no student does.
@@ -26,20 +29,38 @@ type PurgeOptions struct {
 	// Now returns the time.
 	Now         func() time.Time
 	ToolVersion string
+	// Workspace returns an empty store for a history that is made again, and what removes it; see history.Options. Without
+	// it the history is always rewritten in place.
+	Workspace func() (sink.Store, func() error, error)
+}
+
+// kinds counts the ways in which rows were chosen.
+func (o *PurgeOptions) kinds() int {
+	n := 0
+	for _, given := range []bool{
+		len(o.Schools) > 0, len(o.Districts) > 0, len(o.Students) > 0, len(o.StudentNumbers) > 0, o.EndedForDays > 0,
+	} {
+		if given {
+			n++
+		}
+	}
+	return n
 }
 
 const (
 	purgePlanned = "planned"
 	purgeBegun   = "begun"
 	purgeDone    = "done"
+	// purgeIncomplete is the state of a purge of students that other rows still mention.
+	purgeIncomplete = "incomplete"
 )
 
-// PurgeReport is _purges/<id>.json: what a purge was asked for and has done. It is written when the purge begins, to be
-// gone on with, and again when it is done, as the proof.
+// PurgeReport is _purges/<id>.json. It is written when the purge begins, so that it can be resumed, and again as the
+// proof.
 type PurgeReport struct {
 	FormatVersion int        `json:"format_version"`
 	ID            string     `json:"id"`
-	State         string     `json:"state"` // begun or done; planned if nothing of it was done, in a dry run
+	State         string     `json:"state"` // begun, incomplete or done; planned in a dry run
 	DryRun        bool       `json:"dry_run,omitempty"`
 	ToolVersion   string     `json:"tool_version"`
 	Asked         PurgeAsked `json:"asked"`
@@ -62,9 +83,9 @@ type PurgeReport struct {
 	// DroppedRuns were not published, and what they had staged is gone.
 	DroppedRuns []string `json:"dropped_runs"`
 	// Verification is what reading every file again has found, after the last change.
-	Verification *PurgeVerification `json:"reread,omitempty"`
+	Verification *PurgeVerification `json:"verification,omitempty"`
 	// Orphans are data files that no published run names and that hold rows.
-	Orphans []string `json:"strays,omitempty"`
+	Orphans []string `json:"orphans,omitempty"`
 	// NotReached says where the rows may still be.
 	NotReached []string `json:"not_reached"`
 
@@ -87,7 +108,10 @@ type PurgeAsked struct {
 type AskedStudents struct {
 	snapshot.Students
 
-	// Key is the key of the digest, in hexadecimal; empty if that is the privacy key.
+	// ByNumber means that they were listed by their numbers.
+	ByNumber bool `json:"by_number,omitempty"`
+	// Key is the key of the digest, in hexadecimal; empty if that is the privacy key. A proof that says done holds neither
+	// such a key nor its digest.
 	Key string `json:"key,omitempty"`
 }
 
@@ -110,13 +134,25 @@ type PurgeVerification struct {
 	Bytes int64 `json:"bytes"`
 	// RowsFound are rows of what was purged: 0 in a proof.
 	RowsFound int64 `json:"rows_found"`
-	// RowsMentioning counts by table the rows of others that name a purged bid in another column, such as within
-	// _extra. They stay.
+	// RowsMentioning counts, by table.column, the rows of others that name a purged bid. They stay.
 	RowsMentioning map[string]int64 `json:"rows_mentioning"`
 }
 
 // PurgePath returns the path of the proof of a purge.
 func PurgePath(id string) string { return snapshot.PurgesPrefix + id + ".json" }
+
+// Left returns how many rows still mention a student that was purged. These rows belong to other students, or to
+// tables without students, and name the student in a column other than _extra.
+func (r *PurgeReport) Left() int64 {
+	if r.Asked.Students == nil || r.Verification == nil {
+		return 0
+	}
+	n := int64(0)
+	for _, rows := range r.Verification.RowsMentioning {
+		n += rows
+	}
+	return n
+}
 
 // Nothing reports whether there was nothing to do.
 func (r *PurgeReport) Nothing() bool {
@@ -126,7 +162,7 @@ func (r *PurgeReport) Nothing() bool {
 // id returns an id that is the same for the same bids.
 func (a PurgeAsked) id() string {
 	if a.Students != nil {
-		a.Students = &AskedStudents{Students: snapshot.Students{Listed: a.Students.Listed, Digest: a.Students.Digest}}
+		a.Students = &AskedStudents{Students: snapshot.Students{Listed: a.Students.Listed, Digest: a.Students.Digest}, ByNumber: a.Students.ByNumber}
 	}
 	text, _ := json.Marshal(a) // texts and numbers alone, which always encode
 	sum := sha256.Sum256(text)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -23,11 +24,12 @@ const rewriteConcurrency = 2
 
 // rewrittenPath returns the path of the file that replaces the one at path.
 func rewrittenPath(path string, generation int) (string, error) {
-	before, number, behind, ok := partNumber(path)
-	if !ok || generation >= 10000 {
-		return "", fmt.Errorf("rewrite %s: it is not named like a data file, or was rewritten too often", path)
+	part, ok := sink.ParsePart(path)
+	next, left := part.Next(generation)
+	if !ok || !left {
+		return "", fmt.Errorf("rewrite %s: it is not named as a data file, or was rewritten too often", path)
 	}
-	return fmt.Sprintf("%s%s%0*d%s", before, number, generationDigits, generation, behind), nil
+	return next, nil
 }
 
 // purgeRun removes the rows that were found in a published run.
@@ -54,8 +56,8 @@ func (p *purger) purgeRun(ctx context.Context, run string) error {
 	return p.catalog.Apply(ctx, change)
 }
 
-// checkPointer fails where the pointer of the run's date says another hash: what was tampered with is not made right by
-// a new one.
+// checkPointer returns ErrDamaged if the date's pointer names another hash, so that a purge never legitimizes a manifest
+// that was tampered with.
 func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash string) error {
 	path := snapshot.PointerPath(m.Kind, m.SnapshotDate)
 	if path == "" {
@@ -64,7 +66,7 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](ctx, p.catalog, path)
 	switch {
 	case snapshot.Unreadable(err):
-		return nil // The rows go all the same, and Verify reports the pointer.
+		return nil // The rows are removed anyway; Verify reports the pointer.
 	case err != nil:
 		return err
 	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
@@ -139,7 +141,7 @@ func (p *purger) rewrite(ctx context.Context, m *snapshot.Manifest, hash string,
 
 // rewriteUnit stages the files of a unit that lose rows.
 func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *snapshot.Manifest, unit *purgeUnit, into []sink.File) error {
-	of := make(records)
+	of := make(erase.Records)
 	for i := range unit.files {
 		f := &unit.files[i]
 		if !f.changes() {
@@ -150,9 +152,9 @@ func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *sn
 			return err
 		}
 		var c *census
-		prepare := func(own *schemas.Table) (*match, *census) {
+		prepare := func(own *schemas.Table) (*erase.Match, *census) {
 			c = newCensus(own)
-			return newMatch(p.bidsOf(m.RunID), own, f.table, unit.dataset, of), c
+			return p.targetOf(m.RunID).NewMatch(own, f.table, unit.dataset, of), c
 		}
 		if into[i], err = p.rewriteFile(ctx, tables, f, path, prepare); err != nil {
 			return err
@@ -168,11 +170,11 @@ func (p *purger) rewriteUnit(ctx context.Context, tables *snapshot.Tables, m *sn
 // table that is fetched per district.
 type census struct {
 	column       int // what was requested; -1 if the table is fetched as a whole
-	before, left set
+	before, left erase.Set
 }
 
 func newCensus(own *schemas.Table) *census {
-	c := &census{column: own.Column("requested_school_bid"), before: make(set), left: make(set)}
+	c := &census{column: own.Column("requested_school_bid"), before: make(erase.Set), left: make(erase.Set)}
 	if c.column < 0 {
 		c.column = own.Column("requested_district_bid")
 	}
@@ -200,9 +202,9 @@ func (c *census) emptied() int64 { return int64(len(c.before) - len(c.left)) }
 // file: its bytes depend on these alone.
 func (p *purger) rewriteFile(
 	ctx context.Context, tables *snapshot.Tables, old *purgeFile, path string,
-	prepare func(*schemas.Table) (*match, *census),
+	prepare func(*schemas.Table) (*erase.Match, *census),
 ) (_ sink.File, err error) {
-	was, err := openDataFile(ctx, p.catalog, old.file.Path, old.table)
+	was, err := erase.OpenFile(ctx, p.catalog, old.file.Path, old.table)
 	if err != nil {
 		return sink.File{}, err
 	}
@@ -210,36 +212,35 @@ func (p *purger) rewriteFile(
 	if err := sink.CheckHash(ctx, was, old.file.SHA256); err != nil {
 		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)
 	}
-	file, err := tables.Create(ctx, path, was.table)
+	file, err := tables.Create(ctx, path, was.Table)
 	if err != nil {
 		return sink.File{}, err
 	}
 	defer func() { err = errors.Join(err, file.Abort()) }()
-	match, census := prepare(was.table)
+	match, census := prepare(was.Table)
 	var removed, cleared int64
-	err = snapshot.ReadRows(was, was.Size(), was.table, func(batch *rows.Batch) error {
+	err = snapshot.ReadRows(was, was.Size(), was.Table, func(batch *rows.Batch) error {
 		kept := make([]int32, 0, batch.N)
 		var without []int
 		for i := range batch.N {
-			goes := match.row(batch, i)
-			census.count(batch, i, goes)
-			if goes {
+			fate := match.Fate(batch, i)
+			census.count(batch, i, fate == erase.Goes)
+			if fate == erase.Goes {
 				continue
 			}
 			kept = append(kept, int32(i))
-			if match.losesExtra(batch, i) {
+			if fate == erase.LosesExtra {
 				without = append(without, i)
 			}
 		}
-		if cleared += int64(len(without)); len(without) > 0 {
-			clearTexts(&batch.Cols[match.extraAt], without)
-		}
+		match.ClearExtra(batch, without)
+		cleared += int64(len(without))
 		removed += int64(batch.N - len(kept))
 		batch.Order = kept
 		return errors.Join(ctx.Err(), file.Append(batch))
 	})
 	if err == nil && (removed != old.removed || cleared != old.cleared) {
-		err = fmt.Errorf("%d rows to purge were found, then %d", old.removed+old.cleared, removed+cleared)
+		err = fmt.Errorf("the scan found %d rows to purge, the rewrite %d", old.removed+old.cleared, removed+cleared)
 	}
 	if err != nil {
 		return sink.File{}, fmt.Errorf("rewrite %s: %w", old.file.Path, err)

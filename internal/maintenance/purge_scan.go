@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
 
-// verifyPurged looks for them in every text of every file, and in the files that no run names.
+// verifyPurged searches every text column of every file for what was purged, and the files that no run names.
 func (p *purger) verifyPurged(ctx context.Context) error {
 	again := &PurgeVerification{RowsMentioning: make(map[string]int64)}
 	if err := p.findRows(ctx, again); err != nil {
@@ -24,20 +26,51 @@ func (p *purger) verifyPurged(ctx context.Context) error {
 	return p.findOrphans(ctx)
 }
 
-// findRows finds the rows; again counts what was read, and has all texts read. Runs that are being pruned are left out.
+// findRows finds the rows to be purged. If again is not nil, all text columns are read and counted in it. Runs that are
+// being pruned are left out.
 func (p *purger) findRows(ctx context.Context, again *PurgeVerification) error {
+	if err := p.learnNumbers(ctx); err != nil {
+		return err
+	}
 	p.found = make(map[string]foundRun)
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
-		err := p.findRowsOf(ctx, run, again)
-		switch {
-		case p.isPruned(ctx, run, err):
-			delete(p.all, run)
-			delete(p.runs, run)
-		case err != nil:
+		if err := p.unlessPruned(ctx, run, p.findRowsOf(ctx, run, again)); err != nil {
 			return fmt.Errorf("look for rows in run %s: %w", run, err)
 		}
 	}
-	return p.scanHistory(ctx, again)
+	return p.searchHistory(ctx, again)
+}
+
+// unlessPruned forgets a run that was pruned, and returns the error otherwise.
+func (p *purger) unlessPruned(ctx context.Context, run string, err error) error {
+	if p.isPruned(ctx, run, err) {
+		delete(p.all, run)
+		delete(p.runs, run)
+		return nil
+	}
+	return err
+}
+
+// searchHistory finds the rows to be purged in the history.
+func (p *purger) searchHistory(ctx context.Context, again *PurgeVerification) (err error) {
+	p.history, err = history.FindErasure(ctx, p.catalog, history.EraseOptions{
+		Target: p.targetOf(""), Districts: erase.SetOf(p.report.Asked.Districts...), Index: p.index, Runs: p.runs, All: again != nil,
+		Workspace: p.opts.Workspace,
+	})
+	if p.history == nil || err != nil {
+		return err
+	}
+	maps.Copy(p.seen, p.history.Seen)
+	if again != nil {
+		again.Files += p.history.Files
+		again.Rows += p.history.Rows
+		again.Bytes += p.history.Bytes
+		again.RowsFound += p.history.RowsFound
+		for column, n := range p.history.Mentioning {
+			again.RowsMentioning[column] += n
+		}
+	}
+	return nil
 }
 
 // findRowsOf finds the rows of a run.
@@ -51,16 +84,18 @@ func (p *purger) findRowsOf(ctx context.Context, run string, again *PurgeVerific
 			p.undeclared[units[i].files[0].table.Name] = true
 		}
 	}
-	of := p.bidsOf(run)
+	of := p.targetOf(run)
 	scanners, err := sink.Map(ctx, verifyConcurrency, units, func(ctx context.Context, unit purgeUnit) (*scanner, error) {
-		l := &scanner{bids: of, records: make(records), whole: again != nil, seen: make(set)}
+		l := newScanner(of, again != nil)
 		return l, l.unit(ctx, p.catalog, unit.files, unit.dataset)
 	})
 	if err != nil {
 		return err
 	}
+	p.needs[run] = make(erase.Set)
 	for i, l := range scanners {
 		maps.Copy(p.seen, l.seen)
+		maps.Copy(p.needs[run], l.needs)
 		if again != nil {
 			again.add(&units[i], l)
 		}
@@ -104,12 +139,12 @@ func (p *purger) holdingsOf(ctx context.Context, run string, again *PurgeVerific
 
 // purgedLedger returns the ledger of a run without what is purged, or nil if it stays as it is.
 func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snapshot.PurgedLedger, error) {
-	b := p.bidsOf(m.RunID)
-	if len(b.students) > 0 {
+	b := p.targetOf(m.RunID)
+	if b.Students != nil {
 		return nil, nil // ledgers do not name students
 	}
 	ledger, err := p.catalog.PurgeLedger(ctx, m, func(school, district string) bool {
-		if !b.schools[school] && !b.districts[district] {
+		if !b.Schools[school] && !b.Districts[district] {
 			return false
 		}
 		for _, bid := range []string{school, district} {
@@ -118,7 +153,7 @@ func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snaps
 			}
 		}
 		return true
-	}, b.namedIn)
+	}, b.NamedIn)
 	if errors.Is(err, sink.ErrNotFound) {
 		return nil, nil // Verify reports it.
 	}
@@ -132,47 +167,54 @@ func (r *PurgeVerification) add(unit *purgeUnit, l *scanner) {
 		r.Rows += unit.files[i].file.Rows
 		r.Bytes += unit.files[i].file.Bytes
 		r.RowsFound += unit.files[i].removed + unit.files[i].cleared
-		if n := l.mentioning[i]; n > 0 {
-			r.RowsMentioning[unit.files[i].table.Name] += n
-		}
+	}
+	for column, n := range l.mentioning {
+		r.RowsMentioning[column] += n
 	}
 }
 
 // scanner looks for rows in the files of a unit.
 type scanner struct {
-	bids
+	target *erase.Target
+	// whole has all text columns read, and rows that mention the target counted.
+	whole       bool
+	seen, needs erase.Set
+	mentioning  map[string]int64 // by table.column
+}
 
-	records    records
-	whole      bool
-	seen       set
-	mentioning []int64 // rows by file
+func newScanner(of *erase.Target, whole bool) *scanner {
+	return &scanner{target: of, whole: whole, seen: make(erase.Set), needs: make(erase.Set), mentioning: make(map[string]int64)}
 }
 
 // unit counts the rows that are to be removed in the files of a dataset and bucket.
 func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []purgeFile, dataset *schemas.Dataset) error {
-	l.mentioning = make([]int64, len(files))
+	records := make(erase.Records)
 	for i := range files {
 		f := &files[i]
-		pick := selectText(l.matchColumns(f.table, dataset))
-		if l.whole {
-			pick = textColumns
-		}
-		var match *match
+		var match *erase.Match
 		prepare := func(own *schemas.Table) *schemas.Table {
-			columns := pick(own)
-			match = newMatch(l.bids, columns, f.table, dataset, l.records)
-			match.seen = l.seen
+			columns := l.target.Columns(own, f.table, dataset)
+			if l.whole {
+				columns = erase.TextColumns(own)
+			}
+			match = l.target.NewMatch(columns, f.table, dataset, records)
+			match.Seen, match.Needs = l.seen, l.needs
 			return columns
 		}
-		err := readFile(ctx, catalog, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
+		err := erase.ReadFile(ctx, catalog, f.file.Path, f.table, prepare, func(batch *rows.Batch) error {
 			for r := range batch.N {
-				switch {
-				case match.row(batch, r):
+				switch match.Fate(batch, r) {
+				case erase.Goes:
 					f.removed++
-				case match.losesExtra(batch, r):
+				case erase.LosesExtra:
 					f.cleared++
-				case l.whole && l.mentions(batch, r):
-					l.mentioning[i]++
+				case erase.Stays:
+					if !l.whole {
+						continue
+					}
+					if column := match.Mentions(batch, r); column != "" {
+						l.mentioning[f.table.Name+"."+column]++
+					}
 				}
 			}
 			return nil
@@ -187,12 +229,12 @@ func (l *scanner) unit(ctx context.Context, catalog snapshot.Catalog, files []pu
 // findOrphans looks into the data files that no published run names, as somebody may have put them back: they hold
 // rows, or cannot be read.
 func (p *purger) findOrphans(ctx context.Context) error {
-	named := make(set)
+	named := make(erase.Set)
 	for _, m := range p.runs {
 		maps.Copy(named, m.Paths())
 	}
 	if p.history != nil {
-		for _, file := range p.history.manifest.Files() {
+		for _, file := range p.history.Manifest.Files() {
 			named[file.Path] = true
 		}
 	}
@@ -241,7 +283,6 @@ func (p *purger) orphanHolds(ctx context.Context, path string) (bool, error) {
 		table = &schemas.Table{Name: name}
 	}
 	unit := purgeUnit{dataset: dataset, files: []purgeFile{{table: table, file: sink.File{Path: path}}}}
-	l := scanner{bids: p.bidsOf(""), records: make(records), seen: make(set)}
-	err := l.unit(ctx, p.catalog, unit.files, dataset)
+	err := newScanner(p.targetOf(""), false).unit(ctx, p.catalog, unit.files, dataset)
 	return unit.changes(), err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/parquetfile"
 	"example.org/growthexport/internal/rows"
@@ -116,7 +117,7 @@ func requireNoBytes(t *testing.T, root string, texts ...string) {
 			continue
 		}
 		looked++
-		require.NoError(t, maintenance.ReadFile(t.Context(), store, name, &schemas.Table{}, maintenance.TextColumns, func(b *rows.Batch) error {
+		require.NoError(t, erase.ReadFile(t.Context(), store, name, &schemas.Table{}, erase.TextColumns, func(b *rows.Batch) error {
 			for c := range b.Cols {
 				for i := range b.N {
 					for _, text := range texts {
@@ -140,7 +141,7 @@ func requireRewrittenLikeNew(t *testing.T, store sink.Store, run string) {
 		for _, file := range listed.Files {
 			var out bytes.Buffer
 			w := parquetfile.NewWriter(&out, table, parquetfile.Options{})
-			require.NoError(t, maintenance.ReadFile(t.Context(), snapshot.At(store), file.Path, table, as(table), w.Append))
+			require.NoError(t, erase.ReadFile(t.Context(), snapshot.At(store), file.Path, table, as(table), w.Append))
 			_, err := w.Close()
 			require.NoError(t, err)
 			require.Equal(t, sink.Hash(out.Bytes()), file.SHA256, file.Path)
@@ -383,9 +384,9 @@ func readWorld(t *testing.T, store sink.Store, run string) map[string][]snapshot
 	for name, listed := range m.Tables {
 		table, _, ok := schemas.FindTable(name)
 		require.True(t, ok)
-		some := maintenance.TextColumns(table)
+		some := erase.TextColumns(table)
 		for _, file := range listed.Files {
-			require.NoError(t, maintenance.ReadFile(t.Context(), snapshot.At(store), file.Path, table, as(some), func(b *rows.Batch) error {
+			require.NoError(t, erase.ReadFile(t.Context(), snapshot.At(store), file.Path, table, as(some), func(b *rows.Batch) error {
 				for i := range b.N {
 					r := make(snapshottest.Record)
 					for c := range b.Cols {
@@ -408,5 +409,7 @@ func as(table *schemas.Table) func(*schemas.Table) *schemas.Table {
 }
 
 func purgeOptions(schools, districts []string) maintenance.PurgeOptions {
-	return maintenance.PurgeOptions{Schools: schools, Districts: districts, Now: snapshottest.PublishedAt, ToolVersion: "1.0.0"}
+	return maintenance.PurgeOptions{Schools: schools, Districts: districts, Now: snapshottest.PublishedAt, ToolVersion: "1.0.0", Workspace: workspace}
 }
+
+func workspace() (sink.Store, func() error, error) { return sink.NewWorkspace("") }

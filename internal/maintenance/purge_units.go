@@ -1,10 +1,12 @@
 package maintenance
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
@@ -41,7 +43,7 @@ func (u *purgeUnit) changes() bool {
 // purgeUnits returns the files of a published run. Each file of a table that is not declared, because another release
 // wrote it, is a unit of its own.
 func purgeUnits(m *snapshot.Manifest) []purgeUnit {
-	declared := make(set)
+	declared := make(erase.Set)
 	var units []purgeUnit
 	for _, dataset := range schemas.Datasets() {
 		at := make(map[string]int) // in units, by the part
@@ -69,30 +71,30 @@ func purgeUnits(m *snapshot.Manifest) []purgeUnit {
 	return units
 }
 
-// generationDigits are behind the number of the bucket in the name of a rewritten file: stores tell the run by a name
-// of that form.
-const generationDigits = 4
-
-// partNumber returns the number in the name of a published data file, and the text before and after it.
-func partNumber(path string) (before, number, behind string, ok bool) {
-	slash := strings.LastIndexByte(path, '/') + 1
-	name, ok := strings.CutPrefix(path[slash:], "part-")
-	number, behind, cut := strings.Cut(name, "-")
-	if !ok || !cut || number == "" || strings.Trim(number, "0123456789") != "" {
-		return "", "", "", false
-	}
-	if len(number) >= 2*generationDigits {
-		number = number[:len(number)-generationDigits]
-	}
-	return path[:slash] + "part-", number, "-" + behind, true
-}
-
 // partOf returns the part of a table that the file is, the same for all tables of a dataset, however often it was
 // rewritten.
 func partOf(path, folder string) string {
-	part := strings.TrimPrefix(path, folder)
-	if before, number, behind, ok := partNumber(part); ok {
-		return before + number + behind
+	name := strings.TrimPrefix(path, folder)
+	part, ok := sink.ParsePart(name)
+	if !ok {
+		return name
 	}
-	return part
+	part.Rewritten = 0
+	return part.String()
+}
+
+// readPlans reads the plans of all runs, those that cannot be read left out: what such a run has staged is dropped all
+// the same.
+func readPlans(ctx context.Context, catalog snapshot.Catalog, entries []sink.Entry) (map[string]*snapshot.Plan, error) {
+	plans := make(map[string]*snapshot.Plan)
+	for _, run := range snapshot.RunFoldersWith(entries, snapshot.PlanName) {
+		plan, err := snapshot.ReadIfSound[snapshot.Plan](ctx, catalog, snapshot.DocumentPath(run, snapshot.PlanName))
+		if err != nil {
+			return nil, err
+		}
+		if plan != nil {
+			plans[run] = plan
+		}
+	}
+	return plans, nil
 }

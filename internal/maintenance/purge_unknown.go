@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -40,7 +41,7 @@ func (e *UnknownBidsError) Error() string {
 // unknownBids returns the requested bids that occur nowhere. Ledgers are read only while a bid has not been found
 // elsewhere.
 func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
-	missing := make(set)
+	missing := make(erase.Set)
 	for _, bid := range slices.Concat(p.report.Asked.Schools, p.report.Asked.Districts) {
 		if !p.seen[bid] {
 			missing[bid] = true
@@ -73,17 +74,15 @@ func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 			found(failure.SchoolBid)
 		}
 	}
-	for _, districts := range p.index.everywhere {
-		for district := range districts {
-			found(district)
-		}
+	for district := range p.index.Districts() {
+		found(district)
 	}
 	for _, run := range slices.Sorted(maps.Keys(p.all)) {
 		if len(missing) == 0 {
 			break
 		}
-		columns := selectText([]string{"requested_school_bid", "requested_district_bid"})
-		err := readFile(ctx, p.catalog, p.all[run].Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
+		columns := erase.SelectText("requested_school_bid", "requested_district_bid")
+		err := erase.ReadFile(ctx, p.catalog, p.all[run].Ledger.Path, snapshot.LedgerTable(), columns, func(batch *rows.Batch) error {
 			for c := range batch.Cols {
 				for i := range batch.N {
 					if v := &batch.Cols[c]; !v.Null(i) {
@@ -97,5 +96,5 @@ func (p *purger) unknownBids(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	return missing.sorted(), nil
+	return missing.Sorted(), nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -15,35 +17,40 @@ type purger struct {
 	catalog snapshot.Catalog
 	opts    PurgeOptions
 	report  *PurgeReport
-	index   *districtIndex
+	index   *erase.DistrictIndex
 
 	runs  map[string]*snapshot.Manifest // published
 	all   map[string]*snapshot.Manifest // published or replaced
 	found map[string]foundRun
 	// history is what was found in the history; nil if there is none.
-	history *purgedHistory
+	history *history.Erasure
 	plans   map[string]*snapshot.Plan // by folder
 	// unfinished are the folders of runs that have something staged, or whose plan may be of a purged school; with the
 	// run's id, if it is known.
 	unfinished map[string]string
-	listed     bool // the store lists all that is staged
-	alive      set  // folders of runs with a sign of life
+	listed     bool      // the store lists all that is staged
+	alive      erase.Set // folders of runs with a sign of life
 	// leftovers are published runs that still have staged files: one of their processes was killed, or was not done
 	// when another published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // runs, until the purge ends
-	undeclared set                     // tables that this release does not declare
-	seen       set                     // bids that were asked for and found in a row
-	students   listedStudents
-	otherKeys  set // fingerprints of keys, other than the given one, that runs were taken under
+	undeclared erase.Set               // tables that this release does not declare
+	seen       erase.Set               // bids that were asked for and found in a row
+	students   *erase.Students         // nil unless students are purged
+	// gives and needs are, by run, the numbers that rows of the students give, and those by which rows without a bid were
+	// found.
+	gives, needs map[string]erase.Set
+	// moved counts schools that have changed districts and whose history could not be made again.
+	moved     int
+	otherKeys erase.Set // fingerprints of keys, other than the given one, that runs were taken under
 }
 
 // newPurger begins a report, or continues the report of a killed purge.
 func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (*purger, error) {
 	p := &purger{
 		catalog: catalog, opts: opts, listed: true, locks: true, held: make(map[string]func() error),
-		undeclared: make(set), seen: make(set), otherKeys: make(set),
+		undeclared: make(erase.Set), seen: make(erase.Set), otherKeys: make(erase.Set), gives: make(map[string]erase.Set), needs: make(map[string]erase.Set),
 	}
 	asked, earlier, err := p.ask(ctx)
 	if err != nil {
@@ -69,7 +76,7 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		Schools: []string{}, Unknown: []string{}, Runs: []PurgedRun{}, RowsRemoved: map[string]int64{}, DroppedRuns: []string{},
 	}
 	for _, other := range earlier {
-		if other.State == purgeBegun {
+		if other.State != purgeDone {
 			other.DryRun, other.resumed = opts.DryRun, true
 			p.report = other
 			continue
@@ -81,23 +88,20 @@ func newPurger(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions)
 		}
 	}
 	p.report.NotReached = p.notReached()
-	p.index = newDistrictIndex(p.report.Schools)
+	p.index = erase.NewDistrictIndex(p.report.Schools)
 	return p, nil
 }
 
-// bidsOf returns the bids whose rows are purged from a run.
-func (p *purger) bidsOf(run string) bids {
-	b := bids{schools: make(set), districts: make(set), students: p.students.texts}
-	for _, school := range p.report.Asked.Schools {
-		b.schools[school] = true
+// targetOf returns whose rows are purged from a run.
+func (p *purger) targetOf(run string) *erase.Target {
+	if p.students != nil {
+		return &erase.Target{Students: p.students}
 	}
-	for _, district := range p.report.Asked.Districts {
-		b.districts[district] = true
+	t := &erase.Target{Schools: erase.SetOf(p.report.Asked.Schools...), Districts: erase.SetOf(p.report.Asked.Districts...)}
+	if len(t.Districts) > 0 {
+		t.Schools = p.index.SchoolsOf(run, t.Districts)
 	}
-	if len(b.districts) > 0 {
-		b.schools = p.index.schoolsOf(run, b.districts)
-	}
-	return b
+	return t
 }
 
 // notReached returns what the purge does not reach.
@@ -113,11 +117,8 @@ func (p *purger) notReached() []string {
 			"restricted to certain schools, which name schools and districts and hold nothing of students")
 	} else {
 		places = append(places, "the service itself: while it lists these students, the next run exports them again")
-		if v := p.report.Verification; v != nil && len(v.RowsMentioning) > 0 {
-			places = append(places, "columns of other people's rows that name one of these students: only _extra of school_class_details is cleared")
-		}
 	}
-	for _, fingerprint := range p.otherKeys.sorted() {
+	for _, fingerprint := range p.otherKeys.Sorted() {
 		places = append(places, "runs and histories taken under the privacy key with the fingerprint "+fingerprint+
 			": purge again with that key")
 	}
@@ -129,7 +130,7 @@ func (p *purger) notReached() []string {
 		places = append(places, "what a process that was at work during the purge has staged since the last look: "+
 			"this destination has no locks that keep others out")
 	}
-	for _, table := range p.undeclared.sorted() {
+	for _, table := range p.undeclared.Sorted() {
 		places = append(places, "rows of table "+table+", which this growth-export does not know, that none of its own columns "+
 			"gives to a school or district")
 	}

@@ -27,26 +27,26 @@ type VerifyReport struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Problem is what is wrong with a file of a destination.
+// Problem describes a damaged, altered or missing file of a destination.
 type Problem struct {
 	Path    string `json:"path"`
 	Problem string `json:"problem"`
 }
 
-// String names the file and what is wrong with it.
+// String names the file and describes the problem.
 func (p Problem) String() string { return p.Path + ": " + p.Problem }
 
 // OK reports whether no problem was found.
 func (r *VerifyReport) OK() bool { return len(r.Problems) == 0 }
 
-// isMissing is the problem of a file that is not there.
+// isMissing describes a file that does not exist.
 const isMissing = "is missing"
 
 type verification struct {
 	catalog snapshot.Catalog
-	// pointers are the hashes of the documents that led to the run, by path; "" for one that could not be read.
+	// pointers has the hash of each document that led to the run, by path; "" if it could not be read.
 	pointers map[string]string
-	// manifest is the hash of the one that was read, "" for none.
+	// manifest is the hash of the manifest, "" if it was not read.
 	manifest string
 	mu       sync.Mutex // over report
 	report   *VerifyReport
@@ -58,8 +58,7 @@ func (v *verification) problem(path, format string, args ...any) {
 	v.report.Problems = append(v.report.Problems, Problem{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// pinned reads a document of which every byte is fixed by what it says. One that is not as it should be is a problem
-// and gives nil.
+// pinned reads a document whose bytes follow from its values. If they differ, it reports a problem and returns nil.
 func pinned[T any](ctx context.Context, v *verification, path string) (*T, error) {
 	data, err := v.read(ctx, path)
 	if err != nil {
@@ -91,7 +90,7 @@ func pinned[T any](ctx context.Context, v *verification, path string) (*T, error
 	return document, nil
 }
 
-// read reads a document; one that cannot be read is a problem and gives nil.
+// read reads a document. If it cannot be read, read reports a problem and returns nil.
 func (v *verification) read(ctx context.Context, path string) ([]byte, error) {
 	data, _, err := v.catalog.Read(ctx, path)
 	switch {

@@ -19,9 +19,9 @@ import (
 // verifyConcurrency is how many files are read at once.
 const verifyConcurrency = 4
 
-// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. What is missing,
-// damaged or not as it was written is a problem of the report; the error is for what keeps it from reading at all, and
-// a *RefusedError for a target of which there is no trace.
+// Verify reads a published run again and compares it with its manifest, its ledger and its pointer. Missing,
+// damaged or altered objects are listed as problems. The error is non-nil only if Verify cannot read the destination;
+// it is a *RefusedError if no trace of the target exists.
 //
 // A snapshot that another process replaces or purges at the same time is not damaged. If a problem is found the
 // pointers are read again, and if they have changed, so is everything else.
@@ -117,8 +117,8 @@ func (v *verification) run(ctx context.Context, found located) error {
 	return nil
 }
 
-// plan compares what the manifest says of the run with its plan, where that can be read: it decides which pointer the
-// manifest is held against.
+// plan compares the manifest with the run's plan if that can be read. The plan decides which pointer must name the
+// manifest.
 func (v *verification) plan(ctx context.Context, path, run string, manifest *snapshot.Manifest) error {
 	if manifest.RunID != run {
 		v.problem(path, "it is the manifest of another run")
@@ -199,7 +199,7 @@ func (v *verification) file(ctx context.Context, file sink.File) (sound bool, er
 	return sound, nil
 }
 
-// ledger compares what the ledger adds up to with the manifest.
+// ledger compares the sums of the ledger with the manifest.
 func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) error {
 	path := manifest.Ledger.Path
 	object, err := v.catalog.Open(ctx, path)
@@ -217,10 +217,10 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 	}
 	for name, counts := range manifest.Datasets {
 		removed := manifest.LedgerRemoved(name)
-		// The ledger counts the schools as they were published, but those that it has lost.
+		// The ledger counts schools as published, except those that a purge removed from it.
 		counts.SchoolsWithRow += manifest.SchoolsEmptied(name) - removed.SchoolsWithRow
 		if found := totals.Datasets[name]; found != counts {
-			v.problem(path, "of dataset %s it counts %+v, the manifest %+v", name, found, counts)
+			v.problem(path, "dataset %s: the ledger counts %s; the manifest counts %s", name, countsText(found), countsText(counts))
 		}
 		dataset, ok := schemas.Find(name)
 		if !ok {
@@ -239,7 +239,7 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 		}
 	}
 	if totals.Uneven > 0 {
-		v.problem(path, "in %d rows of status ok the records received are not those written and dropped", totals.Uneven)
+		v.problem(path, "%d rows with status ok: records received differ from rows written plus duplicates dropped", totals.Uneven)
 	}
 	schools := manifest.Schools
 	if ok, denied, failed, known := totals.Schools(); known &&
@@ -251,4 +251,9 @@ func (v *verification) ledger(ctx context.Context, manifest *snapshot.Manifest) 
 		v.problem(snapshot.ManifestPath(manifest.RunID), "its counts of schools do not add up")
 	}
 	return nil
+}
+
+// countsText words the counts of a dataset.
+func countsText(d snapshot.ManifestDataset) string {
+	return fmt.Sprintf("%d ok, %d denied, %d failed and %d with rows", d.OK, d.Denied, d.Failed, d.SchoolsWithRow)
 }

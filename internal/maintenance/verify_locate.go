@@ -10,7 +10,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// VerifyTarget chooses what is verified: a run, the snapshot of a date, the enrollment as of a date, or, if all are
+// VerifyTarget is a run, the snapshot of a date, the enrollment as of a date, or, if all are
 // empty, the latest snapshot.
 type VerifyTarget struct {
 	RunID         string
@@ -18,18 +18,18 @@ type VerifyTarget struct {
 	EffectiveDate string
 }
 
-// located is a run that was found; none if run is empty.
+// located is a run that was found. No run was found if run is empty.
 type located struct {
 	run string
-	// pointer is the document that names the run, and hash what it says of the manifest; empty where no pointer could
+	// pointer is the document that names the run, and hash the manifest's hash in it. Both are empty if no pointer could
 	// be read.
 	pointer, hash string
 	// replacedBy is the run that is taking the date from this one.
 	replacedBy string
 }
 
-// publishing reports whether a publishing of the run is going on, or was cut short: then the steps after its pointer
-// may not all be done.
+// publishing reports whether the run is being published, or its publishing was interrupted. Then some steps after its
+// pointer may be missing.
 func (v *verification) publishing(ctx context.Context, run string) (bool, error) {
 	change, _, err := v.catalog.CurrentChange(ctx, run)
 	return change != nil && change.Publishes(), err
@@ -47,7 +47,7 @@ func (v *verification) locate(ctx context.Context, target VerifyTarget) (located
 	return v.locateLatest(ctx)
 }
 
-// unknown says that there is nothing to verify.
+// unknown returns the error of a target that does not exist.
 func (t VerifyTarget) unknown(catalog snapshot.Catalog) error {
 	what := "no snapshot of all schools is published at " + catalog.String() + ": name another one by its date or run, see growth-export status"
 	switch {
@@ -70,7 +70,7 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 		return located{}, context.Cause(ctx)
 	}
 	if err != nil || manifest.Status != snapshot.Published {
-		return located{run: run}, nil //nolint:nilerr // What is wrong with it is found where it is read.
+		return located{run: run}, nil //nolint:nilerr // run reads it again and reports the problem.
 	}
 	path := snapshot.PointerPath(manifest.Kind, manifest.SnapshotDate)
 	if path == "" {
@@ -90,8 +90,8 @@ func (v *verification) locateRun(ctx context.Context, run string) (located, erro
 	return located{run: run, pointer: path, hash: pointer.ManifestSHA256}, nil
 }
 
-// locateUnpublished finds a run without a manifest. A run that was published has lost it, and verifying finds that; any
-// other is refused.
+// locateUnpublished finds a run without a manifest. If the run was published, Verify reports that its manifest is
+// missing; other runs are refused.
 func (v *verification) locateUnpublished(ctx context.Context, run string) (located, error) {
 	plan, err := v.catalog.ReadPlan(ctx, run)
 	switch {
@@ -130,7 +130,7 @@ func (v *verification) locateDate(ctx context.Context, kind snapshot.Kind, date 
 	if pointer != nil {
 		return located{run: pointer.RunID, pointer: path, hash: pointer.ManifestSHA256}, nil
 	}
-	// The pointer is unusable, but its run may be found in another way.
+	// The pointer is unusable: look for its run among all runs.
 	runs, err := v.catalog.Runs(ctx)
 	if err != nil {
 		return located{}, err
@@ -152,8 +152,8 @@ func (v *verification) locateLatest(ctx context.Context) (located, error) {
 	if err != nil || latest == nil && newest == nil {
 		return located{}, err
 	}
-	// _latest.json follows the pointer of the date. Publishings in progress are looked up after both were read: if one
-	// has ended by then, _latest.json has changed since, and everything is read again.
+	// _latest.json is written after the pointer of the date. List the runs being published after reading both: if one
+	// ends before that, _latest.json has changed, and everything is read again.
 	if newest != nil && (latest == nil || latest.SnapshotDate < newest.SnapshotDate) {
 		follows, err := v.publishing(ctx, newest.RunID)
 		if err != nil {

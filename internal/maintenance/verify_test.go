@@ -116,7 +116,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 			count := m.Datasets["students"]
 			count.Denied++
 			m.Datasets["students"] = count
-		}, "_runs/run-1/ledger.parquet: of dataset students it counts"},
+		}, "_runs/run-1/ledger.parquet: dataset students: the ledger counts"},
 		{
 			"a dataset too few", func(m *snapshot.Manifest) { delete(m.Datasets, "schools") },
 			"_runs/run-1/ledger.parquet: it has rows of dataset schools, which the manifest does not know",

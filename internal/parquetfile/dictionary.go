@@ -92,7 +92,7 @@ func (d *dictionary) rehash(slots int) {
 
 func slot(tag uint64, code int) uint64 { return tag&^(1<<32-1) | uint64(code+1) }
 
-// startPage resets what is recorded per page.
+// startPage resets the records of the last page.
 func (d *dictionary) startPage() {
 	d.page++
 	d.used = d.used[:0]
@@ -236,7 +236,8 @@ func (d *dictionary) codeInt(x int64) int32 {
 	return d.insert(tag, i)
 }
 
-// mix spreads a number over all bits: doubles may differ in their upper bits only, timestamps are multiples of a million.
+// mix spreads a number over all bits: doubles may differ in their upper bits only, timestamps are multiples of a
+// million.
 func mix(x uint64) uint64 {
 	return bits.RotateLeft64((x^x>>32)*0xD6E8FEB86659FD93, 32)
 }

@@ -98,8 +98,8 @@ func (e *encoder) encodeCodes(d *dictionary) error {
 }
 
 // sameOnEveryCPU returns how many codes may be encoded with one call, so that every CPU writes the same bytes. The
-// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only where
-// a call starts.
+// library's code for AVX2 starts a run at eight codes such as 3 3 3 3 7 7 7 7; its code for other CPUs does so only
+// where a call starts.
 func sameOnEveryCPU(codes []int32) int {
 	for i := 8; i+8 <= len(codes); i += 8 {
 		c := (*[8]int32)(codes[i:])

@@ -19,9 +19,9 @@ type Info struct {
 	CreatedBy string
 }
 
-// Inspect reads and checks the footer of a file of that size, as a Writer makes them: it is complete, the rows of the row
-// groups add up, and the pages in the page index fill the file up to the index without gaps. It reads no pages. Whatever
-// the bytes are, it neither panics nor uses more memory than a multiple of the footer's size.
+// Inspect reads and checks the footer of a file of that size, as a Writer makes them: it is complete, the rows of the
+// row groups add up, and the pages in the page index fill the file up to the index without gaps. It reads no pages.
+// Whatever the bytes are, it neither panics nor uses more memory than a multiple of the footer's size.
 func Inspect(r io.ReaderAt, size int64) (Info, error) {
 	file, err := open(r, size)
 	if err != nil {

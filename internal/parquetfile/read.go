@@ -61,8 +61,8 @@ func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.
 	return t
 }
 
-// CodeTexts makes Read append texts of pages with a dictionary as codes (rows.Vector). Such texts are valid until the next
-// Read.
+// CodeTexts makes Read append texts of pages with a dictionary as codes (rows.Vector). Such texts are valid until the
+// next Read.
 func (r *Reader) CodeTexts() { r.texts = make([]textDictionary, len(r.columns)) }
 
 // Read appends the rows of the next page, at least one, to a batch of the table. It returns io.EOF after the last page.

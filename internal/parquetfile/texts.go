@@ -73,8 +73,8 @@ func (c *column) encodeTexts(v *rows.Vector, nulls int, e *encoder) (format.Enco
 	return format.DeltaLengthByteArray, c.textBounds(n, least, greatest), nil
 }
 
-// encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw, unless it drops the dictionary, which had that
-// many texts before.
+// encodeTextCodes appends the codes of a page's texts, e.codes, to e.raw, unless it drops the dictionary, which had
+// that many texts before.
 func (c *column) encodeTextCodes(had int, e *encoder) (b bounds, ok bool, err error) {
 	if err := e.encodeCodes(&c.dict); err != nil {
 		return bounds{}, false, err

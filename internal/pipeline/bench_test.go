@@ -24,7 +24,8 @@ type schoolPages struct {
 	pages [][]byte
 }
 
-// benchPages returns the simulated service's pages of a few schools of ordinary sizes, and the number of results in them.
+// benchPages returns the simulated service's pages of a few schools of ordinary sizes, and the number of results in
+// them.
 func benchPages(b *testing.B) (schools []schoolPages, results int) {
 	b.Helper()
 	s := newSite(b, simulator.Options{Seed: 3, SchoolSizes: []int{2000, 2000, 2000, 2000, 2000}}, simulator.ServerOptions{})

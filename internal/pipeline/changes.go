@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,7 @@ const minLimitedRows = 50
 type excess struct {
 	table, column, district string
 	n, of                   int64
+	things                  string // of which things, if not of rows
 }
 
 func (e excess) String() string {
@@ -33,7 +35,7 @@ func (e excess) String() string {
 	case dataset != nil && !dataset.IsLookup():
 		where += ", without a district"
 	}
-	return fmt.Sprintf("%s: %s of %s", where, wording.Count(e.n), wording.Count(e.of))
+	return strings.TrimRight(fmt.Sprintf("%s: %s of %s %s", where, wording.Count(e.n), wording.Count(e.of), e.things), " ")
 }
 
 // listExcesses names the largest shares.
@@ -51,9 +53,16 @@ func listExcesses(list []excess, most int) string {
 	return strings.Join(parts, "; ")
 }
 
-// exceeded returns the reasons why the changes since the baseline are more than the limits allow.
-func (l ChangeLimits) exceeded(g *snapshot.StagedRun) []string {
-	var removed, changed, emptied []excess
+// excesses are the shares beyond the limits on changes.
+type excesses struct{ removed, changed, emptied []excess }
+
+// isCalendar reports whether a table is about school years, which begin and end: its changes only warn.
+func isCalendar(table string) bool {
+	return table == "academic_years" || table == "enrollment_sessions"
+}
+
+// excesses returns what is beyond the limits, in the calendar's tables or in the others.
+func (l ChangeLimits) excesses(g *snapshot.StagedRun, calendar bool) (found excesses) {
 	add := func(list *[]excess, limit Share, e excess) {
 		if e.of >= minLimitedRows && limit.exceeded(e.n, e.of) {
 			*list = append(*list, e)
@@ -61,25 +70,69 @@ func (l ChangeLimits) exceeded(g *snapshot.StagedRun) []string {
 	}
 	for district, tables := range g.Districts {
 		for table, counts := range tables {
-			if table == resultsDataset {
-				add(&removed, l.MaxRemoved, excess{table, "", district, counts.Because[snapshot.Unexplained], counts.Before()})
+			if isCalendar(table) != calendar {
+				continue
 			}
-			add(&changed, l.MaxChanged, excess{table, "", district, counts.Altered, counts.Same + counts.Changed})
-			for column, n := range counts.Emptied {
-				add(&emptied, l.MaxEmptied, excess{table, column, district, n, counts.Values[column]})
+			if table == schemas.TestResults {
+				add(&found.removed, l.MaxRemoved, excess{table, "", district, counts.Because[snapshot.Unexplained], counts.Before(), ""})
+			}
+			add(&found.changed, l.MaxChanged, excess{table, "", district, counts.Altered, counts.Same + counts.Changed + counts.Paired, ""})
+			add(&found.emptied, l.MaxEmptied, excess{table, "", district, counts.Childless, counts.Parents, "records have lost all their rows"})
+			for _, column := range tableOf(table).Columns {
+				n, of := emptied(counts, column.Name)
+				add(&found.emptied, l.MaxEmptied, excess{table, column.Name, district, n, of, ""})
 			}
 		}
+		if n := lostAll(tables); n > 0 && !calendar {
+			add(&found.emptied, l.MaxEmptied, excess{schemas.Students, "", district, n, n, "rows, and all test results and academic years"})
+		}
 	}
-	var reasons []string
+	return found
+}
+
+// emptied returns how many values of a column are gone, and of how many: of rows in both snapshots or, where nearly all rows
+// had a value, of as many rows as there are now.
+func emptied(counts *snapshot.DistrictComparison, column string) (n, of int64) {
+	n, of = counts.Emptied[column], counts.Values[column]
+	before, after, had := counts.Before(), counts.After(), counts.Had[column]
+	if had < minLimitedRows || had*10 < before*9 || after == 0 {
+		return n, of
+	}
+	expected := int64(math.Round(float64(after) * (float64(had) / float64(before))))
+	if missing := expected - counts.Has[column]; missing*of > n*expected || of < minLimitedRows {
+		return max(missing, 0), expected
+	}
+	return n, of
+}
+
+// lostAll returns the number of rows of a district if it had students, test results and academic years, and has none of
+// them now.
+func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
+	for _, name := range []string{schemas.Students, schemas.TestResults, "academic_years"} {
+		counts := tables[name]
+		if counts == nil || counts.Before() == 0 || counts.After() > 0 {
+			return 0
+		}
+		rows += counts.Before()
+	}
+	return rows
+}
+
+// exceeded returns the reasons why the changes since the baseline are more than the limits allow.
+func (l ChangeLimits) exceeded(g *snapshot.StagedRun) []string {
+	return l.excesses(g, false).reasons(l, g)
+}
+
+func (e excesses) reasons(l ChangeLimits, g *snapshot.StagedRun) (reasons []string) {
 	for _, r := range []struct {
 		list  []excess
 		what  string
 		flag  string
 		limit Share
 	}{
-		{removed, "test results are gone for no known reason", "--max-removed", l.MaxRemoved},
-		{changed, "rows have changed", "--max-changed", l.MaxChanged},
-		{emptied, "values are gone", "--max-emptied", l.MaxEmptied},
+		{e.removed, "test results are gone for no known reason", "--max-removed", l.MaxRemoved},
+		{e.changed, "rows have changed", "--max-changed", l.MaxChanged},
+		{e.emptied, "values are gone", "--max-emptied", l.MaxEmptied},
 	} {
 		if len(r.list) > 0 {
 			const most = 4
@@ -98,14 +151,14 @@ func Warnings(districts snapshot.DistrictComparisons) []string {
 	for district, tables := range districts {
 		for table, counts := range tables {
 			rows, gone := counts.Before(), counts.Removed-min(counts.Because[snapshot.ElementsChanged], counts.Added)
-			if table == resultsDataset {
+			if table == schemas.TestResults {
 				gone -= counts.Because[snapshot.Unexplained]
 			}
 			switch {
 			case rows > 0 && counts.Removed == rows && counts.Added == 0:
-				lost[table] = append(lost[table], excess{table, "", district, rows, rows})
+				lost[table] = append(lost[table], excess{table, "", district, rows, rows, ""})
 			case rows >= minLimitedRows && quiet.exceeded(gone, rows):
-				shrunk[table] = append(shrunk[table], excess{table, "", district, gone, rows})
+				shrunk[table] = append(shrunk[table], excess{table, "", district, gone, rows, ""})
 			}
 		}
 	}
@@ -121,15 +174,57 @@ func Warnings(districts snapshot.DistrictComparisons) []string {
 }
 
 // addWarnings adds the warnings to a run's comparison.
-func addWarnings(g *snapshot.StagedRun) {
-	if g.Comparison != nil {
-		g.Comparison.Warnings = Warnings(g.Districts)
+func addWarnings(g *snapshot.StagedRun, l *publishLimits) {
+	c := g.Comparison
+	if c == nil {
+		return
 	}
+	c.Warnings = Warnings(g.Districts)
+	gone := g.Plan.Baseline
+	if n := len(gone.DistrictsGone); n > 0 {
+		c.Warnings = append(c.Warnings, wording.Many(n, "district")+" no longer listed: "+listBids(gone.DistrictsGone))
+	}
+	if n := len(gone.SchoolsGone); n > 0 {
+		c.Warnings = append(c.Warnings, wording.Many(n, "school")+" no longer listed: "+listBids(gone.SchoolsGone))
+	}
+	if all := int64(len(g.Plan.Schools)); 2*c.SchoolsCompared < all {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("only %s of %s schools are compared, so the limits on changes see less than half of the data: "+
+			"the others are new, or were not read completely in one of the two runs", wording.Count(c.SchoolsCompared), wording.Count(all)))
+	}
+	if l == nil {
+		return
+	}
+	c.Warnings = append(c.Warnings, l.changes.excesses(g, true).reasons(l.changes, g)...)
+	if _, small := falls(g, l.maxShrink); len(small) > 0 {
+		c.Warnings = append(c.Warnings, shrunk(g, l.maxShrink, small))
+	}
+}
+
+// listBids lists the first bids.
+func listBids(bids []string) string {
+	const most = 10
+	var list []string
+	for _, bid := range bids[:min(len(bids), most)] {
+		list = append(list, wording.Bid(bid))
+	}
+	if more := len(bids) - most; more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+func tableOf(name string) *schemas.Table {
+	table, _, _ := schemas.FindTable(name)
+	return table
 }
 
 // logComparison logs the warnings of a run's comparison, or why there is none.
 func (d *Deps) logComparison(ctx context.Context, g *snapshot.StagedRun) {
-	if g.NotCompared != "" {
+	switch g.NotCompared {
+	case "":
+	case snapshot.NoEarlierSnapshot, snapshot.NotToCompare:
+		d.Logger.InfoContext(ctx, "the run is not compared with a previous snapshot", "reason", g.NotCompared)
+	default:
 		d.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", g.NotCompared)
 	}
 	if g.Comparison != nil {

@@ -10,8 +10,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// cohort is the list of students that a run is restricted to, and the key of the digest that stands for it in documents.
-// A nil cohort is all students.
+// cohort is the list of students that a run is restricted to, and the key of the digest that stands for it in
+// documents. A nil cohort is all students.
 type cohort struct {
 	bids []string
 	key  *privacy.Key

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
-	"sync"
 	"sync/atomic"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -20,16 +19,21 @@ type comparison struct {
 	problem  atomic.Pointer[string] // why nothing is compared from now on
 }
 
+// compares reports whether the rows of the run are compared with the rows of its baseline.
+func (r *exportRun) compares() bool {
+	return r.plan.Baseline != nil && r.plan.Compare && r.settings.Compare
+}
+
 // openBaseline opens the snapshot that the plan pins, if the run is to be compared with one.
 func (r *exportRun) openBaseline(ctx context.Context) (*comparison, error) {
 	pinned := r.plan.Baseline
-	if pinned == nil || !r.settings.Compare {
+	if !r.compares() {
 		return nil, nil
 	}
 	c := &comparison{run: r}
 	manifest, err := r.Catalog.ReadBaseline(ctx, pinned)
 	if err == nil {
-		c.baseline, err = history.OpenBaseline(ctx, r.Catalog, manifest, r.plan.SnapshotDate)
+		c.baseline, err = history.OpenBaseline(ctx, r.Catalog, manifest, r.plan)
 	}
 	if err != nil {
 		return c, c.fail(ctx, err)
@@ -42,33 +46,60 @@ func (c *comparison) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	pinned := c.run.plan.Baseline
-	problem := fmt.Sprintf("the snapshot of %s cannot be read: %v; check it with growth-export verify --run-id %s",
-		pinned.SnapshotDate, err, pinned.RunID)
+	problem := unreadable(c.run.plan.Baseline, err)
 	if c.problem.CompareAndSwap(nil, &problem) {
 		c.run.Logger.WarnContext(ctx, "the run is not compared with the previous snapshot", "reason", problem)
 	}
 	return nil
 }
 
+// unreadable says why a run is not compared with its baseline.
+func unreadable(baseline *snapshot.Baseline, err error) string {
+	return fmt.Sprintf("the snapshot of %s cannot be read: %v; check it with growth-export verify --run-id %s",
+		baseline.SnapshotDate, err, baseline.RunID)
+}
+
+// explain completes the comparison of a staged run: why test results are gone, and the warnings. If it cannot be
+// completed, the run counts as not compared.
+func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun, limits *publishLimits) error {
+	if err := history.Explain(ctx, catalog, staged); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		staged.DropComparison()
+		staged.NotCompared = unreadable(staged.Plan.Baseline, err)
+	}
+	addWarnings(staged, limits)
+	return nil
+}
+
 // compareSchool compares the rows of the next school of the task with the baseline's.
-func (t *task) compareSchool(ctx context.Context, r *result) error {
-	return t.compare(ctx, func(c *history.Comparer) error {
+func (t *task) compareSchool(ctx context.Context, r *fetch.Result) error {
+	err := t.compare(ctx, func(c *history.Comparer) error {
 		school := &t.schools[len(t.checkpoint.Ledger)]
-		if r.rosterLost != nil {
-			return r.rosterLost
+		if r.RosterLost != nil {
+			return r.RosterLost
 		}
 		compared := history.School{
-			Bid: school.Bid, District: school.District, Complete: r.ledger.Status == snapshot.StatusOK, Rows: r.eachOf,
+			Bid: school.Bid, District: school.District, Complete: r.Ledger.Status == snapshot.StatusOK, Rows: r.EachOf,
 		}
-		if r.roster != nil {
-			known := sync.OnceValue(r.roster.set)
-			compared.OnRoster = func(student []byte) bool {
-				return known().has(maphash.Bytes(t.comparison.run.fetch.check.seed, student))
-			}
+		if r.Roster != nil {
+			compared.OnRoster = t.comparison.run.fetch.Members(r.Roster)
 		}
 		return c.School(ctx, compared)
 	})
+	if err != nil {
+		return err
+	}
+	return t.saveComparison(ctx, false)
+}
+
+// saveComparison saves what the run needs to know of the comparison of the task beyond its checkpoint.
+func (t *task) saveComparison(ctx context.Context, last bool) error {
+	if t.comparer == nil || t.comparison.problem.Load() != nil {
+		return nil
+	}
+	return t.comparer.Save(ctx, last)
 }
 
 // compare lets do compare some of the task's rows.
@@ -79,21 +110,24 @@ func (t *task) compare(ctx context.Context, do func(*history.Comparer) error) er
 	}
 	var err error
 	if t.comparer == nil {
-		t.comparer, err = c.baseline.Comparer(t.dataset.Dataset)
+		t.comparer, err = c.baseline.Comparer(t.dataset.Dataset, t.bucket.Index)
 	}
 	if err == nil {
 		err = do(t.comparer)
 	}
-	if _, isScratch := errors.AsType[scratchError](err); err == nil || isScratch {
+	if _, isScratch := errors.AsType[fetch.ScratchError](err); err == nil || isScratch {
 		return err
 	}
 	return c.fail(ctx, err)
 }
 
 // compared ends the comparison of a task and returns what its checkpoint holds.
-func (t *task) compared() (*snapshot.TaskComparison, error) {
+func (t *task) compared(ctx context.Context) (*snapshot.TaskComparison, error) {
 	if t.comparison == nil {
 		return nil, nil
+	}
+	if err := t.saveComparison(ctx, true); err != nil {
+		return nil, err
 	}
 	found := &snapshot.TaskComparison{}
 	if t.comparer != nil {

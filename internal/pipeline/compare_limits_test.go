@@ -48,10 +48,10 @@ func TestLimitsOnChanges(t *testing.T) {
 		},
 		{"10 % of the results are others", resultsPath, each(1, replaced), nil, ""},
 		{"superseded results", resultsPath, each(10, func(i int, r object) {
-			r["testResultBid"] = fmt.Sprint(r["testResultBid"], "-", i)
+			r["testResultBid"], r["testName"] = fmt.Sprint(r["testResultBid"], "-", i), "a later test"
 		}), nil, ""},
 		{
-			"80 % of the students changed", studentsPath, each(8, func(_ int, r object) { r["grade"] = "13" }),
+			"80 % of the students changed", studentsPath, each(8, func(_ int, r object) { r["lastName"] = "changed" }),
 			func(s *pipeline.PublishSettings) { s.MaxChanged = &off },
 			"--max-changed 75% allows: table students, district " + district + ": ",
 		},

@@ -17,14 +17,13 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// TestComparison compares nights, and expects what diff finds between the published snapshots. Results do not move between
-// schools here, so the reasons are the same too.
+// TestComparison compares nights, and expects what diff finds between the published snapshots.
 func TestComparison(t *testing.T) {
 	t.Parallel()
 	n := newNights(t)
 	first := n.export(compared())
 	require.Nil(t, first.Comparison, "there is nothing to compare with")
-	require.Empty(t, first.NotCompared)
+	require.Equal(t, snapshot.NoEarlierSnapshot, first.NotCompared)
 
 	n.next(edits{})
 	same := n.export(compared())
@@ -64,7 +63,62 @@ func TestComparison(t *testing.T) {
 
 	n.next(edits{})
 	settings.Compare = false
-	require.Nil(t, n.export(settings).Comparison)
+	summary := n.export(settings)
+	require.Nil(t, summary.Comparison)
+	require.Equal(t, snapshot.NotToCompare, summary.NotCompared)
+}
+
+// TestOneBaseline expects one previous snapshot in all limits and reports: for a second run of a day the one of the day
+// before, and for a run of an earlier date none of a later one.
+func TestOneBaseline(t *testing.T) {
+	t.Parallel()
+	n := newNights(t)
+	full := compared()
+	full.Datasets = append(full.Datasets, "student_details")
+	first := n.export(full)
+	n.next(edits{})
+	settings := compared()
+	second := n.export(settings)
+	require.Equal(t, first.RunID, second.Comparison.With, "which has one more dataset")
+	require.NotContains(t, second.Comparison.Tables, "student_details")
+	require.EqualValues(t, 12, second.Comparison.SchoolsCompared)
+
+	n.tonight.Store(&edits{resultsPath: func(_ string, records []object) []object {
+		records = records[:len(records)/2]
+		for _, r := range records[:len(records)/2] {
+			r["rit"], r["grade"] = nil, "13"
+		}
+		return records
+	}})
+	n.server.SetFaults([]simulator.Fault{{Operation: "students", School: n.world.Schools()[1].Bid, Kind: simulator.FaultStatus, Status: 403}})
+	none := pipeline.Share{}
+	settings.RunID, settings.MaxShrink = "again", none
+	settings.Changes = pipeline.ChangeLimits{MaxRemoved: none, MaxChanged: none, MaxEmptied: none}
+	held := n.export(settings)
+	require.Equal(t, pipeline.HeldBack, held.Outcome)
+	require.Len(t, held.Held, 4)
+	for _, reason := range held.Held {
+		require.Contains(t, reason, "since the snapshot of 2026-11-20 (run "+first.RunID+")")
+	}
+	require.Equal(t, first.RunID, held.Comparison.With)
+	require.Equal(t, "2026-11-20", held.MoreDenied.SnapshotDate)
+	drawn := func(run string) string {
+		page, err := pipeline.Report(t.Context(), n.deps().Catalog, run)
+		require.NoError(t, err)
+		return string(page)
+	}
+	page := drawn("again")
+	require.Contains(t, page, "Compared with run <code>"+first.RunID+"</code>")
+	require.NotContains(t, page, "Compared with run <code>"+second.RunID+"</code>")
+
+	// The snapshot of the first day is replaced by one that has less than the day after.
+	settings.RunID, settings.SnapshotDate, settings.Backdate, settings.Replace = "backdated", "2026-11-20", true, true
+	backdated := n.export(settings)
+	require.Equal(t, pipeline.Published, backdated.Outcome, "%v", backdated.Held)
+	require.Nil(t, backdated.Comparison)
+	require.Equal(t, snapshot.NoEarlierSnapshot, backdated.NotCompared)
+	require.Nil(t, backdated.MoreDenied)
+	require.NotContains(t, drawn("backdated"), "Compared with run")
 }
 
 // TestComparisonOfSeveralProcesses expects the same of shards, and of a run that was interrupted and resumed, as of a run

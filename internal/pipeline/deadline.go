@@ -10,8 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
 // ErrDeadline says that the run's deadline has passed.
@@ -36,19 +38,18 @@ func (s *Settings) untilDeadline(ctx context.Context) (context.Context, context.
 }
 
 // readSchool fetches a dataset of a school. At the deadline it gives up, and the school has failed.
-func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*result, error) {
+func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*fetch.Result, error) {
 	began := time.Now()
 	reading, cancel := r.settings.untilDeadline(ctx)
 	defer cancel()
-	result, err := r.fetch.school(reading, t.dataset, t.schools[i])
+	result, err := r.fetch.School(reading, t.dataset, t.schools[i])
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(reading), ErrDeadline) {
-		result.drop()
-		result.fail(errNotFetched)
+		result.Fail(errNotFetched)
 		r.forecast.cut.Store(true)
 		err = nil
 	}
 	if err == nil {
-		r.forecast.finished(&result.ledger, callsOf(t, i), time.Since(began))
+		r.forecast.finished(&result.Ledger, callsOf(t, i), time.Since(began))
 	}
 	return result, err
 }
@@ -57,7 +58,7 @@ func (r *exportRun) readSchool(ctx context.Context, t *task, i int) (*result, er
 // run with a deadline must have. The order of the other tasks stays.
 func resultsFirst(todo []snapshot.Task) {
 	rank := func(t snapshot.Task) int {
-		if t.Bucket == snapshot.LookupBucket || t.Dataset == resultsDataset || t.Dataset == studentsDataset {
+		if t.Bucket == snapshot.LookupBucket || t.Dataset == schemas.TestResults || t.Dataset == schemas.Students {
 			return 0
 		}
 		return 1
@@ -107,8 +108,8 @@ func callsOf(t *task, i int) int {
 	return max(1, len(t.schools[i].Perspectives))
 }
 
-// watchDeadline watches the deadline, if the run has one, until done is called. It cancels the returned context at the deadline
-// if too many schools are missing then.
+// watchDeadline watches the deadline, if the run has one, until done is called. It cancels the returned context at the
+// deadline if too many schools are missing then.
 func (r *exportRun) watchDeadline(ctx context.Context, tasks []*task) (_ context.Context, done func()) {
 	if r.settings.Deadline.IsZero() {
 		return ctx, func() {}
@@ -155,8 +156,8 @@ func (f *forecast) finished(l *snapshot.LedgerRow, calls int, took time.Duration
 	}
 }
 
-// watch logs estimates of the end until ctx is done. At the deadline it stops the run, unless so few schools are missing that
-// the run can be published without them.
+// watch logs estimates of the end until ctx is done. At the deadline it stops the run, unless so few schools are
+// missing that the run can be published without them.
 func (f *forecast) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	deadline := time.NewTimer(time.Until(f.deadline))
 	defer deadline.Stop()
@@ -224,8 +225,8 @@ func (f *forecast) report(ctx context.Context, now time.Time) {
 	f.known = true
 }
 
-// end returns when all schools will be fetched if the rest takes as long as the schools so far; zero if these are too few to
-// say. A dataset that has not begun is expected to take as long as the average request.
+// end returns when all schools will be fetched if the rest takes as long as the schools so far; zero if these are too
+// few to say. A dataset that has not begun is expected to take as long as the average request.
 func (f *forecast) end(now time.Time) time.Time {
 	var all effort
 	for _, e := range f.done {

@@ -18,8 +18,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// tryDeadlines calls try with a close deadline and, while it reports that this was too early for a machine as slow as this
-// one, with later ones.
+// tryDeadlines calls try with a close deadline and, while it reports that this was too early for a machine as slow as
+// this one, with later ones.
 func tryDeadlines(t *testing.T, try func(deadline time.Time) bool) {
 	t.Helper()
 	for wait := 2 * time.Second; wait < 10*time.Minute; wait *= 4 {

@@ -17,6 +17,8 @@ type Deps struct {
 	Progress *Progress // may be read during the run
 	Tracer   Tracer    // observes the spans; may be nil
 	Now      func() time.Time
+	// Recovered is what an earlier command had left unfinished at the destination.
+	Recovered snapshot.Recovered
 }
 
 // startSpan reports the start of a span to the tracer, if there is one.

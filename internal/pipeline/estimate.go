@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -59,7 +60,7 @@ type DatesEstimate struct {
 	Runs             []*Estimate   `json:"runs"` // in the order of Dates
 }
 
-// Plan estimates what Run would do with these settings, at an assumed latency of one request. It asks the service for
+// Plan estimates a Run with these settings, at an assumed latency of one request. It asks the service for
 // its lists of schools and districts, and for no student data, and writes nothing.
 func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*Estimate, error) {
 	all, err := planRuns(ctx, deps, []Settings{s}, latency)
@@ -69,7 +70,7 @@ func Plan(ctx context.Context, deps Deps, s Settings, latency time.Duration) (*E
 	return all[0], nil
 }
 
-// PlanDates estimates what RunDates would do, as Plan does for Run.
+// PlanDates estimates a RunDates, as Plan does for Run.
 func PlanDates(ctx context.Context, deps Deps, s Settings, dates []string, latency time.Duration) (*DatesEstimate, error) {
 	each := make([]Settings, len(dates))
 	for i, date := range dates {
@@ -106,7 +107,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 			return nil, err
 		}
 	}
-	var looked *lookups
+	var looked *fetch.Lookups
 	estimates := make([]*Estimate, len(each))
 	for i, r := range runs {
 		found := &founds[i]
@@ -120,7 +121,7 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 		}
 		var err error
 		if looked == nil {
-			if looked, err = r.fetch.lookUp(ctx, r.settings); err != nil {
+			if looked, err = r.fetch.LookUp(ctx, neededLookups(r.settings)); err != nil {
 				return nil, err
 			}
 		}
@@ -134,8 +135,8 @@ func planRuns(ctx context.Context, deps Deps, each []Settings, latency time.Dura
 	return estimates, nil
 }
 
-// estimate counts what a run that is not published yet would request and write.
-func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Duration) (*Estimate, error) {
+// estimate counts the requests and files of a run that is not published yet.
+func (r *exportRun) estimate(found *foundRun, looked *fetch.Lookups, latency time.Duration) (*Estimate, error) {
 	s, plan := r.settings, found.plan
 	if plan == nil {
 		var err error
@@ -145,18 +146,18 @@ func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Dura
 	}
 	e := &Estimate{
 		RunID: found.id, Resumes: found.plan != nil, Kind: s.kind(), SnapshotDate: plan.SnapshotDate,
-		Destination: r.Catalog.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.districts),
+		Destination: r.Catalog.String(), BaseURL: s.BaseURL, Schools: len(plan.Schools), Districts: len(looked.Districts),
 		FailedSchools: append([]snapshot.SchoolFailure{}, plan.FailedSchools...), Buckets: len(plan.Buckets), Students: plan.Scope.Students, Exact: true,
 	}
 	if r.replaces != nil {
 		e.Replaces = &ReplacedRun{RunID: r.replaces.RunID, PublishedAt: r.replaces.PublishedAt}
 	}
-	needDistricts, needLists := neededLookups(s)
+	needed := neededLookups(s)
 	for _, declared := range schemas.Datasets() {
 		chosen := slices.Contains(r.scope.Datasets, declared.Name)
-		needed := declared.Name == "schools" || declared.Name == "districts" && needDistricts ||
-			declared.Name == "district_schools" && needLists
-		if !chosen && !needed {
+		lookedUp := declared.Name == schemas.Schools || declared.Name == schemas.Districts && needed.Districts ||
+			declared.Name == schemas.DistrictSchools && needed.DistrictSchools
+		if !chosen && !lookedUp {
 			continue
 		}
 		d := DatasetEstimate{Dataset: declared.Name, Selected: chosen}
@@ -179,12 +180,12 @@ func (r *exportRun) estimate(found *foundRun, looked *lookups, latency time.Dura
 
 // countRequests returns how many calls a dataset takes, or the minimum if answers come in pages or calls depend on
 // other answers.
-func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *lookups) (least int, exact bool) {
+func countRequests(d *schemas.Dataset, plan *snapshot.Plan, looked *fetch.Lookups) (least int, exact bool) {
 	switch {
 	case d.Per == schemas.Once:
 		return 1, true
 	case d.Per == schemas.PerDistrict:
-		return len(looked.districts), true
+		return len(looked.Districts), true
 	case d.Per != schemas.PerSchool:
 		// The requests for the lists that feed the calls are known, but not how many calls these lists lead to.
 		for _, name := range d.Feeds {

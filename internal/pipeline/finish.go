@@ -12,37 +12,6 @@ import (
 // stuckRuns are interrupted publishings that cannot be finished.
 type stuckRuns []*snapshot.StuckError
 
-// finishPublishing finishes interrupted publishings and returns their runs. The ones that cannot be finished are logged
-// and returned too: they block only runs of their own date.
-func finishPublishing(ctx context.Context, deps *Deps) (finished []string, stuck stuckRuns, err error) {
-	recovered, err := deps.Catalog.Recover(ctx)
-	finished, stuck = recovered.Published, recovered.Stuck
-	if err != nil {
-		return finished, stuck, fmt.Errorf("finish an interrupted command: %w", err)
-	}
-	for _, run := range finished {
-		deps.writeReports(ctx, run, ending{})
-	}
-	for _, change := range recovered.Pruned {
-		deps.Logger.InfoContext(ctx, "an interrupted prune was finished: the run is removed", "run", change.RunID)
-	}
-	if len(recovered.Pruned) > 0 {
-		deps.writeIndex(ctx)
-	}
-	for _, s := range stuck {
-		log := deps.Logger.With("run", s.Run, "error", s.Err)
-		switch {
-		case s.Published:
-			log.WarnContext(ctx, "a change of a published run is not finished: the next command tries again")
-		case s.Undone:
-			log.WarnContext(ctx, "an interrupted publish was undone: run it again")
-		default:
-			log.WarnContext(ctx, "an interrupted publish cannot be finished")
-		}
-	}
-	return finished, stuck, nil
-}
-
 // of returns the stuck publishing of a run; nil if there is none.
 func (st stuckRuns) of(run string) *snapshot.StuckError {
 	for _, s := range st {
@@ -75,10 +44,11 @@ func adoptPublished(ctx context.Context, deps *Deps, run string, summary *Summar
 	if begun, err := deps.Catalog.PublishingStarted(ctx, run); !begun {
 		return errors.Join(reason, err)
 	}
-	_, stuck, err := finishPublishing(ctx, deps)
+	recovered, err := deps.Catalog.Recover(ctx)
 	if err != nil {
 		return errors.Join(reason, err)
 	}
+	stuck := stuckRuns(recovered.Stuck)
 	if s := stuck.of(run); s != nil && !s.Published {
 		return errors.Join(reason, s)
 	}
@@ -102,8 +72,8 @@ func (s *Summary) describePublished(ctx context.Context, deps *Deps, manifest *s
 	s.fromManifest(manifest)
 }
 
-// tidy removes what is left of the staging of a published run, and of the reports of those that it replaced: a publisher may
-// have been killed during its last steps. A failure is only logged.
+// tidy removes the rest of the staging of a published run, and of the reports of those that it replaced: a
+// publisher may have been killed during its last steps. A failure is only logged.
 func tidy(ctx context.Context, deps *Deps, manifest *snapshot.Manifest) {
 	for _, run := range append([]string{manifest.RunID}, manifest.Replaces...) {
 		if err := deps.Catalog.RemoveStaging(ctx, run); err != nil && ctx.Err() == nil {

@@ -93,7 +93,7 @@ func defaults() pipeline.Settings {
 // run takes a snapshot that is expected to go well.
 func (s *site) run(settings pipeline.Settings) *pipeline.Summary {
 	s.t.Helper()
-	summary, err := pipeline.Run(s.t.Context(), s.deps(nil), settings)
+	summary, err := runAll(s.t.Context(), s.deps(nil), settings)
 	require.NoError(s.t, err)
 	return summary
 }

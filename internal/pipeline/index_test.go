@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/destination"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
@@ -35,12 +36,12 @@ func TestIndexOfEveryOutcome(t *testing.T) {
 	bad := s.world.Schools()[2].Bid
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bad, Kind: simulator.FaultStatus, Status: 500}})
 	settings.RunID = "second"
-	_, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
+	_, err := runAll(t.Context(), s.deps(impatient), settings)
 	require.NoError(t, err)
 	require.Contains(t, s.index(), `<a href="second/report.html">2026-11-20</a></th><td>full</td><td class="bad">held back</td>`)
 	require.Contains(t, s.index(), "Last run: held back.")
 
-	_, err = pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
+	_, err = publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
 	require.NoError(t, err)
 	index := s.index()
 	require.Contains(t, index, `<td class="fair">published</td>`)
@@ -64,7 +65,8 @@ func TestIndexOfEveryOutcome(t *testing.T) {
 	settings.RunID, settings.Shards = "given-up", 2
 	s.run(settings)
 	require.Contains(t, s.index(), "incomplete: ")
-	_, err = pipeline.Abandon(t.Context(), s.deps(nil), "given-up")
+	session := destination.New(s.deps(nil).Catalog, destination.Options{Log: s.deps(nil).Logger})
+	_, err = session.Abandon(t.Context(), s.deps(nil), "given-up")
 	require.NoError(t, err)
 	require.Equal(t, index, s.index())
 }
@@ -82,7 +84,7 @@ func TestIndexOfTwoAtOnce(t *testing.T) {
 		settings.RunID = map[bool]string{true: "run", false: "next"}[first]
 		deps := s.deps(nil)
 		deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog, path: snapshot.IndexPath, act: act})
-		_, err := pipeline.Run(t.Context(), deps, settings)
+		_, err := runAll(t.Context(), deps, settings)
 		require.NoError(t, err)
 		for _, run := range []string{settings.RunID, other.RunID} {
 			require.Contains(t, s.index(), `<a href="`+run+`/report.html">`)

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -67,7 +66,7 @@ func (s Share) exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part
 
 // checkLimits returns the reasons why a complete run should not be published before an operator has looked at it; none
 // if it may be.
-func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun, l publishLimits) (snapshot.Held, error) {
+func checkLimits(g *snapshot.StagedRun, l publishLimits) snapshot.Held {
 	var held snapshot.Held
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
 		held.FailedSchools = true
@@ -80,43 +79,48 @@ func checkLimits(ctx context.Context, catalog snapshot.Catalog, g *snapshot.Stag
 		}
 	}
 	held.Reasons = append(held.Reasons, l.changes.exceeded(g)...)
-	if l.maxShrink.Off || g.Plan.Kind != snapshot.Full {
-		return held, nil
+	if large, _ := falls(g, l.maxShrink); len(large) > 0 {
+		held.Reasons = append(held.Reasons, shrunk(g, l.maxShrink, large))
 	}
-	before, err := catalog.PreviousFull(ctx, g.Plan)
-	if err != nil {
-		return held, fmt.Errorf("look for the previous snapshot: %w", err)
-	}
-	if before != nil {
-		if reason := shrunk(before, g, l.maxShrink); reason != "" {
-			held.Reasons = append(held.Reasons, reason)
-		}
-	}
-	return held, nil
+	return held
 }
 
-// shrunk compares a run with the previous snapshot, and returns one reason that covers everything that shrank too
-// much; "" if nothing did.
-func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Share) string {
-	type fall struct {
-		what    string
-		was, is int64
+// fall is a count that fell.
+type fall struct {
+	what    string
+	was, is int64
+}
+
+// falls returns what shrank since the baseline by more than the share. Small tables and the calendar's only warn: few rows
+// are a large share of them, and school years end.
+func falls(g *snapshot.StagedRun, most Share) (large, small []fall) {
+	if g.Baseline == nil {
+		return nil, nil
 	}
-	var falls []fall
-	compare := func(what string, was, is int64) {
-		if was > 0 && most.exceeded(was-is, was) {
-			falls = append(falls, fall{what, was, is})
+	compare := func(what string, was, is int64, warn bool) {
+		switch {
+		case was == 0 || !most.exceeded(was-is, was):
+		case warn:
+			small = append(small, fall{what, was, is})
+		default:
+			large = append(large, fall{what, was, is})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(before.Tables)) {
-		compare("rows of "+name, before.Tables[name].Rows, g.Tables[name].Rows)
+	for _, name := range slices.Sorted(maps.Keys(g.Baseline.Tables)) {
+		if now, both := g.Tables[name]; both {
+			was := g.Baseline.Tables[name].Rows
+			compare("rows of "+name, was, now.Rows, was < minLimitedRows || isCalendar(name))
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(before.Datasets)) {
-		compare("schools with rows in "+name, before.Datasets[name].SchoolsWithRow, g.Datasets[name].SchoolsWithRow)
+	for _, name := range slices.Sorted(maps.Keys(g.Lost)) {
+		counts := g.Lost[name]
+		compare("schools with rows in "+name, counts.Had, counts.Had-counts.Lost, isCalendar(name))
 	}
-	if len(falls) == 0 {
-		return ""
-	}
+	return large, small
+}
+
+// shrunk returns one reason that covers everything that shrank too much.
+func shrunk(g *snapshot.StagedRun, most Share, falls []fall) string {
 	// The report compares every table: here the largest falls are enough.
 	slices.SortStableFunc(falls, func(a, b fall) int {
 		return cmp.Compare(float64(a.is)/float64(a.was), float64(b.is)/float64(b.was))
@@ -130,7 +134,7 @@ func shrunk(before *snapshot.Manifest, g *snapshot.StagedRun, most Share) string
 		list = append(list, fmt.Sprintf("and %d more", n))
 	}
 	return fmt.Sprintf("%s fell by more than --max-shrink %s since the snapshot of %s (run %s): %s",
-		wording.Many(int64(len(falls)), "count"), most, before.SnapshotDate, before.RunID, strings.Join(list, ", "))
+		wording.Many(int64(len(falls)), "count"), most, g.Baseline.SnapshotDate, g.Baseline.RunID, strings.Join(list, ", "))
 }
 
 // allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.

@@ -43,8 +43,8 @@ func (s interrupted) Write(ctx context.Context, path string, data []byte, when s
 }
 
 // TestOvertaken lets another process do the same run from start to end while this one is paused before it writes a
-// document: this one finds the run published, and its own staged files are gone. A shard that was thought dead is overtaken
-// by publishing only.
+// document: this one finds the run published, and its own staged files are gone. A shard that was thought dead is
+// overtaken by publishing only.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	settings := defaults()
@@ -69,15 +69,15 @@ func TestOvertaken(t *testing.T) {
 					other.Shard = i
 					deps := s.deps(nil)
 					deps.Catalog = snapshot.At(lockless{deps.Catalog})
-					_, err := pipeline.Run(t.Context(), deps, other)
+					_, err := runAll(t.Context(), deps, other)
 					require.NoError(t, err, when)
 					if shards > 1 && i == shards-1 {
-						_, err := pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{RunID: "run"})
+						_, err := publishAll(t.Context(), deps, pipeline.PublishSettings{RunID: "run"})
 						require.NoError(t, err, when)
 					}
 				}
 			}})
-			summary, err := pipeline.Run(t.Context(), deps, settings)
+			summary, err := runAll(t.Context(), deps, settings)
 			require.NoError(t, err, when)
 			if n >= count.Load() {
 				require.Greater(t, shards, 1, "a shard writes fewer documents")
@@ -147,12 +147,12 @@ func TestOvertakenWhilePublishing(t *testing.T) {
 	before := interrupted{lockless: lockless{deps.Catalog}, before: 3, written: &count, act: func() {
 		other := s.deps(nil)
 		other.Catalog = snapshot.At(killed{lockless: lockless{other.Catalog}, path: snapshot.ManifestPath("run")})
-		_, err := pipeline.Run(t.Context(), other, settings)
+		_, err := runAll(t.Context(), other, settings)
 		require.ErrorIs(t, err, errKilled)
 		publishing.Store(true)
 	}}
 	deps.Catalog = snapshot.At(blind{Store: before, now: &publishing})
-	summary, err := pipeline.Run(t.Context(), deps, settings)
+	summary, err := runAll(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.True(t, publishing.Load())
 	require.True(t, summary.AlreadyPublished)

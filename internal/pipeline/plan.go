@@ -6,20 +6,22 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
-// makePlan pins what the run will do from the settings and the lookups.
-func (r *exportRun) makePlan(id string, looked *lookups) (*snapshot.Plan, error) {
+// makePlan pins the scope of the run, from the settings and the lookups.
+func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, error) {
 	s := r.settings
 	plan := &snapshot.Plan{
 		FormatVersion: snapshot.FormatVersion, RunID: id, Kind: s.kind(),
 		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
-		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.districts, Fingerprint: r.mark,
+		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.Districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
 		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), StrictChecks: s.StrictChecks, Replace: s.Replace,
 		MaxRemoved: s.Changes.MaxRemoved.String(), MaxChanged: s.Changes.MaxChanged.String(), MaxEmptied: s.Changes.MaxEmptied.String(),
-		AcceptBaseURL: s.AcceptBaseURL,
+		AcceptBaseURL: s.AcceptBaseURL, Compare: s.Compare,
 	}
 	if r.cohort != nil {
 		plan.StudentsKey = r.cohort.text
@@ -32,7 +34,7 @@ func (r *exportRun) makePlan(id string, looked *lookups) (*snapshot.Plan, error)
 }
 
 // selectSchools fills in the plan's schools, each once, and those that it cannot fetch.
-func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
+func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
 	wanted := make(map[string]bool, len(s.Schools))
 	for _, bid := range s.Schools {
 		wanted[bid] = true
@@ -44,7 +46,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
 	listed := make(map[string]bool)
 	known := make(map[string]bool)
 	taken := make(map[string]bool)
-	for _, school := range looked.schools {
+	for _, school := range looked.Schools {
 		listed[school.Bid] = true
 		known[school.District] = true
 		switch {
@@ -94,7 +96,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *lookups) error {
 		}
 		return strings.Compare(a.Bid, b.Bid)
 	})
-	looked.setPerspectives(plan, s)
+	setPerspectives(plan, s, looked)
 	return nil
 }
 
@@ -121,4 +123,31 @@ func cutBuckets(schools []snapshot.School, size int, byDistrict bool) []snapshot
 		first = end
 	}
 	return buckets
+}
+
+// neededLookups reports which lookups the run has to fetch besides the school list.
+func neededLookups(s *Settings) fetch.Lists {
+	selected, _ := s.split()
+	enrollment := slices.ContainsFunc(selected, func(name string) bool {
+		d, _ := schemas.Find(name)
+		return d.TakesPerspective()
+	})
+	lists := slices.Contains(selected, schemas.DistrictSchools) || enrollment && s.Perspectives == AllPerspectives
+	return fetch.Lists{Districts: lists || slices.Contains(selected, schemas.Districts), DistrictSchools: lists}
+}
+
+// setPerspectives records through which districts each school's enrollment is read: those whose list names it, and its
+// own.
+func setPerspectives(plan *snapshot.Plan, s *Settings, l *fetch.Lookups) {
+	for i := range plan.Schools {
+		school := &plan.Schools[i]
+		var through []string
+		if s.Perspectives == AllPerspectives {
+			through = slices.Clone(l.NamedBy[school.Bid])
+		}
+		if school.District != "" {
+			through = append(through, school.District)
+		}
+		school.Perspectives = canonical(through)
+	}
 }

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/transform"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
@@ -29,11 +29,9 @@ type exportRun struct {
 	replaces       *snapshot.Manifest // the published run of the date that this one replaces, or nil
 	pinned         map[string]string  // the optional parameters that its plan will pin
 	plan           *snapshot.Plan
-	restarts       bool                // the run that is there is to be removed first
-	looked         *lookups            // nil if this process has not made the plan
-	datasets       map[string]*dataset // all, by name
-	pool           pool
-	fetch          *fetcher
+	restarts       bool           // the run that is there is to be removed first
+	looked         *fetch.Lookups // nil if this process has not made the plan
+	fetch          *fetch.Fetcher
 	stagedStudents map[int]*stagedStudents // from an earlier process, by bucket
 	logged         sync.Map                // each outcomeOfSchool that was logged
 	forecast       *forecast               // nil without a deadline
@@ -71,36 +69,21 @@ func prepareRun(ctx context.Context, deps Deps, s *Settings) (*exportRun, foundR
 	if err != nil {
 		return nil, found, err
 	}
-	return r, found, r.compileDatasets()
+	return r, found, r.newFetcher()
 }
 
-// compileDatasets readies the run for requests.
-func (r *exportRun) compileDatasets() error {
+// newFetcher readies the run for requests.
+func (r *exportRun) newFetcher() (err error) {
 	s := r.settings
-	r.datasets = make(map[string]*dataset)
-	feeds := make(map[string]*dataset)
-	students := transform.NewCohort(canonical(s.Students))
-	for _, declared := range schemas.Datasets() {
-		d, err := compile(declared, s, &r.pool)
-		if err != nil {
-			return err
-		}
-		r.datasets[d.Name] = d
-		if feeds[d.Name], err = d.feed(s); err != nil {
-			return err
-		}
-		if r.cohort != nil {
-			d.plan.Restrict(students)
-			feeds[d.Name].plan.Restrict(students)
-		}
+	o := fetch.Options{
+		Privacy: s.Privacy, PrivacyKey: s.PrivacyKey, Concurrency: s.Concurrency, MaxSchoolRecords: s.MaxSchoolRecords,
+		Scratch: s.Scratch, MaxHeldBytes: s.maxHeldBytes,
 	}
-	r.fetch = &fetcher{
-		client: r.Client, datasets: r.datasets, feeds: feeds, maxRecords: s.MaxSchoolRecords,
-		maxHeldBytes: cmp.Or(s.maxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: s.Scratch},
-		processors: newProcessors(),
-		window:     2 * s.Concurrency, fanning: make(chan struct{}, 2*s.Concurrency),
+	if r.cohort != nil {
+		o.Students = r.cohort.bids
 	}
-	return nil
+	r.fetch, err = fetch.New(r.Client, o)
+	return err
 }
 
 // checkResumable checks that a run that has begun belongs to this command, and that nothing published since prevents it
@@ -219,12 +202,12 @@ var errNoRunSince = errors.New("--modified-since auto: no full run of this servi
 // filters returns the optional parameters that the plan pins.
 func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	s := r.settings
-	pinned := map[string]string{effectiveDate: cmp.Or(s.ServiceDate, r.now.Format(time.DateOnly))}
+	pinned := map[string]string{schemas.EffectiveDate: cmp.Or(s.ServiceDate, r.now.Format(time.DateOnly))}
 	if s.EffectiveDate != "" {
-		pinned[effectiveDate] = s.EffectiveDate
+		pinned[schemas.EffectiveDate] = s.EffectiveDate
 	}
 	if s.IncludeRemoved {
-		pinned[includeRemoved] = "true"
+		pinned[schemas.IncludeRemoved] = "true"
 	}
 	switch s.ModifiedSince {
 	case "":
@@ -236,9 +219,9 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 		if last == nil {
 			return nil, Usagef("%w", errNoRunSince)
 		}
-		pinned[modifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
+		pinned[schemas.ModifiedSince] = last.PlannedAt.UTC().Add(-sinceMargin).Format("2006-01-02T15:04:05Z")
 	default:
-		pinned[modifiedSince] = s.ModifiedSince
+		pinned[schemas.ModifiedSince] = s.ModifiedSince
 	}
 	return pinned, nil
 }
@@ -262,7 +245,7 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 		plan.RunID, strings.Join(differs, ", "))
 }
 
-// differences names what a run id covers and a plan has otherwise.
+// differences names the settings of a run id that differ in a plan.
 func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []string {
 	var found []string
 	value := func(name, theirs, ours string) {

@@ -18,7 +18,7 @@ import (
 // pseudonymous returns settings of an export of all datasets under a profile.
 func pseudonymous(t *testing.T, maxHeldBytes int) pipeline.Settings {
 	t.Helper()
-	key, err := privacy.ParseKey(strings.Repeat("0123456789abcdef", 4))
+	key, err := privacy.ParseKey(strings.Repeat("00112233445566778899aabbccddeeff", 2))
 	require.NoError(t, err)
 	s := defaults()
 	s.Privacy, s.PrivacyKey, s.Datasets = schemas.Pseudonymous, key, oracle.AllDatasets()

@@ -51,7 +51,7 @@ func (m *Progress) takeCounts() counts {
 	return counts{requests: fresh, activity: *m.activity.Take()}
 }
 
-// requests returns what this process has requested.
+// requests returns the requests of this process.
 func (m *Progress) requests() snapshot.Requests {
 	stats := m.client.Load().Stats()
 	return snapshot.Requests{
@@ -158,7 +158,7 @@ func (m *Progress) RunID() string {
 	return id
 }
 
-// readHealth adds what the client has trouble with.
+// readHealth adds the troubles of the client.
 func (m *Progress) readHealth(p *Reading, health extract.Health, now time.Time) {
 	var names map[string]string
 	if known := m.names.Load(); known != nil {

@@ -26,17 +26,15 @@ type PublishSettings struct {
 	AcceptBaseURL bool
 }
 
-// Publish checks a staged run and publishes it, and finishes a publishing that was interrupted. It fails with ErrUsage if
+// Publish checks a staged run and publishes it. It fails with ErrUsage if
 // there is no such run, or several to choose from, and with ErrIncomplete if some tasks are not staged.
 func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error) {
 	started := deps.Now()
 	deps.Progress.start(started, nil)
-	finished, stuck, err := finishPublishing(ctx, &deps)
-	if err != nil {
-		return nil, err
-	}
+	finished, stuck := deps.Recovered.Published, stuckRuns(deps.Recovered.Stuck)
 	id := s.RunID
 	if id == "" {
+		var err error
 		if id, err = onlyStaged(ctx, deps.Catalog, finished, stuck); err != nil {
 			return nil, err
 		}
@@ -72,8 +70,17 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		return summary, err
 	}
 	err = (&publisher{Deps: deps, plan: found.plan, limits: l, summary: summary}).run(ctx)
-	summary.Report = deps.writeReports(ctx, id, ending{failure: err})
+	summary.Ending = &Ending{Failure: err}
 	return summary, err
+}
+
+// limitsOf returns the plan's limits, or nil if they cannot be read.
+func limitsOf(plan *snapshot.Plan) *publishLimits {
+	limits := &publishLimits{}
+	if limits.setShares(plan, &PublishSettings{}) != nil {
+		return nil
+	}
+	return limits
 }
 
 // setShares sets the limits that the command gives, and otherwise the plan's. A plan of an earlier release has none on
@@ -144,7 +151,6 @@ func Abandon(ctx context.Context, deps Deps, run string) (*Summary, error) {
 	if plan != nil {
 		summary.Kind, summary.SnapshotDate = plan.Kind, plan.SnapshotDate
 	}
-	deps.writeIndex(ctx)
 	summary.Outcome = Abandoned
 	summary.Duration = deps.Now().Sub(started)
 	return summary, nil

@@ -38,10 +38,8 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 			fmt.Errorf("%w: every dataset of every school answered 403: check the app's data sharing agreements", extract.ErrRefused),
 			p.Catalog.DropCheckpoints(ctx, p.plan.RunID))
 	}
-	held, err := p.check(ctx, staged)
+	held := p.check(ctx, staged)
 	switch {
-	case err != nil:
-		return err
 	case len(held.Reasons) > 0 && !p.limits.acceptHeld:
 		return p.hold(ctx, held)
 	case ctx.Err() != nil:
@@ -54,29 +52,26 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, err error) {
 	err = p.keepAlive(ctx, p.plan.RunID, func(ctx context.Context) (err error) {
 		staged, err = p.Catalog.CollectIntact(ctx, p.plan)
-		return err
+		if err != nil {
+			return err
+		}
+		if !p.limits.compare {
+			staged.DropComparison()
+		}
+		return explain(ctx, p.Catalog, staged, &p.limits)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if !p.limits.compare {
-		staged.DropComparison()
-	}
-	addWarnings(staged)
-	return staged, nil
+	return staged, err
 }
 
 // check logs what is wrong with a complete run, and returns the reasons to hold it back.
-func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) (held snapshot.Held, err error) {
+func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) snapshot.Held {
 	for _, check := range snapshot.FailedChecks(staged.Checks) {
 		p.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
 	p.logComparison(ctx, staged)
-	if p.summary.MoreDenied, err = moreDenied(ctx, p.Catalog, staged); err != nil {
-		return held, err
-	}
-	return checkLimits(ctx, p.Catalog, staged, p.limits)
+	p.summary.MoreDenied = moreDenied(staged)
+	return checkLimits(staged, p.limits)
 }
 
 // hold records why the run is not published, and what to do about it.
@@ -90,15 +85,15 @@ func (p *publisher) hold(ctx context.Context, held snapshot.Held) error {
 	return p.Catalog.Hold(ctx, p.plan.RunID, held)
 }
 
-// publish makes the run visible. Publishing is short and best not left half done: an interrupt that comes now is too
-// late, though the command may end before we do.
+// publish makes the run visible. Publishing is short and must not stop halfway, so cancellation is ignored from
+// here on.
 func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, accepted []string) error {
 	files := int64(1) // the ledger
 	for _, table := range staged.Tables {
 		files += int64(len(table.Files))
 	}
 	store := p.Progress.publishing(files, p.Catalog)
-	manifest, err := snapshot.At(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
+	manifest, err := p.Catalog.Over(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
 		Now: p.Now, Replace: p.limits.replace, AcceptBaseURL: p.limits.acceptBaseURL, Accepted: accepted,
 	})
 	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {

@@ -4,11 +4,9 @@ import (
 	"context"
 
 	"golang.org/x/sync/semaphore"
-)
 
-// maxWaitingBytes bounds the memory of the finished schools of all tasks that wait to be written. Beyond it they wait
-// in scratch files.
-const maxWaitingBytes = 8 << 20
+	"example.org/growthexport/internal/fetch"
+)
 
 // reorderBuffer puts the results of a task's schools, which finish in any order, in the order of the schools. One
 // goroutine calls writeInOrder; those that fetch schools call deliver.
@@ -20,7 +18,7 @@ type reorderBuffer struct {
 // arrival is the delivered result of a school.
 type arrival struct {
 	school int
-	result *result
+	result *fetch.Result
 	held   int64 // memory acquired for the result
 	// settled is closed when a result for which there was no memory no longer needs any; nil for other results.
 	settled chan struct{}
@@ -32,9 +30,9 @@ func newReorderBuffer(schools int, memory *semaphore.Weighted) *reorderBuffer {
 
 // deliver hands over the result of the task's school with this index. If there is no memory for it, deliver waits until
 // the result is written or spilled, so that a slow disk slows down fetching.
-func (b *reorderBuffer) deliver(ctx context.Context, school int, r *result) error {
+func (b *reorderBuffer) deliver(ctx context.Context, school int, r *fetch.Result) error {
 	a := &arrival{school: school, result: r}
-	if size := int64(r.bytes()); b.memory.TryAcquire(size) {
+	if size := int64(r.Bytes()); b.memory.TryAcquire(size) {
 		a.held = size
 		b.arrived <- a
 		return nil
@@ -48,7 +46,7 @@ func (b *reorderBuffer) deliver(ctx context.Context, school int, r *result) erro
 // writeInOrder calls write with the result of every school, in order, from its turn on (nil means at once). While it
 // waits, holding up those that arrive would leave request slots idle: those without memory are passed to spill. After
 // an error or a cancellation, memory that is held is not released.
-func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*result) error) error {
+func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, write, spill func(*fetch.Result) error) error {
 	waiting := make(map[int]*arrival)
 	var oversized []*arrival // those of waiting without memory, and perhaps some that are written
 	for next := 0; next < cap(b.arrived); {
@@ -85,11 +83,11 @@ func (b *reorderBuffer) writeInOrder(ctx context.Context, turn <-chan struct{}, 
 }
 
 // makeRoom settles a result that waits without memory.
-func (b *reorderBuffer) makeRoom(a *arrival, spill func(*result) error) error {
+func (b *reorderBuffer) makeRoom(a *arrival, spill func(*fetch.Result) error) error {
 	if a.settled == nil {
 		return nil // written since
 	}
-	if size := int64(a.result.bytes()); b.memory.TryAcquire(size) {
+	if size := int64(a.result.Bytes()); b.memory.TryAcquire(size) {
 		a.held = size
 	} else if err := spill(a.result); err != nil {
 		return err

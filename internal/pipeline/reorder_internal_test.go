@@ -13,19 +13,18 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
 
 // resultOf returns the result of a school with about that much text.
-func resultOf(school, size int) *result {
+func resultOf(school, size int) *fetch.Result {
 	table := &schemas.Table{Name: "t", Columns: []schemas.Column{{Name: "c", Type: schemas.String}}}
 	b := rows.New(table)
 	b.Cols[0].AppendString(strings.Repeat("x", size))
 	b.N = 1
-	r := &result{parts: []part{{tables: []*rows.Batch{b}}}}
-	r.ledger.SchoolBid = strconv.Itoa(school)
-	return r
+	return fetch.NewResult(strconv.Itoa(school), b)
 }
 
 // reordered is the far end of a reorder buffer.
@@ -35,17 +34,17 @@ type reordered struct {
 	stall chan struct{}
 }
 
-func (to *reordered) write(r *result) error {
+func (to *reordered) write(r *fetch.Result) error {
 	if to.stall != nil {
 		<-to.stall
 	}
-	to.written = append(to.written, r.ledger.SchoolBid)
+	to.written = append(to.written, r.Ledger.SchoolBid)
 	return nil
 }
 
-func (to *reordered) spill(r *result) error {
-	to.spilled = append(to.spilled, r.ledger.SchoolBid)
-	r.parts = nil
+func (to *reordered) spill(r *fetch.Result) error {
+	to.spilled = append(to.spilled, r.Ledger.SchoolBid)
+	r.Release()
 	return nil
 }
 
@@ -76,8 +75,8 @@ func TestReorderBufferKeepsTheOrderOfSchools(t *testing.T) {
 	}
 }
 
-// TestReorderBufferHoldsOrSpills: while a task is being written, schools beyond the memory budget wait; while the task waits for
-// a school, they are spilled.
+// TestReorderBufferHoldsOrSpills: while a task is being written, schools beyond the memory budget wait; while the task
+// waits for a school, they are spilled.
 func TestReorderBufferHoldsOrSpills(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +163,7 @@ func TestReorderBufferIsCancelled(t *testing.T) {
 func TestReorderBufferReturnsErrors(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
-	fail := func(*result) error { return full }
+	fail := func(*fetch.Result) error { return full }
 	for _, school := range []int{0, 1} {
 		b := newReorderBuffer(2, semaphore.NewWeighted(1))
 		group, ctx := errgroup.WithContext(t.Context())

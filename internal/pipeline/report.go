@@ -5,18 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"example.org/growthexport/internal/report"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
-// ending is what a command knows of a run that it has worked on, and that is written nowhere else. The zero value is to
+// Ending is what a command knows of a run that it has worked on, and that is written nowhere else. The zero value is to
 // know nothing.
-type ending struct {
-	// failure is the error that it ended with.
-	failure error
+type Ending struct {
+	// Failure is the error that it ended with.
+	Failure error
 	// counts are those since the last checkpoint.
 	counts counts
 }
@@ -39,23 +38,16 @@ func drawPage(page *report.Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// WriteReport draws the page of a run as Report does and writes it beside the run's other documents. It returns its
-// path below the destination.
-func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string) (string, error) {
-	_, err := writeReport(ctx, catalog, run, ending{})
-	return snapshot.ReportPath(run), err
-}
-
-// writeReport writes the report of a run, and again if the run changed while it was drawn. If the run is removed, so is
-// the report, and the error wraps sink.ErrNotFound.
-func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end ending) (*report.Page, error) {
+// WriteReport writes the report of a run beside its other documents, and again if the run changed while it was drawn. It
+// returns the runs that the run replaced. If the run is removed, so is the report, and the error wraps sink.ErrNotFound.
+func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end Ending) (replaced []string, err error) {
 	for {
 		page, err := pageOf(ctx, catalog, run)
 		if err != nil {
 			return nil, err
 		}
-		if end.failure != nil {
-			page.Failure = end.failure.Error()
+		if end.Failure != nil {
+			page.Failure = end.Failure.Error()
 		}
 		if !visible(page) {
 			page.Manifest.Requests.Add(end.counts.requests)
@@ -63,23 +55,23 @@ func writeReport(ctx context.Context, catalog snapshot.Catalog, run string, end 
 		}
 		text, err := drawPage(page)
 		if err != nil {
-			return page, err
+			return nil, err
 		}
 		written := catalog.Write(ctx, snapshot.ReportPath(run), text, sink.Condition{})
 		manifest, err := catalog.ReadManifest(ctx, run)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) {
-			return page, errors.Join(written, err)
+			return nil, errors.Join(written, err)
 		}
 		going, err := catalog.BeingPruned(ctx, run)
 		switch {
 		case going:
-			return page, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), catalog.Remove(ctx, snapshot.ReportPath(run)))
+			return nil, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), catalog.Remove(ctx, snapshot.ReportPath(run)))
 		case err != nil, written != nil:
-			return page, errors.Join(written, err)
+			return nil, errors.Join(written, err)
 		case manifest == nil, visible(page) && sameRun(manifest, page.Manifest):
-			return page, nil
+			return page.Manifest.Replaces, nil
 		case !visible(page):
-			end = ending{} // another process published the run
+			end = Ending{} // another process published the run
 		}
 	}
 }
@@ -94,52 +86,6 @@ func sameRun(a, b *snapshot.Manifest) bool {
 	return a.Status == b.Status && len(a.Purges) == len(b.Purges)
 }
 
-// reportTimeout is how long the end of a command waits for its pages: a destination that is gone has made it wait
-// before.
-const reportTimeout = 2 * time.Minute
-
-// writeReports writes the reports of a run and of the runs that it replaced, and the page of all runs. A failure is only
-// logged.
-func (d *Deps) writeReports(ctx context.Context, run string, end ending) (path string) {
-	if ctx.Err() != nil || errors.Is(end.failure, ErrUsage) {
-		return ""
-	}
-	within, cancel := withReportTimeout(ctx)
-	defer cancel()
-	page, err := writeReport(within, d.Catalog, run, end)
-	if err == nil {
-		path = snapshot.ReportPath(run)
-		for _, replaced := range page.Manifest.Replaces {
-			_, failed := WriteReport(within, d.Catalog, replaced)
-			err = errors.Join(err, failed)
-		}
-	}
-	d.warnOfPage(ctx, within, snapshot.ReportPath(run), err)
-	d.warnOfPage(ctx, within, snapshot.IndexPath, WriteIndex(within, d.Catalog))
-	return path
-}
-
-// writeIndex writes the page of all runs. A failure is only logged.
-func (d *Deps) writeIndex(ctx context.Context) {
-	within, cancel := withReportTimeout(ctx)
-	defer cancel()
-	d.warnOfPage(ctx, within, snapshot.IndexPath, WriteIndex(within, d.Catalog))
-}
-
-func withReportTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, reportTimeout, fmt.Errorf("it took more than %s", reportTimeout))
-}
-
-// warnOfPage logs that a page cannot be written, unless the command is being stopped or the run was removed.
-func (d *Deps) warnOfPage(ctx, within context.Context, path string, err error) {
-	if err != nil && within.Err() != nil {
-		err = context.Cause(within) // the error is a consequence of the cancellation
-	}
-	if err != nil && !errors.Is(err, sink.ErrNotFound) && ctx.Err() == nil {
-		d.Logger.WarnContext(ctx, "a report cannot be written", "path", path, "error", err)
-	}
-}
-
 func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.Page, error) {
 	plan, err := catalog.ReadPlan(ctx, run)
 	if err != nil {
@@ -149,16 +95,12 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	page.Manifest, err = catalog.ReadManifest(ctx, run)
 	switch {
 	case err == nil:
-		err = addPublished(ctx, catalog, page)
+		err = addPublished(ctx, catalog, plan, page)
 	case errors.Is(err, sink.ErrNotFound):
 		err = addStaged(ctx, catalog, plan, page)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read run %s: %w", run, err)
-	}
-	page.Baseline, err = catalog.Baseline(ctx, page.Manifest)
-	if err != nil {
-		return nil, fmt.Errorf("look for the run before %s: %w", run, err)
 	}
 	if page.Manifest.Kind == snapshot.Full {
 		page.Nights, err = catalog.NightsBefore(ctx, page.Manifest, report.MaxNights)
@@ -169,9 +111,14 @@ func pageOf(ctx context.Context, catalog snapshot.Catalog, run string) (*report.
 	return page, nil
 }
 
-// addPublished adds the ledger of a published run, and the run that replaced it.
-func addPublished(ctx context.Context, catalog snapshot.Catalog, page *report.Page) error {
+// addPublished adds the ledger of a published run, its baseline, whatever became of that, and the run that replaced it.
+func addPublished(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Plan, page *report.Page) (err error) {
 	m := page.Manifest
+	if plan.Baseline != nil {
+		if page.Baseline, err = catalog.ReadManifest(ctx, plan.Baseline.RunID); err != nil && !snapshot.Unreadable(err) {
+			return fmt.Errorf("read the previous snapshot: %w", err)
+		}
+	}
 	page.State = report.Published
 	if m.Status == snapshot.Replaced {
 		page.State = report.Replaced
@@ -192,8 +139,13 @@ func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Pla
 	if err != nil {
 		return err
 	}
-	addWarnings(staged)
-	page.Manifest = staged.Preview()
+	if err := explain(ctx, catalog, staged, limitsOf(plan)); err != nil {
+		return err
+	}
+	page.Manifest, page.Baseline = staged.Preview(), staged.Baseline
+	if page.Current, err = catalog.NewestLike(ctx, page.Manifest); err != nil {
+		return fmt.Errorf("look for the current snapshot: %w", err)
+	}
 	for i := range staged.Ledger {
 		page.Ledger.Add(&staged.Ledger[i])
 	}

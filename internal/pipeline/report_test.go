@@ -45,31 +45,32 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	s := newSite(t, small(), simulator.ServerOptions{})
 	settings := defaults()
 	settings.RunID = "first"
+	settings.SnapshotDate, settings.Backdate = "2026-11-19", true
 	summary := s.run(settings)
 	require.Equal(t, snapshot.ReportPath("first"), summary.Report)
 	first := s.page("first")
-	s.shows("first", "All schools exported completely.", "There is no previous run")
+	s.shows("first", "All schools exported completely.", "Not compared with a previous snapshot: there is no earlier full snapshot.")
+	settings.SnapshotDate = ""
 
 	// Held, for a school fails; the page compares it with the first.
 	bad := s.world.Schools()[2].Bid
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", School: bad, Kind: simulator.FaultStatus, Status: 500}})
 	settings.RunID = "second"
-	held, err := pipeline.Run(t.Context(), s.deps(impatient), settings)
+	held, err := runAll(t.Context(), s.deps(impatient), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
 	require.Equal(t, snapshot.ReportPath("second"), held.Report)
 	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
 	require.Equal(t, first, s.page("first"))
 
-	// Published by hand: its report changes, and so does the report of the run it replaces.
-	accepted, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
+	// Published by hand: its report changes.
+	accepted, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second", AcceptHeld: true})
 	require.NoError(t, err)
 	require.Equal(t, snapshot.ReportPath("second"), accepted.Report)
 	page := s.page("second")
 	s.shows("second", "Published, but</span> 1 of ", bad, "Compared with run <code>first</code>")
-	s.shows("first", "Run second replaced this one")
 
-	again, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
+	again, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
 	require.NoError(t, err)
 	require.True(t, again.AlreadyPublished)
 	require.Empty(t, again.Report, "nothing was done")
@@ -77,14 +78,22 @@ func TestReportOfEveryOutcome(t *testing.T) {
 
 	// Written again, it is the same.
 	require.NoError(t, os.Remove(filepath.Join(s.dest, "_runs", "second", "report.html")))
-	path, err := pipeline.WriteReport(t.Context(), s.deps(nil).Catalog, "second")
+	replaced, err := pipeline.WriteReport(t.Context(), s.deps(nil).Catalog, "second", pipeline.Ending{})
 	require.NoError(t, err)
-	require.Equal(t, accepted.Report, path)
+	require.Empty(t, replaced)
 	require.Equal(t, page, s.page("second"))
 
 	report, err := maintenance.Verify(t.Context(), s.deps(nil).Catalog, maintenance.VerifyTarget{RunID: "second"})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
+	s.server.SetFaults(nil)
+	settings.RunID = "third"
+	require.Equal(t, pipeline.Published, s.run(settings).Outcome)
+	s.shows("second", "Run third replaced this one")
+	s.shows("third", "Compared with run <code>first</code>")
+	replaced, err = pipeline.WriteReport(t.Context(), s.deps(nil).Catalog, "third", pipeline.Ending{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"second"}, replaced)
 	_, err = pipeline.Report(t.Context(), s.deps(nil).Catalog, "nowhere")
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
@@ -101,9 +110,9 @@ func TestPagesHalfWritten(t *testing.T) {
 	}
 	staging := filepath.Join(s.dest, "_staging")
 	for name, again := range map[string]func() (*pipeline.Summary, error){
-		"run": func() (*pipeline.Summary, error) { return pipeline.Run(t.Context(), s.deps(nil), settings) },
+		"run": func() (*pipeline.Summary, error) { return runAll(t.Context(), s.deps(nil), settings) },
 		"publish": func() (*pipeline.Summary, error) {
-			return pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
+			return publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "second"})
 		},
 	} {
 		for _, run := range []string{"first", "second"} {
@@ -128,7 +137,7 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 	s.shows("night", "Incomplete.")
 	s.shows("night", "every shard")
 
-	failed, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night"})
+	failed, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "night"})
 	require.ErrorIs(t, err, pipeline.ErrIncomplete)
 	require.Equal(t, snapshot.ReportPath("night"), failed.Report)
 	s.shows("night", "Failed.")
@@ -142,6 +151,9 @@ func TestReportOfAShardAndOfAFailure(t *testing.T) {
 // TestReportOfWhatAFailureWas: the page of a run that gave up shows what it gave up on, which no journal holds.
 func TestReportOfWhatAFailureWas(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits fifteen seconds")
+	}
 	s := newSite(t, small(), simulator.ServerOptions{})
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStatus, Status: 503}})
 	settings := defaults()
@@ -152,7 +164,7 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 		o.GiveUpAfter, o.Observer = 15*time.Second, progress
 	})
 	deps.Progress = progress
-	summary, err := pipeline.Run(t.Context(), deps, settings)
+	summary, err := runAll(t.Context(), deps, settings)
 	require.ErrorIs(t, err, extract.ErrGaveUp)
 	require.Equal(t, snapshot.ReportPath("run"), summary.Report)
 	s.shows("run", "Failed.", err.Error(), `<th scope="row">503</th><td class="soft">service unavailable</td>`, `<i class="key s-5xx"></i>503</th>`)
@@ -165,7 +177,7 @@ func TestNoReport(t *testing.T) {
 	settings := defaults()
 	settings.RunID, settings.Schools = "run", []string{"", "nobody"}
 	settings.Districts = []string{"nobody"}
-	_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	_, err := runAll(t.Context(), s.deps(nil), settings)
 	require.ErrorIs(t, err, pipeline.ErrUsage)
 	require.NoDirExists(t, filepath.Join(s.dest, "_runs"))
 
@@ -173,7 +185,7 @@ func TestNoReport(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	deps := s.deps(nil)
 	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: 3, written: new(atomic.Int64), act: cancel})
-	summary, err := pipeline.Run(ctx, deps, settings)
+	summary, err := runAll(ctx, deps, settings)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, summary.Report)
 	require.NoFileExists(t, filepath.Join(s.dest, "_runs", "run", "report.html"))
@@ -188,7 +200,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		settings.RunID = "killed"
 		deps := s.deps(nil)
 		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.ManifestPath("killed")})
-		_, err := pipeline.Run(t.Context(), deps, settings)
+		_, err := runAll(t.Context(), deps, settings)
 		require.ErrorIs(t, err, errKilled)
 		s.shows("killed", errKilled.Error())
 		if command == "run" {
@@ -197,7 +209,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 			s.shows("killed", "Run next replaced this one")
 			continue
 		}
-		summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{})
+		summary, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{})
 		require.NoError(t, err)
 		require.Equal(t, snapshot.ReportPath("killed"), summary.Report)
 		s.shows("killed", "All schools exported completely.")
@@ -214,10 +226,10 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	settings.Shard = 1
 	deps := s.deps(nil)
 	deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog, path: snapshot.ReportPath("run"), act: func() {
-		_, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
+		_, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 		require.NoError(t, err)
 	}})
-	summary, err := pipeline.Run(t.Context(), deps, settings)
+	summary, err := runAll(t.Context(), deps, settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Staged, summary.Outcome, "when it looked")
 	s.shows("run", "All schools exported completely.")
@@ -234,7 +246,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 		settings.RunID = "next"
 		s.run(settings)
 	})}
-	_, err := pipeline.WriteReport(t.Context(), snapshot.At(store), "run")
+	_, err := pipeline.WriteReport(t.Context(), snapshot.At(store), "run", pipeline.Ending{})
 	require.NoError(t, err)
 	s.shows("run", "Run next replaced this one")
 
@@ -244,7 +256,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 		require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"))
 	})
 	store = beforeWrite{Store: s.deps(nil).Catalog, path: snapshot.ReportPath("run"), act: remove}
-	_, err = pipeline.WriteReport(t.Context(), snapshot.At(store), "run")
+	_, err = pipeline.WriteReport(t.Context(), snapshot.At(store), "run", pipeline.Ending{})
 	require.ErrorIs(t, err, sink.ErrNotFound)
 	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"), "it is not left behind")
 }
@@ -275,7 +287,7 @@ func TestPagesThatCannotBeWritten(t *testing.T) {
 		var logged bytes.Buffer
 		deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: path})
-		summary, err := pipeline.Run(t.Context(), deps, settings)
+		summary, err := runAll(t.Context(), deps, settings)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Equal(t, path == snapshot.IndexPath, summary.Report != "")

@@ -24,10 +24,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	_, stuck, err := finishPublishing(ctx, &deps)
-	if err != nil {
-		return nil, err
-	}
+	stuck := stuckRuns(deps.Recovered.Stuck)
 	r, found, err := prepareRun(ctx, deps, &s)
 	if err != nil {
 		return nil, err
@@ -69,7 +66,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	if err != nil && r.summary.Outcome == "" {
 		r.summary.Requests = deps.Progress.requests()
 	}
-	r.summary.Report = deps.writeReports(ctx, found.id, ending{failure: err, counts: deps.Progress.takeCounts()})
+	r.summary.Ending = &Ending{Failure: err, counts: deps.Progress.takeCounts()}
 	unlocked := unlock()
 	if err == nil && unlocked != nil && r.summary.Outcome == Published {
 		r.summary.Unfinished, unlocked = unlocked.Error(), nil
@@ -81,8 +78,8 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 func (r *exportRun) checkFolders(ctx context.Context, id, date string) error {
 	paths := []string{snapshot.PointerPath(r.settings.kind(), date)}
 	for _, name := range r.scope.Datasets {
-		for _, table := range r.datasets[name].Tables {
-			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+"part-0000-"+sink.Escape(id)+".parquet")
+		for _, table := range r.fetch.Dataset(name).Tables {
+			paths = append(paths, snapshot.DatePath(r.settings.kind(), table.Name, date)+sink.PartName(0, id))
 		}
 	}
 	return r.Catalog.CheckCommit(ctx, id, paths)
@@ -167,7 +164,7 @@ func (r *exportRun) warnOfPurged(ctx context.Context) error {
 func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	looking, cancel := r.settings.untilDeadline(ctx)
 	defer cancel()
-	looked, err := r.fetch.lookUp(looking, r.settings)
+	looked, err := r.fetch.LookUp(looking, neededLookups(r.settings))
 	if err != nil {
 		return err
 	}
@@ -175,13 +172,11 @@ func (r *exportRun) beginPlan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if r.settings.Compare {
-		plan.Baseline, err = r.Catalog.FindBaseline(ctx, plan, func(pointer string) {
-			r.Logger.WarnContext(ctx, "a damaged snapshot is skipped; the run is compared with an earlier one, if there is one", "file", pointer)
-		})
-		if err != nil {
-			return fmt.Errorf("look for the snapshot to compare with: %w", err)
-		}
+	err = r.Catalog.PinBaseline(ctx, plan, func(pointer string) {
+		r.Logger.WarnContext(ctx, "a damaged snapshot is skipped; the run is compared with an earlier one, if there is one", "file", pointer)
+	})
+	if err != nil {
+		return fmt.Errorf("look for the previous snapshot: %w", err)
 	}
 	if r.plan, err = r.Catalog.CreatePlan(ctx, plan); err != nil {
 		return fmt.Errorf("write the plan: %w", err)
@@ -200,7 +195,9 @@ func (r *exportRun) endShard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	addWarnings(staged)
+	if err := explain(ctx, r.Catalog, staged, nil); err != nil {
+		return err
+	}
 	r.summary.fromStaged(staged)
 	r.summary.Outcome = Staged
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
@@ -243,7 +244,7 @@ func TestRunsThatPublishNothing(t *testing.T) {
 		faults []simulator.Fault
 		is     error
 	}{
-		{"no schools", simulator.Options{Schools: -1}, nil, pipeline.ErrNoSchools},
+		{"no schools", simulator.Options{Schools: -1}, nil, fetch.ErrNoSchools},
 		{
 			"school list denied",
 			small(),
@@ -287,7 +288,9 @@ func TestRunsThatPublishNothing(t *testing.T) {
 func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
-	s.run(defaults())
+	yesterday := defaults()
+	yesterday.SnapshotDate, yesterday.Backdate = "2026-11-19", true
+	s.run(yesterday)
 	before := s.hashes()
 
 	for _, school := range []int{2, 3, 5} {
@@ -302,7 +305,7 @@ func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
 	require.Len(t, summary.Held, 1)
-	require.Regexp(t, `^\d+ counts fell by more than --max-shrink 5% since the snapshot of 2026-11-20 \(run .*\): `+
+	require.Regexp(t, `^\d+ counts fell by more than --max-shrink 5% since the snapshot of 2026-11-19 \(run .*\): `+
 		`(rows of|schools with rows in) test_result\w* from [\d,]+ to [\d,]+, .*`, summary.Held[0])
 	require.Equal(t, before, s.hashes())
 

@@ -13,8 +13,8 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// fingerprint condenses what a derived run id covers: a run is resumed only by a command that would fetch the same rows
-// into the same files.
+// fingerprint condenses the settings that a derived run id covers: a run is resumed only by a command that would fetch
+// the same rows into the same files.
 func fingerprint(s *Settings, kind snapshot.Kind, scope snapshot.Scope) (string, error) {
 	text, err := json.Marshal(struct {
 		BaseURL        string

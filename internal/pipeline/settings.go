@@ -72,21 +72,14 @@ type Settings struct {
 	Replace          bool
 	Restart          bool // drop what an unfinished or held run of the same id has staged, its plan included
 	Shard, Shards    int  // this process's part; 0 of 1 is everything
-	// Deadline ends the fetching of schools; zero for none. If more schools than MaxFailedSchools are missing then, the run
-	// stops with ErrDeadline and can be resumed; otherwise it is published without them.
+	// Deadline ends the fetching of schools; zero for none. If more schools than MaxFailedSchools are missing then, the
+	// run stops with ErrDeadline and can be resumed; otherwise it is published without them.
 	Deadline         time.Time
 	Concurrency      int    // of the client; the pipeline reads enough lists at once to use it
 	MaxSchoolRecords int64  // maximum records of a school in one dataset
 	Scratch          string // folder for finished schools that do not fit in memory; empty for the system's temporary one
 	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
-
-// The optional parameters of the enrollment operations (specification, rules common to all endpoints, 4).
-const (
-	effectiveDate  = "effective-date"
-	modifiedSince  = "modified-since"
-	includeRemoved = "include-removed"
-)
 
 // SinceAuto stands for the time up to which the destination holds every change.
 const SinceAuto = "auto"
@@ -111,9 +104,9 @@ func (s *Settings) kind() snapshot.Kind {
 func takesPart(d *schemas.Dataset, kind snapshot.Kind) bool {
 	switch kind {
 	case snapshot.AsOf:
-		return slices.Contains(d.Operation.Filters, effectiveDate)
+		return slices.Contains(d.Operation.Filters, schemas.EffectiveDate)
 	case snapshot.Delta:
-		return slices.Contains(d.Operation.Filters, modifiedSince)
+		return slices.Contains(d.Operation.Filters, schemas.ModifiedSince)
 	case snapshot.Full:
 	}
 	return true

@@ -57,7 +57,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 		deps.Now = func() time.Time { return theDay.AddDate(0, 0, day) }
 		settings := defaults()
 		settings.RunID, settings.Datasets = run, []string{"schools", "students"}
-		return pipeline.Run(t.Context(), deps, settings)
+		return runAll(t.Context(), deps, settings)
 	}
 	_, err := take("stuck", 0, true)
 	require.ErrorIs(t, err, errRefused)
@@ -75,7 +75,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	}
 	broken := s.deps(nil)
 	broken.Catalog = snapshot.At(refusing{Store: broken.Catalog})
-	_, err = pipeline.Publish(t.Context(), broken, pipeline.PublishSettings{})
+	_, err = publishAll(t.Context(), broken, pipeline.PublishSettings{})
 	require.ErrorIs(t, err, errRefused)
 
 	summary, err = take("same", 0, false)
@@ -97,7 +97,7 @@ func TestFailureAfterThePointer(t *testing.T) {
 	deps := s.deps(nil)
 	deps.Catalog = snapshot.At(refusing{Store: deps.Catalog, document: snapshot.LatestPath})
 	for range 2 {
-		summary, err := pipeline.Run(t.Context(), deps, settings)
+		summary, err := runAll(t.Context(), deps, settings)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Contains(t, summary.Unfinished, "write _latest.json: the disk refuses it")
@@ -107,7 +107,7 @@ func TestFailureAfterThePointer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "run", manifest.RunID)
 
-	summary, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
+	summary, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 	require.NoError(t, err)
 	require.Empty(t, summary.Unfinished)
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
@@ -127,14 +127,15 @@ func TestAcceptedByHand(t *testing.T) {
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
 	settings := defaults()
 	settings.RunID, settings.Datasets = "before", []string{"schools", "students"}
+	settings.SnapshotDate, settings.Backdate = "2026-11-19", true
 	s.run(settings)
 	fewer := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3}}, simulator.ServerOptions{})
 	fewer.dest = s.dest
-	settings.RunID = "fewer"
+	settings.RunID, settings.SnapshotDate = "fewer", ""
 	held := fewer.run(settings)
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
 	for range 2 {
-		summary, err := pipeline.Publish(t.Context(), fewer.deps(nil), pipeline.PublishSettings{RunID: "fewer", AcceptHeld: true})
+		summary, err := publishAll(t.Context(), fewer.deps(nil), pipeline.PublishSettings{RunID: "fewer", AcceptHeld: true})
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Equal(t, held.Held, summary.Accepted)
@@ -155,7 +156,7 @@ func TestObstacleIsFoundBeforeAnyRequest(t *testing.T) {
 		require.NoError(t, put(obstacle))
 		settings := defaults()
 		settings.Datasets = []string{"schools", "students"}
-		_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+		_, err := runAll(t.Context(), s.deps(nil), settings)
 		require.ErrorContains(t, err, "students is "+name)
 		require.Empty(t, s.server.Log())
 		left, err := os.ReadDir(s.dest)
@@ -190,7 +191,7 @@ func TestMountedPointersAreFoundBeforeAnyRequest(t *testing.T) {
 	require.NoError(t, err)
 	deps := s.deps(nil)
 	deps.Catalog = snapshot.At(store)
-	_, err = pipeline.Run(t.Context(), deps, defaults())
+	_, err = runAll(t.Context(), deps, defaults())
 	require.ErrorContains(t, err, "cannot move files to _snapshots")
 	require.Empty(t, s.server.Log())
 }
@@ -202,7 +203,7 @@ func TestPublishPassesOverAStuckPurge(t *testing.T) {
 	s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: []int{3, 0, 5}}, simulator.ServerOptions{})
 	settings := defaults()
 	settings.RunID, settings.Datasets = "run", []string{"schools", "students"}
-	_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	_, err := runAll(t.Context(), s.deps(nil), settings)
 	require.NoError(t, err)
 	catalog := s.deps(nil).Catalog
 	data, _, err := catalog.Read(t.Context(), snapshot.ManifestPath("run"))
@@ -216,7 +217,7 @@ func TestPublishPassesOverAStuckPurge(t *testing.T) {
 	require.NoError(t, catalog.WriteDocument(t.Context(), snapshot.ChangePath("run"), change, sink.Condition{}))
 	deps := s.deps(nil)
 	deps.Catalog = snapshot.At(refusing{Store: catalog, document: snapshot.ManifestPath("run")})
-	_, err = pipeline.Publish(t.Context(), deps, pipeline.PublishSettings{})
+	_, err = publishAll(t.Context(), deps, pipeline.PublishSettings{})
 	require.ErrorIs(t, err, pipeline.ErrUsage)
 	require.ErrorContains(t, err, "is staged")
 }

@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -27,6 +25,9 @@ const (
 
 // Summary is what a command prints on stdout when it is done.
 type Summary struct {
+	// Ending is what the report of the run needs to know; nil if the command has not worked on it.
+	Ending *Ending `json:"-"`
+
 	Outcome      Outcome       `json:"outcome"`
 	RunID        string        `json:"run_id"`
 	Kind         snapshot.Kind `json:"kind"`
@@ -55,16 +56,15 @@ type Summary struct {
 	MoreDenied *PreviousDenials `json:"more_denied,omitempty"` // set if fewer schools were denied in the previous snapshot
 	// Requests counts what all commands of the run have requested or, if there was an error, what this command has.
 	Requests snapshot.Requests `json:"requests"`
-	// Comparison is how a full run differs from the snapshot before it; nil if it was not compared. NotCompared is why not,
-	// if it should have been.
+	// Comparison is how a full run differs from the previous snapshot; nil if it was not compared. NotCompared is why not.
 	Comparison   *snapshot.Comparison `json:"comparison,omitempty"`
 	NotCompared  string               `json:"not_compared,omitempty"`
 	Students     *snapshot.Students   `json:"students,omitempty"` // the cohort, if the run is restricted to one
 	Drift        []snapshot.Drift     `json:"drift"`
 	Checks       []snapshot.Check     `json:"checks"`
 	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
-	TasksTotal   int                  `json:"units_total"`        // tasks of this process
-	TasksResumed int                  `json:"units_resumed"`      // those that an earlier process had staged
+	TasksTotal   int                  `json:"tasks_total"`        // tasks of this process
+	TasksResumed int                  `json:"tasks_resumed"`      // those that an earlier process had staged
 	Duration     time.Duration        `json:"duration_ns"`
 }
 
@@ -83,18 +83,12 @@ type PreviousDenials struct {
 
 // moreDenied compares the denied schools of a full run with the previous snapshot's. It returns nil if there are not
 // more: denied schools do not hold a run back, so a growing number is easily missed.
-func moreDenied(ctx context.Context, catalog snapshot.Catalog, g *snapshot.StagedRun) (*PreviousDenials, error) {
-	if g.Plan.Kind != snapshot.Full || g.Schools.Denied == 0 {
-		return nil, nil
-	}
-	before, err := catalog.PreviousFull(ctx, g.Plan)
-	if err != nil {
-		return nil, fmt.Errorf("look for the previous snapshot: %w", err)
-	}
+func moreDenied(g *snapshot.StagedRun) *PreviousDenials {
+	before := g.Baseline
 	if before == nil || before.Schools.Denied >= g.Schools.Denied {
-		return nil, nil
+		return nil
 	}
-	return &PreviousDenials{SnapshotDate: before.SnapshotDate, Schools: before.Schools.Denied}, nil
+	return &PreviousDenials{SnapshotDate: before.SnapshotDate, Schools: before.Schools.Denied}
 }
 
 // denials lists the schools with a denied dataset by their bids.

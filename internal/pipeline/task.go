@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
@@ -19,7 +20,7 @@ import (
 
 // task is one dataset of one bucket. It is fetched, written as one file per table, staged and checkpointed as a whole.
 type task struct {
-	dataset *dataset
+	dataset *fetch.Dataset
 	bucket  snapshot.Bucket
 	schools []snapshot.School
 	// rosters connect the tasks of students and of test results of a bucket; nil if the run does only one of them.
@@ -35,7 +36,7 @@ type task struct {
 	closed chan struct{}
 
 	// The fields below belong to the goroutine that writes the task.
-	scratch    *scratch
+	scratch    *fetch.Scratch
 	files      []*snapshot.TableFile
 	checkpoint snapshot.Checkpoint
 	drift      snapshot.DriftSums
@@ -43,12 +44,12 @@ type task struct {
 	sessions   map[string]bool
 	comparison *comparison
 	comparer   *history.Comparer // nil until something is compared
-	loaded     loaded            // lent to one result after the other
+	loaded     fetch.Loaded      // lent to one result after the other
 }
 
-func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, folder *scratchFolder) *task {
+func newTask(d *fetch.Dataset, bucket snapshot.Bucket, schools []snapshot.School, scratch *fetch.Scratch) *task {
 	t := &task{
-		dataset: d, bucket: bucket, schools: schools, scratch: &scratch{folder: folder}, staged: make(chan struct{}), closed: make(chan struct{}),
+		dataset: d, bucket: bucket, schools: schools, scratch: scratch, staged: make(chan struct{}), closed: make(chan struct{}),
 		checkpoint: snapshot.Checkpoint{
 			Dataset: d.Name, Bucket: bucket.Index, Files: make(map[string]sink.File),
 			Checks: make(snapshot.CheckCounts), Terms: make(snapshot.TermCounts),
@@ -62,17 +63,17 @@ func newTask(d *dataset, bucket snapshot.Bucket, schools []snapshot.School, fold
 // write writes the schools in order, as they are delivered.
 func (t *task) write(ctx context.Context, w *writer) error {
 	return t.order.writeInOrder(ctx, t.turn,
-		func(r *result) error { return t.append(ctx, w, r) },
-		func(r *result) error { return r.spill(t.scratch) })
+		func(r *fetch.Result) error { return t.append(ctx, w, r) },
+		func(r *fetch.Result) error { return r.Spill(t.scratch) })
 }
 
 // append writes the rows of a school.
-func (t *task) append(ctx context.Context, w *writer, r *result) error {
+func (t *task) append(ctx context.Context, w *writer, r *fetch.Result) error {
 	if err := t.open(ctx, w); err != nil {
 		return err
 	}
-	t.loaded.lend(r)
-	err := r.each(func(tables []*rows.Batch) error {
+	t.loaded.Lend(r)
+	err := r.Each(func(tables []*rows.Batch) error {
 		for i, b := range tables {
 			if err := t.files[i].Append(b); err != nil {
 				return fmt.Errorf("write table %s: %w", t.dataset.Tables[i].Name, err)
@@ -89,23 +90,23 @@ func (t *task) append(ctx context.Context, w *writer, r *result) error {
 			return err
 		}
 	}
-	t.checkpoint.Ledger = append(t.checkpoint.Ledger, r.ledger)
-	for _, d := range r.drift.List() {
+	t.checkpoint.Ledger = append(t.checkpoint.Ledger, r.Ledger)
+	for _, d := range r.Drift.List() {
 		t.drift.Add(d)
 	}
 	t.addChecks(r)
-	for _, student := range r.students {
+	for _, student := range r.Students {
 		t.checkpoint.Students = setBit(t.checkpoint.Students, student)
 	}
-	r.release()
+	r.Release()
 	return nil
 }
 
 // addChecks adds the check counts of a school.
-func (t *task) addChecks(r *result) {
-	t.checkpoint.Checks.Add(r.checks)
-	t.checkpoint.Terms.Merge(r.terms)
-	for _, session := range r.sessions {
+func (t *task) addChecks(r *fetch.Result) {
+	t.checkpoint.Checks.Add(r.Checks)
+	t.checkpoint.Terms.Merge(r.Terms)
+	for _, session := range r.Sessions {
 		t.sessions[session] = true
 	}
 }
@@ -136,7 +137,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	}
 	close(t.closed)
 	var err error
-	if t.checkpoint.Comparison, err = t.compared(); err != nil {
+	if t.checkpoint.Comparison, err = t.compared(ctx); err != nil {
 		return err
 	}
 	for i, file := range t.files {
@@ -150,7 +151,7 @@ func (t *task) stage(ctx context.Context, w *writer) error {
 	t.checkpoint.Sessions = slices.Sorted(maps.Keys(t.sessions))
 	err = w.writeCheckpoint(ctx, &t.checkpoint)
 	// The run keeps its tasks to the end, so they release what they held.
-	t.order, t.files, t.loaded = nil, nil, loaded{}
+	t.order, t.files, t.loaded = nil, nil, fetch.Loaded{}
 	t.checkpoint, t.drift, t.sessions = snapshot.Checkpoint{}, snapshot.DriftSums{}, nil
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -13,26 +12,30 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
 )
 
 // fetchAll fetches and stages every task of this shard that is not staged.
 func (r *exportRun) fetchAll(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, r.fetch.scratch.close()) }()
+	defer func() { err = errors.Join(err, r.fetch.Close()) }()
 	w := &writer{
 		catalog: r.Catalog, tables: snapshot.NewTables(r.Catalog, r.plan.RunID), plan: r.plan, progress: r.Progress, now: r.Now,
-		memory: semaphore.NewWeighted(maxWaitingBytes),
+		memory: semaphore.NewWeighted(fetch.MaxWaitingBytes),
 	}
 	todo, err := r.tasksToDo(ctx)
 	if err != nil {
 		return err
 	}
-	r.fetch.filters, r.fetch.feedFilters = r.plan.Filters, unfiltered(r.plan.Filters)
-	r.fetch.asOf = r.plan.Kind == snapshot.AsOf
-	if r.fetch.check, err = newChecker(r.plan); err != nil {
+	err = r.fetch.SetParameters(fetch.Parameters{
+		Filters: r.plan.Filters, AsOf: r.plan.Kind == snapshot.AsOf, Date: r.plan.SnapshotDate, Datasets: r.plan.Scope.Datasets,
+		Schools: r.plan.Schools,
+	})
+	if err != nil {
 		return err
 	}
 	comparison, err := r.openBaseline(ctx)
@@ -68,13 +71,13 @@ func (r *exportRun) fetchAll(ctx context.Context) (err error) {
 // newTasks returns the tasks of todo that are fetched by school. Those of a dataset open their files in turn.
 func (r *exportRun) newTasks(todo []snapshot.Task, c *comparison) []*task {
 	var tasks []*task
-	last := make(map[*dataset]*task)
+	last := make(map[*fetch.Dataset]*task)
 	for _, id := range todo {
 		if id.Bucket == snapshot.LookupBucket {
 			continue
 		}
 		bucket := r.plan.Buckets[id.Bucket]
-		t := newTask(r.datasets[id.Dataset], bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.scratch)
+		t := newTask(r.fetch.Dataset(id.Dataset), bucket, r.plan.Schools[bucket.First:bucket.End], r.fetch.NewScratch())
 		t.comparison = c
 		if before := last[t.dataset]; before != nil {
 			t.turn = before.closed
@@ -144,14 +147,10 @@ func (r *exportRun) fetchSchool(ctx context.Context, t *task, i int) error {
 		end(SpanEnd{Err: err})
 		return err
 	}
-	end(SpanEnd{Ledger: &result.ledger})
-	r.Progress.addSchool(&result.ledger, time.Since(began))
+	end(SpanEnd{Ledger: &result.Ledger})
+	r.Progress.addSchool(&result.Ledger, time.Since(began))
 	r.logResult(ctx, &t.schools[i], result)
-	// A result that waits for the writer keeps the processor: more rows would wait too.
-	processor := r.fetch.processors.at(result.place)
-	processor.acquire()
-	err = t.order.deliver(ctx, i, result)
-	processor.release()
+	err = r.fetch.WithProcessor(result, func() error { return t.order.deliver(ctx, i, result) })
 	if err != nil {
 		return err
 	}
@@ -176,7 +175,7 @@ func (r *exportRun) stage(ctx context.Context, w *writer, t *task) error {
 	within, end := r.startSpan(ctx, Span{Name: SpanStage, Dataset: t.dataset.Name, Bucket: t.bucket.Index})
 	err := t.stage(within, w)
 	end(SpanEnd{Err: err, Files: files})
-	if t.dataset.Name == resultsDataset {
+	if t.dataset.Name == schemas.TestResults {
 		r.stagedStudents[t.bucket.Index].release()
 	}
 	if err == nil {
@@ -212,16 +211,16 @@ func (r *exportRun) tasksToDo(ctx context.Context) ([]snapshot.Task, error) {
 	return todo, nil
 }
 
-// needsStudentsAgain reports whether a staged task is to be done again because the test results of its bucket, which are
-// not staged, are compared with the baseline: that takes the students, and the store cannot read them back.
+// needsStudentsAgain reports whether a staged task is to be done again because the test results of its bucket, which
+// are not staged, are compared with the baseline: that takes the students, and the store cannot read them back.
 func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Task]*snapshot.Checkpoint) bool {
-	if id.Dataset != studentsDataset || r.plan.Baseline == nil || !r.settings.Compare || !slices.Contains(r.plan.Scope.Datasets, resultsDataset) {
+	if id.Dataset != schemas.Students || !r.compares() || !slices.Contains(r.plan.Scope.Datasets, schemas.TestResults) {
 		return false
 	}
 	if _, readable := r.Catalog.Store.(sink.StagedReader); readable {
 		return false
 	}
-	results := staged[snapshot.Task{Bucket: id.Bucket, Dataset: resultsDataset}]
+	results := staged[snapshot.Task{Bucket: id.Bucket, Dataset: schemas.TestResults}]
 	return results == nil || results.Failed()
 }
 
@@ -233,24 +232,24 @@ func (r *exportRun) stageLookups(ctx context.Context, w *writer, todo []snapshot
 			continue
 		}
 		if r.looked == nil {
-			looked, err := r.fetch.lookUp(ctx, r.settings)
+			looked, err := r.fetch.LookUp(ctx, neededLookups(r.settings))
 			if err != nil {
 				return err
 			}
 			r.looked = looked
 		}
-		if err := r.stageLookup(ctx, w, r.datasets[id.Dataset], c); err != nil {
+		if err := r.stageLookup(ctx, w, r.fetch.Dataset(id.Dataset), c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset, c *comparison) error {
-	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.fetch.scratch)
+func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *fetch.Dataset, c *comparison) error {
+	t := newTask(d, snapshot.Bucket{Index: snapshot.LookupBucket}, nil, r.fetch.NewScratch())
 	t.comparison = c
-	result, ledger := r.looked.results[d.Name], r.looked.ledger[d.Name]
-	err := t.compare(ctx, func(c *history.Comparer) error { return c.Lookup(ctx, ledger, result.eachOf) })
+	result, ledger := r.looked.Results[d.Name], r.looked.Ledger[d.Name]
+	err := t.compare(ctx, func(c *history.Comparer) error { return c.Lookup(ctx, ledger, result.EachOf) })
 	if err == nil {
 		err = t.append(ctx, w, result)
 	}
@@ -266,16 +265,16 @@ func (r *exportRun) stageLookup(ctx context.Context, w *writer, d *dataset, c *c
 
 // logResult logs how a school's dataset ended. The first failure and the first denial of a school are logged at the
 // normal level, its others at debug level: the ledger lists them all.
-func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *result) {
-	l := &result.ledger
+func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, result *fetch.Result) {
+	l := &result.Ledger
 	attrs := []slog.Attr{slog.String("dataset", l.Dataset), slog.String("school", l.SchoolBid)}
 	if school.Name != "" {
 		attrs = append(attrs, slog.String("name", wording.Cut(school.Name, wording.MaxName)))
 	}
-	if result.firstRepeated > 0 {
+	if result.FirstRepeated > 0 {
 		r.Logger.LogAttrs(ctx, slog.LevelInfo, "list moved while it was read, so it was read again", append(slices.Clone(attrs),
-			slog.Int64("pairs_with_several_results", result.firstRepeated),
-			slog.Int64("pairs_in_second_reading", result.checks[snapshot.CheckOneResultPerSubject].Count))...)
+			slog.Int64("pairs_with_several_results", result.FirstRepeated),
+			slog.Int64("pairs_in_second_reading", result.Checks[snapshot.CheckOneResultPerSubject].Count))...)
 	}
 	first := func(level slog.Level) slog.Level {
 		if _, again := r.logged.LoadOrStore(outcomeOfSchool{l.SchoolBid, l.Status}, true); again {
@@ -300,19 +299,12 @@ type outcomeOfSchool struct {
 	status snapshot.Status
 }
 
-// unfiltered returns the parameters without filters that would remove records from a list that feeds a fan-out.
-func unfiltered(filters map[string]string) map[string]string {
-	rest := maps.Clone(filters)
-	delete(rest, modifiedSince)
-	return rest
-}
-
 // noteStaged records the students that an earlier process has staged.
 func (r *exportRun) noteStaged(id snapshot.Task, checkpoint *snapshot.Checkpoint) {
-	if id.Dataset != studentsDataset {
+	if id.Dataset != schemas.Students {
 		return
 	}
-	s := &stagedStudents{file: checkpoint.Files[studentsDataset], ok: make(map[string]bool)}
+	s := &stagedStudents{file: checkpoint.Files[schemas.Students], ok: make(map[string]bool)}
 	for i := range checkpoint.Ledger {
 		if row := &checkpoint.Ledger[i]; row.Status == snapshot.StatusOK {
 			s.ok[row.SchoolBid] = true
@@ -329,14 +321,14 @@ func (r *exportRun) noteStaged(id snapshot.Task, checkpoint *snapshot.Checkpoint
 func inOrder(tasks []*task, do func(t *task, i int)) {
 	partners := make(map[int]*task)
 	for _, t := range tasks {
-		if t.dataset.Name == resultsDataset {
+		if t.dataset.Name == schemas.TestResults {
 			partners[t.bucket.Index] = t
 		}
 	}
 	for _, t := range tasks {
 		partner := partners[t.bucket.Index]
 		switch {
-		case t.dataset.Name == studentsDataset && partner != nil:
+		case t.dataset.Name == schemas.Students && partner != nil:
 			t.rosters = newRosters(len(t.schools))
 			partner.rosters = t.rosters
 			for i := range t.schools {

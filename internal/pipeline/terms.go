@@ -14,11 +14,12 @@ import (
 
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
-// Terms returns the last day of each term (4.7) that has begun in one of the selected schools, in order; for a current term,
-// today. It asks the service for the terms of every school and perspective. The settings belong to an as-of run, whose dates are
-// what Terms finds.
+// Terms returns the last day of each term (4.7) that has begun in one of the selected schools, in order; for a current
+// term, today. It asks the service for the terms of every school and perspective. The settings belong to an as-of run,
+// whose dates are what Terms finds.
 func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 	deps.Progress.start(deps.Now(), deps.Client)
 	today := cmp.Or(s.ServiceDate, deps.Now().UTC().Format(time.DateOnly))
@@ -27,10 +28,10 @@ func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 		return nil, err
 	}
 	r := &exportRun{Deps: deps, settings: &s, scope: scopeOf(&s), now: deps.Now().UTC(), date: today}
-	if err := r.compileDatasets(); err != nil {
+	if err := r.newFetcher(); err != nil {
 		return nil, err
 	}
-	looked, err := r.fetch.lookUp(ctx, &s)
+	looked, err := r.fetch.LookUp(ctx, neededLookups(&s))
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +66,19 @@ func Terms(ctx context.Context, deps Deps, s Settings) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// termEnds returns the last days of the terms of a school that have begun, and today for those that have not ended. A school
-// whose academic years are denied has none.
+// termEnds returns the last days of the terms of a school that have begun, and today for those that have not ended. A
+// school whose academic years are denied has none.
 func (r *exportRun) termEnds(ctx context.Context, school snapshot.School, today string) (ends []string, err error) {
-	years, err := r.fetch.school(ctx, r.datasets[yearsDataset], school)
+	years, err := r.fetch.School(ctx, r.fetch.Dataset(schemas.AcademicYears), school)
 	if err != nil {
 		return nil, err
 	}
-	defer years.release()
-	if years.ledger.Status == snapshot.StatusFailed {
-		return nil, fmt.Errorf("school %s: %s", school.Bid, years.ledger.Error)
+	defer years.Release()
+	if years.Ledger.Status == snapshot.StatusFailed {
+		return nil, fmt.Errorf("school %s: %s", school.Bid, years.Ledger.Error)
 	}
-	err = years.each(func(tables []*rows.Batch) error {
-		cols := columns(tables[1], "begin_date", "end_date")
+	err = years.Each(func(tables []*rows.Batch) error {
+		cols := tables[1].Columns("begin_date", "end_date")
 		for i := range tables[1].Len() {
 			row := tables[1].Row(i)
 			if cols[0].Null(row) || cols[1].Null(row) {

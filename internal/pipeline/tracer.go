@@ -16,8 +16,8 @@ const (
 	SpanPublish = "publish" // checking and publishing
 )
 
-// Tracer observes the spans of a run. It is called concurrently and must be quick. A span ends after the spans that begin
-// within it.
+// Tracer observes the spans of a run. It is called concurrently and must be quick. A span ends after the spans that
+// begin within it.
 type Tracer interface {
 	// Start is called at the start of a span, which uses the returned context for all its work, including requests. end is
 	// called once, when the span has ended.

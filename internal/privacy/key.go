@@ -11,8 +11,13 @@ import (
 	"strings"
 )
 
-// MinKeyBytes is the minimum length of a key.
-const MinKeyBytes = 32
+const (
+	// MinKeyBytes is the minimum length of a key.
+	MinKeyBytes = 32
+	// minDistinctBytes is how many different bytes a key must have. Of 32 random bytes about 30 are different; a word
+	// repeated, or zeros, have fewer.
+	minDistinctBytes = 12
+)
 
 // PseudonymLength is the length of a pseudonym, in characters.
 const PseudonymLength = 32
@@ -37,6 +42,13 @@ func ParseKey(text string) (*Key, error) {
 	}
 	if len(raw) < MinKeyBytes {
 		return nil, fmt.Errorf("the key has %d bytes, and %d are needed", len(raw), MinKeyBytes)
+	}
+	distinct := make(map[byte]bool)
+	for _, b := range raw {
+		distinct[b] = true
+	}
+	if len(distinct) < minDistinctBytes {
+		return nil, fmt.Errorf("the key has only %d different bytes, so it can be guessed", len(distinct))
 	}
 	return &Key{raw: raw}, nil
 }

@@ -14,8 +14,8 @@ func (k *Key) ListDigest(bids []string) string {
 	return k.Pseudonym(listKind, strings.Join(bids, "\n")+"\n")
 }
 
-// KeyOfList returns the key under which digest is the digest of a list, or nil: the stored key, unless its text is empty,
-// or own.
+// KeyOfList returns the key under which digest is the digest of a list, or nil: the stored key, unless its text is
+// empty, or own.
 func KeyOfList(bids []string, digest, stored string, own *Key) *Key {
 	key := own
 	if stored != "" {

@@ -5,7 +5,7 @@ import (
 	"example.org/growthexport/internal/wording"
 )
 
-// advice returns what to do next.
+// advice returns the next steps.
 func advice(p *Page) []wording.Advice {
 	m := p.Manifest
 	command := func(name, flags string) string {

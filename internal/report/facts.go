@@ -18,7 +18,7 @@ type fact struct {
 // currentSnapshot returns the age of what readers see while the run is not published.
 func currentSnapshot(p *Page) fact {
 	f := fact{Name: "current snapshot", Value: "none", Note: "of the same scope"}
-	b := p.Baseline
+	b := p.Current
 	if b == nil {
 		return f
 	}

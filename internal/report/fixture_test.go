@@ -144,7 +144,7 @@ func night() *report.Page {
 		RunID: "2026-11-19-abc", SnapshotDate: "2026-11-19", Kind: snapshot.Full,
 		Tables: map[string]snapshot.ManifestTable{"schools": files(3), "students": files(1500), "test_results": files(1_000_000), "test_result_norms": files(0)},
 	}
-	page := &report.Page{State: report.Published, Manifest: manifest, Baseline: before, Destination: "/data/growth", Tasks: 3}
+	page := &report.Page{State: report.Published, Manifest: manifest, Baseline: before, Current: before, Destination: "/data/growth", Tasks: 3}
 	for _, row := range []snapshot.LedgerRow{
 		{Dataset: "schools", Status: snapshot.StatusOK, RowsWritten: 3},
 		{Dataset: "students", SchoolBid: "denying", Status: snapshot.StatusDenied, Error: "students of school denying (/students): access denied (status 403)"},

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -42,6 +43,14 @@ func duration(d time.Duration) string {
 	default:
 		return wording.Duration(d)
 	}
+}
+
+// runDuration formats the duration of a run, which is measured in whole seconds.
+func runDuration(d time.Duration) string {
+	if d < time.Second {
+		return "under 1s"
+	}
+	return duration(d)
 }
 
 type percentiles struct{ P50, P90, P99 string }
@@ -89,14 +98,21 @@ func first(names []string, most int) string {
 	return text
 }
 
-// clip shortens text, and replaces characters that cannot be shown.
+// clip shortens text, and shows characters as escapes that have no shape of their own or reverse the direction of
+// writing. Line breaks and tabs become blanks.
 func clip(text string, maxChars int) string {
-	return wording.Cut(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\ufffd") {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteRune(r)
 		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd")), maxChars)
+	}
+	return wording.Cut(b.String(), maxChars)
 }
 
 func sum(counts map[string]int64) int64 {

@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"regexp"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -83,7 +82,7 @@ func newIndexLine(run *snapshot.RunState) indexLine {
 	}
 	published := run.State == snapshot.StatePublished || run.State == snapshot.StateReplaced
 	if published && run.SnapshotDate != "" { // its manifest can be read
-		line.Rows, line.Took = wording.Count(run.Rows), duration(max(run.Duration, time.Second))
+		line.Rows, line.Took = wording.Count(run.Rows), runDuration(run.Duration)
 	}
 	if run.State == snapshot.StatePublished && line.Rows != "" { // the files of a replaced run are removed
 		line.Size = wording.Size(run.Bytes)

@@ -16,14 +16,17 @@ import (
 type Notice struct {
 	Destination string
 	ToolVersion string
-	// Rule says whose rows were erased, as the end of "all rows of".
-	Rule string
+	// Rule says whose rows were erased, as the end of "all rows of". Of students, Found counts who was found.
+	Rule, Found string
+	// Incomplete means that rows of others still mention a student. Mentions names their columns.
+	Incomplete bool
+	Mentions   string
 	// Schools, Districts and Students are whose rows these were.
 	Schools, Districts, Students []string
 	// ListedStudents and MatchedStudents count the students who were listed, and the ones with rows. Digest
-	// stands for their list, and DigestKey is its key if that is not the privacy key.
+	// stands for their list, under the privacy key; empty without one.
 	ListedStudents, MatchedStudents int
-	Digest, DigestKey               string
+	Digest                          string
 	BegunAt, FinishedAt             time.Time
 	// Tables are what was erased from snapshots and the history, by table.
 	Tables []NoticeTable

@@ -49,7 +49,7 @@ func TestHostileTexts(t *testing.T) {
 	hasNot(t, text, strings.Repeat("ж", 2000))
 	has(t, text, "&lt;script&gt;alert(1)&lt;/script&gt;")
 	has(t, text, `--dest &#39;/tmp/it&#39;\&#39;&#39;s &lt;b&gt;; rm -rf $HOME&#39;`)
-	has(t, text, "<bdi>\u202eright to left</bdi>")
+	has(t, text, `<bdi>\u202eright to left</bdi>`)
 	for _, drawing := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(text, -1) {
 		wellFormed(t, xml.NewDecoder(strings.NewReader(drawing)))
 	}

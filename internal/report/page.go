@@ -34,8 +34,11 @@ type Page struct {
 	State State
 	// Manifest is the manifest of the run, or what it would be if the run were published now.
 	Manifest *snapshot.Manifest
-	// Baseline is the manifest of the run to compare with, or nil.
+	// Baseline is the manifest of the previous snapshot, or nil.
 	Baseline *snapshot.Manifest
+	// Current is the manifest of the newest snapshot like the run, which readers see while the run is not published;
+	// nil if there is none.
+	Current *snapshot.Manifest
 	// Nights are full snapshots before the run, of its settings, the oldest first: at most MaxNights.
 	Nights []snapshot.RunState
 	// Destination is the place of the run as commands name it.

@@ -150,6 +150,23 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// TestNightsUnderASecond draws a bar for nights that took less than the second in which their times are measured.
+func TestNightsUnderASecond(t *testing.T) {
+	t.Parallel()
+	page := withNights(night(), 3, 0)
+	page.Manifest.PublishedAt = page.Manifest.StartedAt
+	for i := range page.Nights {
+		page.Nights[i].Duration = 0
+	}
+	text := draw(t, page)
+	has(t, text, "<dt>duration</dt><dd>under 1s</dd>")
+	require.Equal(t, 12, strings.Count(text, ", under 1s</title>"), "four nights in each of three charts")
+	_, chart, _ := strings.Cut(text, `id="trend-duration"`)
+	chart, _, _ = strings.Cut(chart, "</figure>")
+	has(t, chart, `<path class="area s-now" d="M31 100V0H39V100Z"/>`)
+	has(t, drawIndex(t, snapshot.RunState{RunID: "quick", SnapshotDate: "2026-11-20", State: snapshot.StatePublished}), "under 1s")
+}
+
 func TestOddTrend(t *testing.T) {
 	t.Parallel()
 	page := withNights(night(), 3, 0)

@@ -51,7 +51,7 @@ func (t trend) SomeFailed() bool {
 func (t trend) Charts() []chart {
 	charts := []chart{
 		t.chart("trend-rows", "Rows", func(n *snapshot.RunState) float64 { return float64(n.Rows) }, shortTicks),
-		t.chart("trend-duration", "Duration", func(n *snapshot.RunState) float64 { return n.Duration.Seconds() }, durationTicks),
+		t.chart("trend-duration", "Duration", func(n *snapshot.RunState) float64 { return max(n.Duration.Seconds(), 1) }, durationTicks),
 	}
 	if t.SomeFailed() {
 		failed := t.chart("trend-failed", "Failed schools", func(n *snapshot.RunState) float64 { return float64(n.Failed) }, shortTicks)
@@ -87,7 +87,7 @@ func (t trend) axis() *timeline {
 	for i := range t.nights {
 		n, from := &t.nights[i], percent(i)*width
 		axis.Tips = append(axis.Tips, tip{From: from, Width: width, Text: clip(day(n.SnapshotDate), maxName) + ": " + wording.Many(n.Rows, "row") + ", " +
-			wording.Many(n.Failed, "failed school") + ", " + duration(n.Duration)})
+			wording.Many(n.Failed, "failed school") + ", " + runDuration(n.Duration)})
 		date, err := time.Parse(time.DateOnly, n.SnapshotDate)
 		if last := len(t.nights) - 1; err == nil && (i == last || i == 0 && last > 1) { // the labels of neighbours would touch
 			axis.X = append(axis.X, mark{At: from + width/2, Label: date.Format("2 Jan")})

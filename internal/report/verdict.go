@@ -76,7 +76,7 @@ func outcome(p *Page) verdict {
 	return v
 }
 
-// concerns returns what needs attention although the run was published: for the headline, and in full.
+// concerns returns the findings that need attention although the run was published: for the headline, and in full.
 func concerns(p *Page) (short, long []string) {
 	m := p.Manifest
 	if m.Schools.Failed > 0 {

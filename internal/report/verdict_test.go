@@ -146,14 +146,14 @@ func TestWhatIsStillCurrent(t *testing.T) {
 	t.Parallel()
 	page := night()
 	hasNot(t, draw(t, page), "<dt>current snapshot")
-	page.Baseline.StartedAt = began().Add(-31 * time.Hour)
+	page.Current.StartedAt = began().Add(-31 * time.Hour)
 	for _, state := range []report.State{report.Held, report.Incomplete, report.Staged} {
 		page.State = state
 		has(t, draw(t, page), "<dt>current snapshot</dt><dd>31 hours old</dd><dd class=\"note\">of 19 November 2026, unchanged</dd>")
 	}
-	page.Baseline.StartedAt = began().Add(-50 * 24 * time.Hour)
+	page.Current.StartedAt = began().Add(-50 * 24 * time.Hour)
 	has(t, draw(t, page), "<dd>50 days old</dd>")
-	page.Baseline = nil
+	page.Current = nil
 	has(t, draw(t, page), "<dt>current snapshot</dt><dd>none</dd>")
 	page.Manifest.Kind = snapshot.Delta
 	hasNot(t, draw(t, page), "<dt>current snapshot")

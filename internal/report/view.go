@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"slices"
 	"strings"
-	"time"
 
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -184,7 +183,7 @@ func facts(p *Page, v *view) []fact {
 	all = append(all, schools, rows,
 		fact{Name: "size", Value: wording.Size(v.AllTables.Bytes), Note: wording.Many(v.AllTables.Files, "file")}, requests)
 	if took, note := runTime(m); note != "" {
-		all = append(all, fact{Name: "duration", Value: duration(max(took, time.Second)), Note: note})
+		all = append(all, fact{Name: "duration", Value: runDuration(took), Note: note})
 	}
 	if p.State == Incomplete {
 		staged := wording.Count(p.Tasks-len(p.Missing)) + " of " + wording.Count(p.Tasks)

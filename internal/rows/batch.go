@@ -49,6 +49,15 @@ func (b *Batch) Row(i int) int {
 	return i
 }
 
+// Columns returns the columns of these names, which the table has.
+func (b *Batch) Columns(names ...string) []*Vector {
+	found := make([]*Vector, len(names))
+	for i, name := range names {
+		found[i] = &b.Cols[b.Table.Column(name)]
+	}
+	return found
+}
+
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() { b.Truncate(0) }
 

@@ -8,8 +8,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// Matcher compares rows of two batches of a table. It remembers what it has seen of their columns. The zero value is ready
-// to use.
+// Matcher compares rows of two batches of a table. It remembers what it has seen of their columns. The zero value is
+// ready to use.
 type Matcher struct {
 	columns []columnMatch
 }

@@ -63,7 +63,7 @@ func (w *World) FindBid(text string) (what EntityKind, group, index int, ok bool
 	return what, group, index, ok && w.bidText(b) == text
 }
 
-// Entity returns what a bid names. ok is false if the bid is not of this world.
+// Entity returns the entity that a bid names. ok is false if the bid is not of this world.
 func (w *World) Entity(b Bid) (what EntityKind, group, index int, ok bool) {
 	left, right := b.High>>16<<13|b.High&0xfff<<1|b.Low>>61&1, b.Low&halfMask
 	for round := bidRounds - 1; round >= 0; round-- {

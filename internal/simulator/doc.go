@@ -1,6 +1,7 @@
 // Package simulator simulates the service of the specification: a seeded [World] of districts, schools, students and
-// results, and a [Server] that serves it over HTTP as strictly as the specification allows, with faults on demand. It is
-// written from the specification and from what public clients have observed; of this project it knows only tables.csv.
+// results, and a [Server] that serves it over HTTP as strictly as the specification allows, with faults on demand. It
+// is written from the specification and from what public clients have observed; of this project it knows only
+// tables.csv.
 //
 //   - A record is data. The world makes a record as a list of named values; the renderer writes it as JSON, in an order
 //     of members and a precision of timestamps that vary, and package oracle turns the same values into expected rows.

@@ -5,7 +5,8 @@ import "math/bits"
 // Golden is the increment of splitmix64, an odd number close to 2^64 divided by the golden ratio.
 const Golden = 0x9e3779b97f4a7c15
 
-// Mix returns the result of the finalizer of splitmix64, a bijection in which each input bit flips about half of the output bits.
+// Mix returns the result of the finalizer of splitmix64, a bijection in which each input bit flips about half of the
+// output bits.
 func Mix(x uint64) uint64 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb

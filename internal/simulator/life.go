@@ -100,7 +100,8 @@ func (w *World) rosterPlaces(school int) int {
 	return places
 }
 
-// seatAt returns the seat at a place of a school's roster, and whether its occupant is at the school on the world's day.
+// seatAt returns the seat at a place of a school's roster, and whether its occupant is at the school on the world's
+// day.
 func (w *World) seatAt(school, place int) (home, seat int, ok bool) {
 	home, seat = school, place
 	if own := w.schools[school].students; place >= own {
@@ -109,8 +110,8 @@ func (w *World) seatAt(school, place int) (home, seat int, ok bool) {
 	return home, seat, w.attendsSchool(home, seat, school)
 }
 
-// attendsSchool reports whether the occupant of a seat is at a school on the world's day: the school of the seat, or the
-// one whose movers come from there.
+// attendsSchool reports whether the occupant of a seat is at a school on the world's day: the school of the seat, or
+// the one whose movers come from there.
 func (w *World) attendsSchool(home, seat, school int) bool {
 	away := w.absence(home, seat, w.yearOfSchool(home))
 	if home != school {

@@ -41,7 +41,7 @@ func (s *List) skip(first, size int) int {
 // Container is the JSON around the records of a list.
 type Container struct {
 	Wrapper string // the member that holds the records; empty for a bare array
-	// Paged lists come in pages. Others are complete, with a pagination object that says so, a null, or neither.
+	// Paged lists come in pages. Unpaged lists are complete; their pagination member says so, is null, or is absent.
 	Paged      bool
 	Pagination string
 	Beside     string // further members

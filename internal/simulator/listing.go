@@ -23,8 +23,8 @@ func (w *World) listSchools(counts []int) {
 	}
 }
 
-// hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's day.
-// Every third leaves the list for 30 days, and with it those that came later.
+// hasOpened reports whether the i-th of the schools that are not listed from the beginning is listed on the world's
+// day. Every third leaves the list for 30 days, and with it those that came later.
 func (w *World) hasOpened(i int, counts []int) bool {
 	came := firstOf(time.December, 2025) + Day(Hash(w.seed, int(SchoolEntity), i, 2)%60)
 	if i > 0 {

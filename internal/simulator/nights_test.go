@@ -83,7 +83,8 @@ func TestNightsTellOneStory(t *testing.T) {
 	require.Greater(t, sum, 2*int64(len(pairs)), "students grow")
 }
 
-// corrections checks that a later version of a result differs in its score and what follows from it, and in nothing else.
+// corrections checks that a later version of a result differs in its score and what follows from it, and in nothing
+// else.
 func corrections(t *testing.T, h *oracle.History) {
 	t.Helper()
 	versions := map[any]*oracle.Version{}

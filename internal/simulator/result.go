@@ -18,8 +18,8 @@ type testEvent struct {
 	draw     Rand
 }
 
-// resultPlaces returns the number of places in the list of 4.6: one for each seat and subject, first of the school, then
-// of the school whose movers it takes.
+// resultPlaces returns the number of places in the list of 4.6: one for each seat and subject, first of the school,
+// then of the school whose movers it takes.
 func (w *World) resultPlaces(school int) int {
 	places := w.schools[school].results
 	if from := w.source(school, w.yearOfSchool(school)); from >= 0 {

@@ -42,8 +42,8 @@ func (t *tokens) alive(token string, now time.Time) bool {
 	return given && now.Before(expiry)
 }
 
-// checkTokenRequest accepts what public clients send: key and secret by Basic authentication, the key as apikey too,
-// and the grant type as a header or in a form. A body is optional.
+// checkTokenRequest accepts the requests of public clients: key and secret by Basic authentication, the key as apikey
+// too, and the grant type as a header or in a form. A body is optional.
 func (s *Server) checkTokenRequest(r *http.Request, body []byte) *refusal {
 	if r.Method != http.MethodPost {
 		return refuse(http.StatusMethodNotAllowed, "the token endpoint wants POST")

@@ -16,7 +16,8 @@ import (
 
 // DirOptions are the options of a Dir.
 type DirOptions struct {
-	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700.
+	// GroupReadable makes files 0640 and folders 0750 instead of 0600 and 0700, unless the destination
+	// was made without it: all its files and folders have the same modes.
 	GroupReadable bool
 	// Log gets a warning while a lock is waited for; nil discards it.
 	Log *slog.Logger
@@ -89,6 +90,12 @@ func NewDir(name string, opts DirOptions) (*Dir, error) {
 // String returns the path as it was given.
 func (d *Dir) String() string { return d.name }
 
+// Info returns the folder.
+func (d *Dir) Info() Info {
+	url := strings.TrimSuffix(filepath.ToSlash(d.path), "/")
+	return Info{URL: url, HadoopURL: url, Folder: d.path, Locks: true}
+}
+
 // ready returns an error if ctx is done or the path is not valid.
 func ready(ctx context.Context, path string) error { return errors.Join(ctx.Err(), CheckPath(path)) }
 
@@ -122,6 +129,10 @@ func (d *Dir) open(create bool) (FileSystem, error) {
 		return nil, fmt.Errorf("open destination %s: %w", d.name, cause(err))
 	}
 	d.root = systemRoot{root}
+	if info, err := root.Stat(strings.TrimSuffix(ownersPrefix, "/")); err == nil && d.fileMode&0o040 != 0 && info.Mode().Perm()&0o050 != 0o050 {
+		d.log.Warn("the destination stays private, as its first run made it: --group-readable is ignored", "destination", d.name)
+		d.fileMode, d.folderMode = 0o600, 0o700
+	}
 	if d.wrap != nil {
 		d.root = d.wrap(d.root)
 	}

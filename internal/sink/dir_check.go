@@ -46,6 +46,25 @@ func (d *Dir) Check(ctx context.Context) error {
 	}
 }
 
+// CheckReading returns an error if the folder is missing or cannot be listed.
+func (d *Dir) CheckReading(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := os.Open(d.path)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("folder %q: permission denied: give this user access, or run as the user that exports", d.name)
+	case err != nil:
+		return fmt.Errorf("folder %q does not exist: nothing has been exported there", d.name)
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && !info.IsDir() {
+		return fmt.Errorf("%q is a file, not a folder", d.name)
+	}
+	return nil
+}
+
 func (d *Dir) checkFolder(folder string) error {
 	if entries, err := os.ReadDir(folder); err == nil {
 		for _, entry := range entries {
@@ -68,8 +87,8 @@ func (d *Dir) checkFolder(folder string) error {
 	return nil
 }
 
-// CheckCommit checks that the root is still at its path, and moves an empty staged file into the folder of each path, or
-// the nearest existing folder above it.
+// CheckCommit checks that the root is still at its path, and moves an empty staged file into the folder of each path,
+// or the nearest existing folder above it.
 func (d *Dir) CheckCommit(ctx context.Context, owner string, paths []string) error {
 	root, err := d.open(true)
 	if err != nil {

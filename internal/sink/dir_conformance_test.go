@@ -33,7 +33,6 @@ func TestDirIsAStore(t *testing.T) {
 				t.Helper()
 				return leftovers(t, root)
 			},
-			Locks:     true,
 			LargeFile: 5 << 20,
 		}
 	})

@@ -143,8 +143,8 @@ func (d *Dir) sameSize(_ context.Context, root FileSystem, name, _ string, file 
 	return info.Mode().IsRegular() && info.Size() == file.Bytes, nil
 }
 
-// sameBytes reports whether the file at name, which was staged at from, has the size and hash of the staged file. A file
-// that this Dir has staged or verified before is not read again.
+// sameBytes reports whether the file at name, which was staged at from, has the size and hash of the staged file. A
+// file that this Dir has staged or verified before is not read again.
 func (d *Dir) sameBytes(ctx context.Context, root FileSystem, name, from string, file File) (bool, error) {
 	if there, err := d.sameSize(ctx, root, name, from, file); !there || err != nil {
 		return false, err

@@ -55,8 +55,8 @@ func (d *Dir) makeFolder(root FileSystem, folder string) error {
 	return err
 }
 
-// create creates a file that will be renamed to target, with its final mode: the options' mode, and readable for everyone
-// who may read the file it replaces or the folder it will be in.
+// create creates a file that will be renamed to target, with its final mode: the options' mode, and readable for
+// everyone who may read the file it replaces or the folder it will be in.
 func (d *Dir) create(root FileSystem, name, target string) (FileHandle, error) {
 	mode := d.fileMode
 	if info, err := root.Lstat(target); err == nil && info.Mode().IsRegular() {

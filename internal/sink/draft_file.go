@@ -55,7 +55,7 @@ func (f *DraftFile) Finish() (int64, error) {
 	return f.size, nil
 }
 
-// ReadAt reads what was written.
+// ReadAt reads written bytes.
 func (f *DraftFile) ReadAt(p []byte, offset int64) (int, error) {
 	if f.state != draftFinished {
 		return 0, f.misuse("read")

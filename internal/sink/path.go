@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -35,13 +36,8 @@ func Owner(path string) string {
 		}
 		return owner
 	}
-	name, data := strings.CutSuffix(path[strings.LastIndexByte(path, '/')+1:], ".parquet")
-	name, part := strings.CutPrefix(name, "part-")
-	number, owner, cut := strings.Cut(name, "-")
-	if !data || !part || !cut || strings.Trim(number, "0123456789") != "" {
-		return ""
-	}
-	return owner
+	part, _ := ParsePart(path)
+	return part.Owner
 }
 
 // isDetail reports whether a document is in a subfolder of its owner's folder. The removal of one means nothing.
@@ -62,9 +58,9 @@ const (
 
 // Escape returns a value as a path segment, or the end of one. ASCII outside [A-Za-z0-9._-] is percent-encoded, which
 // Hive, Spark and DuckDB decode; other characters are kept, because Spark would decode each of their bytes to a
-// character, except two that XML, and so a store's list of its keys, cannot hold. The result is never empty, "." or "..".
-// A long value is cut between characters and ends in a tilde and the value's hash, so that different values stay
-// different.
+// character, except those that a store's list of its keys cannot hold or that a terminal obeys; see isUnsafe. The
+// result is never empty, "." or "..", nor a word that DuckDB reads as a null. A long value is cut between characters
+// and ends in a tilde and the value's hash, so that different values stay different.
 func Escape(value string) string {
 	switch value {
 	case "":
@@ -74,6 +70,9 @@ func Escape(value string) string {
 	case ".", "..":
 		return strings.ReplaceAll(value, ".", "%2E")
 	}
+	if strings.EqualFold(value, "null") {
+		return fmt.Sprintf("%%%02X%s", value[0], value[1:])
+	}
 	const suffix = 1 + 2*hashBytes // the tilde and the hash
 	var b strings.Builder
 	cut := 0
@@ -82,7 +81,7 @@ func Escape(value string) string {
 		r, size := utf8.DecodeRuneInString(value[i:])
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-',
-			c >= utf8.RuneSelf && (r != utf8.RuneError || size > 1) && r != '\ufffe' && r != '\uffff':
+			c >= utf8.RuneSelf && (r != utf8.RuneError || size > 1) && !isUnsafe(r):
 			b.WriteString(value[i : i+size])
 		default:
 			for _, c := range []byte(value[i : i+size]) {
@@ -99,4 +98,10 @@ func Escape(value string) string {
 	}
 	sum := sha256.Sum256([]byte(value))
 	return b.String()[:cut] + "~" + hex.EncodeToString(sum[:hashBytes])
+}
+
+// isUnsafe reports whether a character beyond ASCII cannot be a part of a name: XML excludes two, and control
+// characters, line separators and marks that reverse the direction of writing change what a terminal shows.
+func isUnsafe(r rune) bool {
+	return r == '\ufffe' || r == '\uffff' || unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }

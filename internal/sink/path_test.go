@@ -22,6 +22,11 @@ func TestEscape(t *testing.T) {
 		"École 小学校 😀":                "École%20小学校%20😀",
 		"a\xffb\xe2\x82":             "a%FFb%E2%82",
 		"\ufffd\ufffe\uffff":         "\ufffd%EF%BF%BE%EF%BF%BF",
+		"a\u0085b\u009b":             "a%C2%85b%C2%9B",
+		"a\u2028b\u202ec\u2066":      "a%E2%80%A8b%E2%80%AEc%E2%81%A6",
+		"null":                       "%6Eull",
+		"Null":                       "%4Eull",
+		"nullable":                   "nullable",
 		"__HIVE_DEFAULT_PARTITION__": "%5F_HIVE_DEFAULT_PARTITION__",
 		strings.Repeat("x", 200):     strings.Repeat("x", 200),
 	} {

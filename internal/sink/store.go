@@ -33,7 +33,12 @@ var (
 type Store interface {
 	// String names the destination for messages, without credentials.
 	String() string
+	// Info returns what this store does otherwise than others. It sends no request.
+	Info() Info
 
+	// CheckReading verifies, within seconds, that the destination exists and can be read: a missing folder or bucket is
+	// not an empty destination.
+	CheckReading(ctx context.Context) error
 	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder, and removes what
 	// killed processes have left, except staged files.
 	Check(ctx context.Context) error
@@ -119,10 +124,41 @@ type File struct {
 	Staged json.RawMessage `json:"staged,omitempty"`
 }
 
-// StagedReader is a Store that can read back a staged file. A store that stages by multipart upload cannot.
+// Info is what stores differ in, for callers that must not ask which store they have.
+type Info struct {
+	// URL is the destination as DuckDB and other readers take it, without a slash at its end: an absolute path with
+	// slashes, or a URL. HadoopURL is the same for Spark and other readers that use Hadoop.
+	URL, HadoopURL string
+	// Session is the statements that a DuckDB session needs before it reads the destination; empty for none.
+	Session string
+	// Folder is the destination's folder; empty if it is not on a file system, so that using it takes requests.
+	Folder string
+	// Locks reports whether Lock excludes other processes. If not, only conditional writes keep two publishers apart, and
+	// they may have to be tried out.
+	Locks bool
+	// Permissions names what the user must be allowed to do, for advice; empty if errors say it.
+	Permissions string
+}
+
+// The interfaces below are abilities of some stores. Callers find them by a type assertion, and do without them
+// otherwise.
+
+// StagedReader can read back a staged file. A store that stages by multipart upload cannot.
 type StagedReader interface {
 	// OpenStaged opens a staged or committed file. ErrStagedLost if it is gone.
 	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
+}
+
+// ConditionEmulator can compare an object with a condition by itself, for servers that ignore conditions of writes.
+type ConditionEmulator interface {
+	// EmulateConditions makes conditional writes compare before they write.
+	EmulateConditions()
+}
+
+// Encrypter can say how an object is encrypted at rest.
+type Encrypter interface {
+	// Encryption returns the kind of encryption of a visible object, empty if the server does not say.
+	Encryption(ctx context.Context, path string) (string, error)
 }
 
 // Object is a visible object open for reading.

@@ -30,6 +30,7 @@ func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	if err != nil {
 		return err
 	}
+	c.changed.add(run)
 	if err := c.removeUnpublished(ctx, run, plan, begun); err != nil {
 		return fmt.Errorf("abandon run %s: %w", run, err)
 	}

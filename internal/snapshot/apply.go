@@ -53,6 +53,7 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 // run. ErrStagedLost means that it was undone because the store has lost staged files. An *UnfinishedError means that
 // the change is visible but a later step failed.
 func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
+	c.changed.add(change.RunID)
 	a := &applying{catalog: c, change: change, version: version}
 	err := a.run(ctx)
 	undo := errors.Is(err, sink.ErrStagedLost)
@@ -230,7 +231,7 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 	return lost, err
 }
 
-// finish removes what readers no longer find, then the change.
+// finish removes the objects that readers no longer find, then the change.
 func (a *applying) finish(ctx context.Context) error {
 	c := a.change
 	if c.Publishes() && c.Kind != Delta {
@@ -271,8 +272,8 @@ func (a *applying) finish(ctx context.Context) error {
 	return a.end(ctx)
 }
 
-// undo removes what the change has made visible, then the change. If another process has replaced or removed the run,
-// files that the run had before are removed too.
+// undo removes the objects that the change has made visible, then the change. If another process has replaced or
+// removed the run, files that the run had before are removed too.
 func (a *applying) undo(ctx context.Context) error {
 	c := a.change
 	named := make(map[string]bool)

@@ -4,60 +4,145 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"example.org/growthexport/internal/sink"
 )
 
-// Baseline is the published snapshot that a run is compared with while it is staged. The plan pins it, so that every
-// process of the run compares with the same rows.
+// Baseline is the previous snapshot of a full run: the published one of the last date before the run's, of the same
+// service and with the same settings apart from the datasets. It is found when the run is planned and pinned in the plan,
+// so limits, comparison, summary and report mean the same rows.
 type Baseline struct {
 	RunID        string `json:"run_id"`
 	SnapshotDate string `json:"snapshot_date"`
 	// ManifestSHA256 is the hash of the manifest. It changes when the snapshot is replaced or purged.
 	ManifestSHA256 string `json:"manifest_sha256"`
-	// SchoolsGone counts the schools of the baseline that the run does not have.
-	SchoolsGone int64 `json:"schools_gone"`
+	// SchoolsGone and DistrictsGone are the schools and districts of the baseline that the run does not have.
+	SchoolsGone   []string `json:"schools_gone,omitempty"`
+	DistrictsGone []string `json:"districts_gone,omitempty"`
 }
 
-// FindBaseline returns the baseline of a plan: the published full snapshot of the last date before the run's, of equal
-// service and scope. It returns nil if there is none, or the run is not full. Damaged snapshots of dates before the run's
-// are skipped, and skipped is called with the path of their pointer.
-func (c Catalog) FindBaseline(ctx context.Context, plan *Plan, skipped func(pointer string)) (*Baseline, error) {
+// SchoolsLost counts the schools that had rows of a dataset in the baseline, and those of them that have none now.
+type SchoolsLost struct{ Had, Lost int64 }
+
+// Why a run is not compared with another snapshot.
+const (
+	NoEarlierSnapshot = "there is no earlier full snapshot"
+	NotToCompare      = "the comparison is turned off"
+)
+
+// PinBaseline finds the baseline of a full run and notes it in its plan, or else why there is none. Damaged snapshots of
+// dates before the run's are skipped, and skipped is called with the path of their pointer.
+func (c Catalog) PinBaseline(ctx context.Context, plan *Plan, skipped func(pointer string)) error {
 	if plan.Kind != Full {
-		return nil, nil
+		return nil
 	}
-	before, err := c.fullBefore(ctx, plan.SnapshotDate, plan.BaseURL, plan.Scope, func(pointer string) bool {
+	plan.NoBaseline = NoEarlierSnapshot
+	before, err := c.fullBefore(ctx, plan.SnapshotDate, func(m *Manifest) bool {
+		differences := m.differencesApartFromDatasets(plan.BaseURL, plan.Scope)
+		if len(differences) > 0 && plan.NoBaseline == NoEarlierSnapshot {
+			plan.NoBaseline = fmt.Sprintf("the snapshot of %s has other settings: %s", m.SnapshotDate, strings.Join(differences, ", "))
+		}
+		return len(differences) == 0
+	}, func(pointer string) bool {
 		skipped(pointer)
 		return true
 	})
 	if before == nil || err != nil {
-		return nil, err
+		return err
 	}
 	data, _, err := c.Read(ctx, ManifestPath(before.RunID))
 	if errors.Is(err, sink.ErrNotFound) {
-		return nil, nil // pruned just now
+		return nil // pruned just now
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	baseline := &Baseline{RunID: before.RunID, SnapshotDate: before.SnapshotDate, ManifestSHA256: sink.Hash(data)}
+	plan.Baseline, plan.NoBaseline = baseline, ""
 	earlier, err := c.ReadPlan(ctx, before.RunID)
 	if err != nil {
 		if Unreadable(err) {
 			err = nil // OpenBaseline reports it
 		}
-		return baseline, err
+		return err
 	}
-	listed := make(map[string]bool, len(plan.Schools))
-	for i := range plan.Schools {
-		listed[plan.Schools[i].Bid] = true
-	}
+	schools, districts := plan.listed()
 	for i := range earlier.Schools {
-		if !listed[earlier.Schools[i].Bid] {
-			baseline.SchoolsGone++
+		if bid := earlier.Schools[i].Bid; !schools[bid] {
+			baseline.SchoolsGone = append(baseline.SchoolsGone, bid)
 		}
 	}
-	return baseline, nil
+	_, then := earlier.listed()
+	for _, bid := range slices.Sorted(maps.Keys(then)) {
+		if bid != "" && !districts[bid] {
+			baseline.DistrictsGone = append(baseline.DistrictsGone, bid)
+		}
+	}
+	return nil
+}
+
+// listed returns the schools of the plan and their districts.
+func (p *Plan) listed() (schools, districts map[string]bool) {
+	schools, districts = make(map[string]bool, len(p.Schools)), make(map[string]bool)
+	for i := range p.Schools {
+		schools[p.Schools[i].Bid], districts[p.Schools[i].District] = true, true
+	}
+	return schools, districts
+}
+
+// countLost counts, by dataset, the schools that had rows in the baseline. It compares the ledgers, which have one order.
+func (g *StagedRun) countLost(ctx context.Context, c Catalog) error {
+	g.Lost = make(map[string]SchoolsLost)
+	next := 0
+	return c.ReadLedger(ctx, g.Baseline.RunID, func(row *LedgerRow) {
+		if _, both := g.Datasets[row.Dataset]; !both || row.SchoolBid == "" || row.RowsWritten == 0 {
+			return
+		}
+		for next < len(g.Ledger) && compareLedger(g.Ledger[next], *row) < 0 {
+			next++
+		}
+		counts := g.Lost[row.Dataset]
+		counts.Had++
+		if next == len(g.Ledger) || compareLedger(g.Ledger[next], *row) != 0 || g.Ledger[next].RowsWritten == 0 {
+			counts.Lost++
+		}
+		g.Lost[row.Dataset] = counts
+	})
+}
+
+// fullBefore returns the published full snapshot of the last date before the given one that matches, or nil. A damaged
+// document of a snapshot in between is an error unless skip accepts its pointer.
+func (c Catalog) fullBefore(
+	ctx context.Context, date string, match func(*Manifest) bool, skip func(pointer string) bool,
+) (*Manifest, error) {
+	own := PointerPath(Full, date)
+	return c.newestUndamaged(ctx, Full, func(m *Manifest) bool { return m.SnapshotDate < date && match(m) },
+		func(pointer string) bool { return pointer >= own || skip(pointer) })
+}
+
+// Previous returns the previous snapshot of a published full run, or nil: its baseline if that is still published, else
+// the one that would be its baseline now. A damaged document of a snapshot in between is an error: that snapshot may be
+// the one.
+func (c Catalog) Previous(ctx context.Context, run *Manifest) (*Manifest, error) {
+	if run.Kind != Full {
+		return nil, nil
+	}
+	plan, err := c.ReadPlan(ctx, run.RunID)
+	if err == nil && plan.Baseline != nil {
+		var pinned *Manifest
+		if pinned, err = c.ReadManifest(ctx, plan.Baseline.RunID); err == nil && pinned.Status == Published {
+			return pinned, nil
+		}
+	}
+	if err != nil && !Unreadable(err) {
+		return nil, err
+	}
+	return c.fullBefore(ctx, run.SnapshotDate, func(m *Manifest) bool {
+		return len(m.differencesApartFromDatasets(run.BaseURL, run.Parameters.Scope)) == 0
+	}, func(string) bool { return false })
 }
 
 // errBaselineChanged says that the baseline of a run is no longer what the run's plan has pinned.

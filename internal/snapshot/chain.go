@@ -7,17 +7,15 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
 )
 
-// modifiedSince is the name of the filter that pins the start of a delta run.
-const modifiedSince = "modified-since"
-
-// LatestOfChain returns the plan of the last run up to which the destination holds every change of the scope's datasets,
-// under its privacy profile, without a gap, or nil if there is none. The chain starts with a full run; a delta run continues it if the delta starts at
-// least margin before the previous run was planned.
+// LatestOfChain returns the plan of the last run up to which the destination holds every change of the scope's
+// datasets, under its privacy profile, without a gap, or nil if there is none. The chain starts with a full run; a
+// delta run continues it if the delta starts at least margin before the previous run was planned.
 //
-// Only published, unfiltered runs of the service at baseURL without failed or denied schools count, and delta runs only if
-// they hold all changes that the scope asks for. Runs planned in the future, by a wrong clock, are ignored, as are
+// Only published, unfiltered runs of the service at baseURL without failed or denied schools count, and delta runs only
+// if they hold all changes that the scope asks for. Runs planned in the future, by a wrong clock, are ignored, as are
 // unreadable manifests and plans: starting from an earlier run only reaches further back.
 func (c Catalog) LatestOfChain(
 	ctx context.Context, baseURL string, scope Scope, now time.Time, margin time.Duration,
@@ -68,7 +66,7 @@ func lacksChanges(m *Manifest, scope Scope) bool {
 
 // startsBefore reports whether the delta run holds all changes made since t.
 func (p *Plan) startsBefore(t time.Time) bool {
-	since, ok := ParseTime(p.Filters[modifiedSince])
+	since, ok := ParseTime(p.Filters[schemas.ModifiedSince])
 	return ok && !since.After(t)
 }
 

@@ -43,7 +43,7 @@ func (c *Change) Publishes() bool { return c.After != nil && c.Before == "" }
 // Prunes reports whether the change removes its run.
 func (c *Change) Prunes() bool { return c.After == nil }
 
-// verb returns what the change does to its run: publish, purge or prune.
+// verb names the kind of the change: publish, purge or prune.
 func (c *Change) verb() string {
 	switch {
 	case c.Prunes():
@@ -131,8 +131,8 @@ func (c Catalog) readChangeIn(ctx context.Context, folder string) (*Change, stri
 	return change, version, nil
 }
 
-// Changes reads the changes that have begun and match, by the folders of their runs. A damaged change counts as one that
-// publishes; if its run has a manifest, Recover reports it.
+// Changes reads the changes that have begun and match, by the folders of their runs. A damaged change counts as one
+// that publishes; if its run has a manifest, Recover reports it.
 func (c Catalog) Changes(ctx context.Context, match func(*Change) bool) (map[string]*Change, error) {
 	entries, err := sink.ListAll(ctx, c, RunsPrefix)
 	if err != nil {
@@ -214,8 +214,8 @@ func (c Catalog) BeingPurged(ctx context.Context, run, hash, pointed string) boo
 	return err == nil && sink.Hash(after) == hash
 }
 
-// LedgerBeingPurged reports whether a purge of the run has begun that replaces its ledger: the manifest and the ledger do
-// not change in one step.
+// LedgerBeingPurged reports whether a purge of the run has begun that replaces its ledger: the manifest and the ledger
+// do not change in one step.
 func (c Catalog) LedgerBeingPurged(ctx context.Context, run string) bool {
 	change, _, err := c.readChange(ctx, run)
 	return err == nil && len(change.Ledger) > 0

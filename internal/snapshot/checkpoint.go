@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"example.org/growthexport/internal/activity"
@@ -107,6 +109,16 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 	return nil
 }
 
+// WriteTurnover writes a file with the turnover of a task, for its checkpoint to name.
+func (c Catalog) WriteTurnover(ctx context.Context, run string, task Task, data []byte) (sink.File, error) {
+	hash := sink.Hash(data)
+	file := sink.File{Path: turnoverPath(run, task, hash), Bytes: int64(len(data)), SHA256: hash}
+	if err := c.Write(ctx, file.Path, data, sink.Condition{}); err != nil {
+		return file, fmt.Errorf("write %s: %w", file.Path, err)
+	}
+	return file, nil
+}
+
 // sameStaged reports whether two files are the same staged file.
 func sameStaged(a, b sink.File) bool {
 	return a.Path == b.Path && bytes.Equal(compactJSON(a.Staged), compactJSON(b.Staged))
@@ -127,6 +139,7 @@ func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint
 	if err != nil {
 		return nil, err
 	}
+	paths = slices.DeleteFunc(paths, func(entry sink.Entry) bool { return strings.HasSuffix(entry.Path, turnoverSuffix) })
 	checkpoints, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, entry sink.Entry) (*Checkpoint, error) {
 		checkpoint, err := ReadIfSound[Checkpoint](ctx, c, entry.Path)
 		if checkpoint != nil && CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset) != entry.Path {

@@ -16,13 +16,6 @@ const (
 	CheckUnknownTerm         = "unknown_term"
 )
 
-// The datasets that take part in the checks, and the table they concern.
-const (
-	resultsDataset = "test_results"
-	yearsDataset   = "academic_years"
-	checkedTable   = "test_results"
-)
-
 // checkMeanings describes what each check counts, in the order in which checks are listed.
 var checkMeanings = []struct{ name, one, many string }{
 	{CheckOneResultPerSubject, "student has several results in one subject", "pairs of student and subject have several results"},
@@ -43,7 +36,7 @@ type Check struct {
 	Schools int64 `json:"schools"`
 }
 
-// Meaning returns what was counted, without the count, such as "results are older than a year".
+// Meaning describes the counted records, without the count, such as "results are older than a year".
 func (c Check) Meaning() string {
 	for _, m := range checkMeanings {
 		switch {

@@ -107,7 +107,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	return true, nil
 }
 
-// replaceOthers does what follows once the pointer names the run.
+// replaceOthers does the remaining steps once the pointer names the run.
 func (a *applying) replaceOthers(ctx context.Context) error {
 	if a.change.Kind == Full {
 		if err := a.catalog.updateLatest(ctx); err != nil {

@@ -33,11 +33,17 @@ type StagedRun struct {
 	// Checks are the checks of the service's own rules that were made.
 	Checks   []Check
 	Activity activity.Log
-	// Comparison is how the run differs from its baseline, and Districts has its counts by district. Comparison is nil if
-	// the run is not complete, has no baseline, or could not be compared; NotCompared is why it could not.
+	// Baseline is the manifest of the plan's baseline; nil if there is none, or not any more.
+	Baseline *Manifest
+	// Lost counts, by dataset, the schools that have lost all rows since the baseline. It is nil until all is staged.
+	Lost map[string]SchoolsLost
+	// Comparison is how a full run differs from its baseline, and Districts has its counts by district. Comparison is nil if
+	// the run is not complete, has no baseline, or is not compared for another reason, which is NotCompared.
 	Comparison  *Comparison
 	NotCompared string
 	Districts   DistrictComparisons
+	// Turnover are files with the test results that came and went. Their reasons are not in Comparison and Districts yet.
+	Turnover []sink.File
 }
 
 // MissingError reports that a run cannot be published because some of its tasks are not staged.
@@ -103,7 +109,11 @@ func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (
 	g.finish(&drift)
 	g.countStudents(students)
 	g.Checks = checks.list(g.Ledger)
-	return g, g.addComparison(ctx, c, byTask)
+	if err := g.addBaseline(ctx, c); err != nil {
+		return nil, fmt.Errorf("read the previous snapshot: %w", err)
+	}
+	g.addComparison(byTask)
+	return g, nil
 }
 
 // add adds a staged task.

@@ -1,5 +1,7 @@
 package snapshot
 
+import "example.org/growthexport/schemas"
+
 // checkSums adds up the check counts in a run's checkpoints.
 type checkSums struct {
 	counts   CheckCounts
@@ -25,7 +27,7 @@ func (s *checkSums) list(ledger []LedgerRow) []Check {
 	checks := []Check{}
 	for _, m := range checkMeanings {
 		if n := s.counts[m.name]; n.Schools > 0 {
-			checks = append(checks, Check{Check: m.name, Table: checkedTable, Count: n.Count, Schools: n.Schools})
+			checks = append(checks, Check{Check: m.name, Table: schemas.TestResults, Count: n.Count, Schools: n.Schools})
 		}
 	}
 	return checks
@@ -37,13 +39,13 @@ func (s *checkSums) list(ledger []LedgerRow) []Check {
 func (s *checkSums) countUnknownTerms(ledger []LedgerRow) {
 	covered := make(map[string]bool)
 	for i := range ledger {
-		if row := &ledger[i]; row.Dataset == yearsDataset && row.Status == StatusOK {
+		if row := &ledger[i]; row.Dataset == schemas.AcademicYears && row.Status == StatusOK {
 			covered[row.SchoolBid] = true
 		}
 	}
 	var n CheckCount
 	for i := range ledger {
-		if row := &ledger[i]; row.Dataset == resultsDataset && row.Status == StatusOK && covered[row.SchoolBid] {
+		if row := &ledger[i]; row.Dataset == schemas.TestResults && row.Status == StatusOK && covered[row.SchoolBid] {
 			n.Schools++
 		}
 	}

@@ -5,37 +5,57 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"example.org/growthexport/schemas"
 )
 
-// addComparison adds up the comparisons of the tasks with the plan's baseline. If that snapshot has changed since, they
-// are void: some tasks may have read it before the change, some after.
-func (g *StagedRun) addComparison(ctx context.Context, c Catalog, checkpoints map[Task]*Checkpoint) error {
-	baseline := g.Plan.Baseline
-	if baseline == nil || len(g.Missing) > 0 {
+// addBaseline reads the plan's baseline. If that snapshot has changed since, the run has none: some tasks may have read it
+// before the change, some after.
+func (g *StagedRun) addBaseline(ctx context.Context, c Catalog) (err error) {
+	g.NotCompared = g.Plan.NoBaseline
+	if g.Plan.Baseline == nil {
 		return nil
 	}
-	if g.NotCompared = notCompared(checkpoints); g.NotCompared != "" {
-		return nil
-	}
-	manifest, err := c.ReadBaseline(ctx, baseline)
-	if errors.Is(err, errBaselineChanged) {
+	if g.Baseline, err = c.ReadBaseline(ctx, g.Plan.Baseline); errors.Is(err, errBaselineChanged) {
 		g.NotCompared = err.Error()
 		return nil
 	}
-	if err != nil {
+	if err != nil || len(g.Missing) > 0 {
 		return err
+	}
+	if err := g.countLost(ctx, c); Unreadable(err) {
+		g.NotCompared, g.Baseline = err.Error(), nil
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// addComparison adds up the comparisons of the tasks with the plan's baseline.
+func (g *StagedRun) addComparison(checkpoints map[Task]*Checkpoint) {
+	baseline := g.Plan.Baseline
+	switch {
+	case g.Baseline == nil || len(g.Missing) > 0:
+		return
+	case !g.Plan.Compare:
+		g.NotCompared = NotToCompare
+		return
+	}
+	if g.NotCompared = notCompared(checkpoints); g.NotCompared != "" {
+		return
 	}
 	g.Comparison = &Comparison{
 		With: baseline.RunID, SnapshotDate: baseline.SnapshotDate, Tables: make(map[string]*TableComparison), Warnings: []string{},
 	}
 	g.Districts = make(DistrictComparisons)
 	for name := range g.Tables {
-		if _, both := manifest.Tables[name]; both {
+		if _, both := g.Baseline.Tables[name]; both {
 			g.Comparison.Tables[name] = NewTableComparison()
 		}
 	}
 	notCovered := make(map[string]bool)
 	for _, checkpoint := range checkpoints {
+		g.Turnover = append(g.Turnover, checkpoint.Comparison.Turnover...)
 		for district, tables := range checkpoint.Comparison.Districts {
 			for name, counts := range tables {
 				g.Districts.Of(district, name).add(counts)
@@ -48,9 +68,12 @@ func (g *StagedRun) addComparison(ctx context.Context, c Catalog, checkpoints ma
 			notCovered[school] = true
 		}
 	}
-	g.Comparison.SchoolsCompared = int64(len(g.Plan.Schools) - len(notCovered))
-	g.Comparison.SchoolsNotCompared = int64(len(notCovered)) + baseline.SchoolsGone
-	return nil
+	compared := len(g.Plan.Schools) - len(notCovered)
+	if len(schemas.SharedBySchool(g.Plan.Scope.Datasets, g.Baseline.Parameters.Datasets)) == 0 {
+		compared = 0
+	}
+	g.Comparison.SchoolsCompared = int64(compared)
+	g.Comparison.SchoolsNotCompared = int64(len(g.Plan.Schools)-compared) + int64(len(baseline.SchoolsGone))
 }
 
 // notCompared returns why some of the tasks were not compared; empty if all were.
@@ -75,4 +98,8 @@ func notCompared(checkpoints map[Task]*Checkpoint) string {
 }
 
 // DropComparison makes the run one that was not compared.
-func (g *StagedRun) DropComparison() { g.Comparison, g.NotCompared, g.Districts = nil, "", nil }
+func (g *StagedRun) DropComparison() {
+	if g.Plan.Baseline != nil {
+		g.Comparison, g.NotCompared, g.Districts, g.Turnover = nil, NotToCompare, nil, nil
+	}
+}

@@ -1,5 +1,7 @@
 package snapshot
 
+import "example.org/growthexport/internal/sink"
+
 // The reasons for which a row is gone (TableComparison.Because).
 const (
 	// Moved test results are listed under another school.
@@ -47,6 +49,9 @@ type TableComparison struct {
 // Before returns the number of rows of the earlier snapshot that were compared.
 func (t *TableComparison) Before() int64 { return t.Same + t.Changed + t.Removed }
 
+// After returns the number of rows of the later snapshot that were compared.
+func (t *TableComparison) After() int64 { return t.Same + t.Changed + t.Added }
+
 // Differs reports whether a row was added, changed or removed.
 func (t *TableComparison) Differs() bool { return t.Added+t.Changed+t.Removed > 0 }
 
@@ -78,8 +83,17 @@ func NewTableComparison() *TableComparison {
 // DistrictComparison counts the rows of a table in the schools of one district, with what the limits on changes need.
 type DistrictComparison struct {
 	TableComparison
-	// Altered counts the changed rows that differ in a column other than modified_date_time.
+	// Altered counts the rows that changed in a column other than grade, _extra and modified_date_time. Among them are child
+	// rows that others of the same parent replaced, and rows that only got another key.
 	Altered int64 `json:"altered,omitempty"`
+	// Paired counts the rows that count as removed and added, but are two versions of a row to the limits.
+	Paired int64 `json:"paired,omitempty"`
+	// Parents counts the records in both snapshots that had rows in a child table, and Childless those that have none now.
+	Parents   int64 `json:"parents,omitempty"`
+	Childless int64 `json:"childless,omitempty"`
+	// Had and Has count, by column, the rows with a value before and now.
+	Had map[string]int64 `json:"had,omitempty"`
+	Has map[string]int64 `json:"has,omitempty"`
 	// Values counts, by column, the rows in both snapshots that had a value, and Emptied those of them that have none now.
 	Values  map[string]int64 `json:"values,omitempty"`
 	Emptied map[string]int64 `json:"emptied,omitempty"`
@@ -89,6 +103,11 @@ type DistrictComparison struct {
 func (d *DistrictComparison) add(other *DistrictComparison) {
 	d.Add(&other.TableComparison)
 	d.Altered += other.Altered
+	d.Paired += other.Paired
+	d.Parents += other.Parents
+	d.Childless += other.Childless
+	addCounts(&d.Had, other.Had)
+	addCounts(&d.Has, other.Has)
 	addCounts(&d.Values, other.Values)
 	addCounts(&d.Emptied, other.Emptied)
 }
@@ -118,4 +137,7 @@ type TaskComparison struct {
 	// NotCovered are the schools of the task that were not compared, because one of the snapshots lacks them or did not read
 	// them completely.
 	NotCovered []string `json:"not_covered,omitempty"`
+	// Turnover are files with the test results of the task that came and went. The reasons of those that went are not in
+	// Districts, because they depend on all schools.
+	Turnover []sink.File `json:"turnover,omitempty"`
 }

@@ -20,11 +20,11 @@
 //
 // # A change rolls forward
 //
-// Publishing, purging and pruning are each one [Change], written before its first step. Its steps are: commit the staged
-// files, write the manifest, move the pointer of the date in one conditional write, then remove what readers no longer
-// find, and the change last. Each step may be done twice, and the change holds all that the steps need, so any process
-// can finish the change of a killed one: every command that changes a destination calls [Recover] first. A change that
-// cannot be made, because the store has lost staged files, is undone.
+// Publishing, purging and pruning are each one [Change], written before its first step. Its steps are: commit the
+// staged files, write the manifest, move the pointer of the date in one conditional write, then remove what readers no
+// longer find, and the change last. Each step may be done twice, and the change holds all that the steps need, so any
+// process can finish the change of a killed one: every command that changes a destination calls [Recover] first. A
+// change that cannot be made, because the store has lost staged files, is undone.
 //
 // Two publishers cannot both win a date. On disk a lock keeps the second waiting. On a store without locks the
 // conditional write fails, the publisher looks again, and of two runs that may replace each other the one planned later

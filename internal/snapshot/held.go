@@ -24,7 +24,7 @@ func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
 	return c.WriteDocument(ctx, HeldPath(run), held, sink.Condition{})
 }
 
-// ReadHeld reads what Hold wrote. It has no reasons if the run is not held.
+// ReadHeld reads held.json. It has no reasons if the run is not held.
 func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
 	held, _, err := readIfThere[Held](ctx, c, HeldPath(run))
 	if held == nil || err != nil {

@@ -179,6 +179,17 @@ func HistoryFolder(table, validTo string) string {
 	return HistoryFilesPrefix + table + "/valid_to=" + validTo + "/"
 }
 
+// ValidTo returns the day on which the versions in a file of a history ended; that of Open for those that have not.
+func ValidTo(path string) (int32, error) {
+	_, folder, _ := strings.Cut(path, "/valid_to=")
+	folder, _, _ = strings.Cut(folder, "/")
+	day, err := DayOf(folder)
+	if err != nil {
+		return 0, fmt.Errorf("read the name of %s: %w", path, err)
+	}
+	return day, nil
+}
+
 // HistoryTable returns the declaration of a table's versions. Files are sorted as the table's, then by valid_from.
 func HistoryTable(table *schemas.Table) *schemas.Table {
 	versions := *table

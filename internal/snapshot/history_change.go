@@ -86,8 +86,8 @@ func (c Catalog) finishHistoryChange(ctx context.Context) error {
 	return err
 }
 
-// ApplyHistory writes a change of the history and applies it. After ErrConflict, another process has changed the history
-// first; after that and any error before the pointer has moved, readers find what they found before.
+// ApplyHistory writes a change of the history and applies it. After ErrConflict, another process has changed the
+// history first; after that and any error before the pointer has moved, readers find what they found before.
 func (c Catalog) ApplyHistory(ctx context.Context, change *HistoryChange) error {
 	change.FormatVersion = FormatVersion
 	if err := c.WriteDocument(ctx, historyChangePath, change, sink.Condition{Absent: true}); err != nil {
@@ -114,7 +114,7 @@ func (c Catalog) applyHistory(ctx context.Context, change *HistoryChange) error 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("change the history: %w", err)
+		return fmt.Errorf("update the history: %w", err)
 	}
 	if err := sink.RemoveAll(ctx, c, change.Remove); err != nil {
 		return err
@@ -175,7 +175,8 @@ func (c Catalog) moveHistory(ctx context.Context, change *HistoryChange) error {
 	return err
 }
 
-// undoHistory removes what the change has made visible and the current history does not name, then the change.
+// undoHistory removes the objects that the change has made visible and the current history does not name, then the
+// change.
 func (c Catalog) undoHistory(ctx context.Context, change *HistoryChange) error {
 	named := make(map[string]bool)
 	current, err := c.ReadHistory(ctx)
@@ -220,7 +221,8 @@ func (c Catalog) endHistory(ctx context.Context, change *HistoryChange) error {
 	return c.Remove(ctx, historyChangePath)
 }
 
-// UnnamedHistory lists the objects of histories that a manifest does not name: the files of others, and their manifests.
+// UnnamedHistory lists the objects of histories that a manifest does not name: the files of others, and their
+// manifests.
 func (c Catalog) UnnamedHistory(ctx context.Context, manifest *HistoryManifest) ([]string, error) {
 	named := map[string]bool{historyChangePath: true, HistoryManifestPath(manifest.HistoryID): true}
 	for _, file := range manifest.Files() {

@@ -37,8 +37,8 @@ func finish(ctx context.Context, store sink.Store, run string) error {
 	return err
 }
 
-// TestKilledAnywhere kills a publishing before every write, and fails every read, and expects the next command to come to
-// the very same end. A publishing that reports no error has come to it itself.
+// TestKilledAnywhere kills a publishing before every write, and fails every read, and expects the next command to come
+// to the very same end. A publishing that reports no error has come to it itself.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -75,6 +75,15 @@ func CheckpointPath(run string, bucket int, dataset string) string {
 	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), checkpointFolder, bucket, sink.Escape(dataset))
 }
 
+// turnoverSuffix ends the names of the files beside the checkpoints.
+const turnoverSuffix = ".turnover"
+
+// turnoverPath returns the path of a file with the turnover of a task, which is named by its hash: if two processes do
+// one task, neither replaces the files of the other.
+func turnoverPath(run string, task Task, hash string) string {
+	return strings.TrimSuffix(CheckpointPath(run, task.Bucket, task.Dataset), ".json") + "-" + hash[:16] + turnoverSuffix
+}
+
 // PointerPath returns the path of a date's pointer; empty for delta runs, which do not replace one another and have no
 // pointer.
 func PointerPath(kind Kind, date string) string {

@@ -41,8 +41,8 @@ type Manifest struct {
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
 	Checks []Check `json:"checks"`
-	// Comparison is what differs from the previous snapshot; nil if the run was not compared. NotCompared is then why not, if it
-	// should have been.
+	// Comparison is what differs from the previous snapshot; nil if the run was not compared. NotCompared is then why a
+	// full run was not.
 	Comparison  *Comparison `json:"comparison,omitempty"`
 	NotCompared string      `json:"not_compared,omitempty"`
 	// Replaces are the runs that this one replaced, as of the start of publishing.
@@ -140,8 +140,8 @@ type ManifestPurge struct {
 	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
 }
 
-// LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and the rows that they said were
-// written.
+// LedgerRemoved counts rows that were removed from the ledger, as ManifestDataset does, and the rows that they said
+// were written.
 type LedgerRemoved struct {
 	ManifestDataset
 
@@ -247,6 +247,12 @@ func (m *Manifest) Differences(baseURL string, scope Scope) []string {
 	return append(found, m.Parameters.Differences(scope)...)
 }
 
+// differencesApartFromDatasets leaves out the datasets: those that both runs have can be compared.
+func (m *Manifest) differencesApartFromDatasets(baseURL string, scope Scope) []string {
+	scope.Datasets = m.Parameters.Datasets
+	return m.Differences(baseURL, scope)
+}
+
 // Purged returns the number of rows that purges have removed from a table.
 func (m *Manifest) Purged(table string) int64 {
 	var n int64
@@ -265,7 +271,7 @@ func (m *Manifest) SchoolsEmptied(dataset string) int64 {
 	return n
 }
 
-// LedgerRemoved returns what purges have removed from the ledger of a dataset.
+// LedgerRemoved returns the counts that purges have removed from the ledger of a dataset.
 func (m *Manifest) LedgerRemoved(dataset string) LedgerRemoved {
 	var sum LedgerRemoved
 	for i := range m.Purges {

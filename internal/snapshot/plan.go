@@ -43,9 +43,12 @@ type Plan struct {
 	Replace          bool   `json:"replace,omitempty"`
 	// AcceptBaseURL lets the run move the destination to its service.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
-	// Baseline is the snapshot that the run is compared with; nil for none.
-	Baseline *Baseline `json:"baseline,omitempty"`
-	Schools  []School  `json:"schools"`
+	// Compare reports whether the rows are compared with the baseline's.
+	Compare bool `json:"compare,omitempty"`
+	// Baseline is the previous snapshot; nil for none. NoBaseline is why a full run has none.
+	Baseline   *Baseline `json:"baseline,omitempty"`
+	NoBaseline string    `json:"no_baseline,omitempty"`
+	Schools    []School  `json:"schools"`
 	// Districts are the bids of the service's districts (4.2), sorted, if the run needs them.
 	Districts []string `json:"districts,omitempty"`
 	// FailedSchools are schools that the run cannot fetch: unknown bids of --schools, and schools without a bid.
@@ -176,11 +179,11 @@ func (p *Plan) DataPath(table string, bucket int) string {
 		}
 		folder += "district=" + escapeDistrict(district) + "/"
 	}
-	return fmt.Sprintf("%spart-%04d-%s.parquet", folder, max(bucket, 0), sink.Escape(p.RunID))
+	return folder + sink.PartName(max(bucket, 0), p.RunID)
 }
 
-// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 takes an unescaped null, in upper or lower
-// case, for SQL's NULL.
+// escapeDistrict escapes a district for the name of its folder. DuckDB before 2.0 takes an unescaped null, in upper or
+// lower case, for SQL's NULL.
 func escapeDistrict(district string) string {
 	if strings.EqualFold(district, "null") {
 		return fmt.Sprintf("%%%X", district[0]) + district[1:]

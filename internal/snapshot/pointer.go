@@ -116,29 +116,6 @@ func (c Catalog) NewestUnder(ctx context.Context, profile schemas.Profile) (newe
 	return newest, err
 }
 
-// PreviousFull returns the newest published full snapshot with the service and scope of the plan, other than the plan's
-// own run, or nil. The run's checks compare it with that snapshot.
-func (c Catalog) PreviousFull(ctx context.Context, plan *Plan) (*Manifest, error) {
-	return c.newestFull(ctx, func(m *Manifest) bool {
-		return m.RunID != plan.RunID && m.Covers(plan.BaseURL, plan.Scope)
-	})
-}
-
-// FullBefore returns the published full snapshot of the last date before the run's, of equal service and scope, or nil.
-// A damaged document of a snapshot in between is an error: that snapshot may be the one.
-func (c Catalog) FullBefore(ctx context.Context, run *Manifest) (*Manifest, error) {
-	return c.fullBefore(ctx, run.SnapshotDate, run.BaseURL, run.Parameters.Scope, func(string) bool { return false })
-}
-
-// fullBefore does the same for a date. A damaged document of a snapshot in between is an error unless skip accepts its
-// pointer.
-func (c Catalog) fullBefore(ctx context.Context, date, baseURL string, scope Scope, skip func(pointer string) bool) (*Manifest, error) {
-	own := PointerPath(Full, date)
-	return c.newestUndamaged(ctx, Full, func(m *Manifest) bool {
-		return m.SnapshotDate < date && m.Covers(baseURL, scope)
-	}, func(pointer string) bool { return pointer >= own || skip(pointer) })
-}
-
 // FindEqual returns the published run of that kind, date, service and scope, or nil. If there are several delta
 // runs, it returns the one published last.
 func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string, scope Scope) (*Manifest, error) {
@@ -163,26 +140,9 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 	return last, nil
 }
 
-// Baseline returns the run to compare run with, or nil: the one it replaces if service and scope are equal, else the
-// newest earlier published run of the same kind, service and scope. Delta runs have none, because they do not cover
-// equal spans of time.
-func (c Catalog) Baseline(ctx context.Context, run *Manifest) (*Manifest, error) {
-	if run.Kind == Delta {
-		return nil, nil
-	}
-	for _, replaced := range run.Replaces {
-		manifest, err := c.ReadManifest(ctx, replaced)
-		if err == nil && manifest.Covers(run.BaseURL, run.Parameters.Scope) {
-			return manifest, nil
-		}
-		if err != nil && !Unreadable(err) {
-			return nil, err
-		}
-	}
-	return c.newest(ctx, run.Kind, func(m *Manifest) bool {
-		earlier := m.SnapshotDate < run.SnapshotDate || m.SnapshotDate == run.SnapshotDate && run.Status == ""
-		return earlier && m.RunID != run.RunID && m.Covers(run.BaseURL, run.Parameters.Scope)
-	})
+// NewestLike returns the newest published run of a run's kind, service and settings, or nil.
+func (c Catalog) NewestLike(ctx context.Context, run *Manifest) (*Manifest, error) {
+	return c.newest(ctx, run.Kind, func(m *Manifest) bool { return m.Covers(run.BaseURL, run.Parameters.Scope) })
 }
 
 // NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.

@@ -15,58 +15,62 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestBaseline finds the run that another one is seen beside.
-func TestBaseline(t *testing.T) {
+// TestPinBaseline finds the previous snapshot of runs: the snapshot of the last date before, whatever its datasets.
+func TestPinBaseline(t *testing.T) {
 	t.Parallel()
-	store := snapshottest.NewDir(t, t.TempDir())
-	asOf := func(date string) func(*snapshot.Plan) {
-		return func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, date }
-	}
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
 	schoolsAlone := func(p *snapshot.Plan) { p.Scope.Datasets = []string{"schools"} }
-	manifests := make(map[string]*snapshot.Manifest)
-	for _, plan := range []*snapshot.Plan{
-		snapshottest.NewPlan("older", snapshottest.Few, snapshottest.OnDate("2026-11-10")),
-		snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-18")),
-		snapshottest.NewPlan("other", snapshottest.Few, snapshottest.OnDate("2026-11-19"), schoolsAlone),
-		snapshottest.NewPlan("first", snapshottest.Few),
-		snapshottest.NewPlan("second", snapshottest.Few),
-		snapshottest.NewPlan("third", snapshottest.Few, schoolsAlone, func(p *snapshot.Plan) { p.Replace = true }),
-		snapshottest.NewPlan("later", snapshottest.Few, snapshottest.OnDate("2026-11-21")),
-		snapshottest.NewPlan("september", snapshottest.Few, asOf("2026-09-01")),
-		snapshottest.NewPlan("october", snapshottest.Few, asOf("2026-10-01")),
-		snapshottest.NewPlan("changes", snapshottest.Few, func(p *snapshot.Plan) { p.Kind = snapshot.Delta }),
-		snapshottest.NewPlan("more-changes", snapshottest.Few, snapshottest.OnDate("2026-11-21"), func(p *snapshot.Plan) { p.Kind = snapshot.Delta }),
+	removed := func(p *snapshot.Plan) { p.Scope.IncludeRemoved = true }
+	replace := func(p *snapshot.Plan) { p.Replace = true }
+	for _, step := range []struct {
+		before, why string
+		plan        *snapshot.Plan
+	}{
+		{"", snapshot.NoEarlierSnapshot, snapshottest.NewPlan("old", snapshottest.Few, snapshottest.OnDate("2026-11-18"))},
+		{"old", "", snapshottest.NewPlan("other", snapshottest.Few, snapshottest.OnDate("2026-11-19"), schoolsAlone)},
+		{"other", "", snapshottest.NewPlan("first", snapshottest.Few)},
+		{"other", "", snapshottest.NewPlan("second", snapshottest.Few)}, // not the one that it replaces
+		{"second", "", snapshottest.NewPlan("later", snapshottest.Few, snapshottest.OnDate("2026-11-21"))},
+		{"old", "", snapshottest.NewPlan("backdated", snapshottest.Few, snapshottest.OnDate("2026-11-19"), replace)},
+		{
+			"", "the snapshot of 2026-11-20 has other settings: --include-removed",
+			snapshottest.NewPlan("differs", snapshottest.Few, snapshottest.OnDate("2026-11-21"), removed, replace),
+		},
+		{"", "", snapshottest.NewPlan("changes", snapshottest.Few, func(p *snapshot.Plan) { p.Kind = snapshot.Delta })},
+		{"", "", snapshottest.NewPlan("as-of", snapshottest.Few, func(p *snapshot.Plan) { p.Kind = snapshot.AsOf })},
 	} {
-		manifests[plan.RunID] = snapshottest.TakeSnapshot(t, store, plan)
-	}
-	for run, before := range map[string]string{
-		"older": "", "old": "older",
-		"other":     "",      // of another scope
-		"first":     "old",   // not the run of the day before, which has another scope
-		"second":    "first", // which it replaced
-		"third":     "other", // what it replaced is of another scope
-		"later":     "old",   // the day before no longer has a snapshot of this scope
-		"september": "", "october": "september",
-		"changes": "", "more-changes": "",
-	} {
-		found, err := snapshot.At(store).Baseline(t.Context(), manifests[run])
-		require.NoError(t, err)
-		if before == "" {
-			require.Nil(t, found, run)
-			continue
+		require.NoError(t, snapshot.At(store).PinBaseline(t.Context(), step.plan, nil))
+		if step.before == "" {
+			require.Nil(t, step.plan.Baseline, step.plan.RunID)
+		} else {
+			require.NotNil(t, step.plan.Baseline, step.plan.RunID)
+			require.Equal(t, step.before, step.plan.Baseline.RunID, step.plan.RunID)
 		}
-		require.NotNil(t, found, run)
-		require.Equal(t, before, found.RunID, run)
+		require.Equal(t, step.why, step.plan.NoBaseline)
+		manifest := snapshottest.TakeSnapshot(t, store, step.plan)
+		if previous, err := snapshot.At(store).Previous(t.Context(), manifest); step.before == "" {
+			require.NoError(t, err)
+			require.Nil(t, previous)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, step.before, previous.RunID)
+		}
 	}
-
-	// One that is not published yet is seen beside what it would replace.
-	plan := snapshottest.NewPlan("fourth", snapshottest.Few, schoolsAlone)
-	snapshottest.StageRun(t, store, plan, nil)
-	preview := snapshottest.Collect(t, store, "fourth").Preview()
-	require.Empty(t, preview.Status)
-	found, err := snapshot.At(store).Baseline(t.Context(), preview)
+	// "other" was replaced, so the one before "second" is now another.
+	manifest, err := snapshot.At(store).ReadManifest(t.Context(), "second")
 	require.NoError(t, err)
-	require.Equal(t, "third", found.RunID)
+	previous, err := snapshot.At(store).Previous(t.Context(), manifest)
+	require.NoError(t, err)
+	require.Equal(t, "backdated", previous.RunID)
+
+	// A damaged snapshot in between is skipped and named.
+	plan := snapshottest.NewPlan("careful", snapshottest.Few, snapshottest.OnDate("2026-11-22"))
+	require.NoError(t, os.WriteFile(filepath.Join(root, filepath.FromSlash(snapshot.PointerPath(snapshot.Full, "2026-11-20"))), []byte("{"), 0o600))
+	var skipped []string
+	require.NoError(t, snapshot.At(store).PinBaseline(t.Context(), plan, func(pointer string) { skipped = append(skipped, pointer) }))
+	require.Equal(t, []string{snapshot.PointerPath(snapshot.Full, "2026-11-20")}, skipped)
+	require.Equal(t, "backdated", plan.Baseline.RunID)
 }
 
 // TestNightsBefore leaves out nights of another scope, and those that cannot be read.
@@ -259,37 +263,6 @@ func TestLatest(t *testing.T) {
 	}
 }
 
-func TestPreviousFull(t *testing.T) {
-	t.Parallel()
-	store := snapshottest.NewDir(t, t.TempDir())
-	previous := func(run string, edit func(*snapshot.Plan)) string {
-		m, err := snapshot.At(store).PreviousFull(t.Context(), snapshottest.NewPlan(run, edit))
-		require.NoError(t, err)
-		if m == nil {
-			return "none"
-		}
-		return m.RunID
-	}
-	require.Equal(t, "none", previous("x", snapshottest.Few))
-	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("a", snapshottest.Few, snapshottest.OnDate("2026-11-17")))
-	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("b", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
-	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("other", snapshottest.Datasets("districts")))
-	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("past", snapshottest.Few, func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, "2026-11-30" }))
-	require.Equal(t, "b", previous("x", snapshottest.Few))
-	require.Equal(t, "a", previous("b", snapshottest.Few))
-	require.Equal(t, "other", previous("x", snapshottest.Datasets("districts")))
-	require.Equal(t, "none", previous("x", snapshottest.Datasets("schools")))
-
-	require.Equal(t, "none", previous("x", func(p *snapshot.Plan) { snapshottest.Few(p); p.BaseURL = "simulate" }), "another service is not a baseline")
-
-	standing, err := snapshot.At(store).Current(t.Context(), snapshot.AsOf, "2026-11-30")
-	require.NoError(t, err)
-	require.Equal(t, "past", standing.RunID)
-	standing, err = snapshot.At(store).Current(t.Context(), snapshot.Full, "2026-11-30")
-	require.NoError(t, err)
-	require.Nil(t, standing)
-}
-
 // TestTwoRunsOfADate settles a run whose publishing had begun when another one took its date.
 func TestTwoRunsOfADate(t *testing.T) {
 	t.Parallel()
@@ -357,7 +330,7 @@ func TestStrayFilesBesidePointers(t *testing.T) {
 	problems, err := snapshot.At(store).DamagedPointers(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, problems)
-	before, err := snapshot.At(store).FullBefore(t.Context(), night)
+	before, err := snapshot.At(store).Previous(t.Context(), night)
 	require.NoError(t, err)
 	require.Nil(t, before)
 }

@@ -79,7 +79,8 @@ func stride() int64 {
 	return 8
 }
 
-// TestPublishingOnS3IsOvertaken publishes another run of the date while this one is stopped before one of its operations.
+// TestPublishingOnS3IsOvertaken publishes another run of the date while this one is stopped before one of its
+// operations.
 func TestPublishingOnS3IsOvertaken(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)
@@ -159,8 +160,8 @@ func TestTwoPublishersOnS3(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesOfARunOnS3 stages and publishes the same run twice at once. There is one complete snapshot, at the latest
-// when the command is run again.
+// TestTwoProcessesOfARunOnS3 stages and publishes the same run twice at once. There is one complete snapshot, at the
+// latest when the command is run again.
 func TestTwoProcessesOfARunOnS3(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, os.Getenv)

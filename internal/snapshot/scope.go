@@ -15,7 +15,8 @@ const (
 	ByDistrict     = "district"
 )
 
-// OwnPerspective is the Scope.Perspectives of a run that reads a school's enrollment only through the school's own district.
+// OwnPerspective is the Scope.Perspectives of a run that reads a school's enrollment only through the school's own
+// district.
 const OwnPerspective = "own"
 
 // Scope is what a run covers. A run replaces the snapshot of its date, and is compared with an earlier one, only if the
@@ -50,12 +51,12 @@ func (s Scope) PrivacyText() string {
 	return fmt.Sprintf("%s (key fingerprint %s)", s.Profile(), s.PrivacyKey)
 }
 
-// SamePrivacy reports whether rows of two runs hold the same of a person, so that they can be compared and joined.
+// SamePrivacy reports whether two runs identify people in the same way, so that their rows can be compared and joined.
 func (s Scope) SamePrivacy(other Scope) bool {
 	return s.Profile() == other.Profile() && s.PrivacyKey == other.PrivacyKey
 }
 
-// Students stand for a list of students that no document may hold.
+// Students describes a list of students that must not appear in any document.
 type Students struct {
 	// Listed is the length of the list, each student counted once.
 	Listed int `json:"listed"`
@@ -66,7 +67,7 @@ type Students struct {
 	Digest string `json:"digest"`
 }
 
-// Equal reports whether both stand for the same list under the same key.
+// Equal reports whether both describe the same list under the same key.
 func (s *Students) Equal(other *Students) bool {
 	if s == nil || other == nil {
 		return s == other
@@ -79,7 +80,7 @@ func (s Scope) Filtered() bool {
 	return len(s.Schools) > 0 || len(s.Districts) > 0 || s.Students != nil
 }
 
-// Equal reports whether two runs cover the same, in whatever order the user listed it.
+// Equal reports whether two runs have the same scope, regardless of the order in which lists were given.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
 // Differences describes the settings in which s, an existing scope, differs from other.

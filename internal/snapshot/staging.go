@@ -77,24 +77,34 @@ func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
 	return nil
 }
 
-// DropCheckpoints removes the staged files that the checkpoints of a run name, then the checkpoints, so that the same
-// command fetches everything again. Files go first, because on a store that cannot list staged files nothing else names
-// them.
+// DropCheckpoints removes the staged files that the checkpoints of a run name, then the checkpoints and what is beside
+// them, so that the same command fetches everything again. Staged files go first, because on a store that cannot list
+// them nothing else names them.
 func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 	checkpoints, err := c.ReadCheckpoints(ctx, run)
 	if err != nil {
 		return err
 	}
-	var paths []string
 	var files []sink.File
 	for _, checkpoint := range checkpoints {
-		paths = append(paths, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset))
 		files = slices.AppendSeq(files, maps.Values(checkpoint.Files))
 	}
 	if err := c.AbortAll(ctx, run, files); err != nil {
 		return err
 	}
-	return sink.RemoveAll(ctx, c, paths)
+	return c.removeAllIn(ctx, runPath(run)+checkpointFolder)
+}
+
+// removeAllIn removes the documents in a folder, and others if given.
+func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...string) error {
+	entries, err := sink.ListAll(ctx, c, folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		others = append(others, entry.Path)
+	}
+	return sink.RemoveAll(ctx, c, others)
 }
 
 // commitAll makes the staged files of a run visible.
@@ -115,24 +125,16 @@ func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) er
 	})
 }
 
-// RemoveStaging removes what is left of the staging of a published run: files staged by processes that did not know, or
+// RemoveStaging removes the rest of the staging of a published run: files staged by processes that did not know, or
 // left by a killed publisher. The change stays, because a publisher may still need it.
 func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
-	checkpoints, err := sink.ListAll(ctx, c, runPath(run)+checkpointFolder)
-	if err != nil {
-		return err
-	}
-	paths := []string{HeldPath(run), AlivePath(run)}
-	for _, entry := range checkpoints {
-		paths = append(paths, entry.Path)
-	}
-	if err := sink.RemoveAll(ctx, c, paths); err != nil {
+	if err := c.removeAllIn(ctx, runPath(run)+checkpointFolder, HeldPath(run), AlivePath(run)); err != nil {
 		return err
 	}
 	return c.Sweep(ctx, run)
 }
 
-// RemoveDocuments removes what a run has staged and everything in its folder except its change. The document at the
+// RemoveDocuments removes the staged files of a run and everything in its folder except its change. The document at the
 // path last is removed at the end.
 func (c Catalog) RemoveDocuments(ctx context.Context, run, folder, last string) error {
 	documents, err := sink.ListAll(ctx, c, folder)

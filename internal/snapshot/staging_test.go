@@ -10,7 +10,8 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-// TestRemoveStaging drops what another process of a published run goes on to stage, and nothing of the run or of others.
+// TestRemoveStaging drops what another process of a published run goes on to stage, and nothing of the run or of
+// others.
 func TestRemoveStaging(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -34,7 +34,7 @@ type RunState struct {
 	LastProgress time.Time `json:"last_progress"`
 	// Staged is how many of the run's Tasks are staged. For a published run both are as in its plan.
 	Staged int `json:"staged"`
-	Tasks  int `json:"units"`
+	Tasks  int `json:"tasks"`
 	// Schools, Failed and Denied count schools, as far as they are known.
 	Schools int64 `json:"schools"`
 	Failed  int64 `json:"failed"`

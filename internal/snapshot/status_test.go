@@ -137,8 +137,8 @@ func TestRuns(t *testing.T) {
 	require.Empty(t, runs[4].Reasons)
 }
 
-// TestOutcomesKeepTheirOrder reads runs that were planned in the same second, some of them from an earlier result, which
-// is stored as JSON.
+// TestOutcomesKeepTheirOrder reads runs that were planned in the same second, some of them from an earlier result,
+// which is stored as JSON.
 func TestOutcomesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -31,7 +31,8 @@ func NewTables(catalog Catalog, run string) *Tables {
 	return &Tables{catalog: catalog, run: run, pool: parquetfile.NewPool(parquetfile.Options{})}
 }
 
-// NewHistoryTables returns a Tables for files of a history. The files of versions that ended on a day are many and small.
+// NewHistoryTables returns a Tables for files of a history. The files of versions that ended on a day are many and
+// small.
 func NewHistoryTables(catalog Catalog, owner string) *Tables {
 	return &Tables{
 		catalog: catalog, run: owner, pool: parquetfile.NewPool(parquetfile.Options{LeanRows: 1024}),

@@ -11,10 +11,10 @@
 //	    stage                      the files of one task
 //	  publish
 //
-// Schools are named on spans only, because a metric would have a series for each. No student data is sent: no URL, query,
-// cursor or error text. Requests to the service have no trace headers.
+// Schools are named on spans only, because a metric would have a series for each. No student data is sent: no URL,
+// query, cursor or error text. Requests to the service have no trace headers.
 //
 // OpenTelemetry's SDK reads endpoints, headers, certificates, compression, intervals, resource attributes and the
-// sampler from the environment. Data that cannot be sent is dropped. A collector that is down delays the end of a command by
-// the timeout of [Telemetry.End], and has no other effect.
+// sampler from the environment. Data that cannot be sent is dropped. A collector that is down delays the end of a
+// command by the timeout of [Telemetry.End], and has no other effect.
 package telemetry

@@ -91,7 +91,8 @@ func Start(ctx context.Context, signals Signals, command, version string) (conte
 	return ctx, t, nil
 }
 
-// Summarize records the outcome of a run, at the end of the command that made it. If there were several, the last one counts.
+// Summarize records the outcome of a run, at the end of the command that made it. If there were several, the last one
+// counts.
 func (t *Telemetry) Summarize(ctx context.Context, s *pipeline.Summary, now time.Time) {
 	t.root.SetAttributes(
 		runKey.String(s.RunID),

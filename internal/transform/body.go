@@ -229,10 +229,8 @@ func (d *Decoder) nextCursor(pagination *outerMember) (string, error) {
 		return next, nil
 	case string(more) == "false" || word == "false":
 		return "", nil
-	case len(more) == 0 || more[0] == 'n':
-		if !d.plan.dataset.Operation.Paged && readable && next == "" {
-			return "", nil
-		}
+	case len(members) == 0 && !d.plan.dataset.Operation.Paged:
+		return "", nil
 	}
 	return "", d.shapeError("an object without a readable " + hasNextMember)
 }

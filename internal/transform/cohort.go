@@ -17,8 +17,9 @@ func NewCohort(bids []string) *Cohort {
 }
 
 // Restrict makes the plan's decoders drop, as they read them, all records and child rows that hold a student's bid or
-// have room for one, unless every bid that they hold is of the cohort. A dataset whose records list students who have
-// no rows loses _extra. Decoders made before are not restricted.
+// have room for one, unless every bid that they hold is of the cohort. An _extra that would hold an array or an object
+// is null, because the service may list other students there; so is every _extra of a dataset whose records list
+// students who have no rows. Decoders made before are not restricted.
 func (p *Plan) Restrict(c *Cohort) {
 	p.cohort = c
 	for _, tp := range p.tables {
@@ -60,6 +61,6 @@ func (d *Decoder) keepsRow(t *tableRows) bool {
 	return found >= 0
 }
 
-// Matched returns the positions in the cohort of the students who have a row, some of them several times. They are valid
-// until Reset.
+// Matched returns the positions in the cohort of the students who have a row, some of them several times. They are
+// valid until Reset.
 func (d *Decoder) Matched() []int { return d.matched }

@@ -14,8 +14,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// cohortAnswers returns pages of each dataset that names students. The listed ones are s-in-1 and s-in-2. Every row about
-// them holds the text "kept", and every other row "other".
+// cohortAnswers returns pages of each dataset that names students. The listed ones are s-in-1 and s-in-2. Every row
+// about them holds the text "kept", and every other row "other".
 func cohortAnswers() map[string][]string {
 	results := func(from int) string {
 		var records []string
@@ -135,6 +135,38 @@ func TestCohortKeepsPositions(t *testing.T) {
 	details := read("school_class_details")[0]
 	require.True(t, details.Cols[details.Table.Column("_extra")].Null(0))
 	require.Equal(t, "all", string(details.Cols[details.Table.Column("class_name")].Text(0)))
+}
+
+// TestCohortDropsNestedExtra plants another child in arrays and objects that no column takes, in every dataset.
+func TestCohortDropsNestedExtra(t *testing.T) {
+	t.Parallel()
+	const other = `[{"studentBid":"other","lastName":"other"}]`
+	for _, ds := range schemas.Datasets() {
+		for extra, want := range map[string]string{
+			`"roster":` + other: "null", `"sibling":{"lastName":"other"},"note":"x"`: "null",
+			`"note":"x","n":1,"nothing":null`: `note`,
+		} {
+			plan := compile(t, ds.Name)
+			plan.Restrict(transform.NewCohort([]string{"s-in-1", params()["student_bid"]}))
+			decoder := plan.NewDecoder()
+			decoder.Reset(params())
+			page := `{"studentBid":"s-in-1",` + extra + `}`
+			if !ds.Operation.Single {
+				page = `[["other"],` + page + `]`
+			}
+			if ds.Operation.Records != "" {
+				page = `{"` + ds.Operation.Records + `":` + page + `,"pagination":{"hasNextPage":false}}`
+			}
+			_, err := readPage(decoder, []byte(page))
+			require.NoError(t, err, ds.Name)
+			got := cells(t, decoder.Finish(), ds.Tables[0].Name, "_extra")
+			require.NotEmpty(t, got, ds.Name)
+			require.NotContains(t, strings.Join(got, ""), "other", ds.Name)
+			if last := got[len(got)-1]; want == "null" || !ds.ExtraListsStudents() {
+				require.Contains(t, last, want, ds.Name)
+			}
+		}
+	}
 }
 
 // TestCohortColumns fails when a column is declared that may hold a student's bid and that no cohort looks at.

@@ -56,9 +56,9 @@ type tablePlan struct {
 	bare *member
 	// protected are the columns whose values change when the rows are complete.
 	protected []protectedColumn
-	// The fields below are of a plan that is restricted to a cohort: the columns that hold a student's bid; whether no text
-	// is coded, because a dropped row's text would stay among the texts of a coded column and reach scratch files with
-	// them; and whether _extra is always null.
+	// The fields below are of a plan that is restricted to a cohort: the columns that hold a student's bid; whether no
+	// text is coded, because a dropped row's text would stay among the texts of a coded column and reach scratch files
+	// with them; and whether _extra is always null.
 	students   []int
 	plain      bool
 	dropsExtra bool

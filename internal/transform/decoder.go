@@ -48,6 +48,7 @@ type Decoder struct {
 	// runs are the numbers of records in the runs written.
 	runs            []int
 	childRowsInRuns int64
+	modifiedInRuns  []int64 // tableRows.modified of the records in runs, in their order
 	runSizes        runSizes
 	drift           driftCounter
 
@@ -56,8 +57,8 @@ type Decoder struct {
 
 	// The fields below belong to the current page.
 	body []byte
-	// source is where the body comes from while body is a window of it, and sourceErr the error that ended it. window keeps
-	// the memory.
+	// source is where the body comes from while body is a window of it, and sourceErr the error that ended it. window
+	// keeps the memory.
 	source    io.Reader
 	sourceErr error
 	window    []byte
@@ -112,7 +113,7 @@ func (d *Decoder) Reset(params Params) {
 	d.limits = unlimited
 	d.count, d.childRows, d.received = 0, 0, 0
 	d.others, d.matched, d.sorted = 0, d.matched[:0], nil
-	d.runs, d.childRowsInRuns = d.runs[:0], 0
+	d.runs, d.childRowsInRuns, d.modifiedInRuns = d.runs[:0], 0, nil
 	d.drift.reset()
 	block(d.tables).reset(d.plan, params)
 }
@@ -138,7 +139,7 @@ func (d *Decoder) Held() int {
 // Bytes returns the memory that the decoder holds.
 func (d *Decoder) Bytes() int {
 	n := d.drift.bytes() + d.left.bytes() +
-		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched)
+		cap(d.window) + cap(d.skipper.open) + cap(d.unknown) + cap(d.text) + 8*cap(d.dropped) + 16*cap(d.sorted) + 8*cap(d.matched) + 8*cap(d.modifiedInRuns)
 	for _, t := range d.tables {
 		n += t.bytes()
 	}

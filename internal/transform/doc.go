@@ -1,10 +1,10 @@
 // Package transform decodes the service's answers into rows: one pass over a page's bytes, each value straight to its
 // column, as the tables in schemas declare. It owns every rule about columns and values: which values fit a type,
-// _extra, the shapes in which a list may come, duplicate members and records, drift, what a privacy profile withholds or
-// changes, and the order of rows.
+// _extra, the shapes in which a list may come, duplicate members and records, drift, what a privacy profile withholds
+// or changes, and the order of rows.
 //
-// It is pure: no network, disk, clock or goroutine, and it imports only schemas, rows and privacy. What a Decoder returns is a
-// function of the pages it was given.
+// It is pure: no network, disk, clock or goroutine, and it imports only schemas, rows and privacy. What a Decoder
+// returns is a function of the pages it was given.
 //
 // A Plan is compiled once per dataset and shared. A Decoder collects one chain of calls: all pages of one list, or one
 // single read.

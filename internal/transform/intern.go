@@ -18,8 +18,8 @@ type textIndex struct {
 	// its code plus one, 0 if free.
 	slots []uint64
 	texts int
-	// next holds, for each code, the code of the plain text that followed it last time; last is the newest code. Many columns
-	// repeat a text or a sequence of texts.
+	// next holds, for each code, the code of the plain text that followed it last time; last is the newest code. Many
+	// columns repeat a text or a sequence of texts.
 	next []int32
 	last int32
 }
@@ -42,8 +42,8 @@ func (x *textIndex) reset(v *rows.Vector) {
 	x.code(v, nil)
 }
 
-// read returns the code of the plain text whose opening quote is at pos, and the position after it. It adds a text that is
-// new. For any other value, end is failed.
+// read returns the code of the plain text whose opening quote is at pos, and the position after it. It adds a text that
+// is new. For any other value, end is failed.
 func (x *textIndex) read(v *rows.Vector, b []byte, pos int) (code int32, end int) {
 	code = x.next[x.last]
 	text := v.Entry(int(code))

@@ -74,6 +74,13 @@ func (l *leftovers) sortMembers(mark leftoverMark) bool {
 	return true
 }
 
+// nested reports whether a member from mark on is an array or an object.
+func (l *leftovers) nested(mark leftoverMark) bool {
+	return slices.ContainsFunc(l.members[mark.members:], func(m leftover) bool {
+		return !m.null && (l.text[m.value] == '[' || l.text[m.value] == '{')
+	})
+}
+
 // appendObject appends the sorted members from mark on as an object.
 func (l *leftovers) appendObject(dst []byte, mark leftoverMark) []byte {
 	separator := byte('{')

@@ -11,7 +11,7 @@ type Limits struct {
 // unlimited applies until SetLimits is called.
 var unlimited = Limits{Records: math.MaxInt64, ChildRows: math.MaxInt64}
 
-// SetLimits bounds what the decoder accepts, over all pages, until its Reset.
+// SetLimits bounds the input of the decoder, over all pages, until its Reset.
 func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
 // stopAtLimit ends a scan.
@@ -21,9 +21,9 @@ func (d *Decoder) stopAtLimit(err error) int {
 }
 
 const (
-	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the pages, of which a few kilobytes on the
-	// wire can be many megabytes. A record without any member takes a row like all others; an honest record is larger
-	// than the empty row it needs.
+	// minRowBytes and maxRowBytesPerByte bound the memory of rows by the size of the pages, of which a few kilobytes on
+	// the wire can be many megabytes. A record without any member takes a row like all others; an honest record is
+	// larger than the empty row it needs.
 	minRowBytes        = 4 << 20
 	maxRowBytesPerByte = 4
 )

@@ -104,8 +104,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestNearlyEmptyRecords: however many records a limit allows, their rows take no more than several times the memory of the
-// pages.
+// TestNearlyEmptyRecords: however many records a limit allows, their rows take no more than several times the memory of
+// the pages.
 func TestNearlyEmptyRecords(t *testing.T) {
 	t.Parallel()
 	const n = 300_000

@@ -99,7 +99,7 @@ func (d *Decoder) endRecord() {
 	d.others++
 }
 
-// undoRecord drops what was read of the current record.
+// undoRecord drops the values of the current record.
 func (d *Decoder) undoRecord() {
 	d.left.reset()
 	d.drift.rewind(d.recordDrift)
@@ -168,7 +168,7 @@ func (d *Decoder) writeExtra(t *tableRows, mark leftoverMark, pos int) int {
 	if !d.left.sortMembers(mark) {
 		return duplicated
 	}
-	if d.left.count(mark) > 0 && !t.plan.dropsExtra {
+	if d.left.count(mark) > 0 && !t.plan.dropsExtra && (d.plan.cohort == nil || !d.left.nested(mark)) {
 		t.extendExtra()
 		v := &t.cols[t.plan.extra]
 		v.Data = d.left.appendObject(v.Data, mark)

@@ -16,7 +16,7 @@ func (d *Decoder) Finish() Result {
 	return d.result(tables, duplicates)
 }
 
-// result returns what Finish returns and counts the duplicates as drift.
+// result returns the result of Finish and counts the duplicates as drift.
 func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 	d.drift.add(d.plan.tables[0], DuplicateRecord, "", []byte(d.plan.keySource), int(duplicates))
 	d.drift.commit()
@@ -26,6 +26,9 @@ func (d *Decoder) result(tables []*rows.Batch, duplicates int64) Result {
 // completeRows ends the reading of rows: it protects them and writes the columns of child rows that come from their
 // record.
 func (d *Decoder) completeRows() {
+	if d.plan.coarsensModified() {
+		d.tables[0].keepModified(d.plan.modified)
+	}
 	for _, t := range d.tables {
 		t.complete(d.tables[0], d.maker)
 	}
@@ -136,11 +139,20 @@ func (d *Decoder) withoutDuplicates(group []sortedRow) []sortedRow {
 	}
 	best := group[0]
 	for _, s := range group[1:] {
-		if d.plan.modified < 0 || compareCells(&d.tables[0].cols[d.plan.modified], s.row, best.row) >= 0 {
+		if d.plan.modified < 0 || d.compareModified(s.row, best.row) >= 0 {
 			best = s
 		}
 	}
 	return append(group[:0], best)
+}
+
+// compareModified compares modified_date_time of two records, as received.
+func (d *Decoder) compareModified(a, b int32) int {
+	t := d.tables[0]
+	if len(t.modified) > 0 {
+		return cmp.Compare(t.modified[a], t.modified[b])
+	}
+	return compareCells(&t.cols[d.plan.modified], a, b)
 }
 
 // withoutEqualRows keeps the last of the records whose rows are equal. A row holds every member, in its columns or in
@@ -153,7 +165,10 @@ func (d *Decoder) withoutEqualRows(group []sortedRow) []sortedRow {
 				return order
 			}
 		}
-		return 0
+		if d.plan.modified < 0 {
+			return 0
+		}
+		return d.compareModified(a, b)
 	}
 	slices.SortFunc(group, func(a, b sortedRow) int {
 		return cmp.Or(compare(a.row, b.row), cmp.Compare(b.row, a.row))

@@ -102,13 +102,17 @@ func parseDouble(number []byte) (x float64, ok bool) {
 	return x, err == nil
 }
 
-const microsPerDay = 24 * 60 * 60 * 1_000_000
+const (
+	microsPerDay = 24 * 60 * 60 * 1_000_000
+
+	// The first moment that fits, and the first one that no longer does: the beginnings of the years 1 and 10000 in UTC.
+	// Python reads no other years.
+	firstMoment = -719_162 * microsPerDay
+	endMoment   = 2_932_897 * microsPerDay
+)
 
 // parseDate parses YYYY-MM-DD, or a timestamp at midnight UTC, into days since 1970-01-01.
 func parseDate(text []byte) (days int32, ok bool) {
-	if len(text) == 10 {
-		return parseDay(text)
-	}
 	micros, ok := parseTimestamp(text)
 	if !ok || micros%microsPerDay != 0 {
 		return 0, false
@@ -116,10 +120,16 @@ func parseDate(text []byte) (days int32, ok bool) {
 	return int32(micros / microsPerDay), true
 }
 
-// parseTimestamp parses a time of RFC 3339 into microseconds since 1970-01-01 UTC: with T or a blank, any fraction
-// whose digits beyond microseconds are zero, and an offset or Z; no zone means UTC, a date alone its midnight. Second
-// 60 does not fit: the column could not distinguish it from the first of the next minute.
+// parseTimestamp parses a time of RFC 3339, of the years 1 to 9999 UTC, into microseconds since 1970-01-01 UTC: with T
+// or a blank, any fraction whose digits beyond microseconds are zero, and an offset or Z; no zone means UTC, a date
+// alone its midnight. Second 60 does not fit: the column could not distinguish it from the first of the next minute.
 func parseTimestamp(text []byte) (micros int64, ok bool) {
+	micros, ok = parseMoment(text)
+	return micros, ok && micros >= firstMoment && micros < endMoment
+}
+
+// parseMoment parses a timestamp whose year may be 0 or 10000 in UTC.
+func parseMoment(text []byte) (micros int64, ok bool) {
 	if len(text) < 10 {
 		return 0, false
 	}

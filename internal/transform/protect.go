@@ -2,19 +2,25 @@ package transform
 
 import (
 	"errors"
+	"math"
+	"slices"
+	"time"
 
+	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/schemas"
 )
 
-// A profile withholds some columns and changes others (schemas.PrivacyMatrix). What is withheld is skipped while a page is
-// read: neither _extra nor drift collects it, nor the names of undeclared members. Identifiers and dates of birth are
-// held as received, so that a text that repeats is held once, and change before the rows leave the decoder: in Finish
-// and WriteRun, before they are sorted.
+// A profile withholds some columns and changes others (schemas.PrivacyMatrix). What is withheld is skipped while a page
+// is read: neither _extra nor drift collects it, nor the names of undeclared members. Identifiers and times are held as
+// received, so that a text that repeats is held once, and change before the rows leave the decoder: in Finish and
+// WriteRun, before they are sorted. Only the choice among duplicates needs modified_date_time as received: it stays in
+// memory, in tableRows.modified and, for the rows in runs, in Decoder.modifiedInRuns.
 
 // protectedColumn is a column whose values change.
 type protectedColumn struct {
 	column int
-	kind   string // of its pseudonyms; empty for a date of which only the year is kept
+	kind   string // of its pseudonyms; empty for a time of which only a part is kept
+	keeps  schemas.Treatment
 }
 
 // pseudonymKind returns the kind of a column's pseudonyms, empty if it has none.
@@ -25,17 +31,17 @@ func (p *Plan) pseudonymKind(c *schemas.Column) string {
 	return c.PseudonymKind()
 }
 
-// protect notes what becomes of a member's column and returns the kind of the member.
+// protect notes the protection of a member's column and returns the kind of the member.
 func (p *Plan) protect(tp *tablePlan, i int, k kind) (kind, error) {
 	c := &tp.table.Columns[i]
 	switch c.Under(p.profile) {
 	case schemas.Withhold:
 		return withheld, nil
-	case schemas.YearOnly:
-		if k != dateColumn {
-			return k, errors.New("only a date has a year to keep")
+	case schemas.YearOnly, schemas.MonthOnly, schemas.DayOnly:
+		if k != dateColumn && k != timestampColumn {
+			return k, errors.New("only a date or a timestamp has a part to keep")
 		}
-		tp.protected = append(tp.protected, protectedColumn{column: i})
+		tp.protected = append(tp.protected, protectedColumn{column: i, keeps: c.Under(p.profile)})
 	case schemas.Pseudonymize:
 		if k != textColumn {
 			return k, errors.New("only text has a pseudonym")
@@ -46,6 +52,54 @@ func (p *Plan) protect(tp *tablePlan, i int, k kind) (kind, error) {
 	case schemas.Keep:
 	}
 	return k, nil
+}
+
+// coarsensModified reports whether modified_date_time is written with less than was received.
+func (p *Plan) coarsensModified() bool {
+	return p.modified >= 0 && slices.ContainsFunc(p.tables[0].protected, func(c protectedColumn) bool { return c.column == p.modified })
+}
+
+// unreadTime stands for a modified_date_time that is null. It is less than every other.
+const unreadTime = math.MinInt64
+
+// keepModified notes modified_date_time of all rows before it changes.
+func (t *tableRows) keepModified(column int) {
+	v := &t.cols[column]
+	t.modified = append(t.modified[:0], v.I64[:t.n]...)
+	for row := range t.modified {
+		if v.Present[row] == 0 {
+			t.modified[row] = unreadTime
+		}
+	}
+}
+
+// coarsen replaces the values of a column of dates or timestamps by the beginnings of their days, months or years.
+func coarsen(v *rows.Vector, keeps schemas.Treatment) {
+	for row, present := range v.Present {
+		switch {
+		case present == 0:
+		case v.Type == schemas.Date:
+			v.I32[row] = int32(startOf(int64(v.I32[row]), keeps))
+		default:
+			day := v.I64[row] / microsPerDay
+			if v.I64[row]%microsPerDay < 0 {
+				day--
+			}
+			v.I64[row] = startOf(day, keeps) * microsPerDay
+		}
+	}
+}
+
+// startOf returns the first day of a day's month or year, or the day itself.
+func startOf(day int64, keeps schemas.Treatment) int64 {
+	switch t := time.Unix(day*(microsPerDay/1_000_000), 0).UTC(); keeps {
+	case schemas.YearOnly:
+		return day - int64(t.YearDay()) + 1
+	case schemas.MonthOnly:
+		return day - int64(t.Day()) + 1
+	default:
+		return day
+	}
 }
 
 // withholdsExtra reports whether _extra is null, and drift does not name undeclared members.

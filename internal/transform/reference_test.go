@@ -219,7 +219,7 @@ func (r *refDecoder) next(pagination *refMember) (string, error) {
 		return next, nil
 	case word == "false":
 		return "", nil
-	case word == "null" && !paged && readable && next == "":
+	case len(last) == 0 && !paged:
 		return "", nil
 	}
 	return "", errRefShape

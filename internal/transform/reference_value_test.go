@@ -178,7 +178,7 @@ func refFit(tb testing.TB, typ schemas.Type, value json.RawMessage) (cell string
 		return text, invalid, text == "true" || text == "false"
 	}
 	moment, ok := refTime(text)
-	if !ok || !quoted {
+	if !ok || !quoted || moment.Year() < 1 || moment.Year() > 9999 {
 		return "", 0, false
 	}
 	if typ == schemas.Date {

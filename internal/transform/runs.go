@@ -16,7 +16,8 @@ import (
 // sizeInterval is the number of records after which the size of a part is checked.
 const sizeInterval = 8
 
-// WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns then takes the place of Finish.
+// WriteRun writes the rows that the decoder holds to w, sorted, and drops them. MergeRuns then takes the place of
+// Finish.
 func (d *Decoder) WriteRun(w io.Writer) error {
 	d.completeRows()
 	d.sortRecords()
@@ -33,6 +34,11 @@ func (d *Decoder) WriteRun(w io.Writer) error {
 		left = left[n:]
 	}
 	d.runs = append(d.runs, len(d.sorted))
+	if modified := d.tables[0].modified; len(modified) > 0 {
+		for _, s := range d.sorted {
+			d.modifiedInRuns = append(d.modifiedInRuns, modified[s.row])
+		}
+	}
 	d.childRowsInRuns = d.childRows
 	held.reset(d.plan, d.params)
 	return nil
@@ -76,6 +82,9 @@ func (d *Decoder) MergeRuns(runs []io.Reader, use func(tables []*rows.Batch) err
 			return Result{}, fmt.Errorf("merge the runs of %s: %w: too many records have the same key", d.plan.dataset.Name, ErrTooLarge)
 		}
 		part.appendRecord(next.block, next.record)
+		if len(d.modifiedInRuns) > 0 {
+			part[0].modified = append(part[0].modified, d.modifiedInRuns[next.read])
+		}
 		full = full || part[0].n%sizeInterval == 0 && part.size() >= d.runSizes.part
 		if err := m.next(); err != nil {
 			return Result{}, fmt.Errorf("merge the runs of %s: %w", d.plan.dataset.Name, err)
@@ -112,11 +121,14 @@ type cursor struct {
 	run    int
 	from   io.Reader
 	left   int // records of the run that are not read yet
+	read   int // position of the record in the order of all runs
 }
 
 func (m *merger) start(runs []io.Reader, records []int) error {
+	first := 0
 	for i, from := range runs {
-		c := &cursor{block: newBlock(m.plan), run: i, from: from, left: records[i]}
+		c := &cursor{block: newBlock(m.plan), run: i, from: from, left: records[i], read: first - 1}
+		first += records[i]
 		more, err := m.advance(c)
 		if err != nil {
 			return err
@@ -157,6 +169,7 @@ func (m *merger) next() error {
 
 // advance goes to the next record of a run. It returns false at the end.
 func (m *merger) advance(c *cursor) (bool, error) {
+	c.read++
 	if c.record++; c.record >= c.block[0].n {
 		if c.left == 0 {
 			return false, nil

@@ -174,7 +174,7 @@ func colonEnd(b []byte, pos int) int {
 	return spaceEnd(b, pos+1)
 }
 
-// nextEnd reads what follows a value in an object or array: white space and either a comma and white space (more is
+// nextEnd reads past a value in an object or array: white space and either a comma and white space (more is
 // true) or the closing bracket.
 func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)
@@ -189,7 +189,7 @@ func nextEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	return failed, false
 }
 
-// firstEnd reads what follows an opening bracket: white space (more is true) and, if there is no value, the closing
+// firstEnd reads past an opening bracket: white space (more is true) and, if there is no value, the closing
 // bracket.
 func firstEnd(b []byte, pos int, closing byte) (end int, more bool) {
 	pos = spaceEnd(b, pos)

@@ -3,7 +3,6 @@ package transform
 import (
 	"math"
 	"math/bits"
-	"time"
 
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/rows"
@@ -24,7 +23,8 @@ type tableRows struct {
 	committed int
 	starts    []int32 // of a child table: the first row of each record
 	order     []int32
-	spare     []byte // the memory of texts that pseudonyms have replaced
+	spare     []byte  // the memory of texts that pseudonyms have replaced
+	modified  []int64 // modified_date_time of each record as received, if it is written otherwise
 }
 
 // minCapacity is the minimum number of rows to make room for.
@@ -41,7 +41,7 @@ func newTableRows(p *Plan, tp *tablePlan) *tableRows {
 }
 
 func (t *tableRows) bytes() int {
-	n := t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order) + cap(t.spare)
+	n := t.batch.Bytes() + 4*cap(t.starts) + 4*cap(t.order) + cap(t.spare) + 8*cap(t.modified)
 	for i := range t.indexes {
 		n += 8*cap(t.indexes[i].slots) + 4*cap(t.indexes[i].next)
 	}
@@ -51,7 +51,7 @@ func (t *tableRows) bytes() int {
 // clear empties the table for AppendRows.
 func (t *tableRows) clear() {
 	t.batch.Reset()
-	t.n, t.committed, t.starts = 0, 0, t.starts[:0]
+	t.n, t.committed, t.starts, t.modified = 0, 0, t.starts[:0], t.modified[:0]
 }
 
 // reset empties the table for calls with these parameters.
@@ -240,7 +240,7 @@ func (t *tableRows) childEnd(record int) int {
 func (t *tableRows) protect(maker *privacy.Maker) {
 	for _, p := range t.plan.protected {
 		if p.kind == "" {
-			keepYears(&t.cols[p.column])
+			coarsen(&t.cols[p.column], p.keeps)
 		} else {
 			t.pseudonymize(&t.cols[p.column], p.kind, maker)
 		}
@@ -256,17 +256,6 @@ func (t *tableRows) pseudonymize(v *rows.Vector, kind string, maker *privacy.Mak
 		start, v.End[i] = end, uint32(len(written))
 	}
 	v.Data, t.spare = written, received
-}
-
-// keepYears replaces dates by 1 January of their year.
-func keepYears(v *rows.Vector) {
-	const day = 24 * 60 * 60
-	for row, days := range v.I32 {
-		if v.Present[row] == 1 {
-			year := time.Unix(int64(days)*day, 0).UTC().Year()
-			v.I32[row] = int32(time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC).Unix() / day)
-		}
-	}
 }
 
 // fillParents writes the columns of child rows that come from their record, which are codes of the record's texts.

@@ -17,7 +17,7 @@ func (d *Decoder) keepNonObject(t *tableRows, pos int) int {
 		return end
 	}
 	t.fillNulls(t.n, 0)
-	if d.left.off {
+	if d.left.off || d.plan.cohort != nil && d.body[pos] == '[' {
 		d.drift.add(t.plan, TypeMismatch, "", []byte(valueName), 1)
 		return end
 	}

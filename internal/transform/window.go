@@ -3,8 +3,8 @@ package transform
 import "io"
 
 const (
-	// windowSize is how much of a body is held at a time. A page of a thousand results is more than ten times as large; its
-	// parts stay in the processor's cache from their arrival to the end of their scan.
+	// windowSize is how much of a body is held at a time. A page of a thousand results is more than ten times as large;
+	// its parts stay in the processor's cache from their arrival to the end of their scan.
 	windowSize = 128 << 10
 	// maxKeptWindow bounds the window that is kept for the next page, after one with a large record.
 	maxKeptWindow = 1 << 20
@@ -56,7 +56,7 @@ func (d *Decoder) readAll() {
 	}
 }
 
-// advance drops what lies between two positions of the window, or enlarges it if that is nothing, and reads on.
+// advance drops the bytes between two positions of the window, or enlarges it if the positions are equal, and reads on.
 func (d *Decoder) advance(from, to int) {
 	if from == to && len(d.body) == cap(d.body) {
 		d.growWindow()

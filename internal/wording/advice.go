@@ -18,8 +18,8 @@ type Held struct {
 	Report string
 }
 
-// Advice returns what to do about the run. Running it again retries failed schools only: any other reason would hold it
-// back again.
+// Advice returns the next step for the run. Running it again retries failed schools only: any other reason would hold
+// it back again.
 func (h Held) Advice() []Advice {
 	var all []Advice
 	if h.FailedSchools {

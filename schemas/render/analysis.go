@@ -1,28 +1,13 @@
 package render
 
 import (
-	"embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"text/template"
 
 	"example.org/growthexport/schemas"
 )
-
-// The queries of the views for analysts, in the SQL that DuckDB and Spark share. In braces are:
-//
-//	{students}        a table or a view
-//	{schools*}        a table; of a history, all versions of its rows, since old results may belong to a closed school
-//	{valid_to}        in a history, the column valid_to after a comma
-//	{newest schools}  in a history, the sort key that puts the newest versions of schools first
-//	{grade_number x}  the grade x as a number
-//	{columns}         the columns of the table test_results
-//
-//go:embed analysis/*.sql
-var analysisQueries embed.FS
-
-var placeholder = regexp.MustCompile(`\{(\w+)(\*?)(?: ([^}]+))?\}`)
 
 // analysis writes the views for analysts over the tables of a snapshot or of a history.
 type analysis struct {
@@ -62,7 +47,7 @@ func (a *analysis) statements() string {
 // views returns the views that the tables allow. Growth needs a history of test results.
 func (a *analysis) views() []*schemas.Table {
 	return slices.DeleteFunc(analysisTables(), func(t *schemas.Table) bool {
-		return t.Name == growthView && (!a.history || !a.has("test_results"))
+		return t.Name == growthView && (!a.history || !a.has(schemas.TestResults))
 	})
 }
 
@@ -71,43 +56,31 @@ func (a *analysis) has(table string) bool {
 }
 
 func (a *analysis) query(t *schemas.Table) string {
-	switch t.Name {
-	case extraView:
-		return a.extraQuery()
-	case columnsView:
-		return a.columnsQuery()
+	ifHistory := func(text string) string {
+		if a.history {
+			return text
+		}
+		return ""
 	}
-	text, err := analysisQueries.ReadFile("analysis/" + strings.TrimPrefix(t.Name, analysisPrefix) + ".sql")
-	if err != nil {
-		panic(err) // a mistake in this program
-	}
-	query := placeholder.ReplaceAllStringFunc(string(text), func(found string) string {
-		m := placeholder.FindStringSubmatch(found)
-		return a.expand(m[1], m[2] != "", m[3])
-	})
-	return strings.TrimSuffix(query, "\n")
+	return fill(t.Name, template.FuncMap{
+		// A table or a view. In a history, old results may belong to a closed school, which every_version has.
+		"table":         func(name string) string { return a.source(name, "_current") },
+		"every_version": func(name string) string { return a.source(name, "_versions") },
+		// In a history, the column valid_to after a comma, and the sort key that puts the newest versions of a relation
+		// first.
+		"valid_to": func() string { return ifHistory(", valid_to") },
+		"newest":   func(relation string) string { return ifHistory(relation + ".valid_to DESC, ") },
+		// The grade as a number.
+		"grade_number":   gradeNumber,
+		"result_columns": func() string { return resultColumnNames().Lines("results.") },
+		"keys":           func(column string) string { return fmt.Sprintf(a.keys, column) },
+		"with_extra":     a.withExtra,
+		"declared":       a.declared,
+	}, nil)
 }
 
-// expand returns what a placeholder stands for.
-func (a *analysis) expand(name string, everyVersion bool, argument string) string {
-	switch name {
-	case "valid_to", "newest":
-		switch {
-		case !a.history:
-			return ""
-		case name == "newest":
-			return argument + ".valid_to DESC, "
-		}
-		return ", valid_to"
-	case "grade_number":
-		return gradeNumber(argument)
-	case "columns":
-		var columns []string
-		for _, c := range resultColumns() {
-			columns = append(columns, "results."+c.Name)
-		}
-		return strings.Join(columns, ",\n    ")
-	}
+// source returns a table or a view in a query. A table of a history is one of its views.
+func (a *analysis) source(name, view string) string {
 	t, _, isTable := schemas.FindTable(name)
 	switch {
 	case isTable && !a.has(name):
@@ -115,10 +88,8 @@ func (a *analysis) expand(name string, everyVersion bool, argument string) strin
 			a.missing = append(a.missing, name)
 		}
 		return a.empty(t)
-	case isTable && a.history && everyVersion:
-		name += "_versions"
 	case isTable && a.history:
-		name += "_current"
+		name += view
 	}
 	return a.relation(name)
 }
@@ -149,27 +120,32 @@ func gradeNumber(grade string) string {
 		"        WHEN %[1]s IN (%[2]s) THEN CAST(%[1]s AS INTEGER) END", grade, strings.Join(usual, ", "))
 }
 
-// extraQuery counts the members in _extra.
-func (a *analysis) extraQuery() string {
-	var parts []string
+// withExtra returns the names of the tables that have a column _extra.
+func (a *analysis) withExtra() []string {
+	var tables []string
 	for _, t := range a.tables {
 		if t.Column("_extra") >= 0 {
-			parts = append(parts, fmt.Sprintf("    SELECT '%s' AS table_name, %s AS member FROM %s WHERE _extra IS NOT NULL",
-				t.Name, fmt.Sprintf(a.keys, "_extra"), a.expand(t.Name, false, "")))
+			tables = append(tables, t.Name)
 		}
 	}
-	return fmt.Sprintf("SELECT\n    table_name,\n    member,\n    count(*) AS records\nFROM (\n%s\n) AS members\nGROUP BY table_name, member",
-		strings.Join(parts, "\n    UNION ALL\n"))
+	return tables
 }
 
-// columnsQuery returns the columns of the tables and of the views, with what they mean.
-func (a *analysis) columnsQuery() string {
+// declared returns the columns of the tables and of the views, with what they mean.
+func (a *analysis) declared() []string {
 	var rows []string
 	for _, t := range slices.Concat(a.tables, a.views()) {
 		for _, c := range t.Columns {
-			rows = append(rows, fmt.Sprintf("    (%s, %s, %s, %t, %s, %s)",
+			rows = append(rows, fmt.Sprintf("%s, %s, %s, %t, %s, %s",
 				a.text(t.Name), a.text(c.Name), a.text(c.Type.String()), c.Key, a.text(string(c.Class)), a.text(c.Doc)))
 		}
 	}
-	return "SELECT *\nFROM (VALUES\n" + strings.Join(rows, ",\n") + "\n) AS declared (table_name, column_name, type, part_of_key, class, meaning)"
+	return rows
+}
+
+func resultColumnNames() (all names) {
+	for _, c := range resultColumns() {
+		all = append(all, c.Name)
+	}
+	return all
 }

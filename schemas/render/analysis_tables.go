@@ -124,7 +124,7 @@ func analysisTables() []*schemas.Table {
 
 // resultColumns returns the columns of test results without the last one, _extra.
 func resultColumns() []schemas.Column {
-	t, _, _ := schemas.FindTable("test_results")
+	t, _, _ := schemas.FindTable(schemas.TestResults)
 	var columns []schemas.Column
 	for _, c := range t.Columns[:len(t.Columns)-1] {
 		c.Key = c.Name == "test_result_bid"

@@ -8,8 +8,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// DBTModels returns the generated files of the dbt package, by their path in its folder of models: sources, a staging model
-// of one snapshot for each table, the views for analysts as models, and the documentation and tests of all of them.
+// DBTModels returns the generated files of the dbt package, by their path in its folder of models: sources, a staging
+// model of one snapshot for each table, the views for analysts as models, and the documentation and tests of all of
+// them.
 func DBTModels() map[string]string {
 	files := map[string]string{
 		"staging/sources.yml": strings.ReplaceAll(dbt(schemas.Tables()), "            data_tests: [not_null]\n", ""),
@@ -82,8 +83,8 @@ WHERE 1 = 0
 `, dbtGenerated, d.Name, byDefault, strings.Join(columns, ",\n"), t.Name, strings.Join(nulls, ",\n"))
 }
 
-// stagingTests returns the tests of a table's key. Rows without a complete key may be repeated, and so may rows whose key is
-// a guess.
+// stagingTests returns the tests of a table's key. Rows without a complete key may be repeated, and so may rows whose
+// key is a guess.
 func stagingTests(d *schemas.Dataset, t *schemas.Table) string {
 	if d.WholeRecordDuplicates {
 		return ""
@@ -115,7 +116,8 @@ func modelProperties(b *strings.Builder, name string, t *schemas.Table, tests st
 	}
 }
 
-// knownValues returns the values of a column that have been seen. Since the service documents none, others are a warning.
+// knownValues returns the values of a column that have been seen. Since the service documents none, others are a
+// warning.
 func knownValues(column string) []string {
 	switch column {
 	case "grade":

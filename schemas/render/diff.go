@@ -27,8 +27,8 @@ type Change struct {
 	Where, What string
 }
 
-// Diff compares the declared tables with an earlier description in the format json, and returns its version of the schema,
-// empty if it has none.
+// Diff compares the declared tables with an earlier description in the format json, and returns its version of the
+// schema, empty if it has none.
 func Diff(earlier []byte) (version string, changes []Change, err error) {
 	var before jsonDocument
 	if err := json.Unmarshal(earlier, &before); err != nil {

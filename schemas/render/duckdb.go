@@ -42,8 +42,8 @@ func duckDB(tables []*schemas.Table) string {
 	return b.String()
 }
 
-// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files. JSON is text to it: its JSON
-// functions and ->> read text.
+// duckDBType returns the type that DuckDB's DESCRIBE shows for a column of our Parquet files. JSON is text to it: its
+// JSON functions and ->> read text.
 func duckDBType(t schemas.Type) string {
 	return [...]string{
 		schemas.String: "VARCHAR", schemas.Int32: "INTEGER", schemas.Int64: "BIGINT", schemas.Double: "DOUBLE",
@@ -56,8 +56,8 @@ func duckDBName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`)
 
 func duckDBText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// DuckDBPath returns the text, in DuckDB's dialect, of a pattern that matches the path of a folder and what is below it: DuckDB
-// takes every path of a file for a pattern. The folder is matched literally, and below may have wildcards.
+// DuckDBPath returns the text, in DuckDB's dialect, of a pattern that matches a folder and the paths below it: DuckDB
+// treats every file path as a glob pattern. The folder is matched literally, and below may have wildcards.
 func DuckDBPath(folder, below string) string {
 	return duckDBText(strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(folder) + "/" + below)
 }

@@ -18,8 +18,10 @@ type Snapshot struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
-	// S3 is how a destination on S3 is reached.
-	S3 S3
+	// HadoopRoot is the same for Spark; empty if it is equal.
+	HadoopRoot string
+	// Session is the statements that a DuckDB session needs before it reads the files; empty for none.
+	Session string
 	// History means that the files hold versions of rows, in folders by valid_to; the tables end with valid_from and
 	// ended_because.
 	History bool
@@ -129,50 +131,32 @@ func (s *Snapshot) recordTable(t *SnapshotTable) *SnapshotTable {
 	return t
 }
 
-// latest returns the query of a view over delta runs. It finds the run that has the latest version of each record, and
-// keeps that run's rows of the record. So child rows go with their parent and, where a key is only a guess, rows of one
-// run never replace each other. The query from selects columns of a table, and _run, the position of the run in Deltas.
+// latest returns the query of a view over delta runs, which shows the latest version of each record. The query from
+// selects columns of a table, and _run, the position of the run in Deltas.
 func latest(
 	s *Snapshot, t *SnapshotTable, columns []string, name func(string) string, from func(t *SnapshotTable, columns []string) string,
 ) string {
 	parent := s.recordTable(t)
-	var keys, join, incomplete []string
+	data := struct {
+		Records, Candidates, Modified string
+		Columns, Keys, Incomplete     names
+	}{Candidates: from(t, columns), Columns: columns}
 	for _, i := range parent.KeyColumns() {
-		c := parent.Columns[i]
-		key := name(c.Name)
-		keys = append(keys, key)
-		join = append(join, "candidates."+key+" = latest."+key)
-		if c.Type == schemas.String {
-			incomplete = append(incomplete, "coalesce(candidates."+key+", '') = ''")
-		} else {
-			incomplete = append(incomplete, "candidates."+key+" IS NULL")
+		key := name(parent.Columns[i].Name)
+		data.Keys = append(data.Keys, key)
+		incomplete := "candidates." + key + " IS NULL"
+		if parent.Columns[i].Type == schemas.String {
+			incomplete = "coalesce(candidates." + key + ", '') = ''"
 		}
+		data.Incomplete = append(data.Incomplete, incomplete)
 	}
-	versions, order := slices.Clone(keys), "_run DESC"
+	versions := slices.Clone(data.Keys)
 	if parent.Column(modifiedColumn) >= 0 {
-		versions = append(versions, name(modifiedColumn))
-		order = name(modifiedColumn) + " DESC NULLS LAST, " + order
+		data.Modified = name(modifiedColumn)
+		versions = append(versions, data.Modified)
 	}
-	shown := make([]string, len(columns))
-	for i, column := range columns {
-		shown[i] = "candidates." + column
-	}
-	return fmt.Sprintf(`WITH versions AS (
-%s
-), latest AS (
-    SELECT DISTINCT %s,
-        first_value(_run) OVER (PARTITION BY %s ORDER BY %s) AS _latest
-    FROM versions
-), candidates AS (
-%s
-)
-SELECT
-    %s
-FROM candidates LEFT JOIN latest ON %s
-WHERE candidates._run = coalesce(latest._latest, candidates._run)
-    OR %s`,
-		from(parent, versions), strings.Join(keys, ", "), strings.Join(keys, ", "), order, from(t, columns),
-		strings.Join(shown, ",\n    "), strings.Join(join, " AND "), strings.Join(incomplete, " OR "))
+	data.Records = from(parent, versions)
+	return fill("latest", nil, data)
 }
 
 // modifiedColumn is the time of a record's last modification.

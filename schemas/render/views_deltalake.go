@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,10 +16,10 @@ type Lake struct {
 	Schema string
 	// Root is the absolute path or the URL of the destination, without a trailing slash.
 	Root string
-	// S3 is how a destination on S3 is reached.
-	S3 S3
-	// Date restricts the views to one snapshot, and pins them to the versions of the tables; empty for all snapshots in the
-	// newest versions.
+	// HadoopRoot and Session are as in Snapshot.
+	HadoopRoot, Session string
+	// Date restricts the views to one snapshot, and pins them to the versions of the tables; empty for all snapshots in
+	// the newest versions.
 	Date string
 	// Analysis adds the views for analysts, which need a date.
 	Analysis bool
@@ -40,9 +41,7 @@ const lakeHeader = "-- %s\n-- Written by growth-export sql --delta-lake: one vie
 func duckDBLake(l *Lake) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, lakeHeader, l.Title)
-	if strings.HasPrefix(l.Root, "s3:") {
-		b.WriteString(l.S3.header())
-	}
+	b.WriteString(sessionComment(l.Session))
 	b.WriteString("-- The session needs the extension: INSTALL delta; LOAD delta;\n")
 	if l.Schema != "" {
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", duckDBName(l.Schema))
@@ -79,7 +78,6 @@ func sparkLake(l *Lake) string {
 	if l.Schema != "" {
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", sparkName(l.Schema))
 	}
-	root := (&Snapshot{Root: l.Root}).sparkRoot()
 	for i := range l.Tables {
 		t := &l.Tables[i]
 		version, where := "", ""
@@ -88,7 +86,7 @@ func sparkLake(l *Lake) string {
 			where = fmt.Sprintf("\nWHERE %s = DATE %s", partitionColumn, sparkText(l.Date))
 		}
 		fmt.Fprintf(&b, "\n%s %s AS\nSELECT * FROM delta.%s%s%s;\n", d.view, viewName(&Snapshot{Schema: l.Schema}, t.View, sparkName),
-			sparkName(root+"/"+t.Folder), version, where)
+			sparkName(cmp.Or(l.HadoopRoot, l.Root)+"/"+t.Folder), version, where)
 	}
 	l.snapshot().moreViews(&b, d)
 	return b.String()

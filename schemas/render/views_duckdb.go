@@ -5,39 +5,20 @@ import (
 	"strings"
 )
 
-// S3 is how the bucket of a destination is reached. The zero value is the default of AWS.
-type S3 struct {
-	// Endpoint is the root URL of the store; empty for AWS.
-	Endpoint, Region string
-	PathStyle        bool
-}
-
-// header precedes views over files on S3. It is a comment, so that no name in it can end the line.
-func (s S3) header() string {
-	options := "TYPE s3, PROVIDER credential_chain"
-	if s.Region != "" {
-		options += ", REGION " + duckDBText(s.Region)
+// sessionComment precedes views over files that a session cannot read at once. It is a comment of one line, so that no
+// name in it can end it.
+func sessionComment(statements string) string {
+	if statements == "" {
+		return ""
 	}
-	if scheme, host, ok := strings.Cut(strings.TrimSuffix(s.Endpoint, "/"), "://"); ok {
-		options += ", ENDPOINT " + duckDBText(host)
-		if scheme == "http" {
-			options += ", USE_SSL false"
-		}
-	}
-	if s.PathStyle {
-		options += ", URL_STYLE 'path'"
-	}
-	return "-- The session needs a secret for the bucket:\n" +
-		"--   INSTALL httpfs; LOAD httpfs; CREATE SECRET (" + strings.Join(strings.Fields(options), " ") + ");\n"
+	return "-- The session needs a secret for the bucket:\n--   " + strings.Join(strings.Fields(statements), " ") + "\n"
 }
 
 // duckDBViews returns the views in DuckDB's dialect.
 func duckDBViews(s *Snapshot) string {
 	var b strings.Builder
 	b.WriteString(header(s))
-	if strings.HasPrefix(s.Root, "s3:") {
-		b.WriteString(s.S3.header())
-	}
+	b.WriteString(sessionComment(s.Session))
 	if s.Schema != "" {
 		fmt.Fprintf(&b, "\nCREATE SCHEMA IF NOT EXISTS %s;\n", duckDBName(s.Schema))
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -89,24 +90,16 @@ func (s *Snapshot) sparkSource(b *strings.Builder, t *SnapshotTable) {
 		columns = append(columns, sparkName(districtColumn)+" STRING")
 	}
 	columns = append(columns, sparkName(s.partitionColumn())+" "+sparkType(partitionType))
-	base := s.sparkRoot() + "/" + t.Folder
+	base := cmp.Or(s.HadoopRoot, s.Root) + "/" + t.Folder
 	fmt.Fprintf(b, " (\n    %s\n) USING parquet OPTIONS (\n"+
 		// Dates before 1900 are an error to Spark up to 3.5 without it.
 		"    datetimeRebaseMode 'CORRECTED',\n    basePath %s,\n    path %s\n);\n",
 		strings.Join(columns, ",\n    "), sparkText(base), sparkText(sparkPattern(base, t.Files)))
 }
 
-// sparkRoot returns the destination's path or URL for Spark.
-func (s *Snapshot) sparkRoot() string {
-	if rest, ok := strings.CutPrefix(s.Root, "s3://"); ok {
-		return "s3a://" + rest
-	}
-	return s.Root
-}
-
 // sparkFiles returns a relation of exactly the files of a table.
 func (s *Snapshot) sparkFiles(t *SnapshotTable) string {
-	return "parquet." + sparkName(sparkPattern(s.sparkRoot()+"/"+t.Folder, t.Files))
+	return "parquet." + sparkName(sparkPattern(cmp.Or(s.HadoopRoot, s.Root)+"/"+t.Folder, t.Files))
 }
 
 // sparkColumns replaces the partition columns, which are not in the files, by expressions.

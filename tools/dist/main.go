@@ -148,8 +148,8 @@ func (r *release) pack(ctx context.Context, p platform, binary string, common []
 	return folder + ".tar.gz", archive, err
 }
 
-// commonFiles returns what all archives hold: documents, completion files and manual pages, which the command for this machine
-// makes.
+// commonFiles returns the files of all archives: documents, completion files and manual pages, which the command for
+// this machine makes.
 func (r *release) commonFiles(ctx context.Context, host string) ([]file, error) {
 	var files []file
 	for _, name := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "examples/config/nightly.yaml"} {

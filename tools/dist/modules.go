@@ -133,7 +133,7 @@ type hash struct {
 	Content   string `json:"content"`
 }
 
-// billOfMaterials lists what a binary is made of, in the format of CycloneDX 1.6.
+// billOfMaterials lists the modules of a binary, in the format of CycloneDX 1.6.
 func (r *release) billOfMaterials(p platform, modules []module, sum [sha256.Size]byte) ([]byte, error) {
 	purl := func(m module) string { return "pkg:golang/" + m.path + "@" + m.version }
 	this := component{

@@ -236,8 +236,8 @@ func (k *kubelet) report(ctx context.Context, pod *corev1.Pod, phase corev1.PodP
 	}
 }
 
-// command returns the command of the pod's container with its variables and volumes. When ctx ends, it gets SIGTERM, and
-// SIGKILL after the grace period.
+// command returns the command of the pod's container with its variables and volumes. When ctx ends, it gets SIGTERM,
+// and SIGKILL after the grace period.
 func (k *kubelet) command(ctx context.Context, pod *corev1.Pod, folder string) (*exec.Cmd, error) {
 	container, security := pod.Spec.Containers[0], cmp.Or(pod.Spec.SecurityContext, &corev1.PodSecurityContext{})
 	paths, err := k.mount(ctx, pod, folder)

@@ -25,8 +25,8 @@ const (
 var today = time.Now().UTC().Format(time.DateOnly)
 
 // TestRehearsal takes the same snapshot with one pod and with eight. It checks what the manifests say about failures: a
-// mistake or denied access ends the job at once, a killed pod is replaced and resumes its shard, and a drained node does not count
-// as a failure. Airflow then runs the same pod.
+// mistake or denied access ends the job at once, a killed pod is replaced and resumes its shard, and a drained node
+// does not count as a failure. Airflow then runs the same pod.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.Abs(programs)
@@ -136,8 +136,8 @@ func (s *site) staged(pod *runningPod) (n int) {
 	return n
 }
 
-// requireEight checks that the job has completed all shards, that only the killed pod counted as a failure, and that its
-// replacement resumed the shard.
+// requireEight checks that the job has completed all shards, that only the killed pod counted as a failure, and that
+// its replacement resumed the shard.
 func (s *site) requireEight(job *batchv1.Job, killed *runningPod) {
 	job, failed := s.ended(job.Name)
 	require.Nil(s.t, failed)

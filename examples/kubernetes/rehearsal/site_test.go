@@ -168,7 +168,8 @@ func (s *site) edit(name string, oldNew ...string) {
 	s.write(name, strings.NewReplacer(oldNew...).Replace(string(content)))
 }
 
-// documented returns the commands in the comment at the top of cronjob.yaml: a secret, a ConfigMap, the CronJob, a first run.
+// documented returns the commands in the comment at the top of cronjob.yaml: a secret, a ConfigMap, the CronJob, a
+// first run.
 func (s *site) documented() []string {
 	content, err := os.ReadFile(filepath.Join(s.folder, "cronjob.yaml"))
 	require.NoError(s.t, err)

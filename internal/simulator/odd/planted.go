@@ -21,8 +21,8 @@ func PlantedBirth(year int) simulator.Day {
 }
 
 // Planted is a world that marks what a service may say about people, in every place where it could: identifiers, names,
-// class names, dates of birth, unknown members and their names, values that do not fit their column, and outside of records
-// in cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds what an export has kept.
+// class names, dates of birth, unknown members and their names, values that do not fit their column, and outside of
+// records in cursors, errors and headers. See [simulator.Quirks]. A search for the marks finds what an export has kept.
 type Planted struct{}
 
 var _ simulator.Quirks = Planted{}
@@ -41,7 +41,8 @@ func (Planted) List(w *simulator.World, c *simulator.Call, plain simulator.List)
 	return plain
 }
 
-// Container returns the documented container with a member beside the records. It is null: any other value could be the list.
+// Container returns the documented container with a member beside the records. It is null: any other value could be the
+// list.
 func (Planted) Container(_ *simulator.World, _ *simulator.Call, documented simulator.Container) simulator.Container {
 	documented.Beside = `"` + PlantedMark + `":null,`
 	return documented

@@ -159,7 +159,7 @@ func (s *oddCase) shuffle(d *simulator.Rand) {
 // Mark returns an empty text: odd answers do not mark what they say about people.
 func (*Quirks) Mark() string { return "" }
 
-// Container varies what the specification does not document about a list's container, in the same way for all pages.
+// Container varies the undocumented parts of a list's container, in the same way for all pages.
 func (o *Quirks) Container(w *simulator.World, c *simulator.Call, k simulator.Container) simulator.Container {
 	d := *simulator.NewRand(w.Hash(c, c.Subject, 3))
 	k.TextFlags = d.Chance(150)

@@ -37,8 +37,8 @@ type Coverage struct {
 	To      string `json:"valid_to"`
 }
 
-// History is what a correct history of a world's nights holds, made by the contract's definitions alone: from all rows of
-// each night, which it compares in memory.
+// History is what a correct history of a world's nights holds, made by the contract's definitions alone: from all rows
+// of each night, which it compares in memory.
 type History struct {
 	Ended, Ending []*Version
 	Coverage      []*Coverage
@@ -205,7 +205,7 @@ func (n *night) foldScope(t *simulator.Table, before []*Version, rows []Row) []*
 	return after
 }
 
-// scopeOf returns what a row is compared within: its school, its district in district_schools, or everything.
+// scopeOf returns the scope in which a row is compared: its school, its district in district_schools, or everything.
 func scopeOf(row Row) string {
 	school, _ := row["requested_school_bid"].(string)
 	district, _ := row["requested_district_bid"].(string)

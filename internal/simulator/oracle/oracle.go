@@ -20,7 +20,7 @@ func AllDatasets() []string {
 // Rows returns the expected rows by table; see [Expect].
 func Rows(w *simulator.World, options Options) map[string][]Row { return Expect(w, options).Rows }
 
-// Expect returns what a correct export holds and reports.
+// Expect returns the rows and reports of a correct export.
 func Expect(w *simulator.World, options Options) *Expected {
 	h := newExporter(w, &options)
 	expected := &Expected{Rows: map[string][]Row{}}

@@ -59,7 +59,7 @@ func (s *Store) describe(err error) error {
 	return &describedError{text: text, cause: err}
 }
 
-// explain returns what happened and what to do about it, empty for errors without advice.
+// explain returns the cause of an error and the remedy, empty for errors without advice.
 func (s *Store) explain(err error) (what, step string) {
 	code, status := codeOf(err), statusOf(err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)

@@ -32,7 +32,11 @@ type Store struct {
 	emulates atomic.Bool
 }
 
-var _ sink.Store = (*Store)(nil)
+var (
+	_ sink.Store             = (*Store)(nil)
+	_ sink.ConditionEmulator = (*Store)(nil)
+	_ sink.Encrypter         = (*Store)(nil)
+)
 
 // New returns the store that the options describe. It sends no request to it.
 func New(ctx context.Context, opts Options) (*Store, error) {
@@ -55,6 +59,36 @@ func New(ctx context.Context, opts Options) (*Store, error) {
 
 // String returns the destination's URL, as ParseURL takes it.
 func (s *Store) String() string { return Scheme + s.bucket + "/" + strings.TrimSuffix(s.prefix, "/") }
+
+// Info returns how readers reach the bucket, and the permissions of a run.
+func (s *Store) Info() sink.Info {
+	place := strings.TrimSuffix(s.bucket+"/"+s.prefix, "/")
+	return sink.Info{
+		URL: Scheme + place, HadoopURL: "s3a://" + place,
+		Session: "INSTALL httpfs; LOAD httpfs; CREATE SECRET (" + s.opts.secret() + ");",
+		Permissions: "s3:ListBucket, s3:ListBucketMultipartUploads, s3:ListMultipartUploadParts, s3:GetObject, " +
+			"s3:PutObject, s3:AbortMultipartUpload and s3:DeleteObject",
+	}
+}
+
+// secret returns the options of a DuckDB secret for the bucket.
+func (o *Options) secret() string {
+	text := func(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" }
+	options := "TYPE s3, PROVIDER credential_chain"
+	if o.Region != "" {
+		options += ", REGION " + text(o.Region)
+	}
+	if scheme, host, ok := strings.Cut(strings.TrimSuffix(o.Endpoint, "/"), "://"); ok {
+		options += ", ENDPOINT " + text(host)
+		if scheme == "http" {
+			options += ", USE_SSL false"
+		}
+	}
+	if o.PathStyle {
+		options += ", URL_STYLE 'path'"
+	}
+	return options
+}
 
 // CheckCommit does nothing: an upload is completed where it was started.
 func (s *Store) CheckCommit(ctx context.Context, _ string, _ []string) error { return ctx.Err() }

@@ -189,8 +189,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestCutResponses cuts the first response to every request short, after the status or before a document begins. The SDK
-// retries neither, and takes the latter for a list of nothing or an upload without an id.
+// TestCutResponses cuts the first response to every request short, after the status or before a document begins. The
+// SDK retries neither, and takes the latter for a list of nothing or an upload without an id.
 func TestCutResponses(t *testing.T) {
 	t.Parallel()
 	for _, length := range []string{"0", "7"} {

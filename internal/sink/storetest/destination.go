@@ -22,8 +22,6 @@ type Destination struct {
 	Lose func(t *testing.T, owner string, file sink.File)
 	// Leftovers returns what List does not show: staged files, temporary files, empty folders.
 	Leftovers func(t *testing.T) []string
-	// Locks reports whether Lock excludes others.
-	Locks bool
 	// LargeFile is the size of the largest file that is staged.
 	LargeFile int
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -259,11 +260,34 @@ func check(t *testing.T, d Destination) {
 	require.NotEmpty(t, store.String())
 }
 
+// described reads how others find the destination, and opens it for reading before and after the first write.
+func described(t *testing.T, d Destination) {
+	t.Helper()
+	store, other := d.Open(t), d.Open(t)
+	info := store.Info()
+	require.Equal(t, info, other.Info(), "it belongs to the destination")
+	require.NotEmpty(t, info.URL)
+	require.NotEmpty(t, info.HadoopURL)
+	for _, url := range []string{info.URL, info.HadoopURL} {
+		require.False(t, strings.HasSuffix(url, "/"), url)
+	}
+	require.NotContains(t, info.Session, "\n")
+	if info.Folder == "" {
+		require.Contains(t, info.URL, "://", "readers elsewhere find it")
+		require.NotEmpty(t, info.Permissions)
+	} else {
+		require.Equal(t, filepath.ToSlash(info.Folder), info.URL)
+	}
+	require.NoError(t, store.Write(t.Context(), "document", []byte("x"), sink.Condition{}))
+	require.NoError(t, store.CheckReading(t.Context()))
+	require.Empty(t, d.Leftovers(t))
+}
+
 // requireLocked expects that a lock cannot be taken, unless the store has no locks.
-func requireLocked(t *testing.T, d Destination, store sink.Store, name string, mode sink.LockMode) {
+func requireLocked(t *testing.T, store sink.Store, name string, mode sink.LockMode) {
 	t.Helper()
 	unlock, err := store.Lock(t.Context(), name, mode, 0)
-	if !d.Locks {
+	if !store.Info().Locks {
 		require.NoError(t, err)
 		require.NoError(t, unlock())
 		return
@@ -278,11 +302,12 @@ func requireLocked(t *testing.T, d Destination, store sink.Store, name string, m
 func locks(t *testing.T, d Destination) {
 	t.Helper()
 	one, other := d.Open(t), d.Open(t)
+	excludes := one.Info().Locks
 	unlock, err := one.Lock(t.Context(), "publish", sink.Exclusive, 0)
 	require.NoError(t, err)
 	for _, store := range []sink.Store{one, other} {
-		requireLocked(t, d, store, "publish", sink.Exclusive)
-		if d.Locks {
+		requireLocked(t, store, "publish", sink.Exclusive)
+		if excludes {
 			soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			_, err = store.Lock(soon, "publish", sink.Exclusive, time.Minute)
 			cancel()
@@ -305,7 +330,7 @@ func locks(t *testing.T, d Destination) {
 			if err != nil {
 				return err
 			}
-			if held.Add(1) > 1 && d.Locks {
+			if held.Add(1) > 1 && excludes {
 				return errors.New("two hold the lock")
 			}
 			held.Add(-1)
@@ -321,21 +346,21 @@ func sharedLocks(t *testing.T, d Destination) {
 	one, other := d.Open(t), d.Open(t)
 	first, err := one.Lock(t.Context(), "run", sink.Shared, 0)
 	require.NoError(t, err)
-	requireLocked(t, d, other, "run", sink.Exclusive)
+	requireLocked(t, other, "run", sink.Exclusive)
 	second, err := other.Lock(t.Context(), "run", sink.Shared, 0)
 	require.NoError(t, err)
 	third, err := one.Lock(t.Context(), "run", sink.Shared, 0)
 	require.NoError(t, err)
 	for _, unlock := range []func() error{first, third} {
 		require.NoError(t, unlock())
-		requireLocked(t, d, one, "run", sink.Exclusive)
+		requireLocked(t, one, "run", sink.Exclusive)
 	}
 	require.NoError(t, second())
 	require.Empty(t, d.Leftovers(t))
 
 	unlock, err := other.Lock(t.Context(), "run", sink.Exclusive, 0)
 	require.NoError(t, err)
-	requireLocked(t, d, one, "run", sink.Shared)
+	requireLocked(t, one, "run", sink.Shared)
 	require.NoError(t, unlock())
 	require.Empty(t, d.Leftovers(t))
 }

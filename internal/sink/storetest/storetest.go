@@ -28,6 +28,7 @@ func Run(t *testing.T, destination func(t *testing.T) Destination) {
 		{"removing is idempotent", removing},
 		{"files and documents are written concurrently", concurrent},
 		{"checking leaves nothing behind", check},
+		{"others learn how to reach it", described},
 		{"an exclusive lock excludes others", locks},
 		{"a shared lock admits shared locks only", sharedLocks},
 		{"a cancelled context stops every call", cancelled},

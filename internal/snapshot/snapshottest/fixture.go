@@ -207,7 +207,7 @@ func RequireVerified(t *testing.T, store sink.Store, target maintenance.VerifyTa
 	return report
 }
 
-// Collect returns what a run has staged.
+// Collect returns the staged files of a run.
 func Collect(t *testing.T, store sink.Store, run string) *snapshot.StagedRun {
 	t.Helper()
 	plan, err := snapshot.At(store).ReadPlan(t.Context(), run)

@@ -202,3 +202,10 @@ type Lockless struct{ sink.Store }
 func (Lockless) Lock(context.Context, string, sink.LockMode, time.Duration) (func() error, error) {
 	return func() error { return nil }, nil
 }
+
+// Info says that there are no locks.
+func (l Lockless) Info() sink.Info {
+	info := l.Store.Info()
+	info.Locks = false
+	return info
+}

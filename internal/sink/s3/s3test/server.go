@@ -54,9 +54,12 @@ type Server struct {
 }
 
 // Start starts a server that runs until the test ends. Without VERSITYGW in the environment the test fails if CI is
-// set, else it is skipped.
+// set, else it is skipped. With -short it is always skipped.
 func Start(t testing.TB, getenv func(string) string) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("tests on S3 take long")
+	}
 	binary := getenv("VERSITYGW")
 	if binary == "" {
 		Missing(t, getenv)
@@ -72,7 +75,7 @@ func Start(t testing.TB, getenv func(string) string) *Server {
 // Missing fails or skips a test that has no server; see Start.
 func Missing(t testing.TB, getenv func(string) string) {
 	t.Helper()
-	const message = "VERSITYGW is not set: make test builds a versitygw binary and sets it"
+	const message = "VERSITYGW is not set: make check builds a versitygw binary and sets it"
 	if getenv("CI") != "" {
 		t.Fatal(message)
 	}

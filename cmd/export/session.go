@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	work "example.org/growthexport/internal/destination"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// session is the work of this command at a destination.
+type session = work.Session
+
+// sessionOptions returns the options of a session without dry run, history or new Delta logs.
+func (a *app) sessionOptions(o *destination) work.Options {
+	return work.Options{Log: o.log, Now: a.now, ToolVersion: thisBuild().Version, Scratch: o.scratch}
+}
+
+// changing opens a session, has do change the destination, and writes what follows from that. A dry run changes
+// nothing.
+func changing[T any](
+	ctx context.Context, a *app, o *destination, catalog snapshot.Catalog, dryRun bool, do func(*session) (T, error),
+) (T, error) {
+	return await(ctx, func() (none T, err error) {
+		options := a.sessionOptions(o)
+		options.DryRun = dryRun
+		s, err := work.Open(ctx, catalog, options)
+		if err != nil {
+			return none, err
+		}
+		result, err := do(s)
+		return result, errors.Join(err, s.Finish(ctx))
+	})
+}

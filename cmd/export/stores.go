@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3"
+)
+
+// place is the location of a destination.
+type place struct {
+	scheme string // a key of storeKinds
+	path   string // a folder, or the bucket and the prefix in it
+}
+
+// storeKind is a kind of destination.
+type storeKind struct {
+	// parse returns the path of a place from the value of --dest.
+	parse func(text string) (string, error)
+	open  func(ctx context.Context, o *destination) (sink.Store, error)
+}
+
+// storeKinds returns all kinds of destinations by the scheme of their URL; a folder has none.
+func storeKinds() map[string]storeKind {
+	return map[string]storeKind{
+		"":     {parseFolder, openFolder},
+		"file": {parseFileURL, openFolder},
+		"s3":   {parseBucket, openBucket},
+	}
+}
+
+// parseDest parses a destination.
+func parseDest(text string) (place, error) {
+	scheme, _, _ := strings.Cut(text, ":")
+	scheme = strings.ToLower(scheme)
+	kind, known := storeKinds()[scheme]
+	switch name, _, isURL := strings.Cut(text, "://"); {
+	case text == "":
+		return place{}, errors.New("the value is empty: name a folder")
+	case scheme != text && known:
+	case isURL:
+		return place{}, fmt.Errorf("%s destinations are not supported: name a folder, file:///path, or s3://bucket/prefix", quoted(name))
+	default:
+		scheme, kind = "", storeKinds()[""]
+	}
+	path, err := kind.parse(text)
+	if err != nil {
+		return place{}, err
+	}
+	return place{scheme, path}, nil
+}
+
+func parseFolder(text string) (string, error) {
+	if strings.ContainsRune(text, 0) {
+		return "", errors.New("the path contains a zero byte")
+	}
+	folder, err := expandHome(text)
+	return filepath.Clean(folder), err
+}
+
+func parseFileURL(text string) (string, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil, u.Opaque != "", u.Host != "" && u.Host != "localhost", !strings.HasPrefix(u.Path, "/"):
+		return "", errors.New("a file URL is written file:///path")
+	case u.RawQuery != "" || u.Fragment != "":
+		return "", errors.New("a file URL contains only a path: write ? as %3F and # as %23")
+	case strings.ContainsRune(u.Path, 0):
+		return "", errors.New("the path contains a zero byte")
+	}
+	return filepath.Clean(filepath.FromSlash(u.Path)), nil
+}
+
+func openFolder(_ context.Context, o *destination) (sink.Store, error) {
+	return sink.NewDir(o.place.path, sink.DirOptions{GroupReadable: o.groupReadable, Log: o.log, Command: o.command})
+}
+
+func parseBucket(text string) (string, error) {
+	_, rest, isURL := strings.Cut(text, "://")
+	if !isURL {
+		return "", errors.New("a bucket is written s3://bucket/prefix")
+	}
+	bucket, prefix, err := s3.ParseURL(s3.Scheme + rest)
+	return strings.TrimSuffix(bucket+"/"+prefix, "/"), err
+}
+
+func openBucket(ctx context.Context, o *destination) (sink.Store, error) {
+	o.s3.Bucket, o.s3.Prefix, _ = strings.Cut(o.place.path, "/")
+	o.s3.Scratch = o.scratch
+	return s3.New(ctx, o.s3)
+}

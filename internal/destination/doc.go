@@ -1,0 +1,8 @@
+// Package destination is what a command does at a destination around its own work. [Open] finishes what a killed
+// command left there. Then the command publishes, prunes or purges runs through the session's catalog, which remembers
+// the runs that it changes. At the end the session writes everything that depends on them: reports, the page of all
+// runs, the history and the Delta logs.
+//
+// The package decides when these are written. It does not know how: pipeline draws the pages, history folds snapshots,
+// deltalake reconciles logs.
+package destination

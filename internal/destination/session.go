@@ -1,0 +1,216 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"example.org/growthexport/internal/deltalake"
+	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+)
+
+// Options are the options of a session.
+type Options struct {
+	Log *slog.Logger
+	Now func() time.Time
+	// ToolVersion is the program's version, for Delta logs.
+	ToolVersion string
+	// Scratch is the folder of temporary files; empty for the system's.
+	Scratch string
+	// History adds new snapshots to the history, and DeltaLake creates missing Delta logs, after a run was published.
+	// Existing Delta logs are always kept up to date.
+	History, DeltaLake bool
+	// DryRun changes nothing, neither before nor after the work of the command.
+	DryRun bool
+}
+
+// Session is the work of one command at a destination.
+type Session struct {
+	Catalog snapshot.Catalog
+	// Recovered is what an earlier command had left unfinished.
+	Recovered *snapshot.Recovered
+
+	opts Options
+}
+
+// New returns a session that leaves interrupted changes as they are, for commands that give one of them up.
+func New(catalog snapshot.Catalog, opts Options) *Session {
+	return &Session{Catalog: catalog, Recovered: &snapshot.Recovered{}, opts: opts}
+}
+
+// Open returns a session after finishing every interrupted change. Those that cannot be finished are logged and kept in
+// Recovered: the command decides whether it can go on.
+func Open(ctx context.Context, catalog snapshot.Catalog, opts Options) (*Session, error) {
+	s := New(catalog, opts)
+	if opts.DryRun {
+		return s, nil
+	}
+	var err error
+	s.Recovered, err = catalog.Recover(ctx)
+	for _, run := range s.Recovered.Published {
+		opts.Log.WarnContext(ctx, "an interrupted publish was finished: the run is published", "run", run)
+	}
+	for _, change := range s.Recovered.Pruned {
+		opts.Log.InfoContext(ctx, "an interrupted prune was finished: the run is removed", "run", change.RunID)
+	}
+	for _, stuck := range s.Recovered.Stuck {
+		log := opts.Log.With("run", stuck.Run, "error", stuck.Err)
+		switch {
+		case stuck.Published:
+			log.WarnContext(ctx, "a change of a published run is not finished: the next command tries again")
+		case stuck.Undone:
+			log.WarnContext(ctx, "an interrupted publish was undone: run it again")
+		default:
+			log.WarnContext(ctx, "an interrupted publish cannot be finished")
+		}
+	}
+	s.writePages(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("finish an interrupted command: %w", err)
+	}
+	return s, nil
+}
+
+// Run takes a snapshot; see [pipeline.Run].
+func (s *Session) Run(ctx context.Context, deps pipeline.Deps, settings pipeline.Settings) (*pipeline.Summary, error) {
+	summary, err := pipeline.Run(ctx, s.equip(deps), settings)
+	s.writePagesOf(ctx, summary)
+	s.updateDependents(ctx, summary)
+	return summary, err
+}
+
+// RunDates takes as-of snapshots; see [pipeline.RunDates].
+func (s *Session) RunDates(ctx context.Context, deps pipeline.Deps, settings pipeline.Settings, dates []string) (
+	summaries []*pipeline.Summary, err error,
+) {
+	err = pipeline.RunDates(ctx, s.equip(deps), settings, dates, func(summary *pipeline.Summary) {
+		s.writePagesOf(ctx, summary)
+		summaries = append(summaries, summary)
+	})
+	s.updateDependents(ctx, nil)
+	return summaries, err
+}
+
+// Publish publishes a staged run; see [pipeline.Publish].
+func (s *Session) Publish(ctx context.Context, deps pipeline.Deps, settings pipeline.PublishSettings) (*pipeline.Summary, error) {
+	summary, err := pipeline.Publish(ctx, s.equip(deps), settings)
+	s.writePagesOf(ctx, summary)
+	s.updateDependents(ctx, summary)
+	return summary, err
+}
+
+// Abandon gives up an unpublished run; see [pipeline.Abandon].
+func (s *Session) Abandon(ctx context.Context, deps pipeline.Deps, run string) (*pipeline.Summary, error) {
+	summary, err := pipeline.Abandon(ctx, s.equip(deps), run)
+	s.writePages(ctx)
+	s.updateDependents(ctx, summary)
+	return summary, err
+}
+
+func (s *Session) equip(deps pipeline.Deps) pipeline.Deps {
+	deps.Catalog, deps.Recovered = s.Catalog, *s.Recovered
+	return deps
+}
+
+// updateDependents brings history and Delta logs up to date after a run. If that fails, the summary of a published run
+// says so, and the next command tries again.
+func (s *Session) updateDependents(ctx context.Context, summary *pipeline.Summary) {
+	published := summary != nil && summary.Outcome == pipeline.Published
+	if ctx.Err() != nil && !published {
+		return
+	}
+	var problems []string
+	if published && s.opts.History && summary.Kind == snapshot.Full {
+		if err := s.extendHistory(ctx, summary.RunID); err != nil {
+			problems = append(problems, oneLine(err))
+		}
+	}
+	report, err := s.reconcile(context.WithoutCancel(ctx), s.opts.DeltaLake && published)
+	s.logForeign(ctx, report)
+	switch {
+	case err == nil:
+	case published:
+		problems = append(problems, oneLine(err))
+	default:
+		// The command has a failure or a held run to report, and has changed nothing that readers see. The next one tries
+		// again.
+		s.opts.Log.DebugContext(ctx, "cannot bring the Delta logs up to date", "error", err)
+	}
+	if len(problems) > 0 {
+		if summary.Unfinished != "" {
+			problems = append([]string{summary.Unfinished}, problems...)
+		}
+		summary.Unfinished = strings.Join(problems, "; ")
+	}
+}
+
+// Finish writes what follows from the changes of a command that takes no snapshot.
+func (s *Session) Finish(ctx context.Context) error {
+	if s.opts.DryRun {
+		return nil
+	}
+	s.writePages(ctx)
+	_, err := s.reconcile(ctx, false)
+	return err
+}
+
+// UpdateDeltaLake writes or updates the Delta logs of all tables.
+func (s *Session) UpdateDeltaLake(ctx context.Context) (*deltalake.Report, error) {
+	report, err := s.reconcile(ctx, true)
+	return report, errors.Join(err, s.Recovered.Err())
+}
+
+func (s *Session) reconcile(ctx context.Context, create bool) (*deltalake.Report, error) {
+	return deltalake.Reconcile(ctx, s.Catalog, deltalake.Options{Create: create, Now: s.opts.Now, ToolVersion: s.opts.ToolVersion})
+}
+
+// logForeign logs which Delta logs other programs have written to.
+func (s *Session) logForeign(ctx context.Context, report *deltalake.Report) {
+	if report == nil {
+		return
+	}
+	for i := range report.Tables {
+		for _, f := range report.Tables[i].Foreign {
+			s.opts.Log.WarnContext(ctx, "another program has written to a Delta log", "table", report.Tables[i].Table,
+				"version", f.Version, "operation", f.Operation, "engine", f.Engine)
+		}
+	}
+}
+
+// UpdateHistory adds the snapshots that are newer than the history to it, or makes it again.
+func (s *Session) UpdateHistory(ctx context.Context, rebuild bool) (*history.Report, error) {
+	return history.Update(ctx, s.Catalog, history.Options{
+		Rebuild:   rebuild,
+		Workspace: func() (sink.Store, func() error, error) { return sink.NewWorkspace(s.opts.Scratch) },
+	})
+}
+
+// extendHistory adds new snapshots to the history after a run was published. The error says what to do.
+func (s *Session) extendHistory(ctx context.Context, run string) error {
+	report, err := s.UpdateHistory(ctx, false)
+	if err != nil {
+		remedy := "; the same command or growth-export history repairs it"
+		if _, says := errors.AsType[*history.NeedsRebuildError](err); says {
+			remedy = ""
+		}
+		return fmt.Errorf("the history was not updated: %w%s", err, remedy)
+	}
+	for _, left := range report.LeftOut {
+		if left.RunID == run {
+			s.opts.Log.WarnContext(ctx, "the snapshot is not part of the history", "snapshot_date", left.Date, "reason", left.Reason)
+		}
+	}
+	s.opts.Log.InfoContext(ctx, "history updated", "through", report.Through, "snapshots", len(report.Folded))
+	return nil
+}
+
+// oneLine puts a joined error, which has several lines, on one.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

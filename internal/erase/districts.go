@@ -1,0 +1,182 @@
+package erase
+
+import (
+	"context"
+	"maps"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// DistrictIndex finds the district of a school. A school belongs to the district of its own that the list of schools
+// names (specification 4.1), as plans and tables keep it. Schools change districts, so what a run itself says of a
+// school counts for that run; where it says nothing, what any other run says. A school that none gives a district
+// belongs to those whose lists name it (4.3), if all of them are purged.
+type DistrictIndex struct {
+	// own are the districts of schools by run, and listed the districts that name a school, by school.
+	own    map[string]map[string]Set
+	listed map[string]Set
+	// everywhere are the districts of schools over all runs.
+	everywhere map[string]Set
+	// recorded holds the schools that an interrupted purge had resolved; the rows it resolved them from may be gone.
+	recorded Set
+	// spans are the districts of schools by day, as the history has them.
+	spans map[string][]districtSpan
+}
+
+// NewDistrictIndex returns an index that knows the schools recorded by an interrupted purge.
+func NewDistrictIndex(recorded []string) *DistrictIndex {
+	k := &DistrictIndex{
+		own: make(map[string]map[string]Set), listed: make(map[string]Set), everywhere: make(map[string]Set),
+		recorded: make(Set),
+	}
+	for _, school := range recorded {
+		k.recorded[school] = true
+	}
+	return k
+}
+
+func (k *DistrictIndex) addOwn(run, school, district string) {
+	if k.own[run] == nil {
+		k.own[run] = make(map[string]Set)
+	}
+	Put(k.own[run], school, district)
+	Put(k.everywhere, school, district)
+}
+
+// AddPlan adds what a plan says.
+func (k *DistrictIndex) AddPlan(plan *snapshot.Plan) {
+	for _, school := range plan.Schools {
+		k.addOwn(plan.RunID, school.Bid, school.District)
+		for _, perspective := range school.Perspectives {
+			Put(k.listed, school.Bid, perspective)
+		}
+	}
+}
+
+// AddTables adds what the lookup tables of a published run say.
+func (k *DistrictIndex) AddTables(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) error {
+	for name, columns := range map[string][]string{
+		"schools":          {"school_bid", "district_bid"},
+		"district_schools": {"school_bid", "district_bid", "requested_district_bid"},
+	} {
+		declared, _, ok := schemas.FindTable(name)
+		if !ok {
+			continue
+		}
+		for _, file := range manifest.Tables[name].Files {
+			err := ReadFile(ctx, catalog, file.Path, declared, SelectText(columns...), func(batch *rows.Batch) error {
+				for i := range batch.N {
+					school := TextOf(batch, i, "school_bid")
+					k.addOwn(manifest.RunID, school, TextOf(batch, i, "district_bid"))
+					Put(k.listed, school, TextOf(batch, i, "requested_district_bid"))
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// SchoolsOf returns the schools of the districts, for the rows of a run.
+func (k *DistrictIndex) SchoolsOf(run string, districts Set) Set {
+	return k.schools(k.own[run], districts)
+}
+
+// schools returns the schools of the districts where own says to which of them schools belong.
+func (k *DistrictIndex) schools(own map[string]Set, districts Set) Set {
+	found := make(Set)
+	for school, of := range own {
+		if of.overlaps(districts) {
+			found[school] = true
+		}
+	}
+	for school, of := range k.everywhere {
+		if own[school] == nil && of.overlaps(districts) {
+			found[school] = true
+		}
+	}
+	for school, of := range k.listed {
+		if k.everywhere[school] == nil && of.Within(districts) {
+			found[school] = true
+		}
+	}
+	for school := range k.recorded {
+		if own[school] == nil {
+			found[school] = true
+		}
+	}
+	return found
+}
+
+// AddHistory adds what the history's lookup tables say of schools.
+func (k *DistrictIndex) AddHistory(ctx context.Context, catalog snapshot.Catalog) error {
+	current, err := catalog.ReadHistory(ctx)
+	if current == nil || err != nil {
+		return err
+	}
+	k.spans = make(map[string][]districtSpan)
+	for _, name := range []string{"schools", "district_schools"} {
+		declared, _, _ := schemas.FindTable(name)
+		for _, file := range current.Manifest.Tables[name].Files {
+			to, err := snapshot.ValidTo(file.Path)
+			if err != nil {
+				return err
+			}
+			pick := func(own *schemas.Table) *schemas.Table {
+				return snapshot.SelectColumns(own, "school_bid", "district_bid", "requested_district_bid", validFrom)
+			}
+			err = ReadFile(ctx, catalog, file.Path, declared, pick, func(batch *rows.Batch) error {
+				from := batch.Cols[batch.Table.Column(validFrom)].I32
+				for i := range batch.N {
+					school, district := TextOf(batch, i, "school_bid"), TextOf(batch, i, "district_bid")
+					Put(k.listed, school, TextOf(batch, i, "requested_district_bid"))
+					Put(k.everywhere, school, district)
+					if school != "" && district != "" {
+						k.spans[school] = append(k.spans[school], districtSpan{district, from[i], to})
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// validFrom is the column of a version's first day.
+const validFrom = "valid_from"
+
+// districtSpan is the district of a school on the days from one until before another.
+type districtSpan struct {
+	district string
+	from, to int32
+}
+
+// SchoolsAt returns the schools of the districts on a day, by what the history says.
+func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
+	own := make(map[string]Set)
+	for school, spans := range k.spans {
+		for _, s := range spans {
+			if s.from <= day && day < s.to {
+				Put(own, school, s.district)
+			}
+		}
+	}
+	return k.schools(own, districts)
+}
+
+// Districts returns all districts that some run or the history gives a school.
+func (k *DistrictIndex) Districts() Set {
+	all := make(Set)
+	for _, districts := range k.everywhere {
+		maps.Copy(all, districts)
+	}
+	return all
+}

@@ -1,0 +1,6 @@
+// Package erase knows whose row it is. A [Target] holds the schools, districts and students whose rows are erased; a
+// [Match] applies it to the rows of one table, and a [DistrictIndex] finds the schools of a district. Files are read with
+// the columns that they have, because an earlier release may have written them.
+//
+// The package only reads. Package maintenance rewrites runs without such rows, and package history does so for the history.
+package erase

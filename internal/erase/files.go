@@ -1,0 +1,95 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// File is a visible data file, open for reading, with the columns that it has: an earlier release may have written
+// it, with other columns than are declared today, or of a table that is no longer declared.
+type File struct {
+	sink.Object
+
+	Table *schemas.Table
+}
+
+// OpenFile opens a file. A column that is declared has the declared class, and the declared type where both are
+// text, so that JSON is known as such.
+func OpenFile(ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table) (*File, error) {
+	object, err := catalog.Open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	table, err := parquetfile.TableOf(object, object.Size())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), object.Close())
+	}
+	for i := range table.Columns {
+		at := declared.Column(table.Columns[i].Name)
+		if at < 0 {
+			continue
+		}
+		table.Columns[i].Class = declared.Columns[at].Class
+		if IsText(&table.Columns[i]) && IsText(&declared.Columns[at]) {
+			table.Columns[i].Type = declared.Columns[at].Type
+		}
+	}
+	return &File{Object: object, Table: table}, nil
+}
+
+// IsText reports whether a column holds text.
+func IsText(c *schemas.Column) bool { return c.Type == schemas.String || c.Type == schemas.JSON }
+
+// TextColumns returns the columns of a table that hold text: the bids, and the keys of records, are among them.
+func TextColumns(table *schemas.Table) *schemas.Table {
+	text := &schemas.Table{Name: table.Name}
+	for i := range table.Columns {
+		if IsText(&table.Columns[i]) {
+			text.Columns = append(text.Columns, table.Columns[i])
+		}
+	}
+	return text
+}
+
+// SelectText returns a function that picks the named text columns that a table has.
+func SelectText(names ...string) func(*schemas.Table) *schemas.Table {
+	return func(table *schemas.Table) *schemas.Table { return snapshot.SelectColumns(TextColumns(table), names...) }
+}
+
+// ReadFile hands the rows of a visible file to use, page by page, with the columns that pick selects from the file's.
+func ReadFile(
+	ctx context.Context, catalog snapshot.Catalog, path string, declared *schemas.Table,
+	pick func(*schemas.Table) *schemas.Table, use func(*rows.Batch) error,
+) (err error) {
+	file, err := OpenFile(ctx, catalog, path, declared)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	err = snapshot.ReadRows(file, file.Size(), pick(file.Table), func(batch *rows.Batch) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return use(batch)
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// TextOf returns the text of a column that the batch may have.
+func TextOf(batch *rows.Batch, i int, column string) string {
+	c := batch.Table.Column(column)
+	if c < 0 || batch.Cols[c].Null(i) {
+		return ""
+	}
+	return string(batch.Cols[c].Text(i))
+}

@@ -1,0 +1,364 @@
+package erase
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/schemas"
+)
+
+// schoolColumns returns the columns with the bid of a school, districtColumns the ones with the bid of a district, and
+// numberColumns the ones with a number of a student.
+func schoolColumns() []string { return []string{"requested_school_bid", "school_bid"} }
+
+func districtColumns() []string {
+	return []string{"requested_district_bid", "requested_perspective_bid", "district_bid", "perspective_bid"}
+}
+
+func numberColumns() []string {
+	return []string{"student_id", "state_student_id", "district_student_id"}
+}
+
+// GivesNumbers reports whether rows of a table give the numbers of a student.
+func GivesNumbers(table *schemas.Table) bool {
+	return slices.ContainsFunc(numberColumns(), func(name string) bool { return table.Column(name) >= 0 })
+}
+
+// extraColumn holds the members of a record that no other column takes.
+const extraColumn = "_extra"
+
+// Columns returns the columns of a file that a Match needs: all texts for students, and otherwise those that hold a bid or
+// identify the record of a child row.
+func (t *Target) Columns(file, table *schemas.Table, dataset *schemas.Dataset) *schemas.Table {
+	if t.Students != nil {
+		return TextColumns(file)
+	}
+	wanted := slices.Concat(schoolColumns(), districtColumns())
+	for _, key := range recordKey(table, dataset) {
+		wanted = append(wanted, table.Columns[key].Name)
+	}
+	return SelectText(wanted...)(file)
+}
+
+// recordKey returns the columns that identify the record of a row: the key of the dataset's first table, within this
+// table. It returns none for a dataset of one table, or for a table that is not declared.
+func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
+	if dataset == nil || len(dataset.Tables) < 2 {
+		return nil
+	}
+	parent := dataset.Tables[0]
+	var key []int
+	for _, k := range parent.KeyColumns() {
+		source := parent.Columns[k].Source
+		if table != parent && !strings.HasPrefix(source, string(schemas.SourceParam)) {
+			source = string(schemas.SourceParent) + source
+		}
+		at := slices.IndexFunc(table.Columns, func(c schemas.Column) bool { return c.Source == source })
+		if at >= 0 {
+			key = append(key, at)
+		}
+	}
+	return key
+}
+
+// Records are the keys of records that are erased though the call that they answered is not one of an erased school or
+// perspective. They are few: results of students who have moved. Records with an incomplete key cannot be told apart;
+// of those that one call has sent, all elements go if one record does.
+type Records map[string]bool
+
+// Match decides what becomes of the rows of one table; the table is read whole or in the columns of Target.Columns. Tables
+// of one dataset and bucket share the Records, and are read in the order in which they are declared.
+type Match struct {
+	*Target
+
+	// Seen are the bids and listed numbers that rows hold. Gives are the numbers that rows of the students give, and Needs
+	// those by which a row without a bid was found.
+	Seen, Gives, Needs Set
+
+	schoolAt, districtAt, studentAt, numberAt []int
+	// searched are the text columns in which a number may be mentioned: not a grade, which looks like one.
+	searched []int
+	extraAt  int // -1 if the table has no _extra
+	// requests are the columns with parameters of the call, which child rows have too.
+	requests map[int]bool
+	key      []int // of the record; -1 for a column that the file lacks
+	first    bool  // the table is the first of its dataset
+	records  Records
+	scratch  []byte
+}
+
+// NewMatch returns the match of a table's rows that are read in these columns.
+func (t *Target) NewMatch(columns, table *schemas.Table, dataset *schemas.Dataset, r Records) *Match {
+	m := &Match{
+		Target: t, first: dataset == nil || table == dataset.Tables[0], extraAt: -1, records: r, requests: make(map[int]bool),
+		Seen: make(Set), Gives: make(Set), Needs: make(Set),
+	}
+	find := func(names []string) []int {
+		var found []int
+		for _, name := range names {
+			if at := columns.Column(name); at >= 0 && IsText(&columns.Columns[at]) {
+				found = append(found, at)
+				m.requests[at] = strings.HasPrefix(name, "requested_")
+			}
+		}
+		return found
+	}
+	m.schoolAt, m.districtAt = find(schoolColumns()), find(districtColumns())
+	if t.Students != nil {
+		m.studentAt, m.numberAt = find(schemas.StudentColumns()), find(numberColumns())
+		if at := columns.Column(extraColumn); at >= 0 && IsText(&columns.Columns[at]) {
+			m.extraAt = at
+		}
+		for i := range columns.Columns {
+			if c := &columns.Columns[i]; IsText(c) && c.Class != schemas.Grade {
+				m.searched = append(m.searched, i)
+			}
+		}
+	}
+	for _, key := range recordKey(table, dataset) {
+		at := columns.Column(table.Columns[key].Name)
+		if at >= 0 && !IsText(&columns.Columns[at]) {
+			at = -1
+		}
+		m.key = append(m.key, at)
+	}
+	return m
+}
+
+// Fate is what becomes of a row.
+type Fate uint8
+
+// The fates of rows.
+const (
+	Stays Fate = iota
+	// Goes is the fate of a row of the target.
+	Goes
+	// LosesExtra is the fate of a row of others that mentions one of the students in _extra.
+	LosesExtra
+)
+
+// Fate returns what becomes of row i.
+func (m *Match) Fate(batch *rows.Batch, i int) Fate {
+	requested, own := m.Owner(batch, i)
+	switch {
+	case requested || own:
+		if own && m.first && len(m.key) > 0 {
+			m.records[m.Record(batch, i)] = true
+		}
+		return Goes
+	case !m.first && len(m.records) > 0 && m.records[m.Record(batch, i)]:
+		return Goes
+	case m.LosesExtra(batch, i):
+		return LosesExtra
+	}
+	return Stays
+}
+
+// LosesExtra reports whether _extra of row i, which is not of the target, mentions one of the students.
+func (m *Match) LosesExtra(batch *rows.Batch, i int) bool {
+	return m.extraAt >= 0 && !batch.Cols[m.extraAt].Null(i) && m.inJSON(batch.Cols[m.extraAt].Text(i), m.sees)
+}
+
+// Owner reports whether row i is of the target: because of the call that it answers, or because of what the row itself
+// says. Rows that are elements of an erased record are not known here.
+func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
+	if m.Students != nil {
+		return false, m.ofStudent(batch, i)
+	}
+	requested, own = m.among(batch, i, m.schoolAt, m.Schools)
+	if requested {
+		return true, own
+	}
+	ofDistrict, ownDistrict := m.among(batch, i, m.districtAt, m.Districts)
+	return ofDistrict, own || ownDistrict
+}
+
+// HasRecords reports whether the rows of the dataset's tables are of records that a key identifies.
+func (m *Match) HasRecords() bool { return len(m.key) > 0 }
+
+// IsFirst reports whether the table is the first of its dataset and says which records are erased.
+func (m *Match) IsFirst() bool { return m.first }
+
+// among reports whether a column holds one of the bids: a column with a parameter of the call, or another one.
+func (m *Match) among(batch *rows.Batch, i int, columns []int, of Set) (requested, own bool) {
+	if len(of) == 0 {
+		return false, false
+	}
+	for _, c := range columns {
+		if v := &batch.Cols[c]; !v.Null(i) && of[string(v.Text(i))] {
+			m.Seen.add(v.Text(i))
+			if m.requests[c] {
+				return true, own
+			}
+			own = true
+		}
+	}
+	return false, own
+}
+
+// ofStudent reports whether row i is of one of the students.
+func (m *Match) ofStudent(batch *rows.Batch, i int) bool {
+	anonymous, byBid := len(m.studentAt) > 0, false
+	for _, c := range m.studentAt {
+		v := &batch.Cols[c]
+		if v.Null(i) || len(v.Text(i)) == 0 {
+			continue
+		}
+		anonymous = false
+		if m.Students.bids[string(v.Text(i))] {
+			m.Seen.add(v.Text(i))
+			byBid = true
+		}
+	}
+	if !byBid && !anonymous {
+		return false
+	}
+	byNumber := false
+	if !byBid {
+		for _, c := range m.searched {
+			m.inText(&batch.Cols[c], i, func(text []byte) bool {
+				m.sees(text)
+				byBid = byBid || m.Students.bids[string(text)]
+				if m.Students.numbers[string(text)] {
+					byNumber = true
+					m.Needs.add(text)
+				}
+				return false
+			})
+		}
+	}
+	if byBid {
+		for _, c := range m.numberAt {
+			if v := &batch.Cols[c]; !v.Null(i) && identifies(v.Text(i)) {
+				m.Gives.add(v.Text(i))
+			}
+		}
+	}
+	return byBid || byNumber
+}
+
+// sees records a bid or listed number. It returns false, so that a search goes on.
+func (m *Match) sees(text []byte) bool {
+	m.Seen.add(text)
+	return false
+}
+
+// Record returns the key of the row's record.
+func (m *Match) Record(batch *rows.Batch, i int) string {
+	m.scratch = m.scratch[:0]
+	for _, c := range m.key {
+		if c < 0 || batch.Cols[c].Null(i) {
+			m.scratch = append(m.scratch, 0)
+			continue
+		}
+		v := &batch.Cols[c]
+		m.scratch = append(m.scratch, 1)
+		m.scratch = binary.AppendUvarint(m.scratch, uint64(len(v.Text(i))))
+		m.scratch = append(m.scratch, v.Text(i)...)
+	}
+	return string(m.scratch)
+}
+
+// Mentions returns the first column of row i in which a text, or a text within JSON, is one of the bids, or a number that
+// was listed; empty if there is none. A number that only rows of a student give may be another student's too.
+func (m *Match) Mentions(batch *rows.Batch, i int) (column string) {
+	for c := range batch.Cols {
+		if m.inText(&batch.Cols[c], i, m.listed) {
+			return batch.Table.Columns[c].Name
+		}
+	}
+	return ""
+}
+
+// listed reports whether a bid or number was listed.
+func (m *Match) listed(text []byte) bool {
+	return m.Students == nil || m.Students.ByNumber || m.Students.bids[string(text)]
+}
+
+// inText passes the bids and numbers that a value of any column holds to use, until that returns true. The file need not
+// say which texts are JSON.
+func (t *Target) inText(v *rows.Vector, i int, use func([]byte) bool) bool {
+	if !v.IsText() || v.Null(i) {
+		return false
+	}
+	text := v.Text(i)
+	if t.named(text) && use(text) {
+		return true
+	}
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	stopped := false
+	t.inJSON(text, func(text []byte) bool {
+		stopped = stopped || use(text)
+		return stopped
+	})
+	return stopped
+}
+
+// inJSON reports whether a text or number within JSON is one of the bids and numbers, and passes each to use, until that
+// returns true.
+func (t *Target) inJSON(text []byte, use func([]byte) bool) (found bool) {
+	for i := 0; i < len(text); i++ {
+		var value []byte
+		var end int
+		switch {
+		case text[i] == '-' || '0' <= text[i] && text[i] <= '9':
+			for end = i + 1; end < len(text) && !bytes.ContainsRune([]byte(",]} "), rune(text[end])); {
+				end++
+			}
+			value = text[i:end]
+		case text[i] == '"':
+			escaped := false
+			for end = i + 1; end < len(text) && text[end] != '"'; end++ {
+				if text[end] == '\\' {
+					escaped = true
+					end++
+				}
+			}
+			if end >= len(text) {
+				return found
+			}
+			if value = text[i+1 : end]; escaped {
+				var plain string
+				if json.Unmarshal(text[i:end+1], &plain) == nil {
+					value = []byte(plain)
+				}
+			}
+		default:
+			continue
+		}
+		if len(value) > 0 && t.named(value) {
+			if found = true; use(value) {
+				return true
+			}
+		}
+		i = end
+	}
+	return found
+}
+
+// ClearExtra makes _extra null in some rows of a batch.
+func (m *Match) ClearExtra(batch *rows.Batch, cleared []int) {
+	if len(cleared) == 0 {
+		return
+	}
+	v := &batch.Cols[m.extraAt]
+	was := *v
+	*v = rows.Vector{Type: was.Type}
+	for i := range was.Present {
+		switch {
+		case len(cleared) > 0 && cleared[0] == i:
+			cleared = cleared[1:]
+			v.AppendNull()
+		case was.Null(i):
+			v.AppendNull()
+		default:
+			v.AppendText(was.Text(i))
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package erase
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// TestKnowledge gives schools to districts as the runs tell it.
+func TestKnowledge(t *testing.T) {
+	const moved, goneDistrict, staysToo = "school-of-both", "district-that-goes", "district-that-stays"
+	t.Parallel()
+	plan := func(run, school, district string, perspectives ...string) *snapshot.Plan {
+		return &snapshot.Plan{RunID: run, Schools: []snapshot.School{{Bid: school, District: district, Perspectives: perspectives}}}
+	}
+	k := NewDistrictIndex([]string{"resolved before"})
+	k.AddPlan(plan("autumn", moved, goneDistrict))
+	k.AddPlan(plan("spring", moved, staysToo, goneDistrict))
+	k.AddPlan(plan("autumn", "listed by one", "", goneDistrict))
+	k.AddPlan(plan("autumn", "listed by both", "", goneDistrict))
+	k.AddPlan(plan("autumn", "listed by both", "", staysToo))
+	districts := Set{goneDistrict: true}
+	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.SchoolsOf("autumn", districts).Sorted())
+	require.Equal(t, []string{"listed by one", "resolved before"}, k.SchoolsOf("spring", districts).Sorted())
+	require.Equal(t, []string{"listed by one", "resolved before", moved}, k.SchoolsOf("silent", districts).Sorted())
+}
+
+// TestPurgeColumns fails when a column is declared that may hold the bid of a school or a district and that no purge
+// looks at.
+func TestPurgeColumns(t *testing.T) {
+	t.Parallel()
+	known := slices.Concat(schoolColumns(), districtColumns())
+	looked := 0
+	for _, dataset := range schemas.Datasets() {
+		for _, table := range dataset.Tables {
+			for _, c := range table.Columns {
+				for _, word := range []string{"school_bid", "district_bid", "perspective_bid"} {
+					if strings.HasSuffix(c.Name, word) {
+						require.Contains(t, known, c.Name, table.Name)
+						looked++
+					}
+				}
+			}
+			require.NotEmpty(t, new(Target).Columns(table, table, dataset).Columns, table.Name)
+			key := recordKey(table, dataset)
+			require.Len(t, key, len(recordKey(dataset.Tables[0], dataset)), table.Name)
+			for _, k := range key {
+				require.GreaterOrEqual(t, TextColumns(table).Column(table.Columns[k].Name), 0, table.Name)
+			}
+		}
+	}
+	require.Greater(t, looked, 30)
+}
+
+// TestPurgeNamedIn finds a bid in a sentence as a whole word.
+func TestPurgeNamedIn(t *testing.T) {
+	t.Parallel()
+	for bid, sentences := range map[string]map[string]bool{
+		"a": {
+			"table test_results, district a: 9 of 9": true, "a": true, "Hill (a)": true, "x, a": true, "school a, and b": true,
+			"all rows are gone: district b": false, "district a-b: 1": false, "district b_a: 1": false, "district ä: 1": false,
+			"district äa: 1": false, "bad a": true, "": false,
+		},
+		"12":     {"district 12: 3 of 4": true, "district 7f12: 3 of 4": false, "district 1-12-3: 3 of 4": false, "(12).": true},
+		"-":      {"district -: 1": true, "district a-b: 1": false},
+		"1 Hill": {`district "1 Hill": 3 of 4`: true, "1 Hill Street": false},
+		"ä":      {"district ä: 1": true, "district äb: 1": false, "district ää: 1": false},
+	} {
+		for sentence, want := range sentences {
+			b := Target{Districts: Set{bid: true, "": true}}
+			require.Equal(t, want, b.NamedIn(sentence), "%q in %q", bid, sentence)
+			b = Target{Schools: Set{bid: true}}
+			require.Equal(t, want, b.NamedIn(sentence), "%q in %q", bid, sentence)
+		}
+	}
+}
+
+func TestPurgeMentions(t *testing.T) {
+	t.Parallel()
+	b := Target{Schools: Set{`sch"ool`: true}, Districts: Set{"d": true}}
+	for text, want := range map[string]bool{
+		`{"a":"d"}`: true, `{"d":1}`: true, `{"a":["sch\"ool"]}`: true, `{"a":"\u0064"}`: true,
+		`{"a":"dd"}`: false, `{"a":"\"d"}`: false, `{"a":"`: false, `"`: false, ``: false, `{"a":"\`: false,
+	} {
+		require.Equal(t, want, b.inJSON([]byte(text), func([]byte) bool { return true }), text)
+	}
+}

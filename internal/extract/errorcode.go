@@ -1,0 +1,62 @@
+package extract
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// unlistedCode stands for every error code that is not known, which could be a student's name or identifier.
+const unlistedCode = "unlisted code"
+
+// oauthCodes are the error codes of OAuth 2.0 (RFC 6749, RFC 6750), and those of gateways that answer in the observed
+// shape with fault.detail.errorcode.
+const oauthCodes = " access_denied insufficient_scope invalid_client invalid_grant invalid_request invalid_scope invalid_token " +
+	"server_error temporarily_unavailable unauthorized_client unsupported_grant_type unsupported_response_type " +
+	"oauth.v2.FailedToResolveAPIKey oauth.v2.InvalidAccessToken oauth.v2.InvalidApiKey oauth.v2.InvalidApiKeyForGivenResource " +
+	"oauth.v2.InvalidClientIdentifier oauth.v2.InvalidToken oauth.v2.MissingAccessToken "
+
+// errorCode returns the code of an error body, in one of the observed shapes (fault.detail.errorcode, or flat objects),
+// if it is a known one. It returns unlistedCode for any other, and "" if there is none. Nothing else of the body is
+// repeated, because it may contain anything.
+func errorCode(body []byte) string {
+	var shape struct {
+		Fault struct {
+			Detail struct {
+				ErrorCode any `json:"errorcode"`
+			} `json:"detail"`
+		} `json:"fault"`
+		ErrorCode any `json:"errorCode"`
+		Code      any `json:"code"`
+		Error     any `json:"error"`
+	}
+	_ = json.Unmarshal(body, &shape) // a member of another type leaves the others readable
+	found := ""
+	for _, code := range []any{shape.Fault.Detail.ErrorCode, shape.ErrorCode, shape.Code, shape.Error} {
+		text, isText := code.(string)
+		switch {
+		case isText && isKnownCode(text):
+			return text
+		case code != nil && code != "":
+			found = unlistedCode
+		}
+	}
+	return found
+}
+
+// isKnownCode reports whether a code is one of OAuth's, or HTTP's own words for a status: NOT_FOUND, NotFound.
+func isKnownCode(code string) bool {
+	if code == "" || strings.Contains(code, " ") {
+		return false
+	}
+	if strings.Contains(oauthCodes, " "+code+" ") {
+		return true
+	}
+	words := strings.NewReplacer("_", "", "-", "").Replace(code)
+	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
+		if strings.EqualFold(words, strings.NewReplacer(" ", "", "-", "").Replace(http.StatusText(status))) {
+			return words != ""
+		}
+	}
+	return false
+}

@@ -1,0 +1,182 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// fanOut fetches a dataset of one call per student, class, educator or association of the school, whose identifiers
+// come from other lists. A call that is answered 403, or 404 after all attempts, is counted as unavailable; any other
+// failure, a 404 of a later page too, fails the school's dataset.
+//
+// The lists are requested here even if they are also datasets of the run. That adds a few requests to hundreds, and the
+// identifiers of other schools need not be kept until the fan-out reaches them.
+func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snapshot.School) error {
+	if needsPerspective(d, f.datasets) && len(school.Perspectives) == 0 {
+		r.Fail(errNoPerspective)
+		return nil
+	}
+	calls, err := f.feed(ctx, d, r, school)
+	if err != nil || r.Ledger.Status != snapshot.StatusOK {
+		return err
+	}
+	// Rows are to be in the order of the calls, so these go in windows, each as many at once as may be.
+	for window := range slices.Chunk(calls, f.window) {
+		if err := f.calls(ctx, d, r, window); err != nil || r.Ledger.Status != snapshot.StatusOK {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsPerspective reports whether the dataset, or a list that feeds it, is read through a perspective.
+func needsPerspective(d *Dataset, all map[string]*Dataset) bool {
+	needs := d.TakesPerspective()
+	for _, table := range d.Feeds {
+		_, feed, _ := schemas.FindTable(table)
+		needs = needs || all[feed.Name].TakesPerspective()
+	}
+	return needs
+}
+
+// calls makes the calls of a window at once and appends their rows in order.
+func (f *Fetcher) calls(ctx context.Context, d *Dataset, r *Result, window []transform.Params) error {
+	type answer struct {
+		rows  *collector
+		tally reading
+		err   error
+	}
+	answers := make([]answer, len(window))
+	group, groupCtx := errgroup.WithContext(ctx)
+	for i, params := range window {
+		group.Go(func() error {
+			select {
+			case f.fanning <- struct{}{}:
+			case <-groupCtx.Done():
+				return context.Cause(groupCtx)
+			}
+			defer func() { <-f.fanning }()
+			a := &answers[i]
+			a.rows = f.newCollector(d, params, r)
+			a.tally, a.err = f.list(groupCtx, a.rows, params, f.filters)
+			if unavailable(a.err, a.tally.Pages) {
+				return nil
+			}
+			return a.err
+		})
+	}
+	err := group.Wait()
+	for i := range answers {
+		a := &answers[i]
+		r.Ledger.Requests += a.tally.Requests
+		r.Ledger.Retries += a.tally.Retries
+		switch {
+		case err != nil || a.rows == nil:
+		case a.err != nil:
+			r.Ledger.RecordsUnavailable++
+		default:
+			r.Ledger.Pages += a.tally.Pages
+			err = r.copyRows(a.rows)
+			// The calls of a window did not know of each other's.
+			left := f.limits(r)
+			switch {
+			case err != nil:
+			case left.Records < 0:
+				err = f.beyond(d, transform.ErrTooManyRecords)
+			case left.ChildRows < 0:
+				err = f.beyond(d, transform.ErrTooManyChildRows)
+			}
+		}
+		if a.rows != nil {
+			a.rows.release()
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	r.drop()
+	if endsRun(ctx, err) {
+		return err
+	}
+	r.Fail(err)
+	return nil
+}
+
+// unavailable reports whether the service denied access to a record or does not have it: records can disappear between
+// two calls. A list whose first pages were there exists, so a 404 of a later page only means that it was not read
+// whole.
+func unavailable(err error, pages int64) bool {
+	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
+}
+
+// feed fetches the lists that name what the dataset is to be called for, and returns the calls in the order of their
+// rows. If one of them fails, or is denied, so does the dataset.
+func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]transform.Params, error) {
+	type named struct{ perspective, written, id string }
+	found := make(map[named]bool)
+	for _, name := range d.Feeds {
+		table, declared, _ := schemas.FindTable(name)
+		feed := f.feeds[declared.Name]
+		list := &Result{
+			place:  r.place,
+			Ledger: snapshot.LedgerRow{Dataset: feed.Name, SchoolBid: school.Bid, Status: snapshot.StatusOK},
+		}
+		err := f.fetchCalls(ctx, feed, list, schoolCalls(feed, school), f.feedFilters)
+		r.Ledger.Requests += list.Ledger.Requests
+		r.Ledger.Retries += list.Ledger.Retries
+		if err != nil {
+			return nil, err
+		}
+		r.Ledger.RecordsUnavailable += list.Ledger.RecordsUnavailable
+		if list.Ledger.Status != snapshot.StatusOK {
+			list.drop()
+			r.Ledger.Status, r.Ledger.Error, r.Ledger.RecordsUnavailable = list.Ledger.Status, list.Ledger.Error, 0
+			return nil, nil
+		}
+		position := slices.Index(feed.Tables, table)
+		perspectives, perspectivesErr := list.texts(position, "requested_perspective_bid")
+		ids, idsErr := list.texts(position, d.FedParam())
+		if err := cmp.Or(perspectivesErr, idsErr); err != nil {
+			return nil, err
+		}
+		for i, id := range ids {
+			through := school.Perspectives
+			switch {
+			case feed.TakesPerspective():
+				through = perspectives[i : i+1]
+			case !d.TakesPerspective():
+				through = []string{""}
+			}
+			if id == "" {
+				r.Ledger.RecordsUnavailable++
+				continue
+			}
+			written := d.plan.Written(d.FedParam(), id)
+			for _, perspective := range through {
+				found[named{perspective, written, id}] = true
+			}
+		}
+		list.drop()
+	}
+	calls := make([]transform.Params, 0, len(found))
+	for _, n := range slices.SortedFunc(maps.Keys(found), func(a, b named) int {
+		return cmp.Or(cmp.Compare(a.perspective, b.perspective), cmp.Compare(a.written, b.written))
+	}) {
+		params := transform.Params{"school_bid": school.Bid, d.FedParam(): n.id}
+		if d.TakesPerspective() {
+			params["perspective_bid"] = n.perspective
+		}
+		calls = append(calls, params)
+	}
+	return calls, nil
+}

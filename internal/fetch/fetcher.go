@@ -1,0 +1,269 @@
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"strings"
+	"sync/atomic"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/schemas"
+)
+
+// Options say which rows a Fetcher returns, and how many calls and how much memory it may use.
+type Options struct {
+	Privacy    schemas.Profile
+	PrivacyKey *privacy.Key
+	Students   []string // the only students whose rows are returned, in order; nil for all
+	// Concurrency is how many requests the client sends at once.
+	Concurrency      int
+	MaxSchoolRecords int64  // maximum records of a school in one dataset
+	Scratch          string // folder for rows that do not fit in memory; empty for the system's temporary one
+	MaxHeldBytes     int    // how many bytes of one school's rows stay in memory; 0 for the default
+}
+
+// Parameters are what all calls for schools have in common.
+type Parameters struct {
+	Filters  map[string]string // the optional parameters
+	AsOf     bool              // whether the effective date is sent to every operation that accepts it
+	Date     string            // of the data
+	Datasets []string          // that are fetched
+	Schools  []snapshot.School
+}
+
+// Fetcher asks the service for datasets, call chain by call chain.
+type Fetcher struct {
+	client   *extract.Client
+	datasets map[string]*Dataset
+	feeds    map[string]*Dataset // as they are read for the identifiers that other calls need
+	pool     pool
+	// filters are the optional parameters; feedFilters apply to lists that only supply identifiers for other calls.
+	filters, feedFilters map[string]string
+	asOf                 bool
+	check                checker
+	maxRecords           int64
+	maxHeldBytes         int
+	heldTogether         atomic.Int64 // by the lists that are being read
+	scratch              *scratchFolder
+	processors           *processors
+	// window is how many calls of one school's fan-out are made at once, and fanning how many of all schools', so that
+	// lists get their share of the request slots.
+	window  int
+	fanning chan struct{}
+}
+
+// New returns a fetcher that is ready for lookups. Close removes its scratch files.
+func New(client *extract.Client, o Options) (*Fetcher, error) {
+	f := &Fetcher{
+		client: client, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
+		maxHeldBytes: cmp.Or(o.MaxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: o.Scratch},
+		processors: newProcessors(),
+		window:     2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency),
+	}
+	students := transform.NewCohort(o.Students)
+	for _, declared := range schemas.Datasets() {
+		d, err := compile(declared, &o, &f.pool)
+		if err != nil {
+			return nil, err
+		}
+		f.datasets[d.Name] = d
+		if f.feeds[d.Name], err = d.feed(&o); err != nil {
+			return nil, err
+		}
+		if o.Students != nil {
+			d.plan.Restrict(students)
+			f.feeds[d.Name].plan.Restrict(students)
+		}
+	}
+	return f, nil
+}
+
+// Close closes the scratch files that are still open, and returns the errors of all files.
+func (f *Fetcher) Close() error { return f.scratch.close() }
+
+// Dataset returns a dataset as it is fetched.
+func (f *Fetcher) Dataset(name string) *Dataset { return f.datasets[name] }
+
+// SetParameters sets the parameters of the calls for schools. It is called before the first of these.
+func (f *Fetcher) SetParameters(p Parameters) (err error) {
+	f.filters, f.asOf = p.Filters, p.AsOf
+	f.feedFilters = maps.Clone(p.Filters)
+	delete(f.feedFilters, schemas.ModifiedSince) // records that did not change are needed too
+	f.check, err = newChecker(&p)
+	return err
+}
+
+// NewScratch returns an unopened scratch file.
+func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
+
+// WithProcessor does work for a result while it holds a processor: more rows of other schools would have to wait too.
+func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
+	processor := f.processors.at(r.place)
+	processor.acquire()
+	defer processor.release()
+	return work()
+}
+
+// errNoPerspective fails a school's enrollment when no district names it.
+var errNoPerspective = errors.New("the school list names no district of the school and no district's list names the school," +
+	" so there is no perspective to read its enrollment through")
+
+// schoolCalls returns the calls of a dataset for a school: one, or one per perspective, in order.
+func schoolCalls(d *Dataset, school snapshot.School) []transform.Params {
+	if !d.TakesPerspective() {
+		return []transform.Params{{"school_bid": school.Bid}}
+	}
+	calls := make([]transform.Params, len(school.Perspectives))
+	for i, perspective := range school.Perspectives {
+		calls[i] = transform.Params{"school_bid": school.Bid, "perspective_bid": perspective}
+	}
+	return calls
+}
+
+// fetchCalls makes the calls in order and collects their rows. Rows come in the order of a file if the calls are sorted
+// by the parameters that are keys.
+//
+// A call denied while another one answers leaves the dataset readable, and is counted as unavailable; all denied makes
+// it denied; any failure fails it.
+func (f *Fetcher) fetchCalls(
+	ctx context.Context, d *Dataset, r *Result, calls []transform.Params, filters map[string]string,
+) error {
+	var denied error
+	for _, params := range calls {
+		c := f.newCollector(d, params, r)
+		tally, err := f.list(ctx, c, params, filters)
+		r.Ledger.Requests += tally.Requests
+		r.Ledger.Retries += tally.Retries
+		if err != nil {
+			c.release()
+		} else {
+			r.Ledger.Pages += tally.Pages
+			r.oddPages += tally.oddPages
+			err = r.addRows(c)
+		}
+		switch {
+		case err == nil:
+		case endsRun(ctx, err):
+			r.drop()
+			return err
+		case errors.Is(err, extract.ErrDenied):
+			r.Ledger.RecordsUnavailable++
+			denied = err
+		default:
+			r.Fail(err)
+			return nil
+		}
+	}
+	if denied != nil && len(r.parts) == 0 {
+		r.Ledger.Status, r.Ledger.Error = snapshot.StatusDenied, denied.Error()
+		r.Ledger.RecordsUnavailable = 0
+	}
+	return nil
+}
+
+// maxEmptyPages bounds the empty pages in a row of a list: cursors that never repeat could go on forever.
+const maxEmptyPages = 1000
+
+// reading is what reading a list took.
+type reading struct {
+	extract.Tally
+	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results are
+	// expected to.
+	oddPages int64
+}
+
+// list walks the pages of one call chain into c.
+func (f *Fetcher) list(
+	ctx context.Context, c *collector, params transform.Params, filters map[string]string,
+) (reading, error) {
+	var read reading
+	empty := 0
+	tally, err := f.client.List(ctx, c.dataset.call(params, filters, f.asOf), func(body io.Reader) (string, error) {
+		processor := f.processors.at(c.place)
+		processor.acquire()
+		c.acquireDecoder()
+		page, err := readPage(c.Decoder, processor.reading(body))
+		processor.release()
+		if err != nil {
+			return "", f.beyond(c.dataset, err)
+		}
+		if empty++; page.Records > 0 {
+			empty = 0
+		}
+		if empty > maxEmptyPages {
+			return "", fmt.Errorf("%d pages in a row are empty and have a next page: the list has no end", empty)
+		}
+		if page.Next != "" && page.Records != resultsPerPage {
+			read.oddPages++
+		}
+		return page.Next, c.limitMemory()
+	})
+	read.Tally = tally
+	return read, err
+}
+
+// readPage reads a page into c. A body that is not JSON is retried, an odd answer is not.
+func readPage(c *transform.Decoder, body io.Reader) (transform.Page, error) {
+	page, err := c.ReadPage(body)
+	if errors.Is(err, transform.ErrNotJSON) || errors.Is(err, transform.ErrEmptyString) {
+		err = extract.Unreadable(err)
+	}
+	return page, err
+}
+
+// endsRun reports whether an error concerns the whole run and not a single school: the run was cancelled, access was
+// denied, the service is down, or a scratch file cannot be used.
+func endsRun(ctx context.Context, err error) bool {
+	_, isScratch := errors.AsType[ScratchError](err)
+	return ctx.Err() != nil || isScratch || extract.EndsRun(err)
+}
+
+// childRowsPerRecord is how many child rows there may be for each record that
+// --max-school-records allows.
+const childRowsPerRecord = 8
+
+// limits returns the records and bytes that another call chain may add to a school's dataset.
+func (f *Fetcher) limits(r *Result) transform.Limits {
+	most := int64(math.MaxInt64)
+	if f.maxRecords <= most/childRowsPerRecord {
+		most = childRowsPerRecord * f.maxRecords
+	}
+	return transform.Limits{Records: f.maxRecords - r.Ledger.RecordsReceived, ChildRows: most - r.childRows}
+}
+
+// beyond returns which limit an answer exceeded, if any.
+func (f *Fetcher) beyond(d *Dataset, err error) error {
+	const remedy = "raise --max-school-records if the school really has that many"
+	var children []string
+	for _, t := range d.Tables[1:] {
+		children = append(children, t.Name)
+	}
+	switch {
+	case errors.Is(err, transform.ErrTooManyRecords):
+		return fmt.Errorf("more than %d records: %s", f.maxRecords, remedy)
+	case errors.Is(err, transform.ErrTooManyChildRows):
+		return fmt.Errorf("more than %d rows of %s, which is %d times --max-school-records: %s",
+			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, remedy)
+	case errors.Is(err, transform.ErrTooManyInRecord):
+		return fmt.Errorf("a record has more than %d rows of %s: no real record does, so the answer is rejected",
+			transform.MaxRecordChildRows, strings.Join(children, " and "))
+	case errors.Is(err, transform.ErrNearlyEmpty):
+		return fmt.Errorf("%w: no real list has them, so the answer is rejected", transform.ErrNearlyEmpty)
+	}
+	return err
+}
+
+func (f *Fetcher) newCollector(d *Dataset, params transform.Params, r *Result) *collector {
+	return &collector{
+		dataset: d, params: params, place: r.place, limits: f.limits(r), maxBytes: f.maxHeldBytes, together: &f.heldTogether,
+		scratch: &Scratch{folder: f.scratch},
+	}
+}

@@ -1,0 +1,38 @@
+package fetch
+
+// hashSet is a set of 64-bit hashes of a size that is known when it is made. It is a table with open addressing: a map
+// costs several times as much, and the checks look at every result.
+type hashSet struct {
+	slots []uint64 // 0 is empty
+	mask  uint64
+}
+
+func newHashSet(size int) hashSet {
+	slots := 8
+	for slots < 2*size {
+		slots *= 2
+	}
+	return hashSet{slots: make([]uint64, slots), mask: uint64(slots - 1)}
+}
+
+// slot returns where the hash is, or where it would be.
+func (s hashSet) slot(hash uint64) *uint64 {
+	for i := hash & s.mask; ; i = (i + 1) & s.mask {
+		if at := &s.slots[i]; *at == hash || *at == 0 {
+			return at
+		}
+	}
+}
+
+// add adds a hash and reports whether it is new.
+func (s hashSet) add(hash uint64) bool {
+	hash = max(hash, 1)
+	at := s.slot(hash)
+	if *at != 0 {
+		return false
+	}
+	*at = hash
+	return true
+}
+
+func (s hashSet) has(hash uint64) bool { return *s.slot(max(hash, 1)) != 0 }

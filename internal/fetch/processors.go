@@ -1,0 +1,135 @@
+package fetch
+
+import (
+	"container/heap"
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// patience is how long a page or a result waits for a processor. Then it goes on without: an answer that is not read
+// uses up the time of its request, and a slow disk may keep the processors busy for long.
+const patience = 5 * time.Second
+
+// processors shares the processors among the schools that are read. A school needs one to scan what it has received,
+// and to deliver its result; the school that began first goes first. So schools end one after the other, and few of
+// them hold rows, where otherwise all of them would be half read.
+type processors struct {
+	mu      sync.Mutex
+	free    int
+	waiting waitingSchools
+	places  atomic.Int64
+}
+
+func newProcessors() *processors { return &processors{free: runtime.GOMAXPROCS(0)} }
+
+// nextPlace returns the place of a school that begins now.
+func (p *processors) nextPlace() int64 { return p.places.Add(1) }
+
+// processor is one school's use of a processor.
+type processor struct {
+	of       *processors
+	place    int64
+	patience time.Duration
+	held     bool
+}
+
+func (p *processors) at(place int64) *processor {
+	return &processor{of: p, place: place, patience: patience}
+}
+
+// acquire waits for a processor, but not longer than the rest of its patience.
+func (u *processor) acquire() {
+	p := u.of
+	p.mu.Lock()
+	if p.free > 0 {
+		p.free--
+		u.held = true
+	}
+	if u.held || u.patience <= 0 {
+		p.mu.Unlock()
+		return
+	}
+	w := &waitingSchool{place: u.place, granted: make(chan struct{})}
+	heap.Push(&p.waiting, w)
+	p.mu.Unlock()
+	began := time.Now()
+	timer := time.NewTimer(u.patience)
+	defer timer.Stop()
+	select {
+	case <-w.granted:
+	case <-timer.C:
+	}
+	u.patience -= time.Since(began)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u.held = w.served
+	w.gone = true
+}
+
+// release gives back the processor, if there is one.
+func (u *processor) release() {
+	if !u.held {
+		return
+	}
+	u.held = false
+	p := u.of
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.waiting) > 0 {
+		if w, _ := heap.Pop(&p.waiting).(*waitingSchool); !w.gone {
+			w.served = true
+			close(w.granted)
+			return
+		}
+	}
+	p.free++
+}
+
+// reading returns a reader of a body that gives the processor back while it waits for the body, of which it reads as
+// much as there is room for.
+func (u *processor) reading(body io.Reader) io.Reader { return &sharedReader{body: body, processor: u} }
+
+type sharedReader struct {
+	body      io.Reader
+	processor *processor
+}
+
+func (r *sharedReader) Read(b []byte) (n int, err error) {
+	r.processor.release()
+	defer r.processor.acquire()
+	for n < len(b) && err == nil {
+		var more int
+		more, err = r.body.Read(b[n:])
+		n += more
+	}
+	return n, err
+}
+
+type waitingSchool struct {
+	place   int64
+	granted chan struct{} // closed if served
+	served  bool
+	gone    bool
+}
+
+// waitingSchools is a heap, the school that began first on top.
+type waitingSchools []*waitingSchool
+
+func (w waitingSchools) Len() int           { return len(w) }
+func (w waitingSchools) Less(i, j int) bool { return w[i].place < w[j].place }
+func (w waitingSchools) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+
+func (w *waitingSchools) Push(x any) {
+	s, _ := x.(*waitingSchool)
+	*w = append(*w, s)
+}
+
+func (w *waitingSchools) Pop() any {
+	last := len(*w) - 1
+	s := (*w)[last]
+	*w = (*w)[:last]
+	return s
+}

@@ -1,0 +1,310 @@
+package fetch
+
+import (
+	"bufio"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/transform"
+)
+
+// Result is the outcome of one school's dataset: all of its rows, or none and why.
+type Result struct {
+	// place is the school's among those that wait for a processor; 0, the first, for lists of no school.
+	place     int64
+	Ledger    snapshot.LedgerRow
+	Drift     snapshot.DriftSums
+	childRows int64 // of the records received
+	// Students are positions in Options.Students: of every student who has a row, some of them several times.
+	Students []int
+	// Checks are the counts of the checks that were made of the school; oddPages feeds one of them. Terms and Sessions are
+	// compared over the whole run.
+	Checks   snapshot.CheckCounts
+	oddPages int64
+	Terms    snapshot.TermCounts
+	Sessions []string
+	// Roster is the students of the school of test results, for the comparison; nil if they are not known. RosterLost is
+	// the error if an earlier process has staged them and they cannot be read back.
+	Roster     Roster
+	RosterLost error
+	// FirstRepeated is the number of pairs of student and subject with several results in a first reading, because of
+	// which the list was read again.
+	FirstRepeated int64
+	// parts are the rows, in the order of the file.
+	parts []part
+	// collectors hold the parts that are in memory; scratch holds others if the rows do not fit there.
+	collectors []*collector
+	scratch    *Scratch
+	// loaded, unless nil, is memory for parts that are read back.
+	loaded *Loaded
+}
+
+// NewResult returns the result of a school that has these rows, one batch per table.
+func NewResult(school string, tables ...*rows.Batch) *Result {
+	return &Result{Ledger: snapshot.LedgerRow{SchoolBid: school}, parts: []part{{tables: tables}}}
+}
+
+// Bytes returns how much memory the result's rows take.
+func (r *Result) Bytes() int {
+	n := 0
+	for _, p := range r.parts {
+		for _, b := range p.tables {
+			n += b.Bytes()
+		}
+	}
+	return n
+}
+
+// count counts the records that a chain returned, in n rows of the first table.
+func (r *Result) count(c *collector, done *transform.Result, n int) {
+	r.childRows += c.ChildRows()
+	r.Ledger.RecordsReceived += done.Records
+	r.Ledger.DuplicatesDropped += done.Duplicates
+	r.Ledger.RowsWritten += int64(n)
+	r.Students = append(r.Students, c.Matched()...)
+	for _, d := range done.Drift {
+		r.Drift.Add(snapshot.Drift(d))
+	}
+}
+
+// merge adds the rows of another result of the same dataset behind these.
+func (r *Result) merge(other *Result) {
+	r.collectors = append(r.collectors, other.collectors...)
+	for _, d := range other.Drift.List() {
+		r.Drift.Add(d)
+	}
+	r.parts = append(r.parts, other.parts...)
+}
+
+// texts returns a text column of one of the result's tables, nulls as empty texts; nil if there is no such column.
+func (r *Result) texts(table int, column string) ([]string, error) {
+	var values []string
+	err := r.Each(func(tables []*rows.Batch) error {
+		b := tables[table]
+		c := b.Table.Column(column)
+		for i := 0; c >= 0 && i < b.Len(); i++ {
+			values = append(values, string(b.Cols[c].Text(b.Row(i))))
+		}
+		return nil
+	})
+	return values, err
+}
+
+// note sets the count of a check that was made for one school.
+func (r *Result) note(check string, count int64) {
+	if r.Checks == nil {
+		r.Checks = make(snapshot.CheckCounts)
+	}
+	r.Checks[check] = snapshot.CheckCount{Count: count, Schools: 1}
+}
+
+// Release frees the rows.
+func (r *Result) Release() {
+	for _, p := range r.parts {
+		if p.tables == nil {
+			p.stored.free()
+		}
+	}
+	r.parts, r.Roster, r.loaded = nil, nil, nil
+	r.releaseCollectors()
+}
+
+func (r *Result) releaseCollectors() {
+	for _, c := range r.collectors {
+		c.release()
+	}
+	r.collectors = nil
+}
+
+// drop releases the rows, so that none of a school that is not whole is written, and takes back what was counted of
+// them.
+func (r *Result) drop() {
+	r.Release()
+	r.Drift, r.childRows, r.Students = snapshot.DriftSums{}, 0, nil
+	r.Checks, r.oddPages, r.Terms, r.Sessions = nil, 0, nil, nil
+	r.Ledger.Pages, r.Ledger.RecordsReceived, r.Ledger.DuplicatesDropped = 0, 0, 0
+	r.Ledger.RowsWritten, r.Ledger.RecordsUnavailable = 0, 0
+}
+
+// Fail drops the rows and records why the school failed.
+func (r *Result) Fail(err error) {
+	r.drop()
+	r.Ledger.Status, r.Ledger.Error = snapshot.StatusFailed, err.Error()
+}
+
+// addRows adds the rows of a chain and takes over the collector.
+func (r *Result) addRows(c *collector) error {
+	if len(c.runs) > 0 {
+		defer c.release()
+		return r.addRuns(c)
+	}
+	done := c.Finish()
+	r.collectors = append(r.collectors, c)
+	r.parts = append(r.parts, part{tables: done.Tables})
+	r.count(c, &done, done.Tables[0].Len())
+	return r.limitMemory(c)
+}
+
+// copyRows adds the rows of a chain that holds few, of which there are many.
+func (r *Result) copyRows(c *collector) error {
+	if len(c.runs) > 0 {
+		return r.addRuns(c)
+	}
+	done := c.Finish()
+	last := len(r.parts) - 1
+	if last < 0 || r.parts[last].tables == nil {
+		r.parts = append(r.parts, part{})
+		last++
+		for _, b := range done.Tables {
+			r.parts[last].tables = append(r.parts[last].tables, rows.New(b.Table))
+		}
+	}
+	for i, b := range done.Tables {
+		r.parts[last].tables[i].AppendRows(b, 0, b.Len())
+	}
+	r.count(c, &done, done.Tables[0].Len())
+	return r.limitMemory(c)
+}
+
+// addRuns adds the rows of a chain that are in runs.
+func (r *Result) addRuns(c *collector) error {
+	s := r.scratchIn(c.scratch.folder)
+	n := 0
+	done, err := c.merge(func(tables []*rows.Batch) error {
+		p, err := storePart(tables, s)
+		if err == nil {
+			r.parts = append(r.parts, p)
+			n += tables[0].Len()
+		}
+		return err
+	})
+	if err == nil {
+		r.count(c, &done, n)
+	}
+	return err
+}
+
+// limitMemory moves the rows to a scratch file if they take too much memory.
+func (r *Result) limitMemory(c *collector) error {
+	size := 0
+	for _, p := range r.parts {
+		for _, b := range p.tables {
+			size += b.Size()
+		}
+	}
+	if c.dataset.inMemory || size <= c.maxBytes {
+		return nil
+	}
+	return r.Spill(r.scratchIn(c.scratch.folder))
+}
+
+// scratchIn returns the scratch file of a result that does not fit in memory.
+func (r *Result) scratchIn(folder *scratchFolder) *Scratch {
+	if r.scratch == nil {
+		r.scratch = &Scratch{folder: folder}
+	}
+	return r.scratch
+}
+
+// Spill moves the rows to a scratch file.
+func (r *Result) Spill(s *Scratch) error {
+	for i := range r.parts {
+		if r.parts[i].tables == nil {
+			continue
+		}
+		stored, err := storePart(r.parts[i].tables, s)
+		if err != nil {
+			return err
+		}
+		r.parts[i] = stored
+	}
+	r.releaseCollectors()
+	return nil
+}
+
+// Each passes the rows to use, part by part, in the order of the file. They are valid until use returns.
+func (r *Result) Each(use func(tables []*rows.Batch) error) error {
+	defer r.borrow()()
+	for i := range r.parts {
+		for table := range r.parts[i].of {
+			if err := r.load(i, table); err != nil {
+				return err
+			}
+		}
+		if err := use(r.tables(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachOf passes the rows of one table to use, like Each.
+func (r *Result) EachOf(table int, use func(*rows.Batch) error) error {
+	defer r.borrow()()
+	for i := range r.parts {
+		if err := r.load(i, table); err != nil {
+			return err
+		}
+		if err := use(r.tables(i)[table]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables returns the tables of a part, which are in memory or loaded.
+func (r *Result) tables(part int) []*rows.Batch {
+	if tables := r.parts[part].tables; tables != nil {
+		return tables
+	}
+	return r.loaded.tables
+}
+
+// Loaded holds tables of a part that are read back from a scratch file. The zero value holds none.
+type Loaded struct {
+	tables []*rows.Batch
+	parts  []int // of which part the tables are; -1 for none
+	from   *bufio.Reader
+}
+
+// Lend lets a result load its parts into the memory until it is released, so that a part is read back once.
+func (l *Loaded) Lend(r *Result) {
+	for i := range l.parts {
+		l.parts[i] = -1
+	}
+	r.loaded = l
+}
+
+// borrow gets memory to load parts into, unless the result has it, and returns what frees it.
+func (r *Result) borrow() (free func()) {
+	if r.loaded != nil {
+		return func() {}
+	}
+	r.loaded = new(Loaded)
+	return func() { r.loaded = nil }
+}
+
+// load reads a table of a part back, unless it is in memory.
+func (r *Result) load(part, table int) error {
+	p, to := &r.parts[part], r.loaded
+	if p.tables != nil {
+		return nil
+	}
+	if to.tables == nil {
+		to.from = bufio.NewReaderSize(nil, 1<<16)
+		for _, table := range p.of {
+			to.tables = append(to.tables, rows.New(table))
+			to.parts = append(to.parts, -1)
+		}
+	}
+	if to.parts[table] == part {
+		return nil
+	}
+	to.parts[table] = -1
+	to.from.Reset(p.stored.reader(p.starts[table]))
+	if _, err := to.tables[table].ReadFrom(to.from); err != nil {
+		return p.stored.in.readError(err)
+	}
+	to.parts[table] = part
+	return nil
+}

@@ -1,0 +1,92 @@
+package history
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// departures decides why rows of a dataset are gone. The children of a record that is gone have its reason. That of a
+// test result is known only once all schools have been read; until then the result's number takes its place.
+type departures struct {
+	lost           *lostResults // nil unless the dataset is that of test results
+	unit, district string       // of the next rows
+	// gone are, by unit, the rows of the dataset's first table that are gone. As there may be many, they are lists of
+	// keys, each with its length before it and its result's number behind it, of which one at a time is a map.
+	gone map[string][]byte
+	here map[string]int // the results by key in this unit, once one was asked for
+}
+
+// noResult is the number of a record of another dataset.
+const noResult = -1
+
+func newDepartures(lost *lostResults) *departures {
+	return &departures{lost: lost, gone: make(map[string][]byte)}
+}
+
+// start sets the unit of the next rows.
+func (d *departures) start(unit, district string) { d.unit, d.district, d.here = unit, district, nil }
+
+// forget drops what is known of the units before, when all tables of the dataset have been read.
+func (d *departures) forget() { clear(d.gone) }
+
+// cause returns why a row is gone from the unit: a reason, or the number of the lost result whose reason it has.
+func (d *departures) cause(m *merger, b *rows.Batch, i int, parentStands bool) (reason string, result int) {
+	row := b.Row(i)
+	complete, key := m.complete(b, row), m.key(b, row)
+	if m.child {
+		result, gone := d.find(key)
+		switch {
+		case !complete, gone && result == noResult:
+			return snapshot.Removed, noResult
+		case gone && !parentStands:
+			return "", result
+		}
+		return snapshot.ElementsChanged, noResult
+	}
+	reason, result = snapshot.Removed, noResult
+	if d.lost != nil {
+		reason, result = "", d.lost.add(d.unit, d.district, b, row)
+	}
+	if complete {
+		list := append(binary.AppendUvarint(d.gone[d.unit], uint64(len(key))), key...)
+		d.gone[d.unit] = binary.AppendVarint(list, int64(result))
+	}
+	return reason, result
+}
+
+// find returns the number of a record that is gone from the unit, and whether there is one with this key.
+func (d *departures) find(key string) (result int, gone bool) {
+	if d.here == nil {
+		d.here = make(map[string]int)
+		for list := d.gone[d.unit]; len(list) > 0; {
+			n, size := binary.Uvarint(list)
+			of := string(list[size:][:n])
+			list = list[size:][n:]
+			number, size := binary.Varint(list)
+			d.here[of], list = int(number), list[size:]
+		}
+	}
+	result, gone = d.here[key]
+	return result, gone
+}
+
+// key returns the values of a row's key, without unit and ordinal, as one text.
+func (m *merger) key(b *rows.Batch, row int) string {
+	var key strings.Builder
+	for _, column := range m.group {
+		text, _ := value(b, column, row)
+		key.WriteString(text)
+		key.WriteByte(0)
+	}
+	return key.String()
+}
+
+// tableOf returns the declaration of a table.
+func tableOf(name string) *schemas.Table {
+	table, _, _ := schemas.FindTable(name)
+	return table
+}

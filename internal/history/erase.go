@@ -1,0 +1,267 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// EraseOptions say what is erased from a history.
+type EraseOptions struct {
+	// Target are the students or schools. If Districts are erased, Index knows their schools.
+	Target    *erase.Target
+	Districts erase.Set
+	Index     *erase.DistrictIndex
+	// Runs are the published runs by id, as they are once rows have been erased from them.
+	Runs map[string]*snapshot.Manifest
+	// Workspace is as in Options. Without it the history is never made again.
+	Workspace func() (sink.Store, func() error, error)
+	// All has every text of the history read, so that Erasure.Mentioning is known.
+	All bool
+}
+
+// Erasure is what a history holds of a target.
+type Erasure struct {
+	// Manifest is the history's.
+	Manifest *snapshot.HistoryManifest
+	// Schools are the schools of the districts on any night, and Moved those that were other districts' on some.
+	Schools, Moved erase.Set
+	// Anew means that the history is made from its snapshots again, because they are all there and versions would have
+	// to be cut: schools have changed districts, or records their owners.
+	Anew bool
+	// Seen, Gives and Needs are as in erase.Match.
+	Seen, Gives, Needs erase.Set
+	// Files, Rows and Bytes count what was read, and RowsFound the rows of the target.
+	Files       int
+	Rows, Bytes int64
+	RowsFound   int64
+	// Mentioning counts, by table.column, the rows of others that mention the target.
+	Mentioning map[string]int64
+
+	opts     EraseOptions
+	target   *erase.Target
+	moved    map[string][]days // of Moved, the days on which they belong to the districts
+	tables   []*erasedTable
+	cuts     bool // a version would have to be cut
+	complete bool // all snapshots are there
+}
+
+// days are the days from one until before another.
+type days struct{ from, to int32 }
+
+// FindErasure looks for rows to be erased in the history. It returns nil if there is no history.
+func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOptions) (*Erasure, error) {
+	current, err := catalog.ReadHistory(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: growth-export history --rebuild makes the history again, then purge again", err)
+	}
+	if current == nil {
+		return nil, nil
+	}
+	e := &Erasure{
+		Manifest: current.Manifest, opts: opts, Schools: make(erase.Set), Moved: make(erase.Set), Seen: make(erase.Set),
+		Gives: make(erase.Set), Needs: make(erase.Set), Mentioning: make(map[string]int64), moved: make(map[string][]days), complete: true,
+	}
+	for _, folded := range e.Manifest.Snapshots {
+		e.complete = e.complete && opts.Runs[folded.RunID] != nil
+	}
+	if err := e.findSchools(); err != nil {
+		return nil, err
+	}
+	e.listTables()
+	for _, t := range e.tables {
+		if err := e.search(ctx, catalog, t); err != nil {
+			return nil, fmt.Errorf("look for rows in the history: %w", err)
+		}
+	}
+	e.Anew = e.complete && opts.Workspace != nil && e.RowsFound > 0 && (e.cuts || len(e.Moved) > 0)
+	return e, nil
+}
+
+// findSchools finds the schools of the districts, and the days on which each belongs to them. A folded snapshot is
+// current until the next one. For a pruned one the history itself is asked.
+func (e *Erasure) findSchools() error {
+	e.target = e.opts.Target
+	if len(e.opts.Districts) == 0 {
+		return nil
+	}
+	snapshots := e.Manifest.Snapshots
+	of := make(map[string][]days)
+	for i, folded := range snapshots {
+		span := days{math.MinInt32, math.MaxInt32}
+		day, err := snapshot.DayOf(folded.Date)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			span.from = day
+		}
+		if i+1 < len(snapshots) {
+			if span.to, err = snapshot.DayOf(snapshots[i+1].Date); err != nil {
+				return err
+			}
+		}
+		schools := e.opts.Index.SchoolsOf(folded.RunID, e.opts.Districts)
+		if e.opts.Runs[folded.RunID] == nil {
+			schools = e.opts.Index.SchoolsAt(day, e.opts.Districts)
+		}
+		for school := range schools {
+			if spans := of[school]; len(spans) > 0 && spans[len(spans)-1].to == span.from {
+				spans[len(spans)-1].to = span.to
+			} else {
+				of[school] = append(spans, span)
+			}
+		}
+	}
+	always := make(erase.Set)
+	for school, spans := range of {
+		e.Schools[school] = true
+		if spans[0] == (days{math.MinInt32, math.MaxInt32}) {
+			always[school] = true
+		} else {
+			e.Moved[school] = true
+			e.moved[school] = spans
+		}
+	}
+	e.target = &erase.Target{Schools: always, Districts: e.opts.Districts}
+	return nil
+}
+
+// listTables lists the tables, the first of a dataset before its others: its rows say which records are erased.
+func (e *Erasure) listTables() {
+	listed := make(erase.Set)
+	for _, dataset := range schemas.Datasets() {
+		records := make(map[string][]days)
+		for _, table := range dataset.Tables {
+			listed[table.Name] = true
+			e.tables = append(e.tables, &erasedTable{table: table, dataset: dataset, records: records})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Manifest.Tables)) {
+		if listed[name] {
+			continue
+		}
+		table, ok := snapshot.FindHistoryTable(name)
+		if !ok {
+			table = &schemas.Table{Name: name}
+		}
+		e.tables = append(e.tables, &erasedTable{table: table, records: make(map[string][]days)})
+	}
+}
+
+// Report returns what is removed from the history, or nil if it loses nothing.
+func (e *Erasure) Report(id string) *snapshot.HistoryPurge {
+	if e == nil {
+		return nil
+	}
+	purge := &snapshot.HistoryPurge{ID: id, RowsRemoved: make(map[string]int64)}
+	for _, t := range e.tables {
+		for i := range t.files {
+			if f := &t.files[i]; f.changes() {
+				snapshot.AddRows(&purge.RowsRemoved, t.table.Name, f.removed)
+				snapshot.AddRows(&purge.ExtraRemoved, t.table.Name, f.cleared)
+				purge.FilesRewritten++
+			}
+		}
+	}
+	if purge.FilesRewritten == 0 {
+		return nil
+	}
+	return purge
+}
+
+// Pending reports whether the history has to be changed: it loses rows, or names manifests that an erasure has changed.
+func (e *Erasure) Pending() (bool, error) {
+	if e == nil || e.RowsFound > 0 {
+		return e != nil, nil
+	}
+	folded, err := e.folded(e.opts.Runs)
+	return !slices.Equal(folded, e.Manifest.Snapshots), err
+}
+
+// folded returns the snapshots folded with the hashes that their manifests have now, if only erasures have changed them.
+func (e *Erasure) folded(runs map[string]*snapshot.Manifest) ([]snapshot.FoldedSnapshot, error) {
+	folded := slices.Clone(e.Manifest.Snapshots)
+	for i := range folded {
+		m := runs[folded[i].RunID]
+		if m == nil || len(m.Purges) == 0 {
+			continue
+		}
+		data, err := snapshot.EncodeDocument(m)
+		if err != nil {
+			return nil, err
+		}
+		folded[i].ManifestSHA256 = sink.Hash(data)
+	}
+	return folded, nil
+}
+
+// Erase publishes the history without what was found. Runs are the published runs as they are now; the caller holds the
+// lock of the history.
+func (e *Erasure) Erase(ctx context.Context, catalog snapshot.Catalog, purge string, runs map[string]*snapshot.Manifest) error {
+	if e == nil {
+		return nil
+	}
+	e.opts.Runs = runs
+	if pending, err := e.Pending(); !pending || err != nil {
+		return err
+	}
+	var err error
+	if e.Anew {
+		err = e.makeAnew(ctx, catalog, purge)
+	} else {
+		err = e.rewrite(ctx, catalog, purge)
+	}
+	if err != nil {
+		return fmt.Errorf("purge the history: %w", err)
+	}
+	return nil
+}
+
+// makeAnew folds the snapshots that the history holds again.
+func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge string) error {
+	u := &updater{catalog: catalog, opts: Options{Workspace: e.opts.Workspace}, report: &Report{}}
+	all, err := u.snapshots(ctx)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(p *published) bool {
+		return !slices.ContainsFunc(e.Manifest.Snapshots, func(f snapshot.FoldedSnapshot) bool { return f.RunID == p.manifest.RunID })
+	})
+	if len(all) != len(e.Manifest.Snapshots) {
+		return fmt.Errorf("%w: a snapshot of the history was replaced", sink.ErrConflict)
+	}
+	return u.makeAnew(ctx, e.Manifest, all, func(after *snapshot.HistoryManifest) {
+		after.Purge = removedBetween(purge, e.Manifest, after).Plus(e.Manifest.Purge)
+	})
+}
+
+// removedBetween returns how many rows each table has lost.
+func removedBetween(id string, before, after *snapshot.HistoryManifest) *snapshot.HistoryPurge {
+	purge := &snapshot.HistoryPurge{ID: id, RowsRemoved: make(map[string]int64)}
+	for name := range before.Tables {
+		rows := int64(0)
+		for _, file := range before.Tables[name].Files {
+			rows += file.Rows
+		}
+		for _, file := range after.Tables[name].Files {
+			rows -= file.Rows
+			if !slices.ContainsFunc(before.Tables[name].Files, func(f sink.File) bool { return f.Path == file.Path }) {
+				purge.FilesRewritten++
+			}
+		}
+		snapshot.AddRows(&purge.RowsRemoved, name, max(rows, 0))
+	}
+	return purge
+}
+
+// errNoVersions reports a file that does not hold versions.
+var errNoVersions = errors.New("it has no column valid_from")

@@ -1,0 +1,203 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// rewrite publishes the history without what was found. Files that lose nothing stay, unless the first school of the next
+// part is gone: schools begin parts, and a part without its first school continues the one before.
+func (e *Erasure) rewrite(ctx context.Context, catalog snapshot.Catalog, purge string) error {
+	pointer, _, err := catalog.Read(ctx, snapshot.HistoryPointerPath)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(e.Manifest.HistoryID + " without " + purge))
+	files := newFileMaker(catalog, hex.EncodeToString(sum[:8]))
+	if err := catalog.Sweep(ctx, files.id); err != nil { // of a killed purge
+		return err
+	}
+	change, err := e.change(ctx, files, purge)
+	// The pointer was read after the manifest. What the other process has removed cannot be read.
+	err = cmp.Or(catalog.HistoryUnchanged(ctx, e.Manifest.HistoryID), err)
+	if err == nil {
+		change.Before = sink.Hash(pointer)
+		err = catalog.ApplyHistory(ctx, change)
+	}
+	if err == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	begun, changing := catalog.HistoryChanging(ctx, files.id)
+	if begun || changing != nil { // the change needs what is staged
+		return errors.Join(err, changing)
+	}
+	return errors.Join(err, files.abort(ctx))
+}
+
+// change stages the files and returns the change that publishes them.
+func (e *Erasure) change(ctx context.Context, files *fileMaker, purge string) (*snapshot.HistoryChange, error) {
+	before := e.Manifest
+	after := *before
+	folded, err := e.folded(e.opts.Runs)
+	if err != nil {
+		return nil, err
+	}
+	after.HistoryID, after.Snapshots, after.Tables = files.id, folded, maps.Clone(before.Tables)
+	after.Previous.Tables = maps.Clone(before.Previous.Tables)
+	after.Previous.Purged = slices.Clone(before.Previous.Purged)
+	for _, t := range e.tables {
+		if !slices.ContainsFunc(t.files, func(f erasedFile) bool { return f.changes() }) {
+			continue
+		}
+		name := t.table.Name
+		left, err := e.left(ctx, files, t)
+		if err != nil {
+			return nil, err
+		}
+		after.Tables[name] = snapshot.NewManifestTable(left...)
+		previous, replaced := before.Previous.Tables[name]
+		if !replaced { // what the last fold kept may now begin or end on its day
+			previous = []sink.File{}
+			after.Previous.Tables[name] = previous
+		}
+		if previous != nil && !slices.Contains(after.Previous.Purged, name) {
+			after.Previous.Purged = append(after.Previous.Purged, name)
+		}
+	}
+	if report := e.Report(purge); report != nil {
+		after.Purge = report.Plus(before.Purge)
+	}
+	change := &snapshot.HistoryChange{After: &after, Staged: make(map[string]json.RawMessage), Remove: replacedObjects(before, &after)}
+	for _, file := range files.staged {
+		change.Staged[file.Path] = file.Staged
+	}
+	return change, nil
+}
+
+// left returns the files of a table afterwards, in the manifest's order.
+func (e *Erasure) left(ctx context.Context, files *fileMaker, t *erasedTable) ([]sink.File, error) {
+	var after []sink.File
+	for i := 0; i < len(t.files); {
+		first := i
+		left := t.files[i].left()
+		for i++; i < len(t.files) && t.files[first].open && (left == 0 || t.files[i].firstGone); i++ {
+			left += t.files[i].left()
+		}
+		part := t.files[first:i]
+		switch {
+		case left == 0:
+			continue
+		case len(part) == 1 && !part[0].changes():
+			after = append(after, part[0].File)
+			continue
+		}
+		path := fmt.Sprintf("%spart-%04d-%s.parquet", snapshot.HistoryFolder(t.table.Name, snapshot.DateOf(part[0].to)), first, files.id)
+		file, err := e.part(ctx, files, t, path, part)
+		if err != nil {
+			return nil, err
+		}
+		after = append(after, file)
+	}
+	return after, nil
+}
+
+// part stages one file with what is left of some files.
+func (e *Erasure) part(ctx context.Context, files *fileMaker, t *erasedTable, path string, from []erasedFile) (sink.File, error) {
+	var out *snapshot.TableFile
+	var table *schemas.Table // of the first file
+	for i := range from {
+		err := e.copyRows(ctx, files.catalog, t, &from[i], func(own *schemas.Table) (_ *schemas.Table, _ *snapshot.TableFile, err error) {
+			if out == nil {
+				table = own
+				out, err = files.create(ctx, path, own)
+			}
+			return table, out, err
+		})
+		if err != nil {
+			return sink.File{}, fmt.Errorf("rewrite %s: %w", from[i].Path, err)
+		}
+	}
+	return files.stage(ctx, out)
+}
+
+// copyRows appends what is left of a file to the one that open returns, in the columns of that one.
+func (e *Erasure) copyRows(
+	ctx context.Context, catalog snapshot.Catalog, t *erasedTable, f *erasedFile,
+	open func(*schemas.Table) (*schemas.Table, *snapshot.TableFile, error),
+) (err error) {
+	was, err := erase.OpenFile(ctx, catalog, f.Path, t.table)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, was.Close()) }()
+	if err := sink.CheckHash(ctx, was, f.SHA256); err != nil {
+		return err
+	}
+	table, out, err := open(was.Table)
+	if err != nil {
+		return err
+	}
+	m := e.match(t, f.to, table)
+	var now erasedFile
+	err = snapshot.ReadRows(was, was.Size(), table, func(batch *rows.Batch) error {
+		kept := make([]int32, 0, batch.N)
+		var cleared []int
+		for i := range batch.N {
+			if t.copies(m, batch, i, &now) {
+				kept = append(kept, int32(i))
+				if m.LosesExtra(batch, i) {
+					cleared = append(cleared, i)
+				}
+			}
+		}
+		m.ClearExtra(batch, cleared)
+		batch.Order = kept
+		return errors.Join(ctx.Err(), out.Append(batch))
+	})
+	if err == nil && (now.found() != f.found() || now.merged != f.merged || now.began != f.began) {
+		err = fmt.Errorf("the search found %d rows to purge, the rewrite %d", f.found()+f.merged+f.began, now.found()+now.merged+now.began)
+	}
+	return err
+}
+
+// copies reports whether a version is copied, which may then begin on another day, and counts what becomes of it.
+func (t *erasedTable) copies(m *versionMatch, batch *rows.Batch, i int, now *erasedFile) bool {
+	v := m.version(batch, i)
+	if !v.stays {
+		now.removed++
+		return false
+	}
+	began := &batch.Cols[m.from].I32[i]
+	switch {
+	case m.LosesExtra(batch, i):
+		now.cleared++
+	case v.from != *began:
+		now.trimmed++
+	}
+	if identity, ok := m.identityOf(batch, i); ok && len(t.merges) > 0 {
+		switch merge, found := t.merges[m.versionID(identity)]; {
+		case found && merge.goes:
+			now.merged++
+			return false
+		case found:
+			now.began++
+			v.from = merge.from
+		}
+	}
+	*began = v.from
+	return true
+}

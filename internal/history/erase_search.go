@@ -1,0 +1,303 @@
+package history
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"example.org/growthexport/internal/erase"
+	"example.org/growthexport/internal/rows"
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
+)
+
+// eraseConcurrency is how many files are searched at once.
+const eraseConcurrency = 4
+
+// erasedTable is a table of the history.
+type erasedTable struct {
+	table   *schemas.Table // as it is declared, without the columns of versions
+	dataset *schemas.Dataset
+	files   []erasedFile
+	// records are the days on which records are erased that were not requested for an erased school or district, by their
+	// keys. All tables of a dataset share them.
+	records map[string][]days
+	merges  merges
+}
+
+// erasedFile is a file of the history and what is erased from it.
+type erasedFile struct {
+	sink.File
+
+	open    bool
+	to      int32 // valid_to
+	removed int64
+	trimmed int64 // rows that begin on a later day
+	cleared int64 // rows that lose _extra
+	merged  int64 // rows of these that are part of a later one
+	began   int64 // rows that include earlier ones
+	// firstGone is set if the first school of the file has no rows left, or the file no row.
+	firstGone bool
+}
+
+func (f *erasedFile) found() int64 { return f.removed + f.trimmed + f.cleared }
+
+func (f *erasedFile) changes() bool { return f.found()+f.merged+f.began > 0 }
+
+// left returns how many rows the file has afterwards.
+func (f *erasedFile) left() int64 { return f.Rows - f.removed - f.merged }
+
+// search finds what is erased from a table.
+func (e *Erasure) search(ctx context.Context, catalog snapshot.Catalog, t *erasedTable) error {
+	for _, file := range e.Manifest.Tables[t.table.Name].Files {
+		to, err := snapshot.ValidTo(file.Path)
+		if err != nil {
+			return err
+		}
+		t.files = append(t.files, erasedFile{File: file, to: to, open: snapshot.DateOf(to) == snapshot.Open})
+	}
+	found, err := sink.Map(ctx, eraseConcurrency, t.files, func(ctx context.Context, f erasedFile) (*fileSearch, error) {
+		s := &fileSearch{erasure: e, table: t, file: f, records: make(map[string][]days), cleared: make(erase.Set), mentioning: make(map[string]int64)}
+		return s, s.run(ctx, catalog)
+	})
+	if err != nil {
+		return err
+	}
+	cleared := make(erase.Set)
+	for i, s := range found {
+		t.files[i] = s.file
+		for key, spans := range s.records {
+			t.records[key] = append(t.records[key], spans...)
+		}
+		maps.Copy(cleared, s.cleared)
+		e.add(t, s)
+	}
+	if len(cleared) == 0 {
+		return nil
+	}
+	return e.findMerges(ctx, catalog, t, cleared)
+}
+
+func (e *Erasure) add(t *erasedTable, s *fileSearch) {
+	e.Files++
+	e.Rows += s.file.Rows
+	e.Bytes += s.file.Bytes
+	e.RowsFound += s.file.found()
+	e.cuts = e.cuts || s.cuts
+	for column, n := range s.mentioning {
+		e.Mentioning[t.table.Name+"."+column] += n
+	}
+	if s.match != nil {
+		maps.Copy(e.Seen, s.match.Seen)
+		maps.Copy(e.Gives, s.match.Gives)
+		maps.Copy(e.Needs, s.match.Needs)
+	}
+}
+
+// fileSearch looks for what is erased in a file of the history.
+type fileSearch struct {
+	erasure *Erasure
+	table   *erasedTable
+	file    erasedFile
+	match   *versionMatch
+	records map[string][]days // to be added to the table's
+	cleared erase.Set         // the identities of rows that lose _extra
+	cuts    bool
+	// mentioning counts rows of others that mention the target, by column.
+	mentioning map[string]int64
+}
+
+func (s *fileSearch) run(ctx context.Context, catalog snapshot.Catalog) error {
+	e, table := s.erasure, s.table.table
+	pick := func(own *schemas.Table) *schemas.Table {
+		columns := e.target.Columns(own, table, s.table.dataset)
+		if e.opts.All {
+			columns = erase.TextColumns(own)
+		}
+		names := []string{validFrom, coverageStatus}
+		for i := range columns.Columns {
+			names = append(names, columns.Columns[i].Name)
+		}
+		for _, key := range table.KeyColumns() {
+			names = append(names, table.Columns[key].Name)
+		}
+		columns = snapshot.SelectColumns(own, names...)
+		s.match = e.match(s.table, s.file.to, columns)
+		return columns
+	}
+	first, left, row := "", false, 0
+	err := erase.ReadFile(ctx, catalog, s.file.Path, table, pick, func(batch *rows.Batch) error {
+		if s.match.from < 0 {
+			return errNoVersions
+		}
+		for i := range batch.N {
+			unit := s.match.unitOf(batch, i)
+			if row++; row == 1 {
+				first = unit
+			}
+			if s.row(batch, i) && !left {
+				left, s.file.firstGone = true, unit != first
+			}
+		}
+		return nil
+	})
+	s.file.firstGone = s.file.firstGone || !left
+	return err
+}
+
+// row counts what becomes of row i, and reports whether it stays.
+func (s *fileSearch) row(batch *rows.Batch, i int) bool {
+	m := s.match
+	v := m.version(batch, i)
+	s.cuts = s.cuts || v.cut
+	if m.IsFirst() && m.HasRecords() && len(v.own) > 0 {
+		key := m.Record(batch, i)
+		s.records[key] = append(s.records[key], v.own...)
+	}
+	if !v.stays {
+		s.file.removed++
+		return false
+	}
+	switch {
+	case m.LosesExtra(batch, i):
+		s.file.cleared++
+		if identity, ok := m.identityOf(batch, i); ok {
+			s.cleared[identity] = true
+		}
+	case v.from != batch.Cols[m.from].I32[i]:
+		s.file.trimmed++
+	case s.erasure.opts.All:
+		if column := m.Mentions(batch, i); column != "" {
+			s.mentioning[column]++
+		}
+	}
+	return true
+}
+
+// versionMatch decides what becomes of the versions of a table.
+type versionMatch struct {
+	*erase.Match
+
+	erasure  *Erasure
+	records  map[string][]days // as erasedTable.records
+	from     int               // the column valid_from, or -1
+	to       int32             // the day of valid_to
+	unit     int               // the column of the school or district that was requested, or -1
+	schoolAt []int
+	status   int // the column of the coverage's status, or -1
+	// identity are the key columns of a table whose rows have an identity.
+	identity []int
+}
+
+// validFrom is the column of a version's first day.
+const validFrom = "valid_from"
+
+// coverageStatus is the column of the coverage's status.
+const coverageStatus = "status"
+
+// match returns the match of the rows of a file that ended on a day and are read in these columns.
+func (e *Erasure) match(t *erasedTable, to int32, columns *schemas.Table) *versionMatch {
+	m := &versionMatch{
+		Match: e.target.NewMatch(columns, t.table, t.dataset, make(erase.Records)), erasure: e, records: t.records,
+		from: columns.Column(validFrom), to: to, unit: columns.Column("requested_school_bid"),
+	}
+	m.status = -1
+	if t.table.Name == snapshot.CoverageTable().Name {
+		m.status = columns.Column(coverageStatus)
+	}
+	if m.unit < 0 {
+		m.unit = columns.Column("requested_district_bid")
+	}
+	for _, name := range []string{"requested_school_bid", "school_bid"} {
+		if at := columns.Column(name); at >= 0 {
+			m.schoolAt = append(m.schoolAt, at)
+		}
+	}
+	if t.table.Column("ordinal") < 0 {
+		for _, key := range t.table.KeyColumns() {
+			m.identity = append(m.identity, columns.Column(t.table.Columns[key].Name))
+		}
+	}
+	return m
+}
+
+// unitOf returns the school or district that a row was requested for.
+func (m *versionMatch) unitOf(batch *rows.Batch, i int) string {
+	if m.unit < 0 || batch.Cols[m.unit].Null(i) {
+		return ""
+	}
+	return string(batch.Cols[m.unit].Text(i))
+}
+
+// movedDays returns the days on which a version is the target's because its school was then in one of the districts. Those
+// of a school that the row itself names are added to f.own: elements of its record do not name it.
+func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began int32) (requested []days) {
+	if len(m.erasure.moved) == 0 || m.isAbsent(batch, i) {
+		return nil
+	}
+	unit := m.unitOf(batch, i)
+	for _, c := range m.schoolAt {
+		v := &batch.Cols[c]
+		if v.Null(i) || c != m.unit && string(v.Text(i)) == unit {
+			continue
+		}
+		for _, s := range m.erasure.moved[string(v.Text(i))] {
+			m.Seen[string(v.Text(i))] = true
+			switch s = (days{max(began, s.from), min(m.to, s.to)}); {
+			case s.from >= s.to:
+			case c == m.unit:
+				requested = append(requested, s)
+			case s.from == began: // otherwise it was another's already, and stays
+				f.own = append(f.own, s)
+			}
+		}
+	}
+	return requested
+}
+
+// isAbsent reports whether a row of the coverage says that a school was absent: it then belonged to no district.
+func (m *versionMatch) isAbsent(batch *rows.Batch, i int) bool {
+	return m.status >= 0 && string(batch.Cols[m.status].Text(i)) == string(absent)
+}
+
+// versionFate is what becomes of a version.
+type versionFate struct {
+	stays bool
+	from  int32  // the day on which it begins then
+	own   []days // on which the row itself is the target's
+	cut   bool   // it goes, though on some days it was another's
+}
+
+// version returns what becomes of a version. One that began while it was the target's begins when that ended, or goes; one
+// that began before was another's already. A child row may not say whose it is, so it goes even if it was the target's only
+// later on.
+func (m *versionMatch) version(batch *rows.Batch, i int) versionFate {
+	began := batch.Cols[m.from].I32[i]
+	requested, own := m.Owner(batch, i)
+	if requested {
+		return versionFate{}
+	}
+	f := versionFate{from: began}
+	if own {
+		f.own = append(f.own, days{began, m.to})
+	}
+	erased := m.movedDays(batch, i, &f, began)
+	erased = append(erased, f.own...)
+	if !m.IsFirst() && len(m.records) > 0 {
+		for _, s := range m.records[m.Record(batch, i)] {
+			if s.from < m.to && began < s.to {
+				f.cut = f.cut || began < s.from || s.to < m.to
+				erased = append(erased, days{began, s.to})
+			}
+		}
+	}
+	slices.SortFunc(erased, func(a, b days) int { return int(a.from) - int(b.from) })
+	for _, s := range erased {
+		if s.from <= f.from {
+			f.from = max(f.from, s.to)
+		}
+	}
+	f.stays = f.from < m.to
+	return f
+}

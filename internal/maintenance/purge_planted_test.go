@@ -1,0 +1,158 @@
+package maintenance_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
+	"example.org/growthexport/schemas"
+)
+
+const (
+	planted       = "planted-child"
+	plantedNumber = "77001"
+	plantedName   = "PLANTEDNAME"
+)
+
+// plantedRows returns rows that hold a child in every place where the service may put one: goes are of the child, and
+// loses are of others, and mention the child in _extra.
+func plantedRows() (goes, loses map[string][]snapshottest.Record) {
+	const name = plantedName
+	goes = map[string][]snapshottest.Record{
+		"students":        {{"student_bid": planted, "student_id": plantedNumber, "last_name": name}},
+		"student_details": {{"requested_student_bid": planted, "state_student_id": "S" + plantedNumber, "last_name": name}},
+		"student_school_associations": {
+			{"student_school_association_bid": "nested", "last_name": name, "_extra": `{"student":{"studentBid":"` + planted + `"}}`},
+			{"student_school_association_bid": "number", "last_name": name, "state_student_id": "S" + plantedNumber},
+			{"student_school_association_bid": "other number", "last_name": name, "district_student_id": plantedNumber},
+		},
+		"school_class_students": {
+			{"school_class_bid": "c1", "last_name": name, "_extra": `{"id":"` + planted + `"}`},
+			{"school_class_bid": "c2", "last_name": name, "_extra": `{"studentId":"` + plantedNumber + `"}`},
+			{"school_class_bid": "c3", "last_name": name, "_extra": `{"studentNumber":` + plantedNumber + `}`},
+		},
+		"test_results": {
+			{"test_result_bid": "r1", "student_bid": planted, "_extra": `{"note":"` + name + `"}`},
+			{"test_result_bid": "r2", "_extra": `{"student":["` + planted + `","` + name + `"]}`},
+		},
+		"test_result_norms":               {{"test_result_bid": "r2", "_extra": `{"note":"` + name + `"}`}},
+		"test_result_instructional_areas": {{"test_result_bid": "r1", "_extra": `{"note":"` + name + `"}`}},
+		"student_school_classes":          {{"requested_student_bid": planted, "school_class_bid": "c1", "class_name": name}},
+	}
+	loses = make(map[string][]snapshottest.Record)
+	extras := []string{
+		`{"students":{"studentBid":"` + planted + `","lastName":"` + name + `"}}`, `{"roster":[{"id":"` + planted + `","lastName":"` + name + `"}]}`,
+		`{"members":[{"number":"` + plantedNumber + `","lastName":"` + name + `"}]}`,
+	}
+	for _, table := range schemas.Tables() {
+		if table.Column("_extra") < 0 || table.Column("ordinal") >= 0 {
+			continue
+		}
+		for i, extra := range extras {
+			r := snapshottest.Record{"_extra": extra}
+			for _, key := range table.KeyColumns() {
+				r[table.Columns[key].Name] = string(rune('a'+i)) + " " + table.Columns[key].Name
+			}
+			if table.Column("student_bid") >= 0 {
+				r["student_bid"] = "another-child"
+			}
+			loses[table.Name] = append(loses[table.Name], r)
+		}
+	}
+	return goes, loses
+}
+
+// TestPlantedChildren purges a child from every place where the service may put one: by bid, which also finds the numbers.
+// No byte is left, in snapshots, an as-of run, a delta run, a staged run or the history, and nothing else is lost.
+func TestPlantedChildren(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	goes, loses := plantedRows()
+	world := make(map[string][]snapshottest.Record)
+	others := 0
+	for _, table := range schemas.Tables() {
+		for _, list := range [][]snapshottest.Record{goes[table.Name], loses[table.Name]} {
+			for _, r := range list {
+				for _, column := range []string{"requested_school_bid", "requested_perspective_bid"} {
+					if table.Column(column) >= 0 {
+						r[column] = snapshottest.Stays
+					}
+				}
+				world[table.Name] = append(world[table.Name], r)
+			}
+		}
+		others += len(loses[table.Name])
+	}
+	var datasets []string
+	for _, dataset := range schemas.Datasets() {
+		datasets = append(datasets, dataset.Name)
+	}
+	publish := func(run string, edit ...func(*snapshot.Plan)) {
+		snapshottest.StageWorld(t, store, run, world, append(edit, snapshottest.Datasets(datasets...))...)
+		snapshottest.PublishRun(t, store, run)
+	}
+	publish("night", snapshottest.OnDate("2026-11-20"))
+	require.NoError(t, foldHistory(t, false)(t.Context(), store))
+	publish("as-of", func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, "2025-09-01" })
+	publish("delta", func(p *snapshot.Plan) { p.Kind = snapshot.Delta })
+	snapshottest.StageWorld(t, store, "staged", world, snapshottest.Datasets(datasets...), snapshottest.OnDate("2026-11-21"))
+
+	options := studentOptions(nil)
+	options.Students = []string{planted}
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	require.Equal(t, maintenance.PurgeDone, report.State, report.Verification)
+	require.Equal(t, []string{"staged"}, report.DroppedRuns)
+	requireNoBytes(t, root, planted, plantedNumber, plantedName)
+	for _, run := range []string{"night", "as-of", "delta"} {
+		left := 0
+		for _, list := range readWorld(t, store, run) {
+			left += len(list)
+		}
+		require.Equal(t, others, left, run)
+	}
+}
+
+// TestPurgeStudentNumbers erases a child without a bid by number, and leaves the rows of a child with a bid.
+func TestPurgeStudentNumbers(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		row   snapshottest.Record
+		state string
+	}{
+		"only without a bid": {snapshottest.Record{"student_bid": "x", "student_id": "1", "_extra": `{"sibling":"` + plantedNumber + `"}`}, maintenance.PurgeDone},
+		"also with a bid":    {snapshottest.Record{"student_bid": "x", "student_id": plantedNumber}, maintenance.PurgeIncomplete},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := snapshottest.NewDir(t, t.TempDir())
+			child := snapshottest.Record{"student_id": plantedNumber, "last_name": plantedName}
+			for _, r := range []snapshottest.Record{child, test.row} {
+				r["requested_school_bid"] = snapshottest.Stays
+			}
+			world := map[string][]snapshottest.Record{"students": {child, test.row}}
+			snapshottest.StageWorld(t, store, "night", world, snapshottest.Datasets("students"))
+			snapshottest.PublishRun(t, store, "night")
+			options := studentOptions(nil)
+			options.Students, options.StudentNumbers = nil, []string{plantedNumber}
+			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+			require.NoError(t, err)
+			require.Equal(t, test.state, report.State)
+			require.Equal(t, map[string]int64{"students": 1}, report.RowsRemoved)
+			left := readWorld(t, store, "night")["students"]
+			require.Len(t, left, 1)
+			require.Equal(t, "x", left[0]["student_bid"])
+			require.NotContains(t, left[0], "_extra")
+			if test.state == maintenance.PurgeIncomplete {
+				require.Equal(t, map[string]int64{"students.student_id": 1}, report.Verification.RowsMentioning)
+				again, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+				require.NoError(t, err)
+				require.Equal(t, int64(1), again.Left(), "the same purge is incomplete again")
+			}
+		})
+	}
+}

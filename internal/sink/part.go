@@ -1,0 +1,60 @@
+package sink
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxRewritten is how often a part may be rewritten: its name has four digits for that.
+const maxRewritten = 9999
+
+// Part is the path of a data file: <folder>part-<number>-<owner>.parquet. A file that has been rewritten has four more
+// digits behind its number, so that it stays a file of that form, which tells a store the owner.
+type Part struct {
+	Folder    string // with its slash; empty for a name alone
+	Number    int
+	Rewritten int    // how often, 0 for never
+	Owner     string // as in the path: see Escape
+}
+
+// PartName returns the name of an owner's data file.
+func PartName(number int, owner string) string {
+	return Part{Number: number, Owner: Escape(owner)}.String()
+}
+
+// String returns the path of the part.
+func (p Part) String() string {
+	rewritten := ""
+	if p.Rewritten > 0 {
+		rewritten = fmt.Sprintf("%04d", p.Rewritten)
+	}
+	return fmt.Sprintf("%spart-%04d%s-%s.parquet", p.Folder, p.Number, rewritten, p.Owner)
+}
+
+// ParsePart reads the path of a data file; false if it has another form.
+func ParsePart(path string) (Part, bool) {
+	slash := strings.LastIndexByte(path, '/') + 1
+	p := Part{Folder: path[:slash]}
+	name, data := strings.CutSuffix(path[slash:], ".parquet")
+	name, part := strings.CutPrefix(name, "part-")
+	number, owner, cut := strings.Cut(name, "-")
+	if !data || !part || !cut || strings.Trim(number, "0123456789") != "" {
+		return Part{}, false
+	}
+	p.Owner = owner
+	var err error
+	if len(number) >= 8 {
+		p.Rewritten, _ = strconv.Atoi(number[len(number)-4:]) // digits
+		number = number[:len(number)-4]
+	}
+	p.Number, err = strconv.Atoi(number)
+	return p, err == nil
+}
+
+// Next returns the path of the file that replaces the part when it is rewritten for the n-th time; false if no name is
+// left.
+func (p Part) Next(n int) (string, bool) {
+	p.Rewritten = n
+	return p.String(), n <= maxRewritten
+}

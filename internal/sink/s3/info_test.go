@@ -1,0 +1,28 @@
+package s3_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink/s3"
+)
+
+// TestInfo: readers get the URL and a secret with the endpoint of the options.
+func TestInfo(t *testing.T) {
+	t.Parallel()
+	store, err := s3.New(t.Context(), s3.Options{Bucket: "bucket", Region: "us-east-1"})
+	require.NoError(t, err)
+	require.Equal(t, "s3://bucket", store.Info().URL)
+	require.Equal(t, "s3a://bucket", store.Info().HadoopURL)
+	require.False(t, store.Info().Locks)
+
+	store, err = s3.New(t.Context(), s3.Options{
+		Bucket: "bucket", Prefix: "a/b", Endpoint: "http://127.0.0.1:7070/", Region: "eu-'1", PathStyle: true,
+		AccessKeyID: "id", SecretAccessKey: "secret",
+	})
+	require.NoError(t, err)
+	require.Equal(t, "s3://bucket/a/b", store.Info().URL)
+	require.Equal(t, "INSTALL httpfs; LOAD httpfs; CREATE SECRET (TYPE s3, PROVIDER credential_chain, REGION 'eu-''1', "+
+		"ENDPOINT '127.0.0.1:7070', USE_SSL false, URL_STYLE 'path');", store.Info().Session)
+}

@@ -1,0 +1,21 @@
+package sink
+
+import (
+	"errors"
+	"os"
+)
+
+// NewWorkspace returns a store in a new folder within another one (empty: the system's temporary folder), and the
+// function that removes it.
+func NewWorkspace(within string) (Store, func() error, error) {
+	folder, err := os.MkdirTemp(within, "growth-export-history-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove := func() error { return os.RemoveAll(folder) }
+	store, err := NewDir(folder, DirOptions{})
+	if err != nil {
+		return nil, nil, errors.Join(err, remove())
+	}
+	return store, remove, nil
+}

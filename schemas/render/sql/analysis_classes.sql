@@ -1,0 +1,46 @@
+WITH numbered AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY school_class_bid
+            ORDER BY modified_date_time DESC NULLS LAST, requested_school_bid, requested_perspective_bid
+        ) AS number
+    FROM {{table "school_classes"}}
+    WHERE school_class_bid <> ''
+),
+perspectives AS (
+    SELECT school_class_bid, count(DISTINCT requested_perspective_bid) AS perspectives
+    FROM {{table "school_classes"}}
+    GROUP BY school_class_bid
+),
+students AS (
+    SELECT school_class_bid, count(DISTINCT student_bid) AS students
+    FROM {{table "school_class_students"}}
+    WHERE student_bid <> ''
+    GROUP BY school_class_bid
+),
+educators AS (
+    SELECT school_class_bid, count(DISTINCT educator_bid) AS educators
+    FROM {{table "school_class_educators"}}
+    WHERE educator_bid <> ''
+    GROUP BY school_class_bid
+)
+SELECT
+    numbered.school_class_bid,
+    numbered.class_name,
+    numbered.class_subject,
+    numbered.begin_date,
+    numbered.end_date,
+    numbered.requested_school_bid AS school_bid,
+    schools.school_name,
+    schools.district_bid,
+    schools.district_name,
+    coalesce(students.students, 0) AS students,
+    coalesce(educators.educators, 0) AS educators,
+    perspectives.perspectives
+FROM numbered
+LEFT JOIN perspectives ON perspectives.school_class_bid = numbered.school_class_bid
+LEFT JOIN students ON students.school_class_bid = numbered.school_class_bid
+LEFT JOIN educators ON educators.school_class_bid = numbered.school_class_bid
+LEFT JOIN {{table "analysis_schools"}} AS schools ON schools.school_bid = numbered.requested_school_bid
+WHERE numbered.number = 1

@@ -1,0 +1,25 @@
+SELECT
+    pairs.student_bid,
+    pairs.subject_area,
+    later.grade,
+    {{grade_number "later.grade"}} AS grade_number,
+    coalesce(later.school_bid, later.requested_school_bid) AS school_bid,
+    schools.school_name,
+    schools.district_bid,
+    schools.district_name,
+    from_terms.term_name AS from_term_name,
+    to_terms.term_name AS to_term_name,
+    from_terms.academic_year AS from_academic_year,
+    to_terms.academic_year AS to_academic_year,
+    pairs.from_test_result_bid,
+    pairs.to_test_result_bid,
+    pairs.from_administration_start_date_time,
+    pairs.to_administration_start_date_time,
+    pairs.from_rit,
+    pairs.to_rit,
+    pairs.growth
+FROM {{table "growth_pairs"}} AS pairs
+JOIN {{table "test_results_ever"}} AS later ON later.test_result_bid = pairs.to_test_result_bid
+LEFT JOIN {{table "analysis_schools"}} AS schools ON schools.school_bid = coalesce(later.school_bid, later.requested_school_bid)
+LEFT JOIN {{table "analysis_terms"}} AS from_terms ON from_terms.term_bid = pairs.from_term_bid
+LEFT JOIN {{table "analysis_terms"}} AS to_terms ON to_terms.term_bid = pairs.to_term_bid

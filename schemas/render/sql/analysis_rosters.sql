@@ -1,0 +1,28 @@
+WITH members AS (
+    SELECT
+        school_class_bid,
+        student_bid,
+        count(DISTINCT requested_perspective_bid) AS perspectives
+    FROM {{table "school_class_students"}}
+    WHERE school_class_bid <> '' AND student_bid <> ''
+    GROUP BY school_class_bid, student_bid
+)
+SELECT
+    members.school_class_bid,
+    members.student_bid,
+    classes.class_name,
+    classes.class_subject,
+    classes.begin_date,
+    classes.end_date,
+    classes.school_bid,
+    classes.school_name,
+    classes.district_bid,
+    classes.district_name,
+    students.first_name,
+    students.last_name,
+    students.grade,
+    students.grade_number,
+    members.perspectives
+FROM members
+LEFT JOIN {{table "analysis_classes"}} AS classes ON classes.school_class_bid = members.school_class_bid
+LEFT JOIN {{table "analysis_students"}} AS students ON students.student_bid = members.student_bid
