@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -60,14 +61,14 @@ func (a *app) warnOfOutcome(s *pipeline.Summary) {
 func outcomeError(s *pipeline.Summary) (what string, err error) {
 	switch outcomeCode(s) {
 	case exitHeld:
-		return "the run is held back", fmt.Errorf("%s: %s", s.RunID, strings.Join(s.Held, "; "))
+		return "the run is held back", fmt.Errorf("%s: %s", s.RunID, strings.Join(review.Texts(s.Held), "; "))
 	case exitPartial:
 		var causes []string
 		if s.Schools.Failed > 0 {
 			causes = append(causes, wording.Many(s.Schools.Failed, "school")+" failed")
 		}
 		for _, reason := range s.Accepted {
-			causes = append(causes, "accepted by hand although "+reason)
+			causes = append(causes, "accepted by hand although "+reason.String())
 		}
 		if s.Unfinished != "" {
 			causes = append(causes, "not finished: "+s.Unfinished)

@@ -11,6 +11,7 @@ import (
 
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -265,11 +266,11 @@ func summarizeComparison(b *strings.Builder, s *pipeline.Summary) {
 }
 
 // summarizeChecks counts the passed checks of the service's own rules and lists the failed ones.
-func summarizeChecks(b *strings.Builder, checks []snapshot.Check) {
+func summarizeChecks(b *strings.Builder, checks []review.Check) {
 	if len(checks) == 0 {
 		return
 	}
-	failed := snapshot.FailedChecks(checks)
+	failed := review.FailedChecks(checks)
 	fmt.Fprintf(b, "checks    %d of %d passed\n", len(checks)-len(failed), len(checks))
 	for _, c := range failed {
 		fmt.Fprintf(b, "  warning  %s: %s %s\n", c.Check, wording.Count(c.Count), c.Meaning())

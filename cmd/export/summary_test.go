@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -61,10 +62,10 @@ next      failures are listed in it's here/_runs/r1/ledger.parquet
           in DuckDB: SELECT count(*) FROM read_parquet('it''s here/test_results/snapshot_date=2026-11-20/**/*.parquet', hive_partitioning = true);
 `, summaryText(s))
 
-	s.Outcome, s.Held = pipeline.HeldBack, []string{"1 of 3 schools failed"}
+	s.Outcome, s.Held = pipeline.HeldBack, []review.Reason{review.New(review.MaxFailedSchools, "0", []review.Finding{{N: 1, Of: 3}})}
 	s.Next = []wording.Advice{{Say: "Run it again."}, {Say: "Publish it:", Command: "growth-export publish"}}
 	text := summaryText(s)
-	require.Contains(t, text, "Held back: snapshot 2026-11-20, run r1, at it's here (2s)\n  because 1 of 3 schools failed\n")
+	require.Contains(t, text, "Held back: snapshot 2026-11-20, run r1, at it's here (2s)\n  because 1 of 3 schools failed, more than --max-failed-schools 0\n")
 	require.True(t, strings.HasSuffix(text, "\nnext      Run it again.\nor        Publish it: growth-export publish\n"), text)
 }
 

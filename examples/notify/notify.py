@@ -61,7 +61,7 @@ def describe(summary: dict) -> "tuple[str, list[tuple[str, str]]]":
     schools = run.get("schools") or {}
     if schools.get("total"):
         facts.append(("Schools", f"{schools['ok']} ok, {schools['denied']} denied, {schools['failed']} failed"))
-    facts += [("Because", reason) for reason in run.get("held") or []]
+    facts += [("Because", reason["text"]) for reason in run.get("held") or []]
     facts += [("Error", summary.get("error")), ("Report", run.get("report"))]
     return title, [(name, str(value)) for name, value in facts if value]
 

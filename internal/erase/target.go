@@ -3,13 +3,9 @@ package erase
 import (
 	"maps"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/wording"
 )
 
 // Target says whose rows are erased. The rows of a school or district are those that
@@ -118,34 +114,6 @@ func (t *Target) named(text []byte) bool {
 		return s.bids[string(text)] || s.numbers[string(text)]
 	}
 	return t.Schools[string(text)] || t.Districts[string(text)]
-}
-
-// NamedIn reports whether a sentence names one of the schools or districts.
-func (t *Target) NamedIn(sentence string) bool {
-	for _, some := range []Set{t.Schools, t.Districts} {
-		for bid := range some {
-			if bid != "" && containsWord(sentence, wording.Bid(bid)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// containsWord reports whether a text contains a word that is not a part of a longer word or identifier: a short bid may
-// occur in those by chance.
-func containsWord(text, word string) bool {
-	inWord := func(r rune, _ int) bool { return r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-	for at := 0; ; at++ {
-		found := strings.Index(text[at:], word)
-		if found < 0 {
-			return false
-		}
-		at += found
-		if !inWord(utf8.DecodeLastRuneInString(text[:at])) && !inWord(utf8.DecodeRuneInString(text[at+len(word):])) {
-			return true
-		}
-	}
 }
 
 // NamesPlan reports whether the plan of a run names one of the schools or districts.

@@ -57,29 +57,6 @@ func TestPurgeColumns(t *testing.T) {
 	require.Greater(t, looked, 30)
 }
 
-// TestPurgeNamedIn finds a bid in a sentence as a whole word.
-func TestPurgeNamedIn(t *testing.T) {
-	t.Parallel()
-	for bid, sentences := range map[string]map[string]bool{
-		"a": {
-			"table test_results, district a: 9 of 9": true, "a": true, "Hill (a)": true, "x, a": true, "school a, and b": true,
-			"all rows are gone: district b": false, "district a-b: 1": false, "district b_a: 1": false, "district ä: 1": false,
-			"district äa: 1": false, "bad a": true, "": false,
-		},
-		"12":     {"district 12: 3 of 4": true, "district 7f12: 3 of 4": false, "district 1-12-3: 3 of 4": false, "(12).": true},
-		"-":      {"district -: 1": true, "district a-b: 1": false},
-		"1 Hill": {`district "1 Hill": 3 of 4`: true, "1 Hill Street": false},
-		"ä":      {"district ä: 1": true, "district äb: 1": false, "district ää: 1": false},
-	} {
-		for sentence, want := range sentences {
-			b := Target{Districts: Set{bid: true, "": true}}
-			require.Equal(t, want, b.NamedIn(sentence), "%q in %q", bid, sentence)
-			b = Target{Schools: Set{bid: true}}
-			require.Equal(t, want, b.NamedIn(sentence), "%q in %q", bid, sentence)
-		}
-	}
-}
-
 func TestPurgeMentions(t *testing.T) {
 	t.Parallel()
 	b := Target{Schools: Set{`sch"ool`: true}, Districts: Set{"d": true}}

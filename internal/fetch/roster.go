@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/rows"
-	"example.org/growthexport/internal/snapshot"
 )
 
 // Roster is the students of a school, as hashes of their identifiers.
@@ -70,7 +70,7 @@ func (f *Fetcher) CheckStudents(r *Result, students Roster) error {
 		unknown += countUnknown(tables[0], known, f.check.seed)
 		return nil
 	})
-	r.note(snapshot.CheckUnknownStudent, unknown)
+	r.note(review.CheckUnknownStudent, unknown)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
@@ -96,11 +97,11 @@ func (f *Fetcher) readResults(ctx context.Context, d *Dataset, r *Result, calls 
 		return 0, err
 	}
 	repeated = repeats.count()
-	r.note(snapshot.CheckOneResultPerSubject, repeated)
-	r.note(snapshot.CheckPageSize, r.oddPages)
-	r.note(snapshot.CheckOlderThanAYear, older)
-	r.note(snapshot.CheckRITOrder, disorderedRIT)
-	r.note(snapshot.CheckItemsOrder, disorderedItems)
+	r.note(review.CheckOneResultPerSubject, repeated)
+	r.note(review.CheckPageSize, r.oddPages)
+	r.note(review.CheckOlderThanAYear, older)
+	r.note(review.CheckRITOrder, disorderedRIT)
+	r.note(review.CheckItemsOrder, disorderedItems)
 	if check.terms {
 		r.Terms = terms.counts()
 	}

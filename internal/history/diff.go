@@ -182,7 +182,6 @@ func (d *differ) counts(unit Unit, table string) *snapshot.TableComparison {
 func (d *differ) total() {
 	found := &d.found.Comparison
 	found.With, found.SnapshotDate = d.earlier.manifest.RunID, d.earlier.manifest.SnapshotDate
-	found.Warnings = []string{}
 	found.Tables = make(map[string]*snapshot.TableComparison)
 	for name := range d.later.manifest.Tables {
 		if _, both := d.earlier.manifest.Tables[name]; both {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/maintenance"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
@@ -55,7 +56,7 @@ func TestClean(t *testing.T) {
 	cleaned, err = maintenance.Clean(ctx, snapshot.At(store), now.Add(24*time.Hour), 48*time.Hour)
 	require.NoError(t, err)
 	require.Empty(t, cleaned)
-	require.NoError(t, snapshot.At(store).Hold(ctx, "alive", snapshot.Held{Reasons: []string{"a school failed"}}))
+	require.NoError(t, snapshot.At(store).Hold(ctx, "alive", snapshot.Held{Reasons: []review.Reason{review.New(review.MaxFailedSchools, "0", nil)}}))
 	journal := &snapshot.Checkpoint{
 		Dataset: "schools", Bucket: snapshot.LookupBucket, Files: map[string]sink.File{"schools": stagedFile(t, store, "alive")},
 		Ledger: []snapshot.LedgerRow{{Dataset: "schools", Status: snapshot.StatusOK}}, StagedAt: now,

@@ -153,7 +153,7 @@ func (p *purger) purgedLedger(ctx context.Context, m *snapshot.Manifest) (*snaps
 			}
 		}
 		return true
-	}, b.NamedIn)
+	})
 	if errors.Is(err, sink.ErrNotFound) {
 		return nil, nil // Verify reports it.
 	}

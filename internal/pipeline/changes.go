@@ -1,15 +1,11 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"math"
-	"slices"
-	"strings"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -17,82 +13,85 @@ import (
 // small district.
 const minLimitedRows = 50
 
-// excess is a share of a table's rows in one district that is beyond a limit.
-type excess struct {
-	table, column, district string
-	n, of                   int64
-	things                  string // of which things, if not of rows
+// limit is a limit on what may differ from the baseline, with what exceeds it: what holds the run, and what only warns.
+type limit struct {
+	check      string
+	share      Share
+	hold, warn []review.Finding
 }
 
-func (e excess) String() string {
-	where := "table " + e.table
-	if e.column != "" {
-		where += ", column " + e.column
+func (l *limit) add(warns bool, f review.Finding) {
+	switch {
+	case !l.share.exceeded(f.N, f.Of):
+	case warns:
+		l.warn = append(l.warn, f)
+	default:
+		l.hold = append(l.hold, f)
 	}
-	switch _, dataset, _ := schemas.FindTable(e.table); {
-	case e.district != "":
-		where += ", district " + wording.Bid(e.district)
-	case dataset != nil && !dataset.IsLookup():
-		where += ", without a district"
-	}
-	return strings.TrimRight(fmt.Sprintf("%s: %s of %s %s", where, wording.Count(e.n), wording.Count(e.of), e.things), " ")
 }
-
-// listExcesses names the largest shares.
-func listExcesses(list []excess, most int) string {
-	slices.SortFunc(list, func(a, b excess) int {
-		return cmp.Or(cmp.Compare(float64(b.n)/float64(b.of), float64(a.n)/float64(a.of)), cmp.Compare(a.String(), b.String()))
-	})
-	var parts []string
-	for _, e := range list[:min(len(list), most)] {
-		parts = append(parts, e.String())
-	}
-	if more := len(list) - most; more > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// excesses are the shares beyond the limits on changes.
-type excesses struct{ removed, changed, emptied []excess }
 
 // isCalendar reports whether a table is about school years, which begin and end: its changes only warn.
 func isCalendar(table string) bool {
 	return table == "academic_years" || table == "enrollment_sessions"
 }
 
-// excesses returns what is beyond the limits, in the calendar's tables or in the others.
-func (l ChangeLimits) excesses(g *snapshot.StagedRun, calendar bool) (found excesses) {
-	add := func(list *[]excess, limit Share, e excess) {
-		if e.of >= minLimitedRows && limit.exceeded(e.n, e.of) {
-			*list = append(*list, e)
-		}
+// compareWithLimits returns the reasons to hold the run back because of what differs from the baseline, and those that only
+// warn. Small tables only warn when they shrink, and their changes do not count: few rows are a large share of them.
+func compareWithLimits(g *snapshot.StagedRun, l publishLimits) (hold, warn []review.Reason) {
+	if g.Baseline == nil {
+		return nil, nil
 	}
+	removed := limit{check: review.MaxRemoved, share: l.changes.MaxRemoved}
+	changed := limit{check: review.MaxChanged, share: l.changes.MaxChanged}
+	emptied := limit{check: review.MaxEmptied, share: l.changes.MaxEmptied}
+	shrink := limit{check: review.MaxShrink, share: l.maxShrink}
 	for district, tables := range g.Districts {
 		for table, counts := range tables {
-			if isCalendar(table) != calendar {
-				continue
+			add := func(l *limit, f review.Finding) {
+				if f.Table, f.District = table, district; f.Of >= minLimitedRows {
+					l.add(isCalendar(table), f)
+				}
 			}
 			if table == schemas.TestResults {
-				add(&found.removed, l.MaxRemoved, excess{table, "", district, counts.Because[snapshot.Unexplained], counts.Before(), ""})
+				add(&removed, review.Finding{N: counts.Because[snapshot.Unexplained], Of: counts.Before()})
 			}
-			add(&found.changed, l.MaxChanged, excess{table, "", district, counts.Altered, counts.Same + counts.Changed + counts.Paired, ""})
-			add(&found.emptied, l.MaxEmptied, excess{table, "", district, counts.Childless, counts.Parents, "records have lost all their rows"})
+			add(&changed, review.Finding{N: counts.Altered, Of: counts.Same + counts.Changed + counts.Paired})
+			add(&emptied, review.Finding{N: counts.Childless, Of: counts.Parents, Counted: review.Parents})
 			for _, column := range tableOf(table).Columns {
-				n, of := emptied(counts, column.Name)
-				add(&found.emptied, l.MaxEmptied, excess{table, column.Name, district, n, of, ""})
+				n, of := missingValues(counts, column.Name)
+				add(&emptied, review.Finding{Column: column.Name, N: n, Of: of})
 			}
 		}
-		if n := lostAll(tables); n > 0 && !calendar {
-			add(&found.emptied, l.MaxEmptied, excess{schemas.Students, "", district, n, n, "rows, and all test results and academic years"})
+		if n := lostAll(tables); n >= minLimitedRows {
+			emptied.add(false, review.Finding{Table: schemas.Students, District: district, N: n, Of: n, Counted: review.Districts})
 		}
 	}
-	return found
+	for name, before := range g.Baseline.Tables {
+		if now, both := g.Tables[name]; both {
+			shrink.add(before.Rows < minLimitedRows || isCalendar(name), review.Finding{Table: name, N: before.Rows - now.Rows, Of: before.Rows})
+		}
+	}
+	for name, schools := range g.Lost {
+		shrink.add(isCalendar(name), review.Finding{Table: name, N: schools.Lost, Of: schools.Had, Counted: review.Schools})
+	}
+	for _, l := range []limit{removed, changed, emptied, shrink} {
+		add := func(to *[]review.Reason, found []review.Finding) {
+			if len(found) == 0 {
+				return
+			}
+			reason := review.New(l.check, l.share.String(), found)
+			reason.With, reason.SnapshotDate = g.Baseline.RunID, g.Baseline.SnapshotDate
+			*to = append(*to, reason)
+		}
+		add(&hold, l.hold)
+		add(&warn, l.warn)
+	}
+	return hold, warn
 }
 
-// emptied returns how many values of a column are gone, and of how many: of rows in both snapshots or, where nearly all rows
+// missingValues returns how many values of a column are gone, and of how many: of rows in both snapshots or, where nearly all rows
 // had a value, of as many rows as there are now.
-func emptied(counts *snapshot.DistrictComparison, column string) (n, of int64) {
+func missingValues(counts *snapshot.DistrictComparison, column string) (n, of int64) {
 	n, of = counts.Emptied[column], counts.Values[column]
 	before, after, had := counts.Before(), counts.After(), counts.Had[column]
 	if had < minLimitedRows || had*10 < before*9 || after == 0 {
@@ -118,57 +117,33 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 	return rows
 }
 
-// exceeded returns the reasons why the changes since the baseline are more than the limits allow.
-func (l ChangeLimits) exceeded(g *snapshot.StagedRun) []string {
-	return l.excesses(g, false).reasons(l, g)
-}
-
-func (e excesses) reasons(l ChangeLimits, g *snapshot.StagedRun) (reasons []string) {
-	for _, r := range []struct {
-		list  []excess
-		what  string
-		flag  string
-		limit Share
-	}{
-		{e.removed, "test results are gone for no known reason", "--max-removed", l.MaxRemoved},
-		{e.changed, "rows have changed", "--max-changed", l.MaxChanged},
-		{e.emptied, "values are gone", "--max-emptied", l.MaxEmptied},
-	} {
-		if len(r.list) > 0 {
-			const most = 4
-			reasons = append(reasons, fmt.Sprintf("more %s since the snapshot of %s (run %s) than %s %s allows: %s",
-				r.what, g.Comparison.SnapshotDate, g.Comparison.With, r.flag, r.limit, listExcesses(r.list, most)))
-		}
-	}
-	return reasons
-}
-
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of test
 // results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
-func Warnings(districts snapshot.DistrictComparisons) []string {
+func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 	quiet := Share{Part: 0.1}
-	lost, shrunk := make(map[string][]excess), make(map[string][]excess)
+	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {
 		for table, counts := range tables {
 			rows, gone := counts.Before(), counts.Removed-min(counts.Because[snapshot.ElementsChanged], counts.Added)
 			if table == schemas.TestResults {
 				gone -= counts.Because[snapshot.Unexplained]
 			}
+			found := review.Finding{Table: table, District: district, N: gone, Of: rows}
 			switch {
 			case rows > 0 && counts.Removed == rows && counts.Added == 0:
-				lost[table] = append(lost[table], excess{table, "", district, rows, rows, ""})
+				found.N = rows
+				lost[table] = append(lost[table], found)
 			case rows >= minLimitedRows && quiet.exceeded(gone, rows):
-				shrunk[table] = append(shrunk[table], excess{table, "", district, gone, rows, ""})
+				shrunk[table] = append(shrunk[table], found)
 			}
 		}
 	}
-	const most = 3
-	warnings := []string{}
+	warnings := []review.Reason{}
 	for _, table := range schemas.TablesInOrder(lost) {
-		warnings = append(warnings, "all rows are gone: "+listExcesses(lost[table], most))
+		warnings = append(warnings, review.New(review.AllRowsGone, "", lost[table]))
 	}
 	for _, table := range schemas.TablesInOrder(shrunk) {
-		warnings = append(warnings, "more than 10% of the rows are gone: "+listExcesses(shrunk[table], most))
+		warnings = append(warnings, review.New(review.ManyRowsGone, quiet.String(), shrunk[table]))
 	}
 	return warnings
 }
@@ -180,37 +155,27 @@ func addWarnings(g *snapshot.StagedRun, l *publishLimits) {
 		return
 	}
 	c.Warnings = Warnings(g.Districts)
-	gone := g.Plan.Baseline
-	if n := len(gone.DistrictsGone); n > 0 {
-		c.Warnings = append(c.Warnings, wording.Many(n, "district")+" no longer listed: "+listBids(gone.DistrictsGone))
+	var found []review.Finding
+	for _, bid := range g.Plan.Baseline.DistrictsGone {
+		found = append(found, review.Finding{District: bid})
 	}
-	if n := len(gone.SchoolsGone); n > 0 {
-		c.Warnings = append(c.Warnings, wording.Many(n, "school")+" no longer listed: "+listBids(gone.SchoolsGone))
+	if len(found) > 0 {
+		c.Warnings = append(c.Warnings, review.New(review.DistrictsUnlisted, "", found))
+	}
+	found = nil
+	for _, bid := range g.Plan.Baseline.SchoolsGone {
+		found = append(found, review.Finding{School: bid})
+	}
+	if len(found) > 0 {
+		c.Warnings = append(c.Warnings, review.New(review.SchoolsUnlisted, "", found))
 	}
 	if all := int64(len(g.Plan.Schools)); 2*c.SchoolsCompared < all {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("only %s of %s schools are compared, so the limits on changes see less than half of the data: "+
-			"the others are new, or were not read completely in one of the two runs", wording.Count(c.SchoolsCompared), wording.Count(all)))
+		c.Warnings = append(c.Warnings, review.New(review.FewCompared, "", []review.Finding{{N: c.SchoolsCompared, Of: all}}))
 	}
-	if l == nil {
-		return
+	if l != nil {
+		_, warn := compareWithLimits(g, *l)
+		c.Warnings = append(c.Warnings, warn...)
 	}
-	c.Warnings = append(c.Warnings, l.changes.excesses(g, true).reasons(l.changes, g)...)
-	if _, small := falls(g, l.maxShrink); len(small) > 0 {
-		c.Warnings = append(c.Warnings, shrunk(g, l.maxShrink, small))
-	}
-}
-
-// listBids lists the first bids.
-func listBids(bids []string) string {
-	const most = 10
-	var list []string
-	for _, bid := range bids[:min(len(bids), most)] {
-		list = append(list, wording.Bid(bid))
-	}
-	if more := len(bids) - most; more > 0 {
-		list = append(list, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(list, ", ")
 }
 
 func tableOf(name string) *schemas.Table {

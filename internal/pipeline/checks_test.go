@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/odd"
 	"example.org/growthexport/internal/simulator/oracle"
@@ -21,16 +22,16 @@ func broken(rules ...string) simulator.Options {
 }
 
 // checksOf returns the checks that the oracle expects.
-func checksOf(expected *oracle.Expected) []snapshot.Check {
-	checks := []snapshot.Check{}
+func checksOf(expected *oracle.Expected) []review.Check {
+	checks := []review.Check{}
 	for _, c := range expected.Checks {
-		checks = append(checks, snapshot.Check{Check: c.Check, Table: c.Table, Count: c.Count, Schools: c.Schools})
+		checks = append(checks, review.Check{Check: c.Check, Table: c.Table, Count: c.Count, Schools: c.Schools})
 	}
 	return checks
 }
 
 // counted returns the count of a check, or -1 if it was not made.
-func counted(checks []snapshot.Check, name string) int64 {
+func counted(checks []review.Check, name string) int64 {
 	for _, c := range checks {
 		if c.Check == name {
 			return c.Count
@@ -92,8 +93,8 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	settings.Datasets = []string{"schools", "test_results"}
 	alone := s.run(settings)
 	require.Len(t, alone.Checks, 5)
-	require.Equal(t, int64(-1), counted(alone.Checks, snapshot.CheckUnknownStudent))
-	require.Equal(t, int64(-1), counted(alone.Checks, snapshot.CheckUnknownTerm))
+	require.Equal(t, int64(-1), counted(alone.Checks, review.CheckUnknownStudent))
+	require.Equal(t, int64(-1), counted(alone.Checks, review.CheckUnknownTerm))
 	settings.Datasets = []string{"schools", "students", "academic_years"}
 	settings.RunID = "without-results"
 	settings.Replace = true
@@ -111,7 +112,7 @@ func TestChecksThatAreNotMade(t *testing.T) {
 	summary := s.run(settings)
 	for _, check := range summary.Checks {
 		want := int64(6)
-		if check.Check == snapshot.CheckUnknownStudent || check.Check == snapshot.CheckUnknownTerm {
+		if check.Check == review.CheckUnknownStudent || check.Check == review.CheckUnknownTerm {
 			want = 5
 		}
 		require.Equal(t, want, check.Schools, check.Check)
@@ -129,7 +130,7 @@ func TestListThatMoves(t *testing.T) {
 	s := newSite(t, broken(), simulator.ServerOptions{})
 	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", ToTry: 1, Kind: simulator.FaultListMoves}})
 	summary := s.run(defaults())
-	require.Zero(t, counted(summary.Checks, snapshot.CheckOneResultPerSubject), "the second reading was clean")
+	require.Zero(t, counted(summary.Checks, review.CheckOneResultPerSubject), "the second reading was clean")
 	require.Equal(t, quiet.hashes(), s.hashes(), "the files are the same as for an unchanged list")
 	ledger := s.ledgerOf(summary.RunID, "test_results")
 	for i, school := range s.world.Schools() {
@@ -150,7 +151,7 @@ func TestListThatMoves(t *testing.T) {
 	settings.RunID = "moving"
 	summary = s.run(settings)
 	require.Equal(t, pipeline.Published, summary.Outcome)
-	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, snapshot.CheckOneResultPerSubject), "one pair in each page")
+	require.Equal(t, int64(1+2+1+3+1), counted(summary.Checks, review.CheckOneResultPerSubject), "one pair in each page")
 
 	// A list whose second reading fails cannot be trusted at all.
 	moving := s.world.Schools()[5].Bid
@@ -178,9 +179,9 @@ func TestStrictChecks(t *testing.T) {
 	settings.StrictChecks = true
 	summary := s.run(settings)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
-	count := counted(checksOf(oracle.Expect(s.world, oracle.Options{})), snapshot.CheckRITOrder)
-	require.Equal(t, []string{snapshot.Check{Check: snapshot.CheckRITOrder, Table: "test_results", Count: count}.String() + " (--strict-checks)"}, summary.Held)
-	require.Contains(t, summary.Held[0], "check rit_order, table test_results: ")
+	count := counted(checksOf(oracle.Expect(s.world, oracle.Options{})), review.CheckRITOrder)
+	require.Equal(t, []string{review.Check{Check: review.CheckRITOrder, Table: "test_results", Count: count}.String() + " (--strict-checks)"}, review.Texts(summary.Held))
+	require.Contains(t, summary.Held[0].String(), "check rit_order, table test_results: ")
 	require.Empty(t, s.visible())
 
 	deps := s.deps(nil)
@@ -248,7 +249,7 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 			require.Equal(t, pipeline.Published, summary.Outcome)
 			got := slices.Clone(summary.Checks)
 			if on.fewer {
-				i := slices.IndexFunc(got, func(c snapshot.Check) bool { return c.Check == snapshot.CheckUnknownStudent })
+				i := slices.IndexFunc(got, func(c review.Check) bool { return c.Check == review.CheckUnknownStudent })
 				require.Positive(t, got[i].Schools)
 				require.Less(t, got[i].Schools, want[i].Schools)
 				got[i] = want[i]

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -81,8 +82,8 @@ func TestLimitsOnChanges(t *testing.T) {
 		}
 		require.Equal(t, pipeline.HeldBack, summary.Outcome, test.name)
 		require.Len(t, summary.Held, 1, test.name)
-		require.Contains(t, summary.Held[0], test.want, test.name)
-		require.Regexp(t, `: [0-9]+ of [0-9]+$`, summary.Held[0], test.name)
+		require.Contains(t, summary.Held[0].String(), test.want, test.name)
+		require.Regexp(t, `: [0-9]+ of [0-9]+$`, summary.Held[0].String(), test.name)
 		require.NotNil(t, summary.Comparison, test.name)
 
 		// publish has the plan's limits, unless it gets others.
@@ -136,7 +137,7 @@ func TestComparisonWarns(t *testing.T) {
 	settings.MaxShrink.Off, settings.Changes.MaxRemoved.Off = true, true
 	summary := n.export(settings)
 	n.requireEqualsDiff(summary)
-	warnings := strings.Join(summary.Comparison.Warnings, "\n")
+	warnings := strings.Join(review.Texts(summary.Comparison.Warnings), "\n")
 	require.Contains(t, warnings, "more than 10% of the rows are gone: table students, district "+district+": ")
 	require.Contains(t, warnings, "all rows are gone: table test_results, district "+n.world.Schools()[1].DistrictBid+": ")
 }

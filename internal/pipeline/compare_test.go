@@ -98,7 +98,7 @@ func TestOneBaseline(t *testing.T) {
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
 	require.Len(t, held.Held, 4)
 	for _, reason := range held.Held {
-		require.Contains(t, reason, "since the snapshot of 2026-11-20 (run "+first.RunID+")")
+		require.Contains(t, reason.String(), "since the snapshot of 2026-11-20 (run "+first.RunID+")")
 	}
 	require.Equal(t, first.RunID, held.Comparison.With)
 	require.Equal(t, "2026-11-20", held.MoreDenied.SnapshotDate)

@@ -1,15 +1,12 @@
 package pipeline
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/wording"
 )
 
 // publishLimits decide whether a complete run is published.
@@ -64,77 +61,20 @@ func (s Share) String() string {
 // exceeded reports whether n of a whole is more than the share.
 func (s Share) exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }
 
-// checkLimits returns the reasons why a complete run should not be published before an operator has looked at it; none
+// reasonsToHold returns the reasons why a complete run should not be published before an operator has looked at it; none
 // if it may be.
-func checkLimits(g *snapshot.StagedRun, l publishLimits) snapshot.Held {
-	var held snapshot.Held
+func reasonsToHold(g *snapshot.StagedRun, l publishLimits) []review.Reason {
+	reasons := []review.Reason{}
 	if failed := g.Schools.Failed; failed > int64(l.maxFailed) {
-		held.FailedSchools = true
-		held.Reasons = append(held.Reasons, fmt.Sprintf("%d of %d schools failed, more than --max-failed-schools %d",
-			failed, g.Schools.Total, l.maxFailed))
+		reasons = append(reasons, review.New(review.MaxFailedSchools, strconv.Itoa(l.maxFailed), []review.Finding{{N: failed, Of: g.Schools.Total}}))
 	}
 	if l.strict {
-		for _, check := range snapshot.FailedChecks(g.Checks) {
-			held.Reasons = append(held.Reasons, check.String()+" (--strict-checks)")
+		for _, check := range review.FailedChecks(g.Checks) {
+			reasons = append(reasons, review.New(check.Check, "", []review.Finding{{Table: check.Table, N: check.Count}}))
 		}
 	}
-	held.Reasons = append(held.Reasons, l.changes.exceeded(g)...)
-	if large, _ := falls(g, l.maxShrink); len(large) > 0 {
-		held.Reasons = append(held.Reasons, shrunk(g, l.maxShrink, large))
-	}
-	return held
-}
-
-// fall is a count that fell.
-type fall struct {
-	what    string
-	was, is int64
-}
-
-// falls returns what shrank since the baseline by more than the share. Small tables and the calendar's only warn: few rows
-// are a large share of them, and school years end.
-func falls(g *snapshot.StagedRun, most Share) (large, small []fall) {
-	if g.Baseline == nil {
-		return nil, nil
-	}
-	compare := func(what string, was, is int64, warn bool) {
-		switch {
-		case was == 0 || !most.exceeded(was-is, was):
-		case warn:
-			small = append(small, fall{what, was, is})
-		default:
-			large = append(large, fall{what, was, is})
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.Baseline.Tables)) {
-		if now, both := g.Tables[name]; both {
-			was := g.Baseline.Tables[name].Rows
-			compare("rows of "+name, was, now.Rows, was < minLimitedRows || isCalendar(name))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.Lost)) {
-		counts := g.Lost[name]
-		compare("schools with rows in "+name, counts.Had, counts.Had-counts.Lost, isCalendar(name))
-	}
-	return large, small
-}
-
-// shrunk returns one reason that covers everything that shrank too much.
-func shrunk(g *snapshot.StagedRun, most Share, falls []fall) string {
-	// The report compares every table: here the largest falls are enough.
-	slices.SortStableFunc(falls, func(a, b fall) int {
-		return cmp.Compare(float64(a.is)/float64(a.was), float64(b.is)/float64(b.was))
-	})
-	const maxListed = 4
-	var list []string
-	for _, f := range falls[:min(len(falls), maxListed)] {
-		list = append(list, fmt.Sprintf("%s from %s to %s", f.what, wording.Count(f.was), wording.Count(f.is)))
-	}
-	if n := len(falls) - maxListed; n > 0 {
-		list = append(list, fmt.Sprintf("and %d more", n))
-	}
-	return fmt.Sprintf("%s fell by more than --max-shrink %s since the snapshot of %s (run %s): %s",
-		wording.Many(int64(len(falls)), "count"), most, g.Baseline.SnapshotDate, g.Baseline.RunID, strings.Join(list, ", "))
+	hold, _ := compareWithLimits(g, l)
+	return append(reasons, hold...)
 }
 
 // allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
-	"example.org/growthexport/internal/wording"
 )
 
 // publisher checks a run whose tasks should all be staged, and publishes it or holds it back.
@@ -40,12 +40,12 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	}
 	held := p.check(ctx, staged)
 	switch {
-	case len(held.Reasons) > 0 && !p.limits.acceptHeld:
+	case len(held) > 0 && !p.limits.acceptHeld:
 		return p.hold(ctx, held)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return p.publish(ctx, staged, held.Reasons)
+	return p.publish(ctx, staged, held)
 }
 
 // collect adds up what the run has staged.
@@ -64,30 +64,29 @@ func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, er
 }
 
 // check logs what is wrong with a complete run, and returns the reasons to hold it back.
-func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) snapshot.Held {
-	for _, check := range snapshot.FailedChecks(staged.Checks) {
+func (p *publisher) check(ctx context.Context, staged *snapshot.StagedRun) []review.Reason {
+	for _, check := range review.FailedChecks(staged.Checks) {
 		p.Logger.WarnContext(ctx, "check failed: the service broke one of its own rules",
 			"check", check.Check, "table", check.Table, "count", check.Count, "meaning", check.Meaning())
 	}
 	p.logComparison(ctx, staged)
 	p.summary.MoreDenied = moreDenied(staged)
-	return checkLimits(staged, p.limits)
+	return reasonsToHold(staged, p.limits)
 }
 
 // hold records why the run is not published, and what to do about it.
-func (p *publisher) hold(ctx context.Context, held snapshot.Held) error {
-	p.summary.Outcome, p.summary.Held = HeldBack, held.Reasons
-	p.summary.Next = wording.Held{
+func (p *publisher) hold(ctx context.Context, reasons []review.Reason) error {
+	p.summary.Outcome, p.summary.Held = HeldBack, reasons
+	p.summary.Next = review.Held{
 		Destination: p.Catalog.String(), RunID: p.plan.RunID, FixedDate: p.plan.Kind == snapshot.AsOf,
-		FailedSchools: held.FailedSchools, OtherReasons: held.OtherReasons(),
-		Report: strings.TrimSuffix(p.Catalog.String(), "/") + "/" + snapshot.ReportPath(p.plan.RunID),
+		Reasons: reasons, Report: strings.TrimSuffix(p.Catalog.String(), "/") + "/" + snapshot.ReportPath(p.plan.RunID),
 	}.Advice()
-	return p.Catalog.Hold(ctx, p.plan.RunID, held)
+	return p.Catalog.Hold(ctx, p.plan.RunID, snapshot.Held{Reasons: reasons})
 }
 
 // publish makes the run visible. Publishing is short and must not stop halfway, so cancellation is ignored from
 // here on.
-func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, accepted []string) error {
+func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, accepted []review.Reason) error {
 	files := int64(1) // the ledger
 	for _, table := range staged.Tables {
 		files += int64(len(table.Files))

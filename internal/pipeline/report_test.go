@@ -60,7 +60,7 @@ func TestReportOfEveryOutcome(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
 	require.Equal(t, snapshot.ReportPath("second"), held.Report)
-	s.shows("second", "Held back.", held.Held[0], bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
+	s.shows("second", "Held back.", held.Held[0].String(), bad, "--run-id second --accept-held", "Compared with run <code>first</code>", "Retries by cause")
 	require.Equal(t, first, s.page("first"))
 
 	// Published by hand: its report changes.

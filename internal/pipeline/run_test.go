@@ -306,7 +306,7 @@ func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)
 	require.Len(t, summary.Held, 1)
 	require.Regexp(t, `^\d+ counts fell by more than --max-shrink 5% since the snapshot of 2026-11-19 \(run .*\): `+
-		`(rows of|schools with rows in) test_result\w* from [\d,]+ to [\d,]+, .*`, summary.Held[0])
+		`(rows of|schools with rows in) test_result\w* from [\d,]+ to [\d,]+, .*`, summary.Held[0].String())
 	require.Equal(t, before, s.hashes())
 
 	published, err := pipeline.Publish(t.Context(), s.deps(nil), pipeline.PublishSettings{AcceptHeld: true})

@@ -67,7 +67,7 @@ func TestOnlySomeSchools(t *testing.T) {
 	settings.Schools = []string{schools[3].Bid, schools[5].Bid, "no-such-school"}
 	summary := s.run(settings)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome, "an unknown bid counts as a failed school")
-	require.Contains(t, summary.Held[0], "1 of 3 schools failed")
+	require.Contains(t, summary.Held[0].String(), "1 of 3 schools failed")
 	require.Equal(t, "no-such-school", summary.Schools.Failures[0].SchoolBid)
 
 	settings.MaxFailedSchools = 1

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -28,15 +29,15 @@ type Summary struct {
 	// Ending is what the report of the run needs to know; nil if the command has not worked on it.
 	Ending *Ending `json:"-"`
 
-	Outcome      Outcome       `json:"outcome"`
-	RunID        string        `json:"run_id"`
-	Kind         snapshot.Kind `json:"kind"`
-	SnapshotDate string        `json:"snapshot_date"`
-	Destination  string        `json:"destination"`
-	Manifest     string        `json:"manifest,omitempty"` // path below the destination, once published
-	Report       string        `json:"report,omitempty"`   // path below the destination
-	Held         []string      `json:"held,omitempty"`     // why the run was held back
-	Accepted     []string      `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
+	Outcome      Outcome         `json:"outcome"`
+	RunID        string          `json:"run_id"`
+	Kind         snapshot.Kind   `json:"kind"`
+	SnapshotDate string          `json:"snapshot_date"`
+	Destination  string          `json:"destination"`
+	Manifest     string          `json:"manifest,omitempty"` // path below the destination, once published
+	Report       string          `json:"report,omitempty"`   // path below the destination
+	Held         []review.Reason `json:"held,omitempty"`     // why the run was held back
+	Accepted     []review.Reason `json:"accepted,omitempty"` // the reasons to hold the run back that were overruled by hand
 	// PurgedBefore are schools of the run that were purged from the destination, and that the service still lists.
 	PurgedBefore []snapshot.PurgedSchools `json:"purged_before,omitempty"`
 	// Unfinished is why a step after the run was published could not be done. The next command does it.
@@ -61,7 +62,7 @@ type Summary struct {
 	NotCompared  string               `json:"not_compared,omitempty"`
 	Students     *snapshot.Students   `json:"students,omitempty"` // the cohort, if the run is restricted to one
 	Drift        []snapshot.Drift     `json:"drift"`
-	Checks       []snapshot.Check     `json:"checks"`
+	Checks       []review.Check       `json:"checks"`
 	LeftOut      []string             `json:"left_out,omitempty"` // datasets that cannot be part of a run of this kind
 	TasksTotal   int                  `json:"tasks_total"`        // tasks of this process
 	TasksResumed int                  `json:"tasks_resumed"`      // those that an earlier process had staged

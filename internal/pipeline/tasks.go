@@ -14,6 +14,7 @@ import (
 
 	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
@@ -274,7 +275,7 @@ func (r *exportRun) logResult(ctx context.Context, school *snapshot.School, resu
 	if result.FirstRepeated > 0 {
 		r.Logger.LogAttrs(ctx, slog.LevelInfo, "list moved while it was read, so it was read again", append(slices.Clone(attrs),
 			slog.Int64("pairs_with_several_results", result.FirstRepeated),
-			slog.Int64("pairs_in_second_reading", result.Checks[snapshot.CheckOneResultPerSubject].Count))...)
+			slog.Int64("pairs_in_second_reading", result.Checks[review.CheckOneResultPerSubject].Count))...)
 	}
 	first := func(level slog.Level) slog.Level {
 		if _, again := r.logged.LoadOrStore(outcomeOfSchool{l.SchoolBid, l.Status}, true); again {

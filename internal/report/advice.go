@@ -1,6 +1,7 @@
 package report
 
 import (
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
@@ -14,9 +15,9 @@ func advice(p *Page) []wording.Advice {
 	ofRun := " --run-id " + m.RunID
 	switch p.State {
 	case Held:
-		return wording.Held{
+		return review.Held{
 			Destination: p.Destination, RunID: m.RunID, FixedDate: m.Kind == snapshot.AsOf,
-			FailedSchools: p.Held.FailedSchools, OtherReasons: p.Held.OtherReasons(),
+			Reasons: p.Held.Reasons,
 		}.Advice()
 	case Staged:
 		return []wording.Advice{{Say: "Publish it:", Command: command("publish", ofRun)}}
@@ -40,7 +41,7 @@ func advice(p *Page) []wording.Advice {
 	if len(falls(p)) > 0 {
 		all = append(all, wording.Advice{Say: "Compare the tables below with the previous snapshot: is the drop in rows real?"})
 	}
-	if len(snapshot.FailedChecks(m.Checks)) > 0 {
+	if len(review.FailedChecks(m.Checks)) > 0 {
 		all = append(all, wording.Advice{Say: "See the failed checks below."})
 	}
 	if m.Schools.Failed > 0 {

@@ -6,15 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
 // TestChecks: every check that was made is on the page, failed ones first.
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	passed := snapshot.Check{Check: snapshot.CheckItemsOrder, Table: "test_results", Schools: 12}
-	failed := snapshot.Check{Check: snapshot.CheckUnknownStudent, Table: "test_results", Count: 1234, Schools: 11}
-	page := func(checks ...snapshot.Check) string {
+	passed := review.Check{Check: review.CheckItemsOrder, Table: "test_results", Schools: 12}
+	failed := review.Check{Check: review.CheckUnknownStudent, Table: "test_results", Count: 1234, Schools: 11}
+	page := func(checks ...review.Check) string {
 		return draw(t, &report.Page{State: report.Published, Manifest: &snapshot.Manifest{Kind: snapshot.Full, SnapshotDate: "2026-11-20", Checks: checks}})
 	}
 	text := page(passed, failed)

@@ -15,6 +15,7 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -155,4 +156,16 @@ func night() *report.Page {
 		page.Ledger.Add(&row)
 	}
 	return page
+}
+
+// shrunk returns the reason to hold a run that a table has fewer rows.
+func shrunk(table string, was, is int64) []review.Reason {
+	reason := review.New(review.MaxShrink, "20%", []review.Finding{{Table: table, N: was - is, Of: was}})
+	reason.With, reason.SnapshotDate = "2026-11-19-abc", "2026-11-19"
+	return []review.Reason{reason}
+}
+
+// unlisted returns the warning that a school is no longer listed.
+func unlisted(school string) review.Reason {
+	return review.New(review.SchoolsUnlisted, "", []review.Finding{{School: school}})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -44,7 +45,7 @@ func TestIndex(t *testing.T) {
 		t,
 		with(func(r *snapshot.RunState) {
 			r.RunID, r.SnapshotDate, r.State, r.Failed = "held", "2026-11-20", snapshot.StateHeld, 7
-			r.Reasons = []string{"Lincoln Elementary is gone"}
+			r.Reasons = []review.Reason{unlisted("Lincoln Elementary")}
 		}),
 		full,
 		with(func(r *snapshot.RunState) {

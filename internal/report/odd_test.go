@@ -16,6 +16,7 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
@@ -29,7 +30,7 @@ func TestHostileTexts(t *testing.T) {
 	page := night()
 	page.State, page.Destination = report.Held, `/tmp/it's <b>; rm -rf $HOME`
 	for i, text := range hostile {
-		page.Held.Reasons = append(page.Held.Reasons, text)
+		page.Held.Reasons = append(page.Held.Reasons, review.Reason{Check: text, Found: []review.Finding{{Table: text}}}, unlisted(text))
 		page.Ledger.Add(&snapshot.LedgerRow{Dataset: "students", SchoolBid: text, Status: snapshot.StatusFailed, Error: text})
 		page.Ledger.Add(&snapshot.LedgerRow{Dataset: "students", SchoolBid: text, Status: snapshot.StatusDenied, Error: text})
 		page.Manifest.Drift = append(page.Manifest.Drift, snapshot.Drift{Table: "students", Field: text, Kind: "unknown_field", Count: int64(i + 1)})

@@ -2,11 +2,11 @@ package report
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -58,9 +58,7 @@ func newSinceView(p *Page) *sinceView {
 			line.TableComparison, line.Compared = *counts, true
 			line.Columns, line.Why = listCounts(counts.ChangedColumns), because(counts.Because)
 		}
-		for _, reason := range held {
-			line.Held = line.Held || names(reason, name)
-		}
+		line.Held = slices.ContainsFunc(held, func(r review.Reason) bool { return r.Names(name) })
 		line.Parts = line.parts()
 		v.Total.Rows += line.Rows
 		v.Total.Same += line.Same
@@ -71,11 +69,6 @@ func newSinceView(p *Page) *sinceView {
 		v.Lines = append(v.Lines, line)
 	}
 	return v
-}
-
-// names reports whether a reason for holding a run names the table.
-func names(reason, table string) bool {
-	return regexp.MustCompile(`\b(table|rows of|rows in) ` + regexp.QuoteMeta(table) + `\b`).MatchString(reason)
 }
 
 // because lists why rows are gone. Rows of most tables have no other reason than being removed.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -67,10 +68,12 @@ func TestSinceTheLastRun(t *testing.T) {
 	require.InDelta(t, 100, end, 0.05)
 
 	page.Manifest.Comparison.SchoolsNotCompared = 0
-	page.Manifest.Comparison.Warnings = []string{"students: district <D2> lost all of its 1,200 rows"}
+	page.Manifest.Comparison.Warnings = []review.Reason{
+		review.New(review.AllRowsGone, "", []review.Finding{{Table: "students", District: "<D2>", N: 1200, Of: 1200}}),
+	}
 	text = draw(t, page)
 	has(t, text, "All schools were compared (2).")
-	has(t, text, "<li><bdi>students: district &lt;D2&gt; lost all of its 1,200 rows</bdi></li>")
+	has(t, text, "<li><bdi>all rows are gone: table students, district &lt;D2&gt;: 1,200 of 1,200</bdi></li>")
 	has(t, text, "many rows are gone since the last run, see below.")
 }
 
@@ -79,10 +82,9 @@ func TestHeldTablesAreRed(t *testing.T) {
 	t.Parallel()
 	page := compared()
 	page.Manifest.Tables["results"] = snapshot.ManifestTable{Rows: 1}
-	page.State, page.Held.Reasons = report.Held, []string{
-		"2 of 3 schools failed, more than --max-failed-schools 0",
-		"more test results are gone for no known reason since the snapshot of 2026-11-19 (run students) than --max-removed 10% allows: " +
-			"table test_results, district D1: 370 of 1,000",
+	page.State, page.Held.Reasons = report.Held, []review.Reason{
+		review.New(review.MaxFailedSchools, "0", []review.Finding{{N: 2, Of: 3}}),
+		review.New(review.MaxRemoved, "10%", []review.Finding{{Table: "test_results", District: "table students", N: 370, Of: 1000}}),
 	}
 	text := draw(t, page)
 	require.Equal(t, 2, strings.Count(text, `class="held"`), "in the table and in the picture")
@@ -90,7 +92,7 @@ func TestHeldTablesAreRed(t *testing.T) {
 	has(t, text, `<div class="held"><dt>test_results</dt>`)
 	has(t, text, "tables are the ones for which the run was held back")
 
-	page.State, page.Held, page.Manifest.Accepted = report.Published, snapshot.Held{}, []string{"1 count fell by more than --max-shrink 20%: rows of students from 1,500 to 1,000"}
+	page.State, page.Held, page.Manifest.Accepted = report.Published, snapshot.Held{}, shrunk("students", 1500, 1000)
 	text = draw(t, page)
 	has(t, text, `<tr class="held"><th scope="row">students</th>`)
 	require.Equal(t, 2, strings.Count(text, `class="held"`))

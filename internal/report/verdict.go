@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/wording"
 )
 
@@ -35,7 +35,7 @@ func outcome(p *Page) verdict {
 	case Held:
 		return verdict{
 			Tone: "bad", Word: "Held back", Text: "All tasks are staged, but a check failed, so the run was not published.",
-			Reasons: slices.Concat(p.Held.Reasons, unseen),
+			Reasons: slices.Concat(review.Texts(p.Held.Reasons), unseen),
 		}
 	case Staged:
 		if p.Failure != "" {
@@ -98,14 +98,14 @@ func concerns(p *Page) (short, long []string) {
 	if c := m.Comparison; c != nil && len(c.Warnings) > 0 {
 		short = append(short, "many rows are gone since the last run, see below")
 	}
-	if n := len(snapshot.FailedChecks(m.Checks)); n > 0 {
+	if n := len(review.FailedChecks(m.Checks)); n > 0 {
 		short = append(short, wording.Many(n, "check")+" of the service's own rules failed")
 	}
 	if len(m.Accepted) > 0 {
 		short = append(short, "it was held back and then accepted by hand")
 	}
 	for _, reason := range m.Accepted {
-		long = append(long, "Accepted by hand: "+reason)
+		long = append(long, "Accepted by hand: "+reason.String())
 	}
 	return short, long
 }

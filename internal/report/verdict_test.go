@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/report"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -32,7 +33,7 @@ func TestVerdicts(t *testing.T) {
 		"failed in part": {night(), "fair", []string{"<title>Published, but: Full snapshot"}, nil},
 		"held": {
 			quiet(func(p *report.Page) {
-				p.State, p.Held = report.Held, snapshot.Held{Reasons: []string{"2 of 3 schools failed"}, FailedSchools: true}
+				p.State, p.Held = report.Held, snapshot.Held{Reasons: []review.Reason{review.New(review.MaxFailedSchools, "0", []review.Finding{{N: 2, Of: 3}})}}
 			}), "bad",
 			[]string{
 				"Held back", "2 of 3 schools failed", "Run the same growth-export run command again: it retries the schools that failed", "--run-id 2026-11-20-abc)",
@@ -42,9 +43,9 @@ func TestVerdicts(t *testing.T) {
 		},
 		"held for shrinking": {
 			quiet(func(p *report.Page) {
-				p.State, p.Held = report.Held, snapshot.Held{Reasons: []string{"rows of table students fell from 9 to 5"}}
+				p.State, p.Held = report.Held, snapshot.Held{Reasons: shrunk("students", 9, 5)}
 			}), "bad",
-			[]string{"Held back", "rows of table students fell", "--run-id 2026-11-20-abc --accept-held", "run command with --restart."},
+			[]string{"Held back", "rows of students from 9 to 5", "--run-id 2026-11-20-abc --accept-held", "run command with --restart."},
 			[]string{"it retries the schools that failed"},
 		},
 		"a large fall": {
@@ -72,12 +73,12 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a check that failed": {
 			quiet(func(p *report.Page) {
-				p.Manifest.Checks = []snapshot.Check{{Check: snapshot.CheckUnknownStudent, Table: "test_results", Count: 7, Schools: 3}}
+				p.Manifest.Checks = []review.Check{{Check: review.CheckUnknownStudent, Table: "test_results", Count: 7, Schools: 3}}
 			}), "fair", []string{"Published, but</span> 1 check of the service&#39;s own rules failed."}, nil,
 		},
 		"accepted by hand": {
-			quiet(func(p *report.Page) { p.Manifest.Accepted = []string{"rows of table students fell"} }), "fair",
-			[]string{"Published, but</span> it was held back and then accepted by hand.", "Accepted by hand: rows of table students fell"},
+			quiet(func(p *report.Page) { p.Manifest.Accepted = shrunk("students", 9, 5) }), "fair",
+			[]string{"Published, but</span> it was held back and then accepted by hand.", "Accepted by hand: 1 count fell by more than --max-shrink 20% since the snapshot of 2026-11-19 (run 2026-11-19-abc): rows of students from 9 to 5"},
 			nil,
 		},
 		"staged": {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
@@ -27,7 +28,7 @@ type view struct {
 	Delta    bool
 
 	Failures, Denials failureList
-	FailedChecks      []snapshot.Check
+	FailedChecks      []review.Check
 	Tables            []tableLine
 	AllTables         tableLine
 	Since             *sinceView // nil if the run was not compared
@@ -66,7 +67,7 @@ func newView(p *Page) *view {
 		Failures: failures(p, snapshot.StatusFailed, p.Ledger.Failed, func(s *LedgerSums) int64 { return s.Failed }),
 		Denials:  failures(p, snapshot.StatusDenied, p.Ledger.Denied, func(s *LedgerSums) int64 { return s.Denied }),
 
-		FailedChecks: snapshot.FailedChecks(m.Checks), Requests: newRequestsView(m), Settings: settings(p),
+		FailedChecks: review.FailedChecks(m.Checks), Requests: newRequestsView(m), Settings: settings(p),
 	}
 	v.Icon = icon(v.Verdict.Tone)
 	if v.Complete { // comparing part of a run with a whole one is misleading

@@ -37,7 +37,7 @@ func TestAbandon(t *testing.T) {
 		"held": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()
 			snapshottest.StageRun(t, store, snapshottest.NewPlan("run", snapshottest.Planned(time.Hour)), nil)
-			require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: []string{"shrunk"}}))
+			require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: shrunk()}))
 		},
 		"publishing": func(t *testing.T, store *sink.Dir, _ string) {
 			t.Helper()

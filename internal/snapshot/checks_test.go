@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/review"
 )
 
 // TestUnknownTerms: results follow the student, so their terms are compared with the sessions of all schools, but only
@@ -23,28 +25,16 @@ func TestUnknownTerms(t *testing.T) {
 	sums.add(&Checkpoint{Sessions: []string{"fall", "spring"}})
 	sums.add(&Checkpoint{Sessions: []string{"winter"}})
 	sums.add(&Checkpoint{
-		Checks: CheckCounts{CheckRITOrder: {Count: 2, Schools: 1}, CheckUnknownStudent: {}},
+		Checks: CheckCounts{review.CheckRITOrder: {Count: 2, Schools: 1}, review.CheckUnknownStudent: {}},
 		Terms:  TermCounts{"a": {"fall": 5, "winter": 1, "gone": 3}, "b": {"gone": 7}},
 	})
 	sums.add(&Checkpoint{
-		Checks: CheckCounts{CheckRITOrder: {Schools: 1}},
+		Checks: CheckCounts{review.CheckRITOrder: {Schools: 1}},
 		Terms:  TermCounts{"a": {"gone": 1}, "c": {"lost": 2}},
 	})
-	require.Equal(t, []Check{
-		{Check: CheckRITOrder, Table: "test_results", Count: 2, Schools: 2},
-		{Check: CheckUnknownTerm, Table: "test_results", Count: 6, Schools: 1},
+	require.Equal(t, []review.Check{
+		{Check: review.CheckRITOrder, Table: "test_results", Count: 2, Schools: 2},
+		{Check: review.CheckUnknownTerm, Table: "test_results", Count: 6, Schools: 1},
 	}, sums.list(rows))
 	require.Empty(t, newCheckSums().list(nil))
-}
-
-func TestCheckMeaning(t *testing.T) {
-	t.Parallel()
-	require.NotEmpty(t, checkMeanings)
-	for _, m := range checkMeanings {
-		one, many := Check{Check: m.name, Table: "test_results", Count: 1}, Check{Check: m.name, Table: "test_results", Count: 1200}
-		require.Equal(t, "check "+m.name+", table test_results: 1 "+m.one, one.String())
-		require.Equal(t, "check "+m.name+", table test_results: 1200 "+m.many, many.String())
-	}
-	require.Equal(t, "violations", Check{Check: "of a later version"}.Meaning())
-	require.Len(t, FailedChecks([]Check{{Check: "a"}, {Check: "b", Count: 1}}), 1)
 }

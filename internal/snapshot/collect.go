@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -31,7 +32,7 @@ type StagedRun struct {
 	// Students is the plan's cohort with the number of students that have a row; nil for all students.
 	Students *Students
 	// Checks are the checks of the service's own rules that were made.
-	Checks   []Check
+	Checks   []review.Check
 	Activity activity.Log
 	// Baseline is the manifest of the plan's baseline; nil if there is none, or not any more.
 	Baseline *Manifest

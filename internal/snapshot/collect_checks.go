@@ -1,6 +1,9 @@
 package snapshot
 
-import "example.org/growthexport/schemas"
+import (
+	"example.org/growthexport/internal/review"
+	"example.org/growthexport/schemas"
+)
 
 // checkSums adds up the check counts in a run's checkpoints.
 type checkSums struct {
@@ -21,13 +24,13 @@ func (s *checkSums) add(checkpoint *Checkpoint) {
 	}
 }
 
-// list returns the checks that were made for at least one school, in the order of checkMeanings.
-func (s *checkSums) list(ledger []LedgerRow) []Check {
+// list returns the checks that were made for at least one school, in the order of review.CheckNames.
+func (s *checkSums) list(ledger []LedgerRow) []review.Check {
 	s.countUnknownTerms(ledger)
-	checks := []Check{}
-	for _, m := range checkMeanings {
-		if n := s.counts[m.name]; n.Schools > 0 {
-			checks = append(checks, Check{Check: m.name, Table: schemas.TestResults, Count: n.Count, Schools: n.Schools})
+	checks := []review.Check{}
+	for _, name := range review.CheckNames() {
+		if n := s.counts[name]; n.Schools > 0 {
+			checks = append(checks, review.Check{Check: name, Table: schemas.TestResults, Count: n.Count, Schools: n.Schools})
 		}
 	}
 	return checks
@@ -56,5 +59,5 @@ func (s *checkSums) countUnknownTerms(ledger []LedgerRow) {
 			}
 		}
 	}
-	s.counts[CheckUnknownTerm] = n
+	s.counts[review.CheckUnknownTerm] = n
 }

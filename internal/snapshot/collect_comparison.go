@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/schemas"
 )
 
@@ -45,7 +46,7 @@ func (g *StagedRun) addComparison(checkpoints map[Task]*Checkpoint) {
 		return
 	}
 	g.Comparison = &Comparison{
-		With: baseline.RunID, SnapshotDate: baseline.SnapshotDate, Tables: make(map[string]*TableComparison), Warnings: []string{},
+		With: baseline.RunID, SnapshotDate: baseline.SnapshotDate, Tables: make(map[string]*TableComparison), Warnings: []review.Reason{},
 	}
 	g.Districts = make(DistrictComparisons)
 	for name := range g.Tables {

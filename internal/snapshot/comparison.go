@@ -1,6 +1,9 @@
 package snapshot
 
-import "example.org/growthexport/internal/sink"
+import (
+	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/sink"
+)
 
 // The reasons for which a row is gone (TableComparison.Because).
 const (
@@ -29,9 +32,9 @@ type Comparison struct {
 	Tables map[string]*TableComparison `json:"tables"`
 	// SchoolsCompared counts the schools all of whose datasets were compared, SchoolsNotCompared the others of either
 	// side.
-	SchoolsCompared    int64    `json:"schools_compared"`
-	SchoolsNotCompared int64    `json:"schools_not_compared"`
-	Warnings           []string `json:"warnings"`
+	SchoolsCompared    int64           `json:"schools_compared"`
+	SchoolsNotCompared int64           `json:"schools_not_compared"`
+	Warnings           []review.Reason `json:"warnings"`
 }
 
 // TableComparison counts the rows of a table by what became of them.

@@ -3,19 +3,13 @@ package snapshot
 import (
 	"context"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 )
 
 // Held is held.json: why a staged run is not published.
 type Held struct {
-	Reasons []string `json:"reasons"`
-	// FailedSchools reports whether the first reason is that schools failed, which running again may fix.
-	FailedSchools bool `json:"failed_schools"`
-}
-
-// OtherReasons reports whether the run is held for a reason other than failed schools.
-func (h *Held) OtherReasons() bool {
-	return len(h.Reasons) > 1 || len(h.Reasons) == 1 && !h.FailedSchools
+	Reasons []review.Reason `json:"reasons"`
 }
 
 // Hold records why a staged run is not published.

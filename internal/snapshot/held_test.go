@@ -5,9 +5,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
+
+// shrunk returns a reason to hold a run.
+func shrunk() []review.Reason {
+	return []review.Reason{review.New(review.MaxShrink, "20%", []review.Finding{{Table: "students", N: 4, Of: 9}})}
+}
 
 func TestHeld(t *testing.T) {
 	t.Parallel()
@@ -15,19 +22,16 @@ func TestHeld(t *testing.T) {
 	held, err := snapshot.At(store).ReadHeld(t.Context(), "run")
 	require.NoError(t, err)
 	require.Empty(t, held.Reasons)
-	require.False(t, held.OtherReasons())
-	for _, want := range []struct {
-		held  snapshot.Held
-		other bool
-	}{
-		{snapshot.Held{Reasons: []string{"2 schools failed"}, FailedSchools: true}, false},
-		{snapshot.Held{Reasons: []string{"2 schools failed", "a table shrank"}, FailedSchools: true}, true},
-		{snapshot.Held{Reasons: []string{"a table shrank"}}, true},
-	} {
-		require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", want.held))
-		held, err = snapshot.At(store).ReadHeld(t.Context(), "run")
-		require.NoError(t, err)
-		require.Equal(t, want.held, held)
-		require.Equal(t, want.other, held.OtherReasons())
-	}
+	want := snapshot.Held{Reasons: shrunk()}
+	require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", want))
+	held, err = snapshot.At(store).ReadHeld(t.Context(), "run")
+	require.NoError(t, err)
+	require.Equal(t, want, held)
+
+	// A sentence instead of a reason is not understood.
+	require.NoError(t, store.Write(t.Context(), snapshot.HeldPath("run"), []byte(`{"reasons": ["a table shrank"]}`), sink.Condition{}))
+	_, err = snapshot.At(store).ReadHeld(t.Context(), "run")
+	require.ErrorIs(t, err, sink.ErrDamaged)
+	require.ErrorContains(t, err, "read _runs/run/held.json: ")
+	require.ErrorContains(t, err, "reasons")
 }

@@ -9,6 +9,7 @@ import (
 
 	"example.org/growthexport/internal/activity"
 	"example.org/growthexport/internal/parquetfile"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
@@ -22,7 +23,7 @@ type PurgedLedger struct {
 	schools ManifestSchools
 	// The parts of the manifest that name schools and districts.
 	slowest            []activity.SchoolTime
-	accepted, warnings []string
+	accepted, warnings []review.Reason
 }
 
 // Rows returns how many rows were removed.
@@ -35,10 +36,8 @@ func (p *PurgedLedger) Rows() int64 {
 }
 
 // PurgeLedger returns the ledger of a run without the rows of some schools and districts, or nil if neither it nor the
-// manifest names any of them. names reports whether a text contains one of their bids. Nothing is written.
-func (c Catalog) PurgeLedger(
-	ctx context.Context, m *Manifest, goes func(school, district string) bool, names func(text string) bool,
-) (_ *PurgedLedger, err error) {
+// manifest names any of them. Nothing is written.
+func (c Catalog) PurgeLedger(ctx context.Context, m *Manifest, goes func(school, district string) bool) (_ *PurgedLedger, err error) {
 	object, err := c.Open(ctx, m.Ledger.Path)
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (c Catalog) PurgeLedger(
 	}
 	purged.Data = out.Bytes()
 	purged.File = sink.File{Path: m.Ledger.Path, Rows: count, Bytes: int64(out.Len()), SHA256: sink.Hash(purged.Data)}
-	named := purged.clear(m, goes, names)
+	named := purged.clear(m, goes)
 	switch {
 	case len(purged.Removed) == 0 && !named:
 		return nil, nil
@@ -104,27 +103,24 @@ func (c Catalog) PurgeLedger(
 	return purged, nil
 }
 
-// purgedText replaces a sentence of a manifest that names a purged school or district.
-const purgedText = "(removed by a purge)"
-
 // clear removes the schools and districts from the failures, slowest schools, accepted reasons and warnings of the
 // manifest. It reports whether any were named.
-func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) bool, names func(text string) bool) bool {
+func (p *PurgedLedger) clear(m *Manifest, goes func(school, district string) bool) bool {
 	p.schools.Failures = slices.DeleteFunc(slices.Clone(m.Schools.Failures), func(f SchoolFailure) bool { return goes(f.SchoolBid, "") })
 	p.slowest = slices.DeleteFunc(slices.Clone(m.Activity.Slowest), func(s activity.SchoolTime) bool { return goes(s.School, "") })
 	named := len(p.schools.Failures) < len(m.Schools.Failures) || len(p.slowest) < len(m.Activity.Slowest)
-	clearTexts := func(texts []string) []string {
-		texts = slices.Clone(texts)
-		for i := range texts {
-			if texts[i] != purgedText && names(texts[i]) { // a short bid may occur in purgedText
-				texts[i], named = purgedText, true
-			}
+	without := func(reasons []review.Reason) []review.Reason {
+		reasons = slices.Clone(reasons)
+		for i := range reasons {
+			var had bool
+			reasons[i], had = reasons[i].Without(func(f review.Finding) bool { return goes(f.School, f.District) })
+			named = named || had
 		}
-		return texts
+		return reasons
 	}
-	p.accepted = clearTexts(m.Accepted)
+	p.accepted = without(m.Accepted)
 	if m.Comparison != nil {
-		p.warnings = clearTexts(m.Comparison.Warnings)
+		p.warnings = without(m.Comparison.Warnings)
 	}
 	return named
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/activity"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -40,7 +41,7 @@ type Manifest struct {
 	Requests      Requests                   `json:"requests"`
 	Drift         []Drift                    `json:"drift"`
 	// Checks are the checks of the service's own rules that were made.
-	Checks []Check `json:"checks"`
+	Checks []review.Check `json:"checks"`
 	// Comparison is what differs from the previous snapshot; nil if the run was not compared. NotCompared is then why a
 	// full run was not.
 	Comparison  *Comparison `json:"comparison,omitempty"`
@@ -48,7 +49,7 @@ type Manifest struct {
 	// Replaces are the runs that this one replaced, as of the start of publishing.
 	Replaces []string `json:"replaces,omitempty"`
 	// Accepted are the reasons for holding the run that were overruled with --accept-held.
-	Accepted []string `json:"accepted,omitempty"`
+	Accepted []review.Reason `json:"accepted,omitempty"`
 	// Activity aggregates all processes' activity, up to each one's last checkpoint.
 	Activity activity.Log `json:"activity"`
 	// Purges are what was removed from the run after it was published, the earliest first. Tables, Datasets, Schools and

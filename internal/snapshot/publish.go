@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -17,7 +18,7 @@ type PublishOptions struct {
 	// Replace and AcceptBaseURL allow what --replace and --accept-base-url allow, even if the plan does not.
 	Replace, AcceptBaseURL bool
 	// Accepted are the reasons for holding the run that the operator overruled.
-	Accepted []string
+	Accepted []review.Reason
 }
 
 // Publish makes a staged run visible, or finishes an interrupted Publish of it. Once it returns a manifest, the run is

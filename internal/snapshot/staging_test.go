@@ -24,7 +24,7 @@ func TestRemoveStaging(t *testing.T) {
 	for _, task := range plan.Tasks() {
 		snapshottest.StageTask(t, store, plan, task, nil)
 	}
-	require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: []string{"a school failed"}}))
+	require.NoError(t, snapshot.At(store).Hold(t.Context(), "run", snapshot.Held{Reasons: shrunk()}))
 	require.NotEqual(t, want, snapshottest.Tree(t, root))
 	require.NoError(t, snapshot.At(store).RemoveStaging(t.Context(), "run"))
 	require.Equal(t, want, snapshottest.Tree(t, root))

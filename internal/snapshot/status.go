@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 )
 
@@ -52,7 +53,7 @@ type RunState struct {
 	Bytes    int64         `json:"bytes"`
 	Duration time.Duration `json:"duration_ns"`
 	// Reasons are why a held run is held, unless it is superseded.
-	Reasons []string `json:"reasons,omitempty"`
+	Reasons []review.Reason `json:"reasons,omitempty"`
 	// SupersededBy is the run that has since been published for the date of a held run.
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Problems name documents of the run that cannot be read.

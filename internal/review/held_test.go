@@ -1,4 +1,4 @@
-package wording_test
+package review_test
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/internal/review"
 )
 
 // TestHeldAdvice expects "run again" only if failed schools are among the reasons.
 func TestHeldAdvice(t *testing.T) {
 	t.Parallel()
-	text := func(h wording.Held) string {
+	text := func(h review.Held) string {
 		h.Destination, h.RunID = "it's here", "r1"
 		var lines []string
 		for _, a := range h.Advice() {
@@ -20,15 +20,16 @@ func TestHeldAdvice(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
+	failed, shrunk := []review.Reason{review.New(review.MaxFailedSchools, "0", nil)}, []review.Reason{review.New(review.MaxShrink, "20%", nil)}
 	const (
 		retry   = "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
 		publish = `Publish it as it is: growth-export publish --dest 'it'\''s here' --run-id r1 --accept-held`
 		restart = "Fetch everything again: run the same growth-export run command with --restart. Without it, the staged data is held back again."
 	)
-	require.Equal(t, retry+" (on a later day, add --run-id r1).\n"+publish, text(wording.Held{FailedSchools: true}))
-	require.Equal(t, retry+".\n"+publish, text(wording.Held{FailedSchools: true, FixedDate: true}))
+	require.Equal(t, retry+" (on a later day, add --run-id r1).\n"+publish, text(review.Held{Reasons: failed}))
+	require.Equal(t, retry+".\n"+publish, text(review.Held{Reasons: failed, FixedDate: true}))
 	require.Equal(t, "Read the report to see what is wrong: out/report.html\n"+publish+"\n"+restart,
-		text(wording.Held{OtherReasons: true, Report: "out/report.html"}))
+		text(review.Held{Reasons: shrunk, Report: "out/report.html"}))
 	require.Equal(t, retry+".\nLook at the checks below, and compare the tables with the previous snapshot: is the data right?\n"+publish+"\n"+restart,
-		text(wording.Held{FailedSchools: true, OtherReasons: true, FixedDate: true}))
+		text(review.Held{Reasons: append(failed, shrunk...), FixedDate: true}))
 }

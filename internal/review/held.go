@@ -1,0 +1,48 @@
+package review
+
+import (
+	"slices"
+
+	"example.org/growthexport/internal/wording"
+)
+
+// Held describes a run that is held back.
+type Held struct {
+	// Destination and RunID identify the run.
+	Destination, RunID string
+	Reasons            []Reason
+	// FixedDate reports whether the run's command names its date and so resumes the run on any day.
+	FixedDate bool
+	// Report is the place of the run's report; empty on the report itself.
+	Report string
+}
+
+// Advice returns the next step for the run. Running it again retries failed schools only: any other reason would hold
+// it back again.
+func (h Held) Advice() []wording.Advice {
+	var all []wording.Advice
+	add := func(say, command string) { all = append(all, wording.Advice{Say: say, Command: command}) }
+	ofFailedSchools := func(r Reason) bool { return r.Check == MaxFailedSchools }
+	failed := slices.ContainsFunc(h.Reasons, ofFailedSchools)
+	others := slices.ContainsFunc(h.Reasons, func(r Reason) bool { return !ofFailedSchools(r) })
+	if failed {
+		say := "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
+		if !h.FixedDate {
+			say += " (on a later day, add --run-id " + h.RunID + ")"
+		}
+		add(say+".", "")
+	}
+	switch {
+	case others && h.Report == "":
+		add("Look at the checks below, and compare the tables with the previous snapshot: is the data right?", "")
+	case others:
+		add("Read the report to see what is wrong: "+h.Report, "")
+	}
+	add("Publish it as it is:",
+		"growth-export publish --dest "+wording.ShellWord(h.Destination)+" --run-id "+h.RunID+" --accept-held")
+	if others {
+		add("Fetch everything again: run the same growth-export run command with --restart. "+
+			"Without it, the staged data is held back again.", "")
+	}
+	return all
+}

@@ -1,0 +1,201 @@
+package review
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.org/growthexport/internal/wording"
+	"example.org/growthexport/schemas"
+)
+
+// What a Reason can be about, besides the checks of the service's own rules.
+const (
+	MaxFailedSchools = "max_failed_schools"
+	MaxShrink        = "max_shrink"
+	MaxRemoved       = "max_removed"
+	MaxChanged       = "max_changed"
+	MaxEmptied       = "max_emptied"
+
+	// The others only warn.
+	AllRowsGone       = "all_rows_gone"
+	ManyRowsGone      = "many_rows_gone"
+	DistrictsUnlisted = "districts_unlisted"
+	SchoolsUnlisted   = "schools_unlisted"
+	FewCompared       = "few_schools_compared"
+)
+
+// Reason is why a run is held back, or a warning about it.
+type Reason struct {
+	// Check is one of the constants, or the name of a check of the service's own rules. Limit is the limit that is exceeded, as
+	// a user writes it.
+	Check string `json:"check"`
+	Limit string `json:"limit,omitempty"`
+	// With is the run that was compared with, and SnapshotDate its date.
+	With         string `json:"with,omitempty"`
+	SnapshotDate string `json:"snapshot_date,omitempty"`
+	// Found are the findings with the largest shares. More counts those that are not listed.
+	Found []Finding `json:"found"`
+	More  int       `json:"more,omitempty"`
+}
+
+// Finding is a part of the data that a Reason is about. N of Of are beyond the limit.
+type Finding struct {
+	Table    string `json:"table,omitempty"`
+	Column   string `json:"column,omitempty"`
+	District string `json:"district,omitempty"`
+	School   string `json:"school,omitempty"`
+	N        int64  `json:"n,omitempty"`
+	Of       int64  `json:"of,omitempty"`
+	// Counted is what N and Of count, if not rows, or values of the column.
+	Counted string `json:"counted,omitempty"`
+}
+
+// What a Finding can count.
+const (
+	Schools   = "schools"   // with rows in the table
+	Parents   = "parents"   // records that had rows in a child table, and those that have none now
+	Districts = "districts" // all rows of a district that has lost everything
+)
+
+// maxFound bounds the findings of a Reason.
+const maxFound = 100
+
+// New returns a reason with the largest findings. It sorts them.
+func New(check, limit string, found []Finding) Reason {
+	share := func(f Finding) float64 { return float64(f.N) / float64(max(f.Of, 1)) }
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(share(b), share(a)), cmp.Compare(a.place(), b.place()), cmp.Compare(a.School, b.School))
+	})
+	listed := found[:min(len(found), maxFound)]
+	return Reason{Check: check, Limit: limit, Found: listed, More: len(found) - len(listed)}
+}
+
+// Names reports whether a finding is about the table.
+func (r Reason) Names(table string) bool {
+	return slices.ContainsFunc(r.Found, func(f Finding) bool { return f.Table == table })
+}
+
+// Without returns the reason without some findings, and whether it had any of them. They count as not listed.
+func (r Reason) Without(gone func(Finding) bool) (Reason, bool) {
+	listed := slices.DeleteFunc(slices.Clone(r.Found), gone)
+	n := len(r.Found) - len(listed)
+	r.Found, r.More = listed, r.More+n
+	return r, n > 0
+}
+
+// MarshalJSON adds the sentence, for people.
+func (r Reason) MarshalJSON() ([]byte, error) {
+	type fields Reason
+	return json.Marshal(struct {
+		fields
+		Text string `json:"text"`
+	}{fields(r), r.String()})
+}
+
+// Texts returns the sentences of reasons.
+func Texts(reasons []Reason) []string {
+	var texts []string
+	for _, r := range reasons {
+		texts = append(texts, r.String())
+	}
+	return texts
+}
+
+// String returns the reason as a sentence.
+func (r Reason) String() string {
+	since := "since the snapshot of " + r.SnapshotDate + " (run " + r.With + ")"
+	more := func(what string) string {
+		return "more " + what + " " + since + " than " + flag(r.Check) + " " + r.Limit + " allows: " + r.list("; ", Finding.String)
+	}
+	bid := func(f Finding) string { return wording.Bid(f.District + f.School) }
+	count := len(r.Found) + r.More
+	var first Finding
+	if len(r.Found) > 0 {
+		first = r.Found[0]
+	}
+	switch r.Check {
+	case MaxFailedSchools:
+		return fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, flag(r.Check), r.Limit)
+	case MaxShrink:
+		return fmt.Sprintf("%s fell by more than %s %s %s: %s", wording.Many(count, "count"), flag(r.Check), r.Limit, since, r.list(", ", Finding.fall))
+	case MaxRemoved:
+		return more("test results are gone for no known reason")
+	case MaxChanged:
+		return more("rows have changed")
+	case MaxEmptied:
+		return more("values are gone")
+	case AllRowsGone:
+		return "all rows are gone: " + r.list("; ", Finding.String)
+	case ManyRowsGone:
+		return "more than " + r.Limit + " of the rows are gone: " + r.list("; ", Finding.String)
+	case DistrictsUnlisted:
+		return wording.Many(count, "district") + " no longer listed: " + r.list(", ", bid)
+	case SchoolsUnlisted:
+		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", bid)
+	case FewCompared:
+		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes see less than half of the data: "+
+			"the others are new, or were not read completely in one of the two runs", wording.Count(first.N), wording.Count(first.Of))
+	}
+	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (--strict-checks)"
+}
+
+// flag names the setting of a limit.
+func flag(check string) string { return "--" + strings.ReplaceAll(check, "_", "-") }
+
+// list lists the largest findings, or ten bids.
+func (r Reason) list(separator string, text func(Finding) string) string {
+	if len(r.Found) == 0 {
+		return "(removed by a purge)"
+	}
+	most := 4
+	if r.Found[0].Table == "" {
+		most = 10
+	}
+	var parts []string
+	for _, f := range r.Found[:min(len(r.Found), most)] {
+		parts = append(parts, text(f))
+	}
+	if more := len(r.Found) - len(parts) + r.More; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, separator)
+}
+
+// place names the part of the data.
+func (f Finding) place() string {
+	where := "table " + f.Table
+	if f.Column != "" {
+		where += ", column " + f.Column
+	}
+	switch _, dataset, _ := schemas.FindTable(f.Table); {
+	case f.District != "":
+		where += ", district " + wording.Bid(f.District)
+	case dataset != nil && !dataset.IsLookup():
+		where += ", without a district"
+	}
+	return where
+}
+
+// String returns the finding as a share of what there was.
+func (f Finding) String() string {
+	text := f.place() + ": " + wording.Count(f.N) + " of " + wording.Count(f.Of)
+	switch f.Counted {
+	case Parents:
+		text += " records have lost all their rows"
+	case Districts:
+		text += " rows, and all test results and academic years"
+	}
+	return text
+}
+
+// fall returns the finding as a count that fell.
+func (f Finding) fall() string {
+	what := "rows of "
+	if f.Counted == Schools {
+		what = "schools with rows in "
+	}
+	return what + f.Table + " from " + wording.Count(f.Of) + " to " + wording.Count(f.Of-f.N)
+}

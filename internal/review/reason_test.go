@@ -1,0 +1,89 @@
+package review_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/review"
+)
+
+func TestReasonTexts(t *testing.T) {
+	t.Parallel()
+	with := func(check, limit string, found ...review.Finding) review.Reason {
+		r := review.New(check, limit, found)
+		r.With, r.SnapshotDate = "r1", "2026-11-19"
+		return r
+	}
+	results := review.Finding{Table: "test_results", District: "D 1", N: 370, Of: 1000}
+	for want, r := range map[string]review.Reason{
+		"2 of 3 schools failed, more than --max-failed-schools 1": with(review.MaxFailedSchools, "1", review.Finding{N: 2, Of: 3}),
+		"2 counts fell by more than --max-shrink 20% since the snapshot of 2026-11-19 (run r1): schools with rows in students from 4 to 1, " +
+			"rows of students from 2,000 to 1,000": with(review.MaxShrink, "20%",
+			review.Finding{Table: "students", N: 1000, Of: 2000}, review.Finding{Table: "students", N: 3, Of: 4, Counted: review.Schools}),
+		"more test results are gone for no known reason since the snapshot of 2026-11-19 (run r1) than --max-removed 10% allows: " +
+			`table test_results, district "D 1": 370 of 1,000`: with(review.MaxRemoved, "10%", results),
+		"more rows have changed since the snapshot of 2026-11-19 (run r1) than --max-changed 75% allows: " +
+			"table students, without a district: 80 of 100": with(review.MaxChanged, "75%", review.Finding{Table: "students", N: 80, Of: 100}),
+		"more values are gone since the snapshot of 2026-11-19 (run r1) than --max-emptied 50% allows: " +
+			"table schools, column name: 9 of 9; " +
+			"table students, district d: 60 of 60 rows, and all test results and academic years; " +
+			"table test_result_norms, district d: 55 of 60 records have lost all their rows": with(review.MaxEmptied, "50%",
+			review.Finding{Table: "test_result_norms", District: "d", N: 55, Of: 60, Counted: review.Parents},
+			review.Finding{Table: "students", District: "d", N: 60, Of: 60, Counted: review.Districts},
+			review.Finding{Table: "schools", Column: "name", N: 9, Of: 9}),
+		`all rows are gone: table test_results, district "D 1": 370 of 1,000`:                  with(review.AllRowsGone, "", results),
+		`more than 10% of the rows are gone: table test_results, district "D 1": 370 of 1,000`: with(review.ManyRowsGone, "10%", results),
+		"2 districts no longer listed: a, b":                                                   with(review.DistrictsUnlisted, "", review.Finding{District: "b"}, review.Finding{District: "a"}),
+		"1 school no longer listed: s":                                                         with(review.SchoolsUnlisted, "", review.Finding{School: "s"}),
+		"only 3 of 1,000 schools are compared, so the limits on changes see less than half of the data: " +
+			"the others are new, or were not read completely in one of the two runs": with(review.FewCompared, "", review.Finding{N: 3, Of: 1000}),
+		"check rit_order, table test_results: 1 result has a RIT score outside its own low and high (--strict-checks)": with(review.CheckRITOrder, "",
+			review.Finding{Table: "test_results", N: 1}),
+	} {
+		require.Equal(t, want, r.String())
+	}
+}
+
+// TestReasonListsTheLargest expects a reason to hold many findings, to word a few, and to count the others.
+func TestReasonListsTheLargest(t *testing.T) {
+	t.Parallel()
+	var found []review.Finding
+	for i := range int64(150) {
+		found = append(found, review.Finding{Table: "students", District: fmt.Sprint("d", i), N: 200 + i, Of: 1000})
+	}
+	r := review.New(review.ManyRowsGone, "10%", found)
+	require.Len(t, r.Found, 100)
+	require.Equal(t, 50, r.More)
+	require.True(t, strings.HasPrefix(r.String(), "more than 10% of the rows are gone: table students, district d149: 349 of 1,000; "), r)
+	require.True(t, strings.HasSuffix(r.String(), "district d146: 346 of 1,000; and 146 more"), r)
+	require.True(t, r.Names("students"))
+	require.False(t, r.Names("student"))
+
+	less, had := r.Without(func(f review.Finding) bool { return f.District == "d149" })
+	require.True(t, had)
+	require.NotContains(t, less.String(), "d149")
+	require.True(t, strings.HasSuffix(less.String(), "district d145: 345 of 1,000; and 146 more"), less)
+	_, had = less.Without(func(f review.Finding) bool { return f.District == "d149" })
+	require.False(t, had)
+}
+
+// TestReasonInJSON expects the fields, and the sentence for people.
+func TestReasonInJSON(t *testing.T) {
+	t.Parallel()
+	reason := review.New(review.MaxRemoved, "10%", []review.Finding{{Table: "test_results", District: "d", N: 370, Of: 1000}})
+	reason.With, reason.SnapshotDate = "r1", "2026-11-19"
+	data, err := json.Marshal([]review.Reason{reason})
+	require.NoError(t, err)
+	require.JSONEq(t, `[{
+		"check": "max_removed", "limit": "10%", "with": "r1", "snapshot_date": "2026-11-19",
+		"found": [{"table": "test_results", "district": "d", "n": 370, "of": 1000}],
+		"text": "more test results are gone for no known reason since the snapshot of 2026-11-19 (run r1) than --max-removed 10% allows: table test_results, district d: 370 of 1,000"
+	}]`, string(data))
+	var read []review.Reason
+	require.NoError(t, json.Unmarshal(data, &read))
+	require.Equal(t, []review.Reason{reason}, read)
+}
