@@ -104,12 +104,11 @@ func completionOf(f *pflag.Flag) cobra.CompletionFunc {
 		return completeDatasets
 	case "config", "dest", "scratch", "to":
 		return nil
-	case "max-shrink":
-		words = []string{"off", "20%"}
-	case "max-removed", "max-changed", "max-emptied":
-		words = []string{"off", "10%", "50%", "75%"}
 	case "modified-since":
 		words = []string{pipeline.SinceAuto}
+	}
+	if f.Value.Type() == "PERCENT" {
+		words = []string{"off", "10%", "20%", "50%", "75%"}
 	}
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }

@@ -73,9 +73,7 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 		return a.endRun(ctx, &o.general, o.onFinish, summary, err)
 	}
 	settings := pipeline.PublishSettings{
-		RunID: o.runID, AcceptHeld: o.acceptHeld, Replace: o.replace, MaxFailedSchools: o.maxFailedSchools, MaxShrink: o.maxShrink,
-		MaxRemoved: o.maxRemoved, MaxChanged: o.maxChanged, MaxEmptied: o.maxEmptied,
-		AcceptBaseURL: o.acceptBaseURL,
+		RunID: o.runID, AcceptHeld: o.acceptHeld, Override: o.override, Replace: o.replace, AcceptBaseURL: o.acceptBaseURL,
 	}
 	summary, err := await(ctx, func() (*pipeline.Summary, error) {
 		s, err := work.Open(ctx, catalog, options)

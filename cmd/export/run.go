@@ -26,7 +26,6 @@ type runOptions struct {
 	simulation
 	finishing
 	compare       string
-	strictChecks  bool
 	replace       bool
 	ifMissing     bool
 	acceptBaseURL bool
@@ -60,7 +59,7 @@ func (o *runOptions) define(cmd *cobra.Command) {
 	publishing := group{cmd.Flags(), publishingGroup}
 	o.limits.define(publishing, true)
 	choose(publishing, &o.compare, "compare", "WHEN", "on", []string{"on", "off"}, "compare a full snapshot with the one before it, while it is exported: on or off")
-	publishing.toggle(&o.strictChecks, "strict-checks", "do not publish if a check of the service's own rules fails")
+	publishing.toggle(&o.StrictChecks, "strict-checks", "do not publish if a check of the service's own rules fails")
 	defineReplace(publishing, &o.replace)
 	publishing.toggle(&o.ifMissing, "if-missing", "do nothing if this date is already published with the same scope")
 	defineAcceptBaseURL(publishing, &o.acceptBaseURL)
@@ -202,8 +201,7 @@ func (a *app) pipelineSettings(o *runOptions, from sources) (pipeline.Settings, 
 		ModifiedSince: o.modifiedSince, IncludeRemoved: o.includeRemoved,
 		Privacy: profile, PrivacyKey: key,
 		RunID: o.runID, SchoolsPerFile: o.schoolsPerFile,
-		MaxFailedSchools: *o.maxFailedSchools, MaxShrink: *o.maxShrink, StrictChecks: o.strictChecks, Replace: o.replace, Restart: o.restart,
-		Compare: o.compare == "on", Changes: pipeline.ChangeLimits{MaxRemoved: *o.maxRemoved, MaxChanged: *o.maxChanged, MaxEmptied: *o.maxEmptied},
+		Limits: o.Limits, Compare: o.compare == "on", Replace: o.replace, Restart: o.restart,
 		Backdate: o.backdate, IfMissing: o.ifMissing, AcceptBaseURL: o.acceptBaseURL,
 		Shard: part.index, Shards: part.of,
 		Concurrency: o.concurrency, MaxSchoolRecords: o.maxSchoolRecords, Scratch: o.scratch,

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -128,10 +130,11 @@ func defineReplace(g group, target *bool) {
 	g.toggle(target, "replace", "allow replacing a snapshot of another scope or of a past date")
 }
 
-// limits are the limits beyond which a run is held; nil for the plan's.
+// limits are the limits beyond which a run is held.
 type limits struct {
-	maxFailedSchools                              *int
-	maxShrink, maxRemoved, maxChanged, maxEmptied *pipeline.Share
+	review.Limits
+
+	flags []*pflag.Flag
 }
 
 // define adds the limits to the group. Without defaults they are the plan's.
@@ -142,22 +145,35 @@ func (o *limits) define(g group, defaults bool) {
 		}
 		return ""
 	}
-	define(g, &o.maxFailedSchools, "max-failed-schools", "N", def("0"), optional(between(0, math.MaxInt)),
-		"do not publish if more than N schools failed")
+	names := []string{"max-failed-schools"}
+	define(g, &o.MaxFailedSchools, names[0], "N", def("0"), between(0, math.MaxInt), "do not publish if more than N schools failed")
 	for _, limit := range []struct {
-		target          **pipeline.Share
+		target          *review.Share
 		name, def, text string
 	}{
-		{&o.maxShrink, "max-shrink", "20%", "do not publish if a table or dataset shrank by more since the previous snapshot; or off"},
-		{&o.maxRemoved, "max-removed", "10%", "do not publish if more of a district's test results are gone for no known reason; or off"},
-		{&o.maxChanged, "max-changed", "75%", "do not publish if more of a district's rows in a table changed; or off"},
-		{&o.maxEmptied, "max-emptied", "50%", "do not publish if more of a district's values in a column are gone; or off"},
+		{&o.MaxShrink, "max-shrink", "20%", "do not publish if a table or dataset shrank by more since the previous snapshot; or off"},
+		{&o.MaxRemoved, "max-removed", "10%", "do not publish if more of a district's test results are gone for no known reason; or off"},
+		{&o.MaxChanged, "max-changed", "75%", "do not publish if more of a district's rows in a table changed; or off"},
+		{&o.MaxEmptied, "max-emptied", "50%", "do not publish if more of a district's values in a column are gone; or off"},
 	} {
-		define(g, limit.target, limit.name, "PERCENT", def(limit.def), optional(pipeline.ParseShare), limit.text)
+		define(g, limit.target, limit.name, "PERCENT", def(limit.def), review.ParseShare, limit.text)
+		names = append(names, limit.name)
 	}
-	if !defaults {
-		for _, name := range []string{"max-failed-schools", "max-shrink", "max-removed", "max-changed", "max-emptied"} {
+	for _, name := range names {
+		o.flags = append(o.flags, g.flags.Lookup(name))
+		if !defaults {
 			g.shownDefault(name, "the plan's")
 		}
 	}
+}
+
+// override replaces the limits of a plan by those that were set.
+func (o *limits) override(plan *review.Limits) {
+	o.Limits = *plan
+	for _, flag := range o.flags {
+		if text := flag.Value.String(); text != "" {
+			_ = flag.Value.Set(text) // as before
+		}
+	}
+	*plan = o.Limits
 }

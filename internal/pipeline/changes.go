@@ -16,13 +16,13 @@ const minLimitedRows = 50
 // limit is a limit on what may differ from the baseline, with what exceeds it: what holds the run, and what only warns.
 type limit struct {
 	check      string
-	share      Share
+	share      review.Share
 	hold, warn []review.Finding
 }
 
 func (l *limit) add(warns bool, f review.Finding) {
 	switch {
-	case !l.share.exceeded(f.N, f.Of):
+	case !l.share.Exceeded(f.N, f.Of):
 	case warns:
 		l.warn = append(l.warn, f)
 	default:
@@ -37,14 +37,14 @@ func isCalendar(table string) bool {
 
 // compareWithLimits returns the reasons to hold the run back because of what differs from the baseline, and those that only
 // warn. Small tables only warn when they shrink, and their changes do not count: few rows are a large share of them.
-func compareWithLimits(g *snapshot.StagedRun, l publishLimits) (hold, warn []review.Reason) {
+func compareWithLimits(g *snapshot.StagedRun, l review.Limits) (hold, warn []review.Reason) {
 	if g.Baseline == nil {
 		return nil, nil
 	}
-	removed := limit{check: review.MaxRemoved, share: l.changes.MaxRemoved}
-	changed := limit{check: review.MaxChanged, share: l.changes.MaxChanged}
-	emptied := limit{check: review.MaxEmptied, share: l.changes.MaxEmptied}
-	shrink := limit{check: review.MaxShrink, share: l.maxShrink}
+	removed := limit{check: review.MaxRemoved, share: l.MaxRemoved}
+	changed := limit{check: review.MaxChanged, share: l.MaxChanged}
+	emptied := limit{check: review.MaxEmptied, share: l.MaxEmptied}
+	shrink := limit{check: review.MaxShrink, share: l.MaxShrink}
 	for district, tables := range g.Districts {
 		for table, counts := range tables {
 			add := func(l *limit, f review.Finding) {
@@ -120,7 +120,7 @@ func lostAll(tables map[string]*snapshot.DistrictComparison) (rows int64) {
 // Warnings returns the warnings of a comparison: large removals that do not hold a run back. Unexplained removals of test
 // results are left to --max-removed. Child rows that were replaced by others of the same parent are not removals.
 func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
-	quiet := Share{Part: 0.1}
+	quiet := review.Share{Part: 0.1}
 	lost, shrunk := make(map[string][]review.Finding), make(map[string][]review.Finding)
 	for district, tables := range districts {
 		for table, counts := range tables {
@@ -133,7 +133,7 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 			case rows > 0 && counts.Removed == rows && counts.Added == 0:
 				found.N = rows
 				lost[table] = append(lost[table], found)
-			case rows >= minLimitedRows && quiet.exceeded(gone, rows):
+			case rows >= minLimitedRows && quiet.Exceeded(gone, rows):
 				shrunk[table] = append(shrunk[table], found)
 			}
 		}
@@ -149,7 +149,7 @@ func Warnings(districts snapshot.DistrictComparisons) []review.Reason {
 }
 
 // addWarnings adds the warnings to a run's comparison.
-func addWarnings(g *snapshot.StagedRun, l *publishLimits) {
+func addWarnings(g *snapshot.StagedRun, l review.Limits) {
 	c := g.Comparison
 	if c == nil {
 		return
@@ -172,10 +172,8 @@ func addWarnings(g *snapshot.StagedRun, l *publishLimits) {
 	if all := int64(len(g.Plan.Schools)); 2*c.SchoolsCompared < all {
 		c.Warnings = append(c.Warnings, review.New(review.FewCompared, "", []review.Finding{{N: c.SchoolsCompared, Of: all}}))
 	}
-	if l != nil {
-		_, warn := compareWithLimits(g, *l)
-		c.Warnings = append(c.Warnings, warn...)
-	}
+	_, warn := compareWithLimits(g, l)
+	c.Warnings = append(c.Warnings, warn...)
 }
 
 func tableOf(name string) *schemas.Table {

@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/history"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -61,7 +62,7 @@ func unreadable(baseline *snapshot.Baseline, err error) string {
 
 // explain completes the comparison of a staged run: why test results are gone, and the warnings. If it cannot be
 // completed, the run counts as not compared.
-func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun, limits *publishLimits) error {
+func explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun, limits review.Limits) error {
 	if err := history.Explain(ctx, catalog, staged); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

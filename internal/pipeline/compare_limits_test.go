@@ -21,7 +21,7 @@ func TestLimitsOnChanges(t *testing.T) {
 	few := compared()
 	few.Datasets = []string{"schools", "students", "test_results"}
 	n.export(few)
-	off := pipeline.Share{Off: true}
+	off := review.Share{Off: true}
 	district := n.world.Schools()[0].DistrictBid
 	each := func(every int, do func(i int, r object)) func([]object) []object {
 		return func(records []object) []object {
@@ -40,11 +40,11 @@ func TestLimitsOnChanges(t *testing.T) {
 		name string
 		path string
 		edit func([]object) []object
-		off  func(*pipeline.PublishSettings)
+		off  func(*review.Limits)
 		want string // of the reason; empty: it is published
 	}{
 		{
-			"30 % of the results are others", resultsPath, each(3, replaced), func(s *pipeline.PublishSettings) { s.MaxRemoved = &off },
+			"30 % of the results are others", resultsPath, each(3, replaced), func(l *review.Limits) { l.MaxRemoved = off },
 			"--max-removed 10% allows: table test_results, district " + district + ": ",
 		},
 		{"10 % of the results are others", resultsPath, each(1, replaced), nil, ""},
@@ -53,13 +53,13 @@ func TestLimitsOnChanges(t *testing.T) {
 		}), nil, ""},
 		{
 			"80 % of the students changed", studentsPath, each(8, func(_ int, r object) { r["lastName"] = "changed" }),
-			func(s *pipeline.PublishSettings) { s.MaxChanged = &off },
+			func(l *review.Limits) { l.MaxChanged = off },
 			"--max-changed 75% allows: table students, district " + district + ": ",
 		},
 		{"all results are modified", resultsPath, each(10, func(_ int, r object) { r["modifiedDateTime"] = "2026-11-20T12:00:00Z" }), nil, ""},
 		{
 			"60 % of a column are empty", resultsPath, each(6, func(_ int, r object) { r["grade"] = nil }),
-			func(s *pipeline.PublishSettings) { s.MaxEmptied = &off },
+			func(l *review.Limits) { l.MaxEmptied = off },
 			"--max-emptied 50% allows: table test_results, column grade, district " + district + ": ",
 		},
 		{"40 % of a column are empty", resultsPath, each(4, func(_ int, r object) { r["testName"] = "" }), nil, ""},
@@ -91,7 +91,7 @@ func TestLimitsOnChanges(t *testing.T) {
 		summary, err := pipeline.Publish(t.Context(), n.deps(), publish)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.HeldBack, summary.Outcome, test.name)
-		test.off(&publish)
+		publish.Override = test.off
 		summary, err = pipeline.Publish(t.Context(), n.deps(), publish)
 		require.NoError(t, err)
 		n.requireEqualsDiff(summary)
@@ -134,7 +134,7 @@ func TestComparisonWarns(t *testing.T) {
 		"/growth":    n.inDistrict(n.world.Schools()[1].DistrictBid, func([]object) []object { return nil }),
 	})
 	settings := compared()
-	settings.MaxShrink.Off, settings.Changes.MaxRemoved.Off = true, true
+	settings.MaxShrink.Off, settings.MaxRemoved.Off = true, true
 	summary := n.export(settings)
 	n.requireEqualsDiff(summary)
 	warnings := strings.Join(review.Texts(summary.Comparison.Warnings), "\n")

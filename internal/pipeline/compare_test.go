@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -43,7 +44,7 @@ func TestComparison(t *testing.T) {
 	})
 	settings := compared()
 	settings.SchoolsPerFile = 5
-	settings.Changes.MaxRemoved.Off = true
+	settings.MaxRemoved.Off = true
 	changed := n.export(settings)
 	n.requireEqualsDiff(changed)
 	results := changed.Comparison.Tables["test_results"]
@@ -91,9 +92,7 @@ func TestOneBaseline(t *testing.T) {
 		return records
 	}})
 	n.server.SetFaults([]simulator.Fault{{Operation: "students", School: n.world.Schools()[1].Bid, Kind: simulator.FaultStatus, Status: 403}})
-	none := pipeline.Share{}
-	settings.RunID, settings.MaxShrink = "again", none
-	settings.Changes = pipeline.ChangeLimits{MaxRemoved: none, MaxChanged: none, MaxEmptied: none}
+	settings.RunID, settings.Limits = "again", review.Limits{}
 	held := n.export(settings)
 	require.Equal(t, pipeline.HeldBack, held.Outcome)
 	require.Len(t, held.Held, 4)
@@ -129,7 +128,7 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 	n.export(compared())
 	n.next(churn())
 	settings := compared()
-	settings.Changes.MaxRemoved.Off = true
+	settings.MaxRemoved.Off = true
 	whole := n.export(settings)
 	n.requireEqualsDiff(whole)
 
@@ -271,7 +270,7 @@ func TestComparisonDoesNotChangeFiles(t *testing.T) {
 		n := newNights(t)
 		settings := compared()
 		settings.Compare = compare
-		settings.Changes.MaxRemoved.Off = true
+		settings.MaxRemoved.Off = true
 		n.export(settings)
 		n.next(churn())
 		summary := n.export(settings)

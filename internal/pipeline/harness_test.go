@@ -20,6 +20,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
@@ -79,7 +80,7 @@ func defaults() pipeline.Settings {
 	s := pipeline.Settings{
 		BaseURL: "simulate", ToolVersion: "test",
 		Perspectives: pipeline.AllPerspectives, PartitionBy: snapshot.NotPartitioned,
-		SchoolsPerFile: 4, MaxShrink: pipeline.Share{Part: 0.2}, Shards: 1,
+		SchoolsPerFile: 4, Limits: review.Limits{MaxShrink: review.Share{Part: 0.2}}, Shards: 1,
 		Concurrency: 8, MaxSchoolRecords: 2_000_000,
 	}
 	for _, d := range schemas.Datasets() {

@@ -17,6 +17,7 @@ import (
 
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 )
 
@@ -130,9 +131,7 @@ func (n *nights) export(settings pipeline.Settings) *pipeline.Summary {
 func compared() pipeline.Settings {
 	s := defaults()
 	s.Compare = true
-	s.Changes = pipeline.ChangeLimits{
-		MaxRemoved: pipeline.Share{Part: 0.1}, MaxChanged: pipeline.Share{Part: 0.75}, MaxEmptied: pipeline.Share{Part: 0.5},
-	}
+	s.MaxRemoved, s.MaxChanged, s.MaxEmptied = review.Share{Part: 0.1}, review.Share{Part: 0.75}, review.Share{Part: 0.5}
 	return s
 }
 

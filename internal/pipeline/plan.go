@@ -19,9 +19,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 		SnapshotDate: r.date, PlannedAt: r.now.Truncate(time.Second),
 		ToolVersion: s.ToolVersion, BaseURL: s.BaseURL, Scope: r.scope, Filters: r.pinned, Districts: looked.Districts, Fingerprint: r.mark,
 		SchoolsPerFile: s.SchoolsPerFile, Shards: s.Shards,
-		MaxFailedSchools: s.MaxFailedSchools, MaxShrink: s.MaxShrink.String(), StrictChecks: s.StrictChecks, Replace: s.Replace,
-		MaxRemoved: s.Changes.MaxRemoved.String(), MaxChanged: s.Changes.MaxChanged.String(), MaxEmptied: s.Changes.MaxEmptied.String(),
-		AcceptBaseURL: s.AcceptBaseURL, Compare: s.Compare,
+		Limits: s.Limits, Replace: s.Replace, AcceptBaseURL: s.AcceptBaseURL, Compare: s.Compare,
 	}
 	if r.cohort != nil {
 		plan.StudentsKey = r.cohort.text

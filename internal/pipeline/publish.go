@@ -1,12 +1,11 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -14,11 +13,8 @@ import (
 type PublishSettings struct {
 	RunID      string // empty for the only run that is staged
 	AcceptHeld bool   // publish whatever the checks say
-	// MaxFailedSchools and MaxShrink are nil for what the plan says.
-	MaxFailedSchools *int
-	MaxShrink        *Share
-	// MaxRemoved, MaxChanged and MaxEmptied are nil for what the plan says, too.
-	MaxRemoved, MaxChanged, MaxEmptied *Share
+	// Override changes the plan's limits; nil for no change.
+	Override func(*review.Limits)
 	// Replace allows replacing a snapshot of another scope or of a past date, besides what the plan allows.
 	Replace bool
 	// AcceptBaseURL allows publishing a run of a service other than the destination's, which moves the destination to that
@@ -59,53 +55,16 @@ func Publish(ctx context.Context, deps Deps, s PublishSettings) (*Summary, error
 		}
 		return summary, nil
 	}
-	l := publishLimits{
-		maxFailed: found.plan.MaxFailedSchools, strict: found.plan.StrictChecks,
-		compare: true, acceptHeld: s.AcceptHeld, replace: s.Replace, acceptBaseURL: s.AcceptBaseURL,
+	limits := found.plan.Limits
+	if s.Override != nil {
+		s.Override(&limits)
 	}
-	if s.MaxFailedSchools != nil {
-		l.maxFailed = *s.MaxFailedSchools
-	}
-	if err := l.setShares(found.plan, &s); err != nil {
-		return summary, err
-	}
-	err = (&publisher{Deps: deps, plan: found.plan, limits: l, summary: summary}).run(ctx)
+	err = (&publisher{
+		Deps: deps, plan: found.plan, limits: limits, compare: true,
+		acceptHeld: s.AcceptHeld, replace: s.Replace, acceptBaseURL: s.AcceptBaseURL, summary: summary,
+	}).run(ctx)
 	summary.Ending = &Ending{Failure: err}
 	return summary, err
-}
-
-// limitsOf returns the plan's limits, or nil if they cannot be read.
-func limitsOf(plan *snapshot.Plan) *publishLimits {
-	limits := &publishLimits{}
-	if limits.setShares(plan, &PublishSettings{}) != nil {
-		return nil
-	}
-	return limits
-}
-
-// setShares sets the limits that the command gives, and otherwise the plan's. A plan of an earlier release has none on
-// changes.
-func (l *publishLimits) setShares(plan *snapshot.Plan, s *PublishSettings) error {
-	for _, share := range []struct {
-		name    string
-		planned string
-		given   *Share
-		limit   *Share
-	}{
-		{"max_shrink", plan.MaxShrink, s.MaxShrink, &l.maxShrink},
-		{"max_removed", plan.MaxRemoved, s.MaxRemoved, &l.changes.MaxRemoved},
-		{"max_changed", plan.MaxChanged, s.MaxChanged, &l.changes.MaxChanged},
-		{"max_emptied", plan.MaxEmptied, s.MaxEmptied, &l.changes.MaxEmptied},
-	} {
-		var err error
-		if *share.limit, err = ParseShare(cmp.Or(share.planned, "off")); err != nil {
-			return fmt.Errorf("read %s of the plan of run %s: %w", share.name, plan.RunID, err)
-		}
-		if share.given != nil {
-			*share.limit = *share.given
-		}
-	}
-	return nil
 }
 
 // onlyStaged finds the run to publish if the command does not name one: the only one that is staged, otherwise the one

@@ -16,8 +16,11 @@ type publisher struct {
 	Deps
 
 	plan    *snapshot.Plan
-	limits  publishLimits
+	limits  review.Limits
 	summary *Summary
+	compare bool // whether the run's comparison counts
+	// acceptHeld publishes a run whatever the limits say.
+	acceptHeld, replace, acceptBaseURL bool
 }
 
 func (p *publisher) run(ctx context.Context) error {
@@ -40,7 +43,7 @@ func (p *publisher) checkAndPublish(ctx context.Context) error {
 	}
 	held := p.check(ctx, staged)
 	switch {
-	case len(held) > 0 && !p.limits.acceptHeld:
+	case len(held) > 0 && !p.acceptHeld:
 		return p.hold(ctx, held)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -55,10 +58,10 @@ func (p *publisher) collect(ctx context.Context) (staged *snapshot.StagedRun, er
 		if err != nil {
 			return err
 		}
-		if !p.limits.compare {
+		if !p.compare {
 			staged.DropComparison()
 		}
-		return explain(ctx, p.Catalog, staged, &p.limits)
+		return explain(ctx, p.Catalog, staged, p.limits)
 	})
 	return staged, err
 }
@@ -93,7 +96,7 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 	}
 	store := p.Progress.publishing(files, p.Catalog)
 	manifest, err := p.Catalog.Over(store).Publish(context.WithoutCancel(ctx), staged, snapshot.PublishOptions{
-		Now: p.Now, Replace: p.limits.replace, AcceptBaseURL: p.limits.acceptBaseURL, Accepted: accepted,
+		Now: p.Now, Replace: p.replace, AcceptBaseURL: p.acceptBaseURL, Accepted: accepted,
 	})
 	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {
 		p.summary.Unfinished = u.Err.Error()

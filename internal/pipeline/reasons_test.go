@@ -14,6 +14,7 @@ import (
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -196,10 +197,8 @@ func (s *turnoverSite) exportIn(shards int, blind bool) *pipeline.Summary {
 	settings := compared()
 	settings.Datasets = []string{"districts", "schools", "students", "test_results"}
 	settings.SchoolsPerFile, settings.Shards, settings.RunID = 2, shards, s.day.Format("run-0102")
-	settings.MaxShrink.Off = true
-	settings.Changes = pipeline.ChangeLimits{
-		MaxRemoved: pipeline.Share{Off: true}, MaxChanged: pipeline.Share{Off: true}, MaxEmptied: pipeline.Share{Off: true},
-	}
+	off := review.Share{Off: true}
+	settings.Limits = review.Limits{MaxShrink: off, MaxRemoved: off, MaxChanged: off, MaxEmptied: off}
 	deps := s.deps()
 	if blind {
 		deps.Catalog = snapshot.At(struct{ sink.Store }{deps.Catalog.Store})

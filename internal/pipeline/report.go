@@ -139,7 +139,7 @@ func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Pla
 	if err != nil {
 		return err
 	}
-	if err := explain(ctx, catalog, staged, limitsOf(plan)); err != nil {
+	if err := explain(ctx, catalog, staged, plan.Limits); err != nil {
 		return err
 	}
 	page.Manifest, page.Baseline = staged.Preview(), staged.Baseline

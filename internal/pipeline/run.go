@@ -138,12 +138,10 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 	if r.settings.Shards > 1 {
 		return r.endShard(ctx)
 	}
-	limits := publishLimits{
-		maxFailed: r.settings.MaxFailedSchools, maxShrink: r.settings.MaxShrink, strict: r.settings.StrictChecks,
-		compare: r.settings.Compare, changes: r.settings.Changes,
-		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL,
-	}
-	return (&publisher{Deps: r.Deps, plan: r.plan, limits: limits, summary: r.summary}).run(ctx)
+	return (&publisher{
+		Deps: r.Deps, plan: r.plan, limits: r.settings.Limits, compare: r.settings.Compare,
+		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL, summary: r.summary,
+	}).run(ctx)
 }
 
 // warnOfPurged notes schools that were purged from the destination and that the service still lists. The plan has been
@@ -195,7 +193,7 @@ func (r *exportRun) endShard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := explain(ctx, r.Catalog, staged, nil); err != nil {
+	if err := explain(ctx, r.Catalog, staged, r.plan.Limits); err != nil {
 		return err
 	}
 	r.summary.fromStaged(staged)

@@ -11,6 +11,7 @@ import (
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/simulator/oracle"
 	"example.org/growthexport/internal/sink"
@@ -300,7 +301,7 @@ func TestShrunkenSnapshotIsHeldBack(t *testing.T) {
 		}})
 	}
 	settings := defaults()
-	settings.MaxShrink = pipeline.Share{Part: 0.05}
+	settings.MaxShrink = review.Share{Part: 0.05}
 	summary, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 	require.NoError(t, err)
 	require.Equal(t, pipeline.HeldBack, summary.Outcome)

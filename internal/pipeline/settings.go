@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/privacy"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/schemas"
 )
@@ -60,18 +61,15 @@ type Settings struct {
 	// empty are a full run.
 	EffectiveDate, ModifiedSince string
 	// ServiceDate is the day on which a simulated service is read; empty means today.
-	ServiceDate      string
-	IncludeRemoved   bool
-	RunID            string // empty for one derived from date and settings
-	SchoolsPerFile   int
-	MaxFailedSchools int // more failed schools hold the snapshot back
-	MaxShrink        Share
-	Compare          bool // compare a full run with the previous snapshot
-	Changes          ChangeLimits
-	StrictChecks     bool // hold the snapshot back if a check of the service's own rules counts anything
-	Replace          bool
-	Restart          bool // drop what an unfinished or held run of the same id has staged, its plan included
-	Shard, Shards    int  // this process's part; 0 of 1 is everything
+	ServiceDate    string
+	IncludeRemoved bool
+	RunID          string // empty for one derived from date and settings
+	SchoolsPerFile int
+	review.Limits
+	Compare       bool // compare a full run with the previous snapshot
+	Replace       bool
+	Restart       bool // drop what an unfinished or held run of the same id has staged, its plan included
+	Shard, Shards int  // this process's part; 0 of 1 is everything
 	// Deadline ends the fetching of schools; zero for none. If more schools than MaxFailedSchools are missing then, the
 	// run stops with ErrDeadline and can be resumed; otherwise it is published without them.
 	Deadline         time.Time

@@ -86,7 +86,7 @@ func settings(p *Page) []fact {
 		{Name: "schools-per-file", Value: wording.Count(parameters.SchoolsPerFile)},
 		{Name: "shards", Value: wording.Count(parameters.Shards)},
 		{Name: "max-failed-schools", Value: wording.Count(parameters.MaxFailedSchools)},
-		{Name: "max-shrink", Value: parameters.MaxShrink},
+		{Name: "max-shrink", Value: parameters.MaxShrink.String()},
 		{Name: "replaces", Value: strings.Join(m.Replaces, ", ")},
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Filters)) {

@@ -128,7 +128,7 @@ func night() *report.Page {
 		StartedAt: began(), PublishedAt: began().Add(25*time.Minute + 4*time.Second), ToolVersion: "v1.2.3", BaseURL: "https://service.example",
 		Parameters: snapshot.Parameters{
 			Scope:          snapshot.Scope{Datasets: []string{"schools", "students", "test_results"}, Perspectives: "all", PartitionBy: "none"},
-			SchoolsPerFile: 256, Shards: 1, MaxFailedSchools: 5, MaxShrink: "20%",
+			SchoolsPerFile: 256, Shards: 1, Limits: review.Limits{MaxFailedSchools: 5, MaxShrink: review.Share{Part: 0.2}},
 		},
 		Tables: map[string]snapshot.ManifestTable{
 			"schools": files(3), "students": files(1200, 345), "test_results": files(1_234_567), "test_result_norms": files(0),

@@ -60,14 +60,9 @@ type Manifest struct {
 // Parameters are the settings recorded in a manifest.
 type Parameters struct {
 	Scope
-	SchoolsPerFile   int    `json:"schools_per_file"`
-	Shards           int    `json:"shards"`
-	MaxFailedSchools int    `json:"max_failed_schools"`
-	MaxShrink        string `json:"max_shrink"`
-	StrictChecks     bool   `json:"strict_checks"`
-	MaxRemoved       string `json:"max_removed,omitempty"`
-	MaxChanged       string `json:"max_changed,omitempty"`
-	MaxEmptied       string `json:"max_emptied,omitempty"`
+	SchoolsPerFile int `json:"schools_per_file"`
+	Shards         int `json:"shards"`
+	review.Limits
 }
 
 // Requests counts the requests of a run, or of a part of one.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/schemas"
 )
@@ -33,14 +34,9 @@ type Plan struct {
 	Fingerprint    string `json:"fingerprint"`
 	SchoolsPerFile int    `json:"schools_per_file"`
 	// Shards is the number of processes that share the run.
-	Shards           int    `json:"shards"`
-	MaxFailedSchools int    `json:"max_failed_schools"`
-	MaxShrink        string `json:"max_shrink"`
-	StrictChecks     bool   `json:"strict_checks,omitempty"`
-	MaxRemoved       string `json:"max_removed,omitempty"`
-	MaxChanged       string `json:"max_changed,omitempty"`
-	MaxEmptied       string `json:"max_emptied,omitempty"`
-	Replace          bool   `json:"replace,omitempty"`
+	Shards int `json:"shards"`
+	review.Limits
+	Replace bool `json:"replace,omitempty"`
 	// AcceptBaseURL lets the run move the destination to its service.
 	AcceptBaseURL bool `json:"accept_base_url,omitempty"`
 	// Compare reports whether the rows are compared with the baseline's.

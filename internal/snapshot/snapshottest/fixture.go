@@ -47,7 +47,7 @@ func NewPlan(run string, edit ...func(*snapshot.Plan)) *snapshot.Plan {
 		Scope: snapshot.Scope{
 			Datasets: []string{"districts", "schools", "test_results"}, Perspectives: "all", PartitionBy: snapshot.NotPartitioned,
 		},
-		Fingerprint: "f", SchoolsPerFile: 2, Shards: 1, MaxShrink: "20%",
+		Fingerprint: "f", SchoolsPerFile: 2, Shards: 1,
 		Schools: []snapshot.School{{Bid: "s1", District: "d1"}, {Bid: "s2", District: "d1"}, {Bid: "s3", District: "d2"}, {Bid: "s4"}},
 		Buckets: []snapshot.Bucket{
 			{Index: 0, First: 0, End: 2, District: "d1"},

@@ -1,0 +1,59 @@
+package review
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Limits are the limits beyond which a run is held back. In JSON they have the names of the reasons.
+type Limits struct {
+	MaxFailedSchools int   `json:"max_failed_schools"`
+	MaxShrink        Share `json:"max_shrink"`  // of a table's rows, and of the schools that had rows in it
+	MaxRemoved       Share `json:"max_removed"` // of a district's test results: gone for no known reason
+	MaxChanged       Share `json:"max_changed"` // of a district's rows in a table: changed in a column that matters
+	MaxEmptied       Share `json:"max_emptied"` // of a district's values in a column: gone
+	StrictChecks     bool  `json:"strict_checks"`
+}
+
+// Share is a share of something, from 0 to 1, beyond which a run is held back. In JSON it is what ParseShare reads.
+type Share struct {
+	Part float64
+	Off  bool
+}
+
+// ParseShare reads a percentage such as 20% or 12.5%, or the word off.
+func ParseShare(text string) (Share, error) {
+	if text == "off" {
+		return Share{Off: true}, nil
+	}
+	number, ok := strings.CutSuffix(text, "%")
+	percent, err := strconv.ParseFloat(number, 64)
+	if !ok && err == nil && percent >= 0 && percent <= 100 {
+		return Share{}, fmt.Errorf("%q has no unit: write %s%%, or off", text, text)
+	}
+	if !ok || err != nil || !(percent >= 0 && percent <= 100) {
+		return Share{}, fmt.Errorf("%q is neither a percentage from 0%% to 100%% nor off", text)
+	}
+	return Share{Part: percent / 100}, nil
+}
+
+// String returns the share as ParseShare reads it.
+func (s Share) String() string {
+	if s.Off {
+		return "off"
+	}
+	return strconv.FormatFloat(s.Part*100, 'f', -1, 64) + "%"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Share) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Share) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseShare(string(text))
+	return err
+}
+
+// Exceeded reports whether n of a whole is more than the share.
+func (s Share) Exceeded(n, of int64) bool { return !s.Off && float64(n) > s.Part*float64(of) }
