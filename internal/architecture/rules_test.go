@@ -92,7 +92,10 @@ func rules() map[string]rule {
 			modules: []string{"golang.org/x/sync"},
 			not:     []string{"net", "os"},
 			why:     "purge, prune, verify and clean change a destination only through its catalogue",
-			tests:   []string{"internal/review", "internal/sink/s3", "internal/sink/s3/s3test", "internal/sink/storetest", "internal/snapshot/snapshottest"},
+			tests: []string{
+				"internal/deltalake", "internal/review", "internal/sink/s3", "internal/sink/s3/s3test", "internal/sink/storetest",
+				"internal/snapshot/snapshottest",
+			},
 		},
 		"internal/sink/s3": {
 			ours: []string{"internal/sink"},

@@ -172,17 +172,23 @@ func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error
 	}
 	for folder := range staged {
 		switch {
-		case has[folder][snapshot.ChangeName]:
-		case has[folder][snapshot.ManifestName], has[folder] == nil && snapshot.IsHistoryID(folder): // a killed fold
+		case has[folder][snapshot.ManifestName]:
+		case has[folder] == nil && snapshot.IsHistoryID(folder): // a killed fold
 			p.leftovers = append(p.leftovers, folder)
-		default:
+		case !has[folder][snapshot.ChangeName]:
 			p.unfinished[folder] = folder
 		}
 	}
 	for folder, names := range has {
 		plan := p.plans[folder]
+		_, isStaged := staged[folder]
 		switch {
-		case names[snapshot.ChangeName], names[snapshot.ManifestName]:
+		case names[snapshot.ChangeName]:
+		case names[snapshot.ManifestName]:
+			inJournal := func(name string) bool { return strings.HasPrefix(name, snapshot.CheckpointFolder) }
+			if isStaged || slices.ContainsFunc(names.Sorted(), inJournal) {
+				p.leftovers = append(p.leftovers, folder)
+			}
 		case len(names) > 1 || plan == nil:
 			p.unfinished[folder] = folder
 		default:

@@ -121,7 +121,7 @@ func (p *purger) sweepLeftovers(ctx context.Context) error {
 		return err
 	}
 	for _, run := range p.leftovers {
-		if err := p.catalog.Sweep(ctx, run); err != nil {
+		if err := p.catalog.RemoveStaging(ctx, run); err != nil {
 			return err
 		}
 	}

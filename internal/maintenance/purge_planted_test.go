@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"example.org/growthexport/internal/deltalake"
 	"example.org/growthexport/internal/maintenance"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/snapshot/snapshottest"
@@ -66,7 +67,8 @@ func plantedRows() (goes, loses map[string][]snapshottest.Record) {
 }
 
 // TestPlantedChildren purges a child from every place where the service may put one: by bid, which also finds the numbers.
-// No byte is left, in snapshots, an as-of run, a delta run, a staged run or the history, and nothing else is lost.
+// No byte is left, in snapshots, a cohort, an as-of run, a delta run, the history, Delta logs, or what a staged run, a held
+// run and a late process of a published run have left, and nothing else is lost.
 func TestPlantedChildren(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -91,24 +93,47 @@ func TestPlantedChildren(t *testing.T) {
 	for _, dataset := range schemas.Datasets() {
 		datasets = append(datasets, dataset.Name)
 	}
-	publish := func(run string, edit ...func(*snapshot.Plan)) {
+	stage := func(run string, edit ...func(*snapshot.Plan)) {
 		snapshottest.StageWorld(t, store, run, world, append(edit, snapshottest.Datasets(datasets...))...)
+	}
+	publish := func(run string, edit ...func(*snapshot.Plan)) {
+		stage(run, edit...)
 		snapshottest.PublishRun(t, store, run)
 	}
+	leaveTurnover := func(run string) {
+		_, err := snapshot.At(store).WriteTurnover(t.Context(), run, snapshot.Task{Dataset: "test_results"}, []byte(planted))
+		require.NoError(t, err)
+	}
+	updateLogs := func() {
+		_, err := deltalake.Reconcile(t.Context(), snapshot.At(store), deltalake.Options{Create: true, Now: snapshottest.PublishedAt})
+		require.NoError(t, err)
+	}
 	publish("night", snapshottest.OnDate("2026-11-20"))
+	leaveTurnover("night")
 	require.NoError(t, foldHistory(t, false)(t.Context(), store))
 	publish("as-of", func(p *snapshot.Plan) { p.Kind, p.SnapshotDate = snapshot.AsOf, "2025-09-01" })
 	publish("delta", func(p *snapshot.Plan) { p.Kind = snapshot.Delta })
-	snapshottest.StageWorld(t, store, "staged", world, snapshottest.Datasets(datasets...), snapshottest.OnDate("2026-11-21"))
+	publish("cohort", snapshottest.OnDate("2026-11-18"), func(p *snapshot.Plan) { p.Scope.Students = &snapshot.Students{Listed: 2, Digest: "d"} })
+	updateLogs()
+	stage("staged", snapshottest.OnDate("2026-11-21"))
+	stage("held", snapshottest.OnDate("2026-11-22"))
+	leaveTurnover("held")
+	require.NoError(t, snapshot.At(store).Hold(t.Context(), "held", snapshot.Held{}))
 
 	options := studentOptions(nil)
 	options.Students = []string{planted}
 	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
 	require.NoError(t, err)
 	require.Equal(t, maintenance.PurgeDone, report.State, report.Verification)
-	require.Equal(t, []string{"staged"}, report.DroppedRuns)
+	require.Equal(t, []string{"held", "staged"}, report.DroppedRuns)
 	requireNoBytes(t, root, planted, plantedNumber, plantedName)
-	for _, run := range []string{"night", "as-of", "delta"} {
+	updateLogs()
+	requireNoBytes(t, root, planted, plantedNumber, plantedName)
+	logs, err := deltalake.Verify(t.Context(), snapshot.At(store))
+	require.NoError(t, err)
+	require.Empty(t, logs.Problems)
+	require.Greater(t, len(logs.Tables), len(schemas.Tables()), "of the snapshots and of the history")
+	for _, run := range []string{"night", "as-of", "delta", "cohort"} {
 		left := 0
 		for _, list := range readWorld(t, store, run) {
 			left += len(list)

@@ -30,8 +30,8 @@ type purger struct {
 	unfinished map[string]string
 	listed     bool      // the store lists all that is staged
 	alive      erase.Set // folders of runs with a sign of life
-	// leftovers are published runs that still have staged files: one of their processes was killed, or was not done
-	// when another published the run.
+	// leftovers are published runs that still have staged files or checkpoints: one of their processes was killed, or was
+	// not done when another published the run.
 	leftovers  []string
 	locks      bool                    // the destination has locks
 	held       map[string]func() error // runs, until the purge ends

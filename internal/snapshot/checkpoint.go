@@ -135,7 +135,7 @@ func compactJSON(raw json.RawMessage) []byte {
 // ReadCheckpoints reads the checkpoints of a run in the order of Tasks. A checkpoint that is unreadable, or belongs to
 // another task than its name says, is skipped, so its task is done again.
 func (c Catalog) ReadCheckpoints(ctx context.Context, run string) ([]*Checkpoint, error) {
-	paths, err := sink.ListAll(ctx, c, runPath(run)+checkpointFolder)
+	paths, err := sink.ListAll(ctx, c, runPath(run)+CheckpointFolder)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ const (
 	ChangeName       = "change.json"
 	AliveName        = "alive.json"
 	reportName       = "report.html"
-	checkpointFolder = "journal/"
+	CheckpointFolder = "journal/"
 )
 
 // LatestPath is the path of the document that names the newest published full run without a filter.
@@ -70,9 +70,9 @@ func AlivePath(run string) string { return runPath(run) + AliveName }
 // CheckpointPath returns the path of the checkpoint of a staged task.
 func CheckpointPath(run string, bucket int, dataset string) string {
 	if bucket == LookupBucket {
-		return fmt.Sprintf("%s%slookup-%s.json", runPath(run), checkpointFolder, sink.Escape(dataset))
+		return fmt.Sprintf("%s%slookup-%s.json", runPath(run), CheckpointFolder, sink.Escape(dataset))
 	}
-	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), checkpointFolder, bucket, sink.Escape(dataset))
+	return fmt.Sprintf("%s%s%04d-%s.json", runPath(run), CheckpointFolder, bucket, sink.Escape(dataset))
 }
 
 // turnoverSuffix ends the names of the files beside the checkpoints.

@@ -126,7 +126,7 @@ func foldersWithStaging(entries []sink.Entry) []string {
 	var runs []string
 	for _, entry := range entries {
 		run, rest, _ := strings.Cut(strings.TrimPrefix(entry.Path, RunsPrefix), "/")
-		if strings.HasPrefix(rest, checkpointFolder) && (len(runs) == 0 || runs[len(runs)-1] != run) {
+		if strings.HasPrefix(rest, CheckpointFolder) && (len(runs) == 0 || runs[len(runs)-1] != run) {
 			runs = append(runs, run)
 		}
 	}

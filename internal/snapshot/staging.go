@@ -92,7 +92,7 @@ func (c Catalog) DropCheckpoints(ctx context.Context, run string) error {
 	if err := c.AbortAll(ctx, run, files); err != nil {
 		return err
 	}
-	return c.removeAllIn(ctx, runPath(run)+checkpointFolder)
+	return c.removeAllIn(ctx, runPath(run)+CheckpointFolder)
 }
 
 // removeAllIn removes the documents in a folder, and others if given.
@@ -128,7 +128,7 @@ func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) er
 // RemoveStaging removes the rest of the staging of a published run: files staged by processes that did not know, or
 // left by a killed publisher. The change stays, because a publisher may still need it.
 func (c Catalog) RemoveStaging(ctx context.Context, run string) error {
-	if err := c.removeAllIn(ctx, runPath(run)+checkpointFolder, HeldPath(run), AlivePath(run)); err != nil {
+	if err := c.removeAllIn(ctx, runPath(run)+CheckpointFolder, HeldPath(run), AlivePath(run)); err != nil {
 		return err
 	}
 	return c.Sweep(ctx, run)

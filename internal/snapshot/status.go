@@ -293,7 +293,7 @@ func (c Catalog) unpublished(
 		}
 	}
 	for name, modified := range folder.modified {
-		if strings.HasPrefix(name, checkpointFolder) || name == heldName || name == ChangeName || name == AliveName {
+		if strings.HasPrefix(name, CheckpointFolder) || name == heldName || name == ChangeName || name == AliveName {
 			later(modified)
 		}
 	}
