@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}, pruneTo(1), []command{pruneTo(1), exportNight, purgeUnknown, pruneTo(100)}, false},
 	}
-	for _, test := range append(tests, append(historyKills(t), studentKills(t))...) {
+	for _, test := range slices.Concat(tests, historyKills(t), studentKills(t)) {
 		for _, on := range []string{"disk", "S3"} {
 			t.Run(test.name+" on "+on, func(t *testing.T) {
 				t.Parallel()
