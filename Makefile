@@ -292,7 +292,7 @@ fuzz: ## run each fuzz test for FUZZTIME
 	done
 
 .PHONY: generate
-generate: ## rewrite the generated files (schemas/generated)
+generate: ## rewrite the generated files (schemas/generated, docs/FORMAT.md)
 	$(GO) generate ./...
 
 .PHONY: clean

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
 // repository is the root of the repository.
@@ -251,4 +254,61 @@ func (there *things) named(t *testing.T, d *page, span string) (checked int) {
 		return 0
 	}
 	return 1
+}
+
+// TestFormatNamesAllFiles holds that docs/FORMAT.md has the name of each file of a destination with published, staged
+// and purged runs, a history and Delta logs, and that each name of a document or file there is of one of them.
+func TestFormatNamesAllFiles(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "FORMAT.md"))
+	require.NoError(t, err)
+	names := make(map[string]*regexp.Regexp)
+	used := map[string]bool{"alive.json": true, "held.json": true, "change.json": true, "_destination.json": true} // soon gone, or rare
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| ").FindAllStringSubmatch(string(text), -1) {
+		for _, span := range regexp.MustCompile("`([^`]*[/.][^`]*)`").FindAllStringSubmatch(row[1], -1) {
+			pattern := regexp.QuoteMeta(span[1])
+			for _, r := range [][2]string{
+				{`<\w+>`, `[^/=_][^/=]*`}, {`\\\[(.*?)\\\]`, `($1)?`}, {`\\\*`, `[^/]*`}, {`/$`, `/.*`},
+			} {
+				pattern = regexp.MustCompile(r[0]).ReplaceAllString(pattern, r[1])
+			}
+			names[span[1]] = regexp.MustCompile("^" + pattern + "$")
+			used[span[1]] = used[path.Base(span[1])]
+		}
+	}
+	require.Greater(t, len(names), 15)
+
+	dest := filepath.Join(t.TempDir(), "out")
+	command := func(args ...string) {
+		cmd, stderr := commandProcess(t, append(args, "--dest", dest)...)
+		require.NoError(t, cmd.Run(), stderr)
+	}
+	run := func(args ...string) {
+		command(append(args, "--simulate", "--simulate-schools", "3", "--simulate-results", "60", "--progress", "none")...)
+	}
+	for _, args := range [][]string{
+		{"--snapshot-date", "2026-01-07", "--backdate", "--partition-by", "district", "--history", "--delta-lake", "--run-id", "first"},
+		{"--effective-date", "2026-01-07", "--partition-by", "district"},
+		{"--modified-since", "2026-01-07", "--partition-by", "district", "--delta-lake"},
+		{"--snapshot-date", "2026-01-08", "--backdate", "--partition-by", "district", "--history", "--delta-lake"},
+	} {
+		run(append([]string{"run"}, args...)...)
+	}
+	plan, err := os.ReadFile(filepath.Join(dest, "_runs", "first", "plan.json"))
+	require.NoError(t, err)
+	command("purge", "--schools", regexp.MustCompile(`"bid": "(.*?)"`).FindStringSubmatch(string(plan))[1])
+	run("run", "--snapshot-date", "2026-01-09", "--backdate", "--partition-by", "district", "--run-id", "shards", "--shard", "0/2",
+		"--max-removed", "off", "--max-shrink", "off")
+	for file := range snapshottest.Tree(t, dest) {
+		found := false
+		for name, pattern := range names {
+			if pattern.MatchString(file) {
+				used[name], found = true, true
+			}
+		}
+		require.True(t, found, "docs/FORMAT.md does not name %s", file)
+	}
+	for name := range names {
+		require.True(t, used[name], "docs/FORMAT.md names %s, which was not found", name)
+	}
 }

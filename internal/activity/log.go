@@ -27,9 +27,9 @@ type Log struct {
 
 // Step is the activity in one interval. Requests and retries count in the interval in which they ended.
 type Step struct {
-	// At is the start of the step in seconds since 1970, a multiple of StepSeconds.
+	// At is the start of the step in seconds since 1970, a multiple of step_seconds.
 	At       int64 `json:"at"`
-	Requests int64 `json:"requests"`
+	Requests int64 `json:"requests"` // requests that ended
 	// Bytes is the size of the bodies, decompressed.
 	Bytes int64 `json:"bytes"`
 	// Retries are by the outcome of the previous attempt: a status code, or timeout, network, unreadable, cancelled.
@@ -43,9 +43,9 @@ type Step struct {
 
 // Operation is the activity of one operation of the service.
 type Operation struct {
-	Requests int64            `json:"requests"`
-	Bytes    int64            `json:"bytes"`
-	Retries  map[string]int64 `json:"retries,omitempty"`
+	Requests int64            `json:"requests"`          // requests that ended
+	Bytes    int64            `json:"bytes"`             // as in Step
+	Retries  map[string]int64 `json:"retries,omitempty"` // as in Step
 	Latency  Histogram        `json:"latency"`
 }
 
@@ -53,9 +53,9 @@ type Operation struct {
 type SchoolTime struct {
 	School   string  `json:"school_bid"`
 	Dataset  string  `json:"dataset"`
-	Seconds  float64 `json:"seconds"`
-	Requests int64   `json:"requests"`
-	Retries  int64   `json:"retries"`
+	Seconds  float64 `json:"seconds"`  // the duration
+	Requests int64   `json:"requests"` // requests sent
+	Retries  int64   `json:"retries"`  // requests that repeated another one
 }
 
 // Add adds another log, which it does not change. It ignores malformed steps: they come from a file, and bad statistics

@@ -59,9 +59,9 @@ const (
 // proof.
 type PurgeReport struct {
 	FormatVersion int        `json:"format_version"`
-	ID            string     `json:"id"`
-	State         string     `json:"state"` // begun, incomplete or done; planned in a dry run
-	DryRun        bool       `json:"dry_run,omitempty"`
+	ID            string     `json:"id"`                // the name of this document
+	State         string     `json:"state"`             // one of planned (in a dry run), begun, incomplete and done
+	DryRun        bool       `json:"dry_run,omitempty"` // nothing was changed
 	ToolVersion   string     `json:"tool_version"`
 	Asked         PurgeAsked `json:"asked"`
 	// Schools are the schools whose rows are purged from some run, including the districts' schools.
@@ -70,17 +70,17 @@ type PurgeReport struct {
 	Ended []EndedSchool `json:"ended,omitempty"`
 	// Unknown are bids that occur in no table, plan, ledger or manifest.
 	Unknown    []string  `json:"unknown"`
-	BegunAt    time.Time `json:"begun_at"`
-	FinishedAt time.Time `json:"finished_at,omitzero"`
+	BegunAt    time.Time `json:"begun_at"`             // when the purge began
+	FinishedAt time.Time `json:"finished_at,omitzero"` // when it was done
 	// Runs are the runs that rows were removed from.
 	Runs              []PurgedRun      `json:"runs"`
 	RowsRemoved       map[string]int64 `json:"rows_removed"`            // by table
-	ExtraRemoved      map[string]int64 `json:"extra_removed,omitempty"` // as in the manifests
-	FilesRewritten    int              `json:"files_rewritten"`
-	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`
+	ExtraRemoved      map[string]int64 `json:"extra_removed,omitempty"` // as in manifests
+	FilesRewritten    int              `json:"files_rewritten"`         // files that were replaced
+	LedgerRowsRemoved int64            `json:"ledger_rows_removed"`     // of all runs
 	// History is what was removed from the history, if anything.
 	History *snapshot.HistoryPurge `json:"history,omitempty"`
-	// DroppedRuns were not published, and what they had staged is gone.
+	// DroppedRuns are unpublished runs whose staged files were removed.
 	DroppedRuns []string `json:"dropped_runs"`
 	// Verification is what reading every file again has found, after the last change.
 	Verification *PurgeVerification `json:"verification,omitempty"`
@@ -97,14 +97,14 @@ type PurgeReport struct {
 
 // PurgeAsked is what a purge was asked for.
 type PurgeAsked struct {
-	Schools   []string       `json:"schools,omitempty"`
-	Districts []string       `json:"districts,omitempty"`
+	Schools   []string       `json:"schools,omitempty"`   // bids
+	Districts []string       `json:"districts,omitempty"` // bids
 	Students  *AskedStudents `json:"students,omitempty"`
 	// EndedFor is how long the agreements of Schools have ended for, such as 60d.
 	EndedFor string `json:"ended_for,omitempty"`
 }
 
-// AskedStudents stand for the list of students of a purge, which no document holds.
+// AskedStudents describes the list of students of a purge, which no document holds.
 type AskedStudents struct {
 	snapshot.Students
 
@@ -120,8 +120,8 @@ type PurgedRun struct {
 	RunID        string                `json:"run_id"`
 	Kind         snapshot.Kind         `json:"kind"`
 	SnapshotDate string                `json:"snapshot_date"`
-	RowsRemoved  map[string]int64      `json:"rows_removed"` // by table
-	ExtraRemoved map[string]int64      `json:"extra_removed,omitempty"`
+	RowsRemoved  map[string]int64      `json:"rows_removed"`            // by table
+	ExtraRemoved map[string]int64      `json:"extra_removed,omitempty"` // as in the manifest
 	Files        []snapshot.PurgedFile `json:"files"`
 	// LedgerRowsRemoved counts the rows removed from the ledger.
 	LedgerRowsRemoved int64 `json:"ledger_rows_removed"`
@@ -129,9 +129,9 @@ type PurgedRun struct {
 
 // PurgeVerification is what reading every row of every table again has found.
 type PurgeVerification struct {
-	Files int   `json:"files"`
-	Rows  int64 `json:"rows"`
-	Bytes int64 `json:"bytes"`
+	Files int   `json:"files"` // files read
+	Rows  int64 `json:"rows"`  // rows read
+	Bytes int64 `json:"bytes"` // their size
 	// RowsFound are rows of what was purged: 0 in a proof.
 	RowsFound int64 `json:"rows_found"`
 	// RowsMentioning counts, by table.column, the rows of others that name a purged bid. They stay.
@@ -215,7 +215,7 @@ func (r *PurgeReport) addPurge(m *snapshot.Manifest, purge *snapshot.ManifestPur
 // were denied or it was missing from the school list.
 type EndedSchool struct {
 	Bid  string `json:"school_bid"`
-	Name string `json:"school_name,omitempty"`
+	Name string `json:"school_name,omitempty"` // as in the school list
 	// LastOK is the last night on which a dataset of the school was exported, and Since the first snapshot after it.
 	LastOK string `json:"last_ok"`
 	Since  string `json:"since"`

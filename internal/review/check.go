@@ -38,9 +38,9 @@ func CheckNames() []string {
 
 // Check is how often the service broke one of its own rules in a run. A count of zero means that the check passed.
 type Check struct {
-	Check string `json:"check"`
+	Check string `json:"check"` // the name of the rule
 	Table string `json:"table"`
-	Count int64  `json:"count"`
+	Count int64  `json:"count"` // how often it was broken
 	// Schools is the number of schools for which the check was made.
 	Schools int64 `json:"schools"`
 }

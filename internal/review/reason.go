@@ -27,10 +27,10 @@ const (
 	FewCompared       = "few_schools_compared"
 )
 
-// Reason is why a run is held back, or a warning about it.
+// Reason is why a run is held back, or a warning about it. Its JSON has one more member, text, with the sentence.
 type Reason struct {
-	// Check is one of the constants, or the name of a check of the service's own rules. Limit is the limit that is exceeded, as
-	// a user writes it.
+	// Check is the name of a limit, such as max_removed, of a check of the service's own rules, or one that only warns, such as
+	// schools_unlisted. Limit is the limit that is exceeded, as a user writes it.
 	Check string `json:"check"`
 	Limit string `json:"limit,omitempty"`
 	// With is the run that was compared with, and SnapshotDate its date.
@@ -44,12 +44,12 @@ type Reason struct {
 // Finding is a part of the data that a Reason is about. N of Of are beyond the limit.
 type Finding struct {
 	Table    string `json:"table,omitempty"`
-	Column   string `json:"column,omitempty"`
-	District string `json:"district,omitempty"`
-	School   string `json:"school,omitempty"`
-	N        int64  `json:"n,omitempty"`
-	Of       int64  `json:"of,omitempty"`
-	// Counted is what N and Of count, if not rows, or values of the column.
+	Column   string `json:"column,omitempty"`   // a column of the table
+	District string `json:"district,omitempty"` // the bid of the district
+	School   string `json:"school,omitempty"`   // the bid of the school
+	N        int64  `json:"n,omitempty"`        // how many rows or values
+	Of       int64  `json:"of,omitempty"`       // how many there were
+	// Counted is what N and Of count, if not rows, or values of the column: schools, parents or districts.
 	Counted string `json:"counted,omitempty"`
 }
 

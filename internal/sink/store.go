@@ -115,11 +115,11 @@ type Draft interface {
 
 // File is a file that is staged or committed.
 type File struct {
-	Path string `json:"path"`
-	// Rows is for callers; stores ignore it.
+	Path string `json:"path"` // relative to the destination
+	// Rows counts the rows; stores ignore it.
 	Rows   int64  `json:"rows"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
+	Bytes  int64  `json:"bytes"`  // the size
+	SHA256 string `json:"sha256"` // in hexadecimal
 	// Staged is what the store needs to commit the file; callers keep it until then.
 	Staged json.RawMessage `json:"staged,omitempty"`
 }

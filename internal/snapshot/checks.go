@@ -6,7 +6,7 @@ type CheckCounts map[string]CheckCount
 // CheckCount is how often a rule was broken, and how many schools were checked.
 type CheckCount struct {
 	Count   int64 `json:"count"`
-	Schools int64 `json:"schools"`
+	Schools int64 `json:"schools"` // as in Check
 }
 
 // Add adds other counts.

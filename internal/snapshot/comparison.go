@@ -39,10 +39,10 @@ type Comparison struct {
 
 // TableComparison counts the rows of a table by what became of them.
 type TableComparison struct {
-	Same    int64 `json:"same"`
-	Added   int64 `json:"added"`
-	Changed int64 `json:"changed"`
-	Removed int64 `json:"removed"`
+	Same    int64 `json:"same"`    // equal rows
+	Added   int64 `json:"added"`   // rows without an earlier version
+	Changed int64 `json:"changed"` // rows with another version
+	Removed int64 `json:"removed"` // rows that are gone
 	// ChangedColumns counts the changed rows by column.
 	ChangedColumns map[string]int64 `json:"changed_columns"`
 	// Because counts the removed rows by reason.

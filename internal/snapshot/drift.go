@@ -9,9 +9,9 @@ import (
 // Drift counts how often the service sent something that the table does not expect.
 type Drift struct {
 	Table string `json:"table"`
-	Field string `json:"field"`
-	Kind  string `json:"kind"`
-	Count int64  `json:"count"`
+	Field string `json:"field"` // the source of the column, or the JSON path
+	Kind  string `json:"kind"`  // unknown_field, type_mismatch, duplicate_record or duplicate_member
+	Count int64  `json:"count"` // how often
 }
 
 // Compare orders drift by count, the largest first, then by table, field and kind.

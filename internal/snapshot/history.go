@@ -30,7 +30,7 @@ const (
 
 // HistoryPointer is _history.json: the history that readers find.
 type HistoryPointer struct {
-	HistoryID string `json:"history_id"`
+	HistoryID string `json:"history_id"` // names the folder of its manifest
 	// Through is the last snapshot date folded.
 	Through        string `json:"through"`
 	Manifest       string `json:"manifest"`
@@ -41,7 +41,7 @@ type HistoryPointer struct {
 // folded.
 type HistoryManifest struct {
 	FormatVersion int          `json:"format_version"`
-	HistoryID     string       `json:"history_id"`
+	HistoryID     string       `json:"history_id"` // the last part of the names of its newest files
 	BaseURL       string       `json:"base_url"`
 	Scope         HistoryScope `json:"scope"`
 	// Snapshots are the snapshots folded, in the order of their dates.
@@ -61,7 +61,7 @@ type HistoryPurge struct {
 	ID             string           `json:"id"`
 	RowsRemoved    map[string]int64 `json:"rows_removed"`            // by table
 	ExtraRemoved   map[string]int64 `json:"extra_removed,omitempty"` // as in ManifestPurge
-	FilesRewritten int              `json:"files_rewritten"`
+	FilesRewritten int              `json:"files_rewritten"`         // files that were replaced
 }
 
 // Plus returns the sum with what the same purge has removed before. What another one has removed does not count.
@@ -144,7 +144,7 @@ func (m *HistoryManifest) Misses(run *Manifest) bool {
 
 // FoldedSnapshot is a snapshot that a history holds.
 type FoldedSnapshot struct {
-	Date           string `json:"date"`
+	Date           string `json:"date"` // of the snapshot
 	RunID          string `json:"run_id"`
 	ManifestSHA256 string `json:"manifest_sha256"`
 }

@@ -7,7 +7,7 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Kind is the kind of a run.
+// Kind is the kind of a run: full, as_of or delta.
 type Kind string
 
 // The kinds of runs: a full snapshot, the enrollment as of a past date, and the enrollment changes since a time.

@@ -67,10 +67,10 @@ type Parameters struct {
 
 // Requests counts the requests of a run, or of a part of one.
 type Requests struct {
-	Total          int64            `json:"total"`
-	Retries        int64            `json:"retries"`
-	TokenRefreshes int64            `json:"token_refreshes"`
-	ByStatus       map[string]int64 `json:"by_status"`
+	Total          int64            `json:"total"`           // without those for tokens
+	Retries        int64            `json:"retries"`         // requests that repeated another one
+	TokenRefreshes int64            `json:"token_refreshes"` // tokens after the first
+	ByStatus       map[string]int64 `json:"by_status"`       // by HTTP status, or the kind of the error
 }
 
 // Add adds the other counts.
@@ -88,7 +88,7 @@ func (r *Requests) Add(other Requests) {
 
 // ManifestTable is a table of a published run.
 type ManifestTable struct {
-	Rows  int64       `json:"rows"`
+	Rows  int64       `json:"rows"` // in all files
 	Files []sink.File `json:"files"`
 }
 
@@ -123,7 +123,7 @@ type ManifestSchools struct {
 type ManifestPurge struct {
 	// ID names the proof, _purges/<id>.json.
 	ID string    `json:"id"`
-	At time.Time `json:"at"`
+	At time.Time `json:"at"` // when it was requested
 	// RowsRemoved counts rows by table.
 	RowsRemoved map[string]int64 `json:"rows_removed"`
 	// ExtraRemoved counts by table the rows that have lost _extra, which named a purged student.
@@ -141,7 +141,7 @@ type ManifestPurge struct {
 type LedgerRemoved struct {
 	ManifestDataset
 
-	RowsWritten int64 `json:"rows_written"`
+	RowsWritten int64 `json:"rows_written"` // rows of the first table
 }
 
 // Rows returns how many rows were removed.
@@ -149,10 +149,10 @@ func (r LedgerRemoved) Rows() int64 { return r.OK + r.Denied + r.Failed }
 
 // PurgedFile is a file that replaced another.
 type PurgedFile struct {
-	Path         string `json:"path"`
-	Was          string `json:"was"`
-	RowsRemoved  int64  `json:"rows_removed"`
-	ExtraRemoved int64  `json:"extra_removed,omitempty"`
+	Path         string `json:"path"`                    // the new file
+	Was          string `json:"was"`                     // the path of the file that it replaced
+	RowsRemoved  int64  `json:"rows_removed"`            // rows that were left out
+	ExtraRemoved int64  `json:"extra_removed,omitempty"` // rows that lost _extra
 }
 
 // Add adds a file of a table.

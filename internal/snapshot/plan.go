@@ -71,9 +71,9 @@ type School struct {
 // for a school that is not in the list or has no name there.
 type SchoolFailure struct {
 	SchoolBid  string `json:"school_bid"`
-	SchoolName string `json:"school_name"`
+	SchoolName string `json:"school_name"` // as in the school list
 	Dataset    string `json:"dataset"`
-	Error      string `json:"error"`
+	Error      string `json:"error"` // the reason
 }
 
 // Bucket is a fixed group of schools: the plan's schools from First up to End, exclusive. The lookup bucket has no
