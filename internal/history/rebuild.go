@@ -214,8 +214,7 @@ func undo(ctx context.Context, w *workspace, m *snapshot.HistoryManifest) (*snap
 		open := m.OpenFiles(name)
 		previous, replaced := m.Previous.Tables[name]
 		ended := slices.Clone(table.Files[:len(table.Files)-len(open)])
-		// Earlier releases wrote nil for a table without open versions too.
-		if replaced && previous == nil && len(ended) == 0 {
+		if replaced && previous == nil { // a new table
 			continue
 		}
 		last := slices.IndexFunc(ended, func(f sink.File) bool { return strings.HasPrefix(f.Path, snapshot.HistoryFolder(name, m.Through())) })

@@ -1,8 +1,6 @@
 package maintenance_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,29 +14,6 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 	"example.org/growthexport/schemas"
 )
-
-// TestPurgeEarlierRelease purges a snapshot that was written by an earlier release, whose _extra has Parquet's JSON
-// type, beside one of this release.
-func TestPurgeEarlierRelease(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	require.NoError(t, os.CopyFS(root, os.DirFS(filepath.Join("testdata", "format-1"))))
-	store := snapshottest.NewDir(t, root)
-	snapshottest.PublishWorld(t, store, snapshottest.LatestRun, snapshottest.OnDate("2026-11-21"))
-
-	report, err := maintenance.Purge(t.Context(), snapshot.At(store), purgeOptions([]string{snapshottest.Gone}, nil))
-	require.NoError(t, err)
-	require.Equal(t, maintenance.PurgeDone, report.State)
-	require.Len(t, report.Runs, 2)
-	for _, run := range []string{"format1", snapshottest.LatestRun} {
-		snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
-		require.Len(t, readWorld(t, store, run)["test_results"], 3, run)
-	}
-	require.Contains(t, readWorld(t, store, "format1")["students"], snapshottest.Record{
-		"requested_school_bid": snapshottest.Stays, "student_bid": "a of " + snapshottest.Stays, "_extra": `{"homeroom":"a of ` + snapshottest.Stays + `"}`,
-	})
-	requireNoBytes(t, root, snapshottest.Gone)
-}
 
 // TestPurgeOtherColumns purges files that lack a column, files with a column that is no longer declared, and a table
 // that is not declared. The missing column may be one that decides which rows go.

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"example.org/growthexport/internal/rows"
@@ -43,22 +41,13 @@ func NewReader(file io.ReaderAt, size int64, table *schemas.Table) (*Reader, err
 			return nil, fmt.Errorf("open parquet file: no column %s of table %s", declared.Name, table.Name)
 		}
 		found := &elements[at]
-		if found.Type != declared.Type || found.RepetitionType != declared.RepetitionType ||
-			textIfJSON(found.ConvertedType) != declared.ConvertedType {
+		if found.Type != declared.Type || found.RepetitionType != declared.RepetitionType || found.ConvertedType != declared.ConvertedType {
 			return nil, fmt.Errorf("open parquet file: column %s does not have type %s of table %s",
 				declared.Name, table.Columns[i].Type, table.Name)
 		}
 		r.columns = append(r.columns, at)
 	}
 	return r, nil
-}
-
-// textIfJSON returns a column's annotation, with JSON, which files of "growth-export format 1" have, replaced by text.
-func textIfJSON(t thrift.Null[deprecated.ConvertedType]) thrift.Null[deprecated.ConvertedType] {
-	if t.Valid && t.V == deprecated.Json {
-		return thrift.New(deprecated.UTF8)
-	}
-	return t
 }
 
 // CodeTexts makes Read append texts of pages with a dictionary as codes (rows.Vector). Such texts are valid until the

@@ -2,16 +2,11 @@ package parquetfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
-	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
-	"github.com/parquet-go/parquet-go/format"
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/rows"
@@ -127,40 +122,6 @@ func TestReaderRefuses(t *testing.T) {
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), table)
 	require.NoError(t, err)
 	require.Error(t, r.Read(rows.New(everyType())), "a batch of another table")
-}
-
-// TestReaderTakesOlderJSON reads a file whose JSON has Parquet's JSON type, as files had before "growth-export version
-// 1".
-func TestReaderTakesOlderJSON(t *testing.T) {
-	t.Parallel()
-	table := everyType()
-	all := randomRows(rand.New(rand.NewPCG(1, 2)), table, 50)
-	file := write(t, table, all, Options{})
-	meta := footerOf(t, file)
-	older := 0
-	for i, c := range table.Columns {
-		if c.Type == schemas.JSON {
-			meta.Schema[1+i].ConvertedType = thrift.New(deprecated.Json)
-			meta.Schema[1+i].LogicalType.Value = new(format.JsonType)
-			older++
-		}
-	}
-	require.Positive(t, older)
-	end := len(file) - 8
-	body := file[:end-int(binary.LittleEndian.Uint32(file[end:]))]
-	var footer bytes.Buffer
-	require.NoError(t, encodeThrift(&footer, meta))
-	file = slices.Concat(body, footer.Bytes(), binary.LittleEndian.AppendUint32(nil, uint32(footer.Len())), []byte(magic))
-
-	batch, _ := readAll(t, table, file)
-	require.Equal(t, len(all), batch.N)
-	for c, column := range table.Columns {
-		for r := range all {
-			if column.Type == schemas.JSON && all[r][c] != nil {
-				require.Equal(t, all[r][c], string(batch.Cols[c].Text(r)))
-			}
-		}
-	}
 }
 
 // TestReaderDamage changes bytes of pages: that ends in an error or in other rows, never in a panic.

@@ -10,9 +10,6 @@ import (
 
 // declaredType returns the type of a column that the element describes, the inverse of elementOf; 0 if there is none.
 func declaredType(e *format.SchemaElement) schemas.Type {
-	if e.ConvertedType == thrift.New(deprecated.Json) { // format version 1 wrote _extra with it
-		return schemas.JSON
-	}
 	for t := schemas.String; t < schemas.JSON; t++ {
 		if declared := elementOf(&schemas.Column{Type: t}); e.Type == declared.Type && e.ConvertedType == declared.ConvertedType {
 			return t

@@ -145,7 +145,7 @@ func (s *Summary) fromManifest(m *snapshot.Manifest) {
 	s.fill(m.Tables, m.Datasets)
 	s.Schools, s.Requests, s.Checks = m.Schools, m.Requests, m.Checks
 	s.Comparison, s.NotCompared, s.Students = m.Comparison, m.NotCompared, m.Parameters.Students
-	s.Drift = slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
+	s.Drift = m.Drift
 }
 
 func (s *Summary) fill(tables map[string]snapshot.ManifestTable, datasets map[string]snapshot.ManifestDataset) {

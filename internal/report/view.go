@@ -82,8 +82,7 @@ func newView(p *Page) *view {
 			School: p.school(s.School), Dataset: clip(s.Dataset, maxName), Duration: seconds(s.Seconds), Requests: s.Requests, Retries: s.Retries,
 		})
 	}
-	drift := slices.SortedFunc(slices.Values(m.Drift), snapshot.Drift.Compare) // older manifests have another order
-	v.Drift, v.MoreDrift = drift[:min(len(drift), maxDrift)], max(len(drift)-maxDrift, 0)
+	v.Drift, v.MoreDrift = slices.Clone(m.Drift[:min(len(m.Drift), maxDrift)]), max(len(m.Drift)-maxDrift, 0)
 	for i := range v.Drift {
 		v.Drift[i].Field = clip(v.Drift[i].Field, maxName)
 	}

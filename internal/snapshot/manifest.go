@@ -22,16 +22,15 @@ const (
 
 // Manifest is _runs/<run>/manifest.json: what a published run consists of. A run without one is not published.
 type Manifest struct {
-	FormatVersion int       `json:"format_version"`
-	RunID         string    `json:"run_id"`
-	Status        string    `json:"status"`
-	SnapshotDate  string    `json:"snapshot_date"`
-	Kind          Kind      `json:"kind"`
-	StartedAt     time.Time `json:"started_at"`
-	PublishedAt   time.Time `json:"published_at"`
-	ToolVersion   string    `json:"tool_version"`
-	// SchemaVersion is the version of the declared tables; empty if an earlier release published the run.
-	SchemaVersion string                     `json:"schema_version,omitempty"`
+	FormatVersion int                        `json:"format_version"`
+	RunID         string                     `json:"run_id"`
+	Status        string                     `json:"status"`
+	SnapshotDate  string                     `json:"snapshot_date"`
+	Kind          Kind                       `json:"kind"`
+	StartedAt     time.Time                  `json:"started_at"`
+	PublishedAt   time.Time                  `json:"published_at"`
+	ToolVersion   string                     `json:"tool_version"`
+	SchemaVersion string                     `json:"schema_version"` // the version of the declared tables
 	BaseURL       string                     `json:"base_url"`
 	Parameters    Parameters                 `json:"parameters"`
 	Tables        map[string]ManifestTable   `json:"tables"`
@@ -132,7 +131,7 @@ type ManifestPurge struct {
 	// longer counts them as schools with rows, so the next run is not compared with them.
 	SchoolsEmptied map[string]int64 `json:"schools_emptied,omitempty"`
 	Files          []PurgedFile     `json:"files"`
-	// LedgerRemoved counts by dataset the rows that were removed from the ledger. Earlier releases removed none.
+	// LedgerRemoved counts by dataset the rows that were removed from the ledger.
 	LedgerRemoved map[string]LedgerRemoved `json:"ledger_rows_removed,omitempty"`
 }
 

@@ -32,8 +32,7 @@ type Scope struct {
 	// ModifiedSince is the parameter as given, auto included.
 	ModifiedSince  string `json:"modified_since,omitempty"`
 	IncludeRemoved bool   `json:"include_removed,omitempty"`
-	// Privacy is the profile, which runs of earlier releases lack: they are full. PrivacyKey is the fingerprint of the key
-	// of the pseudonyms.
+	// Privacy is the profile; empty means full. PrivacyKey is the fingerprint of the key of the pseudonyms.
 	Privacy    string `json:"privacy,omitempty"`
 	PrivacyKey string `json:"privacy_key_fingerprint,omitempty"`
 }

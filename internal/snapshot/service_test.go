@@ -58,7 +58,7 @@ func TestDestinationBelongsToTheServiceOfItsFirstRun(t *testing.T) {
 	require.Contains(t, reason, "--accept-base-url")
 	require.Contains(t, reason, "publish --abandon --run-id first")
 
-	t.Log("and so does a published one, which may be of any kind, and of an earlier build that knew no such rule")
+	t.Log("and so does a published one, which may be of any kind")
 	snapshottest.StageRun(t, store, plan, nil)
 	snapshottest.PublishRun(t, store, "first")
 	require.NoFileExists(t, filepath.Join(store.String(), snapshot.ServicePath))
