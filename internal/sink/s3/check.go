@@ -70,19 +70,11 @@ func (s *Store) checkBucket(ctx context.Context) error {
 
 // abortChecks aborts the uploads of killed checks. Another running check does not miss its own.
 func (s *Store) abortChecks(ctx context.Context) error {
-	left, err := s.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{
-		Bucket: &s.bucket, Prefix: s.key(checkFolder),
-	}, s.shortRetries)
-	if err != nil {
-		return fmt.Errorf("list uploads: %w", s.describe(err))
-	}
-	for i := range left.Uploads {
-		u := &left.Uploads[i]
-		path, under := strings.CutPrefix(aws.ToString(u.Key), s.prefix)
-		if !under || !strings.HasPrefix(path, checkFolder) {
-			continue
+	for upload, err := range s.uploads(ctx, s.prefix+checkFolder, s.shortRetries) {
+		if err == nil {
+			err = s.abort(ctx, upload.path, upload.id)
 		}
-		if err := s.abort(ctx, path, aws.ToString(u.UploadId)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -147,10 +139,8 @@ func (s *Store) listsUpload(ctx context.Context, path string) (listed, gone bool
 			return true, false, nil
 		}
 	}
-	if _, err = s.isUploaded(ctx, path, stagedUpload{UploadID: id}); noUpload(err) {
-		return false, true, nil
-	}
-	return false, false, err
+	gone, err = s.uploadGone(ctx, path, id)
+	return false, gone, err
 }
 
 // Encryption returns how the store says it has encrypted an object, empty if it does not say.

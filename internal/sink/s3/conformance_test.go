@@ -7,15 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/sink/storetest"
 )
 
-// TestStore runs the suite with a prefix and checksums, and without.
+// TestStore runs the suite with a prefix and checksums, and without, and on stores that differ from S3 in their answers.
 func TestStore(t *testing.T) {
 	t.Parallel()
-	for _, variant := range []struct{ name, prefix, checksums string }{
-		{"under a prefix", "some/where 100%", ""},
-		{"whole bucket, no checksums", "", "when-required"},
+	for _, variant := range []struct {
+		name, prefix, checksums string
+		mode                    s3test.Mode
+	}{
+		{"under a prefix", "some/where 100%", "", nil},
+		{"whole bucket, no checksums", "", "when-required", nil},
+		{"other names for missing uploads", "pre", "", s3test.OtherMissing},
+		{"missing uploads without parts", "pre", "", s3test.EmptyParts},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
@@ -24,6 +30,9 @@ func TestStore(t *testing.T) {
 				bucket := server(t).Bucket(t)
 				opts := options(t, bucket, variant.prefix)
 				opts.Checksums = variant.checksums
+				if variant.mode != nil {
+					opts.Endpoint = server(t).Proxy(t, nil, variant.mode).Endpoint
+				}
 				return storetest.Destination{
 					Open: func(t *testing.T) sink.Store {
 						t.Helper()

@@ -182,5 +182,9 @@ func noObject(err error) bool {
 	return statusOf(err) == http.StatusNotFound
 }
 
-// noUpload reports whether an error says that an upload is gone.
-func noUpload(err error) bool { return codeOf(err) == "NoSuchUpload" }
+// noUpload reports whether an error of a request for an upload says that the upload is gone. Stores use other codes than
+// NoSuchUpload too, such as NoSuchKey. A missing bucket is another error.
+func noUpload(err error) bool {
+	code := codeOf(err)
+	return code == "NoSuchUpload" || statusOf(err) == http.StatusNotFound && code != "NoSuchBucket"
+}

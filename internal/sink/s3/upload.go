@@ -191,17 +191,36 @@ func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string) error
 		if err := s.abort(ctx, path, uploadID); err != nil {
 			return err
 		}
-		_, err := s.client.ListParts(ctx, &s3.ListPartsInput{
-			Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID, MaxParts: aws.Int32(1),
-		})
-		switch {
-		case noUpload(err):
-			return nil
-		case err != nil:
-			return s.failed("list the parts of", path, err)
+		if gone, err := s.uploadGone(ctx, path, uploadID); gone || err != nil {
+			return err
 		}
 	}
 	return s.failed("abort the upload of", path, errors.New("the store confirmed it, but the upload is still there"))
+}
+
+// uploadGone reports whether an upload is gone. SeaweedFS and S3Proxy list the parts of a missing upload as if it had
+// none, so then the list of the uploads of that key decides.
+func (s *Store) uploadGone(ctx context.Context, path, uploadID string) (bool, error) {
+	page, err := s.client.ListParts(ctx, &s3.ListPartsInput{
+		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID, MaxParts: aws.Int32(1),
+	})
+	switch {
+	case noUpload(err):
+		return true, nil
+	case err != nil:
+		return false, s.failed("list the parts of", path, err)
+	case len(page.Parts) > 0:
+		return false, nil
+	}
+	for upload, err := range s.uploads(ctx, s.prefix+path) {
+		if err != nil {
+			return false, err
+		}
+		if upload.path == path && upload.id == uploadID {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (s *Store) sendsChecksums() bool { return s.opts.Checksums != ChecksumsWhenRequired }

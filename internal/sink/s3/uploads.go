@@ -22,7 +22,7 @@ type openUpload struct {
 }
 
 // uploads yields the open uploads of the destination whose keys start with prefix.
-func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload, error] {
+func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.Options)) iter.Seq2[openUpload, error] {
 	return func(yield func(openUpload, error) bool) {
 		in := &s3.ListMultipartUploadsInput{Bucket: &s.bucket}
 		if prefix != "" {
@@ -30,7 +30,10 @@ func (s *Store) uploads(ctx context.Context, prefix string) iter.Seq2[openUpload
 		}
 		pages := s3.NewListMultipartUploadsPaginator(s.client, in)
 		for pages.HasMorePages() {
-			page, err := pages.NextPage(ctx)
+			page, err := pages.NextPage(ctx, options...)
+			if codeOf(err) == "NoSuchUpload" {
+				return // gofakes3: the bucket has never had an upload
+			}
 			if err != nil {
 				yield(openUpload{}, s.failed("list the uploads of", "", err))
 				return

@@ -258,6 +258,14 @@ func TestCompletions(t *testing.T) {
 			refuse(rw, http.StatusNotFound, "NoSuchUpload")
 			return true
 		}},
+		"the upload is gone, by another name": {lost: true, answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
+			refuse(rw, http.StatusNotFound, "NoSuchKey")
+			return true
+		}},
+		"the bucket is gone": {fails: "bucket bucket not found", answer: func(_ *wire, rw http.ResponseWriter, _ sent) bool {
+			refuse(rw, http.StatusNotFound, "NoSuchBucket")
+			return true
+		}},
 		"the upload is gone, and another file is there": {lost: true, answer: func(w *wire, rw http.ResponseWriter, r sent) bool {
 			w.mu.Lock()
 			w.metadata[r.key] = http.Header{"X-Amz-Meta-Growth-Export-Id": {"another"}}

@@ -57,6 +57,44 @@ func IgnoredAborts(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// OtherMissing behaves like stores that have other names for a missing upload: NoSuchKey, as Ceph and S3Proxy say, and
+// for a list without uploads 404, as gofakes3 says.
+func OtherMissing(next http.RoundTripper) http.RoundTripper {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		query := r.URL.Query()
+		switch {
+		case err != nil:
+			return nil, err
+		case query.Has("uploadId") && resp.StatusCode == http.StatusNotFound:
+			return replaceBody(resp, func(body []byte) []byte {
+				return bytes.ReplaceAll(body, []byte("NoSuchUpload"), []byte("NoSuchKey"))
+			})
+		case r.Method == http.MethodGet && query.Has("uploads") && resp.StatusCode == http.StatusOK:
+			return replaceBody(resp, func(body []byte) []byte {
+				if uploadElement.Match(body) {
+					return body
+				}
+				resp.StatusCode = http.StatusNotFound
+				return []byte("<Error><Code>NoSuchUpload</Code></Error>")
+			})
+		}
+		return resp, nil
+	})
+}
+
+// EmptyParts behaves like SeaweedFS and S3Proxy: the list of the parts of a missing upload is empty.
+func EmptyParts(next http.RoundTripper) http.RoundTripper {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || r.Method != http.MethodGet || !r.URL.Query().Has("uploadId") || resp.StatusCode != http.StatusNotFound {
+			return resp, err
+		}
+		resp.StatusCode = http.StatusOK
+		return replaceBody(resp, func([]byte) []byte { return []byte("<ListPartsResult></ListPartsResult>") })
+	})
+}
+
 // replaceBody edits the body of a response.
 func replaceBody(resp *http.Response, edit func([]byte) []byte) (*http.Response, error) {
 	body, err := io.ReadAll(resp.Body)
