@@ -10,25 +10,24 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// warnOfConditions warns about a store on which two publishers may publish at once, or on which documents cannot
-// be replaced. The store itself logs the answer "not implemented".
-func (a *app) warnOfConditions(ctx context.Context, catalog snapshot.Catalog, logger *slog.Logger) {
+// adaptConditions tries how a store without locks keeps the conditions of writes, and warns if two publishers may
+// publish at once. A store that replaces nothing is an error. The store itself logs the answer "not implemented".
+func (a *app) adaptConditions(ctx context.Context, catalog snapshot.Catalog, log *slog.Logger, from sources) error {
 	if catalog.Info().Locks {
-		return
+		return nil
 	}
-	ignored, err := doctor.ConditionsIgnored(ctx, catalog, a.now())
+	ignored, err := doctor.AdaptConditions(ctx, catalog.Store, a.now())
 	switch {
 	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case errors.Is(err, sink.ErrVersionRefused):
-		logger.WarnContext(ctx, "snapshots cannot be replaced at this destination", "destination", catalog.String(), "error", err)
+		return usagef("%s: destination %s: nothing can be published here: %w", destName(from), catalog, err)
 	case err != nil:
-		logger.WarnContext(ctx, "cannot test conditional writes: run growth-export doctor for details",
+		log.WarnContext(ctx, "cannot test conditional writes: run growth-export doctor for details",
 			"destination", catalog.String(), "error", err)
 	case ignored:
-		if remote, ok := catalog.Store.(sink.ConditionEmulator); ok {
-			remote.EmulateConditions()
-		}
-		logger.WarnContext(ctx, "the store ignores the conditions of conditional writes", "advice", doctor.OnePublisher,
+		log.WarnContext(ctx, "the store ignores the conditions of conditional writes", "advice", doctor.OnePublisher,
 			"destination", catalog.String())
 	}
+	return nil
 }

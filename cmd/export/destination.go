@@ -33,6 +33,12 @@ func (o *destination) define(cmd *cobra.Command) group {
 	define(g, &o.s3.Region, "s3-region", "REGION", "", parseText, "region of the bucket")
 	g.shownDefault("s3-region", sdkDefault)
 	g.toggle(&o.s3.PathStyle, "s3-path-style", "address buckets as host/bucket, not bucket.host")
+	choose(g, &o.s3.SSE, "s3-sse", "KIND", "", []string{"AES256", "aws:kms", "aws:kms:dsse"}, "encryption at rest: AES256, aws:kms or aws:kms:dsse")
+	g.shownDefault("s3-sse", "the bucket's own")
+	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
+	choose(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
+		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that reject them")
+	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 	return g
 }
 
@@ -41,12 +47,6 @@ func (o *destination) defineWriting(g group) {
 	define(g, &o.scratch, "scratch", "FOLDER", "", parseScratch,
 		"folder for files being built for S3 and for data that does not fit in memory")
 	g.shownDefault("scratch", "the system's temporary folder")
-	choose(g, &o.s3.SSE, "s3-sse", "KIND", "", []string{"AES256", "aws:kms", "aws:kms:dsse"}, "encryption at rest: AES256, aws:kms or aws:kms:dsse")
-	g.shownDefault("s3-sse", "the bucket's own")
-	define(g, &o.s3.KMSKeyID, "s3-kms-key-id", "ID", "", parseText, "key of aws:kms")
-	choose(g, &o.s3.Checksums, "s3-checksums", "WHEN", "",
-		[]string{s3.ChecksumsWhenSupported, s3.ChecksumsWhenRequired}, "checksums of uploads: when-supported, or when-required for stores that reject them")
-	g.shownDefault("s3-checksums", s3.ChecksumsWhenSupported)
 }
 
 // openCatalog opens a destination and checks that it can be written, without changing it.
@@ -59,6 +59,15 @@ func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (sn
 		return snapshot.Catalog{}, err
 	}
 	return catalog, nil
+}
+
+// openForRun opens a destination as openCatalog does, and adapts it to what its server does with conditions of writes.
+func (a *app) openForRun(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
+	catalog, err := a.openCatalog(ctx, o, from)
+	if err == nil {
+		err = a.adaptConditions(ctx, catalog, o.log, from)
+	}
+	return catalog, err
 }
 
 // openOffline opens a destination as openCatalog does, but checks it only if that takes no request.
@@ -116,7 +125,10 @@ func (a *app) existingCatalog(ctx context.Context, o *destination, from sources,
 			return snapshot.Catalog{}, err
 		}
 	}
-	return catalog, checkFormat(ctx, catalog)
+	if err := checkFormat(ctx, catalog); err != nil || !change {
+		return catalog, err
+	}
+	return catalog, a.adaptConditions(ctx, catalog, o.log, from)
 }
 
 // newCatalog returns the catalog of a destination, which the log lines name from now on.

@@ -111,9 +111,9 @@ func (a *app) checkService(ctx context.Context, o *doctorOptions, from sources, 
 func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sources) []doctor.Finding {
 	d := doctor.Destination{
 		Scratch: cmp.Or(o.scratch, os.TempDir()), SSE: o.s3.SSE,
-		Service: o.serviceName(from), PartitionBy: o.partitionBy, Privacy: schemas.Profile(o.privacy), Log: &doctor.StoreLog{}, Now: a.now,
+		Service: o.serviceName(from), PartitionBy: o.partitionBy, Privacy: schemas.Profile(o.privacy), Now: a.now,
 	}
-	o.s3.Attempts, o.s3.Log = doctorAttempts, slog.New(slog.NewTextHandler(d.Log, nil))
+	o.s3.Attempts, o.log = doctorAttempts, slog.New(slog.DiscardHandler) // the store's warnings are findings
 	key, err := a.keyOf(d.Privacy)
 	if d.KeyErr = err; key != nil {
 		d.Fingerprint = key.Fingerprint()

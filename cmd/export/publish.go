@@ -63,7 +63,6 @@ func (a *app) publish(ctx context.Context, o *publishOptions, from sources) erro
 	progress := &pipeline.Progress{}
 	a.who.setProgress(progress)
 	deps := pipeline.Deps{Catalog: catalog, Logger: o.log, Progress: progress, Tracer: a.tracer(), Now: a.now}
-	a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	options := a.sessionOptions(&o.destination)
 	options.History, options.DeltaLake = o.history, o.deltaLake
 	if o.abandon {

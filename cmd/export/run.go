@@ -80,12 +80,11 @@ func (o *runOptions) define(cmd *cobra.Command) {
 
 // run takes a snapshot.
 func (a *app) run(ctx context.Context, o *runOptions, from sources) error {
-	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openCatalog)
+	deps, settings, disconnect, err := a.connect(ctx, o, from, a.openForRun)
 	if err != nil {
 		return a.endBeforeRun(ctx, o.onFinish, err)
 	}
 	defer disconnect()
-	a.warnOfConditions(ctx, deps.Catalog, deps.Logger)
 	stop := a.showProgress(&o.general, deps.Progress)
 	defer stop()
 	if err := o.findTerms(ctx, deps, &settings); err != nil {
@@ -121,7 +120,7 @@ func (a *app) connect(ctx context.Context, o *runOptions, from sources, open ope
 		return deps, settings, nil, err
 	}
 	logger := a.newLogger(&o.general)
-	o.log, o.s3.Log = logger, logger
+	o.log = logger
 	catalog, err := open(ctx, &o.destination, from)
 	if err != nil {
 		return deps, settings, nil, err

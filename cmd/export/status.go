@@ -56,7 +56,12 @@ func (a *app) status(ctx context.Context, o *statusOptions, from sources) error 
 		if !catalog.Info().Locks && o.cleanAfter < maintenance.MinCleanAge {
 			o.log.WarnContext(ctx, "a store without locks cannot tell a slow run from a dead one: --clean-after counts as 15m", "destination", catalog.String())
 		}
-		return maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter)
+		cleaned, err := maintenance.Clean(ctx, catalog, a.now(), o.cleanAfter)
+		if listed, unknown := catalog.ListsStaged(ctx); unknown == nil && !listed {
+			o.log.WarnContext(ctx, "this store lists uploads by exact key only: uploads of the history, and of runs without a plan, cannot be found",
+				"advice", "configure the store to expire stale uploads, later than any held run is published")
+		}
+		return cleaned, err
 	})
 	if err != nil {
 		return err

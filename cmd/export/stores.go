@@ -91,6 +91,6 @@ func parseBucket(text string) (string, error) {
 
 func openBucket(ctx context.Context, o *destination) (sink.Store, error) {
 	o.s3.Bucket, o.s3.Prefix, _ = strings.Cut(o.place.path, "/")
-	o.s3.Scratch = o.scratch
+	o.s3.Scratch, o.s3.Log = o.scratch, o.log
 	return s3.New(ctx, o.s3)
 }

@@ -2,7 +2,10 @@ package doctor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -14,11 +17,12 @@ const OnePublisher = "let only one run or publish at a time work at this destina
 // cleanupTimeout bounds the removal of the probe files.
 const cleanupTimeout = 15 * time.Second
 
-// ConditionsIgnored reports whether a store ignores the conditions of conditional writes, by writing a document, which
-// it removes again. The error is sink.ErrVersionRefused if the store refuses the version that it has just returned.
-func ConditionsIgnored(ctx context.Context, store sink.Store, now time.Time) (bool, error) {
+// AdaptConditions tries the conditions of conditional writes with a document, which it removes again, and adapts the
+// store to what the server does. It reports whether the server ignores them. The error is sink.ErrVersionRefused if the
+// server refuses the version that it has just returned, in every form.
+func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (ignored bool, err error) {
 	_, path := probePaths(newRun(now))
-	ignored, err := tryConditions(ctx, store, path)
+	ignored, err = tryConditions(ctx, store, path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	_ = store.Remove(ctx, path) // the next doctor removes what is left
@@ -31,22 +35,114 @@ func tryConditions(ctx context.Context, store sink.Store, path string) (ignored 
 	if err := store.Write(ctx, path, probeContent(), absent); err != nil {
 		return false, err
 	}
-	again := store.Write(ctx, path, probeContent(), absent)
-	stale := store.Write(ctx, path, probeContent(), sink.Condition{Version: "0"})
-	for _, refused := range []error{again, stale} {
-		if refused != nil && !errors.Is(refused, sink.ErrConflict) {
-			return false, refused
+	ignored, err = accepts(ctx, store, path, absent)
+	if err == nil && !ignored {
+		ignored, err = acceptsStale(ctx, store, path)
+	}
+	adapter, adapts := store.(sink.ConditionAdapter)
+	switch {
+	case err != nil:
+		return false, err
+	case ignored:
+		if adapts {
+			adapter.AdaptConditions(sink.EmulatedConditions)
+		}
+		return true, nil
+	}
+	replaced, err := replaces(ctx, store, path)
+	if err == nil && !replaced && adapts && adapter.Conditions() == sink.StandardConditions {
+		adapter.AdaptConditions(sink.UnquotedConditions)
+		if replaced, err = replaces(ctx, store, path); replaced {
+			ignored, err = acceptsStale(ctx, store, path)
+		}
+		if err != nil || !replaced || ignored {
+			adapter.AdaptConditions(sink.StandardConditions)
+			replaced = false
 		}
 	}
-	_, version, err := store.Read(ctx, path)
+	if err == nil && !replaced {
+		err = sink.ErrVersionRefused
+	}
+	return false, err
+}
+
+// accepts reports whether a write passes under a condition.
+func accepts(ctx context.Context, store sink.Store, path string, when sink.Condition) (bool, error) {
+	err := store.Write(ctx, path, probeContent(), when)
+	if errors.Is(err, sink.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// acceptsStale reports whether a write passes under a version that the document does not have.
+func acceptsStale(ctx context.Context, store sink.Store, path string) (bool, error) {
+	return accepts(ctx, store, path, sink.Condition{Version: "0"})
+}
+
+// replaces reports whether a document can be replaced under its version, and changes it if so.
+func replaces(ctx context.Context, store sink.Store, path string) (bool, error) {
+	data, version, err := store.Read(ctx, path)
 	if err != nil {
 		return false, err
 	}
-	err = store.Write(ctx, path, append(probeContent(), '\n'), sink.Condition{Version: version})
+	err = store.Write(ctx, path, append(data, '\n'), sink.Condition{Version: version})
 	if errors.Is(err, sink.ErrConflict) {
-		err = sink.ErrVersionRefused
+		return false, nil
 	}
-	return again == nil || stale == nil, err
+	return err == nil, err
+}
+
+const (
+	// racers write a document at once, in so many rounds.
+	racers     = 6
+	raceRounds = 3
+)
+
+// raceDocuments returns the paths of the documents that writers race for, named after another one.
+func raceDocuments(document string) []string {
+	paths := make([]string, raceRounds)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("%s-race-%d.json", strings.TrimSuffix(document, ".json"), i)
+	}
+	return paths
+}
+
+// raceWriters lets several writers create each document at once, and then replace it. It reports whether one was
+// overwritten by another. The caller removes the documents.
+func raceWriters(ctx context.Context, store sink.Store, paths []string) (overwritten bool, err error) {
+	for _, path := range paths {
+		when := sink.Condition{Absent: true}
+		for range 2 {
+			won, err := race(ctx, store, path, when)
+			if err != nil {
+				return false, err
+			}
+			overwritten = overwritten || won > 1
+			if _, when.Version, err = store.Read(ctx, path); err != nil {
+				return false, err
+			}
+			when.Absent = false
+		}
+	}
+	return overwritten, nil
+}
+
+// race writes different contents at once under the same condition, and returns how many writes passed.
+func race(ctx context.Context, store sink.Store, path string, when sink.Condition) (won int, err error) {
+	passed, err := sink.Map(ctx, racers, make([]struct{}, racers), func(ctx context.Context, _ struct{}) (bool, error) {
+		err := store.Write(ctx, path, fmt.Appendf(probeContent(), "%s %s\n", when.Version, rand.Text()), when)
+		if errors.Is(err, sink.ErrConflict) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	for _, p := range passed {
+		if p {
+			won++
+		}
+	}
+	return won, err
 }
 
 // probeContent returns the content of the probe files.

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"example.org/growthexport/internal/sink"
@@ -34,20 +32,7 @@ type Destination struct {
 	Privacy     schemas.Profile
 	Fingerprint string
 	KeyErr      error
-	// Log gets the store's log lines; nil if they are not recorded.
-	Log *StoreLog
-	Now func() time.Time
-}
-
-// StoreLog records whether a store logged anything: a store's warnings are findings here.
-type StoreLog struct{ written atomic.Bool }
-
-var _ io.Writer = (*StoreLog)(nil)
-
-// Write discards a log line.
-func (l *StoreLog) Write(line []byte) (int, error) {
-	l.written.Store(true)
-	return len(line), nil
+	Now         func() time.Time
 }
 
 // CheckDestination checks everything that a run needs of the destination. It ends early once ctx is done.
@@ -103,8 +88,9 @@ func (c *destinationCheck) checkWrites(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		_ = c.Store.Sweep(ctx, c.run)
-		_ = c.Store.Remove(ctx, file)
-		_ = c.Store.Remove(ctx, document)
+		for _, path := range append(raceDocuments(document), file, document) {
+			_ = c.Store.Remove(ctx, path)
+		}
 		c.removeRoot(ctx)
 	}()
 	c.checkList(ctx)
@@ -116,11 +102,12 @@ func (c *destinationCheck) checkWrites(ctx context.Context) {
 	} else {
 		c.skip("nothing can be staged", Commit)
 	}
-	c.checkConditions(ctx, document)
+	races := raceDocuments(document)
+	c.checkConditions(ctx, document, races)
 	if c.info.Locks {
 		c.checkLock(ctx)
 	}
-	c.checkDelete(ctx, file, document)
+	c.checkDelete(ctx, append(races, file, document)...)
 }
 
 // failed adds a failed check and the permissions that may be missing.
@@ -149,7 +136,7 @@ func (c *destinationCheck) checkList(ctx context.Context) {
 		c.failed(List, err)
 	case !complete:
 		c.warn(List, "the store lists multipart uploads by exact key only, as MinIO does, "+
-			"so uploads of a process that was killed cannot be found and removed",
+			"so uploads of a process that was killed are found only by the paths in its plan",
 			"configure the store to expire stale uploads, later than any held run is published")
 	default:
 		c.ok(List, "published and staged files can be listed")
@@ -246,19 +233,33 @@ func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
 	}
 }
 
-// checkConditions checks that the second of two writers is refused.
-func (c *destinationCheck) checkConditions(ctx context.Context, path string) {
+// checkConditions checks that of several writers all but one are refused, one after the other and at once.
+func (c *destinationCheck) checkConditions(ctx context.Context, path string, races []string) {
 	ignored, err := tryConditions(ctx, c.Store, path)
+	way := sink.StandardConditions
+	if adapter, ok := c.Store.(sink.ConditionAdapter); ok {
+		way = adapter.Conditions()
+	}
+	overwritten := false
+	if err == nil && !ignored && !c.info.Locks && way != sink.EmulatedConditions {
+		overwritten, err = raceWriters(ctx, c.Store, races)
+	}
 	switch {
 	case errors.Is(err, sink.ErrVersionRefused):
 		c.fail(Conditions, errors.New("the store refuses to replace a document under the version that it has just returned"),
-			"no snapshot can be replaced here; check whether a proxy in front of the store rewrites ETags (W/...)")
+			"nothing can be published here; check whether a proxy in front of the store rewrites ETags (W/...)")
 	case err != nil:
 		c.failed(Conditions, err)
 	case ignored:
 		c.warn(Conditions, "the store ignores the conditions and overwrites, so it is not safe for Delta Lake logs", OnePublisher)
-	case c.Log != nil && c.Log.written.Load():
+	case way == sink.EmulatedConditions:
 		c.warn(Conditions, "the store does not support conditional writes, so it is not safe for Delta Lake logs", OnePublisher)
+	case overwritten:
+		c.warn(Conditions, fmt.Sprintf("the store lets writers overwrite each other: of %d that wrote at once, several succeeded, "+
+			"so it is not safe for Delta Lake logs", racers), OnePublisher)
+	case way == sink.UnquotedConditions:
+		c.ok(Conditions, "the second of two writers is refused if ETags are sent without quotes, as Ceph expects them; "+
+			"Delta Lake logs can be written")
 	default:
 		c.ok(Conditions, "the second of two writers is refused; Delta Lake logs can be written")
 	}
@@ -299,6 +300,19 @@ func (c *destinationCheck) checkDelete(ctx context.Context, paths ...string) {
 			c.failed(Delete, fmt.Errorf("%w (the file may remain in %s)", err, folder))
 			return
 		}
+	}
+	removes := false
+	if probe, ok := c.Store.(sink.AbortProber); ok {
+		var err error
+		if removes, err = probe.AbortRemoves(ctx); err != nil {
+			c.failed(Delete, err)
+			return
+		}
+	}
+	if removes {
+		c.warn(Delete, "the store removes a committed file when another upload of it is aborted, so such uploads are left open",
+			"configure the store to expire stale uploads, and "+OnePublisher)
+		return
 	}
 	c.ok(Delete, "the probe files were removed")
 }

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,11 +63,11 @@ func (s *stopping) Abort(ctx context.Context, run string, file sink.File) error 
 	return s.Store.Abort(ctx, run, file)
 }
 
-func (s *stopping) Sweep(ctx context.Context, run string) error {
+func (s *stopping) Sweep(ctx context.Context, run string, keep ...sink.File) error {
 	if err := s.request(); err != nil {
 		return err
 	}
-	return s.Store.Sweep(ctx, run)
+	return s.Store.Sweep(ctx, run, keep...)
 }
 
 func (s *stopping) Read(ctx context.Context, path string) ([]byte, string, error) {
@@ -239,4 +241,83 @@ func TestDamagedDestination(t *testing.T) {
 	_, text := finding(t, doctor.CheckDestination(t.Context(), d), doctor.Snapshot, doctor.Fail)
 	require.Contains(t, text, "growth-export verify")
 	require.Len(t, filesBelow(t, d.Store.Info().Folder), 1)
+}
+
+// racy is a store without locks that keeps the conditions of writes one after the other, but not of writes at once.
+type racy struct {
+	sink.Store
+
+	mu      sync.Mutex
+	waiting map[string]chan struct{} // closed once a second writer is there
+}
+
+func (r *racy) Info() sink.Info { return sink.Info{} }
+
+func (r *racy) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if !strings.Contains(path, "-race-") {
+		return r.Store.Write(ctx, path, data, when)
+	}
+	r.mu.Lock()
+	second, late := r.waiting[path]
+	if !late {
+		second = make(chan struct{})
+		r.waiting[path] = second
+	} else {
+		delete(r.waiting, path)
+		close(second)
+	}
+	r.mu.Unlock()
+	<-second
+	return r.Store.Write(ctx, path, data, sink.Condition{})
+}
+
+// TestRacingWriters finds a store on which two writers succeed at once.
+func TestRacingWriters(t *testing.T) {
+	t.Parallel()
+	d := onDisk(t, t.TempDir())
+	dir := d.Store
+	d.Store = &racy{Store: dir, waiting: make(map[string]chan struct{})}
+	_, text := finding(t, doctor.CheckDestination(t.Context(), d), doctor.Conditions, doctor.Warn)
+	require.Contains(t, text, "the store lets writers overwrite each other: of 6 that wrote at once, several succeeded")
+	require.Contains(t, text, doctor.OnePublisher)
+	require.Empty(t, filesBelow(t, dir.Info().Folder))
+}
+
+// TestOtherStores checks stores that differ from S3.
+func TestOtherStores(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start(t, os.Getenv)
+	for _, test := range []struct {
+		name, check, text string
+		state             doctor.State
+		mode              s3test.Mode
+	}{
+		{"ETags without quotes", doctor.Conditions, "ETags are sent without quotes", doctor.OK, server.UnquotedETags},
+		{"weak ETags", doctor.Conditions, "nothing can be published here", doctor.Fail, s3test.WeakETags},
+		{"ignored conditions", doctor.Conditions, "ignores the conditions", doctor.Warn, server.IgnoredConditions},
+		{"aborts that remove objects", doctor.Delete, "removes a committed file", doctor.Warn, server.AbortedObjects},
+		{"empty lists of parts", doctor.Stage, "a file was staged and dropped", doctor.OK, s3test.EmptyParts},
+		{"no uploads yet", doctor.List, "can be listed", doctor.OK, s3test.OtherMissing},
+		{"refused checksums", doctor.Conditions, "the second of two writers is refused;", doctor.OK, s3test.RefusedChecksums},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			bucket := server.Bucket(t)
+			store, err := s3.New(t.Context(), s3.Options{
+				Bucket: bucket, Prefix: "pre", Endpoint: server.Proxy(t, nil, test.mode).Endpoint, PathStyle: true, Region: s3test.Region,
+				AccessKeyID: server.AccessKeyID, SecretAccessKey: server.SecretAccessKey, HTTPClient: server.HTTPClient,
+			})
+			require.NoError(t, err)
+			findings := doctor.CheckDestination(t.Context(), doctor.Destination{
+				Store: store, Scratch: t.TempDir(), PartitionBy: snapshot.NotPartitioned, Now: time.Now,
+			})
+			_, text := finding(t, findings, test.check, test.state)
+			require.Contains(t, text, test.text)
+			for _, f := range findings {
+				require.True(t, f.Check == test.check || f.State == doctor.OK || f.Check == doctor.Scratch, "%v", f)
+			}
+			require.Empty(t, server.Uploads(t, bucket))
+			require.NoDirExists(t, filepath.Join(server.Root, bucket, "pre"))
+		})
+	}
 }

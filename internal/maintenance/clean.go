@@ -28,7 +28,7 @@ func Clean(ctx context.Context, catalog snapshot.Catalog, now time.Time, age tim
 		age = max(age, MinCleanAge)
 	}
 	// List staged files first, so that runs that begin later are not among them.
-	staged, err := catalog.Staged(ctx)
+	staged, err := catalog.AllStaged(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,11 @@ func (p *purger) surveyAgain(ctx context.Context) (newlyPublished []string, err 
 // findUnfinished finds the runs that are neither published nor being published and have something staged, or a plan that
 // names a purged bid, and what dead runs have left staged.
 func (p *purger) findUnfinished(ctx context.Context, entries []sink.Entry) error {
-	staged, err := p.catalog.Staged(ctx)
+	list := p.catalog.AllStaged
+	if p.opts.DryRun {
+		list = p.catalog.Staged // a dry run tries nothing out at the destination
+	}
+	staged, err := list(ctx)
 	if err != nil {
 		return err
 	}

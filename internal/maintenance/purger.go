@@ -123,8 +123,8 @@ func (p *purger) notReached() []string {
 			": purge again with that key")
 	}
 	if !p.listed {
-		places = append(places, "multipart uploads that killed processes started and no checkpoint names: "+
-			"this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
+		places = append(places, "multipart uploads that killed or overlapping processes started, of the history, or of runs without a "+
+			"plan: this store lists uploads by exact key only, so they are left to its own expiry of stale uploads")
 	}
 	if !p.locks {
 		places = append(places, "what a process that was at work during the purge has staged since the last look: "+

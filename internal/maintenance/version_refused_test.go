@@ -2,6 +2,7 @@ package maintenance_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,8 @@ func (d deafStore) Write(ctx context.Context, path string, data []byte, when sin
 // published snapshots are untouched.
 func TestVersionsRefused(t *testing.T) {
 	t.Parallel()
-	store := deafStore{snapshottest.Lockless{Store: snapshottest.NewDir(t, t.TempDir())}}
+	root := t.TempDir()
+	store := deafStore{snapshottest.Lockless{Store: snapshottest.NewDir(t, root)}}
 	snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("first", snapshottest.Few, snapshottest.OnDate("2026-11-19")))
 
 	// The next date is published, but _latest.json cannot be replaced.
@@ -42,7 +44,11 @@ func TestVersionsRefused(t *testing.T) {
 	snapshottest.StageRun(t, store, snapshottest.NewPlan("again", snapshottest.Few, snapshottest.Planned(time.Hour)), nil)
 	_, err = snapshot.At(store).Publish(t.Context(), snapshottest.Collect(t, store, "again"), snapshottest.Options())
 	require.ErrorIs(t, err, sink.ErrVersionRefused)
+	require.ErrorContains(t, err, "nothing of it is visible")
 	require.Equal(t, "second", snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{SnapshotDate: snapshottest.Today}).RunID)
+	for path := range snapshottest.Tree(t, root) {
+		require.False(t, sink.Owner(path) == "again" && !strings.HasPrefix(path, "_"), "%s is visible", path)
+	}
 }
 
 // TestPurgeIsUndoneIfVersionsAreRefused expects that a purge leaves the run as it was.

@@ -273,8 +273,9 @@ func (d *Dir) Abort(ctx context.Context, owner string, file File) error {
 	return nil
 }
 
-// Sweep removes the staging folder of the owner, and what killed processes have left of locks and documents.
-func (d *Dir) Sweep(ctx context.Context, owner string) error {
+// Sweep removes the staging folder of the owner, or all in it except the files to keep, and what killed processes have
+// left of locks and documents.
+func (d *Dir) Sweep(ctx context.Context, owner string, keep ...File) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -282,12 +283,32 @@ func (d *Dir) Sweep(ctx context.Context, owner string) error {
 	if root == nil {
 		return err
 	}
-	if err := root.RemoveAll(stagingFolder(owner)); err != nil {
+	if err := d.sweepStaging(root, owner, keep); err != nil {
 		return d.failed("remove", stagingFolder(owner), err)
 	}
 	d.changed(path.Clean(stagingPrefix))
 	d.sweepKilled(root)
 	return nil
+}
+
+func (*Dir) sweepStaging(root FileSystem, owner string, keep []File) error {
+	folder := stagingFolder(owner)
+	if len(keep) == 0 {
+		return root.RemoveAll(folder)
+	}
+	kept := make(map[string]bool)
+	for _, file := range keep {
+		if name, err := stagedPath(owner, file); err == nil { // Commit reports a damaged one
+			kept[name] = true
+		}
+	}
+	entries, err := readFolder(root, folder)
+	for _, entry := range entries {
+		if name := folder + "/" + entry.Name(); !kept[name] {
+			err = errors.Join(err, root.RemoveAll(name))
+		}
+	}
+	return err
 }
 
 // ListsStaged returns true.

@@ -60,10 +60,12 @@ type Store interface {
 	Commit(ctx context.Context, owner string, file File) error
 	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
 	Abort(ctx context.Context, owner string, file File) error
-	// Sweep drops everything the owner has staged and not committed, abandoned drafts included, as far as ListsStaged.
-	Sweep(ctx context.Context, owner string) error
+	// Sweep drops everything the owner has staged and not committed, abandoned drafts included, except the files to keep,
+	// as far as ListsStaged, and what this Store has staged in any case. A file that dropping another one at its path
+	// would remove stays, and so does the other one.
+	Sweep(ctx context.Context, owner string, keep ...File) error
 	// ListsStaged reports whether Sweep and Staged find every staged file. Where they do not, staged files must be
-	// aborted one by one.
+	// aborted one by one, or be found by their paths; see PathLister. It tries that out once.
 	ListsStaged(ctx context.Context) (bool, error)
 	// Staged returns the owners, escaped as in paths, of staged files and drafts, and the time of each one's newest.
 	Staged(ctx context.Context) (map[string]time.Time, error)
@@ -149,10 +151,38 @@ type StagedReader interface {
 	OpenStaged(ctx context.Context, owner string, file File) (Object, error)
 }
 
-// ConditionEmulator can compare an object with a condition by itself, for servers that ignore conditions of writes.
-type ConditionEmulator interface {
-	// EmulateConditions makes conditional writes compare before they write.
-	EmulateConditions()
+// ConditionAdapter can write under conditions in other ways, for servers that do not treat them as S3 does.
+type ConditionAdapter interface {
+	// Conditions returns the way of conditional writes, which the answer to a write may have changed.
+	Conditions() Conditions
+	// AdaptConditions sets the way of the writes to come.
+	AdaptConditions(way Conditions)
+}
+
+// Conditions is a way of conditional writes.
+type Conditions int32
+
+const (
+	// StandardConditions are those of S3.
+	StandardConditions Conditions = iota
+	// UnquotedConditions have versions without quotes, as Ceph compares them.
+	UnquotedConditions
+	// EmulatedConditions are compared by the store before it writes, for servers that do not. That narrows the window in
+	// which two writers overwrite each other and does not close it.
+	EmulatedConditions
+)
+
+// AbortProber can try out whether aborting a staged file removes a committed one at its path.
+type AbortProber interface {
+	AbortRemoves(ctx context.Context) (bool, error)
+}
+
+// PathLister finds staged files by their exact paths, for servers whose lists are not complete; see Store.ListsStaged.
+type PathLister interface {
+	// StagedAt returns when the newest staged file at any of the paths was staged; zero if there is none.
+	StagedAt(ctx context.Context, paths []string) (time.Time, error)
+	// SweepAt drops the staged files at the paths as Sweep does.
+	SweepAt(ctx context.Context, paths []string, keep ...File) error
 }
 
 // Encrypter can say how an object is encrypted at rest.

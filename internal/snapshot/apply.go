@@ -50,18 +50,16 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 // applyChange does the remaining steps of a change and returns the manifest of its run.
 //
 // ErrConflict means that the change was given up because another run has the date or another process has changed the
-// run. ErrStagedLost means that it was undone because the store has lost staged files. An *UnfinishedError means that
-// the change is visible but a later step failed.
+// run. ErrStagedLost means that it was undone because the store has lost staged files, ErrVersionRefused because the
+// pointer cannot be replaced. An *UnfinishedError means that the change is visible but a later step failed.
 func (c Catalog) applyChange(ctx context.Context, change *Change, version string) (*Manifest, error) {
 	c.changed.add(change.RunID)
 	a := &applying{catalog: c, change: change, version: version}
 	err := a.run(ctx)
-	undo := errors.Is(err, sink.ErrStagedLost)
-	if !change.Publishes() {
-		undo = undo || errors.Is(err, sink.ErrConflict) || errors.Is(err, sink.ErrVersionRefused)
-	}
-	if undo {
-		failed := a.undo(ctx)
+	_, visible := errors.AsType[*UnfinishedError](err)
+	refused := errors.Is(err, sink.ErrVersionRefused) && !visible
+	if refused || errors.Is(err, sink.ErrStagedLost) || !change.Publishes() && errors.Is(err, sink.ErrConflict) {
+		failed := a.undo(ctx, refused)
 		switch {
 		case failed != nil && change.Publishes():
 			err = errors.Join(err, failed)
@@ -273,9 +271,19 @@ func (a *applying) finish(ctx context.Context) error {
 }
 
 // undo removes the objects that the change has made visible, then the change. If another process has replaced or
-// removed the run, files that the run had before are removed too.
-func (a *applying) undo(ctx context.Context) error {
+// removed the run, files that the run had before are removed too. If the pointer of a run to publish was refused, its
+// manifest is removed first: without it no process moves the pointer.
+func (a *applying) undo(ctx context.Context, refused bool) error {
 	c := a.change
+	if refused && c.Publishes() {
+		pointer, err := ReadIfSound[Pointer](ctx, a.catalog, PointerPath(c.Kind, c.SnapshotDate))
+		if err == nil && (pointer == nil || pointer.RunID != c.RunID) {
+			err = a.catalog.Remove(ctx, ManifestPath(c.RunID))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	named := make(map[string]bool)
 	manifest, err := a.catalog.ReadManifest(ctx, c.RunID)
 	switch {

@@ -123,7 +123,8 @@ func (c Catalog) applyHistory(ctx context.Context, change *HistoryChange) error 
 	for path := range change.Staged {
 		owners[sink.Owner(path)] = true
 	}
-	if err := sink.ForEach(ctx, slices.Collect(maps.Keys(owners)), c.Sweep); err != nil {
+	err = sink.ForEach(ctx, slices.Collect(maps.Keys(owners)), func(ctx context.Context, owner string) error { return c.Sweep(ctx, owner) })
+	if err != nil {
 		return err
 	}
 	return c.endHistory(ctx, change)
@@ -155,11 +156,15 @@ func (c Catalog) moveHistory(ctx context.Context, change *HistoryChange) error {
 			overtaken = fmt.Errorf("%w: %s has changed", sink.ErrConflict, HistoryPointerPath)
 			return nil
 		}
-		err = sink.ForEach(ctx, change.files(), func(ctx context.Context, file sink.File) error {
-			return c.Commit(ctx, sink.Owner(file.Path), file)
-		})
-		if err != nil {
-			return err
+		byOwner := make(map[string][]sink.File)
+		for _, file := range change.files() {
+			owner := sink.Owner(file.Path)
+			byOwner[owner] = append(byOwner[owner], file)
+		}
+		for owner, files := range byOwner {
+			if err := c.commitAll(ctx, owner, files); err != nil {
+				return err
+			}
 		}
 		if err := c.Write(ctx, manifest, after, sink.Condition{}); err != nil {
 			return fmt.Errorf("write %s: %w", manifest, err)

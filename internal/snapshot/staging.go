@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -107,9 +108,24 @@ func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...strin
 	return sink.RemoveAll(ctx, c, others)
 }
 
-// commitAll makes the staged files of a run visible.
+// commitAll makes the staged files of a run visible. What else is staged for the run is dropped before, because some
+// stores remove a committed file when another upload of it is aborted, and the files are looked at once more at the end.
 func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) error {
-	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error { return c.Commit(ctx, run, file) })
+	if err := c.Sweep(ctx, run, files...); err != nil {
+		return err
+	}
+	err := sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error { return c.Commit(ctx, run, file) })
+	if err != nil {
+		return err
+	}
+	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error {
+		file.Staged = nil
+		there, err := c.Holds(ctx, run, file)
+		if err == nil && !there {
+			err = fmt.Errorf("%s was published and has disappeared: %w", file.Path, sink.ErrStagedLost)
+		}
+		return err
+	})
 }
 
 // AbortAll removes staged files. A file whose staging record is damaged is left to Sweep.

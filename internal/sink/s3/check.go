@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"example.org/growthexport/internal/sink"
 )
 
 // checkFolder is where checks start uploads, which they never complete.
@@ -110,17 +113,85 @@ func (s *Store) checkUpload(ctx context.Context) error {
 	return nil
 }
 
+// triedOut is what a server was found to do.
+type triedOut struct {
+	mu          sync.Mutex
+	known, does bool
+}
+
+// ask returns what try has found, which it calls until it succeeds.
+func (t *triedOut) ask(try func() (bool, error)) (does bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.known {
+		t.does, err = try()
+		t.known = err == nil
+	}
+	return t.does, err
+}
+
 // ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their
 // exact key only, not by prefix. An upload that is left by a killed process is aborted by the next Check; if one aborts
 // this upload, ListsStaged starts another.
-func (s *Store) ListsStaged(ctx context.Context) (listed bool, err error) {
-	for range 3 {
-		var gone bool
-		if listed, gone, err = s.listsUpload(ctx, checkFolder+rand.Text()); !gone {
-			break
+func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
+	return s.listing.ask(func() (listed bool, err error) {
+		for range 3 {
+			var gone bool
+			if listed, gone, err = s.listsUpload(ctx, checkFolder+rand.Text()); !gone {
+				break
+			}
 		}
+		return listed, err
+	})
+}
+
+// abortRemoves reports whether aborting an upload would remove the object at its path, as S3Mock does. It tries that out
+// if there is an object.
+func (s *Store) abortRemoves(ctx context.Context, path string) (bool, error) {
+	if strings.HasPrefix(path, checkFolder) {
+		return false, nil // there is no object
 	}
-	return listed, err
+	switch _, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)}); {
+	case noObject(err):
+		return false, nil
+	case err != nil:
+		return false, s.failed("stat", path, err)
+	}
+	return s.AbortRemoves(ctx)
+}
+
+// AbortRemoves tries out whether aborting an upload removes an object at its path that another upload has made.
+func (s *Store) AbortRemoves(ctx context.Context) (bool, error) {
+	return s.abortHurts.ask(func() (bool, error) { return s.tryAbort(ctx, checkFolder+rand.Text()) })
+}
+
+// tryAbort completes one of two uploads of a path, aborts the other, and reports whether that has removed the object.
+func (s *Store) tryAbort(ctx context.Context, path string) (removed bool, err error) {
+	content := strings.NewReader("growth-export")
+	var tokens [2]sink.File
+	for i := range tokens {
+		tokens[i] = sink.File{Path: path, Bytes: content.Size()}
+		if tokens[i].Staged, err = s.upload(ctx, path, content, content.Size()); err != nil {
+			return false, err
+		}
+		token, _ := decodeStaged(tokens[i]) // it was encoded just now
+		defer func() { err = errors.Join(err, s.abortLate(ctx, path, token.UploadID)) }()
+	}
+	defer func() { err = errors.Join(err, s.Remove(context.WithoutCancel(ctx), path)) }()
+	if err := s.Commit(ctx, "", tokens[0]); err != nil {
+		return false, err
+	}
+	if err := s.Abort(ctx, "", tokens[1]); err != nil {
+		return false, err
+	}
+	there, err := s.isCommitted(ctx, tokens[0], "", atOnce)
+	if err != nil {
+		return false, s.failed("stat", path, err)
+	}
+	if !there {
+		s.warn(ctx, "the store removes a file when another upload of it is aborted: such uploads are left to its own expiry")
+	}
+	return !there, nil
 }
 
 // listsUpload starts an upload at path and reports whether a listing shows it, and if not, whether it is gone.

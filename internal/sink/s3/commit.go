@@ -72,8 +72,10 @@ func (s *Store) Commit(ctx context.Context, _ string, file sink.File) (err error
 		switch err := s.complete(ctx, file.Path, token); {
 		case err == nil:
 			looks = afterCompletion
+			s.open.Delete(token.UploadID)
 		case noUpload(err):
 			looks = afterNoUpload
+			s.open.Delete(token.UploadID)
 		default:
 			return s.failed("publish", file.Path, err)
 		}

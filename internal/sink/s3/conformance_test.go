@@ -14,6 +14,7 @@ import (
 // TestStore runs the suite with a prefix and checksums, and without, and on stores that differ from S3 in their answers.
 func TestStore(t *testing.T) {
 	t.Parallel()
+	server := server(t)
 	for _, variant := range []struct {
 		name, prefix, checksums string
 		mode                    s3test.Mode
@@ -22,16 +23,17 @@ func TestStore(t *testing.T) {
 		{"whole bucket, no checksums", "", "when-required", nil},
 		{"other names for missing uploads", "pre", "", s3test.OtherMissing},
 		{"missing uploads without parts", "pre", "", s3test.EmptyParts},
+		{"checksums refused", "pre", "", s3test.RefusedChecksums},
 	} {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
 			storetest.Run(t, func(t *testing.T) storetest.Destination {
 				t.Helper()
-				bucket := server(t).Bucket(t)
+				bucket := server.Bucket(t)
 				opts := options(t, bucket, variant.prefix)
 				opts.Checksums = variant.checksums
 				if variant.mode != nil {
-					opts.Endpoint = server(t).Proxy(t, nil, variant.mode).Endpoint
+					opts.Endpoint = server.Proxy(t, nil, variant.mode).Endpoint
 				}
 				return storetest.Destination{
 					Open: func(t *testing.T) sink.Store {
@@ -44,7 +46,7 @@ func TestStore(t *testing.T) {
 					},
 					Leftovers: func(t *testing.T) []string {
 						t.Helper()
-						return append(scratchFiles(t, opts.Scratch), server(t).Uploads(t, bucket)...)
+						return append(scratchFiles(t, opts.Scratch), server.Uploads(t, bucket)...)
 					},
 					LargeFile: 20 << 20,
 				}

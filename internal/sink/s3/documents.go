@@ -100,7 +100,7 @@ func contentType(path string) string {
 func (s *Store) write(ctx context.Context, path string, data []byte, when sink.Condition) error {
 	id := rand.Text()
 	in := &s3.PutObjectInput{
-		Bucket: &s.bucket, Key: s.key(path), Body: bytes.NewReader(data),
+		Bucket: &s.bucket, Key: s.key(path),
 		ContentLength: aws.Int64(int64(len(data))), ContentType: aws.String(contentType(path)),
 		Metadata: map[string]string{idName: id},
 	}
@@ -108,29 +108,29 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	if s.sendsChecksums() {
 		in.ChecksumCRC32 = aws.String(encodeCRC(crc32.ChecksumIEEE(data)))
 	}
-	if when == (sink.Condition{}) {
-		_, err := s.client.PutObject(ctx, in)
-		return err
-	}
-	if s.emulates.Load() {
-		return s.writeEmulated(ctx, path, in, when)
-	}
-	if when.Absent {
+	conditions := s.Conditions()
+	switch {
+	case when == (sink.Condition{}):
+		return s.put(ctx, in, data)
+	case conditions == sink.EmulatedConditions:
+		return s.writeEmulated(ctx, path, in, data, when)
+	case when.Absent:
 		in.IfNoneMatch = aws.String("*")
-	} else {
+	case conditions == sink.UnquotedConditions:
+		in.IfMatch = aws.String(strings.Trim(when.Version, `"`))
+	default:
 		in.IfMatch = &when.Version
 	}
-	_, err := s.client.PutObject(ctx, in)
+	err := s.put(ctx, in, data)
 	switch {
 	case err == nil:
 		return nil
-	case codeOf(err) == "NotImplemented" || statusOf(err) == http.StatusNotImplemented:
-		if !s.emulates.Swap(true) && s.opts.Log != nil {
-			s.opts.Log.WarnContext(ctx, "the store does not support conditional writes: let only one process publish at a time",
-				"destination", s.String())
+	case notImplemented(err):
+		if sink.Conditions(s.conditions.Swap(int32(sink.EmulatedConditions))) != sink.EmulatedConditions {
+			s.warn(ctx, "the store does not support conditional writes (501): let only one process publish at a time")
 		}
-		in.IfNoneMatch, in.IfMatch, in.Body = nil, nil, bytes.NewReader(data)
-		return s.writeEmulated(ctx, path, in, when)
+		in.IfNoneMatch, in.IfMatch = nil, nil
+		return s.writeEmulated(ctx, path, in, data, when)
 	case statusOf(err) == http.StatusPreconditionFailed, noObject(err) && !when.Absent:
 		head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
 		switch {
@@ -144,11 +144,32 @@ func (s *Store) write(ctx context.Context, path string, data []byte, when sink.C
 	return err
 }
 
-// EmulateConditions makes conditional writes compare the object with their condition before they write, for a store
-// that ignores conditions. That narrows the window in which two writers overwrite each other and does not close it.
-func (s *Store) EmulateConditions() { s.emulates.Store(true) }
+// put sends a document, without its checksum if only that is what the server does not implement.
+func (s *Store) put(ctx context.Context, in *s3.PutObjectInput, data []byte) error {
+	in.Body = bytes.NewReader(data)
+	_, err := s.client.PutObject(ctx, in)
+	if !notImplemented(err) || in.ChecksumCRC32 == nil {
+		return err
+	}
+	without := *in
+	without.ChecksumCRC32, without.Body = nil, bytes.NewReader(data)
+	_, again := s.client.PutObject(ctx, &without)
+	if notImplemented(again) {
+		return err
+	}
+	s.stopChecksums(ctx)
+	return again
+}
 
-func (s *Store) writeEmulated(ctx context.Context, path string, in *s3.PutObjectInput, when sink.Condition) error {
+// Conditions returns the way of conditional writes.
+func (s *Store) Conditions() sink.Conditions { return sink.Conditions(s.conditions.Load()) }
+
+// AdaptConditions sets the way of conditional writes.
+func (s *Store) AdaptConditions(way sink.Conditions) { s.conditions.Store(int32(way)) }
+
+func (s *Store) writeEmulated(
+	ctx context.Context, path string, in *s3.PutObjectInput, data []byte, when sink.Condition,
+) error {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.bucket, Key: s.key(path)})
 	absent := noObject(err)
 	if err != nil && !absent {
@@ -157,8 +178,7 @@ func (s *Store) writeEmulated(ctx context.Context, path string, in *s3.PutObject
 	if absent != when.Absent || (!absent && !sameETag(aws.ToString(head.ETag), when.Version)) {
 		return sink.ErrConflict
 	}
-	_, err = s.client.PutObject(ctx, in)
-	return err
+	return s.put(ctx, in, data)
 }
 
 // encodeCRC encodes a CRC-32 as S3 does.

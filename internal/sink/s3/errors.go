@@ -182,6 +182,11 @@ func noObject(err error) bool {
 	return statusOf(err) == http.StatusNotFound
 }
 
+// notImplemented reports whether an error says that the store does not support the request, or one of its headers.
+func notImplemented(err error) bool {
+	return codeOf(err) == "NotImplemented" || statusOf(err) == http.StatusNotImplemented
+}
+
 // noUpload reports whether an error of a request for an upload says that the upload is gone. Stores use other codes than
 // NoSuchUpload too, such as NoSuchKey. A missing bucket is another error.
 func noUpload(err error) bool {

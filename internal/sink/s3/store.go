@@ -28,14 +28,22 @@ type Store struct {
 	uploading chan struct{}
 	// own holds the ids of the uploads that this Store has staged and not tried to complete or abort; see Intact.
 	own sync.Map
-	// emulates is set if the store does not support conditional writes; see EmulateConditions.
-	emulates atomic.Bool
+	// open holds the paths of the uploads that this Store has started and neither completed nor aborted, by their ids.
+	open sync.Map
+	// conditions holds the way of conditional writes, a sink.Conditions.
+	conditions atomic.Int32
+	// refusesChecksums is set once the server has refused a request for its checksum.
+	refusesChecksums atomic.Bool
+	// listing and abortHurts are what the server was found to do.
+	listing, abortHurts triedOut
 }
 
 var (
-	_ sink.Store             = (*Store)(nil)
-	_ sink.ConditionEmulator = (*Store)(nil)
-	_ sink.Encrypter         = (*Store)(nil)
+	_ sink.Store            = (*Store)(nil)
+	_ sink.ConditionAdapter = (*Store)(nil)
+	_ sink.AbortProber      = (*Store)(nil)
+	_ sink.PathLister       = (*Store)(nil)
+	_ sink.Encrypter        = (*Store)(nil)
 )
 
 // New returns the store that the options describe. It sends no request to it.

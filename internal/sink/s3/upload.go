@@ -76,16 +76,28 @@ func (s *Store) newUpload(path string) *s3.CreateMultipartUploadInput {
 	return in
 }
 
-// upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled it aborts the upload.
-func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) (_ []byte, err error) {
+// upload uploads the parts of a file and returns File.Staged. If it fails or is cancelled it aborts the upload. If the
+// server refuses the checksums, it starts over without them.
+func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size int64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	sends := s.sendsChecksums()
+	staged, err := s.uploadOnce(ctx, path, file, size)
+	if sends && notImplemented(err) {
+		s.stopChecksums(ctx)
+		staged, err = s.uploadOnce(ctx, path, file, size)
+	}
+	return staged, err
+}
+
+func (s *Store) uploadOnce(ctx context.Context, path string, file io.ReaderAt, size int64) (_ []byte, err error) {
 	token := stagedUpload{ID: rand.Text(), Bytes: size, PartSize: partSizeOf(size)}
 	token.Parts = make([]stagedPart, partsOf(size, token.PartSize))
 	in := s.newUpload(path)
 	in.Metadata = map[string]string{idName: token.ID}
-	if s.sendsChecksums() {
+	sends := s.sendsChecksums()
+	if sends {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32
 	}
 	created, err := s.client.CreateMultipartUpload(ctx, in)
@@ -93,13 +105,14 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 		return nil, s.failed("start the upload of", path, err)
 	}
 	token.UploadID = aws.ToString(created.UploadId)
+	s.open.Store(token.UploadID, path)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.abortLate(ctx, path, token.UploadID))
 		}
 	}()
 
-	if err := s.uploadParts(ctx, path, file, &token); err != nil {
+	if err := s.uploadParts(ctx, path, file, &token, sends); err != nil {
 		if noUpload(err) {
 			err = sink.ErrStagedLost // Another process has swept the owner's files, most likely after publishing them.
 		}
@@ -114,7 +127,7 @@ func (s *Store) upload(ctx context.Context, path string, file io.ReaderAt, size 
 }
 
 // uploadParts uploads the parts concurrently, within the limit for all files together.
-func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, token *stagedUpload) error {
+func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, token *stagedUpload, checksums bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range token.Parts {
 		select {
@@ -127,7 +140,7 @@ func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, 
 			first := int64(i) * token.PartSize
 			part := io.NewSectionReader(file, first, min(token.PartSize, token.Bytes-first))
 			var err error
-			token.Parts[i], err = s.uploadPart(ctx, path, token.UploadID, i+1, part)
+			token.Parts[i], err = s.uploadPart(ctx, path, token.UploadID, i+1, part, checksums)
 			return err
 		})
 	}
@@ -135,14 +148,14 @@ func (s *Store) uploadParts(ctx context.Context, path string, file io.ReaderAt, 
 }
 
 func (s *Store) uploadPart(
-	ctx context.Context, path, uploadID string, number int, part *io.SectionReader,
+	ctx context.Context, path, uploadID string, number int, part *io.SectionReader, checksum bool,
 ) (stagedPart, error) {
 	in := &s3.UploadPartInput{
 		Bucket: &s.bucket, Key: s.key(path), UploadId: &uploadID,
 		PartNumber: aws.Int32(int32(number)), Body: part, ContentLength: aws.Int64(part.Size()),
 	}
 	var sent stagedPart
-	if s.sendsChecksums() {
+	if checksum {
 		hash := crc32.NewIEEE()
 		_, err := io.Copy(hash, part)
 		if err == nil {
@@ -166,6 +179,9 @@ func (s *Store) uploadPart(
 func (s *Store) abortLate(ctx context.Context, path, uploadID string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
 	defer cancel()
+	if leave, err := s.abortRemoves(ctx, path); leave || err != nil {
+		return err
+	}
 	return s.abort(ctx, path, uploadID)
 }
 
@@ -178,12 +194,17 @@ func (s *Store) abort(ctx context.Context, path, uploadID string) error {
 	if err != nil && !noUpload(err) {
 		return s.failed("abort the upload of", path, err)
 	}
+	s.open.Delete(uploadID)
 	return nil
 }
 
 // abortAndVerify aborts an upload until it is gone: parts that are being uploaded may outlive the first attempt, and a
-// store may confirm an abort without carrying it out.
+// store may confirm an abort without carrying it out. An upload whose abort would remove the object at the path is left
+// alone.
 func (s *Store) abortAndVerify(ctx context.Context, path, uploadID string) error {
+	if leave, err := s.abortRemoves(ctx, path); leave || err != nil {
+		return err
+	}
 	for _, wait := range afterNoUpload {
 		if err := pause(ctx, wait); err != nil {
 			return err
@@ -223,7 +244,25 @@ func (s *Store) uploadGone(ctx context.Context, path, uploadID string) (bool, er
 	return true, nil
 }
 
-func (s *Store) sendsChecksums() bool { return s.opts.Checksums != ChecksumsWhenRequired }
+// sendsChecksums reports whether parts and documents are sent with checksums.
+func (s *Store) sendsChecksums() bool {
+	return s.opts.Checksums != ChecksumsWhenRequired && !s.refusesChecksums.Load()
+}
+
+// stopChecksums sends no more checksums, because the server has answered that it does not implement them.
+func (s *Store) stopChecksums(ctx context.Context) {
+	if !s.refusesChecksums.Swap(true) {
+		s.warn(ctx, "the store does not support checksums of uploads (501), so none are sent",
+			"advice", "set --s3-checksums "+ChecksumsWhenRequired)
+	}
+}
+
+// warn logs a warning about the store.
+func (s *Store) warn(ctx context.Context, text string, attrs ...any) {
+	if s.opts.Log != nil {
+		s.opts.Log.WarnContext(ctx, text, append(attrs, "destination", s.String())...) //nolint:sloglint // a complete sentence
+	}
+}
 
 // encryption returns the encryption to request.
 func (s *Store) encryption() (types.ServerSideEncryption, *string) {

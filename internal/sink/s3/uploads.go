@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,35 +56,97 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 	}
 }
 
-// Sweep aborts every upload of the owner. It lists until it finds nothing new: a store may cut a listing short, and an
-// upload whose response was lost may start while Sweep runs.
-func (s *Store) Sweep(ctx context.Context, owner string) error {
+// Sweep aborts the uploads of the owner that this Store has started, as a server may not list them, and then every
+// upload of the owner that the server lists. It lists until it finds nothing new: a store may cut a listing short, and
+// an upload whose response was lost may start while Sweep runs.
+func (s *Store) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
 	owner = sink.Escape(owner)
-	aborted := make(map[string]bool)
+	done := idsOf(keep)
+	if err := s.abortNew(ctx, s.started(owner), done); err != nil {
+		return err
+	}
 	for {
-		if err := ctx.Err(); err != nil {
+		found, err := s.listed(ctx, []string{""}, func(u openUpload) bool { return u.owner == owner && !done[u.id] })
+		if len(found) == 0 || err != nil {
 			return err
 		}
-		var found []openUpload
-		for upload, err := range s.uploads(ctx, s.prefix) {
-			if err != nil {
-				return err
-			}
-			if upload.owner == owner && !aborted[upload.id] {
-				aborted[upload.id] = true
-				found = append(found, upload)
-			}
-		}
-		if len(found) == 0 {
-			return nil
-		}
-		err := sink.ForEach(ctx, found, func(ctx context.Context, upload openUpload) error {
-			return s.abortAndVerify(ctx, upload.path, upload.id)
-		})
-		if err != nil {
+		if err := s.abortNew(ctx, found, done); err != nil {
 			return err
 		}
 	}
+}
+
+// SweepAt aborts the uploads at the paths.
+func (s *Store) SweepAt(ctx context.Context, paths []string, keep ...sink.File) error {
+	done := idsOf(keep)
+	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
+	if err != nil {
+		return err
+	}
+	return s.abortNew(ctx, found, done)
+}
+
+// StagedAt lists the uploads at the paths.
+func (s *Store) StagedAt(ctx context.Context, paths []string) (newest time.Time, err error) {
+	found, err := s.listed(ctx, paths, func(openUpload) bool { return true })
+	for _, upload := range found {
+		if upload.started.After(newest) {
+			newest = upload.started
+		}
+	}
+	return newest, err
+}
+
+// idsOf returns the ids of the uploads of staged files. Commit reports records of uploads that are damaged.
+func idsOf(files []sink.File) map[string]bool {
+	ids := make(map[string]bool)
+	for _, file := range files {
+		if token, err := decodeStaged(file); err == nil {
+			ids[token.UploadID] = true
+		}
+	}
+	return ids
+}
+
+// started returns the uploads of the owner that this Store has started and that may still be open.
+func (s *Store) started(owner string) []openUpload {
+	var found []openUpload
+	s.open.Range(func(id, path any) bool {
+		upload := openUpload{path: path.(string), id: id.(string)} //nolint:forcetypeassert // upload stores nothing else.
+		if sink.Owner(upload.path) == owner {
+			found = append(found, upload)
+		}
+		return true
+	})
+	return found
+}
+
+// listed lists the uploads at each path, or all of them if the path is empty, that match.
+func (s *Store) listed(ctx context.Context, paths []string, match func(openUpload) bool) ([]openUpload, error) {
+	found, err := sink.Map(ctx, sink.MaxConcurrency, paths, func(ctx context.Context, path string) ([]openUpload, error) {
+		var found []openUpload
+		for upload, err := range s.uploads(ctx, s.prefix+path) {
+			if err != nil {
+				return nil, err
+			}
+			if (path == "" || upload.path == path) && match(upload) {
+				found = append(found, upload)
+			}
+		}
+		return found, nil
+	})
+	return slices.Concat(found...), err
+}
+
+// abortNew aborts uploads that are not done yet.
+func (s *Store) abortNew(ctx context.Context, uploads []openUpload, done map[string]bool) error {
+	uploads = slices.DeleteFunc(uploads, func(u openUpload) bool { return done[u.id] })
+	for _, upload := range uploads {
+		done[upload.id] = true
+	}
+	return sink.ForEach(ctx, uploads, func(ctx context.Context, upload openUpload) error {
+		return s.abortAndVerify(ctx, upload.path, upload.id)
+	})
 }
 
 // Staged lists the owners of open uploads.

@@ -116,8 +116,8 @@ func (m *Mortal) Abort(ctx context.Context, run string, file sink.File) error {
 }
 
 // Sweep calls Sweep of the store, unless the process is dead.
-func (m *Mortal) Sweep(ctx context.Context, run string) error {
-	return m.step(func() error { return m.Store.Sweep(ctx, run) })
+func (m *Mortal) Sweep(ctx context.Context, run string, keep ...sink.File) error {
+	return m.step(func() error { return m.Store.Sweep(ctx, run, keep...) })
 }
 
 // Read calls Read of the store, unless the process is dead.

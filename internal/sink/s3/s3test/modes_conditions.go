@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -25,27 +26,78 @@ func WeakETags(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// IgnoredConditions behaves like a store that ignores If-Match and If-None-Match on writes. It signs requests again,
-// since their signature covers these headers.
+// IgnoredConditions behaves like a store that ignores If-Match and If-None-Match on writes.
 func (s *Server) IgnoredConditions(next http.RoundTripper) http.RoundTripper {
-	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
-	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
 	return RoundTrip(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead ||
 			r.Header.Get("If-Match") == "" && r.Header.Get("If-None-Match") == "" {
 			return next.RoundTrip(r)
 		}
 		r = r.Clone(r.Context())
-		for name := range r.Header {
-			if strings.HasPrefix(name, "If-") || name == "Authorization" {
-				r.Header.Del(name)
+		r.Header.Del("If-Match")
+		r.Header.Del("If-None-Match")
+		return s.signAndSend(next, r)
+	})
+}
+
+// UnquotedETags behaves like Ceph: a write under an ETag holds only if the ETag is sent without quotes.
+func (s *Server) UnquotedETags(next http.RoundTripper) http.RoundTripper {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		tag := r.Header.Get("If-Match")
+		if r.Method != http.MethodPut || tag == "" {
+			return next.RoundTrip(r)
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("If-Match", `"`+tag+`"`) // with two pairs of quotes it is the ETag of no object
+		return s.signAndSend(next, r)
+	})
+}
+
+// AbortedObjects behaves like S3Mock: aborting an upload removes the object that another upload of the key has made.
+func (s *Server) AbortedObjects(next http.RoundTripper) http.RoundTripper {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if err != nil || r.Method != http.MethodDelete || !r.URL.Query().Has("uploadId") || resp.StatusCode != http.StatusNoContent {
+			return resp, err
+		}
+		object := r.Clone(r.Context())
+		object.URL.RawQuery = ""
+		removed, err := s.signAndSend(next, object)
+		if err == nil {
+			err = removed.Body.Close()
+		}
+		return resp, err
+	})
+}
+
+// RefusedChecksums behaves like old releases of S3Proxy, which do not implement checksums of uploads.
+func RefusedChecksums(next http.RoundTripper) http.RoundTripper {
+	return RoundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get("X-Amz-Checksum-Crc32") == "" && r.Header.Get("X-Amz-Checksum-Algorithm") == "" {
+			return next.RoundTrip(r)
+		}
+		if r.Body != nil {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return nil, err
 			}
 		}
-		r.Host = r.URL.Host
-		err := signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now()) //nolint:contextcheck // It is the request's own.
-		if err != nil {
-			return nil, fmt.Errorf("sign a request again: %w", err)
-		}
-		return next.RoundTrip(r)
+		body := "<Error><Code>NotImplemented</Code><Message>A header you provided is not implemented</Message></Error>"
+		return &http.Response{
+			StatusCode: http.StatusNotImplemented, Header: http.Header{"Content-Type": {"application/xml"}}, Request: r,
+			Body: io.NopCloser(strings.NewReader(body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		}, nil
 	})
+}
+
+// signAndSend signs a request that a mode has changed again: the signature covers its headers.
+func (s *Server) signAndSend(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
+	r.Header.Del("Authorization")
+	r.Host = r.URL.Host
+	err := signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now()) //nolint:contextcheck // It is the request's own.
+	if err != nil {
+		return nil, fmt.Errorf("sign a request again: %w", err)
+	}
+	return next.RoundTrip(r)
 }

@@ -1,0 +1,114 @@
+package s3_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/sink/s3/s3test"
+)
+
+const partOfRun = "table/snapshot_date=2026-11-20/part-0000-run.parquet"
+
+// TestAbortsThatRemoveObjects expects that no committed file is lost on a store that removes it with another upload of
+// its key, and that uploads are aborted before the first one is committed.
+func TestAbortsThatRemoveObjects(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	opts := options(t, bucket, "pre")
+	opts.Endpoint = server.Proxy(t, nil, server.AbortedObjects).Endpoint
+	var log bytes.Buffer
+	opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	store, ctx := open(t, opts), t.Context()
+
+	stage(t, open(t, opts), "run", partOfRun, []byte("of a killed process"))
+	file := stage(t, store, "run", partOfRun, []byte("abc"))
+	require.NoError(t, store.Sweep(ctx, "run", file))
+	require.Len(t, server.Uploads(t, bucket), 1)
+	require.NoError(t, store.Commit(ctx, "run", file))
+	require.Empty(t, log.String(), "there was no need to try it out")
+
+	late := stage(t, open(t, opts), "run", partOfRun, []byte("of another process"))
+	require.NoError(t, store.Sweep(ctx, "run"))
+	require.NoError(t, store.Abort(ctx, "run", late))
+	data, _, err := store.Read(ctx, partOfRun)
+	require.NoError(t, err)
+	require.Equal(t, "abc", string(data))
+	require.Equal(t, 1, strings.Count(log.String(), "the store removes a file when another upload of it is aborted"))
+
+	// Other stores lose nothing, so nothing is left either.
+	safe := open(t, options(t, bucket, "pre"))
+	require.NoError(t, safe.Sweep(ctx, "run"))
+	require.Empty(t, server.Uploads(t, bucket))
+	removes, err := safe.AbortRemoves(ctx)
+	require.NoError(t, err)
+	require.False(t, removes)
+	_, _, err = safe.Read(ctx, partOfRun)
+	require.NoError(t, err)
+	require.Empty(t, scratchFiles(t, opts.Scratch))
+}
+
+// TestExactListing finds uploads by their keys on a store that lists them by exact key only. A Store knows the uploads
+// that it has started itself.
+func TestExactListing(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	bucket := server.Bucket(t)
+	opts := options(t, bucket, "pre")
+	opts.Endpoint = server.Proxy(t, nil, s3test.ExactListing).Endpoint
+	store, killed, ctx := open(t, opts), open(t, opts), t.Context()
+	listed, err := store.ListsStaged(ctx)
+	require.NoError(t, err)
+	require.False(t, listed)
+
+	stage(t, killed, "run", partOfRun, []byte("abc"))
+	stage(t, store, "run", "_runs/run/ledger.parquet", []byte("abc"))
+	stage(t, store, "other", "_runs/other/ledger.parquet", []byte("abc"))
+	require.NoError(t, store.Sweep(ctx, "run"))
+	require.ElementsMatch(t, []string{"pre/" + partOfRun, "pre/_runs/other/ledger.parquet"}, server.Uploads(t, bucket))
+
+	paths := []string{"_runs/run/ledger.parquet", partOfRun}
+	newest, err := store.StagedAt(ctx, paths)
+	require.NoError(t, err)
+	require.False(t, newest.IsZero())
+	file := stage(t, killed, "run", partOfRun, []byte("abcd"))
+	require.NoError(t, store.SweepAt(ctx, paths, file))
+	holds, err := store.Holds(ctx, "run", file)
+	require.NoError(t, err)
+	require.True(t, holds)
+	require.Len(t, server.Uploads(t, bucket), 2)
+	require.NoError(t, store.SweepAt(ctx, paths))
+	require.Equal(t, []string{"pre/_runs/other/ledger.parquet"}, server.Uploads(t, bucket))
+	newest, err = store.StagedAt(ctx, paths)
+	require.NoError(t, err)
+	require.True(t, newest.IsZero())
+}
+
+// TestRefusedChecksums tells a server that does not implement checksums from one without conditional writes.
+func TestRefusedChecksums(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	opts := options(t, server.Bucket(t), "pre")
+	opts.Endpoint = server.Proxy(t, nil, s3test.RefusedChecksums).Endpoint
+	var log bytes.Buffer
+	opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	store, ctx := open(t, opts), t.Context()
+	absent := sink.Condition{Absent: true}
+	require.NoError(t, store.Write(ctx, "document", []byte("1"), absent))
+	require.ErrorIs(t, store.Write(ctx, "document", []byte("2"), absent), sink.ErrConflict)
+	require.Equal(t, sink.StandardConditions, store.Conditions())
+	require.Contains(t, log.String(), "the store does not support checksums of uploads")
+	require.Contains(t, log.String(), "--s3-checksums when-required")
+	require.NotContains(t, log.String(), "conditional")
+
+	log.Reset()
+	other := open(t, opts)
+	file := stage(t, other, "run", partOfRun, noise(eight+1))
+	require.NoError(t, other.Commit(ctx, "run", file))
+	require.Equal(t, 1, strings.Count(log.String(), "checksums of uploads"))
+}

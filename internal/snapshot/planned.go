@@ -1,0 +1,113 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/schemas"
+)
+
+// Sweep drops what a run, or a change of the history, has staged, as sink.Store does. On a store whose lists of staged
+// files are not complete it looks at the paths that follow from the plan of a run.
+func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
+	if err := c.Store.Sweep(ctx, owner, keep...); err != nil {
+		return err
+	}
+	lister, err := c.pathLister(ctx)
+	if lister == nil || err != nil {
+		return err
+	}
+	paths, err := c.plannedPaths(ctx, owner)
+	if err != nil {
+		return err
+	}
+	return lister.SweepAt(ctx, paths, keep...)
+}
+
+// AllStaged returns what Staged does. On a store whose lists of staged files are not complete it also looks at the paths
+// that follow from the plans of runs.
+func (c Catalog) AllStaged(ctx context.Context) (map[string]time.Time, error) {
+	staged, err := c.Staged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lister, err := c.pathLister(ctx)
+	if lister == nil || err != nil {
+		return staged, err
+	}
+	entries, err := sink.ListAll(ctx, c, RunsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range RunFoldersWith(entries, PlanName) {
+		plan, err := ReadIfSound[Plan](ctx, c, DocumentPath(folder, PlanName))
+		if plan == nil && err == nil {
+			continue
+		}
+		var paths []string
+		if err == nil {
+			paths, err = c.plannedPaths(ctx, plan.RunID)
+		}
+		var newest time.Time
+		if err == nil {
+			newest, err = lister.StagedAt(ctx, paths)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if newest.After(staged[folder]) {
+			staged[folder] = newest
+		}
+	}
+	return staged, nil
+}
+
+// pathLister returns the store if its lists of staged files are not complete and it finds them by their paths, else nil.
+func (c Catalog) pathLister(ctx context.Context) (sink.PathLister, error) {
+	lister, ok := c.Store.(sink.PathLister)
+	if !ok {
+		return nil, nil
+	}
+	if listed, err := c.ListsStaged(ctx); listed || err != nil {
+		return nil, err
+	}
+	return lister, nil
+}
+
+// plannedPaths returns where the processes of a run, or a purge of it, may have staged files.
+func (c Catalog) plannedPaths(ctx context.Context, run string) ([]string, error) {
+	paths := []string{LedgerPath(run)}
+	plan, err := ReadIfSound[Plan](ctx, c, PlanPath(run))
+	if err != nil {
+		return nil, err
+	}
+	if plan != nil {
+		for _, task := range plan.Tasks() {
+			dataset, known := schemas.Find(task.Dataset)
+			if !known {
+				continue
+			}
+			for _, table := range dataset.Tables {
+				paths = append(paths, plan.DataPath(table.Name, task.Bucket))
+			}
+		}
+	}
+	manifest, err := ReadIfSound[Manifest](ctx, c, ManifestPath(run))
+	if err != nil || manifest == nil {
+		return paths, err
+	}
+	for _, file := range manifest.Files() {
+		if !slices.Contains(paths, file.Path) { // the plan of a run that is being pruned is gone
+			paths = append(paths, file.Path)
+		}
+		// A purge that was killed has staged the next form of a file.
+		if part, ok := sink.ParsePart(file.Path); ok {
+			if next, left := part.Next(len(manifest.Purges) + 1); left {
+				paths = append(paths, next)
+			}
+		}
+	}
+	return paths, nil
+}
