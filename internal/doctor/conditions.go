@@ -21,11 +21,12 @@ const cleanupTimeout = 15 * time.Second
 // store to what the server does. It reports whether the server ignores them. The error is sink.ErrVersionRefused if the
 // server refuses the version that it has just returned, in every form.
 func AdaptConditions(ctx context.Context, store sink.Store, now time.Time) (ignored bool, err error) {
+	removeStaleFiles(ctx, store, now)
 	_, path := probePaths(newRun(now))
 	ignored, err = tryConditions(ctx, store, path)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	_ = store.Remove(ctx, path) // the next doctor removes what is left
+	_ = store.Remove(ctx, path) // the next command removes what is left
 	return ignored, err
 }
 

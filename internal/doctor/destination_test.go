@@ -321,3 +321,16 @@ func TestOtherStores(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledConditions removes the document of a killed test of conditions.
+func TestKilledConditions(t *testing.T) {
+	t.Parallel()
+	store := onDisk(t, t.TempDir()).Store
+	_, err := doctor.AdaptConditions(t.Context(), &stopping{Store: store, left: 3}, time.Now().Add(-time.Hour))
+	require.ErrorIs(t, err, errKilled)
+	require.NotEmpty(t, filesBelow(t, store.Info().Folder))
+	ignored, err := doctor.AdaptConditions(t.Context(), store, time.Now())
+	require.NoError(t, err)
+	require.False(t, ignored)
+	require.Empty(t, filesBelow(t, store.Info().Folder))
+}

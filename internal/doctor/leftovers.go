@@ -39,6 +39,19 @@ func isStale(name string, now time.Time) bool {
 
 // removeStale removes the leftovers of killed doctors. Errors are ignored: the next doctor tries again.
 func removeStale(ctx context.Context, store sink.Store, now time.Time) {
+	removeStaleFiles(ctx, store, now)
+	staged, err := store.Staged(ctx)
+	if err != nil {
+		return
+	}
+	for run := range staged {
+		if strings.HasPrefix(run, runPrefix) && isStale(run, now) {
+			_ = store.Sweep(ctx, run)
+		}
+	}
+}
+
+func removeStaleFiles(ctx context.Context, store sink.Store, now time.Time) {
 	var stale []string
 	for entry, err := range store.List(ctx, folder) {
 		if err != nil {
@@ -50,14 +63,5 @@ func removeStale(ctx context.Context, store sink.Store, now time.Time) {
 	}
 	for _, path := range stale {
 		_ = store.Remove(ctx, path)
-	}
-	staged, err := store.Staged(ctx)
-	if err != nil {
-		return
-	}
-	for run := range staged {
-		if strings.HasPrefix(run, runPrefix) && isStale(run, now) {
-			_ = store.Sweep(ctx, run)
-		}
 	}
 }

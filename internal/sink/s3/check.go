@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -114,25 +114,22 @@ func (s *Store) checkUpload(ctx context.Context) error {
 }
 
 // triedOut is what a server was found to do.
-type triedOut struct {
-	mu          sync.Mutex
-	known, does bool
-}
+type triedOut struct{ answer atomic.Pointer[bool] }
 
-// ask returns what try has found, which it calls until it succeeds.
+// ask returns what was found, or what try finds.
 func (t *triedOut) ask(try func() (bool, error)) (does bool, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.known {
-		t.does, err = try()
-		t.known = err == nil
+	if known := t.answer.Load(); known != nil {
+		return *known, nil
 	}
-	return t.does, err
+	if does, err = try(); err == nil {
+		t.answer.Store(&does)
+	}
+	return does, err
 }
 
 // ListsStaged starts an upload and reports whether a listing shows it. MinIO and some others list uploads by their
 // exact key only, not by prefix. An upload that is left by a killed process is aborted by the next Check; if one aborts
-// this upload, ListsStaged starts another.
+// this upload, ListsStaged starts another. If a listing has shown an upload before, it starts none.
 func (s *Store) ListsStaged(ctx context.Context) (bool, error) {
 	return s.listing.ask(func() (listed bool, err error) {
 		for range 3 {

@@ -3,7 +3,9 @@ package s3_test
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -111,4 +113,25 @@ func TestRefusedChecksums(t *testing.T) {
 	file := stage(t, other, "run", partOfRun, noise(eight+1))
 	require.NoError(t, other.Commit(ctx, "run", file))
 	require.Equal(t, 1, strings.Count(log.String(), "checksums of uploads"))
+}
+
+// TestListingIsNotTriedOut starts no upload to try out the listing if one was listed before.
+func TestListingIsNotTriedOut(t *testing.T) {
+	t.Parallel()
+	server := server(t)
+	opts := options(t, server.Bucket(t), "pre")
+	var started atomic.Int64
+	opts.Endpoint = server.Proxy(t, func(r *http.Request) s3test.Fault {
+		if r.Method == http.MethodPost && r.URL.Query().Has("uploads") {
+			started.Add(1)
+		}
+		return s3test.NoFault
+	}).Endpoint
+	store, ctx := open(t, opts), t.Context()
+	file := stage(t, store, "run", partOfRun, []byte("abc"))
+	require.NoError(t, store.Sweep(ctx, "run", file))
+	listed, err := store.ListsStaged(ctx)
+	require.NoError(t, err)
+	require.True(t, listed)
+	require.EqualValues(t, 1, started.Load())
 }

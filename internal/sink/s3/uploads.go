@@ -45,6 +45,9 @@ func (s *Store) uploads(ctx context.Context, prefix string, options ...func(*s3.
 				if !under {
 					continue
 				}
+				if prefix == s.prefix {
+					s.listing.answer.Store(aws.Bool(true))
+				}
 				upload := openUpload{
 					owner: sink.Owner(path), path: path, id: aws.ToString(u.UploadId), started: aws.ToTime(u.Initiated),
 				}
