@@ -60,9 +60,10 @@ IN_MEMORY := $(shell dir=/dev/shm; [ "$$(df -Pk $$dir 2>/dev/null | awk 'END {pr
 # Runs a test command with the folder in memory, if there is one.
 in_memory = $(if $(IN_MEMORY),TMPDIR=$(IN_MEMORY) )$(1)
 
-# The packages that start goroutines or share memory.
-CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '^\s+go |"sync(/atomic)?"|golang.org/x/sync' cmd internal schemas \
-	| grep -v '^$(E2E)/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+# The packages that start goroutines, apart from the simulator and the test kits, which their tests use. test-modules runs
+# the commands with the race detector.
+CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '^\s+go (func|[a-z])|errgroup\.|semaphore\.' cmd internal schemas \
+	| grep -vE '^$(E2E)/|simulator|test/' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 .PHONY: test
 test: ## run the tests of all packages, except S3 and long tests, in at most four minutes; needs only Go

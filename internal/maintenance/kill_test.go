@@ -93,7 +93,7 @@ func killAnywhere(t *testing.T, start *killDest, test killTest) {
 	switch {
 	case total > 0:
 	case start.bucket == "" && (test.few || testing.Short()) && total == 0:
-		total = 30
+		total = 10
 	case start.bucket == "" || total < 0:
 		total = operations
 	default:
