@@ -51,6 +51,7 @@ func rules() map[string]rule {
 			why:  "flattening is pure: no network, no disk, no goroutines",
 		},
 		"internal/extract": {
+			ours:    []string{"internal/wording"},
 			modules: []string{"github.com/klauspost/compress", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time"},
 			why:     "the client returns pages as bytes and does not know tables",
 		},
@@ -67,7 +68,7 @@ func rules() map[string]rule {
 			tests:   []string{"internal/sink/storetest"},
 		},
 		"internal/snapshot": {
-			ours:  []string{"internal/activity", "internal/parquetfile", "internal/review", "internal/rows", "internal/sink", "schemas"},
+			ours:  []string{"internal/activity", "internal/parquetfile", "internal/review", "internal/rows", "internal/sink", "internal/wording", "schemas"},
 			not:   []string{"net"},
 			why:   "the only package that reads and changes the runs at a destination; it does not know where rows come from",
 			tests: []string{"internal/maintenance", "internal/sink/s3", "internal/sink/s3/s3test", "internal/sink/storetest", "internal/snapshot/snapshottest"},
@@ -98,7 +99,7 @@ func rules() map[string]rule {
 			},
 		},
 		"internal/sink/s3": {
-			ours: []string{"internal/sink"},
+			ours: []string{"internal/sink", "internal/wording"},
 			modules: []string{
 				"github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/config",
 				"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
@@ -121,7 +122,7 @@ func rules() map[string]rule {
 		},
 		"internal/wording": {
 			not: []string{"net", "os", "context"},
-			why: "numbers, names and advice are worded the same in output, logs and reports",
+			why: "numbers, names, settings and commands are worded the same in output, logs and reports",
 		},
 		"internal/review": {
 			ours: []string{"internal/wording", "schemas"},
@@ -170,7 +171,7 @@ func rules() map[string]rule {
 			tests: []string{"internal/maintenance", "internal/sink/s3", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},
 		},
 		"internal/deltalake": {
-			ours:  []string{"internal/parquetfile", "internal/sink", "internal/snapshot", "schemas"},
+			ours:  []string{"internal/parquetfile", "internal/sink", "internal/snapshot", "internal/wording", "schemas"},
 			not:   []string{"net/http", "os"},
 			why:   "writes Delta logs, and nothing else, from what the catalog says is published",
 			tests: []string{"internal/history", "internal/maintenance", "internal/sink/s3", "internal/sink/s3/s3test", "internal/snapshot/snapshottest"},

@@ -13,6 +13,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // Options are the options of Reconcile.
@@ -213,9 +214,9 @@ func (r *reconciler) compare(ctx context.Context, t *table, log *state) (*differ
 	slices.Sort(d.removed)
 	d.groups = slices.Sorted(maps.Keys(changed))
 	if len(unusable) > 0 {
-		remedy := "export that date again with --replace"
+		remedy := "export that date again with " + wording.Setting("replace").String()
 		if t.history {
-			remedy = "run growth-export history --rebuild"
+			remedy = "run " + wording.Command("history", wording.Setting("rebuild"))
 		}
 		groups := slices.Sorted(maps.Keys(unusable))
 		d.problem = fmt.Sprintf("%s/%s is missing or damaged, so %s stays as it is in the log: restore the file, or %s",

@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -151,7 +152,7 @@ func readHistory(ctx context.Context, catalog snapshot.Catalog, all []*table, pu
 		switch {
 		case !t.history:
 		case damaged:
-			t.problem = err.Error() + ": run growth-export history --rebuild"
+			t.problem = err.Error() + ": run " + wording.Command("history", wording.Setting("rebuild"))
 		default:
 			folded := history.Manifest.Snapshots
 			t.created = publishedAt(folded[0], published)

@@ -229,7 +229,7 @@ func (c *destinationCheck) checkEncryption(ctx context.Context, path string) {
 	case kind == "":
 		c.warn(Encryption, "uploads that request "+c.SSE+" are accepted, but the store does not report any encryption", "ask its operator")
 	default:
-		c.fail(Encryption, fmt.Errorf("the store encrypts with %s, not with %s", kind, c.SSE), "set --s3-sse as the bucket requires")
+		c.fail(Encryption, fmt.Errorf("the store encrypts with %s, not with %s", kind, c.SSE), "set "+wording.Setting("s3-sse").String()+" as the bucket requires")
 	}
 }
 

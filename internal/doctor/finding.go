@@ -31,12 +31,12 @@ const (
 	List              = "list"
 	Stage             = "stage and drop"
 	Commit            = "commit"
-	Encryption        = "encryption" // present only with --s3-sse
+	Encryption        = "encryption" // present only if a kind is wanted
 	Conditions        = "conditional write"
 	Lock              = "lock" // on disk only
 	Delete            = "delete"
 	Snapshot          = "snapshot"
-	PrivacyKey        = "privacy key" // present only with --privacy other than full
+	PrivacyKey        = "privacy key" // present only under a profile that needs it
 	FreeSpace         = "free space"  // on disk only
 	Scratch           = "scratch"
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // checkKey compares the privacy key with the one of the newest snapshot of its profile.
@@ -17,15 +18,16 @@ func (c *destinationCheck) checkKey(ctx context.Context) {
 		c.ok(PrivacyKey, "fingerprint %s", c.Fingerprint)
 		return
 	}
+	const setting = wording.Setting("privacy")
 	newest, err := snapshot.At(c.Store).NewestUnder(ctx, c.Privacy)
 	switch {
 	case err != nil:
-		c.fail(PrivacyKey, fmt.Errorf("look for snapshots with --privacy %s: %w", c.Privacy, err), "run growth-export verify for details")
+		c.fail(PrivacyKey, fmt.Errorf("look for snapshots with %s %s: %w", setting, c.Privacy, err), "run growth-export verify for details")
 	case newest == nil:
-		c.ok(PrivacyKey, "fingerprint %s; no snapshot with --privacy %s yet", c.Fingerprint, c.Privacy)
+		c.ok(PrivacyKey, "fingerprint %s; no snapshot with %s %s yet", c.Fingerprint, setting, c.Privacy)
 	case newest.Parameters.PrivacyKey != c.Fingerprint:
 		c.warn(PrivacyKey, fmt.Sprintf("fingerprint %s, but the %s snapshot of %s was made with another key (fingerprint %s), so its pseudonyms will not join with new ones",
-			c.Fingerprint, c.Privacy, newest.SnapshotDate, newest.Parameters.PrivacyKey), "set that key, or choose another --dest")
+			c.Fingerprint, c.Privacy, newest.SnapshotDate, newest.Parameters.PrivacyKey), "set that key, or choose another "+wording.Setting("dest").String())
 	default:
 		c.ok(PrivacyKey, "fingerprint %s, the key of the snapshot of %s", c.Fingerprint, newest.SnapshotDate)
 	}

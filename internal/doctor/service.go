@@ -73,18 +73,19 @@ func (f *findings) checkConnection(ctx context.Context, s *Service) bool {
 	host := s.BaseURL.Host
 	began := time.Now()
 	answer, err := s.visit(ctx)
+	const setting = wording.Setting("base-url")
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case untrusted:
 		f.ok(BaseURL, "%s accepts connections", host)
 		f.fail(TLS, fmt.Errorf("the certificate of %s is not trusted: %w", host, err),
-			"check --base-url; to trust another authority, set SSL_CERT_FILE to the path of its certificate")
+			"check "+setting.String()+"; to trust another authority, set SSL_CERT_FILE to the path of its certificate")
 	case noTLS:
 		f.ok(BaseURL, "%s accepts connections", host)
-		f.fail(TLS, fmt.Errorf("%s does not speak TLS", host), "check the scheme and the port of --base-url")
+		f.fail(TLS, fmt.Errorf("%s does not speak TLS", host), "check the scheme and the port of "+setting.String())
 	case err != nil:
-		f.fail(BaseURL, fmt.Errorf("%s cannot be reached: %w", host, networkError(err)), "check --base-url, the network and HTTPS_PROXY")
+		f.fail(BaseURL, fmt.Errorf("%s cannot be reached: %w", host, networkError(err)), "check "+setting.String()+", the network and HTTPS_PROXY")
 		f.skip("the service cannot be reached", TLS)
 	default:
 		f.ok(BaseURL, "%s answers (%d ms)", host, time.Since(began).Milliseconds())
@@ -226,7 +227,7 @@ func (f *findings) checkAnswers(ctx context.Context, s *Service) {
 	text := wording.Many(len(list.bids), "school") + " in " + wording.Many(list.districts, "district")
 	if list.withoutBid > 0 {
 		f.warn(Schools, text+", and "+wording.Count(list.withoutBid)+" without a bid",
-			"they fail in every run: see --max-failed-schools, and report them to the operator of the service")
+			"they fail in every run: see "+wording.Setting("max-failed-schools").String()+", and report them to the operator of the service")
 	} else {
 		f.ok(Schools, "%s", text)
 	}

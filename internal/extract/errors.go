@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // Reasons for which a call fails, for errors.Is.
@@ -151,7 +153,7 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 	if !hideCode {
 		f.code = errorCode(body)
 	}
-	text := "the service rejected the request; check --base-url and the version of this tool"
+	text := "the service rejected the request; " + checkBaseURL + " and the version of this tool"
 	switch {
 	case status == http.StatusForbidden:
 		f.err = ErrDenied
@@ -162,15 +164,15 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 		text = "new access tokens are rejected for this request; check the app's permissions"
 	case status == http.StatusNotFound && req.call.School == "" && req.call.District == "":
 		// No earlier call has shown that the base URL is right.
-		text = "not found; check --base-url, or run again later"
+		text = "not found; " + checkBaseURL + ", or run again later"
 	case status == http.StatusNotFound:
 		text = "not found; run again later"
 	case status == http.StatusTooManyRequests:
-		text = "throttled by the service; lower --rate or --concurrency, then run again"
+		text = fmt.Sprintf("throttled by the service; lower %s or %s, then run again", wording.Setting("rate"), wording.Setting("concurrency"))
 	case f.retry:
 		text = "the service is failing; run again later"
 	case status >= 300 && status < 400:
-		text = "redirects are not followed; check --base-url"
+		text = "redirects are not followed; " + checkBaseURL
 	}
 	f.err = errors.New(text)
 	return f
@@ -214,8 +216,8 @@ func (c *Call) fail(f *failure, attempts int) *Error {
 
 // gaveUp returns the error of all requests that still wait after GiveUpAfter.
 func gaveUp(limit time.Duration, lastCause string) error {
-	return fmt.Errorf("%w: no request succeeded for %s (--give-up-after), last failure: %s; run the same command again to resume",
-		ErrGaveUp, shortDuration(limit), lastCause)
+	return fmt.Errorf("%w: no request succeeded for %s (%s), last failure: %s; run the same command again to resume",
+		ErrGaveUp, shortDuration(limit), giveUpAfter, lastCause)
 }
 
 // shortDuration formats a duration without trailing zero units: 30m, not 30m0s.

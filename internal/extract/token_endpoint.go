@@ -93,7 +93,7 @@ func (e *tokenEndpoint) request(ctx context.Context, call *Call, attempt int, bu
 	case transport.failure != nil:
 		return nil, transport.failure
 	case err != nil || checkHeaderText(t.AccessToken) != nil:
-		return nil, &failure{status: http.StatusOK, err: errors.New("the response is not a token; check --base-url")}
+		return nil, &failure{status: http.StatusOK, err: errors.New("the response is not a token; " + checkBaseURL)}
 	}
 	return newToken(t), nil
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"example.org/growthexport/internal/wording"
 )
 
 const (
@@ -25,7 +27,11 @@ const (
 	maxIdleGzips = 16
 
 	proxyAdvice = "check HTTPS_PROXY"
+
+	giveUpAfter = wording.Setting("give-up-after")
 )
+
+var checkBaseURL = "check " + wording.Setting("base-url").String()
 
 var errBodyTooLong = errors.New("body over the limit")
 
@@ -136,9 +142,9 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	case err == nil || res.status != http.StatusOK: // whatever was read of an error's body is enough
 		return res, nil
 	case errors.Is(err, errBodyTooLong):
-		advice := "raise --max-body"
+		advice := "raise " + wording.Setting("max-body").String()
 		if req.tally == nil { // a token request, which has its own limit
-			advice = "check --base-url"
+			advice = checkBaseURL
 		}
 		return nil, &attemptError{
 			status: res.status, final: true,
@@ -162,7 +168,7 @@ func (t *transport) open(body *body, in *http.Response) error {
 	default:
 		return &attemptError{
 			status: in.StatusCode, class: classUnreadable,
-			cause: "the response has an unsupported Content-Encoding", advice: "check --base-url",
+			cause: "the response has an unsupported Content-Encoding", advice: checkBaseURL,
 		}
 	}
 	select {
@@ -246,17 +252,17 @@ func explain(ctx, attempt context.Context, timeout time.Duration, status int, er
 	switch {
 	case attempt.Err() != nil, errors.As(err, &timedOut) && timedOut.Timeout():
 		e.class = classTimeout
-		e.cause = "timeout: no complete response within " + shortDuration(timeout) + " (--request-timeout)"
+		e.cause = "timeout: no complete response within " + shortDuration(timeout) + " (" + wording.Setting("request-timeout").String() + ")"
 	case errors.As(err, &untrusted):
-		e.cause, e.advice, e.final = "TLS: certificate not trusted", "check --base-url and the system's certificates", true
+		e.cause, e.advice, e.final = "TLS: certificate not trusted", checkBaseURL+" and the system's certificates", true
 	case errors.As(err, &notTLS):
-		e.cause, e.advice, e.final = "TLS: the server does not speak TLS", "check --base-url", true
+		e.cause, e.advice, e.final = "TLS: the server does not speak TLS", checkBaseURL, true
 	case errors.As(err, &operation) && operation.Op == "proxyconnect":
 		e.cause, e.advice = "the proxy cannot be reached", proxyAdvice
 	case errors.As(err, &lookup):
-		e.cause, e.advice = "host not found", "check --base-url"
+		e.cause, e.advice = "host not found", checkBaseURL
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.cause, e.advice = "connection refused", "check --base-url, or "+later
+		e.cause, e.advice = "connection refused", checkBaseURL+", or "+later
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		e.cause = "connection reset"
 	case status == 0:

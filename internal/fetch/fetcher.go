@@ -15,6 +15,7 @@ import (
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/transform"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -241,7 +242,8 @@ func (f *Fetcher) limits(r *Result) transform.Limits {
 
 // beyond returns which limit an answer exceeded, if any.
 func (f *Fetcher) beyond(d *Dataset, err error) error {
-	const remedy = "raise --max-school-records if the school really has that many"
+	const setting = wording.Setting("max-school-records")
+	remedy := "raise " + setting.String() + " if the school really has that many"
 	var children []string
 	for _, t := range d.Tables[1:] {
 		children = append(children, t.Name)
@@ -250,8 +252,8 @@ func (f *Fetcher) beyond(d *Dataset, err error) error {
 	case errors.Is(err, transform.ErrTooManyRecords):
 		return fmt.Errorf("more than %d records: %s", f.maxRecords, remedy)
 	case errors.Is(err, transform.ErrTooManyChildRows):
-		return fmt.Errorf("more than %d rows of %s, which is %d times --max-school-records: %s",
-			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, remedy)
+		return fmt.Errorf("more than %d rows of %s, which is %d times %s: %s",
+			childRowsPerRecord*f.maxRecords, strings.Join(children, " and "), childRowsPerRecord, setting, remedy)
 	case errors.Is(err, transform.ErrTooManyInRecord):
 		return fmt.Errorf("a record has more than %d rows of %s: no real record does, so the answer is rejected",
 			transform.MaxRecordChildRows, strings.Join(children, " and "))

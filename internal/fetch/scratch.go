@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // scratchFolder is where a run's scratch files are.
@@ -58,7 +60,7 @@ func (e ScratchError) Unwrap() error { return e.error }
 func (s *Scratch) write(write func(io.Writer) error) (section, error) {
 	if s.file == nil {
 		if err := s.create(); err != nil {
-			return section{}, ScratchError{fmt.Errorf("open a scratch file (see --scratch): %w", err)}
+			return section{}, ScratchError{fmt.Errorf("open a scratch file (see %s): %w", wording.Setting("scratch"), err)}
 		}
 	}
 	to := io.NewOffsetWriter(s.file, s.end)
@@ -72,7 +74,7 @@ func (s *Scratch) write(write func(io.Writer) error) (section, error) {
 		if errors.Is(err, syscall.ENOSPC) {
 			remedy = ": free some space there"
 		}
-		return section{}, ScratchError{fmt.Errorf("write to the scratch file in %s (see --scratch): %w%s", s.where(), err, remedy)}
+		return section{}, ScratchError{fmt.Errorf("write to the scratch file in %s (see %s): %w%s", s.where(), wording.Setting("scratch"), err, remedy)}
 	}
 	written, err := to.Seek(0, io.SeekCurrent)
 	at := section{in: s, offset: s.end, size: written}

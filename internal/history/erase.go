@@ -11,6 +11,7 @@ import (
 	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -61,7 +62,7 @@ type days struct{ from, to int32 }
 func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOptions) (*Erasure, error) {
 	current, err := catalog.ReadHistory(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: growth-export history --rebuild makes the history again, then purge again", err)
+		return nil, fmt.Errorf("%w: %s makes the history again, then purge again", err, wording.Command("history", wording.Setting("rebuild")))
 	}
 	if current == nil {
 		return nil, nil

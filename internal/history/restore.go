@@ -9,6 +9,7 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -208,7 +209,8 @@ func (r *restoring) end() ([]sink.File, error) {
 }
 
 func (r *restoring) unlike() error {
-	return fmt.Errorf("the current versions of table %s are not those from before the newest snapshot was added: run growth-export history --rebuild", r.table.Name)
+	return fmt.Errorf("the current versions of table %s are not those from before the newest snapshot was added: run %s",
+		r.table.Name, wording.Command("history", wording.Setting("rebuild")))
 }
 
 func (r *restoring) abort() error {

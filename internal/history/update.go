@@ -12,6 +12,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // Options say what Update does.
@@ -260,7 +261,7 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 			reason = m.OutsideHistory(baseURL, scope)
 		}
 		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
-			reason = "the history has later ones already: growth-export history --rebuild includes it"
+			reason = "the history has later ones already: " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
 		}
 		if reason != "" {
 			u.report.LeftOut = append(u.report.LeftOut, LeftOut{m.SnapshotDate, m.RunID, reason})
@@ -285,7 +286,7 @@ func (e *NeedsRebuildError) Error() string {
 		text = fmt.Sprintf("the snapshot of %s was replaced after later ones had been added to the history: ", strings.Join(e.Dates, ", "))
 	}
 	if len(e.Pruned) == 0 {
-		return text + "run growth-export history --rebuild"
+		return text + "run " + wording.Command("history", wording.Setting("rebuild"))
 	}
 	return text + fmt.Sprintf("a rebuild needs the snapshots of %s, which are pruned; nothing was changed. To start a history without them, "+
 		"move %s away and run growth-export history", strings.Join(e.Pruned, ", "), snapshot.HistoryPointerPath)

@@ -9,6 +9,7 @@ import (
 	"example.org/growthexport/internal/rows"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -85,7 +86,8 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("cannot read %s of the history: %v; growth-export history --rebuild makes the history again from the snapshots", e.Path, e.Err)
+	return fmt.Sprintf("cannot read %s of the history: %v; %s makes the history again from the snapshots",
+		e.Path, e.Err, wording.Command("history", wording.Setting("rebuild")))
 }
 
 func (e *DamagedError) Unwrap() error { return e.Err }

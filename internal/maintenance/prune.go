@@ -11,6 +11,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // PruneOptions say which snapshots Prune keeps: exactly one of Keep and KeepDays is above 0.
@@ -136,7 +137,7 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	}
 	history, err := p.catalog.ReadHistory(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: growth-export history --rebuild makes the history again, then prune again", err)
+		return fmt.Errorf("%w: %s makes the history again, then prune again", err, wording.Command("history", wording.Setting("rebuild")))
 	}
 	for _, change := range begun {
 		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))
@@ -168,9 +169,9 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 
 // keepUnfolded reports a snapshot that the history needs.
 func (p *pruner) keepUnfolded(m *snapshot.Manifest, through string) {
-	command := "growth-export history"
+	command := wording.Command("history")
 	if m.SnapshotDate < through {
-		command += " --rebuild"
+		command = wording.Command("history", wording.Setting("rebuild"))
 	}
 	p.report.Unfolded = append(p.report.Unfolded, UnfoldedRun{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Command: command})
 }

@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // VerifyTarget is a run, the snapshot of a date, the enrollment as of a date, or, if all are
@@ -105,8 +106,8 @@ func (v *verification) locateUnpublished(ctx context.Context, run string) (locat
 		return located{run: run}, err
 	}
 	return located{}, &snapshot.RefusedError{Reason: fmt.Sprintf("run %s at %s is not published, so there is nothing to verify: "+
-		"growth-export status shows its progress, and growth-export publish --run-id %[1]s publishes it once it is staged",
-		run, v.catalog)}
+		"%s shows its progress, and %s publishes it once it is staged",
+		run, v.catalog, wording.Command("status"), wording.Command("publish", wording.Setting("run-id"), run))}
 }
 
 func (v *verification) pointer(ctx context.Context, path string) (*snapshot.Pointer, error) {

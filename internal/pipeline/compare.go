@@ -10,6 +10,7 @@ import (
 	"example.org/growthexport/internal/history"
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // comparison compares the tasks of a process with the run's baseline. A nil comparison compares nothing. What goes wrong
@@ -56,8 +57,8 @@ func (c *comparison) fail(ctx context.Context, err error) error {
 
 // unreadable says why a run is not compared with its baseline.
 func unreadable(baseline *snapshot.Baseline, err error) string {
-	return fmt.Sprintf("the snapshot of %s cannot be read: %v; check it with growth-export verify --run-id %s",
-		baseline.SnapshotDate, err, baseline.RunID)
+	return fmt.Sprintf("the snapshot of %s cannot be read: %v; check it with %s",
+		baseline.SnapshotDate, err, wording.Command("verify", wording.Setting("run-id"), baseline.RunID))
 }
 
 // explain completes the comparison of a staged run: why test results are gone, and the warnings. If it cannot be

@@ -187,8 +187,8 @@ func (f *forecast) missed() (missing int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if missing = len(f.lacking); missing > f.maxMissing {
-		err = fmt.Errorf("%w (%s): %s incomplete, more than --max-failed-schools allows",
-			ErrDeadline, clock(f.deadline), wording.Many(missing, "school"))
+		err = fmt.Errorf("%w (%s): %s incomplete, more than %s allows",
+			ErrDeadline, clock(f.deadline), wording.Many(missing, "school"), wording.Setting("max-failed-schools"))
 	}
 	return missing, err
 }

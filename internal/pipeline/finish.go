@@ -27,8 +27,8 @@ func (st stuckRuns) checkNotBlocked(deps *Deps, run string, kind snapshot.Kind, 
 	for _, s := range st {
 		own := s.Run == run && !s.Published && !s.Undone
 		if own || s.Blocks(kind, date) {
-			return fmt.Errorf("%w: remove the cause and try again, or give that run up with: "+
-				"growth-export publish --dest %s --run-id %s --abandon", s, wording.ShellWord(deps.Catalog.String()), s.Run)
+			return fmt.Errorf("%w: remove the cause and try again, or give that run up with: %s", s, wording.Command("publish",
+				wording.Setting("dest"), deps.Catalog, wording.Setting("run-id"), s.Run, wording.Setting("abandon")))
 		}
 	}
 	return nil

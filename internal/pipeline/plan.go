@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/fetch"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -33,6 +34,7 @@ func (r *exportRun) makePlan(id string, looked *fetch.Lookups) (*snapshot.Plan, 
 
 // selectSchools fills in the plan's schools, each once, and those that it cannot fetch.
 func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) error {
+	const theSchools, theDistricts = wording.Setting("schools"), wording.Setting("districts")
 	wanted := make(map[string]bool, len(s.Schools))
 	for _, bid := range s.Schools {
 		wanted[bid] = true
@@ -64,7 +66,7 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 	}
 	for _, bid := range s.Districts {
 		if bid == "" || !known[bid] {
-			return Usagef("--districts: no school of the school list is in district %q", bid)
+			return Usagef("%s: no school of the school list is in district %q", theDistricts, bid)
 		}
 	}
 	unknown := slices.DeleteFunc(canonical(s.Schools), func(bid string) bool { return bid != "" && listed[bid] })
@@ -75,14 +77,14 @@ func selectSchools(plan *snapshot.Plan, s *Settings, looked *fetch.Lookups) erro
 		if len(unknown) > 1 {
 			which = fmt.Sprintf("none of the %d schools is on the school list (the first is %q)", len(unknown), unknown[0])
 		}
-		return Usagef("--schools: %s: check the bids and the data sharing agreement", which)
+		return Usagef("%s: %s: check the bids and the data sharing agreement", theSchools, which)
 	case len(plan.Schools) == 0:
-		return Usagef("--schools and --districts: none of these schools is in these districts")
+		return Usagef("%s and %s: none of these schools is in these districts", theSchools, theDistricts)
 	}
 	for _, bid := range unknown {
 		plan.FailedSchools = append(plan.FailedSchools, snapshot.SchoolFailure{
 			SchoolBid: bid,
-			Error:     "--schools names it, but the school list does not: check the bid and the data sharing agreement",
+			Error:     theSchools.String() + " names it, but the school list does not: check the bid and the data sharing agreement",
 		})
 	}
 	byDistrict := s.PartitionBy == snapshot.ByDistrict

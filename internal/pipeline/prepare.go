@@ -130,9 +130,9 @@ func (r *exportRun) checkNew(ctx context.Context, found foundRun, today bool) (f
 	}
 	yesterday := r.now.AddDate(0, 0, -1).Format(time.DateOnly)
 	if s.kind() != snapshot.AsOf && r.date < yesterday && !s.Backdate {
-		return found, Usagef("--snapshot-date %s is before yesterday, and the service only reports the state of today:"+
-			" use --effective-date %s for the enrollment as of that date, or --backdate to store today's data under it",
-			r.date, r.date)
+		return found, Usagef("%s %s is before yesterday, and the service only reports the state of today:"+
+			" use %s %s for the enrollment as of that date, or %s to store today's data under it",
+			snapshotDate, r.date, effectiveDate, r.date, wording.Setting("backdate"))
 	}
 	if err := r.checkReplace(ctx, found.id, r.date, today, s.Replace); err != nil {
 		return found, err
@@ -172,7 +172,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
 	}
-	r.Logger.InfoContext(ctx, "this run replaces a published one; --if-missing skips it", "run", id,
+	r.Logger.InfoContext(ctx, "this run replaces a published one; "+wording.Setting("if-missing").String()+" skips it", "run", id,
 		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
 }
 
@@ -195,8 +195,11 @@ func Ago(now, then time.Time) string {
 // modified-since margin).
 const sinceMargin = 10 * time.Minute
 
-// errNoRunSince says that --modified-since auto has no run to begin from.
-var errNoRunSince = errors.New("--modified-since auto: no full run of this service and privacy profile with all of these datasets, of all schools and" +
+// sinceAuto is how a user asks for SinceAuto.
+var sinceAuto = modifiedSince.String() + " " + SinceAuto
+
+// errNoRunSince says that a delta run since SinceAuto has no run to begin from.
+var errNoRunSince = errors.New(sinceAuto + ": no full run of this service and privacy profile with all of these datasets, of all schools and" +
 	" without a failed or denied one, is published here: take a full snapshot first, or give a date")
 
 // filters returns the optional parameters that the plan pins.
@@ -214,7 +217,7 @@ func (r *exportRun) filters(ctx context.Context) (map[string]string, error) {
 	case SinceAuto:
 		last, err := r.Catalog.LatestOfChain(ctx, s.BaseURL, r.scope, r.now, sinceMargin)
 		if err != nil {
-			return nil, fmt.Errorf("look for the run that --modified-since auto begins from: %w", err)
+			return nil, fmt.Errorf("look for the run that %s begins from: %w", sinceAuto, err)
 		}
 		if last == nil {
 			return nil, Usagef("%w", errNoRunSince)
@@ -241,8 +244,8 @@ func (r *exportRun) checkPlan(plan *snapshot.Plan) error {
 	if len(differs) == 0 {
 		return nil
 	}
-	return Usagef("run %s was planned with other settings (%s): use those, or another --run-id",
-		plan.RunID, strings.Join(differs, ", "))
+	return Usagef("run %s was planned with other settings (%s): use those, or another %s",
+		plan.RunID, strings.Join(differs, ", "), wording.Setting("run-id"))
 }
 
 // differences names the settings of a run id that differ in a plan.
@@ -256,7 +259,7 @@ func differences(plan *snapshot.Plan, s *Settings, scope snapshot.Scope) []strin
 	value("base URL", plan.BaseURL, s.BaseURL)
 	value("kind", string(plan.Kind), string(s.kind()))
 	found = append(found, plan.Scope.Differences(scope)...)
-	value("--schools-per-file", strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
+	value(wording.Setting("schools-per-file").String(), strconv.Itoa(plan.SchoolsPerFile), strconv.Itoa(s.SchoolsPerFile))
 	value("tool version", plan.ToolVersion, s.ToolVersion)
 	return found
 }

@@ -7,6 +7,7 @@ import (
 
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // PublishSettings are the settings of the command publish.
@@ -91,8 +92,8 @@ func onlyStaged(ctx context.Context, catalog snapshot.Catalog, finished []string
 	case len(ready) == 0:
 		return "", Usagef("no run at %s is staged: see growth-export status", catalog)
 	default:
-		return "", Usagef("several runs at %s are staged: choose one with --run-id: %s",
-			catalog, strings.Join(ready, ", "))
+		return "", Usagef("several runs at %s are staged: choose one with %s: %s",
+			catalog, wording.Setting("run-id"), strings.Join(ready, ", "))
 	}
 }
 

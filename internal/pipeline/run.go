@@ -9,6 +9,7 @@ import (
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // Run takes a snapshot: it plans or resumes a run, fetches and stages what is not staged yet, and publishes unless a
@@ -56,7 +57,7 @@ func Run(ctx context.Context, deps Deps, s Settings) (*Summary, error) {
 	unlock, err := deps.Catalog.HoldRunShared(ctx, found.id, s.Shard, s.Shards)
 	if err != nil {
 		if errors.Is(err, sink.ErrLocked) {
-			err = fmt.Errorf("another process is working on run %s: wait for it, or give this one another --run-id: %w", found.id, err)
+			err = fmt.Errorf("another process is working on run %s: wait for it, or give this one another %s: %w", found.id, wording.Setting("run-id"), err)
 		}
 		return r.summary, err
 	}

@@ -11,6 +11,7 @@ import (
 	"example.org/growthexport/internal/privacy"
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -78,6 +79,13 @@ type Settings struct {
 	Scratch          string // folder for finished schools that do not fit in memory; empty for the system's temporary one
 	maxHeldBytes     int    // replaces the constant of the same name in tests
 }
+
+// The settings that errors name most.
+const (
+	snapshotDate  = wording.Setting("snapshot-date")
+	effectiveDate = wording.Setting("effective-date")
+	modifiedSince = wording.Setting("modified-since")
+)
 
 // SinceAuto stands for the time up to which the destination holds every change.
 const SinceAuto = "auto"
@@ -159,71 +167,23 @@ func canonical(list []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// Check returns an error for mistakes that can be found without a request.
+// Check returns an error for settings that exclude each other. Each value is one that the command accepts.
 func (s *Settings) Check() error {
-	var problem string
+	taken, _ := s.split()
 	switch {
 	case len(s.Datasets) == 0:
-		problem = "no dataset is selected"
-	case s.SchoolsPerFile < 1:
-		problem = "--schools-per-file must be at least 1"
-	case s.MaxFailedSchools < 0:
-		problem = "--max-failed-schools must not be negative"
-	case s.MaxSchoolRecords < 1:
-		problem = "--max-school-records must be at least 1"
-	case s.Concurrency < 1:
-		problem = "--concurrency must be at least 1"
-	case s.Shards < 1 || s.Shard < 0 || s.Shard >= s.Shards:
-		problem = fmt.Sprintf("shard %d of %d does not exist: shards are counted from 0", s.Shard, s.Shards)
-	case s.Shards > 1 && s.RunID == "":
-		problem = "--shard with several shards needs --run-id, the same for all of them"
-	case s.Perspectives != AllPerspectives && s.Perspectives != OwnPerspective:
-		problem = "--perspectives is all or own"
+		return Usagef("no dataset is selected")
 	case s.Privacy.NeedsKey() && s.PrivacyKey == nil:
-		problem = fmt.Sprintf("--privacy %s needs a key", s.Privacy)
-	case s.PartitionBy != snapshot.NotPartitioned && s.PartitionBy != snapshot.ByDistrict:
-		problem = "--partition-by must be none or district"
-	}
-	if problem != "" {
-		return Usagef("%s", problem)
-	}
-	if s.SnapshotDate != "" {
-		if _, err := time.Parse(time.DateOnly, s.SnapshotDate); err != nil {
-			return Usagef("--snapshot-date %q is not a date such as 2026-11-20", s.SnapshotDate)
-		}
-	}
-	if err := checkKind(s); err != nil {
-		return Usagef("%w", err)
-	}
-	for _, name := range s.Datasets {
-		if _, ok := schemas.Find(name); !ok {
-			return Usagef("--datasets: there is no dataset %q", name)
-		}
-	}
-	return nil
-}
-
-// checkKind looks for mistakes in the enrollment parameters.
-func checkKind(s *Settings) error {
-	switch {
+		return Usagef("%s %s needs a key", wording.Setting("privacy"), s.Privacy)
 	case s.EffectiveDate != "" && s.ModifiedSince != "":
-		return errors.New("--effective-date and --modified-since are two kinds of runs: choose one")
+		return Usagef("%s and %s are two kinds of runs: choose one", effectiveDate, modifiedSince)
 	case s.EffectiveDate != "" && s.SnapshotDate != "":
-		return errors.New("--effective-date gives an as-of run its date: leave --snapshot-date out")
-	}
-	if s.EffectiveDate != "" && len(s.RunID)+len("-2006-01-02") > maxRunID {
-		return fmt.Errorf("--run-id: an as-of run appends its date, which makes an id of more than %d characters", maxRunID)
-	}
-	if s.EffectiveDate != "" {
-		if _, err := time.Parse(time.DateOnly, s.EffectiveDate); err != nil {
-			return fmt.Errorf("--effective-date %q is not a date such as 2026-09-01", s.EffectiveDate)
-		}
-	}
-	if _, isTime := snapshot.ParseTime(s.ModifiedSince); s.ModifiedSince != "" && s.ModifiedSince != SinceAuto && !isTime {
-		return fmt.Errorf("--modified-since %q is not a date, a timestamp such as 2026-11-19T03:00:00Z, or %s", s.ModifiedSince, SinceAuto)
-	}
-	if taken, _ := s.split(); len(taken) == 0 && len(s.Datasets) > 0 {
-		return fmt.Errorf("--datasets: none of these can be part of such a run, whose operations are %s", strings.Join(parts(s.kind()), ", "))
+		return Usagef("%s gives an as-of run its date: leave %s out", effectiveDate, snapshotDate)
+	case s.EffectiveDate != "" && len(s.RunID)+len("-2006-01-02") > maxRunID:
+		return Usagef("%s: an as-of run appends its date, which makes an id of more than %d characters", wording.Setting("run-id"), maxRunID)
+	case len(taken) == 0:
+		return Usagef("%s: none of these can be part of such a run, whose operations are %s",
+			wording.Setting("datasets"), strings.Join(parts(s.kind()), ", "))
 	}
 	return nil
 }

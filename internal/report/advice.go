@@ -1,18 +1,25 @@
 package report
 
 import (
+	"fmt"
+
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/snapshot"
 	"example.org/growthexport/internal/wording"
 )
 
+const (
+	snapshotDate = wording.Setting("snapshot-date")
+	replace      = wording.Setting("replace")
+)
+
 // advice returns the next steps.
 func advice(p *Page) []wording.Advice {
 	m := p.Manifest
-	command := func(name, flags string) string {
-		return "growth-export " + name + " --dest " + wording.ShellWord(p.Destination) + flags
+	command := func(name string, words ...any) string {
+		return wording.Command(name, append([]any{wording.Setting("dest"), p.Destination}, words...)...)
 	}
-	ofRun := " --run-id " + m.RunID
+	const runID, dryRun = wording.Setting("run-id"), wording.Setting("dry-run")
 	switch p.State {
 	case Held:
 		return review.Held{
@@ -20,21 +27,21 @@ func advice(p *Page) []wording.Advice {
 			Reasons: p.Held.Reasons,
 		}.Advice()
 	case Staged:
-		return []wording.Advice{{Say: "Publish it:", Command: command("publish", ofRun)}}
+		return []wording.Advice{{Say: "Publish it:", Command: command("publish", runID, m.RunID)}}
 	case Incomplete:
 		if m.Parameters.Shards > 1 {
 			return []wording.Advice{
 				{Say: "Wait for every shard to finish, and run the ones that failed again; each fetches only what is missing."},
-				{Say: "Then publish the run:", Command: command("publish", ofRun)},
+				{Say: "Then publish the run:", Command: command("publish", runID, m.RunID)},
 			}
 		}
 		say := "Run the same command again: it fetches only what is missing"
 		if m.Kind != snapshot.AsOf { // whose run id does not depend on the day
-			say += " (on a later day, add" + ofRun + ")"
+			say += " (on a later day, add " + runID.String() + " " + m.RunID + ")"
 		}
 		return []wording.Advice{{Say: say + "."}}
 	case Replaced:
-		return []wording.Advice{{Say: "Nothing. This report is removed when its snapshot date is pruned:", Command: command("prune", " --keep-days 90 --dry-run")}}
+		return []wording.Advice{{Say: "Nothing. This report is removed when its snapshot date is pruned:", Command: command("prune", wording.Setting("keep-days"), 90, dryRun)}}
 	case Published:
 	}
 	var all []wording.Advice
@@ -50,30 +57,31 @@ func advice(p *Page) []wording.Advice {
 	if m.Schools.Denied > 0 {
 		all = append(all, wording.Advice{
 			Say:     "If a school's agreement has ended and its earlier exports must be deleted, see what would be removed:",
-			Command: command("purge", " --schools LIST --dry-run"),
+			Command: command("purge", wording.Setting("schools"), "LIST", dryRun),
 		})
 	}
 	if len(all) == 0 {
-		all = []wording.Advice{{Say: "Nothing. To create views for DuckDB or Spark:", Command: command("sql", " --snapshot-date "+m.SnapshotDate)}}
+		all = []wording.Advice{{Say: "Nothing. To create views for DuckDB or Spark:", Command: command("sql", snapshotDate, m.SnapshotDate)}}
 		switch m.Kind {
 		case snapshot.AsOf:
-			all[0].Command = command("sql", " --effective-date "+m.SnapshotDate)
+			all[0].Command = command("sql", wording.Setting("effective-date"), m.SnapshotDate)
 		case snapshot.Delta:
-			all[0] = wording.Advice{Say: "Nothing. To create views of all changes, with the latest row of each key:", Command: command("sql", " --changes")}
+			all[0] = wording.Advice{Say: "Nothing. To create views of all changes, with the latest row of each key:", Command: command("sql", wording.Setting("changes"))}
 		case snapshot.Full:
 		}
 	}
-	return append(all, wording.Advice{Say: "Verify the files against the manifest:", Command: command("verify", ofRun)})
+	return append(all, wording.Advice{Say: "Verify the files against the manifest:", Command: command("verify", runID, m.RunID)})
 }
 
 // retry says how to fetch failed schools of a published run.
 func retry(m *snapshot.Manifest) string {
 	switch m.Kind {
 	case snapshot.AsOf:
-		return "Run the same command again with --replace: a new run replaces this one."
+		return "Run the same command again with " + replace.String() + ": a new run replaces this one."
 	case snapshot.Delta:
 		return "Run the same command again: it publishes a new run beside this one."
 	case snapshot.Full:
 	}
-	return "Run the same command again: on the same day, a new run replaces this one; on the next day, add --snapshot-date " + m.SnapshotDate + " --replace."
+	return fmt.Sprintf("Run the same command again: on the same day, a new run replaces this one; on the next day, add %s %s %s.",
+		snapshotDate, m.SnapshotDate, replace)
 }

@@ -27,7 +27,8 @@ func WriteIndex(w io.Writer, runs []snapshot.RunState) error {
 
 func draw(w io.Writer, name string, view any) error {
 	text, err := template.New(name).Funcs(template.FuncMap{
-		"count": wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day, "sum": sum,
+		"setting": func(name wording.Setting) string { return name.String() },
+		"count":   wording.Count[int64], "number": wording.Count[int], "size": wording.Size, "clock": clock, "day": day, "sum": sum,
 	}).ParseFS(templates, "*.html")
 	if err != nil {
 		return fmt.Errorf("parse the templates of the report: %w", err)

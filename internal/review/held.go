@@ -28,7 +28,7 @@ func (h Held) Advice() []wording.Advice {
 	if failed {
 		say := "Run the same growth-export run command again: it retries the schools that failed and fetches nothing else"
 		if !h.FixedDate {
-			say += " (on a later day, add --run-id " + h.RunID + ")"
+			say += " (on a later day, add " + wording.Setting("run-id").String() + " " + h.RunID + ")"
 		}
 		add(say+".", "")
 	}
@@ -38,10 +38,10 @@ func (h Held) Advice() []wording.Advice {
 	case others:
 		add("Read the report to see what is wrong: "+h.Report, "")
 	}
-	add("Publish it as it is:",
-		"growth-export publish --dest "+wording.ShellWord(h.Destination)+" --run-id "+h.RunID+" --accept-held")
+	add("Publish it as it is:", wording.Command("publish",
+		wording.Setting("dest"), h.Destination, wording.Setting("run-id"), h.RunID, wording.Setting("accept-held")))
 	if others {
-		add("Fetch everything again: run the same growth-export run command with --restart. "+
+		add("Fetch everything again: run the same growth-export run command with "+wording.Setting("restart").String()+". "+
 			"Without it, the staged data is held back again.", "")
 	}
 	return all

@@ -108,7 +108,7 @@ func Texts(reasons []Reason) []string {
 func (r Reason) String() string {
 	since := "since the snapshot of " + r.SnapshotDate + " (run " + r.With + ")"
 	more := func(what string) string {
-		return "more " + what + " " + since + " than " + flag(r.Check) + " " + r.Limit + " allows: " + r.list("; ", Finding.String)
+		return "more " + what + " " + since + " than " + setting(r.Check).String() + " " + r.Limit + " allows: " + r.list("; ", Finding.String)
 	}
 	bid := func(f Finding) string { return wording.Bid(f.District + f.School) }
 	count := len(r.Found) + r.More
@@ -118,9 +118,9 @@ func (r Reason) String() string {
 	}
 	switch r.Check {
 	case MaxFailedSchools:
-		return fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, flag(r.Check), r.Limit)
+		return fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
 	case MaxShrink:
-		return fmt.Sprintf("%s fell by more than %s %s %s: %s", wording.Many(count, "count"), flag(r.Check), r.Limit, since, r.list(", ", Finding.fall))
+		return fmt.Sprintf("%s fell by more than %s %s %s: %s", wording.Many(count, "count"), setting(r.Check), r.Limit, since, r.list(", ", Finding.fall))
 	case MaxRemoved:
 		return more("test results are gone for no known reason")
 	case MaxChanged:
@@ -139,11 +139,13 @@ func (r Reason) String() string {
 		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes see less than half of the data: "+
 			"the others are new, or were not read completely in one of the two runs", wording.Count(first.N), wording.Count(first.Of))
 	}
-	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (--strict-checks)"
+	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (" + wording.Setting("strict-checks").String() + ")"
 }
 
-// flag names the setting of a limit.
-func flag(check string) string { return "--" + strings.ReplaceAll(check, "_", "-") }
+// setting returns the setting of a limit.
+func setting(check string) wording.Setting {
+	return wording.Setting(strings.ReplaceAll(check, "_", "-"))
+}
 
 // list lists the largest findings, or ten bids.
 func (r Reason) list(separator string, text func(Finding) string) string {

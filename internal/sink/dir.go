@@ -130,7 +130,7 @@ func (d *Dir) open(create bool) (FileSystem, error) {
 	}
 	d.root = systemRoot{root}
 	if info, err := root.Stat(strings.TrimSuffix(ownersPrefix, "/")); err == nil && d.fileMode&0o040 != 0 && info.Mode().Perm()&0o050 != 0o050 {
-		d.log.Warn("the destination stays private, as its first run made it: --group-readable is ignored", "destination", d.name)
+		d.log.Warn("the destination stays private, as its first run made it", "destination", d.name, "ignored", "group-readable")
 		d.fileMode, d.folderMode = 0o600, 0o700
 	}
 	if d.wrap != nil {

@@ -9,6 +9,7 @@ import (
 
 	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // PublishOptions are the options of Publish.
@@ -102,7 +103,7 @@ func (c Catalog) beginPublishing(
 	run := plan.RunID
 	// Without locks, a purge or Abandon may have removed the run while it was being staged.
 	if _, err := c.ReadPlan(ctx, run); errors.Is(err, sink.ErrNotFound) {
-		return nil, "", errors.New("growth-export purge or publish --abandon has removed the run: run it again")
+		return nil, "", fmt.Errorf("growth-export purge or publish %s has removed the run: run it again", wording.Setting("abandon"))
 	} else if err != nil {
 		return nil, "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // Recovered is what Recover has done.
@@ -159,8 +160,8 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 				c.identify(ctx, stuck)
 			}
 			if stuck.Published && errors.Is(err, sink.ErrDamaged) {
-				stuck.Err = fmt.Errorf("%w: restore it from a backup, or remove it if growth-export verify --run-id %s "+
-					"finds no problems, then run the command again", err, stuck.Run)
+				stuck.Err = fmt.Errorf("%w: restore it from a backup, or remove it if %s finds no problems, then run the command again",
+					err, wording.Command("verify", wording.Setting("run-id"), stuck.Run))
 			}
 			r.Stuck = append(r.Stuck, stuck)
 		default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // RefusedError reports that a run does not fit the destination. It is a problem of the user's settings, found before
@@ -41,15 +43,17 @@ func (c *Candidate) check(current *Manifest) error {
 	}
 	differs := current.Differences(c.BaseURL, c.Scope)
 	if len(differs) > 0 {
-		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); --replace replaces it",
-			what, current.RunID, strings.Join(differs, ", "))}
+		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); %s replaces it",
+			what, current.RunID, strings.Join(differs, ", "), replace)}
 	}
 	if c.Kind == Full && !c.Today {
-		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, and that date is past; --replace replaces it",
-			what, current.RunID)}
+		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, and that date is past; %s replaces it",
+			what, current.RunID, replace)}
 	}
 	return nil
 }
+
+const replace = wording.Setting("replace")
 
 // CheckReplace returns the run that the candidate would replace, or nil. It returns a *RefusedError if the candidate
 // may not replace it: scope or service differ, or it is a full snapshot of a past date. As-of runs may replace one of
@@ -61,8 +65,8 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 		return nil, nil
 	case Unreadable(err):
 		if !run.Replace {
-			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); --replace replaces it",
-				PointerPath(run.Kind, run.Date), err)}
+			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); %s replaces it",
+				PointerPath(run.Kind, run.Date), err, replace)}
 		}
 		if pointer != nil {
 			return &Manifest{RunID: pointer.RunID}, nil

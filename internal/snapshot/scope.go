@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.org/growthexport/internal/wording"
 	"example.org/growthexport/schemas"
 )
 
@@ -82,32 +83,35 @@ func (s Scope) Filtered() bool {
 // Equal reports whether two runs have the same scope, regardless of the order in which lists were given.
 func (s Scope) Equal(other Scope) bool { return len(s.Differences(other)) == 0 }
 
+const includeRemoved = wording.Setting("include-removed")
+
 // Differences describes the settings in which s, an existing scope, differs from other.
 func (s Scope) Differences(other Scope) []string {
 	var found []string
-	list := func(flag string, a, b []string) {
+	list := func(name wording.Setting, a, b []string) {
 		if !slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))) {
-			found = append(found, flag)
+			found = append(found, name.String())
 		}
 	}
-	value := func(flag, a, b string) {
+	value := func(name, a, b string) {
 		if a != b {
-			found = append(found, fmt.Sprintf("%s %s instead of %s", flag, cmp.Or(a, "unset"), cmp.Or(b, "unset")))
+			found = append(found, fmt.Sprintf("%s %s instead of %s", name, cmp.Or(a, "unset"), cmp.Or(b, "unset")))
 		}
 	}
-	list("--datasets", s.Datasets, other.Datasets)
-	list("--schools", s.Schools, other.Schools)
-	list("--districts", s.Districts, other.Districts)
+	setting := func(name wording.Setting, a, b string) { value(name.String(), a, b) }
+	list("datasets", s.Datasets, other.Datasets)
+	list("schools", s.Schools, other.Schools)
+	list("districts", s.Districts, other.Districts)
 	if !s.Students.Equal(other.Students) {
-		found = append(found, "--students")
+		found = append(found, wording.Setting("students").String())
 	}
-	value("--perspectives", s.Perspectives, other.Perspectives)
-	value("--partition-by", s.PartitionBy, other.PartitionBy)
-	value("--modified-since", s.ModifiedSince, other.ModifiedSince)
+	setting("perspectives", s.Perspectives, other.Perspectives)
+	setting("partition-by", s.PartitionBy, other.PartitionBy)
+	setting("modified-since", s.ModifiedSince, other.ModifiedSince)
 	if s.IncludeRemoved != other.IncludeRemoved {
-		found = append(found, "--include-removed")
+		found = append(found, includeRemoved.String())
 	}
-	value("--privacy", string(s.Profile()), string(other.Profile()))
+	setting("privacy", string(s.Profile()), string(other.Profile()))
 	if s.PrivacyKey != "" && other.PrivacyKey != "" {
 		value("privacy key", s.PrivacyKey, other.PrivacyKey)
 	}

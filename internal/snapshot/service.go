@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // ServicePath is the path of the document that names the service the destination was moved to. A destination that was
@@ -68,24 +69,26 @@ func (c Catalog) PreviousService(ctx context.Context, baseURL string) (string, e
 	return owner, err
 }
 
+const acceptBaseURL = wording.Setting("accept-base-url")
+
 // checkService returns a *RefusedError if the destination belongs to another service. The entries are of all runs.
 func (c Catalog) checkService(ctx context.Context, entries []sink.Entry, baseURL string, staged bool) error {
 	owner, run, err := c.serviceOf(ctx, entries, staged)
 	if errors.Is(err, sink.ErrDamaged) {
 		return &RefusedError{Reason: fmt.Sprintf(
-			"cannot determine which service %s belongs to (%v); --accept-base-url assigns it to %s", c, err, baseURL)}
+			"cannot determine which service %s belongs to (%v); %s assigns it to %s", c, err, acceptBaseURL, baseURL)}
 	}
 	if err != nil || owner == "" || SameService(owner, baseURL) {
 		return err
 	}
-	advice := "choose another --dest, or use --accept-base-url if the service has moved"
+	advice := fmt.Sprintf("choose another %s, or use %s if the service has moved", wording.Setting("dest"), acceptBaseURL)
 	switch {
 	case run == "":
 	case slices.Contains(RunFoldersWith(entries, ManifestName), sink.Escape(run)):
 		owner += " (run " + run + ")"
 	default:
 		owner += " (run " + run + ", not published)"
-		advice += "; growth-export publish --abandon --run-id " + run + " removes that run"
+		advice += "; " + wording.Command("publish", wording.Setting("abandon"), wording.Setting("run-id"), run) + " removes that run"
 	}
 	return &RefusedError{Reason: fmt.Sprintf("%s belongs to %s, not to %s: %s", c, owner, baseURL, advice)}
 }
@@ -167,5 +170,5 @@ func samePartitioning(run, current, wanted string) error {
 		return nil
 	}
 	return &RefusedError{Reason: fmt.Sprintf(
-		"this destination has --partition-by %s (run %s), not %s; choose another destination", current, run, wanted)}
+		"this destination has %s %s (run %s), not %s; choose another destination", wording.Setting("partition-by"), current, run, wanted)}
 }

@@ -68,7 +68,7 @@ func newInstruments(m metric.Meter, from *atomic.Pointer[sample]) (*instruments,
 		metric.WithDescription("Requests to the service in flight."))
 	errs[8] = err
 	limit, err := m.Int64ObservableGauge("growth_export.request.limit", metric.WithUnit("{request}"),
-		metric.WithDescription("Maximum concurrent requests: --concurrency, or fewer while the service throttles."))
+		metric.WithDescription("Maximum concurrent requests: as many as set, or fewer while the service throttles."))
 	errs[9] = err
 	_, errs[10] = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		if s := from.Load(); s != nil {

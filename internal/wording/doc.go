@@ -1,3 +1,2 @@
-// Package wording formats counts, sizes and names, and words the advice on held runs, the same way in output, logs and
-// reports.
+// Package wording formats counts, sizes, names, settings and commands the same way in output, logs and reports.
 package wording

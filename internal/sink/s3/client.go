@@ -23,6 +23,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 // maxIdleConnections is how many connections are kept open, enough for concurrent requests: a new one costs more than a
@@ -89,7 +90,7 @@ func (s *Store) connect(ctx context.Context) error {
 		o.HTTPClient = &stallClient{next: o.HTTPClient, timeout: cmp.Or(opts.StallTimeout, defaultStallTimeout)}
 	})
 	if s.client.Options().Region == "" {
-		return errors.New("no AWS region: set --s3-region or AWS_REGION")
+		return fmt.Errorf("no AWS region: set %s or AWS_REGION", wording.Setting("s3-region"))
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"example.org/growthexport/internal/wording"
 )
 
 // maxMessage bounds how much of a store's own message an error repeats, in bytes.
@@ -65,13 +67,14 @@ func (s *Store) explain(err error) (what, step string) {
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	_, noHost := errors.AsType[*net.DNSError](err)
 	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
-	where := "check --s3-endpoint and the network"
+	const region, endpoint = wording.Setting("s3-region"), wording.Setting("s3-endpoint")
+	where := "check " + endpoint.String() + " and the network"
 	if s.endpoint == "" {
-		where = "check --s3-region and the network"
+		where = "check " + region.String() + " and the network"
 	}
 	switch {
 	case code == "NoSuchBucket":
-		return "bucket " + s.bucket + " not found", "check --dest, or create the bucket"
+		return "bucket " + s.bucket + " not found", "check " + wording.Setting("dest").String() + ", or create the bucket"
 	case code == "SignatureDoesNotMatch", code == "InvalidAccessKeyId":
 		return "credentials rejected", "check the access key ID and the secret access key"
 	case code == "ExpiredToken", code == "InvalidToken", code == "ExpiredTokenException", code == "TokenRefreshRequired":
@@ -80,7 +83,7 @@ func (s *Store) explain(err error) (what, step string) {
 		return "clock skew", "set this machine's clock"
 	case code == "PermanentRedirect", code == "AuthorizationHeaderMalformed", code == "IllegalLocationConstraintException",
 		status == http.StatusMovedPermanently:
-		return "wrong region", "the bucket is in another region: set --s3-region"
+		return "wrong region", "the bucket is in another region: set " + region.String()
 	case status == http.StatusForbidden:
 		return "access denied", "allow " + permission(err) + " to these credentials"
 	case throttled(err) || status == http.StatusTooManyRequests:

@@ -1,0 +1,21 @@
+package wording
+
+import "fmt"
+
+// Setting is the name of a setting, as a configuration file has it. Its text is the flag, which is spelled only here.
+type Setting string
+
+func (s Setting) String() string { return "--" + string(s) }
+
+// Command returns a command to run. Its words are settings and their values, which are quoted for a shell if necessary.
+func Command(name string, words ...any) string {
+	text := "growth-export " + name
+	for _, word := range words {
+		if setting, ok := word.(Setting); ok {
+			text += " " + setting.String()
+		} else {
+			text += " " + ShellWord(fmt.Sprint(word))
+		}
+	}
+	return text
+}
