@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -14,44 +15,48 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, consecutive
-// versions may be equal. They are merged, as in a history that is made from the purged snapshots again. Rows of child
-// tables have no identity and are not merged.
+// A class whose roster changes has a version for each roster, because _extra lists it. Once _extra is cleared, versions may be
+// equal. They are merged, as in a history that is made from the purged snapshots again: it holds as many equal versions as
+// a snapshot has equal rows, and of those the one that began last ends first.
 
-// merges are the versions that are merged with others, by versionID.
-type merges map[string]merge
+// place is where a version is: in the row-th row of a file.
+type place struct {
+	path string
+	row  int
+}
 
-// merge is how a version changes: it is removed because a later one includes it, or it begins earlier.
+// merge is how a version changes: it is removed because another one includes it, or it begins as another one did.
 type merge struct {
 	goes bool
-	from int32
+	beginning
 }
+
+// beginning is the day on which a version begins, and the ordinal that its row has then.
+type beginning struct{ from, ordinal int32 }
 
 // bareVersion is a version without _extra.
 type bareVersion struct {
-	id       string
-	identity string
-	rest     [sha256.Size]byte
-	from, to int32
-	file     int  // of the table's
-	cleared  bool // it has lost _extra
+	place
+	beginning
+
+	file    *erasedFile
+	values  [sha256.Size]byte // of the columns that are compared
+	to      int32
+	cleared bool // it has lost _extra
 }
 
-// identityOf returns the key of a row, if its table has an identity and the key is complete.
-func (m *versionMatch) identityOf(batch *rows.Batch, i int) (string, bool) {
-	var identity []byte
-	for _, c := range m.identity {
-		if c < 0 || batch.Cols[c].Null(i) {
-			return "", false
+// keyOf returns the key of a row without its ordinal: only rows of one key are compared. It reports false for a table without
+// a key.
+func (m *versionMatch) keyOf(batch *rows.Batch, i int) (string, bool) {
+	var key []byte
+	for _, c := range m.keys {
+		if c < 0 {
+			key = append(key, 0)
+		} else {
+			key = appendValue(key, &batch.Cols[c], i)
 		}
-		identity = appendValue(identity, &batch.Cols[c], i)
 	}
-	return string(identity), len(m.identity) > 0
-}
-
-// versionID identifies a version: no two of one identity end on the same day.
-func (m *versionMatch) versionID(identity string) string {
-	return string(binary.AppendVarint(nil, int64(m.to))) + identity
+	return string(key), len(m.keys) > 0
 }
 
 // appendValue appends the value of a row, different values as different bytes.
@@ -73,12 +78,11 @@ func appendValue(to []byte, v *rows.Vector, i int) []byte {
 	}
 }
 
-// findMerges reads the versions of some identities again, of which at least one loses _extra, and finds those that are
-// then merged.
-func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *erasedTable, identities erase.Set) error {
+// findMerges reads the versions of some keys again, of which at least one loses _extra, and finds those that are then merged.
+func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *erasedTable, keys erase.Set) error {
 	var found []bareVersion
 	for file := range t.files {
-		f := &t.files[file]
+		f, first := &t.files[file], 0
 		var m *versionMatch
 		whole := func(own *schemas.Table) *schemas.Table {
 			m = e.match(t, f.to, own)
@@ -86,16 +90,19 @@ func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *e
 		}
 		err := erase.ReadFile(ctx, catalog, f.Path, t.table, whole, func(batch *rows.Batch) error {
 			for i := range batch.N {
-				identity, ok := m.identityOf(batch, i)
-				if !ok || !identities[identity] {
+				if key, ok := m.keyOf(batch, i); !ok || !keys[key] {
 					continue
 				}
 				if v := m.version(batch, i); v.stays {
-					bare := m.bare(batch, i, identity, v.from)
-					bare.file = file
+					bare := m.bare(batch, i)
+					bare.place, bare.file, bare.from = place{f.Path, first + i}, f, v.from
+					if m.ordinal >= 0 {
+						bare.ordinal = batch.Cols[m.ordinal].I32[i]
+					}
 					found = append(found, bare)
 				}
 			}
+			first += batch.N
 			return nil
 		})
 		if err != nil {
@@ -106,44 +113,109 @@ func (e *Erasure) findMerges(ctx context.Context, catalog snapshot.Catalog, t *e
 	return nil
 }
 
-// bare returns the version of row i, which begins on a day, without _extra.
-func (m *versionMatch) bare(batch *rows.Batch, i int, identity string, from int32) bareVersion {
-	v := bareVersion{id: m.versionID(identity), identity: identity, from: from, to: m.to, cleared: m.LosesExtra(batch, i)}
-	var rest []byte
+// bare returns the version of row i without _extra. A column that its file lacks is null.
+func (m *versionMatch) bare(batch *rows.Batch, i int) bareVersion {
+	v := bareVersion{to: m.to, cleared: m.LosesExtra(batch, i)}
+	var values []byte
 	for c := range batch.Cols {
 		switch name := batch.Table.Columns[c].Name; {
-		case c == m.from, name == "ended_because":
-		case name == "_extra" && v.cleared:
-			rest = append(rest, 0)
+		case c == m.from, c == m.ordinal, name == "ended_because", name == "_extra" && v.cleared, batch.Cols[c].Null(i):
 		default:
-			rest = appendValue(rest, &batch.Cols[c], i)
+			values = appendValue(append(values, name...), &batch.Cols[c], i)
 		}
 	}
-	v.rest = sha256.Sum256(rest)
+	v.values = sha256.Sum256(values)
 	return v
 }
 
-// mergeBare finds consecutive versions that are equal once _extra is cleared. The last one stays and begins when the first
-// one did; the others are removed. It counts both in their files.
+// mergeBare merges versions that are equal once _extra is cleared, and counts the changes in their files.
 func (t *erasedTable) mergeBare(versions []bareVersion) {
-	t.merges = make(merges)
-	slices.SortFunc(versions, func(a, b bareVersion) int {
-		return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.from, b.from))
+	t.merges = make(map[place]merge)
+	slices.SortStableFunc(versions, func(a, b bareVersion) int {
+		return cmp.Or(bytes.Compare(a.values[:], b.values[:]), cmp.Compare(a.from, b.from), cmp.Compare(a.ordinal, b.ordinal))
 	})
-	continues := func(v, before *bareVersion) bool {
-		return before.identity == v.identity && before.to == v.from && before.rest == v.rest && (before.cleared || v.cleared)
-	}
-	for first := 0; first < len(versions); {
-		last := first
-		for last+1 < len(versions) && continues(&versions[last+1], &versions[last]) {
-			t.merges[versions[last].id] = merge{goes: true}
-			t.files[versions[last].file].merged++
-			last++
+	for len(versions) > 0 {
+		n := 1
+		for n < len(versions) && versions[n].values == versions[0].values {
+			n++
 		}
-		if last > first {
-			t.merges[versions[last].id] = merge{from: versions[first].from}
-			t.files[versions[last].file].began++
+		if slices.ContainsFunc(versions[:n], func(v bareVersion) bool { return v.cleared }) {
+			t.mergeEqual(versions[:n])
 		}
-		first = last + 1
+		versions = versions[n:]
 	}
+}
+
+// mergeEqual merges equal versions, which are in the order in which they begin. On a day on which some end and others begin,
+// only the difference does.
+func (t *erasedTable) mergeEqual(versions []bareVersion) {
+	var standing []beginning
+	ends := slices.Clone(versions)
+	slices.SortStableFunc(ends, func(a, b bareVersion) int { return cmp.Compare(a.to, b.to) })
+	begun := 0
+	for i := range ends {
+		v := &ends[i]
+		for begun < len(versions) && versions[begun].from < v.to {
+			standing = append(standing, versions[begun].beginning)
+			begun++
+		}
+		if begun < len(versions) && versions[begun].from == v.to { // it stands on
+			begun++
+			t.merges[v.place] = merge{goes: true}
+			v.file.merged++
+			continue
+		}
+		last := len(standing) - 1
+		if standing[last] != v.beginning {
+			t.merges[v.place] = merge{beginning: standing[last]}
+			v.file.began++
+		}
+		standing = standing[:last]
+	}
+}
+
+// regrouper appends versions to a file, in whose order merges have changed versions of one key.
+type regrouper struct {
+	out   *snapshot.TableFile
+	match *versionMatch
+	order fileOrder
+	// held are rows of the last key, of which there may be more. Rows are read into next before both are swapped.
+	held, next *rows.Batch
+}
+
+func newRegrouper(out *snapshot.TableFile, table *schemas.Table, m *versionMatch) *regrouper {
+	return &regrouper{
+		out: out, match: m, order: fileOrder{keys: table.KeyColumns(), columns: m.from}, held: rows.New(table), next: rows.New(table),
+	}
+}
+
+// add adds the rows of a batch.
+func (r *regrouper) add(batch *rows.Batch) error {
+	r.held.AppendRows(batch, 0, batch.Len())
+	end := r.held.N
+	for key := ""; end > 0; end-- {
+		last, _ := r.match.keyOf(r.held, end-1)
+		if end < r.held.N && last != key {
+			break
+		}
+		key = last
+	}
+	return r.write(end)
+}
+
+// write appends the held rows up to end, which is where a key ends.
+func (r *regrouper) write(end int) error {
+	held := r.held
+	order := make([]int32, end)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return r.order.compare(item{held, int(a)}, item{held, int(b)}) })
+	r.next.Reset()
+	r.next.AppendRows(held, end, held.N)
+	held.Order = order
+	err := r.out.Append(held)
+	held.Reset()
+	r.held, r.next = r.next, held
+	return err
 }

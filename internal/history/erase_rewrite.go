@@ -153,11 +153,16 @@ func (e *Erasure) copyRows(
 	}
 	m := e.match(t, f.to, table)
 	var now erasedFile
+	first, add, finish := 0, out.Append, func() error { return nil }
+	if len(t.merges) > 0 {
+		regrouper := newRegrouper(out, table, m)
+		add, finish = regrouper.add, func() error { return regrouper.write(regrouper.held.N) }
+	}
 	err = snapshot.ReadRows(was, was.Size(), table, func(batch *rows.Batch) error {
 		kept := make([]int32, 0, batch.N)
 		var cleared []int
 		for i := range batch.N {
-			if t.copies(m, batch, i, &now) {
+			if t.copies(m, batch, i, place{f.Path, first + i}, &now) {
 				kept = append(kept, int32(i))
 				if m.LosesExtra(batch, i) {
 					cleared = append(cleared, i)
@@ -165,9 +170,13 @@ func (e *Erasure) copyRows(
 			}
 		}
 		m.ClearExtra(batch, cleared)
+		first += batch.N
 		batch.Order = kept
-		return errors.Join(ctx.Err(), out.Append(batch))
+		return errors.Join(ctx.Err(), add(batch))
 	})
+	if err == nil {
+		err = finish()
+	}
 	if err == nil && (now.found() != f.found() || now.merged != f.merged || now.began != f.began) {
 		err = fmt.Errorf("the search found %d rows to purge, the rewrite %d", f.found()+f.merged+f.began, now.found()+now.merged+now.began)
 	}
@@ -175,7 +184,7 @@ func (e *Erasure) copyRows(
 }
 
 // copies reports whether a version is copied, which may then begin on another day, and counts what becomes of it.
-func (t *erasedTable) copies(m *versionMatch, batch *rows.Batch, i int, now *erasedFile) bool {
+func (t *erasedTable) copies(m *versionMatch, batch *rows.Batch, i int, at place, now *erasedFile) bool {
 	v := m.version(batch, i)
 	if !v.stays {
 		now.removed++
@@ -188,14 +197,14 @@ func (t *erasedTable) copies(m *versionMatch, batch *rows.Batch, i int, now *era
 	case v.from != *began:
 		now.trimmed++
 	}
-	if identity, ok := m.identityOf(batch, i); ok && len(t.merges) > 0 {
-		switch merge, found := t.merges[m.versionID(identity)]; {
-		case found && merge.goes:
+	if merge, found := t.merges[at]; found {
+		if merge.goes {
 			now.merged++
 			return false
-		case found:
-			now.began++
-			v.from = merge.from
+		}
+		now.began++
+		if v.from = merge.from; m.ordinal >= 0 {
+			batch.Cols[m.ordinal].I32[i] = merge.ordinal
 		}
 	}
 	*began = v.from

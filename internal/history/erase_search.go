@@ -23,7 +23,7 @@ type erasedTable struct {
 	// records are the days on which records are erased that were not requested for an erased school or district, by their
 	// keys. All tables of a dataset share them.
 	records map[string][]days
-	merges  merges
+	merges  map[place]merge
 }
 
 // erasedFile is a file of the history and what is erased from it.
@@ -35,8 +35,8 @@ type erasedFile struct {
 	removed int64
 	trimmed int64 // rows that begin on a later day
 	cleared int64 // rows that lose _extra
-	merged  int64 // rows of these that are part of a later one
-	began   int64 // rows that include earlier ones
+	merged  int64 // rows that are part of others
+	began   int64 // rows that include others
 	// firstGone is set if the first school of the file has no rows left, or the file no row.
 	firstGone bool
 }
@@ -102,7 +102,7 @@ type fileSearch struct {
 	file    erasedFile
 	match   *versionMatch
 	records map[string][]days // to be added to the table's
-	cleared erase.Set         // the identities of rows that lose _extra
+	cleared erase.Set         // the keys of rows that lose _extra
 	cuts    bool
 	// mentioning counts rows of others that mention the target, by column.
 	mentioning map[string]int64
@@ -162,8 +162,8 @@ func (s *fileSearch) row(batch *rows.Batch, i int) bool {
 	switch {
 	case m.LosesExtra(batch, i):
 		s.file.cleared++
-		if identity, ok := m.identityOf(batch, i); ok {
-			s.cleared[identity] = true
+		if key, ok := m.keyOf(batch, i); ok {
+			s.cleared[key] = true
 		}
 	case v.from != batch.Cols[m.from].I32[i]:
 		s.file.trimmed++
@@ -185,9 +185,9 @@ type versionMatch struct {
 	to       int32             // the day of valid_to
 	unit     int               // the column of the school or district that was requested, or -1
 	schoolAt []int
-	status   int // the column of the coverage's status, or -1
-	// identity are the key columns of a table whose rows have an identity.
-	identity []int
+	status   int   // the column of the coverage's status, or -1
+	ordinal  int   // the column ordinal, or -1
+	keys     []int // the columns of the key without the ordinal; -1 for one that the file lacks
 }
 
 // validFrom is the column of a version's first day.
@@ -200,7 +200,7 @@ const coverageStatus = "status"
 func (e *Erasure) match(t *erasedTable, to int32, columns *schemas.Table) *versionMatch {
 	m := &versionMatch{
 		Match: e.target.NewMatch(columns, t.table, t.dataset, make(erase.Records)), erasure: e, records: t.records,
-		from: columns.Column(validFrom), to: to, unit: columns.Column("requested_school_bid"),
+		from: columns.Column(validFrom), to: to, unit: columns.Column("requested_school_bid"), ordinal: columns.Column("ordinal"),
 	}
 	m.status = -1
 	if t.table.Name == snapshot.CoverageTable().Name {
@@ -214,9 +214,9 @@ func (e *Erasure) match(t *erasedTable, to int32, columns *schemas.Table) *versi
 			m.schoolAt = append(m.schoolAt, at)
 		}
 	}
-	if t.table.Column("ordinal") < 0 {
-		for _, key := range t.table.KeyColumns() {
-			m.identity = append(m.identity, columns.Column(t.table.Columns[key].Name))
+	for _, key := range t.table.KeyColumns() {
+		if name := t.table.Columns[key].Name; name != "ordinal" {
+			m.keys = append(m.keys, columns.Column(name))
 		}
 	}
 	return m

@@ -200,37 +200,109 @@ func TestPurgedOwners(t *testing.T) {
 			if seed%2 == 1 {
 				options.Schools, options.Students = nil, []string{"student 1"}
 			}
-			root := t.TempDir()
-			store := snapshottest.NewDir(t, root)
-			fold := func(rebuild bool) {
-				_, err := update(t.Context(), t, store, rebuild)
-				require.NoError(t, err)
-			}
-			for _, n := range nights[:5] {
-				require.NoError(t, n.publish(t.Context(), store))
-				fold(false)
-			}
-			report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
-			require.NoError(t, err)
+			report := requireRebuilt(t, nights, options)
 			require.Positive(t, report.History.RowsRemoved["test_results"])
-			replaced := snapshottest.NewDir(t, snapshottest.CopyTree(t, root))
-			for _, store = range []*sink.Dir{store, replaced} {
-				if store == replaced {
-					again := *nights[5]
-					again.date = nights[4].date
-					require.NoError(t, again.publish(t.Context(), store))
-					fold(false)
+		})
+	}
+}
+
+// TestClearedExtra purges a student whom rows of others mention in _extra. Some versions differ in nothing else: a rebuild gives
+// the same ones.
+func TestClearedExtra(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(8) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 6))
+			nights := randomNights(random, 6)
+			extras := []string{"", "", `{"note":1}`, `{"peer":"mentioned"}`, `{"peers":["mentioned",2]}`, `{"peers":["mentioned",3]}`}
+			for _, n := range nights {
+				for _, list := range n.world {
+					for _, r := range list {
+						if extra := extras[random.IntN(len(extras))]; extra != "" {
+							r["_extra"] = extra
+						}
+					}
 				}
-				checked, err := maintenance.VerifyHistory(t.Context(), snapshot.At(store))
-				require.NoError(t, err)
-				require.Empty(t, checked.Problems)
-				got := rowsOf(t, store)
-				for _, v := range got {
-					require.Less(t, v.validFrom, v.validTo, "%+v", v)
-				}
-				fold(true)
-				require.ElementsMatch(t, rowsOf(t, store), got)
+			}
+			report := requireRebuilt(t, nights, maintenance.PurgeOptions{Students: []string{"mentioned"}, ToolVersion: "1.0.0", Now: snapshottest.PublishedAt})
+			for _, table := range []string{"students", "test_results", "test_result_norms"} {
+				require.Positive(t, report.History.ExtraRemoved[table], table)
 			}
 		})
 	}
+}
+
+// TestClearedExtraAcrossPages purges a student from rows of one key on more than one page of a file: some rows on the last
+// page then begin earlier than some on the first, and the file is sorted again.
+func TestClearedExtraAcrossPages(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	for i := range 2 {
+		n := &night{date: dateOf(i), run: "run-" + strconv.Itoa(i), datasets: []string{"test_results"}, schools: []string{"school"}, world: make(map[string][]record)}
+		add := func(name, extra string) {
+			for j := range 4500 {
+				n.world["test_results"] = append(n.world["test_results"], record{
+					"requested_school_bid": "school", "student_bid": name + strconv.Itoa(j), "_extra": extra,
+				})
+			}
+		}
+		if i == 1 {
+			add("new", `{"note":1}`)
+		}
+		add("old", `{"peers":["mentioned",`+strconv.Itoa(i)+`]}`)
+		require.NoError(t, n.publish(t.Context(), store))
+		_, err := update(t.Context(), t, store, false)
+		require.NoError(t, err)
+	}
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), maintenance.PurgeOptions{
+		Students: []string{"mentioned"}, ToolVersion: "1.0.0", Now: snapshottest.PublishedAt,
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, 2*4500, report.History.ExtraRemoved["test_results"])
+	sorted := func() []version {
+		return slices.SortedFunc(slices.Values(rowsOf(t, store)), func(a, b version) int { return cmp.Compare(a.table+a.row, b.table+b.row) })
+	}
+	got := sorted()
+	_, err = update(t.Context(), t, store, true)
+	require.NoError(t, err)
+	require.Equal(t, sorted(), got)
+}
+
+// requireRebuilt purges a history of all nights but the last, and expects a rebuild to give the same versions. It gives them
+// too if the newest night is replaced by the last one before.
+func requireRebuilt(t *testing.T, nights []*night, options maintenance.PurgeOptions) *maintenance.PurgeReport {
+	t.Helper()
+	root := t.TempDir()
+	store := snapshottest.NewDir(t, root)
+	fold := func(rebuild bool) {
+		_, err := update(t.Context(), t, store, rebuild)
+		require.NoError(t, err)
+	}
+	last := len(nights) - 1
+	for _, n := range nights[:last] {
+		require.NoError(t, n.publish(t.Context(), store))
+		fold(false)
+	}
+	report, err := maintenance.Purge(t.Context(), snapshot.At(store), options)
+	require.NoError(t, err)
+	replaced := snapshottest.NewDir(t, snapshottest.CopyTree(t, root))
+	for _, store = range []*sink.Dir{store, replaced} {
+		if store == replaced {
+			again := *nights[last]
+			again.date = nights[last-1].date
+			require.NoError(t, again.publish(t.Context(), store))
+			fold(false)
+		}
+		checked, err := maintenance.VerifyHistory(t.Context(), snapshot.At(store))
+		require.NoError(t, err)
+		require.Empty(t, checked.Problems)
+		got := rowsOf(t, store)
+		for _, v := range got {
+			require.Less(t, v.validFrom, v.validTo, "%+v", v)
+		}
+		fold(true)
+		require.ElementsMatch(t, rowsOf(t, store), got)
+	}
+	return report
 }
