@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/growthexport/internal/sink"
+	"example.org/growthexport/internal/wording"
 )
 
 const (
@@ -253,7 +254,7 @@ func (s *Store) sendsChecksums() bool {
 func (s *Store) stopChecksums(ctx context.Context) {
 	if !s.refusesChecksums.Swap(true) {
 		s.warn(ctx, "the store does not support checksums of uploads (501), so none are sent",
-			"advice", "set --s3-checksums "+ChecksumsWhenRequired)
+			"advice", "set "+wording.Setting("s3-checksums").String()+" "+ChecksumsWhenRequired)
 	}
 }
 
