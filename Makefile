@@ -71,6 +71,15 @@ test: ## run the tests of all packages, except S3 and long tests, in at most fou
 	@# The go command does not see that this test reads other packages.
 	CGO_ENABLED=0 $(GO) test -count=1 ./internal/architecture
 
+test-changed: SINCE ?= main
+
+.PHONY: test-changed
+test-changed: ## run the short tests of the packages that differ from the branch SINCE, and of those that import them
+	@changed=$$(git diff --name-only --merge-base $(SINCE) | sed -n 's|\(.*\)/.*| example.org/growthexport/\1 |p' | sort -u); \
+	packages=$$($(GO) list -test -f '{{with .ForTest}}{{.}}{{else}}{{.ImportPath}}{{end}} {{.ImportPath}} {{join .Deps " "}} ' ./... \
+		| grep -F "$${changed:-no package}" | cut -d' ' -f1 | sed 's|\.test$$||' | sort -u); \
+	test -z "$$packages" || $(call in_memory,CGO_ENABLED=0 $(GO) test -short $$packages)
+
 # Runs go test in folder $(1), prints each package when it ends, then the failures and the ten slowest tests. $(2) is the
 # name of the report, $(3) are flags and packages.
 gotest = cd $(1) || exit; status=0; \

@@ -316,7 +316,7 @@ func TestPurgeRefusesWhileOthersWork(t *testing.T) {
 	require.NoDirExists(t, root+"/_staging")
 }
 
-// studentKills kills purges of students, by bid and by number. The number of a child without a bid stands in both nights.
+// studentKills kills purges of students, by bid and by number. The number of a child without a bid is in both nights.
 func studentKills(t *testing.T) []killTest {
 	t.Helper()
 	const number = "number-that-goes"
