@@ -172,7 +172,7 @@ func (r *exportRun) logReplaced(ctx context.Context, id string) {
 	if r.replaces == nil {
 		return
 	}
-	r.Logger.InfoContext(ctx, "this run replaces a published one; "+wording.Setting("if-missing").String()+" skips it", "run", id,
+	r.Logger.InfoContext(ctx, "this run replaces a published one", "run", id, "skipped_by", wording.Setting("if-missing").String(),
 		"replaces", r.replaces.RunID, "published", Ago(r.now, r.replaces.PublishedAt))
 }
 

@@ -16,6 +16,15 @@ type Limits struct {
 	StrictChecks     bool  `json:"strict_checks"`
 }
 
+// The names of limits in reasons.
+const (
+	MaxFailedSchools = "max_failed_schools"
+	MaxShrink        = "max_shrink"
+	MaxRemoved       = "max_removed"
+	MaxChanged       = "max_changed"
+	MaxEmptied       = "max_emptied"
+)
+
 // Share is a share of something, from 0 to 1, beyond which a run is held back. In JSON it is what ParseShare reads.
 type Share struct {
 	Part float64

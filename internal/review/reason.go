@@ -11,15 +11,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// What a Reason can be about, besides the checks of the service's own rules.
+// What a Reason can warn of, besides limits.
 const (
-	MaxFailedSchools = "max_failed_schools"
-	MaxShrink        = "max_shrink"
-	MaxRemoved       = "max_removed"
-	MaxChanged       = "max_changed"
-	MaxEmptied       = "max_emptied"
-
-	// The others only warn.
 	AllRowsGone       = "all_rows_gone"
 	ManyRowsGone      = "many_rows_gone"
 	DistrictsUnlisted = "districts_unlisted"

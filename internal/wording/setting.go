@@ -1,6 +1,9 @@
 package wording
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Setting is the name of a setting, as a configuration file has it. Its text is the flag, which is spelled only here.
 type Setting string
@@ -9,13 +12,9 @@ func (s Setting) String() string { return "--" + string(s) }
 
 // Command returns a command to run. Its words are settings and their values, which are quoted for a shell if necessary.
 func Command(name string, words ...any) string {
-	text := "growth-export " + name
+	texts := []string{"growth-export", name}
 	for _, word := range words {
-		if setting, ok := word.(Setting); ok {
-			text += " " + setting.String()
-		} else {
-			text += " " + ShellWord(fmt.Sprint(word))
-		}
+		texts = append(texts, ShellWord(fmt.Sprint(word)))
 	}
-	return text
+	return strings.Join(texts, " ")
 }
