@@ -33,6 +33,7 @@ func readHeader(key, agent string) http.Header {
 	h.Set("Accept", "application/json")
 	h.Set("Accept-Encoding", "gzip")
 	h.Set("User-Agent", agent)
+	h.Set("Cache-Control", "no-cache")
 	h.Set("apikey", key)
 	return h
 }

@@ -171,6 +171,8 @@ func statusFailure(status int, body []byte, req *request, hideCode bool) *failur
 		text = fmt.Sprintf("throttled by the service; lower %s or %s, then run again", wording.Setting("rate"), wording.Setting("concurrency"))
 	case f.retry:
 		text = "the service is failing; run again later"
+	case status == http.StatusProxyAuthRequired: // of a base URL without TLS
+		text = "the proxy rejected the user or password; put both into HTTP_PROXY: http://user:password@host:port"
 	case status >= 300 && status < 400:
 		text = "redirects are not followed; " + checkBaseURL
 	}

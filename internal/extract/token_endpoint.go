@@ -47,8 +47,8 @@ func (e *tokenEndpoint) fetch(ctx context.Context) (*token, error) {
 		if f == nil {
 			return t, nil
 		}
-		// A redirect or an untrusted certificate will not go away.
-		final := f.status >= 300 && f.status < 400 || f.status == 0 && !f.retry
+		// A redirect, an untrusted certificate or a wrong password of the proxy will not go away.
+		final := f.status >= 300 && f.status < 400 || f.status == http.StatusProxyAuthRequired || f.status == 0 && !f.retry
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -121,6 +121,7 @@ func (t *tokenTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	header.Set("grant_type", "client_credentials")
 	header.Set("Accept", "application/json")
 	header.Set("User-Agent", t.endpoint.userAgent)
+	header.Set("Cache-Control", "no-cache")
 	t.request.header, t.request.body = header, form
 	res, err := t.endpoint.next.roundTrip(out.Context(), t.request)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +27,8 @@ const (
 	// maxIdleGzips bounds the gzip readers kept for reuse, of about 50 kB each.
 	maxIdleGzips = 16
 
-	proxyAdvice = "check HTTPS_PROXY"
+	proxyAdvice      = "check HTTPS_PROXY"
+	proxyLoginAdvice = "put both into HTTPS_PROXY: http://user:password@host:port"
 
 	giveUpAfter = wording.Setting("give-up-after")
 )
@@ -105,6 +107,9 @@ func acceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Respo
 	if res.StatusCode == http.StatusOK {
 		return nil
 	}
+	if res.StatusCode == http.StatusProxyAuthRequired {
+		return &attemptError{class: classNetwork, cause: "the proxy rejected the user or password (status 407)", advice: proxyLoginAdvice, final: true}
+	}
 	return &attemptError{
 		class: classNetwork, cause: fmt.Sprintf("the proxy rejected the connection (status %d)", res.StatusCode), advice: proxyAdvice,
 	}
@@ -127,6 +132,13 @@ func (t *transport) roundTrip(ctx context.Context, req *request) (*response, err
 	}
 	defer func() { _ = in.Body.Close() }()
 	res := &response{status: in.StatusCode, header: in.Header}
+	// A cache that ignores Cache-Control may answer with pages of another day. Age is how long it has had the answer.
+	if age, _ := strconv.Atoi(strings.TrimSpace(in.Header.Get("Age"))); age > 0 && res.status == http.StatusOK && req.method == http.MethodGet {
+		return nil, &attemptError{
+			status: res.status, class: classUnreadable, final: true, cause: fmt.Sprintf("a cache answered with a copy that is %d s old (header Age)", age),
+			advice: "configure the proxies between here and the service not to store its answers",
+		}
+	}
 	body := &body{limit: req.maxBody}
 	if res.status != http.StatusOK {
 		body.limit = maxErrorBody
@@ -254,7 +266,7 @@ func explain(ctx, attempt context.Context, timeout time.Duration, status int, er
 		e.class = classTimeout
 		e.cause = "timeout: no complete response within " + shortDuration(timeout) + " (" + wording.Setting("request-timeout").String() + ")"
 	case errors.As(err, &untrusted):
-		e.cause, e.advice, e.final = "TLS: certificate not trusted", checkBaseURL+" and the system's certificates", true
+		e.cause, e.advice, e.final = "TLS: certificate not trusted", checkBaseURL+", or set SSL_CERT_FILE to a file with the authorities to trust", true
 	case errors.As(err, &notTLS):
 		e.cause, e.advice, e.final = "TLS: the server does not speak TLS", checkBaseURL, true
 	case errors.As(err, &operation) && operation.Op == "proxyconnect":

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -259,7 +260,7 @@ func TestUntrustedCertificateIsFinal(t *testing.T) {
 	c, err := extract.New(options(t, server.URL))
 	require.NoError(t, err)
 	_, err = c.Get(t.Context(), schools(), discard)
-	require.ErrorContains(t, err, "TLS: certificate not trusted")
+	require.ErrorContains(t, err, "TLS: certificate not trusted; check --base-url, or set SSL_CERT_FILE")
 	require.ErrorIs(t, err, extract.ErrTokenEndpoint)
 	require.Equal(t, 1, asError(t, err).Attempts)
 
@@ -277,6 +278,56 @@ func newPlain(t *testing.T) string {
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// TestAnswersOfCaches asks caches not to answer, and fails a call that one has answered all the same.
+func TestAnswersOfCaches(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	for age, fails := range map[string]bool{"": false, "0": false, "soon": false, "1": true, "864000": true} {
+		c := dial(t, bare(func(r *http.Request) (*http.Response, error) {
+			if r.Header.Get("Cache-Control") == "no-cache" {
+				sent.Add(1)
+			}
+			if strings.HasSuffix(r.URL.Path, tokenPath) {
+				return reply(http.StatusOK, tokenBody("TOKEN-1")), nil
+			}
+			return reply(http.StatusOK, "{}", "Age", age), nil
+		}))
+		_, err := c.Get(t.Context(), results("s1"), discard)
+		if !fails {
+			require.NoError(t, err, age)
+			continue
+		}
+		require.ErrorContains(t, err, "a cache answered with a copy that is "+age+" s old")
+		require.Equal(t, 1, asError(t, err).Attempts)
+	}
+	require.EqualValues(t, 10, sent.Load())
+}
+
+// TestWrongProxyPassword expects one attempt, and an error that says where the password goes but not what it is.
+func TestWrongProxyPassword(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		attempts.Add(1)
+		w.WriteHeader(http.StatusProxyAuthRequired)
+	}))
+	t.Cleanup(proxy.Close)
+	address, err := url.Parse(strings.Replace(proxy.URL, "http://", "http://alice:wrong@", 1))
+	require.NoError(t, err)
+	for _, base := range []string{"https://service.example", "http://service.example"} {
+		attempts.Store(0)
+		transport := extract.NewHTTPTransport(8)
+		transport.Proxy = http.ProxyURL(address)
+		c, err := extract.New(options(t, base, func(o *extract.Options) { o.Transport = transport }))
+		require.NoError(t, err)
+		_, err = c.Get(t.Context(), schools(), discard)
+		require.ErrorContains(t, err, "the proxy rejected the user or password")
+		require.ErrorContains(t, err, "_PROXY: http://user:password@host:port")
+		require.NotContains(t, err.Error(), "wrong")
+		require.EqualValues(t, 1, attempts.Load())
+	}
 }
 
 // TestRedirectsAreNotFollowed, neither of reads nor of token requests: nothing reaches the other host.

@@ -242,6 +242,9 @@ func prunedRun(change *snapshot.Change, m *snapshot.Manifest) PrunedRun {
 	}
 	if m != nil {
 		pruned.State = m.Status
+		if m.Status == snapshot.Published {
+			pruned.Files = len(m.Paths()) // a full disk may not have had room for their list
+		}
 	}
 	return pruned
 }

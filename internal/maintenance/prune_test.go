@@ -3,11 +3,13 @@ package maintenance_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -222,4 +224,66 @@ func TestPruneThatIsStuck(t *testing.T) {
 	require.Equal(t, len(manifest.Files()), report.Removed[0].Files)
 	require.Equal(t, manifest.Bytes(), report.Removed[0].Bytes)
 	require.Positive(t, report.Removed[0].Bytes)
+}
+
+// fullDisk is a store on a disk that is full until something is removed.
+type fullDisk struct {
+	sink.Store
+
+	room int
+}
+
+func (f *fullDisk) Write(ctx context.Context, path string, data []byte, when sink.Condition) error {
+	if f.room < len(data) {
+		return fmt.Errorf("write %s: %w", path, syscall.ENOSPC)
+	}
+	f.room -= len(data)
+	return f.Store.Write(ctx, path, data, when)
+}
+
+func (f *fullDisk) Remove(ctx context.Context, path string) error {
+	if data, _, err := f.Read(ctx, path); err == nil {
+		f.room += len(data)
+	}
+	return f.Store.Remove(ctx, path)
+}
+
+// TestPruneFullDisk frees space on a full disk: the first run's report makes room for the record of the change, which
+// does not list the files then.
+func TestPruneFullDisk(t *testing.T) {
+	t.Parallel()
+	store := snapshottest.NewDir(t, t.TempDir())
+	pruneSite(t, store)
+	for _, run := range []string{"full-15", "full-16"} {
+		require.NoError(t, store.Write(t.Context(), snapshot.ReportPath(run), make([]byte, 400), sink.Condition{}))
+	}
+	options := maintenance.PruneOptions{Keep: 3, Kinds: []snapshot.Kind{snapshot.Full}, Now: snapshottest.PublishedAt}
+	planned := options
+	planned.DryRun = true
+	want, err := maintenance.Prune(t.Context(), snapshot.At(store), planned)
+	require.NoError(t, err)
+	require.Equal(t, "full-14", want.Removed[0].RunID)
+
+	_, err = maintenance.Prune(t.Context(), snapshot.At(&fullDisk{Store: store}), options)
+	require.ErrorIs(t, err, syscall.ENOSPC, "the first run to prune has no report")
+	require.NoError(t, store.Write(t.Context(), snapshot.ReportPath("full-14"), make([]byte, 400), sink.Condition{}))
+	got, err := maintenance.Prune(t.Context(), snapshot.At(&fullDisk{Store: store}), options)
+	require.NoError(t, err)
+	require.Equal(t, want.Removed, got.Removed)
+	for _, run := range got.Removed {
+		require.Empty(t, filesNaming(t, store, run.RunID))
+	}
+}
+
+// filesNaming lists the objects of a run.
+func filesNaming(t *testing.T, store sink.Store, run string) []string {
+	t.Helper()
+	var found []string
+	for entry, err := range store.List(t.Context(), "") {
+		require.NoError(t, err)
+		if sink.Owner(entry.Path) == run {
+			found = append(found, entry.Path)
+		}
+	}
+	return found
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -13,6 +14,13 @@ import (
 // Apply writes a change and applies it. After ErrConflict or ErrStagedLost the run is unchanged.
 func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	err := c.beginChange(ctx, change, "", change.files())
+	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		// What frees space needs some. The report goes anyway, and the files are found by the run in their names.
+		change.Remove = nil
+		if err = c.Remove(ctx, ReportPath(change.RunID)); err == nil {
+			err = c.beginChange(ctx, change, "", nil)
+		}
+	}
 	if errors.Is(err, sink.ErrConflict) {
 		err = errors.Join(err, c.AbortAll(ctx, change.RunID, change.files()))
 	}
