@@ -50,7 +50,7 @@ func TestPartitionByDistrict(t *testing.T) {
 	require.Len(t, oracle.Rows(quiet.world, oracle.Options{})["test_results"], rows)
 
 	noisy := newSite(t, small(), simulator.ServerOptions{})
-	noisy.server.SetFaults(simulator.TransientFaults(0.15, 300*time.Millisecond))
+	noisy.server.SetFaults(simulator.TransientFaults(0.05, 100*time.Millisecond))
 	noisy.run(settings)
 	require.Equal(t, quiet.hashes(), noisy.hashes())
 
