@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 	"time"
 
 	"example.org/growthexport/internal/pipeline"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/telemetry"
+	"example.org/growthexport/internal/wording"
 )
 
 // app is shared by all commands. It holds the environment of the process.
@@ -39,14 +39,11 @@ func conclude(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, pipeline.ErrUsage) && !errors.Is(err, errInterrupted) {
 		return errInterrupted // err is a consequence of the cancellation
 	}
-	if errors.Is(err, sink.ErrDamaged) && !advises.MatchString(err.Error()) {
+	if _, advised := errors.AsType[*wording.AdvisedError](err); !advised && errors.Is(err, sink.ErrDamaged) {
 		return fmt.Errorf("%w: restore the file from a backup, or see \"Damaged documents\" in docs/operations.md", err)
 	}
 	return err
 }
-
-// advises matches errors that already say what to do about a damaged document.
-var advises = regexp.MustCompile(`restore|--re|verify`)
 
 // complain writes an error to stderr as one line.
 func (a *app) complain(err error) {

@@ -62,7 +62,7 @@ type days struct{ from, to int32 }
 func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOptions) (*Erasure, error) {
 	current, err := catalog.ReadHistory(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s makes the history again, then purge again", err, wording.Command("history", wording.Setting("rebuild")))
+		return nil, &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " makes the history again, then purge again"}
 	}
 	if current == nil {
 		return nil, nil

@@ -76,7 +76,7 @@ func (u *updater) update(ctx context.Context) error {
 	current, err := u.catalog.ReadHistory(ctx)
 	if errors.Is(err, sink.ErrDamaged) {
 		if !u.opts.Rebuild {
-			return &DamagedError{Path: snapshot.HistoryPointerPath, Err: err}
+			return damaged(snapshot.HistoryPointerPath, err)
 		}
 		err = nil
 	}

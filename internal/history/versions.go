@@ -76,7 +76,15 @@ func (v *versions) damaged(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return &DamagedError{Path: v.name, Err: err}
+	return damaged(v.name, err)
+}
+
+// damaged returns a *DamagedError with advice.
+func damaged(path string, err error) error {
+	return &wording.AdvisedError{
+		Err:    &DamagedError{Path: path, Err: err},
+		Advice: wording.Command("history", wording.Setting("rebuild")) + " makes the history again from the snapshots",
+	}
 }
 
 // DamagedError reports that an object of the history cannot be used.
@@ -86,8 +94,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("cannot read %s of the history: %v; %s makes the history again from the snapshots",
-		e.Path, e.Err, wording.Command("history", wording.Setting("rebuild")))
+	return fmt.Sprintf("cannot read %s of the history: %v", e.Path, e.Err)
 }
 
 func (e *DamagedError) Unwrap() error { return e.Err }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -137,7 +136,7 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	}
 	history, err := p.catalog.ReadHistory(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %s makes the history again, then prune again", err, wording.Command("history", wording.Setting("rebuild")))
+		return &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " makes the history again, then prune again"}
 	}
 	for _, change := range begun {
 		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))

@@ -70,7 +70,7 @@ func (p *purger) checkPointer(ctx context.Context, m *snapshot.Manifest, hash st
 	case err != nil:
 		return err
 	case pointer.RunID == m.RunID && pointer.ManifestSHA256 != hash:
-		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names; verify the run", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
+		return fmt.Errorf("%w: the SHA-256 of %s is not the one that %s names", sink.ErrDamaged, snapshot.ManifestPath(m.RunID), path)
 	}
 	return nil
 }

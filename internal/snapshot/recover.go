@@ -160,8 +160,8 @@ func (c Catalog) pendingChanges(ctx context.Context, r *Recovered) ([]*applying,
 				c.identify(ctx, stuck)
 			}
 			if stuck.Published && errors.Is(err, sink.ErrDamaged) {
-				stuck.Err = fmt.Errorf("%w: restore it from a backup, or remove it if %s finds no problems, then run the command again",
-					err, wording.Command("verify", wording.Setting("run-id"), stuck.Run))
+				stuck.Err = &wording.AdvisedError{Err: err, Advice: "restore it from a backup, or remove it if " +
+					wording.Command("verify", wording.Setting("run-id"), stuck.Run) + " finds no problems, then run the command again"}
 			}
 			r.Stuck = append(r.Stuck, stuck)
 		default:

@@ -5,3 +5,13 @@ type Advice struct {
 	Say     string `json:"say"`
 	Command string `json:"command,omitempty"`
 }
+
+// AdvisedError is an error that says what to do about it.
+type AdvisedError struct {
+	Err    error
+	Advice string
+}
+
+func (e *AdvisedError) Error() string { return e.Err.Error() + ": " + e.Advice }
+
+func (e *AdvisedError) Unwrap() error { return e.Err }
