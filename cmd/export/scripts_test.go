@@ -151,6 +151,8 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 			results.School, results.Status = world.Schools()[0].Bid, 500
 		case "denied":
 			results.School, results.Status = world.Schools()[1].Bid, 403
+		case "missing":
+			results.Status = 404
 		case "unauthorized":
 			results.Operation, results.Status = simulator.OperationToken, 401
 		case "nonsense":

@@ -3,6 +3,8 @@ package extract
 import (
 	"context"
 	"log/slog"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,18 +16,31 @@ const minFailingSchools = 3
 // requests and lets one probe at a time through (half-open), with growing delays, until one succeeds or --give-up-after
 // has passed.
 //
-// A few schools that always fail look like a failing service once nothing else is left to fetch. So the breaker keeps
-// canaries: recent calls that succeeded. A failed probe sends the canary of another school; if that succeeds, the
+// A few schools that always fail look like a failing service once nothing else is left to fetch, and so does an
+// operation that always fails while nothing else is being fetched. So the breaker keeps canaries: calls that succeeded,
+// or probably will. A failed probe sends a canary of another school, then one of another operation; if one succeeds, the
 // breaker closes and attempts count against --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
 	log         *slog.Logger
 
-	mu       sync.Mutex
-	failing  map[string]struct{} // schools that failed since the last success
-	outage   *outage             // nil while closed
-	canaries map[string][]*Call  // by operation, at most two of different schools, the latest first
+	mu         sync.Mutex
+	failing    map[string]struct{} // schools that failed since the last success
+	outage     *outage             // nil while closed
+	operations []*operation        // the one that succeeded last first
 }
+
+// operation is what the breaker knows about one operation.
+type operation struct {
+	name     string
+	answered bool
+	// lost are the schools of calls that failed in every attempt while no call succeeded.
+	lost     map[string]struct{}
+	canaries []*Call // at most two, of different schools, the latest first
+}
+
+// dead reports whether the operation probably fails for every school.
+func (o *operation) dead() bool { return !o.answered && len(o.lost) >= minFailingSchools }
 
 // outage is a time during which the breaker is open.
 type outage struct {
@@ -34,8 +49,9 @@ type outage struct {
 	cause    string        // of the failure that opened the breaker
 	gaveUp   error         // for requests that still wait at the deadline
 	over     chan struct{} // closed when the breaker closes
-	// turn holds one value. The request that receives it is the probe and puts it back; requests receive it in the order
-	// in which they began to wait.
+	logged   bool          // guarded by the breaker's mu
+	// turn holds one value unless a request probes. The request that receives it is the probe and puts it back; requests
+	// receive it in the order in which they began to wait.
 	turn   chan struct{}
 	failed int // probes; guarded by turn
 }
@@ -110,61 +126,109 @@ func (b *breaker) blocks(p permit) bool {
 	return b.outage != nil && b.outage != p.outage
 }
 
-// succeeded closes the breaker. canary is the call if it can be sent again at any time, otherwise nil.
-func (b *breaker) succeeded(ctx context.Context, p permit, canary *Call) {
+// succeeded closes the breaker after a call that the service answered. again says that the call succeeded and can be sent
+// again at any time.
+func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again bool) {
+	b.mu.Lock()
+	o := b.operation(call.Operation, true)
+	o.answered = true
+	if again {
+		o.addCanary(call)
+	}
 	if p.exempt {
+		b.mu.Unlock()
 		return
 	}
-	b.mu.Lock()
-	o := b.outage
+	ended := b.outage
 	b.outage = nil
 	clear(b.failing)
-	if canary != nil {
-		b.addCanary(canary)
-	}
+	logged := ended != nil && ended.logged
 	b.mu.Unlock()
-	if o != nil {
-		close(o.over)
-		b.log.LogAttrs(ctx, slog.LevelInfo, "service answering again: resuming", slog.Duration("after", time.Since(o.began).Round(time.Millisecond)))
+	if ended != nil {
+		close(ended.over)
+	}
+	if logged {
+		b.log.LogAttrs(ctx, slog.LevelInfo, "service answering again: resuming",
+			slog.Duration("after", time.Since(ended.began).Round(time.Millisecond)))
 	}
 }
 
-// failed records a failure that may be the service's, and opens the breaker if it is one too many. It reports whether
-// the attempt counts against the retries: not if the breaker is open.
-func (b *breaker) failed(ctx context.Context, p permit, school string, f *failure) bool {
-	if p.exempt {
+// failed records a failure that may be the service's. It opens the breaker if the failure is one too many, and makes the
+// request the first probe, which has just failed. counts says whether the attempt counts against the retries if the
+// breaker is closed afterwards.
+func (b *breaker) failed(req *request, f *failure) (counts bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case req.permit.exempt:
+		return true
+	case req.permit.outage != nil:
+		if req.permit.outage != b.outage { // another request has closed the breaker
+			req.permit = permit{}
+		}
+		return false
+	case b.outage != nil:
+		return false
+	case b.operation(req.call.Operation, false).dead():
 		return true
 	}
-	if p.outage != nil {
+	b.failing[req.call.School] = struct{}{}
+	if len(b.failing) >= minFailingSchools {
+		b.outage = newOutage(b.giveUpAfter, f.cause())
+		req.permit = permit{outage: b.outage}
+	}
+	return true
+}
+
+// probeFailed lets the next request probe, after a probe and its canaries have failed.
+func (b *breaker) probeFailed(ctx context.Context, p permit) {
+	b.mu.Lock()
+	first := !p.outage.logged
+	p.outage.logged = true
+	b.mu.Unlock()
+	if first {
+		message := "service failing (" + p.outage.cause + "): pausing all requests for up to " + shortDuration(b.giveUpAfter)
+		b.log.LogAttrs(ctx, slog.LevelWarn, message, //nolint:sloglint // a complete sentence
+			slog.String("cause", p.outage.cause), slog.Duration("give_up_after", b.giveUpAfter))
+	} else {
 		p.outage.failed++
-		b.release(p)
+	}
+	b.release(p)
+}
+
+// gaveUpOn records a call that failed in every attempt.
+func (b *breaker) gaveUpOn(ctx context.Context, call *Call, f *failure) {
+	if call.Lookup || call.School == "" {
+		return
 	}
 	b.mu.Lock()
-	opens := false
-	if b.outage == nil {
-		b.failing[school] = struct{}{}
-		if opens = len(b.failing) >= minFailingSchools; opens {
-			b.outage = newOutage(b.giveUpAfter, f.cause())
-		}
+	o := b.operation(call.Operation, false)
+	before := o.dead()
+	if !o.answered {
+		o.lost[call.School] = struct{}{}
 	}
-	counts := p.outage == nil && b.outage == nil
+	dies := o.dead() && !before
 	b.mu.Unlock()
-	if opens {
-		message := "service failing (" + f.cause() + "): pausing all requests for up to " + shortDuration(b.giveUpAfter)
+	if dies {
+		message := "operation " + o.name + " answers for no school (" + f.cause() + "): its calls are not retried until one succeeds"
 		b.log.LogAttrs(ctx, slog.LevelWarn, message, //nolint:sloglint // a complete sentence
-			slog.String("cause", f.cause()), slog.Duration("give_up_after", b.giveUpAfter))
+			slog.String("operation", o.name), slog.String("cause", f.cause()))
 	}
-	return counts
+}
+
+// isDead reports whether the operation of a call probably fails for every school.
+func (b *breaker) isDead(call *Call) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.operation(call.Operation, false).dead()
 }
 
 func newOutage(giveUpAfter time.Duration, cause string) *outage {
 	now := time.Now()
-	o := &outage{
+	return &outage{
 		began: now, deadline: now.Add(giveUpAfter), cause: cause, gaveUp: gaveUp(giveUpAfter, cause),
 		over: make(chan struct{}), turn: make(chan struct{}, 1),
 	}
-	o.turn <- struct{}{}
-	return o
 }
 
 // release returns the permit of an attempt that shows nothing about the service's health: cancelled, or denied.
@@ -184,25 +248,61 @@ func (b *breaker) status() (cause string, until time.Time) {
 	return b.outage.cause, b.outage.deadline
 }
 
-// addCanary keeps two calls of different schools, so that one is left whichever school probes. The caller holds mu.
-func (b *breaker) addCanary(call *Call) {
+// operation returns the entry of an operation, and moves it to the front if it has just succeeded. The caller holds mu.
+func (b *breaker) operation(name string, succeeded bool) *operation {
+	i := slices.IndexFunc(b.operations, func(o *operation) bool { return o.name == name })
+	if i < 0 {
+		i = len(b.operations)
+		b.operations = append(b.operations, &operation{name: name, lost: make(map[string]struct{})})
+	}
+	found := b.operations[i]
+	if succeeded {
+		copy(b.operations[1:i+1], b.operations[:i])
+		b.operations[0] = found
+	}
+	return found
+}
+
+// addCanary keeps two calls of different schools, so that one is left whichever school probes.
+func (o *operation) addCanary(call *Call) {
 	kept := []*Call{call}
-	for _, c := range b.canaries[call.Operation] {
+	for _, c := range o.canaries {
 		if c.School != call.School && len(kept) < 2 {
 			kept = append(kept, c)
 		}
 	}
-	b.canaries[call.Operation] = kept
+	o.canaries = kept
 }
 
-// canary returns a recent call of the same operation that succeeded for another school, or nil.
-func (b *breaker) canary(call *Call) *Call {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, c := range b.canaries[call.Operation] {
-		if c.School != call.School {
+// canary returns a canary that is not of the school, or nil.
+func (o *operation) canary(school string) *Call {
+	for _, c := range o.canaries {
+		if c.School != school {
 			return c
 		}
 	}
 	return nil
+}
+
+// canariesFor returns what to send after a probe has failed: a canary of its operation and one of another operation, the
+// next one with every failed probe. Lookups are canaries only of calls that are not found: if a whole service failed but
+// for them, there would be nothing to do but to wait.
+func (b *breaker) canariesFor(p permit, probe *Call, f *failure) []*Call {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var found, others []*Call
+	for _, o := range b.operations {
+		c := o.canary(probe.School)
+		switch {
+		case c == nil || c.Lookup && f.status != http.StatusNotFound:
+		case o.name == probe.Operation:
+			found = append(found, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	if len(others) > 0 {
+		found = append(found, others[p.outage.failed%len(others)])
+	}
+	return found
 }

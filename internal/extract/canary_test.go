@@ -1,9 +1,10 @@
 package extract_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -54,29 +55,33 @@ func TestBrokenSchoolsAreNotAnOutage(t *testing.T) {
 	}
 }
 
-// TestCanariesOfOtherSchoolsOnly has successes only of the probe's own school and of another operation: they are not
-// sent again.
-func TestCanariesOfOtherSchoolsOnly(t *testing.T) {
+// TestOwnSuccessIsNotACanary has a success of the probe's own school only: it is not sent again.
+func TestOwnSuccessIsNotACanary(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var served atomic.Int64
 		var down atomic.Bool
 		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-			if down.Load() && strings.HasSuffix(r.URL.Path, growth) {
-				return reply(500, ""), nil
+			if !down.Load() {
+				return reply(200, "[]"), nil
 			}
-			served.Add(1)
-			return reply(200, "[]"), nil
-		}))
-		_, err := c.Get(t.Context(), extract.Call{Operation: "students", Template: "/students", School: "other"}, discard)
-		require.NoError(t, err)
-		_, err = c.Get(t.Context(), results("a"), discard)
+			if schoolOf(r) == "a" {
+				served.Add(1)
+			}
+			return reply(500, ""), nil
+		}), noRetries)
+		_, err := c.Get(t.Context(), results("a"), discard)
 		require.NoError(t, err)
 		down.Store(true)
-		for _, o := range fetch(t.Context(), c, "a", "b", "c") {
-			require.ErrorIs(t, o.err, extract.ErrGaveUp)
+		for _, school := range []string{"b", "c"} {
+			_, err = c.Get(t.Context(), results(school), discard)
+			require.Equal(t, 1, asError(t, err).Attempts)
 		}
-		require.EqualValues(t, 2, served.Load())
+		ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond) // before the second probe
+		defer cancel()
+		_, err = c.Get(ctx, results("a"), discard)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.EqualValues(t, 1, served.Load())
 	})
 }
 
@@ -118,7 +123,7 @@ func TestCanaryIsOfAnotherSchool(t *testing.T) {
 				return reply(500, ""), nil
 			}
 			return reply(200, "[]"), nil
-		}), func(o *extract.Options) { o.Concurrency = 1 })
+		}), noRetries)
 		ask := func(school, student string) error {
 			call := results(school)
 			call.Query = append(call.Query, extract.Param{Name: "student", Value: student})
@@ -128,26 +133,127 @@ func TestCanaryIsOfAnotherSchool(t *testing.T) {
 		for _, school := range []string{"b", "a", "a"} {
 			require.NoError(t, ask(school, "/good"))
 		}
-		var wg sync.WaitGroup
-		for _, school := range []string{"a", "c", "d"} {
-			wg.Go(func() {
-				if err := ask(school, "/bad"); extract.EndsRun(err) {
-					t.Error(err)
+		for _, school := range []string{"c", "d", "a", "a", "c", "d"} {
+			require.Equal(t, 500, asError(t, ask(school, "/bad")).Status)
+		}
+		var requested []string
+		for _, e := range j.of("")[3:] {
+			requested = append(requested, e.school)
+		}
+		require.Equal(t, []string{"c/bad", "d/bad", "a/bad", "b/good", "a/bad", "c/bad", "d/bad", "a/good"}, requested)
+	})
+}
+
+// TestDeadOperationPausesNothing has an operation that fails for every school while others succeed, or would: its
+// schools fail after a few retries, without a pause.
+func TestDeadOperationPausesNothing(t *testing.T) {
+	t.Parallel()
+	students := func(school string) extract.Call {
+		return extract.Call{
+			Operation: "students", Template: "/organizations/v1/schools/{school_bid}/students", School: school,
+			Path: map[string]string{"school_bid": school},
+		}
+	}
+	for name, test := range map[string]struct {
+		status    int
+		succeeded []extract.Call
+		canaries  []extract.Call
+	}{
+		"404 while another operation succeeds":        {status: 404, succeeded: []extract.Call{students("other")}},
+		"500 while another operation succeeds":        {status: 500, succeeded: []extract.Call{students("other")}},
+		"404 before another operation is called":      {status: 404, canaries: []extract.Call{results("a"), students("a"), students("b")}},
+		"503 before another operation is called":      {status: 503, canaries: []extract.Call{results("a"), students("a"), students("b")}},
+		"404 while only the list of schools succeeds": {status: 404, succeeded: []extract.Call{schools()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log lockedText
+				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					if strings.HasSuffix(r.URL.Path, growth) {
+						return reply(test.status, ""), nil
+					}
+					return reply(200, "[]"), nil
+				}), func(o *extract.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+				for _, call := range test.succeeded {
+					_, err := c.Get(t.Context(), call, discard)
+					require.NoError(t, err)
+				}
+				c.AddCanaries(test.canaries...)
+				var first, later int64
+				for range 50 {
+					for _, o := range fetch(t.Context(), c, named("s", 10)...) {
+						require.Equal(t, test.status, asError(t, o.err).Status)
+						require.Less(t, o.after, 6*time.Minute)
+						if first, later = max(first, o.tally.Requests), o.tally.Requests; later == 1 {
+							require.ErrorContains(t, o.err, "not tried again, because this operation answers for no school")
+							require.False(t, extract.NotFound(o.err), "it was not tried as often as a record that may be gone")
+						}
+					}
+				}
+				require.Greater(t, first, int64(9), "attempts of the first schools, with canaries")
+				require.EqualValues(t, 1, later)
+				require.Contains(t, log.String(), "operation test_results answers for no school (status ")
+				if test.status != 503 { // which may also be a service that is overloaded
+					require.NotContains(t, log.String(), "pausing")
 				}
 			})
-		}
-		wg.Wait()
-		requested := j.of("")[3:]
-		for i, e := range requested {
-			if strings.HasSuffix(e.school, "/good") {
-				want := "a/good"
-				if requested[i-1].school == "a/bad" {
-					want = "b/good"
-				}
-				require.Equal(t, want, e.school)
+		})
+	}
+}
+
+// TestDeadOperationComesBack retries calls again as soon as one has succeeded.
+func TestDeadOperationComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var up atomic.Bool
+		c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, growth) && (!up.Load() || schoolOf(r) == "broken") {
+				return reply(404, ""), nil
 			}
-		}
-		require.Greater(t, len(j.of("a/good")), 2)
-		require.Greater(t, len(j.of("b/good")), 1)
+			return reply(200, "[]"), nil
+		}), func(o *extract.Options) { o.Retries = 2 })
+		_, err := c.Get(t.Context(), schools(), discard)
+		require.NoError(t, err)
+		fetch(t.Context(), c, named("s", 5)...)
+		_, err = c.Get(t.Context(), results("dead"), discard)
+		require.Equal(t, 1, asError(t, err).Attempts)
+		up.Store(true)
+		_, err = c.Get(t.Context(), results("good"), discard)
+		require.NoError(t, err)
+		_, err = c.Get(t.Context(), results("broken"), discard)
+		require.Equal(t, 3, asError(t, err).Attempts)
 	})
+}
+
+// TestServiceThatAnswersNothingIsAnOutage, whatever succeeded before it went down, and while the lists of schools and
+// districts alone succeed.
+func TestServiceThatAnswersNothingIsAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status int
+		lists  bool // still succeed
+	}{"404": {404, false}, "503": {503, false}, "503 but for the lists": {503, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var down atomic.Bool
+				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
+					if down.Load() && !(test.lists && strings.HasSuffix(r.URL.Path, "/schools")) {
+						return reply(test.status, ""), nil
+					}
+					return reply(200, "[]"), nil
+				}))
+				_, err := c.Get(t.Context(), schools(), discard)
+				require.NoError(t, err)
+				for _, o := range fetch(t.Context(), c, named("before", 3)...) {
+					require.NoError(t, o.err)
+				}
+				down.Store(true)
+				for _, o := range fetch(t.Context(), c, named("s", 5)...) {
+					require.ErrorIs(t, o.err, extract.ErrGaveUp)
+				}
+			})
+		})
+	}
 }

@@ -84,7 +84,7 @@ func New(o Options) (*Client, error) {
 		retrying: &retryList{log: log, calls: make(map[*Call]*Retry)},
 		breaker: &breaker{
 			giveUpAfter: o.GiveUpAfter, log: log,
-			failing: make(map[string]struct{}), canaries: make(map[string][]*Call),
+			failing: make(map[string]struct{}),
 		},
 	}
 	base := o.Transport
@@ -173,6 +173,16 @@ func (c *Client) Health() Health {
 	h := Health{Retrying: c.retrying.list()}
 	h.Paused, h.PausedUntil = c.breaker.status()
 	return h
+}
+
+// AddCanaries takes calls that will probably succeed. While nothing has succeeded, they show whether the whole service
+// fails or only the operations that have been called.
+func (c *Client) AddCanaries(calls ...Call) {
+	c.breaker.mu.Lock()
+	defer c.breaker.mu.Unlock()
+	for i := range calls {
+		c.breaker.operation(calls[i].Operation, false).addCanary(&calls[i])
+	}
 }
 
 // Get reads one body. accept reads it, decompressed, once for every attempt that got 200. It must not use what it has

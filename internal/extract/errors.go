@@ -29,11 +29,14 @@ func EndsRun(err error) bool {
 	return errors.Is(err, ErrRefused) || errors.Is(err, ErrGaveUp) || errors.Is(err, ErrTokenEndpoint)
 }
 
+// errNotRetried is why a call had fewer attempts than --retries allows.
+var errNotRetried = errors.New("not tried again, because this operation answers for no school")
+
 // NotFound reports whether err is from a call that got 404 in its last attempt. Stray 404s on existing resources
-// disappear on retry (observed).
+// disappear on retry (observed), so one that was not retried does not count.
 func NotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && e.Status == http.StatusNotFound && !EndsRun(err)
+	return ok && e.Status == http.StatusNotFound && !errors.Is(err, errNotRetried) && !EndsRun(err)
 }
 
 // Error is a call that failed. Its text is one line: where, what happened, and what to do. It contains no URL, query,
@@ -191,6 +194,12 @@ func retryable(status int) bool {
 	}
 }
 
+// overloaded reports whether the service failed for lack of capacity, or was too slow.
+func (f *failure) overloaded() bool {
+	e, ok := errors.AsType[*attemptError](f.err)
+	return ok && e.class == classTimeout || isOverload(f.status)
+}
+
 // cause returns the reason of the failure in a few words.
 func (f *failure) cause() string {
 	if e, ok := errors.AsType[*attemptError](f.err); ok {
@@ -214,6 +223,13 @@ func (c *Call) fail(f *failure, attempts int) *Error {
 		Operation: c.Operation, Template: c.Template, School: c.School, District: c.District,
 		Status: f.status, Code: f.code, Attempts: attempts, Err: f.err,
 	}
+}
+
+// failEarly returns the error of a call whose operation is dead.
+func (c *Call) failEarly(f *failure, attempts int) *Error {
+	e := c.fail(f, attempts)
+	e.Err = fmt.Errorf("%w; %w", f.err, errNotRetried)
+	return e
 }
 
 // gaveUp returns the error of all requests that still wait after GiveUpAfter.

@@ -142,12 +142,11 @@ func overloaded(res *response, err error) bool {
 		e, ok := errors.AsType[*attemptError](err)
 		return ok && e.class == classTimeout
 	}
-	switch res.status {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	default:
-		return false
-	}
+	return isOverload(res.status)
+}
+
+func isOverload(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }
 
 // outlier is the last rejected school, until it succeeds. If only that school is rejected again, it is probably broken

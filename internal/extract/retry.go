@@ -47,8 +47,12 @@ func (c *Client) fetch(ctx context.Context, call *Call, tally *Tally, accept fun
 		if c.countsAsRetry(ctx, req, f) {
 			counted++
 		}
-		if counted > c.retries {
+		switch {
+		case counted > c.retries:
+			c.breaker.gaveUpOn(ctx, call, f)
 			return call.fail(f, sent)
+		case counted > 0 && c.breaker.isDead(call):
+			return call.failEarly(f, sent)
 		}
 		c.retrying.failed(ctx, call, sent, f)
 		if c.breaker.blocks(permit{exempt: req.permit.exempt}) {
@@ -104,43 +108,51 @@ func (c *Client) attempt(ctx context.Context, req *request) *failure {
 // service is healthy; a rejection shows nothing. A later page is not kept as a canary, because its cursor may be valid
 // only once.
 func (c *Client) releaseLast(ctx context.Context, req *request, f *failure) {
-	switch {
-	case f == nil && req.call.cursor == "":
-		c.breaker.succeeded(ctx, req.permit, req.call)
-	case f == nil || f.status == http.StatusOK:
-		c.breaker.succeeded(ctx, req.permit, nil)
-	default:
-		c.breaker.release(req.permit)
+	if f == nil || f.status == http.StatusOK {
+		c.breaker.succeeded(ctx, req.permit, req.call, f == nil && req.call.cursor == "")
+		return
 	}
+	c.breaker.release(req.permit)
 }
 
 // countsAsRetry returns the permit of an attempt that will be retried, and reports whether it counts against the
 // retries.
 func (c *Client) countsAsRetry(ctx context.Context, req *request, f *failure) bool {
-	switch {
-	case f.status == http.StatusUnauthorized: // other requests may be accepted
+	if f.status == http.StatusUnauthorized { // other requests may be accepted
 		c.breaker.release(req.permit)
 		return true
-	case req.permit.outage != nil && c.canarySucceeds(ctx, req):
-		c.breaker.succeeded(ctx, req.permit, nil)
-		return false
-	default:
-		return c.breaker.failed(ctx, req.permit, req.call.School, f)
 	}
+	closed := req.permit.outage == nil
+	counts := c.breaker.failed(req, f)
+	switch {
+	case req.permit.outage == nil:
+		return counts
+	case closed && f.overloaded(): // a canary would only add to the load
+	case c.canarySucceeds(ctx, req, f):
+		return counts
+	case ctx.Err() != nil:
+		c.breaker.release(req.permit)
+		return false
+	}
+	c.breaker.probeFailed(ctx, req.permit)
+	return false
 }
 
-// canarySucceeds sends the canary for a failed probe, and reports whether it succeeds. Its body is discarded.
-func (c *Client) canarySucceeds(ctx context.Context, probe *request) bool {
-	call := c.breaker.canary(probe.call)
-	if call == nil {
-		return false
+// canarySucceeds sends the canaries of a failed probe, which close the breaker if one succeeds. Their bodies are
+// discarded.
+func (c *Client) canarySucceeds(ctx context.Context, probe *request, f *failure) bool {
+	for _, call := range c.breaker.canariesFor(probe.permit, probe.call, f) {
+		req, err := c.newRequest(call, probe.tally, func(io.Reader) error { return nil })
+		if err != nil {
+			continue
+		}
+		req.permit = probe.permit
+		if c.attempt(ctx, req) == nil {
+			c.breaker.succeeded(ctx, probe.permit, call, false)
+			return true
+		}
 	}
-	req, err := c.newRequest(call, probe.tally, func(io.Reader) error { return nil })
-	if err != nil {
-		return false
-	}
-	req.permit = probe.permit
-	return c.attempt(ctx, req) == nil
+	return false
 }
 
 // callError returns the error of a call that is not attempted again. Errors of the token that end the run stay as they

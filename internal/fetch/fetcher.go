@@ -98,8 +98,24 @@ func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	f.filters, f.asOf = p.Filters, p.AsOf
 	f.feedFilters = maps.Clone(p.Filters)
 	delete(f.feedFilters, schemas.ModifiedSince) // records that did not change are needed too
+	f.addCanaries(&p)
 	f.check, err = newChecker(&p)
 	return err
+}
+
+// addCanaries names the list of schools and calls of every list of the run, for two schools, to the client: if one list
+// is requested first and always fails, the others show that the service does not.
+func (f *Fetcher) addCanaries(p *Parameters) {
+	f.client.AddCanaries(f.datasets[schemas.Schools].call(nil, nil, false))
+	for _, name := range p.Datasets {
+		d, left := f.datasets[name], 2
+		for i := 0; d.Per == schemas.PerSchool && left > 0 && i < len(p.Schools); i++ {
+			if calls := schoolCalls(d, p.Schools[i]); len(calls) > 0 && p.Schools[i].Bid != "" {
+				f.client.AddCanaries(d.call(calls[0], f.filters, f.asOf))
+				left--
+			}
+		}
+	}
 }
 
 // NewScratch returns an unopened scratch file.

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"example.org/growthexport/internal/review"
@@ -12,7 +14,9 @@ import (
 func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	reasons := []review.Reason{}
 	if failed := g.Schools.Failed; failed > int64(l.MaxFailedSchools) {
-		reasons = append(reasons, review.New(review.MaxFailedSchools, strconv.Itoa(l.MaxFailedSchools), []review.Finding{{N: failed, Of: g.Schools.Total}}))
+		reason := review.New(review.MaxFailedSchools, strconv.Itoa(l.MaxFailedSchools), []review.Finding{{N: failed, Of: g.Schools.Total}})
+		reason.Found = append(reason.Found, unanswered(g)...)
+		reasons = append(reasons, reason)
 	}
 	if l.StrictChecks {
 		for _, check := range review.FailedChecks(g.Checks) {
@@ -21,6 +25,26 @@ func reasonsToHold(g *snapshot.StagedRun, l review.Limits) []review.Reason {
 	}
 	hold, _ := compareWithLimits(g, l)
 	return append(reasons, hold...)
+}
+
+// unanswered returns the datasets that failed in some schools and were read in none.
+func unanswered(g *snapshot.StagedRun) []review.Finding {
+	failed, read := make(map[string]int64), make(map[string]bool)
+	for i := range g.Ledger {
+		switch row := &g.Ledger[i]; row.Status {
+		case snapshot.StatusFailed:
+			failed[row.Dataset]++
+		case snapshot.StatusOK:
+			read[row.Dataset] = true
+		}
+	}
+	var found []review.Finding
+	for _, dataset := range slices.Sorted(maps.Keys(failed)) {
+		if n := failed[dataset]; !read[dataset] {
+			found = append(found, review.Finding{Table: dataset, N: n, Of: n, Counted: review.Schools})
+		}
+	}
+	return found
 }
 
 // allDenied reports whether the service denied every per-school dataset of every school, and so the app as a whole.

@@ -21,6 +21,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // page returns the report of a run.
@@ -155,9 +156,15 @@ func TestReportOfWhatAFailureWas(t *testing.T) {
 		t.Skip("waits fifteen seconds")
 	}
 	s := newSite(t, small(), simulator.ServerOptions{})
-	s.server.SetFaults([]simulator.Fault{{Operation: "test_results", Kind: simulator.FaultStatus, Status: 503}})
 	settings := defaults()
 	settings.RunID = "run"
+	var faults []simulator.Fault // but for the lookups
+	for _, d := range schemas.Datasets() {
+		if !d.IsLookup() {
+			faults = append(faults, simulator.Fault{Operation: d.Name, Kind: simulator.FaultStatus, Status: 503})
+		}
+	}
+	s.server.SetFaults(faults)
 	progress := &pipeline.Progress{}
 	deps := s.deps(func(o *extract.Options) {
 		// The limit holds for the lookups too, which must succeed on the slowest machine.

@@ -111,7 +111,11 @@ func (r Reason) String() string {
 	}
 	switch r.Check {
 	case MaxFailedSchools:
-		return fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
+		text := fmt.Sprintf("%d of %d schools failed, more than %s %s", first.N, first.Of, setting(r.Check), r.Limit)
+		if len(r.Found) > 1 { // datasets
+			text += "; no school could be read in " + Reason{Found: r.Found[1:]}.list(", ", func(f Finding) string { return f.Table })
+		}
+		return text
 	case MaxShrink:
 		return fmt.Sprintf("%s fell by more than %s %s %s: %s", wording.Many(count, "count"), setting(r.Check), r.Limit, since, r.list(", ", Finding.fall))
 	case MaxRemoved:

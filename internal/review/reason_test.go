@@ -21,6 +21,8 @@ func TestReasonTexts(t *testing.T) {
 	results := review.Finding{Table: "test_results", District: "D 1", N: 370, Of: 1000}
 	for want, r := range map[string]review.Reason{
 		"2 of 3 schools failed, more than --max-failed-schools 1": with(review.MaxFailedSchools, "1", review.Finding{N: 2, Of: 3}),
+		"3 of 3 schools failed, more than --max-failed-schools 1; no school could be read in students": with(review.MaxFailedSchools, "1",
+			review.Finding{N: 3, Of: 3}, review.Finding{Table: "students", N: 3, Of: 3, Counted: review.Schools}),
 		"2 counts fell by more than --max-shrink 20% since the snapshot of 2026-11-19 (run r1): schools with rows in students from 4 to 1, " +
 			"rows of students from 2,000 to 1,000": with(review.MaxShrink, "20%",
 			review.Finding{Table: "students", N: 1000, Of: 2000}, review.Finding{Table: "students", N: 3, Of: 4, Counted: review.Schools}),

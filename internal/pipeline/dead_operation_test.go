@@ -1,0 +1,67 @@
+package pipeline_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"example.org/growthexport/internal/extract"
+	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/simulator"
+)
+
+// TestDeadOperationHoldsTheRun has an operation that answers 404 for every school while others answer, also when the run
+// is resumed and requests nothing else: its schools fail, and the run is held with the name of the operation.
+func TestDeadOperationHoldsTheRun(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		datasets []string
+		dead     string
+		held     string
+		requests int // fewer than these
+	}{
+		"the first operation": {[]string{"schools", "students", "academic_years"}, "students", "students", 80},
+		"the last operation":  {[]string{"schools", "students", "academic_years"}, "academic_years", "academic_years", 80},
+		"the only operation":  {[]string{"test_results"}, "test_results", "test_results", 80},
+		"a list that feeds another": {
+			[]string{"schools", "academic_years", "students", "student_details"}, "students", "student_details, students", 120,
+		},
+		"a fan-out": {[]string{"schools", "students", "student_details"}, "student_details", "student_details", 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, simulator.Options{Seed: 7, SchoolSizes: slices.Repeat([]int{60}, 30)}, simulator.ServerOptions{
+				Faults: []simulator.Fault{{Operation: test.dead, Kind: simulator.FaultStatus, Status: http.StatusNotFound}},
+			})
+			settings := defaults()
+			settings.RunID, settings.Datasets = "run", test.datasets
+			run := func() (*pipeline.Summary, error) {
+				return runAll(t.Context(), s.deps(func(o *extract.Options) { o.Retries, o.GiveUpAfter = 2, 20*time.Second }), settings)
+			}
+			for _, night := range []string{"first", "resumed"} {
+				s.server.ResetLog()
+				summary, err := run()
+				require.NoError(t, err, night)
+				require.Equal(t, pipeline.HeldBack, summary.Outcome, night)
+				require.Equal(t, []string{
+					"30 of 30 schools failed, more than --max-failed-schools 0; no school could be read in " + test.held,
+				}, summary.Held, night)
+				dead := 0
+				for _, r := range s.server.Log() {
+					if r.Operation == test.dead && r.Status == http.StatusNotFound {
+						dead++
+					}
+				}
+				require.GreaterOrEqual(t, dead, 30, night)
+				require.Less(t, dead, test.requests, "calls of later schools are not retried: %s", night)
+			}
+			s.server.SetFaults(nil)
+			summary, err := run()
+			require.NoError(t, err)
+			require.Equal(t, pipeline.Published, summary.Outcome)
+		})
+	}
+}
