@@ -10,6 +10,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/pipeline"
+	"example.org/growthexport/internal/review"
 	"example.org/growthexport/internal/simulator"
 )
 
@@ -48,7 +49,7 @@ func TestDeadOperationHoldsTheRun(t *testing.T) {
 				require.Equal(t, pipeline.HeldBack, summary.Outcome, night)
 				require.Equal(t, []string{
 					"30 of 30 schools failed, more than --max-failed-schools 0; no school could be read in " + test.held,
-				}, summary.Held, night)
+				}, review.Texts(summary.Held), night)
 				dead := 0
 				for _, r := range s.server.Log() {
 					if r.Operation == test.dead && r.Status == http.StatusNotFound {
