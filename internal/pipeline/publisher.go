@@ -8,6 +8,7 @@ import (
 
 	"example.org/growthexport/internal/extract"
 	"example.org/growthexport/internal/review"
+	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -19,6 +20,7 @@ type publisher struct {
 	limits  review.Limits
 	summary *Summary
 	compare bool // whether the run's comparison counts
+	fetched bool // this command has fetched the run, after it had checked that the run may be published
 	// acceptHeld publishes a run whatever the limits say.
 	acceptHeld, replace, acceptBaseURL bool
 }
@@ -100,12 +102,27 @@ func (p *publisher) publish(ctx context.Context, staged *snapshot.StagedRun, acc
 	})
 	if u, published := errors.AsType[*snapshot.UnfinishedError](err); published {
 		p.summary.Unfinished = u.Err.Error()
+	} else if _, refused := errors.AsType[*snapshot.RefusedError](err); refused && p.fetched {
+		return p.overtaken(context.WithoutCancel(ctx), err)
 	} else if err != nil {
 		return usageIfRefused(err)
 	}
 	p.summary.fromManifest(manifest)
 	p.Progress.setPhase("done")
 	return nil
+}
+
+// overtaken handles a run that could have replaced what was published when it began, and no longer can. If that covers
+// the same, the run is not needed and drops what it has staged.
+func (p *publisher) overtaken(ctx context.Context, refused error) error {
+	current, err := p.Catalog.Current(ctx, p.plan.Kind, p.plan.SnapshotDate)
+	if err != nil || current == nil || !current.Covers(p.plan.BaseURL, p.plan.Scope) {
+		return errors.Join(refused, err)
+	}
+	return errors.Join(
+		fmt.Errorf("publish run %s: %w: run %s was published as the snapshot of %s while this one was at work, so this one is not needed",
+			p.plan.RunID, sink.ErrConflict, current.RunID, p.plan.SnapshotDate),
+		p.Catalog.DropUnpublished(ctx, p.plan.RunID))
 }
 
 // incomplete returns which tasks are missing, and which of them because their staged files have changed.

@@ -140,7 +140,7 @@ func (r *exportRun) runToEnd(ctx context.Context, found foundRun) error {
 		return r.endShard(ctx)
 	}
 	return (&publisher{
-		Deps: r.Deps, plan: r.plan, limits: r.settings.Limits, compare: r.settings.Compare,
+		Deps: r.Deps, plan: r.plan, limits: r.settings.Limits, compare: r.settings.Compare, fetched: true,
 		replace: r.settings.Replace, acceptBaseURL: r.settings.AcceptBaseURL, summary: r.summary,
 	}).run(ctx)
 }

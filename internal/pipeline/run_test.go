@@ -1,7 +1,9 @@
 package pipeline_test
 
 import (
+	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -345,4 +347,76 @@ func TestShardsEqualSingleRun(t *testing.T) {
 	again, err := pipeline.Run(t.Context(), s.deps(nil), settings)
 	require.NoError(t, err)
 	require.True(t, again.AlreadyPublished)
+}
+
+// TestPublishedDateAgain repeats the command of a past date: nothing is requested, and its outcome is repeated. Other
+// settings are refused, without the advice to store the data of today under that date.
+func TestPublishedDateAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.SnapshotDate = "2026-11-19"
+	first := s.run(settings)
+	requests := len(s.server.Log())
+	again := s.run(settings)
+	require.True(t, again.AlreadyPublished)
+	require.Equal(t, first.RunID, again.RunID)
+	require.Len(t, s.server.Log(), requests)
+
+	settings.Datasets = []string{"schools"}
+	_, err := pipeline.Run(t.Context(), s.deps(nil), settings)
+	require.ErrorIs(t, err, pipeline.ErrUsage)
+	require.ErrorContains(t, err, "that date is past: the service only reports the state of today")
+	require.NotContains(t, err.Error(), "--replace")
+	require.Len(t, s.server.Log(), requests)
+}
+
+// TestKilledAfterThePointer finishes a run of today that was killed while it was published, and takes no other one. A
+// later command does.
+func TestKilledAfterThePointer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	deps := s.deps(nil)
+	deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.LatestPath})
+	summary, err := runAll(t.Context(), deps, defaults())
+	require.NoError(t, err)
+	require.Contains(t, summary.Unfinished, "killed")
+	require.NoFileExists(t, filepath.Join(s.dest, snapshot.LatestPath))
+	requests := len(s.server.Log())
+
+	again, err := runAll(t.Context(), s.deps(nil), defaults())
+	require.NoError(t, err)
+	require.Equal(t, summary.RunID, again.RunID)
+	require.Empty(t, again.Unfinished)
+	require.Equal(t, pipeline.Published, again.Outcome)
+	require.FileExists(t, filepath.Join(s.dest, snapshot.LatestPath))
+	require.Len(t, s.server.Log(), requests)
+
+	later, err := runAll(t.Context(), s.deps(nil), defaults())
+	require.NoError(t, err)
+	require.NotEqual(t, summary.RunID, later.RunID)
+}
+
+// TestLosesPastDate has another run of a past date published while this one is at work: this one ends with an error that
+// is not of its settings, and leaves nothing.
+func TestLosesPastDate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, small(), simulator.ServerOptions{})
+	settings := defaults()
+	settings.SnapshotDate, settings.Datasets, settings.RunID, settings.Concurrency = "2026-11-19", []string{"schools", "students"}, "loser", 1
+	deps := s.deps(nil)
+	var count atomic.Int64
+	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: 2, written: &count, act: func() {
+		other := settings
+		other.RunID = "winner"
+		require.Equal(t, pipeline.Published, s.run(other).Outcome)
+	}})
+	_, err := runAll(t.Context(), deps, settings)
+	require.ErrorIs(t, err, sink.ErrConflict)
+	require.NotErrorIs(t, err, pipeline.ErrUsage)
+	require.ErrorContains(t, err, "run winner was published as the snapshot of 2026-11-19 while this one was at work")
+	staged, err := deps.Catalog.Staged(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, staged)
+	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "loser"))
 }

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
@@ -80,7 +82,8 @@ func lookUpRun(ctx context.Context, catalog snapshot.Catalog, id string) (foundR
 }
 
 // chooseRun finds the run that this command begins or resumes: the one it names, or the first of its derived ids that
-// is not published.
+// is not published. A published one is repeated if this command has just finished what another had left of it, and if
+// its date is past, when a new run would only be refused.
 func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	s, catalog := r.settings, r.Catalog
 	switch {
@@ -89,10 +92,19 @@ func (r *exportRun) chooseRun(ctx context.Context) (foundRun, error) {
 	case s.RunID != "":
 		return lookUpRun(ctx, catalog, s.RunID)
 	}
+	past := s.kind() == snapshot.Full && r.date < r.now.Format(time.DateOnly) && !s.Replace
+	var published foundRun
 	for n := 1; ; n++ {
 		run, err := lookUpRun(ctx, catalog, derivedRunID(s.kind(), r.date, r.mark, n))
+		if err == nil && run.plan == nil && published.plan != nil {
+			return published, nil
+		}
 		if err != nil || run.plan == nil {
 			return run, err
+		}
+		if run.manifest != nil && run.manifest.Status == snapshot.Published && r.cohort.useKeyOf(run.plan, s.PrivacyKey) &&
+			(past || slices.Contains(r.Recovered.Published, run.id)) {
+			published = run
 		}
 		// A derived id covers how many students are listed, but not which: that would tell who is not.
 		if run.manifest == nil && r.cohort.useKeyOf(run.plan, s.PrivacyKey) {

@@ -37,6 +37,14 @@ func (c Catalog) Abandon(ctx context.Context, run string) (err error) {
 	return nil
 }
 
+// DropUnpublished removes what a run without a change has staged, and its documents, the plan last.
+func (c Catalog) DropUnpublished(ctx context.Context, run string) error {
+	if err := c.DropCheckpoints(ctx, run); err != nil {
+		return err
+	}
+	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))
+}
+
 // abandonable reads the plan and change of a run that may be abandoned. Either is nil if it is missing or damaged.
 func (c Catalog) abandonable(ctx context.Context, run string) (*Plan, *Change, error) {
 	refuse := func(format string, args ...any) (*Plan, *Change, error) {

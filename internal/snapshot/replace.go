@@ -43,14 +43,22 @@ func (c *Candidate) check(current *Manifest) error {
 	}
 	differs := current.Differences(c.BaseURL, c.Scope)
 	if len(differs) > 0 {
-		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s); %s replaces it",
-			what, current.RunID, strings.Join(differs, ", "), replace)}
+		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, which has another scope (%s)%s",
+			what, current.RunID, strings.Join(differs, ", "), c.advice())}
 	}
 	if c.Kind == Full && !c.Today {
-		return &RefusedError{Reason: fmt.Sprintf("%s is run %s, and that date is past; %s replaces it",
-			what, current.RunID, replace)}
+		return &RefusedError{Reason: fmt.Sprintf("%s is run %s%s", what, current.RunID, c.advice())}
 	}
 	return nil
+}
+
+// advice returns what to do about the current run. It does not recommend to replace a snapshot of a past date, whose
+// data the service no longer has.
+func (c *Candidate) advice() string {
+	if c.Kind == Full && !c.Today {
+		return ", and that date is past: the service only reports the state of today"
+	}
+	return fmt.Sprintf("; %s replaces it", replace)
 }
 
 const replace = wording.Setting("replace")
@@ -65,8 +73,8 @@ func (c Catalog) CheckReplace(ctx context.Context, run Candidate) (*Manifest, er
 		return nil, nil
 	case Unreadable(err):
 		if !run.Replace {
-			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v); %s replaces it",
-				PointerPath(run.Kind, run.Date), err, replace)}
+			return nil, &RefusedError{Reason: fmt.Sprintf("cannot read the current run of %s (%v)%s",
+				PointerPath(run.Kind, run.Date), err, run.advice())}
 		}
 		if pointer != nil {
 			return &Manifest{RunID: pointer.RunID}, nil

@@ -119,12 +119,14 @@ func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) e
 		return err
 	}
 	return sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error {
-		file.Staged = nil
-		there, err := c.Holds(ctx, run, file)
-		if err == nil && !there {
-			err = fmt.Errorf("%s was published and has disappeared: %w", file.Path, sink.ErrStagedLost)
+		object, err := c.Open(ctx, file.Path)
+		if errors.Is(err, sink.ErrNotFound) {
+			return fmt.Errorf("%s was published and has disappeared: %w", file.Path, sink.ErrStagedLost)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return object.Close()
 	})
 }
 
