@@ -43,6 +43,7 @@ type Parameters struct {
 // Fetcher asks the service for datasets, call chain by call chain.
 type Fetcher struct {
 	client   *extract.Client
+	privacy  schemas.Profile
 	datasets map[string]*Dataset
 	feeds    map[string]*Dataset // as they are read for the identifiers that other calls need
 	pool     pool
@@ -64,7 +65,7 @@ type Fetcher struct {
 // New returns a fetcher that is ready for lookups. Close removes its scratch files.
 func New(client *extract.Client, o Options) (*Fetcher, error) {
 	f := &Fetcher{
-		client: client, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
+		client: client, privacy: o.Privacy, datasets: make(map[string]*Dataset), feeds: make(map[string]*Dataset), maxRecords: o.MaxSchoolRecords,
 		maxHeldBytes: cmp.Or(o.MaxHeldBytes, maxHeldBytes), scratch: &scratchFolder{path: o.Scratch},
 		processors: newProcessors(),
 		window:     2 * o.Concurrency, fanning: make(chan struct{}, 2*o.Concurrency),
@@ -99,7 +100,7 @@ func (f *Fetcher) SetParameters(p Parameters) (err error) {
 	f.feedFilters = maps.Clone(p.Filters)
 	delete(f.feedFilters, schemas.ModifiedSince) // records that did not change are needed too
 	f.addCanaries(&p)
-	f.check, err = newChecker(&p)
+	f.check, err = newChecker(&p, f.privacy)
 	return err
 }
 

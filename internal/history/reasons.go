@@ -35,9 +35,9 @@ type lostResults struct {
 // maxLost is how many removed results are explained at once: about 25 MB.
 const maxLost = 50_000
 
-// newLostResults returns a collection of results that are gone on a date.
-func newLostResults(date string, tables int) (*lostResults, error) {
-	aged, err := snapshot.YearBefore(date)
+// newLostResults returns a collection of results that are gone on the date of a snapshot of a privacy profile.
+func newLostResults(date string, profile schemas.Profile, tables int) (*lostResults, error) {
+	aged, err := snapshot.YearBefore(date, profile)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/schemas"
 )
 
 // TestReasonsAgree has results come and go for sixty nights. The run, its report, diff and the history agree on why
@@ -285,5 +286,37 @@ func (s *turnoverSite) purge() {
 			lists.results = slices.DeleteFunc(lists.results, func(r object) bool { return r["studentBid"] == student })
 		}
 		return
+	}
+}
+
+// TestAgeByMonth counts and explains results of last year. A profile that writes only their month leaves open which
+// results of the month are older than a year, so none of them counts.
+func TestAgeByMonth(t *testing.T) {
+	t.Parallel()
+	for profile, older := range map[schemas.Profile]int64{schemas.Full: 2, schemas.Pseudonymous: 2, schemas.Minimal: 1} {
+		n := newNightsOf(t, simulator.Options{Seed: 3, SchoolSizes: []int{1}})
+		settings := pseudonymous(t, 0)
+		settings.Privacy, settings.Compare, settings.MaxShrink.Off = profile, true, true
+		settings.Datasets = []string{"schools", "students", "test_results"}
+		n.tonight.Store(&edits{
+			studentsPath: func(string, []object) []object { return []object{{"studentBid": "s"}} },
+			resultsPath: func(string, []object) (results []object) {
+				for _, day := range []string{"10-31", "11-05", "11-28"} {
+					results = append(results, object{
+						"testResultBid": day, "studentBid": "s", "subjectArea": day, "administrationEndDateTime": "2025-" + day + "T12:00:00Z",
+					})
+				}
+				return results
+			},
+		})
+		require.Equal(t, older, counted(n.export(settings).Checks, simulator.RuleOlderThanAYear), profile)
+		n.next(edits{
+			studentsPath: func(string, []object) []object { return []object{{"studentBid": "s"}} },
+			resultsPath:  func(string, []object) []object { return nil },
+		})
+		summary := n.export(settings)
+		n.requireEqualsDiff(summary)
+		require.Equal(t, map[string]int64{snapshot.AgedOut: older, snapshot.Unexplained: 3 - older},
+			summary.Comparison.Tables["test_results"].Because, profile)
 	}
 }

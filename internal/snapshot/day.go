@@ -3,6 +3,8 @@ package snapshot
 import (
 	"fmt"
 	"time"
+
+	"example.org/growthexport/schemas"
 )
 
 const secondsPerDay = 24 * 60 * 60
@@ -21,9 +23,10 @@ func DateOf(day int32) string {
 	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// YearBefore returns 00:00 UTC of the same day one year before a date, in microseconds since 1970. For 29 February
-// that is 28 February.
-func YearBefore(date string) (int64, error) {
+// YearBefore returns the time before which a result is older than a year on a date, in microseconds since 1970: 00:00 UTC
+// of the same day one year before, of 28 February for 29 February. Under a profile that writes the month of a result as
+// its first day, it is the first day of that month, so that no result that may be younger is older.
+func YearBefore(date string, profile schemas.Profile) (int64, error) {
 	day, err := time.Parse(time.DateOnly, date)
 	if err != nil {
 		return 0, fmt.Errorf("read the snapshot date: %w", err)
@@ -31,6 +34,9 @@ func YearBefore(date string) (int64, error) {
 	before := day.AddDate(-1, 0, 0)
 	if before.Day() != day.Day() {
 		before = before.AddDate(0, 0, -1) // 29 February became 1 March
+	}
+	if profile == schemas.Minimal {
+		before = before.AddDate(0, 0, 1-before.Day())
 	}
 	return before.UnixMicro(), nil
 }
