@@ -61,7 +61,7 @@ func (a *app) openCatalog(ctx context.Context, o *destination, from sources) (sn
 	return catalog, nil
 }
 
-// openForRun opens a destination as openCatalog does, and adapts it to what its server does with conditions of writes.
+// openForRun opens a destination as openCatalog does, and adapts it to how its server treats conditional writes.
 func (a *app) openForRun(ctx context.Context, o *destination, from sources) (snapshot.Catalog, error) {
 	catalog, err := a.openCatalog(ctx, o, from)
 	if err == nil {

@@ -20,8 +20,8 @@ const (
 	commonAnnotation = "common" // of a command: the flags that most people need, in the order of help
 )
 
-// setting is a flag of any type. Environment variables and configuration files set it as flags do, so that a value is
-// parsed, and refused, in one way.
+// setting is a flag of any type. Environment variables and configuration files set it as flags do, so a value is parsed
+// and checked in the same way whatever its source.
 type setting[T any] struct {
 	target *T
 	text   string
@@ -170,7 +170,7 @@ func (g group) add(value pflag.Value, name, doc string) *pflag.Flag {
 	return f
 }
 
-// shownDefault sets the default of a flag that help shows.
+// shownDefault sets the default that help shows for a flag.
 func (g group) shownDefault(name, text string) { g.flags.Lookup(name).DefValue = text }
 
 // flagsOf returns the flags of a command in the order of their definition.

@@ -1,5 +1,5 @@
-// Package destination is what a command does at a destination around its own work. [Open] finishes what a killed
-// command left there. Then the command publishes, prunes or purges runs through the session's catalog, which remembers
+// Package destination does the work that commands share before and after their own. [Open] finishes the changes that a
+// killed command left. Then the command publishes, prunes or purges runs through the session's catalog, which remembers
 // the runs that it changes. At the end the session writes everything that depends on them: reports, the page of all
 // runs, the history and the Delta logs.
 //

@@ -11,7 +11,7 @@ import (
 	"example.org/growthexport/internal/snapshot"
 )
 
-// pagesTimeout is how long a command waits for its pages: a destination that is gone has made it wait before.
+// pagesTimeout is how long a command waits for its pages: if the destination is gone, it has already waited for it.
 const pagesTimeout = 2 * time.Minute
 
 // WriteReport writes the report of a run and the page of all runs, and returns the path of the report.

@@ -33,7 +33,7 @@ type Options struct {
 // Session is the work of one command at a destination.
 type Session struct {
 	Catalog snapshot.Catalog
-	// Recovered is what an earlier command had left unfinished.
+	// Recovered lists the changes that an earlier command left unfinished.
 	Recovered *snapshot.Recovered
 
 	opts Options

@@ -10,9 +10,9 @@ import (
 )
 
 // DistrictIndex finds the district of a school. A school belongs to the district of its own that the list of schools
-// names (specification 4.1), as plans and tables keep it. Schools change districts, so what a run itself says of a
-// school counts for that run; where it says nothing, what any other run says. A school that none gives a district
-// belongs to those whose lists name it (4.3), if all of them are purged.
+// names (specification 4.1), as plans and tables keep it. Schools change districts, so the run's own data decides for
+// that run; if it does not name the school's district, any other run decides. A school without a district in any run
+// belongs to the districts whose lists name it (4.3), if all of them are purged.
 type DistrictIndex struct {
 	// own are the districts of schools by run, and listed the districts that name a school, by school.
 	own    map[string]map[string]Set
@@ -45,7 +45,7 @@ func (k *DistrictIndex) addOwn(run, school, district string) {
 	Put(k.everywhere, school, district)
 }
 
-// AddPlan adds what a plan says.
+// AddPlan adds the districts of a plan's schools.
 func (k *DistrictIndex) AddPlan(plan *snapshot.Plan) {
 	for _, school := range plan.Schools {
 		k.addOwn(plan.RunID, school.Bid, school.District)
@@ -55,7 +55,7 @@ func (k *DistrictIndex) AddPlan(plan *snapshot.Plan) {
 	}
 }
 
-// AddTables adds what the lookup tables of a published run say.
+// AddTables adds the districts in the lookup tables of a published run.
 func (k *DistrictIndex) AddTables(ctx context.Context, catalog snapshot.Catalog, manifest *snapshot.Manifest) error {
 	for name, columns := range map[string][]string{
 		"schools":          {"school_bid", "district_bid"},
@@ -113,7 +113,7 @@ func (k *DistrictIndex) schools(own map[string]Set, districts Set) Set {
 	return found
 }
 
-// AddHistory adds what the history's lookup tables say of schools.
+// AddHistory adds the districts in the history's lookup tables.
 func (k *DistrictIndex) AddHistory(ctx context.Context, catalog snapshot.Catalog) error {
 	current, err := catalog.ReadHistory(ctx)
 	if current == nil || err != nil {
@@ -159,7 +159,7 @@ type districtSpan struct {
 	from, to int32
 }
 
-// SchoolsAt returns the schools of the districts on a day, by what the history says.
+// SchoolsAt returns the schools of the districts on a day, according to the history.
 func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	own := make(map[string]Set)
 	for school, spans := range k.spans {
@@ -172,7 +172,7 @@ func (k *DistrictIndex) SchoolsAt(day int32, districts Set) Set {
 	return k.schools(own, districts)
 }
 
-// Districts returns all districts that some run or the history gives a school.
+// Districts returns all districts that any run or the history names for a school.
 func (k *DistrictIndex) Districts() Set {
 	all := make(Set)
 	for _, districts := range k.everywhere {

@@ -1,4 +1,4 @@
-// Package erase knows whose row it is. A [Target] holds the schools, districts and students whose rows are erased; a
+// Package erase decides whose rows are erased. A [Target] holds the schools, districts and students; a
 // [Match] applies it to the rows of one table, and a [DistrictIndex] finds the schools of a district. Files are read with
 // the columns that they have, because an earlier release may have written them.
 //

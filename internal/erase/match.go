@@ -28,7 +28,7 @@ func GivesNumbers(table *schemas.Table) bool {
 	return slices.ContainsFunc(numberColumns(), func(name string) bool { return table.Column(name) >= 0 })
 }
 
-// extraColumn holds the members of a record that no other column takes.
+// extraColumn holds the members of a record without a column of their own.
 const extraColumn = "_extra"
 
 // Columns returns the columns of a file that a Match needs: all texts for students, and otherwise those that hold a bid or
@@ -65,9 +65,9 @@ func recordKey(table *schemas.Table, dataset *schemas.Dataset) []int {
 	return key
 }
 
-// Records are the keys of records that are erased though the call that they answered is not one of an erased school or
-// perspective. They are few: results of students who have moved. Records with an incomplete key cannot be told apart;
-// of those that one call has sent, all elements go if one record does.
+// Records are the keys of erased records from calls for other schools or perspectives. They are few: results of students
+// who have moved. Records with an incomplete key cannot be told apart: if one of them is erased, the elements of all of
+// them in the same call's answer are.
 type Records map[string]bool
 
 // Match decides what becomes of the rows of one table; the table is read whole or in the columns of Target.Columns. Tables
@@ -163,8 +163,8 @@ func (m *Match) LosesExtra(batch *rows.Batch, i int) bool {
 	return m.extraAt >= 0 && !batch.Cols[m.extraAt].Null(i) && m.inJSON(batch.Cols[m.extraAt].Text(i), m.sees)
 }
 
-// Owner reports whether row i is of the target: because of the call that it answers, or because of what the row itself
-// says. Rows that are elements of an erased record are not known here.
+// Owner reports whether row i belongs to the target: because of the call that it answers, or because of its own columns.
+// It does not recognize elements of an erased record.
 func (m *Match) Owner(batch *rows.Batch, i int) (requested, own bool) {
 	if m.Students != nil {
 		return false, m.ofStudent(batch, i)

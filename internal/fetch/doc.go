@@ -11,7 +11,7 @@
 //
 // The rows of a school that outgrow a limit, which is lower while all schools being fetched take too much memory, are
 // written to a scratch file in sorted runs, which are merged when the school is complete (collector.go). Rows, counts
-// and checks are the same as if the school had fit in memory. All bounds are in memory.go.
+// and checks are the same as for a school that fits in memory. All bounds are in memory.go.
 //
 // The package makes the checks of the service's own rules that need only the rows of one school (rules.go). It knows
 // the catalogue's ledger rows and counts, which it fills in, but no run, store or plan.

@@ -30,7 +30,7 @@ func (f *Fetcher) fanOut(ctx context.Context, d *Dataset, r *Result, school snap
 	if err != nil || r.Ledger.Status != snapshot.StatusOK {
 		return err
 	}
-	// Rows are to be in the order of the calls, so these go in windows, each as many at once as may be.
+	// Rows must be in the order of the calls, so calls are made in windows of the maximum concurrency.
 	for window := range slices.Chunk(calls, f.window) {
 		if err := f.calls(ctx, d, r, window); err != nil || r.Ledger.Status != snapshot.StatusOK {
 			return err
@@ -87,7 +87,7 @@ func (f *Fetcher) calls(ctx context.Context, d *Dataset, r *Result, window []tra
 		default:
 			r.Ledger.Pages += a.tally.Pages
 			err = r.copyRows(a.rows)
-			// The calls of a window did not know of each other's.
+			// The calls of a window cannot count each other's rows.
 			left := f.limits(r)
 			switch {
 			case err != nil:
@@ -119,8 +119,8 @@ func unavailable(err error, pages int64) bool {
 	return errors.Is(err, extract.ErrDenied) || extract.NotFound(err) && pages == 0
 }
 
-// feed fetches the lists that name what the dataset is to be called for, and returns the calls in the order of their
-// rows. If one of them fails, or is denied, so does the dataset.
+// feed fetches the lists whose records the dataset is called for, and returns the calls in the order of their rows. If
+// one of the lists fails or is denied, so is the dataset.
 func (f *Fetcher) feed(ctx context.Context, d *Dataset, r *Result, school snapshot.School) ([]transform.Params, error) {
 	type named struct{ perspective, written, id string }
 	found := make(map[named]bool)

@@ -122,7 +122,8 @@ func (f *Fetcher) addCanaries(p *Parameters) {
 // NewScratch returns an unopened scratch file.
 func (f *Fetcher) NewScratch() *Scratch { return &Scratch{folder: f.scratch} }
 
-// WithProcessor does work for a result while it holds a processor: more rows of other schools would have to wait too.
+// WithProcessor does work for a result while holding a processor slot, so that other schools do not produce rows that
+// would have to wait too.
 func (f *Fetcher) WithProcessor(r *Result, work func() error) error {
 	processor := f.processors.at(r.place)
 	processor.acquire()
@@ -190,7 +191,7 @@ func (f *Fetcher) fetchCalls(
 // maxEmptyPages bounds the empty pages in a row of a list: cursors that never repeat could go on forever.
 const maxEmptyPages = 1000
 
-// reading is what reading a list took.
+// reading counts the work of reading a list.
 type reading struct {
 	extract.Tally
 	// oddPages counts the pages before the last that do not hold resultsPerPage records. Only pages of test results are

@@ -14,8 +14,8 @@ import (
 const patience = 5 * time.Second
 
 // processors shares the processors among the schools that are read. A school needs one to scan what it has received,
-// and to deliver its result; the school that began first goes first. So schools end one after the other, and few of
-// them hold rows, where otherwise all of them would be half read.
+// and to deliver its result; the school that began first goes first. So schools finish one after the other and few of
+// them hold rows; otherwise all of them would be half read.
 type processors struct {
 	mu      sync.Mutex
 	free    int

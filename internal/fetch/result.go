@@ -116,8 +116,7 @@ func (r *Result) releaseCollectors() {
 	r.collectors = nil
 }
 
-// drop releases the rows, so that none of a school that is not whole is written, and takes back what was counted of
-// them.
+// drop releases the rows and resets their counts, so that no row of an incomplete school is written.
 func (r *Result) drop() {
 	r.Release()
 	r.Drift, r.childRows, r.Students = snapshot.DriftSums{}, 0, nil
@@ -145,7 +144,7 @@ func (r *Result) addRows(c *collector) error {
 	return r.limitMemory(c)
 }
 
-// copyRows adds the rows of a chain that holds few, of which there are many.
+// copyRows adds the rows of a short chain; a fan-out has many of these.
 func (r *Result) copyRows(c *collector) error {
 	if len(c.runs) > 0 {
 		return r.addRuns(c)

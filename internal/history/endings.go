@@ -11,8 +11,8 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// endings knows why the versions of a dataset's tables end. Why a test result is gone is known only once the other
-// schools have been read; until then a reference takes the place of the reason.
+// endings holds the reasons why the versions of a dataset's tables end. The reason for a test result is known only once
+// the other schools have been read; until then a reference takes its place.
 type endings struct {
 	*departures
 
@@ -21,7 +21,7 @@ type endings struct {
 	allCovered bool     // the snapshot is known to cover all schools that have versions
 }
 
-// reference begins a text that stands for the reason of a test result: its number follows.
+// reference is the prefix of a reference to the reason for a test result. The number of the result follows it.
 const reference = "#"
 
 func (f *fold) newEndings(dataset *schemas.Dataset) (*endings, error) {

@@ -23,19 +23,19 @@ type EraseOptions struct {
 	Index     *erase.DistrictIndex
 	// Runs are the published runs by id, as they are once rows have been erased from them.
 	Runs map[string]*snapshot.Manifest
-	// Workspace is as in Options. Without it the history is never made again.
+	// Workspace is as in Options. Without it, the history is never rebuilt.
 	Workspace func() (sink.Store, func() error, error)
-	// All has every text of the history read, so that Erasure.Mentioning is known.
+	// All makes the search read every text of the history, to fill in Erasure.Mentioning.
 	All bool
 }
 
-// Erasure is what a history holds of a target.
+// Erasure describes the rows of a target in a history.
 type Erasure struct {
 	// Manifest is the history's.
 	Manifest *snapshot.HistoryManifest
-	// Schools are the schools of the districts on any night, and Moved those that were other districts' on some.
+	// Schools are the schools that belonged to the districts on any night, and Moved the ones that did not on every night.
 	Schools, Moved erase.Set
-	// Anew means that the history is made from its snapshots again, because they are all there and versions would have
+	// Anew means that the history is rebuilt from its snapshots, because all of them still exist and versions would have
 	// to be cut: schools have changed districts, or records their owners.
 	Anew bool
 	// Seen, Gives and Needs are as in erase.Match.
@@ -88,7 +88,7 @@ func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOption
 }
 
 // findSchools finds the schools of the districts, and the days on which each belongs to them. A folded snapshot is
-// current until the next one. For a pruned one the history itself is asked.
+// current until the next one. For a pruned one, the history itself says which.
 func (e *Erasure) findSchools() error {
 	e.target = e.opts.Target
 	if len(e.opts.Districts) == 0 {
@@ -158,7 +158,7 @@ func (e *Erasure) listTables() {
 	}
 }
 
-// Report returns what is removed from the history, or nil if it loses nothing.
+// Report returns the counts of removed rows, or nil if the history loses nothing.
 func (e *Erasure) Report(id string) *snapshot.HistoryPurge {
 	if e == nil {
 		return nil
@@ -227,7 +227,7 @@ func (e *Erasure) Erase(ctx context.Context, catalog snapshot.Catalog, purge str
 	return nil
 }
 
-// makeAnew folds the snapshots that the history holds again.
+// makeAnew rebuilds the history from the snapshots that it holds.
 func (e *Erasure) makeAnew(ctx context.Context, catalog snapshot.Catalog, purge string) error {
 	u := &updater{catalog: catalog, opts: Options{Workspace: e.opts.Workspace}, report: &Report{}}
 	all, err := u.snapshots(ctx)

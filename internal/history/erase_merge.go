@@ -159,7 +159,7 @@ func (t *erasedTable) mergeEqual(versions []bareVersion) {
 			standing = append(standing, versions[begun].beginning)
 			begun++
 		}
-		if begun < len(versions) && versions[begun].from == v.to { // it stands on
+		if begun < len(versions) && versions[begun].from == v.to { // it continues
 			begun++
 			t.merges[v.place] = merge{goes: true}
 			v.file.merged++

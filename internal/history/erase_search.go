@@ -248,7 +248,7 @@ func (m *versionMatch) movedDays(batch *rows.Batch, i int, f *versionFate, began
 			case s.from >= s.to:
 			case c == m.unit:
 				requested = append(requested, s)
-			case s.from == began: // otherwise it was another's already, and stays
+			case s.from == began: // otherwise it belonged to another owner before, and stays
 				f.own = append(f.own, s)
 			}
 		}
@@ -269,9 +269,9 @@ type versionFate struct {
 	cut   bool   // it goes, though on some days it was another's
 }
 
-// version returns what becomes of a version. One that began while it was the target's begins when that ended, or goes; one
-// that began before was another's already. A child row may not say whose it is, so it goes even if it was the target's only
-// later on.
+// version decides what becomes of a version. If it began while it belonged to the target, it now begins when that ended,
+// or is removed. If it began earlier, it belonged to another owner first. A child row may not name its owner, so it is
+// removed even if it belonged to the target only later.
 func (m *versionMatch) version(batch *rows.Batch, i int) versionFate {
 	began := batch.Cols[m.from].I32[i]
 	requested, own := m.Owner(batch, i)

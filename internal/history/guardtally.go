@@ -19,8 +19,8 @@ type guardTally struct {
 	district *districtCounts
 	group    guardGroup
 	// gone and came are the identified rows that only one side has in this unit, as hashes of their values without the key:
-	// a row that went while an equal one came under another key has changed. Two rows with equal hashes are taken for equal,
-	// which a count can bear.
+	// a removed row whose equal was added under another key has changed. Rows with equal hashes count as equal; a rare
+	// collision hardly changes a count.
 	gone, came []uint64
 }
 
@@ -49,7 +49,7 @@ type districtCounts struct {
 	seed   maphash.Seed
 }
 
-// quietColumns change in every row without harm: with a school year, with a new member of the service, with any edit.
+// quietColumns may change in every row without harm: with a new school year, a new field of the service, or any edit.
 var quietColumns = []string{"grade", "_extra", "modified_date_time"}
 
 // personColumns identify a person. A row without a value in one of them says too little to be recognized under another

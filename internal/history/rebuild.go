@@ -28,7 +28,7 @@ func (u *updater) rebuild(ctx context.Context, before *snapshot.HistoryManifest,
 	return u.makeAnew(ctx, before, chosen, func(*snapshot.HistoryManifest) {})
 }
 
-// makeAnew folds some snapshots in a workspace, and replaces the history when that is done and its manifest is edited.
+// makeAnew folds some snapshots in a workspace, edits the manifest, and then replaces the history.
 func (u *updater) makeAnew(
 	ctx context.Context, before *snapshot.HistoryManifest, chosen []*published, edit func(*snapshot.HistoryManifest),
 ) (err error) {

@@ -16,8 +16,8 @@ import (
 // restore makes the files of a table's open versions before the fold of a date again: the versions that are open
 // without those that began then, and those that ended then. Parts are cut by school, so the files are the same.
 //
-// After a purge of the table, which has removed rows from these files, they are not known: id is the owner of what is
-// made then, and otherwise empty.
+// After a purge has removed rows from these files, their hashes are not known. id is then the owner of the new files, and
+// otherwise empty.
 func restore(
 	ctx context.Context, w *workspace, name, date string, open, ended, wanted []sink.File, id string,
 ) (_ []sink.File, err error) {
@@ -71,7 +71,7 @@ func restore(
 	}
 }
 
-// rowReader reads versions one by one, but those that began on a day.
+// rowReader reads versions one by one, except the ones that began on a day.
 type rowReader struct {
 	source *versions
 	skip   int32

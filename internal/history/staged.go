@@ -117,7 +117,7 @@ func (c *Comparer) addArrivals(s School) error {
 	})
 }
 
-// Save writes to the destination what Explain needs to know of the task, which may be much. It is called after each
+// Save writes the turnover, which Explain needs and which may be large, to the destination. It is called after each
 // school, and once more at the end, with last set.
 func (c *Comparer) Save(ctx context.Context, last bool) error {
 	if c.turnover == nil || !last && c.turnover.batch.Bytes() < maxTurnover {

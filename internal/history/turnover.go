@@ -13,9 +13,9 @@ import (
 	"example.org/growthexport/schemas"
 )
 
-// turnover is the test results of a task that came and those that went. Why a result went is not known while the run is
-// staged, because another school may list it. So the turnover goes to files of the run. Once everything is staged,
-// Explain finds the results of all schools from these files and the baseline. It cannot read the staged tables
+// turnover holds the test results that a task added or removed. Why a result was removed is not known while the run is
+// being staged, because another school may list it, so the turnover is written to files of the run. Once everything is
+// staged, Explain derives the results of all schools from these files and the baseline. It cannot read the staged tables
 // themselves, because a store such as S3 does not return them before they are published.
 type turnover struct {
 	resultColumns
@@ -130,8 +130,8 @@ func (t *turnover) save(ctx context.Context, catalog snapshot.Catalog, task snap
 	return err
 }
 
-// Explain tells in the comparison of a staged run why its test results are gone, over all schools, as Diff does for
-// published snapshots.
+// Explain adds to the comparison of a staged run why its test results are gone, considering all schools, as Diff does
+// for published snapshots.
 func Explain(ctx context.Context, catalog snapshot.Catalog, staged *snapshot.StagedRun) error {
 	if staged.Comparison == nil || len(staged.Turnover) == 0 {
 		return nil

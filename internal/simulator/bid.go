@@ -75,7 +75,7 @@ func (w *World) Entity(b Bid) (what EntityKind, group, index int, ok bool) {
 	return what, group, index, right == 0 && w.BidOf(what, group, index) == b
 }
 
-// bidText returns a bid as this world sends it. With quirks some contain more than a UUID.
+// bidText returns a bid as this world sends it. With quirks, some bids are longer than a UUID.
 func (w *World) bidText(b Bid) string {
 	if w.quirks != nil {
 		return w.quirks.FormatBid(w, b)

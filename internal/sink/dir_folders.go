@@ -89,7 +89,7 @@ func inherited(root FileSystem, name string) fs.FileMode {
 	return 0
 }
 
-// setMode restores the permissions that the umask removed. A file system without modes may show more; that is ignored.
+// setMode restores the permissions that the umask removed. It ignores file systems without modes, which may report more.
 func setMode(f FileHandle, mode fs.FileMode) error {
 	info, err := f.Stat()
 	if err == nil && info.Mode().Perm()&mode != mode {

@@ -16,7 +16,7 @@ type exporter struct {
 	districts  int
 }
 
-// listKey identifies a list that names what other operations are called for.
+// listKey identifies a list whose records other operations are called for.
 type listKey struct {
 	dataset string
 	scope
@@ -118,7 +118,7 @@ func (h *exporter) newCall(op *simulator.Operation, s scope) *simulator.Call {
 	return &simulator.Call{Op: op, School: s.school, District: s.district, Home: s.school, Filter: f}
 }
 
-// feed returns the rows of a list that names what other operations are called for.
+// feed returns the rows of a list whose records other operations are called for.
 func (h *exporter) feed(dataset string, s scope) *listRows {
 	key := listKey{dataset, s}
 	if h.lists[key] == nil {
@@ -129,7 +129,7 @@ func (h *exporter) feed(dataset string, s scope) *listRows {
 	return h.lists[key]
 }
 
-// perspectives returns those through which a school's enrollment is read.
+// perspectives returns the perspectives through which a school's enrollment is read.
 func (h *exporter) perspectives(school int) []int {
 	switch {
 	case school < 0:
