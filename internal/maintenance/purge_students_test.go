@@ -316,32 +316,42 @@ func TestPurgeRefusesWhileOthersWork(t *testing.T) {
 	require.NoDirExists(t, root+"/_staging")
 }
 
-// studentKills kills purges of students, by bid and by number. The number of a child without a bid is in both nights.
-func studentKills(t *testing.T) []killTest {
+// goneNumber is the number of a child without a bid, which is in both nights of studentNights.
+const goneNumber = "number-that-goes"
+
+// studentNights publishes and folds two nights, and leaves a run staged.
+func studentNights(t *testing.T, store sink.Store) {
 	t.Helper()
-	const number = "number-that-goes"
-	setUp := func(t *testing.T, store sink.Store) {
-		t.Helper()
-		for night, date := range []string{snapshottest.EarlierDate, snapshottest.Today} {
-			world := studentWorld(night, asWritten)
-			world["test_results"] = append(world["test_results"], snapshottest.Record{
-				"requested_school_bid": snapshottest.Stays, "test_result_bid": "result by number", "_extra": fmt.Sprintf(`{"studentNumber":%q,"night":%d}`, number, night),
-			})
-			world["school_class_details"] = append(world["school_class_details"], snapshottest.Record{
-				"requested_school_bid": snapshottest.Stays, "requested_perspective_bid": snapshottest.StaysToo, "requested_school_class_bid": "by number",
-				"_extra": fmt.Sprintf(`{"students":[%q,%q]}`, number, staysStudent),
-			})
-			snapshottest.StageWorld(t, store, "run-"+date, world, snapshottest.Datasets("schools", "test_results", "school_class_details"), snapshottest.OnDate(date))
-			snapshottest.PublishRun(t, store, "run-"+date)
-			require.NoError(t, foldHistory(t, false)(t.Context(), store))
-		}
-		snapshottest.StageWorld(t, store, "staged", studentWorld(0, asWritten), snapshottest.Datasets("schools"), snapshottest.Planned(time.Hour))
+	for night, date := range []string{snapshottest.EarlierDate, snapshottest.Today} {
+		world := studentWorld(night, asWritten)
+		world["test_results"] = append(world["test_results"], snapshottest.Record{
+			"requested_school_bid": snapshottest.Stays, "test_result_bid": "result by number", "_extra": fmt.Sprintf(`{"studentNumber":%q,"night":%d}`, goneNumber, night),
+		})
+		world["school_class_details"] = append(world["school_class_details"], snapshottest.Record{
+			"requested_school_bid": snapshottest.Stays, "requested_perspective_bid": snapshottest.StaysToo, "requested_school_class_bid": "by number",
+			"_extra": fmt.Sprintf(`{"students":[%q,%q]}`, goneNumber, staysStudent),
+		})
+		snapshottest.StageWorld(t, store, "run-"+date, world, snapshottest.Datasets("schools", "test_results", "school_class_details"), snapshottest.OnDate(date))
+		snapshottest.PublishRun(t, store, "run-"+date)
+		require.NoError(t, foldHistory(t, false)(t.Context(), store))
 	}
+	snapshottest.StageWorld(t, store, "staged", studentWorld(0, asWritten), snapshottest.Datasets("schools"), snapshottest.Planned(time.Hour))
+}
+
+// listedPurges returns purges of the students of studentNights, by bid and by number.
+func listedPurges(t *testing.T) map[string]maintenance.PurgeOptions {
+	t.Helper()
 	byBid := studentOptions(testKey(t, "a7c3")) // the digest in the proof is the same each time
 	byNumber := byBid
-	byNumber.Students, byNumber.StudentNumbers = nil, []string{number}
+	byNumber.Students, byNumber.StudentNumbers = nil, []string{goneNumber}
+	return map[string]maintenance.PurgeOptions{"purge of students": byBid, "purge of student numbers": byNumber}
+}
+
+// studentKills kills purges of students.
+func studentKills(t *testing.T) []killTest {
+	t.Helper()
 	var tests []killTest
-	for name, options := range map[string]maintenance.PurgeOptions{"purge of students": byBid, "purge of student numbers": byNumber} {
+	for name, options := range listedPurges(t) {
 		purge := func(ctx context.Context, store sink.Store) error {
 			report, err := maintenance.Purge(ctx, snapshot.At(store), options)
 			if err == nil && report.Verification != nil && report.State != maintenance.PurgeDone {
@@ -349,7 +359,7 @@ func studentKills(t *testing.T) []killTest {
 			}
 			return err
 		}
-		tests = append(tests, killTest{name, setUp, purge, []command{purge, snapshottest.FinishAll, pruneTo(100)}, true})
+		tests = append(tests, killTest{name, studentNights, purge, []command{purge, snapshottest.FinishAll, pruneTo(100)}, true})
 	}
 	return tests
 }

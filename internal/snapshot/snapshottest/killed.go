@@ -29,6 +29,8 @@ type Mortal struct {
 	// Survives makes an operation that only reads fail, instead of killing the process: killed there, it leaves the same
 	// files as killed before the next write.
 	Survives bool
+	// FailsOnce makes the operation fail instead of killing the process.
+	FailsOnce bool
 	// Wait is called before each operation, if it is set.
 	Wait func()
 }
@@ -48,6 +50,9 @@ func (m *Mortal) step(do func() error) error {
 		m.Wait()
 	}
 	if m.Left.Add(-1) < 0 {
+		if m.FailsOnce {
+			m.Left.CompareAndSwap(-1, 1<<40)
+		}
 		return ErrKilled
 	}
 	return do()
