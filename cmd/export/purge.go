@@ -140,7 +140,7 @@ func (a *app) purge(ctx context.Context, o *purgeOptions, from sources) error {
 	}
 	options := maintenance.PurgeOptions{
 		Schools: o.schools, Districts: o.districts, Students: o.students, StudentNumbers: o.studentNumbers, EndedForDays: o.endedForDays,
-		Key: key, Workspace: func() (sink.Store, func() error, error) { return sink.NewWorkspace("") },
+		Key: key, Workspace: func() (sink.Store, func() error, error) { return sink.NewWorkspace(o.scratch) },
 		AllowUnknown: o.allowUnknown, DryRun: o.dryRun, Now: a.now, ToolVersion: thisBuild().Version,
 	}
 	report, err := changing(ctx, a, &o.destination, catalog, o.dryRun, func(*session) (*maintenance.PurgeReport, error) {

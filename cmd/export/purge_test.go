@@ -27,6 +27,7 @@ import (
 	"example.org/growthexport/internal/simulator"
 	"example.org/growthexport/internal/sink/s3/s3test"
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
 // purgeDest is a destination with a full snapshot, an as-of snapshot, a delta run,
@@ -332,6 +333,26 @@ func TestPurgeThenRun(t *testing.T) {
 	s.command("verify")
 	s.command(run(today)...)
 	s.command("verify")
+}
+
+// TestPurgeScratch purges a district that a school has left. The history is made again in the scratch folder: the system's
+// temporary folder does not exist.
+func TestPurgeScratch(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	s := &purgeDest{t: t, dest: []string{"--dest", root}, root: root}
+	store := snapshottest.NewDir(t, root)
+	for i, date := range []string{snapshottest.EarlierDate, snapshottest.Today} {
+		snapshottest.PublishWorld(t, store, "night-"+date, snapshottest.OnDate(date), snapshottest.Datasets("students"), func(p *snapshot.Plan) {
+			p.Schools[1].District = []string{snapshottest.GoneDistrict, snapshottest.StaysToo}[i]
+		})
+		s.command("history")
+	}
+	s.env = []string{"TMPDIR=" + filepath.Join(root, "missing")}
+	report := s.purge("--districts", snapshottest.GoneDistrict, "--scratch", t.TempDir())
+	require.Equal(t, "done", report.State)
+	s.command("verify", "--history")
+	require.NotContains(t, strings.Join(report.NotReached, "\n"), "coverage", "the history was made again")
 }
 
 // TestPurgeKilled kills purges with SIGKILL at random moments: every run is complete
