@@ -22,6 +22,7 @@ const minFailingSchools = 3
 // breaker closes and attempts count against --retries again.
 type breaker struct {
 	giveUpAfter time.Duration
+	throttle    *throttle
 	log         *slog.Logger
 
 	mu         sync.Mutex
@@ -169,7 +170,7 @@ func (b *breaker) failed(req *request, f *failure) (counts bool) {
 		return false
 	case b.outage != nil:
 		return false
-	case b.operation(req.call.Operation, false).dead():
+	case b.operation(req.call.Operation, false).dead(), f.status == http.StatusTooManyRequests && b.throttle.isAnswering(time.Now()):
 		return true
 	}
 	b.failing[req.call.School] = struct{}{}

@@ -95,7 +95,9 @@ func New(o Options) (*Client, error) {
 	// From the innermost layer outwards, see the package comment.
 	layer := roundTripper(&transport{base: base, timeout: o.RequestTimeout, gzips: make(chan *gzip.Reader, min(o.Concurrency, maxIdleGzips))})
 	layer = &recorder{next: layer, counters: c.counters, observer: c.observer, log: log}
-	layer = &pacer{next: layer, rate: rate.NewLimiter(limit, 1), giveUpAfter: o.GiveUpAfter, breaker: c.breaker, log: log}
+	pace := rate.NewLimiter(limit, 1)
+	c.breaker.throttle = &throttle{limiter: pace, most: limit, log: log}
+	layer = &pacer{next: layer, rate: pace, giveUpAfter: o.GiveUpAfter, breaker: c.breaker, log: log}
 	c.tokens = &tokenSource{
 		file: o.Credentials.AccessTokenFile, counters: c.counters, log: log, fetching: semaphore.NewWeighted(1),
 	}
@@ -113,7 +115,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	layer = &authenticator{next: layer, tokens: c.tokens, header: readHeader(o.Credentials.APIKey, o.UserAgent)}
-	c.limiter = newLimiter(layer, o.Concurrency, log)
+	c.limiter = newLimiter(layer, o.Concurrency, c.breaker.throttle, log)
 	return c, nil
 }
 

@@ -14,8 +14,9 @@ import (
 // limiter bounds concurrent requests by --concurrency, and by less while the service throttles (aimd.go). A request
 // counts until its body has been accepted. Waiting requests are admitted in order.
 type limiter struct {
-	next roundTripper
-	log  *slog.Logger
+	next     roundTripper
+	throttle *throttle
+	log      *slog.Logger
 
 	mu        sync.Mutex
 	aimd      aimd
@@ -28,9 +29,9 @@ type limiter struct {
 
 var _ roundTripper = (*limiter)(nil)
 
-func newLimiter(next roundTripper, concurrency int, log *slog.Logger) *limiter {
+func newLimiter(next roundTripper, concurrency int, t *throttle, log *slog.Logger) *limiter {
 	a := newAIMD(concurrency)
-	return &limiter{next: next, log: log, aimd: a, logged: a.limit}
+	return &limiter{next: next, throttle: t, log: log, aimd: a, logged: a.limit}
 }
 
 func (l *limiter) roundTrip(ctx context.Context, req *request) (*response, error) {
@@ -96,8 +97,10 @@ func (l *limiter) release(ctx context.Context, school string, s sample, res *res
 	defer l.mu.Unlock()
 	switch {
 	case res != nil && res.status == http.StatusOK:
+		l.throttle.succeeded(time.Now())
 		l.outlier.succeeded(school)
 		l.aimd.succeeded(s, l.waiting.Len() > 0, time.Now())
+	case res != nil && res.status == http.StatusTooManyRequests && l.throttle.rejected(ctx, s.inFlight == 1, time.Now()):
 	case overloaded(res, err) && l.outlier.countsRejection(school):
 		var wait time.Duration
 		if res != nil {

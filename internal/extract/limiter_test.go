@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -197,4 +198,55 @@ func TestLimitIsLogged(t *testing.T) {
 		}, told)
 		require.Equal(t, 1, strings.Count(log.String(), "no longer throttled"))
 	})
+}
+
+// TestLimitOfRequestsPerSecond runs against a proxy that lets 40 requests per second pass, as nginx does with limit_req
+// and a burst of 5, and twice as many after a minute. The client finds that rate and stays near it, and says so once.
+// With longer latencies, lowering the concurrency is enough.
+func TestLimitOfRequestsPerSecond(t *testing.T) {
+	t.Parallel()
+	for _, latency := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+		t.Run(latency.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				var mu sync.Mutex
+				excess, last, began := 0.0, time.Now(), time.Now()
+				passed, refused := 0, 0
+				service := fake(func(r *http.Request) (*http.Response, error) {
+					wait(r.Context(), latency)
+					mu.Lock()
+					defer mu.Unlock()
+					now := time.Now()
+					allowed := 40.0
+					if now.Sub(began) > time.Minute {
+						allowed = 80
+					}
+					late := now.Sub(began) > 10*time.Second
+					left := max(0, excess-allowed*now.Sub(last).Seconds())
+					if left > 5 {
+						if late {
+							refused++
+						}
+						return reply(http.StatusTooManyRequests, ""), nil
+					}
+					excess, last = left+1, now
+					if late {
+						passed++
+					}
+					return reply(http.StatusOK, "[]"), nil
+				})
+				c := dial(t, service, withToken, func(o *extract.Options) {
+					o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+				})
+				require.NoError(t, all(t, c, 6000, discard))
+				took := time.Since(began)
+				t.Logf("%d passed and %d were refused after ten seconds, in %s", passed, refused, took)
+				require.Less(t, float64(refused), 0.05*float64(passed))
+				require.Less(t, took, 130*time.Second, "it takes 105 s at the limits")
+				require.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+				require.Regexp(t, `throttled by the service \(429\): about (3[5-9]|4[0-5])\S* requests per second pass`, log.String())
+			})
+		})
+	}
 }
