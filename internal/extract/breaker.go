@@ -155,7 +155,7 @@ func (b *breaker) succeeded(ctx context.Context, p permit, call *Call, again boo
 }
 
 // failed records a failure that may be the service's. It opens the breaker if the failure is one too many, and makes the
-// request the first probe, which has just failed. counts says whether the attempt counts against the retries if the
+// request the first probe, which has just failed. counts reports whether the attempt counts against the retries if the
 // breaker is closed afterwards.
 func (b *breaker) failed(req *request, f *failure) (counts bool) {
 	b.mu.Lock()
