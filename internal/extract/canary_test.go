@@ -239,7 +239,7 @@ func TestServiceThatAnswersNothingIsAnOutage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var down atomic.Bool
 				c := dial(t, fake(func(r *http.Request) (*http.Response, error) {
-					if down.Load() && !(test.lists && strings.HasSuffix(r.URL.Path, "/schools")) {
+					if down.Load() && (!test.lists || !strings.HasSuffix(r.URL.Path, "/schools")) {
 						return reply(test.status, ""), nil
 					}
 					return reply(200, "[]"), nil

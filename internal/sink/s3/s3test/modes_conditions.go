@@ -95,7 +95,7 @@ func (s *Server) signAndSend(next http.RoundTripper, r *http.Request) (*http.Res
 	credentials := aws.Credentials{AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey}
 	r.Header.Del("Authorization")
 	r.Host = r.URL.Host
-	err := signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now()) //nolint:contextcheck // It is the request's own.
+	err := signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", Region, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("sign a request again: %w", err)
 	}
