@@ -16,7 +16,7 @@ func (a *app) adaptConditions(ctx context.Context, catalog snapshot.Catalog, log
 	if catalog.Info().Locks {
 		return nil
 	}
-	ignored, err := doctor.AdaptConditions(ctx, catalog.Store, a.now())
+	ignored, err := doctor.AdaptConditions(ctx, catalog.Store(), a.now())
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -119,7 +119,7 @@ func (a *app) checkDestination(ctx context.Context, o *doctorOptions, from sourc
 		d.Fingerprint = key.Fingerprint()
 	}
 	catalog, err := a.newCatalog(ctx, &o.destination, from)
-	d.Store = catalog.Store
+	d.Store = catalog.Store()
 	if err == nil {
 		err = checkWritable(ctx, catalog, from)
 	}

@@ -41,10 +41,10 @@ func writeHistory(t *testing.T, d destination, id string, files map[string][]str
 		manifest.Tables[name] = table
 	}
 	path := snapshot.HistoryManifestPath(id)
-	require.NoError(t, catalog.WriteDocument(t.Context(), path, manifest, sink.Condition{}))
+	require.NoError(t, snapshot.WriteDocument(t.Context(), catalog.Store(), path, manifest, sink.Condition{}))
 	data, _, err := d.store.Read(t.Context(), path)
 	require.NoError(t, err)
-	require.NoError(t, catalog.WriteDocument(t.Context(), snapshot.HistoryPointerPath, snapshot.HistoryPointer{
+	require.NoError(t, snapshot.WriteDocument(t.Context(), catalog.Store(), snapshot.HistoryPointerPath, snapshot.HistoryPointer{
 		HistoryID: id, Through: snapshottest.Today, Manifest: path, ManifestSHA256: sink.Hash(data),
 	}, sink.Condition{}))
 }

@@ -68,7 +68,7 @@ func (t *table) refuse(text string, args ...any) {
 }
 
 // listLog finds the last version of the log. Commits must not be missing.
-func (t *table) listLog(ctx context.Context, store sink.Store) error {
+func (t *table) listLog(ctx context.Context, store sink.Reader) error {
 	for entry, err := range store.List(ctx, t.folder+logFolder+"/") {
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func (t *table) listLog(ctx context.Context, store sink.Store) error {
 
 // replay reads the log up to the listed version. committed, unless nil, is called after each commit. If no commit may
 // be added, the table's problem says why.
-func (t *table) replay(ctx context.Context, store sink.Store, committed func(*state)) (*state, error) {
+func (t *table) replay(ctx context.Context, store sink.Reader, committed func(*state)) (*state, error) {
 	s := &state{version: -1, own: -1, live: make(map[string]liveFile)}
 	for s.version < t.version && t.problem == "" {
 		// A few at a time, because a commit may be large.

@@ -149,7 +149,7 @@ func (r *reconciler) reconcile(ctx context.Context, t *table) (conflict, err err
 		return nil, err
 	}
 	path := t.commitPath(t.version + 1)
-	if err := r.catalog.Write(ctx, path, data, sink.Condition{Absent: true}); err != nil {
+	if err := r.catalog.Store().Write(ctx, path, data, sink.Condition{Absent: true}); err != nil {
 		if errors.Is(err, sink.ErrConflict) {
 			return fmt.Errorf("write %s: %w", path, err), nil
 		}

@@ -23,7 +23,7 @@ type statistics struct {
 
 // addOf returns the action that makes a file live, or nil if the file is missing, or is not the one that its manifest
 // names. It reads only the footer.
-func addOf(ctx context.Context, store sink.Store, t *table, path string) (_ *add, err error) {
+func addOf(ctx context.Context, store sink.Reader, t *table, path string) (_ *add, err error) {
 	wanted := t.files[path]
 	object, err := store.Open(ctx, t.folder+"/"+path)
 	if errors.Is(err, sink.ErrNotFound) {

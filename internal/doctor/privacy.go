@@ -19,7 +19,12 @@ func (c *destinationCheck) checkKey(ctx context.Context) {
 		return
 	}
 	const setting = wording.Setting("privacy")
-	newest, err := snapshot.At(c.Store).NewestUnder(ctx, c.Privacy)
+	catalog := snapshot.At(c.Store)
+	same := func(m *snapshot.Manifest) bool { return m.Parameters.Profile() == c.Privacy }
+	newest, err := catalog.Newest(ctx, snapshot.Full, same)
+	if newest == nil && err == nil {
+		newest, err = catalog.Newest(ctx, snapshot.AsOf, same)
+	}
 	switch {
 	case err != nil:
 		c.fail(PrivacyKey, fmt.Errorf("look for snapshots with %s %s: %w", setting, c.Privacy, err), "run growth-export verify for details")

@@ -225,7 +225,7 @@ func (r *restoring) abort() error {
 type workspace struct {
 	sink.Store
 
-	destination sink.Store
+	destination sink.Reader
 }
 
 // Open opens a file of the workspace, or of the destination.

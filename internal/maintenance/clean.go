@@ -75,7 +75,7 @@ func dead(state *snapshot.RunState, staged, now time.Time, age time.Duration) bo
 // history.
 func hold(ctx context.Context, catalog snapshot.Catalog, run string, state *snapshot.RunState) (release func() error, err error) {
 	if state == nil && snapshot.IsHistoryID(run) {
-		return catalog.Lock(ctx, snapshot.HistoryLock, sink.Exclusive, 0)
+		return catalog.HoldHistory(ctx)
 	}
 	return catalog.HoldRunExclusive(ctx, run)
 }
@@ -91,7 +91,7 @@ func cleanRun(ctx context.Context, catalog snapshot.Catalog, run string, state *
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if state != nil && state.State == snapshot.StateStaging {
-		if err := errors.Join(catalog.DropCheckpoints(ctx, run), catalog.Remove(ctx, snapshot.AlivePath(run))); err != nil {
+		if err := errors.Join(catalog.DropCheckpoints(ctx, run), catalog.RemoveHeartbeat(ctx, run)); err != nil {
 			return false, err
 		}
 	}

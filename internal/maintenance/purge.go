@@ -66,9 +66,7 @@ func Purge(ctx context.Context, catalog snapshot.Catalog, opts PurgeOptions) (_ 
 	}
 	if !opts.DryRun {
 		defer func() { err = errors.Join(err, p.unlockRuns()) }()
-		if p.locks, err = p.hasLocks(ctx); err != nil {
-			return p.report, err
-		}
+		p.locks = p.catalog.Info().Locks
 		if err := p.refuseWorking(ctx); err != nil {
 			return p.report, err
 		}
@@ -307,7 +305,7 @@ func (p *purger) lockAndRecord(ctx context.Context) error {
 	}
 	begun := *p.report
 	begun.reset()
-	return p.catalog.WriteDocument(ctx, PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
+	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), begun, sink.Condition{Absent: true})
 }
 
 // changeAndVerify makes the changes that were found and reads everything again. disturbed says what another process has
@@ -373,7 +371,7 @@ func (p *purger) writeProof(ctx context.Context) error {
 		return err
 	}
 	p.completeReport()
-	return p.catalog.WriteDocument(ctx, PurgePath(p.report.ID), p.report, sink.Condition{})
+	return snapshot.WriteDocument(ctx, p.catalog.Store(), PurgePath(p.report.ID), p.report, sink.Condition{})
 }
 
 // completeReport completes the report from the manifests: they tell what this purge has removed, before it was killed

@@ -131,5 +131,5 @@ func addTable(t *testing.T, store sink.Store, table *schemas.Table, records []sn
 	require.NoError(t, err)
 	require.NoError(t, store.Write(t.Context(), snapshot.ManifestPath(snapshottest.LatestRun), data, sink.Condition{}))
 	pointer := snapshot.Pointer{RunID: snapshottest.LatestRun, Manifest: snapshot.ManifestPath(snapshottest.LatestRun), ManifestSHA256: sink.Hash(data)}
-	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
+	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
 }

@@ -240,7 +240,7 @@ func TestPurgeAlive(t *testing.T) {
 			var store sink.Store = snapshottest.NewDir(t, root)
 			snapshottest.StageWorld(t, store, "staged", snapshottest.PurgeWorld())
 			sign := snapshot.Heartbeat{WrittenAt: snapshottest.PublishedAt().Add(-test.ago), PID: 4711, Host: "worker-7"}
-			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.AlivePath("staged"), sign, sink.Condition{}))
+			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.AlivePath("staged"), sign, sink.Condition{}))
 			if test.lockless {
 				store = snapshottest.Lockless{Store: store}
 			}

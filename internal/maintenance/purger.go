@@ -2,13 +2,11 @@ package maintenance
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"example.org/growthexport/internal/erase"
 	"example.org/growthexport/internal/history"
-	"example.org/growthexport/internal/sink"
 	"example.org/growthexport/internal/snapshot"
 )
 
@@ -135,16 +133,4 @@ func (p *purger) notReached() []string {
 			"gives to a school or district")
 	}
 	return places
-}
-
-// hasLocks reports whether the destination has locks, while the purge holds the publish lock.
-func (p *purger) hasLocks(ctx context.Context) (bool, error) {
-	unlock, err := p.catalog.Lock(ctx, snapshot.PublishLock, sink.Exclusive, 0)
-	if errors.Is(err, sink.ErrLocked) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return false, unlock()
 }

@@ -164,7 +164,7 @@ func TestVerifyComparesTotals(t *testing.T) {
 			store := snapshottest.NewDir(t, t.TempDir())
 			m := snapshottest.TakeSnapshot(t, store, snapshottest.NewPlan("run-1", snapshottest.Few))
 			test.change(m)
-			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.ManifestPath("run-1"), m, sink.Condition{}))
+			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.ManifestPath("run-1"), m, sink.Condition{}))
 			for _, target := range []maintenance.VerifyTarget{{RunID: "run-1"}, {SnapshotDate: snapshottest.Today}} {
 				report, err := maintenance.Verify(t.Context(), snapshot.At(store), target)
 				require.NoError(t, err)
@@ -355,7 +355,7 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	require.NoError(t, err)
 
 	t.Log("_latest.json names an older run")
-	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.LatestPath, snapshot.Latest{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Manifest: snapshot.ManifestPath(m.RunID)}, sink.Condition{}))
+	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.LatestPath, snapshot.Latest{RunID: m.RunID, SnapshotDate: m.SnapshotDate, Manifest: snapshot.ManifestPath(m.RunID)}, sink.Condition{}))
 	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, []maintenance.Problem{{
@@ -365,7 +365,7 @@ func TestVerifyPointersAgainstEachOther(t *testing.T) {
 	t.Log("the pointer of a date names another run than the one published for it")
 	pointer, _, err := snapshot.ReadDocument[snapshot.Pointer](t.Context(), store, snapshot.PointerPath(snapshot.Full, "2026-11-19"))
 	require.NoError(t, err)
-	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
+	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PointerPath(snapshot.Full, snapshottest.Today), pointer, sink.Condition{}))
 	report, err = maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{RunID: "b"})
 	require.NoError(t, err)
 	require.Len(t, report.Problems, 1)

@@ -242,7 +242,7 @@ func TestChecksOfResumedAndShardedRuns(t *testing.T) {
 			s.server.ResetLog()
 			deps := s.deps(nil)
 			if on.opened != nil {
-				deps.Catalog = snapshot.At(on.opened(deps.Catalog))
+				deps.Catalog = snapshot.At(on.opened(deps.Catalog.Store()))
 			}
 			summary, err = pipeline.Run(t.Context(), deps, defaults())
 			require.NoError(t, err)

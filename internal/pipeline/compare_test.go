@@ -157,7 +157,7 @@ func TestComparisonOfSeveralProcesses(t *testing.T) {
 			require.Less(t, attempts, 100)
 			ctx, cancel := context.WithCancel(t.Context())
 			deps := n.deps()
-			deps.Catalog = snapshot.At(wrap(deps.Catalog.Store))
+			deps.Catalog = snapshot.At(wrap(deps.Catalog.Store()))
 			deps.Tracer = &interrupter{cancel: cancel, after: 4}
 			summary, err = pipeline.Run(ctx, deps, resumed)
 			cancel()

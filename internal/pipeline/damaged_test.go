@@ -53,8 +53,8 @@ func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 	_, err = pipeline.Publish(t.Context(), s.deps(nil), accept)
 	require.ErrorIs(t, err, pipeline.ErrIncomplete)
 	require.ErrorContains(t, err, "(students of bucket 1); their staged files are damaged or gone: run it again")
-	store := s.deps(nil).Catalog
-	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
+	catalog := s.deps(nil).Catalog
+	report, err := maintenance.Verify(t.Context(), catalog, maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, "good", report.RunID)
 	require.Empty(t, report.Problems)
@@ -68,7 +68,7 @@ func TestDamagedStagedFileIsNotPublished(t *testing.T) {
 		asked[request.Operation] = true
 	}
 	require.Equal(t, map[string]bool{simulator.OperationToken: true, "students": true, "test_results": true}, asked)
-	report, err = maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
+	report, err = maintenance.Verify(t.Context(), catalog, maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Equal(t, "held", report.RunID)
 	require.Empty(t, report.Problems)

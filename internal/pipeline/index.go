@@ -34,7 +34,7 @@ func WriteIndex(ctx context.Context, catalog snapshot.Catalog) error {
 		if bytes.Equal(page.Bytes(), before) {
 			return nil
 		}
-		return catalog.Write(ctx, snapshot.IndexPath, page.Bytes(), when)
+		return catalog.Store().Write(ctx, snapshot.IndexPath, page.Bytes(), when)
 	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", snapshot.IndexPath, err)

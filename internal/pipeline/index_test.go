@@ -83,7 +83,7 @@ func TestIndexOfTwoAtOnce(t *testing.T) {
 		act := sync.OnceFunc(func() { s.run(other) })
 		settings.RunID = map[bool]string{true: "run", false: "next"}[first]
 		deps := s.deps(nil)
-		deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog, path: snapshot.IndexPath, act: act})
+		deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog.Store(), path: snapshot.IndexPath, act: act})
 		_, err := runAll(t.Context(), deps, settings)
 		require.NoError(t, err)
 		for _, run := range []string{settings.RunID, other.RunID} {

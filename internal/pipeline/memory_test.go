@@ -52,7 +52,7 @@ func TestStagedUnitsLetGo(t *testing.T) { //nolint:paralleltest // it weighs the
 	settings := defaults()
 	settings.Datasets, settings.SchoolsPerFile = []string{"students", "test_results"}, 1
 	deps := s.deps(nil)
-	weigher := &weigher{Store: deps.Catalog}
+	weigher := &weigher{Store: deps.Catalog.Store()}
 	deps.Catalog = snapshot.At(weigher)
 	_, err := pipeline.Run(t.Context(), deps, settings)
 	require.NoError(t, err)

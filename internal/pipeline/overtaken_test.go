@@ -63,12 +63,12 @@ func TestOvertaken(t *testing.T) {
 			settings.Shards = shards
 			deps := s.deps(nil)
 			var count atomic.Int64
-			deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: n + 1, written: &count, act: func() {
+			deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog.Store()}, before: n + 1, written: &count, act: func() {
 				for i := range shards {
 					other := settings
 					other.Shard = i
 					deps := s.deps(nil)
-					deps.Catalog = snapshot.At(lockless{deps.Catalog})
+					deps.Catalog = snapshot.At(lockless{deps.Catalog.Store()})
 					_, err := runAll(t.Context(), deps, other)
 					require.NoError(t, err, when)
 					if shards > 1 && i == shards-1 {
@@ -144,9 +144,9 @@ func TestOvertakenWhilePublishing(t *testing.T) {
 	deps := s.deps(nil)
 	var count atomic.Int64
 	var publishing atomic.Bool
-	before := interrupted{lockless: lockless{deps.Catalog}, before: 3, written: &count, act: func() {
+	before := interrupted{lockless: lockless{deps.Catalog.Store()}, before: 3, written: &count, act: func() {
 		other := s.deps(nil)
-		other.Catalog = snapshot.At(killed{lockless: lockless{other.Catalog}, path: snapshot.ManifestPath("run")})
+		other.Catalog = snapshot.At(killed{lockless: lockless{other.Catalog.Store()}, path: snapshot.ManifestPath("run")})
 		_, err := runAll(t.Context(), other, settings)
 		require.ErrorIs(t, err, errKilled)
 		publishing.Store(true)

@@ -198,7 +198,7 @@ func (m *Progress) setPhase(phase string) { m.phase.Store(phase) }
 func (m *Progress) publishing(files int64, catalog snapshot.Catalog) sink.Store {
 	m.filesDone.Store(0)
 	m.filesTotal.Store(files)
-	return committing{Store: catalog, done: &m.filesDone}
+	return committing{Store: catalog.Store(), done: &m.filesDone}
 }
 
 // committing is a store that counts what is committed.

@@ -202,7 +202,7 @@ func (s *turnoverSite) exportIn(shards int, blind bool) *pipeline.Summary {
 	settings.Limits = review.Limits{MaxShrink: off, MaxRemoved: off, MaxChanged: off, MaxEmptied: off}
 	deps := s.deps()
 	if blind {
-		deps.Catalog = snapshot.At(struct{ sink.Store }{deps.Catalog.Store})
+		deps.Catalog = snapshot.At(struct{ sink.Store }{deps.Catalog.Store()})
 	}
 	var summary *pipeline.Summary
 	var err error

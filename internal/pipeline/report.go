@@ -57,7 +57,7 @@ func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end 
 		if err != nil {
 			return nil, err
 		}
-		written := catalog.Write(ctx, snapshot.ReportPath(run), text, sink.Condition{})
+		written := catalog.Store().Write(ctx, snapshot.ReportPath(run), text, sink.Condition{})
 		manifest, err := catalog.ReadManifest(ctx, run)
 		if err != nil && !errors.Is(err, sink.ErrNotFound) {
 			return nil, errors.Join(written, err)
@@ -65,7 +65,7 @@ func WriteReport(ctx context.Context, catalog snapshot.Catalog, run string, end 
 		going, err := catalog.BeingPruned(ctx, run)
 		switch {
 		case going:
-			return nil, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), catalog.Remove(ctx, snapshot.ReportPath(run)))
+			return nil, errors.Join(fmt.Errorf("run %s is being removed: %w", run, sink.ErrNotFound), catalog.Store().Remove(ctx, snapshot.ReportPath(run)))
 		case err != nil, written != nil:
 			return nil, errors.Join(written, err)
 		case manifest == nil, visible(page) && sameRun(manifest, page.Manifest):
@@ -143,7 +143,7 @@ func addStaged(ctx context.Context, catalog snapshot.Catalog, plan *snapshot.Pla
 		return err
 	}
 	page.Manifest, page.Baseline = staged.Preview(), staged.Baseline
-	if page.Current, err = catalog.NewestLike(ctx, page.Manifest); err != nil {
+	if page.Current, err = catalog.Newest(ctx, page.Manifest.Kind, page.Manifest.Like); err != nil {
 		return fmt.Errorf("look for the current snapshot: %w", err)
 	}
 	for i := range staged.Ledger {

@@ -191,7 +191,7 @@ func TestNoReport(t *testing.T) {
 	settings.Schools, settings.Districts = nil, nil
 	ctx, cancel := context.WithCancel(t.Context())
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: 3, written: new(atomic.Int64), act: cancel})
+	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog.Store()}, before: 3, written: new(atomic.Int64), act: cancel})
 	summary, err := runAll(ctx, deps, settings)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, summary.Report)
@@ -206,7 +206,7 @@ func TestReportOfAPublishingThatWasKilled(t *testing.T) {
 		settings := defaults()
 		settings.RunID = "killed"
 		deps := s.deps(nil)
-		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.ManifestPath("killed")})
+		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog.Store()}, path: snapshot.ManifestPath("killed")})
 		_, err := runAll(t.Context(), deps, settings)
 		require.ErrorIs(t, err, errKilled)
 		s.shows("killed", errKilled.Error())
@@ -232,7 +232,7 @@ func TestReportAfterSomebodyElsePublished(t *testing.T) {
 	s.run(settings)
 	settings.Shard = 1
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog, path: snapshot.ReportPath("run"), act: func() {
+	deps.Catalog = snapshot.At(beforeWrite{Store: deps.Catalog.Store(), path: snapshot.ReportPath("run"), act: func() {
 		_, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 		require.NoError(t, err)
 	}})
@@ -249,7 +249,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 	settings := defaults()
 	settings.RunID = "run"
 	s.run(settings)
-	store := beforeWrite{Store: s.deps(nil).Catalog, path: snapshot.ReportPath("run"), act: sync.OnceFunc(func() {
+	store := beforeWrite{Store: s.deps(nil).Catalog.Store(), path: snapshot.ReportPath("run"), act: sync.OnceFunc(func() {
 		settings.RunID = "next"
 		s.run(settings)
 	})}
@@ -262,7 +262,7 @@ func TestReportOfARunThatIsReplacedMeanwhile(t *testing.T) {
 		require.NoError(t, err)
 		require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"))
 	})
-	store = beforeWrite{Store: s.deps(nil).Catalog, path: snapshot.ReportPath("run"), act: remove}
+	store = beforeWrite{Store: s.deps(nil).Catalog.Store(), path: snapshot.ReportPath("run"), act: remove}
 	_, err = pipeline.WriteReport(t.Context(), snapshot.At(store), "run", pipeline.Ending{})
 	require.ErrorIs(t, err, sink.ErrNotFound)
 	require.NoDirExists(t, filepath.Join(s.dest, "_runs", "run"), "it is not left behind")
@@ -293,7 +293,7 @@ func TestPagesThatCannotBeWritten(t *testing.T) {
 		deps := s.deps(nil)
 		var logged bytes.Buffer
 		deps.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: path})
+		deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog.Store()}, path: path})
 		summary, err := runAll(t.Context(), deps, settings)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)

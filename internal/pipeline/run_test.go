@@ -377,7 +377,7 @@ func TestKilledAfterThePointer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog}, path: snapshot.LatestPath})
+	deps.Catalog = snapshot.At(killed{lockless: lockless{deps.Catalog.Store()}, path: snapshot.LatestPath})
 	summary, err := runAll(t.Context(), deps, defaults())
 	require.NoError(t, err)
 	require.Contains(t, summary.Unfinished, "killed")
@@ -406,7 +406,7 @@ func TestLosesPastDate(t *testing.T) {
 	settings.SnapshotDate, settings.Datasets, settings.RunID, settings.Concurrency = "2026-11-19", []string{"schools", "students"}, "loser", 1
 	deps := s.deps(nil)
 	var count atomic.Int64
-	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog}, before: 2, written: &count, act: func() {
+	deps.Catalog = snapshot.At(interrupted{lockless: lockless{deps.Catalog.Store()}, before: 2, written: &count, act: func() {
 		other := settings
 		other.RunID = "winner"
 		require.Equal(t, pipeline.Published, s.run(other).Outcome)

@@ -313,7 +313,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, small(), simulator.ServerOptions{})
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(fullDisk{deps.Catalog, "school_classes"})
+	deps.Catalog = snapshot.At(fullDisk{deps.Catalog.Store(), "school_classes"})
 	summary, err := pipeline.Run(t.Context(), deps, defaults())
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.NotEmpty(t, summary.RunID)

@@ -52,7 +52,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 	take := func(run string, day int, broken bool) (*pipeline.Summary, error) {
 		deps := s.deps(nil)
 		if broken {
-			deps.Catalog = snapshot.At(refusing{Store: deps.Catalog})
+			deps.Catalog = snapshot.At(refusing{Store: deps.Catalog.Store()})
 		}
 		deps.Now = func() time.Time { return theDay.AddDate(0, 0, day) }
 		settings := defaults()
@@ -74,7 +74,7 @@ func TestStuckRunBlocksOnlyItsDate(t *testing.T) {
 		require.Empty(t, s.server.Log(), "it is known before any request")
 	}
 	broken := s.deps(nil)
-	broken.Catalog = snapshot.At(refusing{Store: broken.Catalog})
+	broken.Catalog = snapshot.At(refusing{Store: broken.Catalog.Store()})
 	_, err = publishAll(t.Context(), broken, pipeline.PublishSettings{})
 	require.ErrorIs(t, err, errRefused)
 
@@ -95,28 +95,28 @@ func TestFailureAfterThePointer(t *testing.T) {
 	settings := defaults()
 	settings.RunID, settings.Datasets = "run", []string{"schools", "students"}
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(refusing{Store: deps.Catalog, document: snapshot.LatestPath})
+	deps.Catalog = snapshot.At(refusing{Store: deps.Catalog.Store(), document: snapshot.LatestPath})
 	for range 2 {
 		summary, err := runAll(t.Context(), deps, settings)
 		require.NoError(t, err)
 		require.Equal(t, pipeline.Published, summary.Outcome)
 		require.Contains(t, summary.Unfinished, "write _latest.json: the disk refuses it")
 	}
-	store := s.deps(nil).Catalog
-	manifest, err := snapshot.At(store).Current(t.Context(), snapshot.Full, "2026-11-20")
+	catalog := s.deps(nil).Catalog
+	manifest, err := catalog.Current(t.Context(), snapshot.Full, "2026-11-20")
 	require.NoError(t, err)
 	require.Equal(t, "run", manifest.RunID)
 
 	summary, err := publishAll(t.Context(), s.deps(nil), pipeline.PublishSettings{RunID: "run"})
 	require.NoError(t, err)
 	require.Empty(t, summary.Unfinished)
-	report, err := maintenance.Verify(t.Context(), snapshot.At(store), maintenance.VerifyTarget{})
+	report, err := maintenance.Verify(t.Context(), catalog, maintenance.VerifyTarget{})
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
-	begun, err := snapshot.At(store).PublishingStarted(t.Context(), "run")
+	begun, err := catalog.PublishingStarted(t.Context(), "run")
 	require.NoError(t, err)
 	require.True(t, begun)
-	_, _, err = store.Read(t.Context(), snapshot.ChangePath("run"))
+	_, _, err = catalog.Read(t.Context(), snapshot.ChangePath("run"))
 	require.ErrorIs(t, err, sink.ErrNotFound)
 }
 
@@ -214,9 +214,9 @@ func TestPublishPassesOverAStuckPurge(t *testing.T) {
 	change := snapshot.Change{
 		FormatVersion: 1, RunID: "run", Kind: after.Kind, SnapshotDate: after.SnapshotDate, Before: sink.Hash(data), After: after,
 	}
-	require.NoError(t, catalog.WriteDocument(t.Context(), snapshot.ChangePath("run"), change, sink.Condition{}))
+	require.NoError(t, snapshot.WriteDocument(t.Context(), catalog.Store(), snapshot.ChangePath("run"), change, sink.Condition{}))
 	deps := s.deps(nil)
-	deps.Catalog = snapshot.At(refusing{Store: catalog, document: snapshot.ManifestPath("run")})
+	deps.Catalog = snapshot.At(refusing{Store: catalog.Store(), document: snapshot.ManifestPath("run")})
 	_, err = publishAll(t.Context(), deps, pipeline.PublishSettings{})
 	require.ErrorIs(t, err, pipeline.ErrUsage)
 	require.ErrorContains(t, err, "is staged")

@@ -218,7 +218,7 @@ func (r *exportRun) needsStudentsAgain(id snapshot.Task, staged map[snapshot.Tas
 	if id.Dataset != schemas.Students || !r.compares() || !slices.Contains(r.plan.Scope.Datasets, schemas.TestResults) {
 		return false
 	}
-	if _, readable := r.Catalog.Store.(sink.StagedReader); readable {
+	if _, readable := r.Catalog.Store().(sink.StagedReader); readable {
 		return false
 	}
 	results := staged[snapshot.Task{Bucket: id.Bucket, Dataset: schemas.TestResults}]

@@ -10,7 +10,7 @@ import (
 const MaxConcurrency = 64
 
 // ListAll returns the entries that List yields.
-func ListAll(ctx context.Context, store Store, prefix string) ([]Entry, error) {
+func ListAll(ctx context.Context, store Reader, prefix string) ([]Entry, error) {
 	var entries []Entry
 	for entry, err := range store.List(ctx, prefix) {
 		if err != nil {

@@ -31,6 +31,45 @@ var (
 //
 // All methods may be called concurrently.
 type Store interface {
+	Reader
+
+	// Draft starts a file that becomes visible at path once it is committed. The path must name the owner; see Owner.
+	Draft(ctx context.Context, owner, path string) (Draft, error)
+	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare: the size.
+	Holds(ctx context.Context, owner string, file File) (bool, error)
+	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that
+	// verifies checksums on upload does the same as Holds; others read the file, once per Store. A Store may answer from
+	// memory for what it has staged itself, if Commit notices the loss.
+	Intact(ctx context.Context, owner string, file File) (bool, error)
+	// Commit makes a staged file visible. It is idempotent: committing a committed file of the same size does nothing.
+	// ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when the
+	// next Write returns.
+	Commit(ctx context.Context, owner string, file File) error
+	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
+	Abort(ctx context.Context, owner string, file File) error
+	// Sweep drops everything the owner has staged and not committed, abandoned drafts included, except the files to keep,
+	// as far as ListsStaged, and what this Store has staged in any case. A file that dropping another one at its path
+	// would remove stays, and so does the other one.
+	Sweep(ctx context.Context, owner string, keep ...File) error
+
+	// Write replaces a document in one step if the condition holds, else fails with ErrConflict. The document is durable
+	// when Write returns. If the response was lost and the document has since been replaced, Write may return
+	// ErrConflict although it succeeded.
+	Write(ctx context.Context, path string, data []byte, when Condition) error
+	// Remove removes a visible object, and on disk the folders it leaves empty; a missing one is not an error. The
+	// removal of a document, and every change before it, is durable when Remove returns. The removal of a file, or of a
+	// document in a subfolder of its owner's folder, is durable when the next document was written or removed.
+	Remove(ctx context.Context, path string) error
+
+	// Lock takes the lock of a name, against other processes and other users of this Store, until unlock is called or
+	// the process ends. While others hold it, Lock waits up to patience or until ctx is done, and then fails with a
+	// *LockedError that names the holder; it logs waits of more than ten seconds. Stores with conditional writes need no
+	// locks, and may return one that excludes no other process.
+	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
+}
+
+// Reader is the part of a Store that changes nothing that readers or other processes see.
+type Reader interface {
 	// String names the destination for messages, without credentials.
 	String() string
 	// Info returns what this store does otherwise than others. It sends no request.
@@ -42,54 +81,22 @@ type Store interface {
 	// Check verifies that the destination can be written. It leaves nothing behind, not even a folder, and removes what
 	// killed processes have left, except staged files.
 	Check(ctx context.Context) error
-
-	// Draft starts a file that becomes visible at path once it is committed. The path must name the owner; see Owner.
-	Draft(ctx context.Context, owner, path string) (Draft, error)
-	// Holds reports whether a file is staged or already committed. It compares only what is cheap to compare: the size.
-	Holds(ctx context.Context, owner string, file File) (bool, error)
-	// Intact reports whether a file is staged or already committed with the bytes that were staged. A store that
-	// verifies checksums on upload does the same as Holds; others read the file, once per Store. A Store may answer from
-	// memory for what it has staged itself, if Commit notices the loss.
-	Intact(ctx context.Context, owner string, file File) (bool, error)
 	// CheckCommit verifies, as far as possible, that Commit can make files visible at these paths. It leaves nothing
 	// behind. The error says what blocks it and what to do.
 	CheckCommit(ctx context.Context, owner string, paths []string) error
-	// Commit makes a staged file visible. It is idempotent: committing a committed file of the same size does nothing.
-	// ErrStagedLost if the store has dropped the file or its bytes have changed. Committed files are durable when the
-	// next Write returns.
-	Commit(ctx context.Context, owner string, file File) error
-	// Abort drops a staged file; a missing one is not an error. When Abort returns nil, the file is known to be gone.
-	Abort(ctx context.Context, owner string, file File) error
-	// Sweep drops everything the owner has staged and not committed, abandoned drafts included, except the files to keep,
-	// as far as ListsStaged, and what this Store has staged in any case. A file that dropping another one at its path
-	// would remove stays, and so does the other one.
-	Sweep(ctx context.Context, owner string, keep ...File) error
+
+	// Read returns a document and its version for a later Write. ErrNotFound.
+	Read(ctx context.Context, path string) (data []byte, version string, err error)
+	// Open opens a visible object for reading. ErrNotFound.
+	Open(ctx context.Context, path string) (Object, error)
+	// List yields the visible objects whose path starts with prefix, ordered by path.
+	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
+
 	// ListsStaged reports whether Sweep and Staged find every staged file. Where they do not, staged files must be
 	// aborted one by one, or be found by their paths; see PathLister. It tries that out once.
 	ListsStaged(ctx context.Context) (bool, error)
 	// Staged returns the owners, escaped as in paths, of staged files and drafts, and the time of each one's newest.
 	Staged(ctx context.Context) (map[string]time.Time, error)
-
-	// Read returns a document and its version for a later Write. ErrNotFound.
-	Read(ctx context.Context, path string) (data []byte, version string, err error)
-	// Write replaces a document in one step if the condition holds, else fails with ErrConflict. The document is durable
-	// when Write returns. If the response was lost and the document has since been replaced, Write may return
-	// ErrConflict although it succeeded.
-	Write(ctx context.Context, path string, data []byte, when Condition) error
-	// Open opens a visible object for reading. ErrNotFound.
-	Open(ctx context.Context, path string) (Object, error)
-	// List yields the visible objects whose path starts with prefix, ordered by path.
-	List(ctx context.Context, prefix string) iter.Seq2[Entry, error]
-	// Remove removes a visible object, and on disk the folders it leaves empty; a missing one is not an error. The
-	// removal of a document, and every change before it, is durable when Remove returns. The removal of a file, or of a
-	// document in a subfolder of its owner's folder, is durable when the next document was written or removed.
-	Remove(ctx context.Context, path string) error
-
-	// Lock takes the lock of a name, against other processes and other users of this Store, until unlock is called or
-	// the process ends. While others hold it, Lock waits up to patience or until ctx is done, and then fails with a
-	// *LockedError that names the holder; it logs waits of more than ten seconds. Stores with conditional writes need no
-	// locks, and may return one that excludes no other process.
-	Lock(ctx context.Context, name string, mode LockMode, patience time.Duration) (unlock func() error, err error)
 }
 
 // Condition is what a Write expects to replace. The zero Condition replaces anything.

@@ -100,10 +100,10 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 		return err
 	}
 	// Without a manifest the publishing cannot move its pointer.
-	if err := c.Remove(ctx, ManifestPath(run)); err != nil {
+	if err := c.store.Remove(ctx, ManifestPath(run)); err != nil {
 		return err
 	}
-	if err := sink.RemoveAll(ctx, c, committed); err != nil {
+	if err := sink.RemoveAll(ctx, c.store, committed); err != nil {
 		return err
 	}
 	if err := c.DropCheckpoints(ctx, run); err != nil {
@@ -111,12 +111,12 @@ func (c Catalog) removeUnpublished(ctx context.Context, run string, plan *Plan, 
 	}
 	if begun != nil {
 		for _, file := range begun.files() { // the ledger is in no checkpoint
-			if err := c.Abort(ctx, run, file); err != nil {
+			if err := c.store.Abort(ctx, run, file); err != nil {
 				return err
 			}
 		}
 	}
-	if err := c.Remove(ctx, ChangePath(run)); err != nil {
+	if err := c.store.Remove(ctx, ChangePath(run)); err != nil {
 		return err
 	}
 	return c.RemoveDocuments(ctx, run, runPath(run), PlanPath(run))

@@ -17,7 +17,7 @@ func (c Catalog) Apply(ctx context.Context, change *Change) error {
 	if change.Prunes() && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 		// What frees space needs some. The report goes anyway, and the files are found by the run in their names.
 		change.Remove = nil
-		if err = c.Remove(ctx, ReportPath(change.RunID)); err == nil {
+		if err = c.store.Remove(ctx, ReportPath(change.RunID)); err == nil {
 			err = c.beginChange(ctx, change, "", nil)
 		}
 	}
@@ -40,9 +40,9 @@ func (c Catalog) beginChange(ctx context.Context, change *Change, damaged string
 		paths = append(paths, file.Path)
 	}
 	path := ChangePath(change.RunID)
-	err := c.CheckCommit(ctx, change.RunID, paths)
+	err := c.store.CheckCommit(ctx, change.RunID, paths)
 	if err == nil {
-		err = c.WriteDocument(ctx, path, change, sink.Condition{Absent: damaged == "", Version: damaged})
+		err = WriteDocument(ctx, c.store, path, change, sink.Condition{Absent: damaged == "", Version: damaged})
 	}
 	if err == nil || errors.Is(err, sink.ErrConflict) {
 		return err
@@ -168,7 +168,7 @@ func (a *applying) writeManifest(ctx context.Context) error {
 			}
 			return err
 		}
-		err = a.catalog.WriteDocument(ctx, path, a.change.After, sink.Condition{Absent: version == "", Version: version})
+		err = WriteDocument(ctx, a.catalog.store, path, a.change.After, sink.Condition{Absent: version == "", Version: version})
 		if err == nil {
 			a.manifest, a.hash = a.change.After, sink.Hash(after)
 		}
@@ -183,7 +183,7 @@ func (a *applying) replaceLedger(ctx context.Context) error {
 		return nil
 	}
 	path := LedgerPath(a.change.RunID)
-	if err := a.catalog.Write(ctx, path, a.change.Ledger, sink.Condition{}); err != nil {
+	if err := a.catalog.store.Write(ctx, path, a.change.Ledger, sink.Condition{}); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
@@ -220,7 +220,7 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 		case !c.Publishes() && (unreadable || current.RunID != c.RunID):
 			return nil // Verify reports an unreadable pointer.
 		case c.Prunes():
-			return a.catalog.Remove(ctx, path)
+			return a.catalog.store.Remove(ctx, path)
 		case !c.Publishes() && *current == mine():
 			return nil
 		}
@@ -232,7 +232,7 @@ func (a *applying) movePointer(ctx context.Context) (lost bool, err error) {
 		if lost = c.Publishes() && a.manifest.Status != Published; lost {
 			return nil
 		}
-		return a.catalog.WriteDocument(ctx, path, mine(), sink.Condition{Absent: version == "", Version: version})
+		return WriteDocument(ctx, a.catalog.store, path, mine(), sink.Condition{Absent: version == "", Version: version})
 	})
 	return lost, err
 }
@@ -258,7 +258,7 @@ func (a *applying) finish(ctx context.Context) error {
 			}
 		}
 	}
-	if err := sink.RemoveAll(ctx, a.catalog, remove); err != nil {
+	if err := sink.RemoveAll(ctx, a.catalog.store, remove); err != nil {
 		return err
 	}
 	switch {
@@ -286,7 +286,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 	if refused && c.Publishes() {
 		pointer, err := ReadIfSound[Pointer](ctx, a.catalog, PointerPath(c.Kind, c.SnapshotDate))
 		if err == nil && (pointer == nil || pointer.RunID != c.RunID) {
-			err = a.catalog.Remove(ctx, ManifestPath(c.RunID))
+			err = a.catalog.store.Remove(ctx, ManifestPath(c.RunID))
 		}
 		if err != nil {
 			return err
@@ -307,7 +307,7 @@ func (a *applying) undo(ctx context.Context, refused bool) error {
 		paths = append(paths, file.Path)
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
-	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
+	if err := sink.RemoveAll(ctx, a.catalog.store, paths); err != nil {
 		return err
 	}
 	if c.Publishes() {
@@ -333,5 +333,5 @@ func (a *applying) end(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.catalog.Remove(ctx, ChangePath(a.change.RunID))
+	return a.catalog.store.Remove(ctx, ChangePath(a.change.RunID))
 }

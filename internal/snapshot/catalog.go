@@ -1,9 +1,6 @@
 package snapshot
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -11,19 +8,25 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. It is also the store
-// itself, for the files and documents of unpublished runs.
+// Catalog knows which runs and snapshots a destination holds, and is the only way to change them. All else at the
+// destination can be read through it.
 type Catalog struct {
-	sink.Store
+	sink.Reader
 
+	store   sink.Store
 	changed *changedRuns
 }
 
 // At returns the catalog of the destination in a store.
-func At(store sink.Store) Catalog { return Catalog{store, &changedRuns{runs: make(map[string]bool)}} }
+func At(store sink.Store) Catalog {
+	return Catalog{store, store, &changedRuns{runs: make(map[string]bool)}}
+}
+
+// Store returns the store, for objects that the catalog does not own, such as pages and Delta logs.
+func (c Catalog) Store() sink.Store { return c.store }
 
 // Over returns the same catalog, which uses a wrapper of its store.
-func (c Catalog) Over(store sink.Store) Catalog { return Catalog{store, c.changed} }
+func (c Catalog) Over(store sink.Store) Catalog { return Catalog{store, store, c.changed} }
 
 // changedRuns are the runs that a process has published, purged, pruned or abandoned, by itself or in a recovery.
 type changedRuns struct {
@@ -45,17 +48,4 @@ func (c Catalog) TakeChanged() []string {
 	runs := slices.Sorted(maps.Keys(c.changed.runs))
 	clear(c.changed.runs)
 	return runs
-}
-
-// WriteDocument encodes and writes a document.
-func (c Catalog) WriteDocument(ctx context.Context, path string, document any, when sink.Condition) error {
-	data, err := EncodeDocument(document)
-	if err != nil {
-		return err
-	}
-	err = c.Write(ctx, path, data, when)
-	if errors.Is(err, sink.ErrConflict) {
-		return fmt.Errorf("write %s: %w", path, err) // other errors name the path
-	}
-	return err
 }

@@ -168,7 +168,7 @@ func TestPublishOfARunThatIsPurgedOrPruned(t *testing.T) {
 	snapshottest.RequireVerified(t, store, maintenance.VerifyTarget{RunID: run})
 
 	change := &snapshot.Change{FormatVersion: 1, RunID: run, Kind: snapshot.Full, SnapshotDate: snapshottest.EarlierDate}
-	require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.ChangePath(run), change, sink.Condition{}))
+	require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.ChangePath(run), change, sink.Condition{}))
 	manifest, err = snapshot.At(store).Publish(t.Context(), g, snapshottest.Options())
 	require.Nil(t, manifest)
 	require.ErrorAs(t, err, new(*snapshot.RefusedError))

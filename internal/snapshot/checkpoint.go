@@ -92,7 +92,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 		both.Add(&checkpoint.Activity)
 		checkpoint.Activity = both // a new log, because the caller may take its own back
 	}
-	if err := c.WriteDocument(ctx, path, checkpoint, sink.Condition{}); err != nil {
+	if err := WriteDocument(ctx, c.store, path, checkpoint, sink.Condition{}); err != nil {
 		return err
 	}
 	if earlier == nil || !earlier.Failed() {
@@ -102,7 +102,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 		if sameStaged(file, checkpoint.Files[table]) {
 			continue
 		}
-		if err := c.Abort(ctx, run, file); err != nil {
+		if err := c.store.Abort(ctx, run, file); err != nil {
 			return err
 		}
 	}
@@ -113,7 +113,7 @@ func (c Catalog) WriteCheckpoint(ctx context.Context, run string, checkpoint *Ch
 func (c Catalog) WriteTurnover(ctx context.Context, run string, task Task, data []byte) (sink.File, error) {
 	hash := sink.Hash(data)
 	file := sink.File{Path: turnoverPath(run, task, hash), Bytes: int64(len(data)), SHA256: hash}
-	if err := c.Write(ctx, file.Path, data, sink.Condition{}); err != nil {
+	if err := c.store.Write(ctx, file.Path, data, sink.Condition{}); err != nil {
 		return file, fmt.Errorf("write %s: %w", file.Path, err)
 	}
 	return file, nil

@@ -22,7 +22,7 @@ func TestUselessCheckpointIsSkipped(t *testing.T) {
 		"of another task": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()
 			j.Dataset = "schools"
-			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.CheckpointPath("r", 0, "students"), j, sink.Condition{}))
+			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.CheckpointPath("r", 0, "students"), j, sink.Condition{}))
 		},
 		"without a table": func(t *testing.T, store sink.Store, j *snapshot.Checkpoint) {
 			t.Helper()

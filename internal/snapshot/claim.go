@@ -93,7 +93,7 @@ func (a *applying) mayReplace(ctx context.Context, other string) (bool, error) {
 	grown.Replaces = append(slices.Clone(claim.Replaces), other)
 	change.Claim = &grown
 	path := ChangePath(a.change.RunID)
-	if err := a.catalog.WriteDocument(ctx, path, &change, sink.Condition{Version: a.version}); err != nil {
+	if err := WriteDocument(ctx, a.catalog.store, path, &change, sink.Condition{Version: a.version}); err != nil {
 		return false, err
 	}
 	_, version, err := a.catalog.readChange(ctx, a.change.RunID)
@@ -135,7 +135,7 @@ func (a *applying) withdraw(ctx context.Context) error {
 	for _, file := range a.manifest.Files() {
 		paths = append(paths, file.Path)
 	}
-	if err := sink.RemoveAll(ctx, a.catalog, paths); err != nil {
+	if err := sink.RemoveAll(ctx, a.catalog.store, paths); err != nil {
 		return err
 	}
 	if err := a.catalog.RemoveStaging(ctx, a.change.RunID); err != nil {
@@ -171,7 +171,7 @@ func (a *applying) removeOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return sink.RemoveAll(ctx, a.catalog, slices.DeleteFunc(others, func(path string) bool {
+	return sink.RemoveAll(ctx, a.catalog.store, slices.DeleteFunc(others, func(path string) bool {
 		run := sink.Owner(path)
 		// A purge may have written it since the manifest was read.
 		mine := run == sink.Escape(m.RunID)

@@ -61,13 +61,13 @@ func (e *MissingError) Error() string {
 // Collect adds up what a run has staged. It compares only the sizes of staged files, which is enough to report
 // progress. It fails if the ledger does not add up: that is a bug in this program, which a rerun would not fix.
 func (c Catalog) Collect(ctx context.Context, plan *Plan) (*StagedRun, error) {
-	return c.collectWith(ctx, plan, c.Holds)
+	return c.collectWith(ctx, plan, c.store.Holds)
 }
 
 // CollectIntact works like Collect, for a run about to be published. It reads the staged files of other processes again
 // (Store.Intact), because they may be days old.
 func (c Catalog) CollectIntact(ctx context.Context, plan *Plan) (*StagedRun, error) {
-	return c.collectWith(ctx, plan, c.Intact)
+	return c.collectWith(ctx, plan, c.store.Intact)
 }
 
 func (c Catalog) collectWith(ctx context.Context, plan *Plan, check fileCheck) (*StagedRun, error) {

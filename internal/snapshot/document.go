@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.org/growthexport/internal/sink"
 )
@@ -65,17 +66,34 @@ func DecodeDocument(path string, data []byte, document any) error {
 	return nil
 }
 
-// ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged.
-func ReadDocument[T any](ctx context.Context, store sink.Store, path string) (*T, string, error) {
+// WriteDocument encodes and writes a document.
+func WriteDocument(ctx context.Context, store sink.Store, path string, document any, when sink.Condition) error {
+	data, err := EncodeDocument(document)
+	if err != nil {
+		return err
+	}
+	err = store.Write(ctx, path, data, when)
+	if errors.Is(err, sink.ErrConflict) {
+		return fmt.Errorf("write %s: %w", path, err) // other errors name the path
+	}
+	return err
+}
+
+// ReadDocument reads a document and its version. It may return ErrNotFound or ErrDamaged; if that is among the accepted
+// errors, it returns nil instead.
+func ReadDocument[T any](ctx context.Context, store sink.Reader, path string, accepted ...error) (*T, string, error) {
 	data, version, err := store.Read(ctx, path)
 	if errors.Is(err, sink.ErrNotFound) {
 		err = fmt.Errorf("read %s: %w", path, err) // other errors name the path
 	}
-	if err != nil {
-		return nil, "", err
-	}
 	document := new(T)
-	if err := DecodeDocument(path, data, document); err != nil {
+	if err == nil {
+		err = DecodeDocument(path, data, document)
+	}
+	if slices.ContainsFunc(accepted, func(a error) bool { return errors.Is(err, a) }) {
+		return nil, "", nil
+	}
+	if err != nil {
 		return nil, version, err
 	}
 	return document, version, nil
@@ -86,26 +104,14 @@ func Unreadable(err error) bool {
 	return errors.Is(err, sink.ErrNotFound) || errors.Is(err, sink.ErrDamaged)
 }
 
-// readIfThere reads a document and its version, or returns nil if it is missing.
-func readIfThere[T any](ctx context.Context, store sink.Store, path string) (*T, string, error) {
-	document, version, err := ReadDocument[T](ctx, store, path)
-	if errors.Is(err, sink.ErrNotFound) {
-		return nil, "", nil
-	}
-	return document, version, err
-}
-
 // ReadIfSound reads a document, or returns nil if it is missing or damaged.
-func ReadIfSound[T any](ctx context.Context, store sink.Store, path string) (*T, error) {
-	document, _, err := ReadDocument[T](ctx, store, path)
-	if Unreadable(err) {
-		return nil, nil
-	}
+func ReadIfSound[T any](ctx context.Context, store sink.Reader, path string) (*T, error) {
+	document, _, err := ReadDocument[T](ctx, store, path, sink.ErrNotFound, sink.ErrDamaged)
 	return document, err
 }
 
 // firstReadable returns the first readable document of that name among the runs, or nil.
-func firstReadable[T any](ctx context.Context, store sink.Store, runs []string, name string) (*T, error) {
+func firstReadable[T any](ctx context.Context, store sink.Reader, runs []string, name string) (*T, error) {
 	for _, run := range runs {
 		document, err := ReadIfSound[T](ctx, store, DocumentPath(run, name))
 		if document != nil || err != nil {

@@ -5,6 +5,8 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
+const PublishLock = publishLock
+
 // What tests from outside call of the inside.
 var (
 	BeginPublishing = Catalog.beginPublishing

@@ -44,14 +44,19 @@ func (c Catalog) KeepAlive(ctx context.Context, run string, failed func(error)) 
 		<-ended
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		if err := c.Remove(ctx, AlivePath(run)); err != nil {
+		if err := c.RemoveHeartbeat(ctx, run); err != nil {
 			failed(err)
 		}
 	}
 }
 
+// RemoveHeartbeat removes the heartbeat of a run on which no process works.
+func (c Catalog) RemoveHeartbeat(ctx context.Context, run string) error {
+	return c.store.Remove(ctx, AlivePath(run))
+}
+
 func (c Catalog) writeHeartbeat(ctx context.Context, run string) error {
 	host, _ := os.Hostname() // It is only shown.
 	sign := Heartbeat{WrittenAt: time.Now().UTC(), PID: os.Getpid(), Host: host}
-	return c.WriteDocument(ctx, AlivePath(run), sign, sink.Condition{})
+	return WriteDocument(ctx, c.store, AlivePath(run), sign, sink.Condition{})
 }

@@ -15,12 +15,12 @@ type Held struct {
 // Hold records why a staged run is not published.
 func (c Catalog) Hold(ctx context.Context, run string, held Held) error {
 	held.Reasons = orEmpty(held.Reasons)
-	return c.WriteDocument(ctx, HeldPath(run), held, sink.Condition{})
+	return WriteDocument(ctx, c.store, HeldPath(run), held, sink.Condition{})
 }
 
 // ReadHeld reads held.json. It has no reasons if the run is not held.
 func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
-	held, _, err := readIfThere[Held](ctx, c, HeldPath(run))
+	held, _, err := ReadDocument[Held](ctx, c, HeldPath(run), sink.ErrNotFound)
 	if held == nil || err != nil {
 		return Held{}, err
 	}
@@ -29,5 +29,5 @@ func (c Catalog) ReadHeld(ctx context.Context, run string) (Held, error) {
 
 // Release undoes Hold, because the run is being resumed or published.
 func (c Catalog) Release(ctx context.Context, run string) error {
-	return c.Remove(ctx, HeldPath(run))
+	return c.store.Remove(ctx, HeldPath(run))
 }

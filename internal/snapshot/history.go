@@ -23,8 +23,6 @@ const (
 	HistoryFilesPrefix = "history/"
 	// Open is the valid_to of versions that have not ended.
 	Open = "9999-12-31"
-	// HistoryLock is the name of the lock that processes hold while they change the history.
-	HistoryLock = "history"
 
 	coverageTable = "coverage"
 )
@@ -240,7 +238,7 @@ func (c Catalog) NoHistory() *RefusedError {
 // is not as it was written.
 func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 	for {
-		pointer, version, err := readIfThere[HistoryPointer](ctx, c, HistoryPointerPath)
+		pointer, version, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
 		if pointer == nil || err != nil {
 			return nil, err
 		}
@@ -262,7 +260,7 @@ func (c Catalog) ReadHistory(ctx context.Context) (*History, error) {
 // HistoryUnchanged returns ErrConflict if another process has changed the history, and so may have removed files of it. The id
 // is the history's id when it was read, empty if there was none.
 func (c Catalog) HistoryUnchanged(ctx context.Context, id string) error {
-	pointer, _, err := readIfThere[HistoryPointer](ctx, c, HistoryPointerPath)
+	pointer, _, err := ReadDocument[HistoryPointer](ctx, c, HistoryPointerPath, sink.ErrNotFound)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (h *HistoryChange) files() []sink.File {
 
 // LockHistory locks out other processes that change the history, and finishes an interrupted change.
 func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err error) {
-	unlock, err = c.Lock(ctx, HistoryLock, sink.Exclusive, publishPatience)
+	unlock, err = c.store.Lock(ctx, historyLock, sink.Exclusive, publishPatience)
 	if err != nil {
 		return nil, fmt.Errorf("lock the history: %w", err)
 	}
@@ -55,11 +55,11 @@ func (c Catalog) LockHistory(ctx context.Context) (unlock func() error, err erro
 
 // recoverHistory finishes an interrupted change of the history, unless another process is working on it.
 func (c Catalog) recoverHistory(ctx context.Context) (err error) {
-	change, _, err := readIfThere[HistoryChange](ctx, c, historyChangePath)
+	change, _, err := ReadDocument[HistoryChange](ctx, c, historyChangePath, sink.ErrNotFound)
 	if change == nil && err == nil {
 		return nil
 	}
-	unlock, err := c.Lock(ctx, HistoryLock, sink.Exclusive, 0)
+	unlock, err := c.HoldHistory(ctx)
 	if errors.Is(err, sink.ErrLocked) {
 		return nil
 	}
@@ -72,10 +72,10 @@ func (c Catalog) recoverHistory(ctx context.Context) (err error) {
 
 // finishHistoryChange finishes or undoes a change that has begun. A damaged one is dropped: the next fold repeats it.
 func (c Catalog) finishHistoryChange(ctx context.Context) error {
-	change, _, err := readIfThere[HistoryChange](ctx, c, historyChangePath)
+	change, _, err := ReadDocument[HistoryChange](ctx, c, historyChangePath, sink.ErrNotFound)
 	switch {
 	case errors.Is(err, sink.ErrDamaged), err == nil && change != nil && change.After == nil:
-		return c.Remove(ctx, historyChangePath)
+		return c.store.Remove(ctx, historyChangePath)
 	case change == nil || err != nil:
 		return err
 	}
@@ -90,7 +90,7 @@ func (c Catalog) finishHistoryChange(ctx context.Context) error {
 // history first; after that and any error before the pointer has moved, readers find what they found before.
 func (c Catalog) ApplyHistory(ctx context.Context, change *HistoryChange) error {
 	change.FormatVersion = FormatVersion
-	if err := c.WriteDocument(ctx, historyChangePath, change, sink.Condition{Absent: true}); err != nil {
+	if err := WriteDocument(ctx, c.store, historyChangePath, change, sink.Condition{Absent: true}); err != nil {
 		return err
 	}
 	return c.applyHistory(ctx, change)
@@ -98,7 +98,7 @@ func (c Catalog) ApplyHistory(ctx context.Context, change *HistoryChange) error 
 
 // HistoryChanging reports whether a change has begun that makes the history of that id.
 func (c Catalog) HistoryChanging(ctx context.Context, id string) (bool, error) {
-	change, _, err := readIfThere[HistoryChange](ctx, c, historyChangePath)
+	change, _, err := ReadDocument[HistoryChange](ctx, c, historyChangePath, sink.ErrNotFound)
 	if errors.Is(err, sink.ErrDamaged) {
 		return false, nil
 	}
@@ -116,7 +116,7 @@ func (c Catalog) applyHistory(ctx context.Context, change *HistoryChange) error 
 	if err != nil {
 		return fmt.Errorf("update the history: %w", err)
 	}
-	if err := sink.RemoveAll(ctx, c, change.Remove); err != nil {
+	if err := sink.RemoveAll(ctx, c.store, change.Remove); err != nil {
 		return err
 	}
 	owners := make(map[string]bool)
@@ -166,13 +166,13 @@ func (c Catalog) moveHistory(ctx context.Context, change *HistoryChange) error {
 				return err
 			}
 		}
-		if err := c.Write(ctx, manifest, after, sink.Condition{}); err != nil {
+		if err := c.store.Write(ctx, manifest, after, sink.Condition{}); err != nil {
 			return fmt.Errorf("write %s: %w", manifest, err)
 		}
 		if moved {
 			return nil
 		}
-		return c.Write(ctx, HistoryPointerPath, pointer, sink.Condition{Absent: missing, Version: version})
+		return c.store.Write(ctx, HistoryPointerPath, pointer, sink.Condition{Absent: missing, Version: version})
 	})
 	if err == nil {
 		err = overtaken
@@ -204,7 +204,7 @@ func (c Catalog) undoHistory(ctx context.Context, change *HistoryChange) error {
 		}
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool { return named[path] })
-	if err := sink.RemoveAll(ctx, c, paths); err != nil {
+	if err := sink.RemoveAll(ctx, c.store, paths); err != nil {
 		return err
 	}
 	return c.endHistory(ctx, change)
@@ -223,7 +223,7 @@ func (c Catalog) endHistory(ctx context.Context, change *HistoryChange) error {
 	if err != nil {
 		return err
 	}
-	return c.Remove(ctx, historyChangePath)
+	return c.store.Remove(ctx, historyChangePath)
 }
 
 // UnnamedHistory lists the objects of histories that a manifest does not name: the files of others, and their

@@ -9,8 +9,11 @@ import (
 	"example.org/growthexport/internal/sink"
 )
 
-// PublishLock is the name of the lock that publishers of a destination hold.
-const PublishLock = "publish"
+// The names of the locks that publishers of a destination hold, and processes that change the history.
+const (
+	publishLock = "publish"
+	historyLock = "history"
+)
 
 // How long commands wait for a lock before they give up. Locks of a run are held only briefly by commands that look at
 // it.
@@ -27,11 +30,11 @@ const (
 // another count: both processes stage the buckets they have in common, and the checkpoint written last decides whose
 // files count.
 func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards int) (release func() error, err error) {
-	unlock, err := c.Lock(ctx, runLock(run), sink.Shared, runPatience)
+	unlock, err := c.store.Lock(ctx, runLock(run), sink.Shared, runPatience)
 	if err != nil {
 		return nil, err
 	}
-	unlockShard, err := c.Lock(ctx, fmt.Sprintf("%s, shard %d of %d", runLock(run), shard, shards), sink.Exclusive, 0)
+	unlockShard, err := c.store.Lock(ctx, fmt.Sprintf("%s, shard %d of %d", runLock(run), shard, shards), sink.Exclusive, 0)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
@@ -42,7 +45,13 @@ func (c Catalog) HoldRunShared(ctx context.Context, run string, shard, shards in
 // called or the process ends. It fails at once with a *LockedError while any process works on the run, whatever its
 // shard.
 func (c Catalog) HoldRunExclusive(ctx context.Context, run string) (release func() error, err error) {
-	return c.Lock(ctx, runLock(run), sink.Exclusive, 0)
+	return c.store.Lock(ctx, runLock(run), sink.Exclusive, 0)
+}
+
+// HoldHistory locks out other processes that change the history, until release is called or the process ends. It fails
+// at once with a *LockedError while any does.
+func (c Catalog) HoldHistory(ctx context.Context) (release func() error, err error) {
+	return c.store.Lock(ctx, historyLock, sink.Exclusive, 0)
 }
 
 // runLock returns the name of the lock of a run.
@@ -50,5 +59,5 @@ func runLock(run string) string { return "run " + run }
 
 // lockPublishing locks out other publishers of the destination.
 func (c Catalog) lockPublishing(ctx context.Context) (unlock func() error, err error) {
-	return c.Lock(ctx, PublishLock, sink.Exclusive, publishPatience)
+	return c.store.Lock(ctx, publishLock, sink.Exclusive, publishPatience)
 }

@@ -233,6 +233,9 @@ func (m *Manifest) Covers(baseURL string, scope Scope) bool {
 	return len(m.Differences(baseURL, scope)) == 0
 }
 
+// Like reports whether another run is of the same service and scope.
+func (m *Manifest) Like(other *Manifest) bool { return other.Covers(m.BaseURL, m.Parameters.Scope) }
+
 // Differences describes how the run differs from one of that service and scope.
 func (m *Manifest) Differences(baseURL string, scope Scope) []string {
 	var found []string
@@ -350,7 +353,7 @@ func (c Catalog) markReplaced(ctx context.Context, run string) (manifest *Manife
 			return err
 		}
 		manifest.Status = Replaced
-		return c.WriteDocument(ctx, ManifestPath(run), manifest, sink.Condition{Version: version})
+		return WriteDocument(ctx, c.store, ManifestPath(run), manifest, sink.Condition{Version: version})
 	})
 	return manifest, err
 }

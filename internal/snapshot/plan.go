@@ -189,7 +189,7 @@ func escapeDistrict(district string) string {
 
 // CreatePlan writes the plan of a new run, or returns the existing plan: all processes of a run follow the first one's.
 func (c Catalog) CreatePlan(ctx context.Context, plan *Plan) (*Plan, error) {
-	err := c.WriteDocument(ctx, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
+	err := WriteDocument(ctx, c.store, PlanPath(plan.RunID), plan, sink.Condition{Absent: true})
 	if errors.Is(err, sink.ErrConflict) {
 		return c.ReadPlan(ctx, plan.RunID)
 	}

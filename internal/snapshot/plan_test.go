@@ -99,7 +99,7 @@ func TestInvalidPlans(t *testing.T) {
 			t.Parallel()
 			store := snapshottest.NewDir(t, t.TempDir())
 			plan := snapshottest.NewPlan("r", edit)
-			require.NoError(t, snapshot.At(store).WriteDocument(t.Context(), snapshot.PlanPath("r"), plan, sink.Condition{}))
+			require.NoError(t, snapshot.WriteDocument(t.Context(), store, snapshot.PlanPath("r"), plan, sink.Condition{}))
 			_, err := snapshot.At(store).ReadPlan(t.Context(), "r")
 			require.ErrorContains(t, err, name)
 			require.ErrorContains(t, err, "_runs/r/plan.json")

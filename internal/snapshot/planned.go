@@ -9,10 +9,15 @@ import (
 	"example.org/growthexport/schemas"
 )
 
+// Draft starts a file that becomes visible with a change, as sink.Store does.
+func (c Catalog) Draft(ctx context.Context, owner, path string) (sink.Draft, error) {
+	return c.store.Draft(ctx, owner, path)
+}
+
 // Sweep drops what a run, or a change of the history, has staged, as sink.Store does. On a store whose lists of staged
 // files are not complete it looks at the paths that follow from the plan of a run.
 func (c Catalog) Sweep(ctx context.Context, owner string, keep ...sink.File) error {
-	if err := c.Store.Sweep(ctx, owner, keep...); err != nil {
+	if err := c.store.Sweep(ctx, owner, keep...); err != nil {
 		return err
 	}
 	lister, err := c.pathLister(ctx)
@@ -66,7 +71,7 @@ func (c Catalog) AllStaged(ctx context.Context) (map[string]time.Time, error) {
 
 // pathLister returns the store if its lists of staged files are not complete and it finds them by their paths, else nil.
 func (c Catalog) pathLister(ctx context.Context) (sink.PathLister, error) {
-	lister, ok := c.Store.(sink.PathLister)
+	lister, ok := c.store.(sink.PathLister)
 	if !ok {
 		return nil, nil
 	}

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"example.org/growthexport/internal/sink"
-	"example.org/growthexport/schemas"
 )
 
 // Pointer is _snapshots/<date>.json or _as_of/<date>.json: the run that is the snapshot of that date.
@@ -40,7 +39,7 @@ func (c Catalog) readCurrent(ctx context.Context, kind Kind, date string) (*Poin
 	if path == "" {
 		return nil, nil, nil
 	}
-	pointer, _, err := readIfThere[Pointer](ctx, c, path)
+	pointer, _, err := ReadDocument[Pointer](ctx, c, path, sink.ErrNotFound)
 	if pointer == nil || err != nil {
 		return nil, nil, err
 	}
@@ -67,13 +66,13 @@ func (c Catalog) CurrentRuns(ctx context.Context, kind Kind, use func(*Manifest)
 	}
 	var mu sync.Mutex
 	return sink.ForEach(ctx, entries, func(ctx context.Context, entry sink.Entry) error {
-		pointer, _, err := readIfThere[Pointer](ctx, c, entry.Path)
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound)
 		if pointer == nil || err != nil {
 			return err
 		}
 		manifest, err := c.ReadManifest(ctx, pointer.RunID)
 		if errors.Is(err, sink.ErrNotFound) {
-			if gone, _, again := readIfThere[Pointer](ctx, c, entry.Path); gone == nil && again == nil {
+			if gone, _, again := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound); gone == nil && again == nil {
 				return nil // pruned since
 			}
 		}
@@ -89,7 +88,7 @@ func (c Catalog) CurrentRuns(ctx context.Context, kind Kind, use func(*Manifest)
 
 // LatestRun returns the manifest of the run that _latest.json names, or nil.
 func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
-	latest, _, err := readIfThere[Latest](ctx, c, LatestPath)
+	latest, _, err := ReadDocument[Latest](ctx, c, LatestPath, sink.ErrNotFound)
 	if latest == nil || err != nil {
 		return nil, err
 	}
@@ -102,18 +101,7 @@ func (c Catalog) LatestRun(ctx context.Context) (*Manifest, error) {
 
 // NewestUnfiltered returns the newest published full run that is not restricted to some schools, or nil.
 func (c Catalog) NewestUnfiltered(ctx context.Context) (*Manifest, error) {
-	return c.newestFull(ctx, func(m *Manifest) bool { return !m.Parameters.Filtered() })
-}
-
-// NewestUnder returns the newest published full run with a privacy profile. Without one it returns the newest as-of
-// run, or nil.
-func (c Catalog) NewestUnder(ctx context.Context, profile schemas.Profile) (newest *Manifest, err error) {
-	for _, kind := range []Kind{Full, AsOf} {
-		if newest == nil && err == nil {
-			newest, err = c.newest(ctx, kind, func(m *Manifest) bool { return m.Parameters.Profile() == profile })
-		}
-	}
-	return newest, err
+	return c.Newest(ctx, Full, func(m *Manifest) bool { return !m.Parameters.Filtered() })
 }
 
 // FindEqual returns the published run of that kind, date, service and scope, or nil. If there are several delta
@@ -138,11 +126,6 @@ func (c Catalog) FindEqual(ctx context.Context, kind Kind, date, baseURL string,
 		}
 	}
 	return last, nil
-}
-
-// NewestLike returns the newest published run of a run's kind, service and settings, or nil.
-func (c Catalog) NewestLike(ctx context.Context, run *Manifest) (*Manifest, error) {
-	return c.newest(ctx, run.Kind, func(m *Manifest) bool { return m.Covers(run.BaseURL, run.Parameters.Scope) })
 }
 
 // NightsBefore returns the states of the published full snapshots of the last dates before the run's, the oldest first.
@@ -179,14 +162,9 @@ func (c Catalog) NightsBefore(ctx context.Context, run *Manifest, most int) ([]R
 	return nights, err
 }
 
-// newestFull returns the published full run of the newest date that matches, or nil.
-func (c Catalog) newestFull(ctx context.Context, match func(*Manifest) bool) (*Manifest, error) {
-	return c.newest(ctx, Full, match)
-}
-
-// newest returns the published run of a kind, of the newest date, that matches, or nil. Delta runs have no pointers and
+// Newest returns the published run of a kind, of the newest date, that matches, or nil. Delta runs have no pointers and
 // are never found. Unreadable pointers and manifests are skipped.
-func (c Catalog) newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
+func (c Catalog) Newest(ctx context.Context, kind Kind, match func(*Manifest) bool) (*Manifest, error) {
 	return c.newestUndamaged(ctx, kind, match, func(string) bool { return true })
 }
 
@@ -234,7 +212,7 @@ func (c Catalog) updateLatest(ctx context.Context) error {
 			if when.Absent {
 				return nil
 			}
-			if err := c.Remove(ctx, LatestPath); err != nil {
+			if err := c.store.Remove(ctx, LatestPath); err != nil {
 				return err
 			}
 			return sink.ErrConflict // a run may have been published since: look again
@@ -243,7 +221,7 @@ func (c Catalog) updateLatest(ctx context.Context) error {
 		if current != nil && *current == latest {
 			return nil
 		}
-		return c.WriteDocument(ctx, LatestPath, latest, when)
+		return WriteDocument(ctx, c.store, LatestPath, latest, when)
 	})
 }
 

@@ -134,7 +134,7 @@ func (c Catalog) beginPublishing(
 		return nil, "", err
 	}
 	if current == nil || !sameStaged(sink.File{Staged: current.Staged[ledger.Path]}, sink.File{Staged: ledger.Staged}) {
-		if err := c.Abort(ctx, run, ledger); err != nil {
+		if err := c.store.Abort(ctx, run, ledger); err != nil {
 			return nil, "", err
 		}
 	}

@@ -85,7 +85,7 @@ func (c Catalog) Recover(ctx context.Context) (_ *Recovered, err error) {
 	if err == nil && publishing == 0 {
 		patience = 0 // A purge at work may hold the lock for hours; a night must not wait for it.
 	}
-	unlock, err := c.Lock(ctx, PublishLock, sink.Exclusive, patience)
+	unlock, err := c.store.Lock(ctx, publishLock, sink.Exclusive, patience)
 	switch {
 	case errors.Is(err, sink.ErrLocked) && patience == 0:
 		return &Recovered{}, nil // The process that holds the lock finishes its change.

@@ -50,7 +50,7 @@ func (c Catalog) claimDestination(ctx context.Context, baseURL, partitionBy stri
 	}
 	err = c.checkService(ctx, entries, baseURL, false)
 	if _, refused := errors.AsType[*RefusedError](err); refused && acceptBaseURL {
-		return c.WriteDocument(ctx, ServicePath, serviceDocument{FormatVersion, baseURL}, sink.Condition{})
+		return WriteDocument(ctx, c.store, ServicePath, serviceDocument{FormatVersion, baseURL}, sink.Condition{})
 	}
 	return err
 }
@@ -104,7 +104,7 @@ func (c Catalog) serviceOf(ctx context.Context, entries []sink.Entry, staged boo
 	if !errors.Is(err, sink.ErrNotFound) {
 		return "", "", err
 	}
-	manifest, err := c.newestFull(ctx, func(*Manifest) bool { return true })
+	manifest, err := c.Newest(ctx, Full, func(*Manifest) bool { return true })
 	if err == nil && manifest == nil {
 		manifest, err = firstReadable[Manifest](ctx, c, RunFoldersWith(entries, ManifestName), ManifestName)
 	}

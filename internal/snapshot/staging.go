@@ -14,7 +14,7 @@ import (
 // StagedTasks returns the checkpoints of staged tasks: they cover their task and the store holds their files, intact.
 // For damaged tasks there is a checkpoint, but files are missing or have changed.
 func (c Catalog) StagedTasks(ctx context.Context, plan *Plan) (staged map[Task]*Checkpoint, damaged []Task, err error) {
-	return c.stagedTasks(ctx, plan, c.Intact)
+	return c.stagedTasks(ctx, plan, c.store.Intact)
 }
 
 func (c Catalog) stagedTasks(ctx context.Context, plan *Plan, check fileCheck) (map[Task]*Checkpoint, []Task, error) {
@@ -63,7 +63,7 @@ func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	held, err := checkFiles(ctx, run, checkpoints, c.Intact)
+	held, err := checkFiles(ctx, run, checkpoints, c.store.Intact)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c Catalog) dropLostTasks(ctx context.Context, run string) error {
 		if held[i] {
 			continue
 		}
-		if err := c.Remove(ctx, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)); err != nil {
+		if err := c.store.Remove(ctx, CheckpointPath(run, checkpoint.Bucket, checkpoint.Dataset)); err != nil {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (c Catalog) removeAllIn(ctx context.Context, folder string, others ...strin
 	for _, entry := range entries {
 		others = append(others, entry.Path)
 	}
-	return sink.RemoveAll(ctx, c, others)
+	return sink.RemoveAll(ctx, c.store, others)
 }
 
 // commitAll makes the staged files of a run visible. What else is staged for the run is dropped before, because some
@@ -114,7 +114,7 @@ func (c Catalog) commitAll(ctx context.Context, run string, files []sink.File) e
 	if err := c.Sweep(ctx, run, files...); err != nil {
 		return err
 	}
-	err := sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error { return c.Commit(ctx, run, file) })
+	err := sink.ForEach(ctx, files, func(ctx context.Context, file sink.File) error { return c.store.Commit(ctx, run, file) })
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c Catalog) AbortAll(ctx context.Context, run string, files []sink.File) er
 		if file.Staged == nil {
 			return nil
 		}
-		if err := c.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
+		if err := c.store.Abort(ctx, run, file); !errors.Is(err, sink.ErrDamaged) {
 			return err
 		}
 		return nil
@@ -165,11 +165,11 @@ func (c Catalog) RemoveDocuments(ctx context.Context, run, folder, last string) 
 			paths = append(paths, entry.Path)
 		}
 	}
-	if err := sink.RemoveAll(ctx, c, paths); err != nil {
+	if err := sink.RemoveAll(ctx, c.store, paths); err != nil {
 		return err
 	}
 	if err := c.Sweep(ctx, run); err != nil {
 		return err
 	}
-	return c.Remove(ctx, last)
+	return c.store.Remove(ctx, last)
 }

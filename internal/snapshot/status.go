@@ -130,7 +130,7 @@ func (c Catalog) DamagedPointers(ctx context.Context) ([]string, error) {
 		entries = append(entries, listed...)
 	}
 	problems, err := sink.Map(ctx, sink.MaxConcurrency, entries, func(ctx context.Context, entry sink.Entry) (string, error) {
-		pointer, _, err := readIfThere[Pointer](ctx, c, entry.Path) // each kind names a manifest
+		pointer, _, err := ReadDocument[Pointer](ctx, c, entry.Path, sink.ErrNotFound) // each kind names a manifest
 		if err == nil && pointer != nil && pointer.Manifest == "" {
 			err = fmt.Errorf("read %s: %w: it names no manifest", entry.Path, sink.ErrDamaged)
 		}
@@ -234,7 +234,7 @@ func (c Catalog) runState(ctx context.Context, folder *runFolder, staged time.Ti
 
 // readInto reads a document of a run. If it is damaged or missing, that is added to the run's problems and the result
 // is nil.
-func readInto[T any](ctx context.Context, store sink.Store, path string, state *RunState) (*T, error) {
+func readInto[T any](ctx context.Context, store sink.Reader, path string, state *RunState) (*T, error) {
 	document, _, err := ReadDocument[T](ctx, store, path)
 	if Unreadable(err) {
 		state.Problems = append(state.Problems, err.Error())

@@ -54,7 +54,7 @@ type TableFile struct {
 
 // Create starts a file of the table that will be visible at path.
 func (t *Tables) Create(ctx context.Context, path string, table *schemas.Table) (*TableFile, error) {
-	draft, err := t.catalog.Draft(ctx, t.run, path)
+	draft, err := t.catalog.store.Draft(ctx, t.run, path)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func inspect(ctx context.Context, file io.ReaderAt, size, rowCount int64) (strin
 // ReadStaged passes the rows of a staged file to use, page by page. The batch is reused, and the table may have only
 // some of the file's columns. The error wraps errors.ErrUnsupported if the store cannot read staged files.
 func (c Catalog) ReadStaged(ctx context.Context, run string, file sink.File, table *schemas.Table, use func(*rows.Batch) error) (err error) {
-	reader, ok := c.Store.(sink.StagedReader)
+	reader, ok := c.store.(sink.StagedReader)
 	if !ok {
 		return fmt.Errorf("read back %s: %w", file.Path, errors.ErrUnsupported)
 	}
