@@ -25,7 +25,7 @@ func (a *app) writeNotice(ctx context.Context, o *purgeOptions, catalog snapshot
 	}
 	n, err := noticeOf(ctx, catalog, done)
 	if err != nil {
-		return fmt.Errorf("write the notice: %w; the purge itself has ended, and its proof is %s", err, maintenance.PurgePath(done.ID))
+		return fmt.Errorf("write the notice: %w; the purge is complete; its proof is %s", err, maintenance.PurgePath(done.ID))
 	}
 	if o.noticeNames {
 		n.Students = slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.students, o.studentNumbers))))
@@ -35,7 +35,7 @@ func (a *app) writeNotice(ctx context.Context, o *purgeOptions, catalog snapshot
 		return err
 	}
 	if err := replaceFile(o.notice, page.Bytes()); err != nil {
-		return fmt.Errorf("write the notice: %w; the purge itself has ended, and its proof is %s", err, maintenance.PurgePath(done.ID))
+		return fmt.Errorf("write the notice: %w; the purge is complete; its proof is %s", err, maintenance.PurgePath(done.ID))
 	}
 	return nil
 }

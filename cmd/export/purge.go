@@ -252,7 +252,7 @@ func foundText(r *maintenance.PurgeReport) string {
 	case r.DryRun:
 		end = "found"
 	case r.Left() > 0:
-		end = "found, and are not erased everywhere"
+		end = "found, but not fully erased"
 	}
 	return fmt.Sprintf("%s of %s were %s", wording.Count(*asked.Matched), wording.Many(asked.Listed, "listed student"), end)
 }
@@ -273,7 +273,7 @@ func writeProof(b *strings.Builder, r *maintenance.PurgeReport) {
 	fmt.Fprintf(b, "verified: %s re-read (%s, %s), no matching rows remain\n", wording.Many(r.Verification.Files, "file"),
 		wording.Many(r.Verification.Rows, "row"), wording.Size(r.Verification.Bytes))
 	for _, column := range slices.Sorted(maps.Keys(r.Verification.RowsMentioning)) {
-		fmt.Fprintf(b, "left: %s of others whose column %s mentions what was purged\n",
+		fmt.Fprintf(b, "left: %s about others that mention purged data in column %s\n",
 			wording.Many(r.Verification.RowsMentioning[column], "row"), column)
 	}
 	fmt.Fprintf(b, "proof: %s\n", maintenance.PurgePath(r.ID))

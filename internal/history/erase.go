@@ -33,7 +33,7 @@ type EraseOptions struct {
 type Erasure struct {
 	// Manifest is the history's.
 	Manifest *snapshot.HistoryManifest
-	// Schools are the schools that belonged to the districts on any night, and Moved the ones that did not on every night.
+	// Schools are the schools that belonged to the districts on any night, and Moved the ones that belonged to other districts on some.
 	Schools, Moved erase.Set
 	// Anew means that the history is rebuilt from its snapshots, because all of them still exist and versions would have
 	// to be cut: schools have changed districts, or records their owners.
@@ -62,7 +62,7 @@ type days struct{ from, to int32 }
 func FindErasure(ctx context.Context, catalog snapshot.Catalog, opts EraseOptions) (*Erasure, error) {
 	current, err := catalog.ReadHistory(ctx)
 	if err != nil {
-		return nil, &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " makes the history again, then purge again"}
+		return nil, &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history, then purge again"}
 	}
 	if current == nil {
 		return nil, nil

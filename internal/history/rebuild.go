@@ -69,7 +69,7 @@ func (u *updater) makeAnew(
 	return nil
 }
 
-// dropLast makes the history again without its last date, whose snapshot was replaced by one that does not belong to it.
+// dropLast rebuilds the history without its last date, whose snapshot was replaced by one that does not belong to it.
 func (u *updater) dropLast(ctx context.Context, before *snapshot.HistoryManifest, all []*published) error {
 	if len(before.Snapshots) == 1 {
 		return fmt.Errorf("the only snapshot of the history, of %s, was replaced by one that does not belong to it: publish one that does, "+

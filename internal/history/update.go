@@ -17,7 +17,7 @@ import (
 
 // Options say what Update does.
 type Options struct {
-	// Rebuild makes the history again from the snapshots.
+	// Rebuild starts the history over from the snapshots.
 	Rebuild bool
 	// Workspace returns an empty store for files that are not yet part of the history, and what removes it.
 	Workspace func() (sink.Store, func() error, error)
@@ -261,7 +261,7 @@ func (u *updater) choose(before, like *snapshot.HistoryManifest, all []*publishe
 			reason = m.OutsideHistory(baseURL, scope)
 		}
 		if reason == "" && len(before.Snapshots) > 0 && m.SnapshotDate <= before.Through() {
-			reason = "the history has later ones already: " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
+			reason = "the history already holds later snapshots: " + wording.Command("history", wording.Setting("rebuild")) + " includes it"
 		}
 		if reason != "" {
 			u.report.LeftOut = append(u.report.LeftOut, LeftOut{m.SnapshotDate, m.RunID, reason})

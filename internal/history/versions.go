@@ -83,7 +83,7 @@ func (v *versions) damaged(err error) error {
 func damaged(path string, err error) error {
 	return &wording.AdvisedError{
 		Err:    &DamagedError{Path: path, Err: err},
-		Advice: wording.Command("history", wording.Setting("rebuild")) + " makes the history again from the snapshots",
+		Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history from the snapshots",
 	}
 }
 

@@ -136,7 +136,7 @@ func (p *pruner) run(ctx context.Context, begun []*snapshot.Change) error {
 	}
 	history, err := p.catalog.ReadHistory(ctx)
 	if err != nil {
-		return &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " makes the history again, then prune again"}
+		return &wording.AdvisedError{Err: err, Advice: wording.Command("history", wording.Setting("rebuild")) + " rebuilds the history, then prune again"}
 	}
 	for _, change := range begun {
 		p.report.Removed = append(p.report.Removed, prunedRun(change, runs[change.RunID]))

@@ -397,8 +397,8 @@ func (p *purger) completeReport() {
 		asked.Digest, asked.Key = "", "" // with a digest beside its own key, a roster shows who was listed
 	}
 	if p.moved > 0 {
-		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed their district, and "+
-			"snapshots that the history was made from are pruned, so it is no longer known", wording.Many(p.moved, "school")))
+		r.NotReached = append(r.NotReached, fmt.Sprintf("the coverage of %s in the history: they changed districts, and "+
+			"some snapshots behind the history are pruned, so it is unknown", wording.Many(p.moved, "school")))
 	}
 	r.FinishedAt = p.opts.Now().UTC().Truncate(time.Second)
 }

@@ -133,7 +133,7 @@ func (r Reason) String() string {
 	case SchoolsUnlisted:
 		return wording.Many(count, "school") + " no longer listed: " + r.list(", ", bid)
 	case FewCompared:
-		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes see less than half of the data: "+
+		return fmt.Sprintf("only %s of %s schools are compared, so the limits on changes cover less than half of the data: "+
 			"the others are new, or were not read completely in one of the two runs", wording.Count(first.N), wording.Count(first.Of))
 	}
 	return Check{Check: r.Check, Table: first.Table, Count: first.N}.String() + " (" + wording.Setting("strict-checks").String() + ")"

@@ -41,7 +41,7 @@ func TestReasonTexts(t *testing.T) {
 		`more than 10% of the rows are gone: table test_results, district "D 1": 370 of 1,000`: with(review.ManyRowsGone, "10%", results),
 		"2 districts no longer listed: a, b":                                                   with(review.DistrictsUnlisted, "", review.Finding{District: "b"}, review.Finding{District: "a"}),
 		"1 school no longer listed: s":                                                         with(review.SchoolsUnlisted, "", review.Finding{School: "s"}),
-		"only 3 of 1,000 schools are compared, so the limits on changes see less than half of the data: " +
+		"only 3 of 1,000 schools are compared, so the limits on changes cover less than half of the data: " +
 			"the others are new, or were not read completely in one of the two runs": with(review.FewCompared, "", review.Finding{N: 3, Of: 1000}),
 		"check rit_order, table test_results: 1 result has a RIT score outside its own low and high (--strict-checks)": with(review.CheckRITOrder, "",
 			review.Finding{Table: "test_results", N: 1}),
