@@ -166,7 +166,7 @@ TORTURE = VERSITYGW=$(CURDIR)/$(VERSITYGW) $(GO) test -count=1 -timeout 0 -v
 
 .PHONY: torture
 torture: $(VERSITYGW) ## kill run, publish, purge and prune on disk and S3 (KILLS, SEED), until stopped
-	$(TORTURE) -run '^TestKilled' ./internal/maintenance ./internal/deltalake -kills $(if $(filter 0,$(KILLS)),-1,$(KILLS))
+	$(TORTURE) -run '^TestKilled|^TestPurgeFailingOperation' ./internal/maintenance ./internal/deltalake -kills $(if $(filter 0,$(KILLS)),-1,$(KILLS))
 	$(TORTURE) -run '^TestKill' ./cmd/export -kills $(KILLS) -kill-seed $(SEED)
 
 # How many nights in a row `make test-nights` exports and folds, and every how many nights of two school years it exports.

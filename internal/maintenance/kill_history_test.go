@@ -45,8 +45,8 @@ func historyKills(t *testing.T) []killTest {
 	}
 	return []killTest{
 		{"fold", nights, fold, []command{fold, snapshottest.FinishAll, pruneTo(100)}, false},
-		{"fold of a replaced snapshot", replaced, fold, []command{fold, snapshottest.FinishAll}, false},
-		{"rebuild", broken, foldHistory(t, true), []command{foldHistory(t, true), snapshottest.FinishAll}, false},
+		{"fold of a replaced snapshot", replaced, fold, []command{fold, snapshottest.FinishAll}, true},
+		{"rebuild", broken, foldHistory(t, true), []command{foldHistory(t, true), snapshottest.FinishAll}, true},
 		{"purge of a history", func(t *testing.T, store sink.Store) {
 			t.Helper()
 			historySite(t, store, snapshottest.Datasets("schools", "test_results"))

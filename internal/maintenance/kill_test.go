@@ -21,7 +21,7 @@ import (
 	"example.org/growthexport/internal/snapshot/snapshottest"
 )
 
-var kills = flag.Int("kills", 0, "kills of each command of TestKilledAnywhere on each kind of destination, 0 for few on S3, -1 for all")
+var kills = flag.Int("kills", 0, "kills of each command of TestKilledAnywhere on each kind of destination, 0 for few on S3, -1 for all, and for all failures of a purge")
 
 // killTest is a command that is killed, and commands that may come next.
 type killTest struct {
