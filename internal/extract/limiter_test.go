@@ -88,7 +88,7 @@ func TestRequestsAreAdmittedInOrder(t *testing.T) {
 					j.add(schoolOf(r))
 					wait(r.Context(), time.Second)
 					if rejected && n%7 == 0 {
-						return reply(429, ""), nil
+						return reply(503, ""), nil // A 429 also sets a rate, at which those admitted together follow one another.
 					}
 					return reply(200, "[]"), nil
 				}), withToken, noRetries, func(o *extract.Options) { o.Concurrency = 5 })
