@@ -12,7 +12,7 @@ import (
 )
 
 // readConfig reads a configuration file, a YAML mapping of flag names to values. known holds the flags of every
-// command.
+// command. If one of the names is wrong, it also returns the others.
 func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -39,17 +39,20 @@ func readConfig(path string, known []string) (map[string]*yaml.Node, error) {
 		return nil, fmt.Errorf("%s line %d: write settings as name: value, one per line", path, root.Line)
 	}
 	entries := make(map[string]*yaml.Node)
+	err = nil
 	for i := 0; i < len(root.Content); i += 2 {
 		key, value := root.Content[i], root.Content[i+1]
 		if value.Kind == yaml.AliasNode {
 			value = value.Alias
 		}
-		if err := checkKey(key, entries, known); err != nil {
-			return nil, fmt.Errorf("%s line %d: %w", path, key.Line, err)
+		switch wrong := checkKey(key, entries, known); {
+		case wrong == nil:
+			entries[key.Value] = value
+		case err == nil:
+			err = fmt.Errorf("%s line %d: %w", path, key.Line, wrong)
 		}
-		entries[key.Value] = value
 	}
-	return entries, nil
+	return entries, err
 }
 
 func checkKey(key *yaml.Node, entries map[string]*yaml.Node, known []string) error {

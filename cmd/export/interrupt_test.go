@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 )
 
 // TestInterrupt ends a run in the middle: 130 within two seconds, nothing
-// visible, and advice on how to resume, which then works.
+// visible, and advice on how to resume, also in JSON, which then works.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
@@ -29,7 +30,9 @@ func TestInterrupt(t *testing.T) {
 				"run", "--simulate", "--dest", dest, "--run-id", "r1", "--datasets", "schools,test_results", "--schools-per-file", "1",
 				"--simulate-schools", "8", "--simulate-sizes", "3,2,5,1", "--simulate-results", "50",
 			}
-			cmd, stderr := commandProcess(t, append(args, "--simulate-latency", "300ms", "--concurrency", "1")...)
+			cmd, stderr := commandProcess(t, append(args, "--simulate-latency", "300ms", "--concurrency", "1", "--output", "json")...)
+			var stdout bytes.Buffer
+			cmd.Stdout = &stdout
 			require.NoError(t, cmd.Start())
 			require.Eventually(t, func() bool {
 				plans, _ := filepath.Glob(filepath.Join(dest, "_runs", "*", "plan.json"))
@@ -41,6 +44,7 @@ func TestInterrupt(t *testing.T) {
 			require.Less(t, time.Since(asked), 30*time.Second)
 			require.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), stderr)
 			require.Contains(t, stderr.String(), "interrupted: run r1 is not published; the same command resumes it")
+			require.Contains(t, requireErrorAsJSON(t, stdout.Bytes(), exitInterrupted), "the same command resumes it")
 			require.NoDirExists(t, filepath.Join(dest, "test_results"))
 			require.NoFileExists(t, filepath.Join(dest, "_latest.json"))
 

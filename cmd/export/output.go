@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.org/growthexport/internal/snapshot"
+	"example.org/growthexport/internal/wording"
 )
 
 // Values of --output.
@@ -69,7 +70,21 @@ func (a *app) writeResult(code int, err error) error {
 	if len(has) > 0 && len(end) > 0 {
 		body += ","
 	}
-	return writeText(a.stdout, strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n")+"\n}\n")
+	return writeText(a.stdout, escapeJSON(strings.TrimRight(body+"\n"+strings.Join(end, ",\n"), "\n"))+"\n}\n")
+}
+
+// escapeJSON escapes control characters in a JSON text that JSON itself allows, because they would act on a terminal. They
+// can only be in strings.
+func escapeJSON(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r > unicode.MaxASCII && wording.IsControl(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 func writeText(w io.Writer, text string) error {

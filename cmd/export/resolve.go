@@ -49,6 +49,9 @@ func resolveFile(cmd *cobra.Command, found sources) error {
 		return usagef("%s: %w", found["config"].name, err)
 	}
 	file, err := readConfig(path, allFlags(cmd.Root()))
+	if format := cmd.Flags().Lookup("output"); format != nil && file[format.Name] != nil && !found.given(format.Name) {
+		_ = setFromYAML(format, file[format.Name]) // It comes first, because errors have this format. Its own error is reported below.
+	}
 	if err != nil {
 		return usagef("%s: %w", found["config"].name, err)
 	}

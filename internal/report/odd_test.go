@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,6 +27,7 @@ func TestHostileTexts(t *testing.T) {
 	hostile := []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onload='x`, "a\nb\r\n\tc", `{{.Style}}`, `</style><h1 class="x">`, "\u202eright to left",
 		`javascript:alert(1)`, strings.Repeat("ж", 5000), "]]>&amp;<!--", "bad \xff utf-8", "\x00\x1b[31m",
+		"\u0080\u0085\u009b31m\u009f", "\u2028\u2029", "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u2066\u2067\u2068\u2069",
 	}
 	page := night()
 	page.State, page.Destination = report.Held, `/tmp/it's <b>; rm -rf $HOME`
@@ -51,8 +53,21 @@ func TestHostileTexts(t *testing.T) {
 	has(t, text, "&lt;script&gt;alert(1)&lt;/script&gt;")
 	has(t, text, `--dest &#39;/tmp/it&#39;\&#39;&#39;s &lt;b&gt;; rm -rf $HOME&#39;`)
 	has(t, text, `<bdi>\u202eright to left</bdi>`)
+	hasNoControls(t, text)
+	var notice bytes.Buffer
+	require.NoError(t, report.WriteNotice(&notice, &report.Notice{Schools: hostile, Districts: hostile, Students: hostile}))
+	hasNoControls(t, notice.String())
 	for _, drawing := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(text, -1) {
 		wellFormed(t, xml.NewDecoder(strings.NewReader(drawing)))
+	}
+}
+
+// hasNoControls expects no character that acts on a page or terminal.
+func hasNoControls(t *testing.T, text string) {
+	t.Helper()
+	for _, r := range text {
+		acts := unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+		require.False(t, acts, "%U", r)
 	}
 }
 

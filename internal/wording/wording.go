@@ -25,6 +25,12 @@ func Many[N int | int64](n N, thing string) string {
 	return Count(n) + " " + thing
 }
 
+// IsControl reports whether a character changes what a terminal or page shows instead of being shown: a control character, a
+// line separator, or a mark that reverses the direction of writing.
+func IsControl(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+}
+
 // Retries formats a count of retries.
 func Retries(n int64) string {
 	if n == 1 {
