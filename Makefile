@@ -147,6 +147,15 @@ test-delta-lake: NIGHTS ?= 8
 test-delta-lake: build $(VERSITYGW) .tools/delta-lake-venv .tools/delta-lake-jars ## read Delta Lake tables with DuckDB, delta-rs, polars and Spark (NIGHTS); needs Python, Java and Maven
 	NIGHTS=$(NIGHTS) .tools/delta-lake-venv/bin/python -B examples/delta-lake/test_delta_lake.py $(BIN) .tools/delta-lake-jars $(VERSITYGW)
 
+# The servers that `make test-stores` tests, separated by commas; empty for all.
+STORES ?=
+
+.PHONY: test-stores
+test-stores: build $(VERSITYGW) .tools/stores ## take a destination on each S3 server (STORES, KILLS) through its whole life, and update docs/operations.md; needs Python, Java, Maven and Cargo, and for Ceph radosgw, ceph-mon and ceph-osd
+	PATH="$(CURDIR)/.tools:$(CURDIR)/.tools/stores/bin:$(CURDIR)/.tools/stores/venv/bin:$$PATH" \
+		STORES=$(STORES) KILLS=$(if $(filter 0,$(KILLS)),30,$(KILLS)) SEED=$(SEED) $(call in_memory,python -B) \
+		$(E2E)/stores/test_stores.py $(BIN) .tools/stores/jars docs/operations.md
+
 .PHONY: measure-linkage
 measure-linkage: ## measure how many students two recipients with different keys can match; needs a C compiler
 	cd $(E2E) && CGO_ENABLED=1 $(GO) test -count=1 -v -run '^TestLinkage$$' -linkage-results 20000 .
@@ -343,6 +352,14 @@ venv = python3 -m venv --clear $@ && $@/bin/pip install --quiet --disable-pip-ve
 
 .tools/%-venv: examples/%/requirements.txt
 	$(venv)
+
+# The servers of `make test-stores`. One that cannot be installed is not tested.
+.tools/stores: $(addprefix $(E2E)/stores/,go.mod go.sum pom.xml requirements.txt)
+	python3 -m venv --clear $@/venv && $@/venv/bin/pip install --quiet --disable-pip-version-check --requirement $(E2E)/stores/requirements.txt
+	-cd $(E2E)/stores && CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $(CURDIR)/$@/bin/ tool
+	-mvn --quiet --batch-mode --file $(E2E)/stores/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=$(CURDIR)/$@/jars
+	-cargo install --quiet --locked --root $@ --no-default-features --features bundled-libs,sqlite garage@2.5.0
+	touch $@
 
 # What Spark needs to read Delta Lake tables, on S3 too.
 .tools/delta-lake-jars: examples/delta-lake/pom.xml
