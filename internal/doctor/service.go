@@ -111,7 +111,9 @@ func (s *Service) visit(ctx context.Context) (visit, error) {
 	}
 	transport := s.Transport
 	if transport == nil {
-		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true}
+		transport = &http.Transport{
+			Proxy: http.ProxyFromEnvironment, OnProxyConnectResponse: extract.AcceptProxy, DisableKeepAlives: true, ForceAttemptHTTP2: true,
+		}
 	}
 	began := s.Now()
 	answer, err := transport.RoundTrip(req)

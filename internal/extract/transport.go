@@ -87,7 +87,7 @@ var _ roundTripper = (*transport)(nil)
 func newHTTPTransport(concurrency int) *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		OnProxyConnectResponse: acceptProxy,
+		OnProxyConnectResponse: AcceptProxy,
 		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    15 * time.Second,
 		MaxIdleConns:           concurrency,
@@ -102,8 +102,8 @@ func newHTTPTransport(concurrency int) *http.Transport {
 	}
 }
 
-// acceptProxy rejects a proxy's response to CONNECT unless it is 200. The error of net/http has no type.
-func acceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+// AcceptProxy rejects a proxy's response to CONNECT unless it is 200. The error of net/http has no type.
+func AcceptProxy(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil
 	}
